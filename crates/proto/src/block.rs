@@ -1,0 +1,82 @@
+//! Block commands and completions.
+
+use kernel::Time;
+
+/// What a block command does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum IoOp {
+    /// Returns data.
+    Read,
+    /// Stores data.
+    Write,
+    /// Deallocates (TRIM, discard).
+    Trim,
+    /// Stores zeroes without a data transfer.
+    WriteZeroes,
+    /// Makes every acknowledged write durable.
+    Flush,
+}
+
+/// One request of a workload: what a trace line or a generator draw says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IoRequest {
+    /// When the application issues it, since the start of the workload.
+    pub at: Time,
+    /// What it does.
+    pub op: IoOp,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes; zero for a flush.
+    pub bytes: u64,
+    /// The stream it belongs to: a trace's device or volume, an fio job.
+    pub flow: u16,
+    /// Force unit access: durable before it completes.
+    pub fua: bool,
+}
+
+/// A block command as the device sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// The sender's name for it; comes back in the completion.
+    pub tag: u32,
+    /// What it does.
+    pub op: IoOp,
+    /// Force unit access.
+    pub fua: bool,
+    /// First byte of the extent.
+    pub offset: u64,
+    /// Length of the extent in bytes.
+    pub bytes: u64,
+    /// Submission queue.
+    pub queue: u16,
+    /// The stream it belongs to.
+    pub flow: u16,
+    /// Namespace, counted from one as in NVMe.
+    pub namespace: u16,
+    /// Data placement hint; zero means none.
+    pub placement: u8,
+    /// Host priority: 0 urgent, 1 high, 2 medium, 3 low.
+    pub priority: u8,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Done as asked.
+    Success,
+    /// Data could not be read back; carries no data.
+    UnrecoveredRead,
+    /// The device cannot take writes any more: no free block is left to reclaim into.
+    WriteFault,
+}
+
+/// The device's answer to a [`Command`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// The command's tag.
+    pub tag: u32,
+    /// How it ended.
+    pub status: Status,
+    /// Map units that were in error.
+    pub errors: u32,
+}

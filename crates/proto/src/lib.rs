@@ -1,0 +1,9 @@
+//! Messages that parts of a machine exchange, and the address types they are written in.
+//!
+//! A part crate knows this crate and never another part. Everything here is plain data.
+
+mod block;
+mod units;
+
+pub use block::{Command, Completion, IoOp, IoRequest, Status};
+pub use units::{Lpn, Slot};
