@@ -1,5 +1,19 @@
-//! The event kernel: simulated time, the event queue, resources, slabs, named random streams. Depends on nothing.
+//! The event kernel: simulated time, the event queue, contexts, resources, slabs, named random streams, snapshots.
+//! Depends on nothing.
 
+mod cx;
+mod digest;
+mod queue;
+pub mod resource;
+mod rng;
+mod slab;
+mod snapshot;
 mod time;
 
+pub use cx::{Cx, Recorder};
+pub use digest::Digest;
+pub use queue::{EventQueue, Ticket};
+pub use rng::{Rng, mix};
+pub use slab::Slab;
+pub use snapshot::Snapshot;
 pub use time::Time;

@@ -1,0 +1,52 @@
+//! What a part may do to the outside world.
+
+use crate::{Ticket, Time};
+
+/// The context of a part: its clock, its own future events, its messages. `E` are the part's own events, `O` its
+/// outgoing messages.
+pub trait Cx<E, O> {
+    /// The present.
+    fn now(&self) -> Time;
+    /// Schedules one of the part's own events.
+    fn after(&mut self, delay: Time, event: E) -> Ticket;
+    /// Schedules one of the part's own events behind every normal event of its instant. For arbiters, which must see
+    /// every arrival.
+    fn late(&mut self, delay: Time, event: E) -> Ticket;
+    /// Takes a pending event of the part back.
+    fn cancel(&mut self, ticket: Ticket);
+    /// Hands a message to the machine, which routes it after the handler returns and before time advances.
+    fn emit(&mut self, out: O);
+}
+
+/// A context that drives one part alone: for unit tests and examples.
+pub struct Recorder<E, O> {
+    /// The part's events.
+    pub queue: crate::EventQueue<E>,
+    /// Every message it has sent, with the time.
+    pub sent: Vec<(Time, O)>,
+}
+
+impl<E: Copy, O> Default for Recorder<E, O> {
+    fn default() -> Self {
+        Recorder { queue: crate::EventQueue::new(), sent: Vec::new() }
+    }
+}
+
+impl<E: Copy, O> Cx<E, O> for Recorder<E, O> {
+    fn now(&self) -> Time {
+        self.queue.now()
+    }
+    fn after(&mut self, delay: Time, event: E) -> Ticket {
+        self.queue.after(delay, event)
+    }
+    fn late(&mut self, delay: Time, event: E) -> Ticket {
+        self.queue.late(delay, event)
+    }
+    fn cancel(&mut self, ticket: Ticket) {
+        self.queue.cancel(ticket);
+    }
+    fn emit(&mut self, out: O) {
+        let now = self.now();
+        self.sent.push((now, out));
+    }
+}

@@ -1,0 +1,108 @@
+//! Resources that serve one after another.
+
+use crate::Time;
+
+/// A server with one queue, first in first out: a link direction, a processor.
+///
+/// It is granted only at the present. Because nobody can overtake, the end of a grant is known at once, and the queue
+/// needs no event of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Serial {
+    free_at: Time,
+    busy: Time,
+    grants: u64,
+}
+
+crate::snapshot!(Serial { free_at, busy, grants });
+
+impl Serial {
+    /// Joins the queue at `now` for `service`; returns when the service ends.
+    #[inline]
+    pub fn grant(&mut self, now: Time, service: Time) -> Time {
+        let start = self.free_at.max(now);
+        self.free_at = start + service;
+        self.busy += service;
+        self.grants += 1;
+        self.free_at
+    }
+
+    /// When the last grant ends.
+    #[inline]
+    pub fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// Service granted so far, up to `now`.
+    pub fn busy(&self, now: Time) -> Time {
+        self.busy - self.free_at.since(now)
+    }
+
+    /// Grants so far.
+    pub fn grants(&self) -> u64 {
+        self.grants
+    }
+}
+
+/// Several equal servers behind one first-in-first-out queue: processor cores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    servers: Vec<Serial>,
+}
+
+crate::snapshot!(Pool { servers });
+
+impl Pool {
+    /// `count` idle servers.
+    ///
+    /// # Panics
+    /// If `count` is zero.
+    pub fn new(count: usize) -> Pool {
+        assert!(count > 0, "a pool needs a server");
+        Pool { servers: vec![Serial::default(); count] }
+    }
+
+    /// Joins the queue at `now` for `service` on the server that is free first; returns when the service ends.
+    #[inline]
+    pub fn grant(&mut self, now: Time, service: Time) -> Time {
+        let first = self.servers.iter_mut().min_by_key(|s| s.free_at).expect("a pool has a server");
+        first.grant(now, service)
+    }
+
+    /// Service granted so far, summed over the servers, up to `now`.
+    pub fn busy(&self, now: Time) -> Time {
+        self.servers.iter().fold(Time::ZERO, |sum, s| sum + s.busy(now))
+    }
+
+    /// Servers.
+    pub fn len(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// A pool always has a server.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_serial_server_queues_first_in_first_out() {
+        let us = Time::from_us;
+        let mut server = Serial::default();
+        assert_eq!(server.grant(us(0), us(5)), us(5));
+        assert_eq!(server.grant(us(1), us(5)), us(10));
+        assert_eq!(server.grant(us(20), us(5)), us(25));
+        assert_eq!(server.busy(us(22)), us(12));
+    }
+
+    #[test]
+    fn a_pool_serves_as_many_as_it_has_servers() {
+        let us = Time::from_us;
+        let mut pool = Pool::new(2);
+        let ends: Vec<Time> = (0..4).map(|_| pool.grant(us(0), us(3))).collect();
+        assert_eq!(ends, [us(3), us(3), us(6), us(6)]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Records with `u32` names that are reused.
+
+/// A table of records. A freed place is reused first, so that the hot records stay in the cache.
+#[derive(Clone, Debug)]
+pub struct Slab<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { items: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Stores a record and names it.
+    ///
+    /// # Panics
+    /// If 2^32 - 1 records are live.
+    #[inline]
+    pub fn insert(&mut self, item: T) -> u32 {
+        if let Some(name) = self.free.pop() {
+            self.items[name as usize] = item;
+            name
+        } else {
+            let name = u32::try_from(self.items.len()).ok().filter(|n| *n != u32::MAX).expect("slab is full");
+            self.items.push(item);
+            name
+        }
+    }
+
+    /// Gives a name back. The record stays readable until its place is reused.
+    #[inline]
+    pub fn remove(&mut self, name: u32) {
+        debug_assert!(!self.free.contains(&name), "freed twice: {name}");
+        self.free.push(name);
+    }
+
+    /// Live records.
+    pub fn len(&self) -> usize {
+        self.items.len() - self.free.len()
+    }
+
+    /// Whether no record is live.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Places ever used: every name is below this.
+    pub fn places(&self) -> usize {
+        self.items.len()
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, name: u32) -> &T {
+        &self.items[name as usize]
+    }
+}
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, name: u32) -> &mut T {
+        &mut self.items[name as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slab;
+
+    #[test]
+    fn names_are_reused_and_never_shared() {
+        let mut slab = Slab::default();
+        let (a, b) = (slab.insert('a'), slab.insert('b'));
+        slab.remove(a);
+        let c = slab.insert('c');
+        assert_eq!(c, a);
+        assert_eq!((slab[b], slab[c], slab.len()), ('b', 'c', 2));
+    }
+}
