@@ -1,0 +1,93 @@
+//! The NAND array: what survives a power cut.
+//!
+//! It owns how far each block is programmed, how often it was erased, and the out-of-band area of each map unit (the
+//! logical address written with the data). Everything else of the device is DRAM.
+
+use crate::ftl::base::Base;
+use crate::ftl::table::Table;
+use crate::geometry::Geometry;
+use proto::{Lpn, Slot};
+
+/// Out-of-band word of a unit that holds no logical address: padding, or erased.
+const NOTHING: u64 = 0;
+
+/// Durable state.
+#[derive(Clone, Debug)]
+pub struct NandArray {
+    /// Slot to `NOTHING` or logical unit + 1.
+    oob: Table,
+    /// Program units programmed, by block.
+    programmed: Vec<u32>,
+    /// Erase count, by block.
+    erases: Vec<u32>,
+}
+
+kernel::snapshot!(NandArray { oob, programmed, erases });
+
+impl NandArray {
+    /// An erased array. `logical` bounds the logical addresses that will be written.
+    pub fn new(geo: &Geometry, logical: u64) -> NandArray {
+        NandArray {
+            oob: Table::new(geo.slots, logical + 2),
+            programmed: vec![0; geo.block_count as usize],
+            erases: vec![0; geo.block_count as usize],
+        }
+    }
+
+    /// The logical address in a unit's out-of-band area.
+    #[inline]
+    pub fn lpn(&self, slot: Slot, base: &Base, geo: &Geometry) -> Option<Lpn> {
+        match self.oob.get(slot.0) {
+            Some(word) => word.checked_sub(1).map(Lpn),
+            None => base.lpn(slot, geo),
+        }
+    }
+
+    /// Loads the out-of-band area that the next program of this unit will write.
+    #[inline]
+    pub fn load_register(&mut self, slot: Slot, lpn: Option<Lpn>) {
+        self.oob.set(slot.0, lpn.map_or(NOTHING, |l| l.0 + 1));
+    }
+
+    /// Programs the program unit that starts at `slot`.
+    ///
+    /// # Panics
+    /// If it is not the next one of its block: NAND blocks are programmed in order.
+    #[inline]
+    pub fn program(&mut self, slot: Slot, geo: &Geometry) {
+        let (block, unit) = geo.block_of_slot(slot);
+        let programmed = &mut self.programmed[block as usize];
+        assert_eq!(*programmed * geo.units_per_program, unit, "block {block} programmed out of order");
+        *programmed += 1;
+    }
+
+    /// Whether the unit at `slot` has been programmed since its block was erased.
+    #[inline]
+    pub fn is_programmed(&self, slot: Slot, geo: &Geometry) -> bool {
+        let (block, unit) = geo.block_of_slot(slot);
+        unit < self.programmed[block as usize] * geo.units_per_program
+    }
+
+    /// Erases a block.
+    #[inline]
+    pub fn erase(&mut self, block: u64) {
+        self.programmed[block as usize] = 0;
+        self.erases[block as usize] += 1;
+    }
+
+    /// Erase count of a block.
+    #[inline]
+    pub fn erases(&self, block: u64) -> u32 {
+        self.erases[block as usize]
+    }
+
+    /// Erase counts of all blocks.
+    pub fn all_erases(&self) -> &[u32] {
+        &self.erases
+    }
+
+    /// Declares the first `programs` program units of a block programmed: preconditioning to an implicit state.
+    pub(crate) fn assume_programmed(&mut self, block: u64, programs: u32) {
+        self.programmed[block as usize] = programs;
+    }
+}

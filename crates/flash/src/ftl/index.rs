@@ -1,0 +1,195 @@
+//! The index over closed reclaim units that all victim policies share.
+//!
+//! Per group: buckets by valid count (each a list, longest unchanged first), the closed units as an array (for random
+//! draws), and a list in closing order. Every update is O(1).
+
+use super::space::Ru;
+
+/// No reclaim unit.
+pub(crate) const NONE: u32 = u32::MAX;
+/// Buckets a group. Reclaim units with more map units than this share buckets, to within one part in 1,024.
+const MAX_BUCKETS: u32 = 1024;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Links {
+    prev: u32,
+    next: u32,
+}
+kernel::snapshot!(Links { prev, next });
+
+/// What the index keeps about one reclaim unit.
+#[derive(Clone, Debug)]
+struct Entry {
+    bucket: Links,
+    age: Links,
+    place: u32,
+    /// Bucket it is in.
+    class: u32,
+}
+kernel::snapshot!(Entry { bucket, age, place, class });
+
+/// Index of one group. Reclaim units are named by their number in the group.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    entries: Vec<Entry>,
+    /// First and last of each bucket.
+    buckets: Vec<Links>,
+    occupied: Vec<u64>,
+    closed: Vec<u32>,
+    /// Oldest and youngest.
+    ends: Links,
+    units_per_bucket: u32,
+}
+kernel::snapshot!(Index { entries, buckets, occupied, closed, ends, units_per_bucket });
+
+impl Index {
+    pub(crate) fn new(count: u32, units_per_ru: u32) -> Index {
+        let units_per_bucket = (units_per_ru + 1).div_ceil(MAX_BUCKETS);
+        let buckets = units_per_ru / units_per_bucket + 1;
+        let empty = Links { prev: NONE, next: NONE };
+        Index {
+            entries: vec![Entry { bucket: empty, age: empty, place: NONE, class: 0 }; count as usize],
+            buckets: vec![empty; buckets as usize],
+            occupied: vec![0; (buckets as usize).div_ceil(64)],
+            closed: Vec::new(),
+            ends: empty,
+            units_per_bucket,
+        }
+    }
+
+    #[inline]
+    fn class(&self, valid: u32) -> u32 {
+        if self.units_per_bucket == 1 { valid } else { valid / self.units_per_bucket }
+    }
+
+    pub(crate) fn insert(&mut self, ru: u32, valid: u32) {
+        self.entries[ru as usize].place = self.closed.len() as u32;
+        self.closed.push(ru);
+        let youngest = self.ends.next;
+        self.entries[ru as usize].age = Links { prev: youngest, next: NONE };
+        match youngest {
+            NONE => self.ends.prev = ru,
+            y => self.entries[y as usize].age.next = ru,
+        }
+        self.ends.next = ru;
+        self.link(ru, self.class(valid));
+    }
+
+    pub(crate) fn remove(&mut self, ru: u32) {
+        let Entry { age, place, .. } = self.entries[ru as usize];
+        self.closed.swap_remove(place as usize);
+        if let Some(moved) = self.closed.get(place as usize) {
+            self.entries[*moved as usize].place = place;
+        }
+        match age.prev {
+            NONE => self.ends.prev = age.next,
+            p => self.entries[p as usize].age.next = age.next,
+        }
+        match age.next {
+            NONE => self.ends.next = age.prev,
+            n => self.entries[n as usize].age.prev = age.prev,
+        }
+        self.unlink(ru);
+    }
+
+    /// A closed unit's valid count has changed.
+    #[inline]
+    pub(crate) fn revalue(&mut self, ru: u32, valid: u32) {
+        let class = self.class(valid);
+        if class != self.entries[ru as usize].class {
+            self.unlink(ru);
+            self.link(ru, class);
+        }
+    }
+
+    #[inline]
+    fn link(&mut self, ru: u32, class: u32) {
+        let last = self.buckets[class as usize].next;
+        let entry = &mut self.entries[ru as usize];
+        entry.class = class;
+        entry.bucket = Links { prev: last, next: NONE };
+        match last {
+            NONE => {
+                self.buckets[class as usize].prev = ru;
+                self.occupied[class as usize / 64] |= 1 << (class % 64);
+            }
+            l => self.entries[l as usize].bucket.next = ru,
+        }
+        self.buckets[class as usize].next = ru;
+    }
+
+    #[inline]
+    fn unlink(&mut self, ru: u32) {
+        let Entry { bucket: Links { prev, next }, class, .. } = self.entries[ru as usize];
+        match prev {
+            NONE => self.buckets[class as usize].prev = next,
+            p => self.entries[p as usize].bucket.next = next,
+        }
+        match next {
+            NONE => self.buckets[class as usize].next = prev,
+            n => self.entries[n as usize].bucket.prev = prev,
+        }
+        if self.buckets[class as usize].prev == NONE {
+            self.occupied[class as usize / 64] &= !(1 << (class % 64));
+        }
+    }
+}
+
+/// What a victim policy may look at: the closed reclaim units of one group. Units are named by number in the group.
+pub struct VictimView<'a> {
+    pub(crate) index: &'a Index,
+    pub(crate) rus: &'a [Ru],
+    pub(crate) closed_at: &'a [u64],
+    pub(crate) erases: &'a dyn Fn(u32) -> u32,
+    /// Map units written to flash so far: the clock that ages are measured on.
+    pub now: u64,
+    /// Map units a reclaim unit.
+    pub units_per_ru: u32,
+}
+
+impl VictimView<'_> {
+    /// Closed reclaim units.
+    pub fn len(&self) -> usize {
+        self.index.closed.len()
+    }
+    /// Whether nothing is closed.
+    pub fn is_empty(&self) -> bool {
+        self.index.closed.is_empty()
+    }
+    /// The closed unit at a place of an arbitrary order, for random draws.
+    pub fn nth(&self, place: usize) -> u32 {
+        self.index.closed[place]
+    }
+    /// Valid map units.
+    pub fn valid(&self, ru: u32) -> u32 {
+        self.rus[ru as usize].valid
+    }
+    /// Map units written to flash since the unit was closed.
+    pub fn age(&self, ru: u32) -> u64 {
+        self.now - self.closed_at[ru as usize]
+    }
+    /// Erase count of the most worn block of the unit.
+    pub fn erases(&self, ru: u32) -> u32 {
+        (self.erases)(ru)
+    }
+    /// Closed units, oldest first.
+    pub fn by_age(&self) -> impl Iterator<Item = u32> + '_ {
+        let mut at = self.index.ends.prev;
+        std::iter::from_fn(move || {
+            let ru = Some(at).filter(|r| *r != NONE)?;
+            at = self.index.entries[ru as usize].age.next;
+            Some(ru)
+        })
+    }
+    /// The head of each occupied bucket, fewest valid units first: within a bucket, the one unchanged for longest.
+    pub fn by_valid(&self) -> impl Iterator<Item = u32> + '_ {
+        self.index.occupied.iter().enumerate().flat_map(move |(word, bits)| {
+            let mut bits = *bits;
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros())?;
+                bits &= bits - 1;
+                Some(self.index.buckets[word * 64 + bit as usize].prev)
+            })
+        })
+    }
+}

@@ -1,0 +1,374 @@
+//! The flash translation layer: a synchronous state machine without time.
+//!
+//! The event-driven device, preconditioning and the functional mode call the same functions: look up, reserve,
+//! fill, commit, trim, pick a victim, erase. One hazard rule holds everywhere: the map changes when a program has
+//! completed, by compare-and-swap on the source address. Until then reads find the old copy; a move that loses the
+//! race is dropped and counted; a trim is a write of nothing.
+
+pub mod base;
+pub mod functional;
+pub mod gc;
+pub(crate) mod index;
+pub mod space;
+pub mod table;
+
+use crate::array::NandArray;
+use crate::geometry::Geometry;
+use base::Base;
+use gc::Victim;
+use index::VictimView;
+use proto::{Lpn, Slot};
+use space::{Group, RuState, Stream, block_starts, erase_blocks};
+use table::{Bits, Table};
+
+/// Map word of a unit that was written and then deallocated.
+const DEALLOCATED: u64 = 0;
+
+/// How far free space may fall, in reclaim units of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// Reclaiming starts when this many are free, or fewer.
+    pub start: u32,
+    /// Reclaiming goes on until this many are free.
+    pub stop: u32,
+    /// Host writes wait while this many are free, or fewer.
+    pub hard: u32,
+}
+
+/// Counters of the FTL, in map units unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FtlCounters {
+    /// Units committed by the host.
+    pub host_commits: u64,
+    /// Units moved.
+    pub moves: u64,
+    /// Moves that lost the race against a host write or a trim.
+    pub moves_dropped: u64,
+    /// Units deallocated.
+    pub trims: u64,
+    /// Reclaim units erased.
+    pub erases: u64,
+}
+
+/// The translation layer's whole state.
+pub struct Ftl {
+    /// Where things are.
+    pub geo: Geometry,
+    /// Durable state.
+    pub array: NandArray,
+    map: Table,
+    /// Validity of each slot, as a difference from the base.
+    valid: Bits,
+    base: Base,
+    pub(crate) groups: Vec<Group>,
+    victim: Box<dyn Victim>,
+    /// Free-space limits.
+    pub thresholds: Thresholds,
+    /// Map units committed since the beginning: the clock of ages.
+    clock: u64,
+    /// What happened.
+    pub counters: FtlCounters,
+    mapped: u64,
+    logical: u64,
+}
+
+impl Ftl {
+    /// An empty FTL over an erased array: `logical` units for the host, `placements` host streams.
+    pub fn new(
+        geo: Geometry,
+        logical: u64,
+        placements: u8,
+        least_worn: bool,
+        thresholds: Thresholds,
+        victim: Box<dyn Victim>,
+    ) -> Ftl {
+        let streams = 2 + placements.max(1) as usize;
+        Ftl {
+            array: NandArray::new(&geo, logical),
+            map: Table::new(logical, geo.slots + 2),
+            valid: Bits::new(geo.slots),
+            base: Base::Empty,
+            groups: (0..geo.groups).map(|_| Group::new(&geo, streams, least_worn)).collect(),
+            victim,
+            thresholds,
+            clock: 0,
+            counters: FtlCounters::default(),
+            mapped: 0,
+            logical,
+            geo,
+        }
+    }
+
+    /// Logical units.
+    pub fn logical(&self) -> u64 {
+        self.logical
+    }
+    /// Logical units that hold data.
+    pub fn mapped(&self) -> u64 {
+        self.mapped
+    }
+
+    /// Where a logical unit lies, if it holds data.
+    #[inline]
+    pub fn lookup(&self, lpn: Lpn) -> Option<Slot> {
+        match self.map.get(lpn.0) {
+            Some(word) => word.checked_sub(1).map(Slot),
+            None => self.base.slot(lpn, &self.geo),
+        }
+    }
+
+    /// The logical unit whose data a slot was written with.
+    #[inline]
+    pub fn lpn_at(&self, slot: Slot) -> Option<Lpn> {
+        self.array.lpn(slot, &self.base, &self.geo)
+    }
+
+    /// Whether a slot holds the newest copy of some unit.
+    #[inline]
+    pub fn is_valid(&self, slot: Slot) -> bool {
+        let ru = self.geo.ru_of_slot(slot);
+        self.valid.get(slot.0) ^ self.base_valid(ru, slot)
+    }
+
+    #[inline]
+    fn base_valid(&self, ru: u64, slot: Slot) -> bool {
+        let (group, number) = self.split(ru);
+        self.groups[group].rus[number as usize].follows_base && self.base.lpn(slot, &self.geo).is_some()
+    }
+
+    /// Group and number in it.
+    #[inline]
+    pub(crate) fn split(&self, ru: u64) -> (usize, u32) {
+        let group = self.geo.group_of_ru(ru);
+        (group as usize, (ru - u64::from(group) * u64::from(self.geo.shape.blocks)) as u32)
+    }
+    #[inline]
+    fn join(&self, group: u32, number: u32) -> u64 {
+        u64::from(group) * u64::from(self.geo.shape.blocks) + u64::from(number)
+    }
+
+    /// Free reclaim units of a group.
+    #[inline]
+    pub fn free(&self, group: u32) -> u32 {
+        self.groups[group as usize].free()
+    }
+
+    /// Free units that a stream must leave: the host leaves the hard limit, mapping pages one, moves none.
+    fn keep(&self, stream: Stream) -> u32 {
+        match stream {
+            Stream::Gc => 0,
+            Stream::Map => 1.min(self.thresholds.hard),
+            Stream::Host(_) => self.thresholds.hard,
+        }
+    }
+
+    /// Whether [`Ftl::reserve`] would succeed.
+    #[inline]
+    pub fn can_reserve(&self, group: u32, stream: Stream) -> bool {
+        self.groups[group as usize].can_reserve(stream, self.keep(stream))
+    }
+
+    /// Reserves the next program unit of a stream in a group; its first slot. `None`: wait for an erase.
+    #[inline]
+    pub fn reserve(&mut self, group: u32, stream: Stream) -> Option<Slot> {
+        let keep = self.keep(stream);
+        let (number, index) = self.groups[group as usize].reserve(stream, keep, self.geo.programs_per_ru)?;
+        Some(self.geo.slot_of_program(self.join(group, number), index))
+    }
+
+    /// Puts a logical unit, or padding, into a reserved slot.
+    #[inline]
+    pub fn fill(&mut self, slot: Slot, lpn: Option<Lpn>) {
+        self.array.load_register(slot, lpn);
+    }
+
+    /// The program unit at `slot` has been programmed; its units may now be committed.
+    #[inline]
+    pub fn program(&mut self, slot: Slot) {
+        self.array.program(slot, &self.geo);
+    }
+
+    /// Every unit of the program unit at `slot` has been committed or dropped.
+    #[inline]
+    pub fn programmed(&mut self, slot: Slot) {
+        let (group, number) = self.split(self.geo.ru_of_slot(slot));
+        self.groups[group].programmed(number, self.clock);
+    }
+
+    /// A host write has become durable: the map now names its slot.
+    #[inline]
+    pub fn commit(&mut self, lpn: Lpn, slot: Slot) {
+        match self.lookup(lpn) {
+            Some(old) => self.invalidate(old),
+            None => self.mapped += 1,
+        }
+        self.point(lpn, slot);
+        self.counters.host_commits += 1;
+    }
+
+    /// A moved copy has become durable: it counts if the map still names its source. False if it lost the race.
+    #[inline]
+    pub fn commit_move(&mut self, lpn: Lpn, from: Slot, to: Slot) -> bool {
+        if self.lookup(lpn) != Some(from) {
+            self.counters.moves_dropped += 1;
+            return false;
+        }
+        self.invalidate(from);
+        self.point(lpn, to);
+        self.counters.moves += 1;
+        true
+    }
+
+    /// Deallocates a unit. False if it held no data.
+    pub fn trim(&mut self, lpn: Lpn) -> bool {
+        let Some(old) = self.lookup(lpn) else { return false };
+        self.invalidate(old);
+        self.map.set(lpn.0, DEALLOCATED);
+        self.mapped -= 1;
+        self.counters.trims += 1;
+        true
+    }
+
+    #[inline]
+    fn point(&mut self, lpn: Lpn, slot: Slot) {
+        debug_assert!(
+            self.array.is_programmed(slot, &self.geo),
+            "the map must not name a page that is not programmed"
+        );
+        self.map.set(lpn.0, slot.0 + 1);
+        self.valid.flip(slot.0);
+        let (group, number) = self.split(self.geo.ru_of_slot(slot));
+        self.groups[group].rus[number as usize].valid += 1;
+        self.clock += 1;
+    }
+
+    #[inline]
+    fn invalidate(&mut self, slot: Slot) {
+        self.valid.flip(slot.0);
+        let (group, number) = self.split(self.geo.ru_of_slot(slot));
+        let group = &mut self.groups[group];
+        let ru = &mut group.rus[number as usize];
+        ru.valid -= 1;
+        if ru.state == RuState::Closed {
+            let valid = ru.valid;
+            group.index.revalue(number, valid);
+        }
+    }
+
+    /// The closed reclaim unit of a group that the policy wants back; it is taken out of the index.
+    pub fn pick_victim(&mut self, group: u32) -> Option<u64> {
+        let g = &self.groups[group as usize];
+        let (geo, array) = (&self.geo, &self.array);
+        let first = u64::from(group) * u64::from(geo.shape.blocks);
+        let erases = |number: u32| array.erases(geo.block_of_ru(first + u64::from(number), 0));
+        let view = VictimView {
+            index: &g.index,
+            rus: &g.rus,
+            closed_at: &g.closed_at,
+            erases: &erases,
+            now: self.clock,
+            units_per_ru: self.geo.units_per_ru,
+        };
+        let number = if view.is_empty() { None } else { self.victim.pick(&view) }?;
+        // A unit without a single invalid slot gives nothing back: moving it would take as much as it frees.
+        if g.rus[number as usize].valid == self.geo.units_per_ru {
+            return None;
+        }
+        self.groups[group as usize].collect(number);
+        Some(self.join(group, number))
+    }
+
+    /// Takes a given closed reclaim unit for reclaiming (wear levelling).
+    pub fn collect(&mut self, ru: u64) {
+        let (group, number) = self.split(ru);
+        self.groups[group].collect(number);
+    }
+
+    /// The next valid slot of a reclaim unit at or behind `cursor`, which counts its units block by block; moves the
+    /// cursor behind it.
+    pub fn next_valid(&self, ru: u64, cursor: &mut u32) -> Option<Slot> {
+        let per_block = self.geo.units_per_block;
+        let (group, number) = self.split(ru);
+        let follows_base = self.groups[group].rus[number as usize].follows_base;
+        while *cursor < self.geo.units_per_ru {
+            let (lane, unit) =
+                if self.geo.lanes == 1 { (0, *cursor) } else { (*cursor / per_block, *cursor % per_block) };
+            let at = self.geo.first_slot(self.geo.block_of_ru(ru, lane)).0 + u64::from(unit);
+            if follows_base {
+                *cursor += 1;
+                if self.is_valid(Slot(at)) {
+                    return Some(Slot(at));
+                }
+                continue;
+            }
+            let left = per_block - unit;
+            let bits = self.valid.word(at >> 6) >> (at & 63);
+            let span = (64 - (at & 63) as u32).min(left);
+            let skip = bits.trailing_zeros().min(span);
+            *cursor += skip;
+            if skip < span {
+                *cursor += 1;
+                return Some(Slot(at + u64::from(skip)));
+            }
+        }
+        None
+    }
+
+    /// Valid units of a reclaim unit.
+    pub fn valid_units(&self, ru: u64) -> u32 {
+        let (group, number) = self.split(ru);
+        self.groups[group].rus[number as usize].valid
+    }
+
+    /// A read of a slot begins: its reclaim unit must not be erased before [`Ftl::unpin`].
+    #[inline]
+    pub fn pin(&mut self, slot: Slot) {
+        let (group, number) = self.split(self.geo.ru_of_slot(slot));
+        self.groups[group].rus[number as usize].readers += 1;
+    }
+    /// A read of a slot ends. True if it was the last one of a unit that is being reclaimed.
+    #[inline]
+    pub fn unpin(&mut self, slot: Slot) -> bool {
+        let (group, number) = self.split(self.geo.ru_of_slot(slot));
+        let ru = &mut self.groups[group].rus[number as usize];
+        ru.readers -= 1;
+        ru.readers == 0 && ru.state == RuState::Collecting
+    }
+    /// Whether reads of a reclaim unit are under way.
+    pub fn is_pinned(&self, ru: u64) -> bool {
+        let (group, number) = self.split(ru);
+        self.groups[group].rus[number as usize].readers > 0
+    }
+
+    /// A collected reclaim unit has been erased.
+    pub fn erased(&mut self, ru: u64) {
+        for first in block_starts(&self.geo, ru) {
+            self.valid.clear(first.0..first.0 + u64::from(self.geo.units_per_block));
+        }
+        let erases = erase_blocks(&mut self.array, &self.geo, ru);
+        let (group, number) = self.split(ru);
+        if self.groups[group].rus[number as usize].follows_base {
+            // Its out-of-band words must not be taken for the base's any more.
+            for first in block_starts(&self.geo, ru) {
+                (0..u64::from(self.geo.units_per_block))
+                    .for_each(|u| self.array.load_register(Slot(first.0 + u), None));
+            }
+        }
+        self.groups[group].release(number, erases);
+        self.counters.erases += 1;
+    }
+
+    /// Fewest free reclaim units that any group has had.
+    pub fn free_min(&self) -> u32 {
+        self.groups.iter().map(|g| g.free_min).min().unwrap_or(0)
+    }
+
+    /// Valid counts of all closed reclaim units, with the number of units that have each.
+    pub fn valid_histogram(&self) -> Vec<u64> {
+        let mut histogram = vec![0; self.geo.units_per_ru as usize + 1];
+        for ru in self.groups.iter().flat_map(|g| &g.rus).filter(|r| r.state == RuState::Closed) {
+            histogram[ru.valid as usize] += 1;
+        }
+        histogram
+    }
+}
