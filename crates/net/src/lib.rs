@@ -1,1 +1,7 @@
-//! net
+//! Links between parts.
+
+mod rate;
+
+pub mod pcie;
+
+pub use rate::Rate;

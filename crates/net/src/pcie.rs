@@ -1,0 +1,100 @@
+//! A PCI Express link: two directions, each first in first out, packets with headers.
+
+use crate::Rate;
+use kernel::{Time, resource::Serial};
+
+/// Bytes that framing, sequence number, header and link CRC add to a packet (PCIe base specification: 3 DW + 1 DW
+/// header, 4 B sequence and framing, 4 B LCRC).
+const PACKET_OVERHEAD: u64 = 24;
+
+/// Bytes a second of one lane after line coding, by generation.
+///
+/// Source: PCIe base specification: 2.5 and 5 GT/s with 8b/10b, 8 to 32 GT/s with 128b/130b, 64 GT/s with 1b/1b flits.
+pub fn lane_bytes_per_s(generation: u32) -> Option<u64> {
+    match generation {
+        1 => Some(250_000_000),
+        2 => Some(500_000_000),
+        3 => Some(8_000_000_000 / 8 * 128 / 130),
+        4 => Some(16_000_000_000 / 8 * 128 / 130),
+        5 => Some(32_000_000_000 / 8 * 128 / 130),
+        6 => Some(64_000_000_000 / 8),
+        _ => None,
+    }
+}
+
+/// One link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    payload: Rate,
+    latency: Time,
+    to_host: Serial,
+    to_device: Serial,
+}
+
+impl Link {
+    /// A link of `bytes_per_s` each way after line coding, whose packets carry at most `max_payload` bytes, with a
+    /// one-way `latency`. A `max_payload` of zero leaves packet headers out of account.
+    pub fn new(bytes_per_s: u64, max_payload: u64, latency: Time) -> Link {
+        let effective = match max_payload {
+            0 => bytes_per_s,
+            p => (u128::from(bytes_per_s) * u128::from(p) / u128::from(p + PACKET_OVERHEAD)) as u64,
+        };
+        Link { payload: Rate::new(effective), latency, to_host: Serial::default(), to_device: Serial::default() }
+    }
+
+    /// One-way latency.
+    #[inline]
+    pub fn latency(&self) -> Time {
+        self.latency
+    }
+
+    /// Sends `bytes` to the host; returns when the last byte leaves the sender.
+    #[inline]
+    pub fn to_host(&mut self, now: Time, bytes: u64) -> Time {
+        self.to_host.grant(now, self.payload.time(bytes))
+    }
+
+    /// Sends `bytes` to the device; returns when the last byte leaves the sender.
+    #[inline]
+    pub fn to_device(&mut self, now: Time, bytes: u64) -> Time {
+        self.to_device.grant(now, self.payload.time(bytes))
+    }
+
+    /// Payload bytes a second, each way.
+    pub fn bytes_per_s(&self) -> u64 {
+        self.payload.bytes_per_s()
+    }
+
+    /// Time that the direction to the host, and the one to the device, have been busy up to `now`.
+    pub fn busy(&self, now: Time) -> (Time, Time) {
+        (self.to_host.busy(now), self.to_device.busy(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generations_double() {
+        // Published per-lane rates: 0.25, 0.5, 0.985, 1.969, 3.938 GB/s.
+        let mb: Vec<u64> = (1..=5).filter_map(lane_bytes_per_s).map(|b| b / 1_000_000).collect();
+        assert_eq!(mb, [250, 500, 984, 1969, 3938]);
+        assert_eq!(lane_bytes_per_s(7), None);
+    }
+
+    #[test]
+    fn directions_do_not_disturb_each_other() {
+        let mut link = Link::new(4_000_000_000, 0, Time::from_ns(100));
+        let t = link.to_host(Time::ZERO, 4096);
+        assert_eq!(t, Time::from_ns(1024));
+        assert_eq!(link.to_device(Time::ZERO, 4096), t);
+        assert_eq!(link.to_host(Time::ZERO, 4096), Time::from_ns(2048));
+    }
+
+    #[test]
+    fn headers_cost() {
+        let link = Link::new(1_000_000_000, 256, Time::ZERO);
+        assert_eq!(link.bytes_per_s(), 1_000_000_000u64 * 256 / 280);
+    }
+}
