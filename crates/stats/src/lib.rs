@@ -1,1 +1,25 @@
-//! stats
+//! What parts measure about themselves: histograms, time-weighted gauges, milestones, interval estimates.
+//!
+//! Everything is integer and exact while the simulation runs; real numbers appear only in reports. Nothing
+//! here schedules an event or reads a clock: callers pass the simulated time.
+
+mod batch;
+mod breakdown;
+mod busy;
+mod gauge;
+mod histogram;
+mod little;
+mod series;
+mod student;
+mod summary;
+mod wide;
+
+pub use batch::{BatchMeans, Interval};
+pub use breakdown::{Breakdown, Milestones, Untiled};
+pub use busy::Busy;
+pub use gauge::Gauge;
+pub use histogram::{Bucket, Histogram};
+pub use little::{Little, LittleViolation};
+pub use series::{Series, Window};
+pub use student::{student_t_cdf, student_t_quantile};
+pub use summary::Summary;

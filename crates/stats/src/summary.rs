@@ -1,0 +1,90 @@
+//! The latency figures of the result document.
+
+use crate::Histogram;
+use serde::Serialize;
+
+/// Latency in nanoseconds, from a histogram of picoseconds. A figure that the samples do not support is `None`:
+/// all of them for an empty histogram, a percentile `p` where `N (1 - p) < 10`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Arithmetic mean, ns.
+    pub mean: Option<f64>,
+    /// Sample standard deviation, ns.
+    pub stddev: Option<f64>,
+    /// Smallest, ns.
+    pub min: Option<f64>,
+    /// Largest, ns.
+    pub max: Option<f64>,
+    /// Median, ns.
+    pub p50: Option<f64>,
+    /// 90th percentile, ns.
+    pub p90: Option<f64>,
+    /// 99th percentile, ns.
+    pub p99: Option<f64>,
+    /// 99.9th percentile, ns.
+    pub p99_9: Option<f64>,
+    /// 99.99th percentile, ns.
+    pub p99_99: Option<f64>,
+    /// 99.999th percentile, ns.
+    pub p99_999: Option<f64>,
+}
+
+impl Summary {
+    /// Summarises a histogram whose unit is the picosecond.
+    pub fn from_ps(h: &Histogram) -> Summary {
+        let ns = |ps: u64| ps as f64 / 1e3;
+        let percentile = |p| h.percentile(p).map(ns);
+        Summary {
+            mean: h.mean().map(|m| m / 1e3),
+            stddev: h.stddev().map(|s| s / 1e3),
+            min: h.min().map(ns),
+            max: h.max().map(ns),
+            p50: percentile(0.5),
+            p90: percentile(0.9),
+            p99: percentile(0.99),
+            p99_9: percentile(0.999),
+            p99_99: percentile(0.9999),
+            p99_999: percentile(0.99999),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Summary;
+    use crate::Histogram;
+
+    #[test]
+    fn nothing_from_nothing() {
+        assert_eq!(Summary::from_ps(&Histogram::new()), Summary::default());
+    }
+
+    #[test]
+    fn percentiles_appear_when_ten_samples_lie_above() {
+        let shown = |n: u64| {
+            let mut h = Histogram::new();
+            (0..n).for_each(|_| h.record(7_000));
+            let s = Summary::from_ps(&h);
+            [s.p50, s.p90, s.p99, s.p99_9, s.p99_99, s.p99_999].map(|p| p.is_some())
+        };
+        for (n, first_missing) in
+            [(19, 0), (20, 1), (99, 1), (100, 2), (999, 2), (1000, 3), (9_999, 3), (10_000, 4)]
+        {
+            let expected: [bool; 6] = std::array::from_fn(|i| i < first_missing);
+            assert_eq!(shown(n), expected, "N = {n}");
+        }
+        assert_eq!(shown(99_999), [true, true, true, true, false, false]);
+        assert_eq!(shown(100_000), [true, true, true, true, true, false]);
+        assert_eq!(shown(1_000_000), [true; 6]);
+    }
+
+    #[test]
+    fn picoseconds_become_nanoseconds() {
+        let mut h = Histogram::new();
+        h.record(1_000);
+        h.record(3_000);
+        let s = Summary::from_ps(&h);
+        assert_eq!((s.mean, s.min, s.max), (Some(2.0), Some(1.0), Some(3.0)));
+        assert!((s.stddev.unwrap() - 2f64.sqrt()).abs() < 1e-12);
+    }
+}
