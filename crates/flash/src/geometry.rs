@@ -7,6 +7,7 @@
 //! Numbers are dense: `die = (channel * ways + way) * dies + die`, `plane = die * planes + plane`,
 //! `block = plane * blocks + block`, `slot = block * units_per_block + unit`.
 
+use crate::backend::op::Address;
 use crate::fastdiv::FastDiv;
 use proto::Slot;
 
@@ -104,6 +105,7 @@ pub struct Geometry {
     by_units_per_program: FastDiv,
     by_planes: FastDiv,
     by_page: FastDiv,
+    by_units_per_page: FastDiv,
 }
 
 impl Geometry {
@@ -166,6 +168,7 @@ impl Geometry {
             by_units_per_program: FastDiv::new(u64::from(units_per_program)),
             by_planes: FastDiv::new(u64::from(shape.planes)),
             by_page: FastDiv::new(u64::from(shape.page_bytes)),
+            by_units_per_page: FastDiv::new(u64::from((shape.page_bytes / shape.unit_bytes).max(1))),
             shape,
         }
     }
@@ -206,6 +209,11 @@ impl Geometry {
     #[inline]
     pub fn pages_per_unit(&self) -> u32 {
         self.shape.unit_bytes.div_ceil(self.shape.page_bytes)
+    }
+    /// A name for the page that a slot begins in: equal for the slots of one page, different for those of two.
+    #[inline]
+    pub fn page_name(&self, slot: Slot) -> u64 {
+        self.by_units_per_page.div(slot.0)
     }
     /// Map units a page; one if a unit is as large as a page or larger.
     pub fn units_per_page(&self) -> u32 {
@@ -280,6 +288,14 @@ impl Geometry {
     pub fn sequential_unit(&self, group: u32, nth: u64, in_program: u32) -> u64 {
         let stripe = nth * u64::from(self.groups) + u64::from(self.stripe_of_group[group as usize]);
         stripe * u64::from(self.units_per_program) + u64::from(in_program)
+    }
+    /// The die, plane, block and page that a slot begins in.
+    #[inline]
+    pub fn address(&self, slot: Slot) -> Address {
+        let (block, unit) = self.block_of_slot(slot);
+        let (plane, number) = self.by_blocks.div_rem(block);
+        let (die, plane) = self.by_planes.div_rem(plane);
+        Address { die: die as u32, plane: plane as u8, block: number as u32, page: self.page_of_unit(unit) }
     }
     /// Raw bytes.
     pub fn raw_bytes(&self) -> u64 {

@@ -1,6 +1,11 @@
 //! The flash device: host interface, buffer, FTL, back end and NAND array.
 
 pub mod array;
+pub mod backend;
+pub mod device;
 mod fastdiv;
 pub mod ftl;
 pub mod geometry;
+pub mod hostif;
+
+pub use device::{Device, DeviceParts, Event, Out};

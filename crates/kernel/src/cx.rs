@@ -12,6 +12,11 @@ pub trait Cx<E, O> {
     /// Schedules one of the part's own events behind every normal event of its instant. For arbiters, which must see
     /// every arrival.
     fn late(&mut self, delay: Time, event: E) -> Ticket;
+    /// Takes the next place in the schedule order without an event yet. An event put there later sorts as if it had
+    /// been scheduled now: a stage that is folded away and one that is not leave the same order behind.
+    fn reserve(&mut self) -> Ticket;
+    /// Schedules one of the part's own events at a reserved place.
+    fn at_place(&mut self, place: Ticket, delay: Time, event: E);
     /// Takes a pending event of the part back.
     fn cancel(&mut self, ticket: Ticket);
     /// Hands a message to the machine, which routes it after the handler returns and before time advances.
@@ -41,6 +46,12 @@ impl<E: Copy, O> Cx<E, O> for Recorder<E, O> {
     }
     fn late(&mut self, delay: Time, event: E) -> Ticket {
         self.queue.late(delay, event)
+    }
+    fn reserve(&mut self) -> Ticket {
+        self.queue.reserve()
+    }
+    fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
+        self.queue.at_place(place, delay, event);
     }
     fn cancel(&mut self, ticket: Ticket) {
         self.queue.cancel(ticket);

@@ -122,13 +122,28 @@ impl<E: Copy> EventQueue<E> {
         self.schedule(delay, LATE, event)
     }
 
+    /// Takes the next place in the schedule order; an event may be put there later.
+    #[inline]
+    pub fn reserve(&mut self) -> Ticket {
+        self.scheduled += 1;
+        Ticket(self.scheduled - 1)
+    }
+
+    /// Schedules `event` at `now + delay` in a reserved place of the schedule order. A place serves once.
+    ///
+    /// # Panics
+    /// As [`EventQueue::after`].
+    #[inline]
+    pub fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
+        let time = self.now.checked_add(delay.ps()).expect("simulated time ends at 213 days");
+        self.insert(Entry { time, order: place.0, event });
+    }
+
     #[inline]
     fn schedule(&mut self, delay: Time, phase: u64, event: E) -> Ticket {
-        let time = self.now.checked_add(delay.ps()).expect("simulated time ends at 213 days");
-        let order = self.scheduled | phase;
-        self.scheduled += 1;
-        self.insert(Entry { time, order, event });
-        Ticket(order)
+        let place = Ticket(self.reserve().0 | phase);
+        self.at_place(place, delay, event);
+        place
     }
 
     /// Takes a pending event back: it neither runs nor moves time.

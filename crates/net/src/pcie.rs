@@ -39,7 +39,12 @@ impl Link {
             0 => bytes_per_s,
             p => (u128::from(bytes_per_s) * u128::from(p) / u128::from(p + PACKET_OVERHEAD)) as u64,
         };
-        Link { payload: Rate::new(effective), latency, to_host: Serial::default(), to_device: Serial::default() }
+        Link {
+            payload: Rate::new(effective),
+            latency,
+            to_host: Serial::default(),
+            to_device: Serial::default(),
+        }
     }
 
     /// One-way latency.

@@ -35,6 +35,11 @@ impl<const N: usize> Milestones<N> {
         self.start
     }
 
+    /// When the latest milestone was reached.
+    pub const fn last(&self) -> Time {
+        self.last
+    }
+
     /// The time so far waited for `milestone`.
     pub const fn part(&self, milestone: usize) -> Time {
         Time::from_ps(self.parts[milestone])

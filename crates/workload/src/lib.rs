@@ -1,1 +1,3 @@
-//! workload
+//! Workloads: trace readers, the fio vocabulary, synthetic requests, and the injector that issues and measures them.
+
+pub mod inject;

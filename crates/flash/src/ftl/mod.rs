@@ -5,6 +5,7 @@
 //! completed, by compare-and-swap on the source address. Until then reads find the old copy; a move that loses the
 //! race is dropped and counted; a trim is a write of nothing.
 
+pub mod alloc;
 pub mod base;
 pub mod functional;
 pub mod gc;

@@ -1,0 +1,13 @@
+//! First come, first served.
+
+use super::{Arbiter, Heads, Want, first_come};
+
+/// Requests get the channel in order of arrival, whatever they are for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fifo;
+
+impl Arbiter for Fifo {
+    fn pick(&mut self, heads: &Heads) -> Want {
+        first_come(heads, &Want::ALL).unwrap_or(Want::Command)
+    }
+}

@@ -1,0 +1,38 @@
+//! Who gets a channel next.
+
+pub mod command_first;
+pub mod data_first;
+pub mod fifo;
+
+/// What a die wants the channel for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Want {
+    /// To take a command without data: a read, an erase, a copy-back.
+    Command,
+    /// To hand out the data of a read.
+    DataOut,
+    /// To take a program with its data.
+    DataIn,
+}
+
+impl Want {
+    /// All wants.
+    pub const ALL: [Want; 3] = [Want::Command, Want::DataOut, Want::DataIn];
+}
+
+/// The longest-waiting request of each kind: its place in the order of arrival, if there is one.
+pub type Heads = [Option<u64>; 3];
+
+/// Chooses among the dies that wait for one channel.
+///
+/// Contract: a pure decision; the answer is a kind that has a head; at least one has.
+pub trait Arbiter {
+    /// The kind whose head gets the channel.
+    fn pick(&mut self, heads: &Heads) -> Want;
+}
+
+/// Of the given kinds, the one whose head came first.
+pub(crate) fn first_come(heads: &Heads, among: &[Want]) -> Option<Want> {
+    among.iter().copied().filter(|w| heads[*w as usize].is_some()).min_by_key(|w| heads[*w as usize])
+}

@@ -1,0 +1,537 @@
+//! The back end: dies, channels, and the operations that wait for them.
+//!
+//! An operation waits at its die, asks for the channel, sends its command (programs with their data), works in the
+//! array, and, if it is a read, asks for the channel again to hand out its data. What goes next is decided when the
+//! channel is granted, not when it is asked for, so that a late but more urgent arrival still counts.
+
+pub mod arbiter;
+pub mod op;
+mod queues;
+pub mod sched;
+pub mod timing;
+
+use crate::device::{Event, Out};
+use crate::geometry::Geometry;
+use arbiter::{Arbiter, Want};
+use kernel::{Cx, Slab, Ticket, Time};
+use op::{Class, NO_OP, Op, OpKind};
+use queues::Queues;
+use sched::{DieView, Scheduler};
+use stats::Little;
+use std::collections::VecDeque;
+use timing::Timing;
+
+/// Which operations of a die's planes may share one command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MultiPlane {
+    /// None.
+    Off,
+    /// Same page number, any blocks.
+    SamePage,
+    /// Same block number and same page number.
+    SameBlock,
+}
+
+/// Program and erase suspend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspend {
+    /// Whether a waited-for read interrupts a program.
+    pub program: bool,
+    /// Whether it interrupts an erase.
+    pub erase: bool,
+    /// From the decision until the die takes commands.
+    pub latency: Time,
+    /// Extra array time when the operation goes on.
+    pub resume: Time,
+    /// An operation with less than this left is not interrupted.
+    pub least: Time,
+    /// How often one operation may be interrupted.
+    pub limit: u8,
+}
+
+/// What the back end has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BackendCounters {
+    /// Operations finished, by class.
+    pub done: [u64; Class::COUNT],
+    /// Map units read, programmed or copied, by class.
+    pub units: [u64; Class::COUNT],
+    /// Commands that worked on several planes.
+    pub multi_plane: u64,
+    /// Copy-backs.
+    pub copy_backs: u64,
+    /// Suspends.
+    pub suspends: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DieState {
+    /// Free.
+    Idle,
+    /// Waits for the channel to take a command.
+    Asking,
+    /// Array at work.
+    Working,
+    /// Read data in the register; waits for the channel.
+    Holding,
+    /// Read data on the channel.
+    Moving,
+    /// On its way to take commands in the middle of an operation.
+    Suspending,
+}
+
+#[derive(Clone, Debug)]
+struct Die {
+    state: DieState,
+    channel: u32,
+    active: u32,
+    ticket: Option<Ticket>,
+    /// When the array begins and ends its present work.
+    array_from: Time,
+    array_to: Time,
+    suspended: Option<(u32, Time)>,
+    busy_since: Time,
+    busy: Time,
+    touched: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    busy_until: Time,
+    busy: Time,
+    /// A wake-up or the end of a data transfer will look at the waiting dies.
+    looks_again: bool,
+    waiting: [VecDeque<(u32, u64)>; 3],
+    asked: u64,
+    /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
+    line: VecDeque<u32>,
+}
+
+impl Channel {
+    fn is_wanted(&self) -> bool {
+        self.waiting.iter().any(|w| !w.is_empty())
+    }
+}
+
+/// Dies and channels.
+pub struct Backend {
+    timing: Timing,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    queues: Queues,
+    /// Operations between being queued and being taken by the device.
+    pub ops: Slab<Op>,
+    /// Finished operations that the device has not yet taken, in order.
+    pub finished: VecDeque<u32>,
+    touched: Vec<u32>,
+    scheduler: Box<dyn Scheduler>,
+    holds_line: bool,
+    arbiter: Box<dyn Arbiter>,
+    multi_plane: MultiPlane,
+    suspend: Suspend,
+    fold: bool,
+    /// What happened.
+    pub counters: BackendCounters,
+    /// Number in the die queues, for Little's law.
+    pub queued: Little,
+}
+
+/// Policies and switches of a back end.
+pub struct BackendPolicy {
+    /// Which operation a free die takes.
+    pub scheduler: Box<dyn Scheduler>,
+    /// Who gets a channel.
+    pub arbiter: Box<dyn Arbiter>,
+    /// Multi-plane commands.
+    pub multi_plane: MultiPlane,
+    /// Suspends.
+    pub suspend: Suspend,
+    /// Whether stages without contention are folded into their neighbours. Results do not depend on it.
+    pub fold: bool,
+}
+
+impl Backend {
+    /// An idle back end.
+    pub fn new(geo: &Geometry, timing: Timing, policy: BackendPolicy) -> Backend {
+        let die = |n: u32| Die {
+            state: DieState::Idle,
+            channel: geo.channel_of_die(n),
+            active: NO_OP,
+            ticket: None,
+            array_from: Time::ZERO,
+            array_to: Time::ZERO,
+            suspended: None,
+            busy_since: Time::ZERO,
+            busy: Time::ZERO,
+            touched: false,
+        };
+        Backend {
+            timing,
+            dies: (0..geo.die_count).map(die).collect(),
+            channels: vec![Channel::default(); geo.shape.channels as usize],
+            queues: Queues::new(geo.die_count, geo.shape.planes),
+            ops: Slab::default(),
+            finished: VecDeque::new(),
+            touched: Vec::new(),
+            holds_line: policy.scheduler.holds_line(),
+            scheduler: policy.scheduler,
+            arbiter: policy.arbiter,
+            multi_plane: policy.multi_plane,
+            suspend: policy.suspend,
+            fold: policy.fold,
+            counters: BackendCounters::default(),
+            queued: Little::new(Time::ZERO),
+        }
+    }
+
+    /// Queues an operation at its die. It starts at the next [`Backend::kick`] at the earliest, so that operations
+    /// that arrive together can share a multi-plane command.
+    #[inline]
+    pub fn enqueue(&mut self, now: Time, op: Op) -> u32 {
+        let name = self.ops.insert(Op { queued: now, ..op });
+        self.queued.arrive(now);
+        self.queues.push(&mut self.ops, name);
+        let die = &mut self.dies[op.die as usize];
+        if self.holds_line {
+            self.channels[die.channel as usize].line.push_back(name);
+        }
+        if !die.touched {
+            die.touched = true;
+            self.touched.push(op.die);
+        }
+        name
+    }
+
+    /// Gives work to the dies that something has been queued at.
+    #[inline]
+    pub fn kick(&mut self, cx: &mut impl Cx<Event, Out>) {
+        // Nothing is touched while the list is walked: enqueue is not called from here.
+        for at in 0..self.touched.len() {
+            let die = self.touched[at];
+            self.dies[die as usize].touched = false;
+            match self.dies[die as usize].state {
+                DieState::Idle => self.next_for(die, cx),
+                DieState::Working => self.consider_suspend(die, cx),
+                _ => {}
+            }
+        }
+        self.touched.clear();
+    }
+
+    /// Classes that the die may take now: while an operation is suspended, only reads that somebody waits for.
+    #[inline]
+    fn eligible(&self, die: u32) -> u16 {
+        let waiting = self.queues.waiting(die);
+        if self.dies[die as usize].suspended.is_some() { waiting & WAITED_READS } else { waiting }
+    }
+
+    #[inline]
+    fn pick(&mut self, die: u32, now: Time) -> Option<Class> {
+        let waiting = self.eligible(die);
+        if waiting.is_power_of_two() && !self.holds_line {
+            return Some(Class::ALL[waiting.trailing_zeros() as usize]);
+        }
+        let (queues, ops) = (&self.queues, &self.ops);
+        let oldest = |class: Class| queues.oldest(ops, die, class);
+        self.scheduler.pick(&DieView { now, waiting, oldest: &oldest })
+    }
+
+    /// An idle die looks for work.
+    fn next_for(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        if self.eligible(die) == 0 {
+            if let Some((op, left)) = self.dies[die as usize].suspended.take() {
+                self.resume(die, op, left, cx);
+            }
+            return;
+        }
+        if self.holds_line && !self.is_next_in_line(die) {
+            return;
+        }
+        self.dies[die as usize].state = DieState::Asking;
+        let channel = self.dies[die as usize].channel;
+        let c = &self.channels[channel as usize];
+        if cx.now() >= c.busy_until && !c.is_wanted() {
+            self.grant(die, cx);
+        } else if let Some(class) = self.pick(die, cx.now()) {
+            let program = matches!(class, Class::HostProgram | Class::MapProgram | Class::GcProgram);
+            self.ask(die, if program { Want::DataIn } else { Want::Command }, cx);
+        }
+    }
+
+    fn is_next_in_line(&self, die: u32) -> bool {
+        let channel = &self.channels[self.dies[die as usize].channel as usize];
+        channel.line.front().is_some_and(|op| self.ops[*op].die == die)
+    }
+
+    /// Queues a die at its channel.
+    #[inline]
+    fn ask(&mut self, die: u32, want: Want, cx: &mut impl Cx<Event, Out>) {
+        let channel = self.dies[die as usize].channel;
+        let c = &mut self.channels[channel as usize];
+        c.asked += 1;
+        c.waiting[want as usize].push_back((die, c.asked));
+        if !c.looks_again {
+            c.looks_again = true;
+            cx.late(c.busy_until.since(cx.now()), Event::ChannelFree(channel));
+        }
+    }
+
+    /// A channel has become free: the next die gets it.
+    pub fn channel_free(&mut self, channel: u32, cx: &mut impl Cx<Event, Out>) {
+        self.channels[channel as usize].looks_again = false;
+        self.serve(channel, cx);
+    }
+
+    fn serve(&mut self, channel: u32, cx: &mut impl Cx<Event, Out>) {
+        let c = &mut self.channels[channel as usize];
+        if c.looks_again || !c.is_wanted() {
+            return;
+        }
+        if cx.now() < c.busy_until {
+            c.looks_again = true;
+            cx.late(c.busy_until.since(cx.now()), Event::ChannelFree(channel));
+            return;
+        }
+        let heads = [0, 1, 2].map(|w: usize| c.waiting[w].front().map(|(_, asked)| *asked));
+        let want = self.arbiter.pick(&heads);
+        let Some((die, _)) = c.waiting[want as usize].pop_front() else { return };
+        self.grant(die, cx);
+        // The grant holds the channel: look again at its end if others wait.
+        self.serve(channel, cx);
+    }
+
+    /// A die gets its channel now.
+    #[inline]
+    fn grant(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        if self.dies[die as usize].state == DieState::Holding {
+            self.grant_data(die, cx);
+        } else {
+            self.grant_command(die, cx);
+        }
+    }
+
+    fn grant_command(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        let Some(class) = self.pick(die, now) else { return };
+        let first = self.queues.take(&mut self.ops, die, class, self.multi_plane);
+        let (mut tenure, mut array) = (Time::ZERO, Time::ZERO);
+        let mut at = first;
+        while at != NO_OP {
+            let op = &self.ops[at];
+            tenure += self.timing.command(op);
+            array = array.max(self.timing.array(op));
+            at = op.mate;
+        }
+        let mut at = first;
+        while at != NO_OP {
+            let op = &mut self.ops[at];
+            op.started = now;
+            op.sensed = now + tenure;
+            self.queued.depart(now, op.queued);
+            at = op.mate;
+        }
+        if self.ops[first].mate != NO_OP {
+            self.counters.multi_plane += 1;
+        }
+        let d = &mut self.dies[die as usize];
+        if d.suspended.is_none() {
+            d.busy_since = now;
+        }
+        d.state = DieState::Working;
+        d.active = first;
+        d.array_from = now + tenure;
+        d.array_to = now + tenure + array;
+        d.ticket = Some(cx.after(tenure + array, Event::ArrayDone(die)));
+        let channel = d.channel;
+        self.hold(channel, tenure, cx);
+        if self.holds_line {
+            self.start_line(channel, first, cx);
+        }
+    }
+
+    /// The head of the line has started: the next one may ask.
+    fn start_line(&mut self, channel: u32, first: u32, cx: &mut impl Cx<Event, Out>) {
+        let mut at = first;
+        while at != NO_OP {
+            self.channels[channel as usize].line.retain(|op| *op != at);
+            at = self.ops[at].mate;
+        }
+        if let Some(head) = self.channels[channel as usize].line.front() {
+            let die = self.ops[*head].die;
+            if self.dies[die as usize].state == DieState::Idle {
+                self.next_for(die, cx);
+            }
+        }
+    }
+
+    fn grant_data(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        let mut tenure = Time::ZERO;
+        let mut at = self.dies[die as usize].active;
+        while at != NO_OP {
+            let op = &mut self.ops[at];
+            op.moved = now;
+            tenure += self.timing.leave(op);
+            at = op.mate;
+        }
+        let d = &mut self.dies[die as usize];
+        d.state = DieState::Moving;
+        let c = &mut self.channels[d.channel as usize];
+        c.busy_until = now + tenure;
+        c.busy += tenure;
+        c.looks_again = true;
+        cx.after(tenure, Event::TransferDone(die));
+    }
+
+    /// The channel is busy for `tenure` from now.
+    #[inline]
+    fn hold(&mut self, channel: u32, tenure: Time, cx: &mut impl Cx<Event, Out>) {
+        let c = &mut self.channels[channel as usize];
+        c.busy_until = cx.now() + tenure;
+        c.busy += tenure;
+        if !self.fold && !c.looks_again {
+            c.looks_again = true;
+            cx.late(tenure, Event::ChannelFree(channel));
+        }
+    }
+
+    /// The array of a die has finished.
+    pub fn array_done(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        let d = &mut self.dies[die as usize];
+        d.ticket = None;
+        let first = d.active;
+        let op = &self.ops[first];
+        if op.kind == OpKind::Read && op.bytes > 0 {
+            d.state = DieState::Holding;
+            let c = &self.channels[d.channel as usize];
+            let free = now >= c.busy_until && !c.is_wanted();
+            let mut at = first;
+            while at != NO_OP {
+                self.ops[at].sensed = now;
+                at = self.ops[at].mate;
+            }
+            if free {
+                self.grant_data(die, cx);
+            } else {
+                self.ask(die, Want::DataOut, cx);
+            }
+            return;
+        }
+        self.finish(die, now);
+        self.next_for(die, cx);
+    }
+
+    /// The data of a read has left the die.
+    pub fn transfer_done(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        // `looks_again` stays set meanwhile: this event is the look.
+        let channel = self.dies[die as usize].channel;
+        self.finish(die, cx.now());
+        self.next_for(die, cx);
+        self.channels[channel as usize].looks_again = false;
+        self.serve(channel, cx);
+    }
+
+    /// The active command of a die is over: its operations go to the device.
+    #[inline]
+    fn finish(&mut self, die: u32, now: Time) {
+        let d = &mut self.dies[die as usize];
+        d.state = DieState::Idle;
+        if d.suspended.is_none() {
+            d.busy += now - d.busy_since;
+        }
+        let mut at = std::mem::replace(&mut d.active, NO_OP);
+        while at != NO_OP {
+            let op = &self.ops[at];
+            self.counters.done[op.class as usize] += 1;
+            self.counters.units[op.class as usize] += u64::from(op.units);
+            self.counters.copy_backs += u64::from(op.kind == OpKind::CopyBack);
+            self.finished.push_back(at);
+            at = op.mate;
+        }
+    }
+
+    fn consider_suspend(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        let d = &self.dies[die as usize];
+        let op = &self.ops[d.active];
+        let allowed = match op.kind {
+            OpKind::Program => self.suspend.program,
+            OpKind::Erase => self.suspend.erase,
+            OpKind::Read | OpKind::CopyBack => false,
+        };
+        let left = d.array_to.since(now);
+        let waited = self.queues.waiting(die) & WAITED_READS != 0;
+        if !allowed
+            || !waited
+            || now < d.array_from
+            || left < self.suspend.least
+            || op.suspends >= self.suspend.limit
+        {
+            return;
+        }
+        let d = &mut self.dies[die as usize];
+        if let Some(ticket) = d.ticket.take() {
+            cx.cancel(ticket);
+        }
+        let op = std::mem::replace(&mut d.active, NO_OP);
+        self.ops[op].suspends += 1;
+        d.suspended = Some((op, left));
+        d.state = DieState::Suspending;
+        self.counters.suspends += 1;
+        cx.after(self.suspend.latency, Event::Suspended(die));
+    }
+
+    /// A die that was told to suspend takes commands now.
+    pub fn suspended(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        self.dies[die as usize].state = DieState::Idle;
+        self.next_for(die, cx);
+    }
+
+    fn resume(&mut self, die: u32, op: u32, left: Time, cx: &mut impl Cx<Event, Out>) {
+        let rest = self.suspend.resume + left;
+        let d = &mut self.dies[die as usize];
+        d.state = DieState::Working;
+        d.active = op;
+        d.array_from = cx.now();
+        d.array_to = cx.now() + rest;
+        d.ticket = Some(cx.after(rest, Event::ArrayDone(die)));
+    }
+
+    /// Whether array times depend on wear.
+    pub fn wears(&self) -> bool {
+        self.timing.wear_ppm != timing::Wear::default()
+    }
+
+    /// Whether a die has nothing to do and nothing waiting.
+    pub fn is_idle(&self, die: u32) -> bool {
+        self.dies[die as usize].state == DieState::Idle && self.queues.waiting(die) == 0
+    }
+
+    /// Operations waiting at a die, whatever their class.
+    pub fn backlog(&self, die: u32) -> u32 {
+        self.queues.backlog(die)
+    }
+
+    /// Time that each channel has been busy up to `now`.
+    pub fn channel_busy(&self, now: Time) -> Vec<Time> {
+        self.channels.iter().map(|c| c.busy - c.busy_until.since(now)).collect()
+    }
+
+    /// Time that each die has been busy up to `now`.
+    pub fn die_busy(&self, now: Time) -> Vec<Time> {
+        let open = |d: &Die| {
+            let working = !matches!(d.state, DieState::Idle | DieState::Asking) || d.suspended.is_some();
+            if working { now - d.busy_since } else { Time::ZERO }
+        };
+        self.dies.iter().map(|d| d.busy + open(d)).collect()
+    }
+
+    /// When each operation that still waits at a die was queued: what Little's identity needs at the end.
+    pub fn waiting_since(&self) -> Vec<Time> {
+        self.queues.names(&self.ops).into_iter().map(|op| self.ops[op].queued).collect()
+    }
+}
+
+/// Bit set of the classes that somebody waits for.
+const WAITED_READS: u16 = (1 << (Class::LowRead as u8 + 1)) - 1;

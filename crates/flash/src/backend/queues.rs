@@ -1,0 +1,162 @@
+//! The queues of operations at each die: one list a class and plane.
+
+use super::MultiPlane;
+use super::op::{Class, NO_OP, Op, OpKind};
+use kernel::{Slab, Time};
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct DieQueues {
+    /// Classes with something waiting.
+    classes: u16,
+    /// Planes with something waiting, by class.
+    planes: [u16; Class::COUNT],
+    count: u32,
+}
+
+/// All waiting operations.
+pub(super) struct Queues {
+    dies: Vec<DieQueues>,
+    lists: Vec<List>,
+    planes: usize,
+    arrivals: u64,
+    /// Order of arrival, by operation name.
+    arrived: Vec<u64>,
+}
+
+impl Queues {
+    pub(super) fn new(dies: u32, planes: u32) -> Queues {
+        assert!(planes <= 16, "a die has at most 16 planes");
+        let none = DieQueues { classes: 0, planes: [0; Class::COUNT], count: 0 };
+        let lists = dies as usize * Class::COUNT * planes as usize;
+        Queues {
+            dies: vec![none; dies as usize],
+            lists: vec![List { head: NO_OP, tail: NO_OP }; lists],
+            planes: planes as usize,
+            arrivals: 0,
+            arrived: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn list(&self, die: u32, class: Class, plane: usize) -> usize {
+        (die as usize * Class::COUNT + class as usize) * self.planes + plane
+    }
+
+    #[inline]
+    pub(super) fn waiting(&self, die: u32) -> u16 {
+        self.dies[die as usize].classes
+    }
+
+    pub(super) fn backlog(&self, die: u32) -> u32 {
+        self.dies[die as usize].count
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, ops: &mut Slab<Op>, name: u32) {
+        let op = &mut ops[name];
+        op.next = NO_OP;
+        op.mate = NO_OP;
+        if self.arrived.len() <= name as usize {
+            self.arrived.resize(name as usize + 1, 0);
+        }
+        self.arrivals += 1;
+        self.arrived[name as usize] = self.arrivals;
+        let (die, class, plane) = (op.die, op.class, op.plane);
+        let list = self.list(die, class, usize::from(plane));
+        let tail = std::mem::replace(&mut self.lists[list].tail, name);
+        if tail == NO_OP {
+            self.lists[list].head = name;
+            let d = &mut self.dies[die as usize];
+            d.classes |= 1 << class as u8;
+            d.planes[class as usize] |= 1 << plane;
+        } else {
+            ops[tail].next = name;
+        }
+        self.dies[die as usize].count += 1;
+    }
+
+    /// The plane whose oldest operation of a class came first, and that operation.
+    #[inline]
+    fn first(&self, die: u32, class: Class) -> (usize, u32) {
+        let mut planes = self.dies[die as usize].planes[class as usize];
+        let mut best = (usize::MAX, NO_OP);
+        while planes != 0 {
+            let plane = planes.trailing_zeros() as usize;
+            planes &= planes - 1;
+            let name = self.lists[self.list(die, class, plane)].head;
+            if best.1 == NO_OP || self.arrived[name as usize] < self.arrived[best.1 as usize] {
+                best = (plane, name);
+            }
+        }
+        best
+    }
+
+    pub(super) fn oldest(&self, ops: &Slab<Op>, die: u32, class: Class) -> (Time, u64) {
+        let (_, name) = self.first(die, class);
+        (ops[name].queued, self.arrived[name as usize])
+    }
+
+    #[inline]
+    fn pop(&mut self, ops: &Slab<Op>, die: u32, class: Class, plane: usize) -> u32 {
+        let list = self.list(die, class, plane);
+        let name = self.lists[list].head;
+        let next = ops[name].next;
+        self.lists[list].head = next;
+        if next == NO_OP {
+            self.lists[list].tail = NO_OP;
+            let d = &mut self.dies[die as usize];
+            d.planes[class as usize] &= !(1 << plane);
+            if d.planes[class as usize] == 0 {
+                d.classes &= !(1 << class as u8);
+            }
+        }
+        self.dies[die as usize].count -= 1;
+        name
+    }
+
+    /// Takes the oldest operation of a class, and the heads of the other planes' queues that may share its command.
+    #[inline]
+    pub(super) fn take(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, rule: MultiPlane) -> u32 {
+        let (plane, _) = self.first(die, class);
+        let first = self.pop(ops, die, class, plane);
+        if rule == MultiPlane::Off || ops[first].kind == OpKind::CopyBack {
+            return first;
+        }
+        let lead = ops[first];
+        let mut last = first;
+        let mut others = self.dies[die as usize].planes[class as usize] & !(1 << plane);
+        while others != 0 {
+            let other = others.trailing_zeros() as usize;
+            others &= others - 1;
+            let candidate = &ops[self.lists[self.list(die, class, other)].head];
+            // An erase names no page; everything else must agree in it.
+            let same_page = candidate.page == lead.page || lead.kind == OpKind::Erase;
+            let same_block = rule == MultiPlane::SamePage || candidate.block == lead.block;
+            if candidate.kind == lead.kind && same_page && same_block {
+                let mate = self.pop(ops, die, class, other);
+                ops[last].mate = mate;
+                last = mate;
+            }
+        }
+        first
+    }
+
+    /// Names of everything that waits.
+    pub(super) fn names(&self, ops: &Slab<Op>) -> Vec<u32> {
+        let mut names = Vec::new();
+        for list in &self.lists {
+            let mut at = list.head;
+            while at != NO_OP {
+                names.push(at);
+                at = ops[at].next;
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,16 @@
+//! Strict order of arrival on each channel.
+
+use super::{Class, DieView, Scheduler};
+
+/// Operations start in order of arrival on their channel: one whose die is busy holds up those behind it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InOrder;
+
+impl Scheduler for InOrder {
+    fn pick(&mut self, view: &DieView<'_>) -> Option<Class> {
+        view.first_come()
+    }
+    fn holds_line(&self) -> bool {
+        true
+    }
+}

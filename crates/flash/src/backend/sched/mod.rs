@@ -1,0 +1,54 @@
+//! Which operation a free die takes next.
+
+pub mod in_order;
+pub mod oldest;
+pub mod priority;
+pub mod read_first;
+
+use super::op::Class;
+use kernel::Time;
+
+/// What a scheduler may look at: the queues of one die.
+pub struct DieView<'a> {
+    /// The present.
+    pub now: Time,
+    /// Classes with something waiting, as a bit set over [`Class::ALL`].
+    pub waiting: u16,
+    pub(crate) oldest: &'a dyn Fn(Class) -> (Time, u64),
+}
+
+impl DieView<'_> {
+    /// Classes with something waiting, most urgent first.
+    #[inline]
+    pub fn classes(&self) -> impl Iterator<Item = Class> + use<> {
+        let mut bits = self.waiting;
+        std::iter::from_fn(move || {
+            let bit = (bits != 0).then(|| bits.trailing_zeros())?;
+            bits &= bits - 1;
+            Some(Class::ALL[bit as usize])
+        })
+    }
+    /// When the oldest operation of a waiting class was queued, and its place in the order of arrival.
+    #[inline]
+    pub fn oldest(&self, class: Class) -> (Time, u64) {
+        (self.oldest)(class)
+    }
+    /// The waiting class whose oldest operation came first.
+    pub fn first_come(&self) -> Option<Class> {
+        self.classes().min_by_key(|c| self.oldest(*c).1)
+    }
+}
+
+/// Chooses among the waiting operations of one free die.
+///
+/// Contract: a pure decision; the answer is one of the view's classes, never empty; the cost does not depend on how
+/// many dies there are. Inside a class, operations of one plane leave in order of arrival.
+pub trait Scheduler {
+    /// The class whose oldest operation goes next.
+    fn pick(&mut self, view: &DieView<'_>) -> Option<Class>;
+    /// Whether operations of a channel must start in order of arrival, so that one whose die is busy holds up those
+    /// behind it.
+    fn holds_line(&self) -> bool {
+        false
+    }
+}

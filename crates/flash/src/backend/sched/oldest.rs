@@ -1,0 +1,13 @@
+//! Order of arrival on each die.
+
+use super::{Class, DieView, Scheduler};
+
+/// Each die takes its oldest operation; dies overtake each other freely (out of order on the channel).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Oldest;
+
+impl Scheduler for Oldest {
+    fn pick(&mut self, view: &DieView<'_>) -> Option<Class> {
+        view.first_come()
+    }
+}

@@ -1,0 +1,13 @@
+//! Strict priority between classes.
+
+use super::{Class, DieView, Scheduler};
+
+/// The most urgent class goes first, in the order of [`Class`]; lower classes may starve.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Priority;
+
+impl Scheduler for Priority {
+    fn pick(&mut self, view: &DieView<'_>) -> Option<Class> {
+        view.classes().next()
+    }
+}

@@ -1,0 +1,114 @@
+//! How long things take on the array and on the channel.
+
+use super::op::{Op, OpKind};
+use kernel::Time;
+use net::Rate;
+
+/// Times of the array by page type, and of the channel.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Read time by page type.
+    pub read: Vec<Time>,
+    /// Program time of one program unit's page, by page type; one entry if a word line is programmed in one shot.
+    pub program: Vec<Time>,
+    /// Passes that a program takes; each moves the data again.
+    pub passes: u32,
+    /// Whether one program operation writes the whole program unit at once.
+    pub one_shot: bool,
+    /// Block erase time.
+    pub erase: Time,
+    /// Page type of each page of a block.
+    pub page_type: Vec<u8>,
+    /// Share by which 1,000 erases speed programs up and slow erases down, in parts per million.
+    pub wear_ppm: Wear,
+    /// Command and address cycles of a read.
+    pub read_command: Time,
+    /// Command and address cycles of a program.
+    pub program_command: Time,
+    /// Command and address cycles of an erase.
+    pub erase_command: Time,
+    /// Set-up before data leaves the die.
+    pub data_out: Time,
+    /// Set-up before data enters the die.
+    pub data_in: Time,
+    /// Data rate of the channel.
+    pub rate: Rate,
+    /// Pages that one map unit touches.
+    pub pages_per_unit: u32,
+    /// Pages that one program operation writes into a block.
+    pub program_pages: u32,
+}
+
+/// Drift of times with wear.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wear {
+    /// Programs get faster by this many parts per million for each erase.
+    pub program: u32,
+    /// Erases get slower by this many parts per million for each erase.
+    pub erase: u32,
+}
+
+impl Timing {
+    /// Time in the array.
+    #[inline]
+    pub fn array(&self, op: &Op) -> Time {
+        match op.kind {
+            OpKind::Read => self.sense(op.page, self.pages_per_unit),
+            OpKind::Program => self.programming(op),
+            OpKind::CopyBack => self.sense(op.source_page, self.program_pages) + self.programming(op),
+            OpKind::Erase if self.wear_ppm.erase == 0 => self.erase,
+            OpKind::Erase => {
+                scale(self.erase, 1_000_000 + u64::from(self.wear_ppm.erase) * u64::from(op.erases))
+            }
+        }
+    }
+
+    #[inline]
+    fn sense(&self, page: u32, pages: u32) -> Time {
+        if pages == 1 {
+            return self.read[usize::from(self.page_type[page as usize])];
+        }
+        (page..page + pages)
+            .fold(Time::ZERO, |sum, p| sum + self.read[usize::from(self.page_type[p as usize])])
+    }
+
+    #[inline]
+    fn programming(&self, op: &Op) -> Time {
+        let (page, pages) = (op.page, self.program_pages);
+        let time = if self.one_shot {
+            self.program[0].times(u64::from(self.passes))
+        } else if pages == 1 {
+            self.program[usize::from(self.page_type[page as usize])]
+        } else {
+            (page..page + pages)
+                .fold(Time::ZERO, |sum, p| sum + self.program[usize::from(self.page_type[p as usize])])
+        };
+        if self.wear_ppm.program == 0 {
+            return time;
+        }
+        scale(time, 1_000_000u64.saturating_sub(u64::from(self.wear_ppm.program) * u64::from(op.erases)))
+    }
+
+    /// How long the channel is held when the command goes out; programs move their data in the same tenure.
+    #[inline]
+    pub fn command(&self, op: &Op) -> Time {
+        match op.kind {
+            OpKind::Read | OpKind::CopyBack => self.read_command,
+            OpKind::Erase => self.erase_command,
+            OpKind::Program => {
+                let once = self.program_command + self.data_in + self.rate.time(u64::from(op.bytes));
+                once.times(u64::from(self.passes))
+            }
+        }
+    }
+
+    /// How long the channel is held when a read's data leaves.
+    #[inline]
+    pub fn leave(&self, op: &Op) -> Time {
+        self.data_out + self.rate.time(u64::from(op.bytes))
+    }
+}
+
+fn scale(time: Time, ppm: u64) -> Time {
+    Time::from_ps((u128::from(time.ps()) * u128::from(ppm) / 1_000_000) as u64)
+}

@@ -1,0 +1,182 @@
+//! How commands come in and completions go out.
+
+use super::{Active, Device, Event, Out, milestone};
+use crate::hostif::nvme::{Arbitration, Nvme};
+use ::stats::Milestones;
+use kernel::{Cx, Time, resource::Pool};
+use net::pcie::Link;
+use proto::{Command, Completion, IoOp, Status};
+
+/// Bytes of a completion queue entry.
+const COMPLETION_BYTES: u64 = 16;
+
+/// How the host reaches the device.
+#[derive(Clone, Debug)]
+pub struct HostParams {
+    /// The link.
+    pub link: Link,
+    /// Controller cores.
+    pub cores: u32,
+    /// Core time a command.
+    pub command_cost: Time,
+    /// Core time a map unit of a command, on top.
+    pub unit_cost: Time,
+    /// NVMe queues; without, commands arrive over a memory port after the link's latency.
+    pub nvme: Option<NvmeParams>,
+    /// Whether the doorbell is folded into the fetch where nothing can come between.
+    pub fold: bool,
+}
+
+/// NVMe queues.
+#[derive(Clone, Debug)]
+pub struct NvmeParams {
+    /// Submission queues.
+    pub queues: u16,
+    /// Entries a submission queue.
+    pub depth: u32,
+    /// Commands that the controller holds at once, over all queues.
+    pub in_controller: u32,
+    /// Who is fetched next.
+    pub arbitration: Arbitration,
+    /// Doorbell write to fetch request, beyond the link's latency.
+    pub doorbell: Time,
+    /// Fetch request to command in the controller, beyond the link's round trip.
+    pub fetch: Time,
+    /// Completion entry written to host software running.
+    pub interrupt: Time,
+}
+
+pub(super) struct Host {
+    pub(super) link: Link,
+    pub(super) cores: Pool,
+    command_cost: Time,
+    unit_cost: Time,
+    nvme: Option<Nvme>,
+    /// From the doorbell to the controller, and from there until the command has been fetched.
+    doorbell: Time,
+    fetch: Time,
+    interrupt: Time,
+    /// Nothing can hold a command back in its submission queue.
+    folds: bool,
+}
+
+impl Host {
+    pub(super) fn new(params: HostParams) -> Host {
+        let latency = params.link.latency();
+        let (doorbell, fetch, interrupt) = match &params.nvme {
+            Some(n) => (latency + n.doorbell, latency.times(2) + n.fetch, latency + n.interrupt),
+            None => (latency, Time::ZERO, latency),
+        };
+        let never_full = params
+            .nvme
+            .as_ref()
+            .is_none_or(|n| u64::from(n.in_controller) >= u64::from(n.queues) * u64::from(n.depth));
+        Host {
+            cores: Pool::new(params.cores.max(1) as usize),
+            command_cost: params.command_cost,
+            unit_cost: params.unit_cost,
+            nvme: params.nvme.map(|n| Nvme::new(n.queues, n.in_controller, n.arbitration)),
+            doorbell,
+            fetch,
+            interrupt,
+            folds: params.fold && never_full,
+            link: params.link,
+        }
+    }
+}
+
+impl Device {
+    /// A command enters: the host has written it to its submission queue and rings the doorbell.
+    pub fn submit(&mut self, command: Command, cx: &mut impl Cx<Event, Out>) {
+        let (next, end) = self.units(&command);
+        let life = Milestones::new(cx.now());
+        let id = self.active.insert(Active { command, pending: 0, next, end, status: Status::Success, life });
+        let Some(nvme) = &mut self.host.nvme else {
+            cx.after(self.host.doorbell, Event::Fetched(id));
+            return;
+        };
+        if self.host.folds {
+            cx.after(self.host.doorbell + self.host.fetch, Event::Fetched(id));
+        } else {
+            nvme.ring(command.queue, id, cx.reserve());
+            cx.after(self.host.doorbell, Event::Doorbell(command.queue));
+        }
+    }
+
+    /// A doorbell write has arrived: one more entry of the queue may be fetched.
+    pub(super) fn doorbell(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
+        if let Some(nvme) = &mut self.host.nvme {
+            nvme.arrive(queue);
+        }
+        self.fetch(cx);
+    }
+
+    fn fetch(&mut self, cx: &mut impl Cx<Event, Out>) {
+        if let Some(nvme) = &mut self.host.nvme {
+            while let Some((id, place)) = nvme.fetch() {
+                cx.at_place(place, self.host.fetch, Event::Fetched(id));
+            }
+        }
+    }
+
+    /// A command has been fetched: a core works on it.
+    pub(super) fn fetched(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let active = &mut self.active[id];
+        active.life.reach(milestone::SUBMISSION, cx.now());
+        let mut cost = self.host.command_cost;
+        if self.host.unit_cost > Time::ZERO {
+            cost += self.host.unit_cost.times(active.end - active.next);
+        }
+        if cost == Time::ZERO {
+            self.ready(id, cx);
+        } else {
+            let end = self.host.cores.grant(cx.now(), cost);
+            cx.after(end - cx.now(), Event::Ready(id));
+        }
+    }
+
+    /// The controller knows what to do.
+    pub(super) fn ready(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let active = &mut self.active[id];
+        active.life.reach(milestone::CONTROLLER, cx.now());
+        match active.command.op {
+            IoOp::Read => self.start_read(id, cx),
+            IoOp::Write => {
+                let end = self.host.link.to_device(cx.now(), active.command.bytes);
+                cx.after(end + self.host.link.latency() - cx.now(), Event::DataIn(id));
+            }
+            IoOp::Trim | IoOp::WriteZeroes | IoOp::Flush => self.start_dataless(id, cx),
+        }
+    }
+
+    /// Sends the completion of a command that waits for nothing any more.
+    pub(super) fn complete(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        debug_assert_eq!(self.active[id].pending, 0);
+        let bytes = if self.host.nvme.is_some() { COMPLETION_BYTES } else { 0 };
+        let end = self.host.link.to_host(cx.now(), bytes);
+        cx.after(end + self.host.interrupt - cx.now(), Event::HostDone(id));
+    }
+
+    /// The host sees the completion.
+    pub(super) fn host_done(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let active = &mut self.active[id];
+        active.life.reach(milestone::HOST_TRANSFER, cx.now());
+        self.stats.completed(&active.command, &active.life, cx.now());
+        let status = active.status;
+        let errors = u32::from(status != Status::Success);
+        cx.emit(Out::Complete(Completion { tag: active.command.tag, status, errors }));
+        let queue = active.command.queue;
+        self.active.remove(id);
+        if let Some(nvme) = &mut self.host.nvme
+            && !self.host.folds
+        {
+            nvme.done(queue);
+            self.fetch(cx);
+        }
+    }
+
+    /// Time that the link has been busy, to the host and to the device, and the controller's cores, up to `now`.
+    pub fn host_busy(&self, now: Time) -> ((Time, Time), Time) {
+        (self.host.link.busy(now), self.host.cores.busy(now))
+    }
+}

@@ -1,0 +1,88 @@
+//! Host reads.
+
+use super::{Device, Event, Out, milestone};
+use crate::backend::op::{Class, Op, OpKind};
+use kernel::{Cx, Time};
+use proto::{Lpn, Slot};
+
+impl Device {
+    /// Turns a read into operations: units that lie in one page are one operation.
+    pub(super) fn start_read(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let active = &self.active[id];
+        let command = active.command;
+        let (first, end) = (active.next, active.end);
+        let class = Class::host_read(command.priority);
+        let mut run: Option<Run> = None;
+        let mut pending = 0;
+        for unit in first..end {
+            let bytes = self.bytes_of_unit(&command, unit);
+            let Some(slot) = self.ftl.lookup(Lpn(unit)) else {
+                self.stats.unwritten_reads += 1;
+                self.host.link.to_host(cx.now(), u64::from(bytes));
+                continue;
+            };
+            let page = self.ftl.geo.page_name(slot);
+            match &mut run {
+                Some(r) if r.page == page => {
+                    r.units += 1;
+                    r.bytes += bytes;
+                }
+                _ => {
+                    if let Some(r) = run.replace(Run { page, slot, units: 1, bytes }) {
+                        self.queue_read(id, class, &r, cx.now());
+                        pending += 1;
+                    }
+                }
+            }
+        }
+        if let Some(r) = run {
+            self.queue_read(id, class, &r, cx.now());
+            pending += 1;
+        }
+        let active = &mut self.active[id];
+        active.next = end;
+        active.pending = pending;
+        if pending == 0 {
+            self.complete(id, cx);
+        }
+    }
+
+    fn queue_read(&mut self, id: u32, class: Class, run: &Run, now: Time) {
+        self.ftl.pin(run.slot);
+        let at = self.ftl.geo.address(run.slot);
+        self.backend.enqueue(now, Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, id));
+    }
+
+    /// One operation of a read, or of a read-modify-write, is done.
+    pub(super) fn host_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        let ended = self.ftl.unpin(op.slot);
+        if ended {
+            self.reclaim_unpinned(op.slot, cx);
+        }
+        let id = op.owner;
+        let now = cx.now();
+        if self.active[id].command.op != proto::IoOp::Read {
+            self.merge_read_done(op, cx);
+            return;
+        }
+        self.host.link.to_host(now, u64::from(op.bytes));
+        let active = &mut self.active[id];
+        active.pending -= 1;
+        if active.pending == 0 {
+            // The last operation to end is the one that the command waited for.
+            active.life.reach(milestone::DIE_WAIT, op.started);
+            active.life.reach(milestone::ARRAY, op.sensed);
+            active.life.reach(milestone::CHANNEL_WAIT, op.moved);
+            active.life.reach(milestone::CHANNEL, now);
+            self.complete(id, cx);
+        }
+    }
+}
+
+/// Units of one page that one operation reads.
+struct Run {
+    page: u64,
+    slot: Slot,
+    units: u16,
+    bytes: u32,
+}

@@ -1,0 +1,215 @@
+//! Garbage collection in time: one job a group moves the valid units of a victim and erases it.
+
+use super::{Device, Event, Out};
+use crate::backend::op::{Class, Op, OpKind};
+use crate::ftl::space::Stream;
+use kernel::{Cx, Time};
+use proto::{Lpn, Slot};
+
+/// Reclaiming one reclaim unit.
+pub(super) struct Job {
+    ru: u64,
+    /// How far its slots have been looked through.
+    cursor: u32,
+    scanned: bool,
+    /// Page reads, programs and erases under way.
+    reads: u32,
+    programs: u32,
+    erases: u32,
+    erasing: bool,
+    /// Units that have been read and wait for a program unit to fill up.
+    staged: Vec<(Lpn, Slot)>,
+}
+
+impl Device {
+    /// Starts a job in a group that is short of space, if none is running.
+    #[inline]
+    pub(super) fn reclaim(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
+        if self.ftl.free(group) <= self.ftl.thresholds.start && self.jobs[group as usize].is_none() {
+            self.start_job(group, cx);
+        }
+    }
+
+    fn start_job(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
+        let Some(ru) = self.ftl.pick_victim(group) else { return };
+        self.stats.gc_runs += 1;
+        let job = Job {
+            ru,
+            cursor: 0,
+            scanned: false,
+            reads: 0,
+            programs: 0,
+            erases: 0,
+            erasing: false,
+            staged: Vec::new(),
+        };
+        self.jobs[group as usize] = Some(job);
+        self.advance(group, cx);
+    }
+
+    /// Issues what the job can do now.
+    fn advance(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
+        let Some(mut job) = self.jobs[group as usize].take() else { return };
+        self.issue_reads(group, &mut job, cx);
+        self.issue_programs(group, &mut job, cx);
+        let moved = job.scanned && job.reads == 0 && job.programs == 0 && job.staged.is_empty();
+        if moved && !job.erasing && !self.ftl.is_pinned(job.ru) {
+            job.erasing = true;
+            job.erases = self.ftl.geo.lanes;
+            for lane in 0..self.ftl.geo.lanes {
+                let slot = self.ftl.geo.first_slot(self.ftl.geo.block_of_ru(job.ru, lane));
+                let mut op =
+                    Op::new(OpKind::Erase, Class::Erase, self.ftl.geo.address(slot), slot, 0, 0, group);
+                op.erases = self.erases_of(slot);
+                self.backend.enqueue(cx.now(), op);
+            }
+        }
+        self.jobs[group as usize] = Some(job);
+    }
+
+    fn issue_reads(&mut self, group: u32, job: &mut Job, cx: &mut impl Cx<Event, Out>) {
+        let per_program = self.ftl.geo.units_per_program;
+        let window = self.gc_window * per_program;
+        while !job.scanned
+            && job.reads * self.ftl.geo.units_per_page()
+                + (job.staged.len() as u32)
+                + job.programs * per_program
+                < window
+        {
+            let Some(slot) = self.ftl.next_valid(job.ru, &mut job.cursor) else {
+                job.scanned = true;
+                break;
+            };
+            // The other valid units of the page come along.
+            let page = self.ftl.geo.page_name(slot);
+            let mut units = 1;
+            let mut ahead = job.cursor;
+            while let Some(next) = self.ftl.next_valid(job.ru, &mut ahead) {
+                if self.ftl.geo.page_name(next) != page {
+                    break;
+                }
+                units += 1;
+                job.cursor = ahead;
+            }
+            if self.copies_back(units) && self.issue_copy(group, job, slot, units, cx.now()) {
+                continue;
+            }
+            let at = self.ftl.geo.address(slot);
+            let bytes = u32::from(units) * self.unit_bytes as u32;
+            self.backend
+                .enqueue(cx.now(), Op::new(OpKind::Read, Class::GcRead, at, slot, units, bytes, group));
+            job.reads += 1;
+        }
+    }
+
+    /// Copy-back moves whole pages inside a plane; a group of one plane has its frontier there.
+    fn copies_back(&self, units: u16) -> bool {
+        let geo = &self.ftl.geo;
+        self.copy_back && geo.lanes == 1 && u32::from(units) == geo.units_per_program
+    }
+
+    fn issue_copy(&mut self, group: u32, job: &mut Job, from: Slot, units: u16, now: Time) -> bool {
+        let Some(to) = self.ftl.reserve(group, Stream::Gc) else { return false };
+        let mut op =
+            Op::new(OpKind::CopyBack, Class::GcProgram, self.ftl.geo.address(to), to, units, 0, group);
+        op.source_page = self.ftl.geo.address(from).page;
+        op.erases = self.erases_of(to);
+        let sources: Vec<(Lpn, Slot)> = (0..u64::from(units))
+            .filter_map(|n| self.ftl.lpn_at(Slot(from.0 + n)).map(|lpn| (lpn, Slot(from.0 + n))))
+            .collect();
+        for (n, (lpn, _)) in sources.iter().enumerate() {
+            self.ftl.fill(Slot(to.0 + n as u64), Some(*lpn));
+        }
+        let name = self.backend.enqueue(now, op);
+        *self.moves_of(name) = sources;
+        job.programs += 1;
+        true
+    }
+
+    fn moves_of(&mut self, name: u32) -> &mut Vec<(Lpn, Slot)> {
+        if self.moves.len() <= name as usize {
+            self.moves.resize(name as usize + 1, Vec::new());
+        }
+        &mut self.moves[name as usize]
+    }
+
+    fn issue_programs(&mut self, group: u32, job: &mut Job, cx: &mut impl Cx<Event, Out>) {
+        let per_program = self.ftl.geo.units_per_program as usize;
+        let last = job.scanned && job.reads == 0;
+        while job.staged.len() >= per_program || (last && !job.staged.is_empty()) {
+            // The hard limit keeps this from failing: a job frees more than it takes.
+            let Some(to) = self.ftl.reserve(group, Stream::Gc) else { return };
+            let units = job.staged.len().min(per_program);
+            for n in 0..per_program {
+                let lpn = job.staged.get(n).filter(|_| n < units).map(|(lpn, _)| *lpn);
+                self.ftl.fill(Slot(to.0 + n as u64), lpn);
+            }
+            let at = self.ftl.geo.address(to);
+            let bytes = units as u32 * self.unit_bytes as u32;
+            let mut op = Op::new(OpKind::Program, Class::GcProgram, at, to, units as u16, bytes, group);
+            op.erases = self.erases_of(to);
+            let name = self.backend.enqueue(cx.now(), op);
+            let moves = self.moves_of(name);
+            moves.clear();
+            moves.extend(job.staged.drain(..units));
+            job.programs += 1;
+        }
+    }
+
+    /// A page of the victim has been read. What the host has overwritten meanwhile need not move.
+    pub(super) fn gc_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        let group = op.owner;
+        if let Some(job) = &mut self.jobs[group as usize] {
+            job.reads -= 1;
+            let first = op.slot.0;
+            let page = self.ftl.geo.page_name(op.slot);
+            let mut slot = Slot(first);
+            while slot.0 < self.ftl.geo.slots && self.ftl.geo.page_name(slot) == page {
+                if self.ftl.is_valid(slot)
+                    && let Some(lpn) = self.ftl.lpn_at(slot)
+                {
+                    job.staged.push((lpn, slot));
+                }
+                slot.0 += 1;
+            }
+        }
+        self.advance(group, cx);
+    }
+
+    /// A program unit of moved data is durable.
+    pub(super) fn gc_program_done(&mut self, name: u32, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        self.ftl.program(op.slot);
+        for n in 0..self.moves[name as usize].len() {
+            let (lpn, from) = self.moves[name as usize][n];
+            self.ftl.commit_move(lpn, from, Slot(op.slot.0 + n as u64));
+        }
+        self.ftl.programmed(op.slot);
+        if let Some(job) = &mut self.jobs[op.owner as usize] {
+            job.programs -= 1;
+        }
+        self.advance(op.owner, cx);
+    }
+
+    /// The last reader of a reclaim unit that is being reclaimed has gone.
+    pub(super) fn reclaim_unpinned(&mut self, slot: Slot, cx: &mut impl Cx<Event, Out>) {
+        let group = self.ftl.geo.group_of_ru(self.ftl.geo.ru_of_slot(slot));
+        self.advance(group, cx);
+    }
+
+    /// A block of the victim has been erased.
+    pub(super) fn erase_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        let group = op.owner;
+        let Some(job) = &mut self.jobs[group as usize] else { return };
+        job.erases -= 1;
+        if job.erases > 0 {
+            return;
+        }
+        let ru = job.ru;
+        self.jobs[group as usize] = None;
+        self.ftl.erased(ru);
+        if self.ftl.free(group) < self.ftl.thresholds.stop {
+            self.start_job(group, cx);
+        }
+        self.wake(group, cx);
+    }
+}

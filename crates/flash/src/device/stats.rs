@@ -1,0 +1,124 @@
+//! What the device has counted.
+
+use crate::backend::Backend;
+use crate::ftl::Ftl;
+use ::stats::{Breakdown, Milestones};
+use kernel::Time;
+use proto::{Command, IoOp};
+
+/// What a command waits for, in the order of its life.
+pub const MILESTONES: [&str; COUNT] = [
+    "submission",
+    "controller",
+    "host_transfer",
+    "mapping",
+    "buffer",
+    "merge",
+    "space",
+    "die_wait",
+    "array",
+    "channel_wait",
+    "channel",
+];
+/// Milestones.
+pub(super) const COUNT: usize = 11;
+
+/// Indexes into [`MILESTONES`].
+pub mod milestone {
+    /// Doorbell, arbitration and fetch.
+    pub const SUBMISSION: usize = 0;
+    /// A controller core.
+    pub const CONTROLLER: usize = 1;
+    /// The host link, data and completion.
+    pub const HOST_TRANSFER: usize = 2;
+    /// Mapping pages from flash.
+    pub const MAPPING: usize = 3;
+    /// Room in the buffer, and its access.
+    pub const BUFFER: usize = 4;
+    /// Old data of units that are written in part.
+    pub const MERGE: usize = 5;
+    /// Free space in flash.
+    pub const SPACE: usize = 6;
+    /// The die.
+    pub const DIE_WAIT: usize = 7;
+    /// The array.
+    pub const ARRAY: usize = 8;
+    /// The channel, waiting.
+    pub const CHANNEL_WAIT: usize = 9;
+    /// The channel, moving data.
+    pub const CHANNEL: usize = 10;
+}
+
+/// Counters of one measured window.
+#[derive(Clone, Debug)]
+pub struct DeviceStats {
+    /// Where the time of reads went.
+    pub reads: Breakdown<COUNT>,
+    /// Where the time of writes went.
+    pub writes: Breakdown<COUNT>,
+    /// Where the time of everything else went.
+    pub others: Breakdown<COUNT>,
+    /// Reads of units that hold no data.
+    pub unwritten_reads: u64,
+    /// Reads of old data because a unit was written in part.
+    pub merge_reads: u64,
+    /// Units deallocated.
+    pub trimmed_units: u64,
+    /// Reclaim jobs.
+    pub gc_runs: u64,
+    /// Bytes written by the host.
+    pub written_bytes: u64,
+    /// What the parts had counted when the window began.
+    pub(crate) origin: Origin,
+}
+
+/// Counters of the parts at the beginning of the window.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    pub(crate) at: Time,
+    pub(crate) backend: crate::backend::BackendCounters,
+    pub(crate) ftl: crate::ftl::FtlCounters,
+    pub(crate) channel_busy: Vec<Time>,
+    pub(crate) die_busy: Vec<Time>,
+}
+
+impl Default for DeviceStats {
+    fn default() -> DeviceStats {
+        DeviceStats {
+            reads: Breakdown::new(MILESTONES),
+            writes: Breakdown::new(MILESTONES),
+            others: Breakdown::new(MILESTONES),
+            unwritten_reads: 0,
+            merge_reads: 0,
+            trimmed_units: 0,
+            gc_runs: 0,
+            written_bytes: 0,
+            origin: Origin::default(),
+        }
+    }
+}
+
+impl DeviceStats {
+    #[inline]
+    pub(super) fn completed(&mut self, command: &Command, life: &Milestones<COUNT>, now: Time) {
+        match command.op {
+            IoOp::Read => self.reads.record(life, now),
+            IoOp::Write => {
+                self.written_bytes += command.bytes;
+                self.writes.record(life, now);
+            }
+            IoOp::Trim | IoOp::WriteZeroes | IoOp::Flush => self.others.record(life, now),
+        }
+    }
+
+    pub(super) fn starting(now: Time, ftl: &Ftl, backend: &Backend) -> DeviceStats {
+        let origin = Origin {
+            at: now,
+            backend: backend.counters.clone(),
+            ftl: ftl.counters,
+            channel_busy: backend.channel_busy(now),
+            die_busy: backend.die_busy(now),
+        };
+        DeviceStats { origin, ..DeviceStats::default() }
+    }
+}

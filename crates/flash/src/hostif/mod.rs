@@ -1,0 +1,3 @@
+//! How a host reaches the device.
+
+pub mod nvme;

@@ -1,0 +1,211 @@
+//! NVMe submission queues and their arbitration (NVM Express base specification 2.0, section 3.4.4).
+
+use kernel::Ticket;
+use std::collections::VecDeque;
+
+/// Which submission queue is fetched from next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arbitration {
+    /// Queues take turns; each turn fetches at most `burst` commands.
+    RoundRobin {
+        /// Commands a turn.
+        burst: u32,
+    },
+    /// An urgent class with strict priority, then high, medium and low by weights; round robin inside a class.
+    Weighted {
+        /// Commands a turn.
+        burst: u32,
+        /// Commands a round of the high, medium and low class.
+        weights: [u32; 3],
+        /// Class of each queue: 0 urgent, 1 high, 2 medium, 3 low. Queues beyond the list are medium.
+        classes: Vec<u8>,
+    },
+}
+
+impl Arbitration {
+    fn class(&self, queue: usize) -> usize {
+        match self {
+            Arbitration::RoundRobin { .. } => 0,
+            Arbitration::Weighted { classes, .. } => usize::from(*classes.get(queue).unwrap_or(&2)),
+        }
+    }
+    fn burst(&self) -> u32 {
+        match self {
+            Arbitration::RoundRobin { burst } | Arbitration::Weighted { burst, .. } => (*burst).max(1),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct SubmissionQueue {
+    entries: VecDeque<(u32, Ticket)>,
+    /// Entries whose doorbell the controller has seen.
+    visible: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct ClassState {
+    queues: Vec<usize>,
+    turn: usize,
+    /// Commands left of the present turn.
+    left: u32,
+    /// Commands left of the class in the present round.
+    credit: u32,
+}
+
+/// Submission queues as the controller sees them.
+#[derive(Clone, Debug)]
+pub(crate) struct Nvme {
+    queues: Vec<SubmissionQueue>,
+    classes: Vec<ClassState>,
+    arbitration: Arbitration,
+    limit: u32,
+    inside: u32,
+}
+
+impl Nvme {
+    pub(crate) fn new(queues: u16, limit: u32, arbitration: Arbitration) -> Nvme {
+        let mut classes = vec![ClassState::default(); 4];
+        for queue in 0..usize::from(queues) {
+            classes[arbitration.class(queue)].queues.push(queue);
+        }
+        Nvme {
+            queues: vec![SubmissionQueue::default(); usize::from(queues)],
+            classes,
+            arbitration,
+            limit,
+            inside: 0,
+        }
+    }
+
+    /// The host has put a command into a queue.
+    pub(crate) fn ring(&mut self, queue: u16, id: u32, place: Ticket) {
+        self.queues[usize::from(queue)].entries.push_back((id, place));
+    }
+
+    /// A doorbell write has arrived.
+    pub(crate) fn arrive(&mut self, queue: u16) {
+        self.queues[usize::from(queue)].visible += 1;
+    }
+
+    /// A command has left the controller.
+    pub(crate) fn done(&mut self, _queue: u16) {
+        self.inside -= 1;
+    }
+
+    /// The next command to fetch, if the controller has room for one.
+    pub(crate) fn fetch(&mut self) -> Option<(u32, Ticket)> {
+        if self.inside >= self.limit {
+            return None;
+        }
+        let class = self.next_class()?;
+        let queue = self.next_queue(class)?;
+        let sq = &mut self.queues[queue];
+        sq.visible -= 1;
+        self.inside += 1;
+        sq.entries.pop_front()
+    }
+
+    fn has_work(&self, class: usize) -> bool {
+        self.classes[class].queues.iter().any(|q| self.queues[*q].visible > 0)
+    }
+
+    fn next_class(&mut self) -> Option<usize> {
+        let Arbitration::Weighted { weights, .. } = &self.arbitration else {
+            return self.has_work(0).then_some(0);
+        };
+        if self.has_work(0) {
+            return Some(0);
+        }
+        let weights = *weights;
+        // A second look after a new round has begun.
+        for _ in 0..2 {
+            for class in 1..4 {
+                if self.classes[class].credit > 0 && self.has_work(class) {
+                    self.classes[class].credit -= 1;
+                    return Some(class);
+                }
+            }
+            for class in 1..4 {
+                self.classes[class].credit = weights[class - 1].max(1);
+            }
+        }
+        None
+    }
+
+    fn next_queue(&mut self, class: usize) -> Option<usize> {
+        let burst = self.arbitration.burst();
+        let state = &mut self.classes[class];
+        let count = state.queues.len();
+        for _ in 0..=count {
+            let queue = state.queues[state.turn % count];
+            if state.left > 0 && self.queues[queue].visible > 0 {
+                state.left -= 1;
+                return Some(queue);
+            }
+            state.turn = (state.turn + 1) % count;
+            state.left = burst;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::EventQueue;
+
+    fn filled(queues: u16, each: u32, arbitration: Arbitration) -> Nvme {
+        let mut places = EventQueue::<()>::new();
+        let mut nvme = Nvme::new(queues, u32::MAX, arbitration);
+        for queue in 0..queues {
+            for n in 0..each {
+                nvme.ring(queue, u32::from(queue) * 100 + n, places.reserve());
+                nvme.arrive(queue);
+            }
+        }
+        nvme
+    }
+
+    fn order(nvme: &mut Nvme, count: usize) -> Vec<u32> {
+        std::iter::from_fn(|| nvme.fetch().map(|(id, _)| id / 100)).take(count).collect()
+    }
+
+    #[test]
+    fn round_robin_takes_turns_of_a_burst() {
+        let mut nvme = filled(3, 4, Arbitration::RoundRobin { burst: 2 });
+        let got = order(&mut nvme, 12);
+        assert_eq!(got.len(), 12);
+        // Whatever queue begins, turns are pairs of one queue, and every queue has its turn before any has two.
+        let turns: Vec<u32> = got
+            .chunks(2)
+            .map(|c| {
+                assert_eq!(c[0], c[1]);
+                c[0]
+            })
+            .collect();
+        let mut first: Vec<u32> = turns[..3].to_vec();
+        first.sort_unstable();
+        assert_eq!(first, [0, 1, 2]);
+        assert_eq!(turns[..3], turns[3..]);
+    }
+
+    #[test]
+    fn urgent_goes_first_and_the_rest_by_weight() {
+        let arbitration = Arbitration::Weighted { burst: 1, weights: [4, 2, 1], classes: vec![0, 1, 2, 3] };
+        let mut nvme = filled(4, 20, arbitration);
+        assert_eq!(order(&mut nvme, 20), [0; 20]);
+        let mut share = [0; 4];
+        order(&mut nvme, 14).iter().for_each(|q| share[*q as usize] += 1);
+        assert_eq!(share, [0, 8, 4, 2]);
+    }
+
+    #[test]
+    fn the_controller_holds_no_more_than_its_limit() {
+        let mut nvme = filled(2, 5, Arbitration::RoundRobin { burst: 1 });
+        nvme.limit = 3;
+        assert_eq!(order(&mut nvme, 10).len(), 3);
+        nvme.done(0);
+        assert_eq!(order(&mut nvme, 10).len(), 1);
+    }
+}

@@ -1,0 +1,60 @@
+//! The wires between the parts: each part's context, and where its messages go.
+
+use crate::event::Ev;
+use kernel::{Cx, EventQueue, Ticket, Time};
+use std::collections::VecDeque;
+
+/// A message on its way between parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Message {
+    FromFlash(flash::Out),
+    FromInjector(workload::inject::Out),
+}
+
+/// Events and messages of the whole machine.
+#[derive(Default)]
+pub(crate) struct Wires {
+    pub(crate) queue: EventQueue<Ev>,
+    pub(crate) messages: VecDeque<Message>,
+}
+
+macro_rules! context {
+    ($name:ident, $event:ty, $out:ty, $wrap_event:path, $wrap_out:path) => {
+        /// What one part may do to the outside world.
+        pub(crate) struct $name<'a>(pub(crate) &'a mut Wires);
+
+        impl Cx<$event, $out> for $name<'_> {
+            #[inline]
+            fn now(&self) -> Time {
+                self.0.queue.now()
+            }
+            #[inline]
+            fn after(&mut self, delay: Time, event: $event) -> Ticket {
+                self.0.queue.after(delay, $wrap_event(event))
+            }
+            #[inline]
+            fn late(&mut self, delay: Time, event: $event) -> Ticket {
+                self.0.queue.late(delay, $wrap_event(event))
+            }
+            #[inline]
+            fn reserve(&mut self) -> Ticket {
+                self.0.queue.reserve()
+            }
+            #[inline]
+            fn at_place(&mut self, place: Ticket, delay: Time, event: $event) {
+                self.0.queue.at_place(place, delay, $wrap_event(event));
+            }
+            #[inline]
+            fn cancel(&mut self, ticket: Ticket) {
+                self.0.queue.cancel(ticket);
+            }
+            #[inline]
+            fn emit(&mut self, out: $out) {
+                self.0.messages.push_back($wrap_out(out));
+            }
+        }
+    };
+}
+
+context!(FlashCx, flash::Event, flash::Out, Ev::Flash, Message::FromFlash);
+context!(InjectCx, workload::inject::Event, workload::inject::Out, Ev::Inject, Message::FromInjector);

@@ -1,0 +1,240 @@
+//! The injector: asks its sources, submits commands, measures completions.
+
+use super::flow::FlowStats;
+use super::source::{Next, Source};
+use config::Diagnostic;
+use kernel::{Cx, Slab, Time};
+use proto::{Command, Completion, IoRequest, Status};
+use stats::{Little, Series};
+
+/// The injector's own events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A source wants to be asked again.
+    Ask(u16),
+    /// The host's software has prepared a command.
+    Submit(u32),
+    /// The host's software has seen a completion.
+    Seen(u32),
+}
+
+/// Messages that the injector sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A command for the device.
+    Submit(Command),
+}
+
+/// Host software time a request, spent on the issuing thread's side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HostCost {
+    /// From arrival to submission.
+    pub submit: Time,
+    /// From the completion's interrupt until the application knows.
+    pub complete: Time,
+}
+
+struct Running {
+    source: Box<dyn Source>,
+    outstanding: u32,
+    /// Time of the pending `Ask`.
+    asked: Option<Time>,
+    first_flow: u16,
+    done: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    request: IoRequest,
+    source: u16,
+    issued: Time,
+    submitted: Time,
+    answered: Time,
+}
+
+/// Windows of a flow's time series.
+const SERIES_WINDOWS: usize = 512;
+/// Width of a window at first; it doubles as the run grows.
+const SERIES_WIDTH: Time = Time::from_ms(1);
+
+/// Issues requests and measures them.
+pub struct Injector {
+    sources: Vec<Running>,
+    pending: Slab<Pending>,
+    cost: HostCost,
+    queues: u16,
+    /// What was measured, by flow.
+    pub flows: Vec<FlowStats>,
+    /// Requests issued and completed since the beginning.
+    pub issued: u64,
+    /// Requests completed since the beginning.
+    pub completed: u64,
+    /// Requests whose completion reported an error.
+    pub errors: u64,
+    /// Number in flight, for Little's law and the mean queue depth.
+    pub in_flight: Little,
+    /// Why it stopped early.
+    pub failure: Option<Diagnostic>,
+}
+
+impl Injector {
+    /// An injector over sources that submit to `queues` submission queues in turn.
+    pub fn new(sources: Vec<Box<dyn Source>>, queues: u16, cost: HostCost) -> Injector {
+        let mut flows = Vec::new();
+        let running = |source: Box<dyn Source>| {
+            let first_flow = flows.len() as u16;
+            let series = || Series::new(Time::ZERO, SERIES_WIDTH, SERIES_WINDOWS);
+            flows.extend(source.flows().into_iter().map(|name| FlowStats::new(name, series())));
+            Running { source, outstanding: 0, asked: None, first_flow, done: false }
+        };
+        Injector {
+            sources: sources.into_iter().map(running).collect(),
+            flows,
+            pending: Slab::default(),
+            cost,
+            queues: queues.max(1),
+            issued: 0,
+            completed: 0,
+            errors: 0,
+            in_flight: Little::new(Time::ZERO),
+            failure: None,
+        }
+    }
+
+    /// Asks every source for its first requests.
+    pub fn start(&mut self, cx: &mut impl Cx<Event, Out>) {
+        for source in 0..self.sources.len() {
+            self.ask(source as u16, cx);
+        }
+    }
+
+    /// Runs one of the injector's own events.
+    #[inline]
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Ask(source) => {
+                self.sources[usize::from(source)].asked = None;
+                self.ask(source, cx);
+            }
+            Event::Submit(tag) => self.submit(tag, cx),
+            Event::Seen(tag) => self.seen(tag, cx),
+        }
+    }
+
+    /// Takes from a source what it has to issue now.
+    #[inline]
+    fn ask(&mut self, source: u16, cx: &mut impl Cx<Event, Out>) {
+        loop {
+            let running = &mut self.sources[usize::from(source)];
+            match running.source.poll(cx.now(), running.outstanding) {
+                Ok(Next::Issue(request)) => self.issue(source, request, cx),
+                Ok(Next::At(time)) => {
+                    // An earlier call may already have been arranged; the source will say the same again then.
+                    if running.asked.is_none_or(|asked| asked > time) {
+                        running.asked = Some(time);
+                        cx.after(time.since(cx.now()), Event::Ask(source));
+                    }
+                    return;
+                }
+                Ok(Next::Blocked) => return,
+                Ok(Next::Done) => {
+                    running.done = true;
+                    return;
+                }
+                Err(diagnostic) => {
+                    running.done = true;
+                    self.failure.get_or_insert(diagnostic);
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn issue(&mut self, source: u16, request: IoRequest, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        self.issued += 1;
+        self.sources[usize::from(source)].outstanding += 1;
+        self.in_flight.arrive(now);
+        let tag =
+            self.pending.insert(Pending { request, source, issued: now, submitted: now, answered: now });
+        if self.cost.submit == Time::ZERO {
+            self.submit(tag, cx);
+        } else {
+            cx.after(self.cost.submit, Event::Submit(tag));
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
+        let pending = &mut self.pending[tag];
+        pending.submitted = cx.now();
+        let Pending { request, source, .. } = *pending;
+        let flow = self.sources[usize::from(source)].first_flow + request.flow;
+        cx.emit(Out::Submit(Command {
+            tag,
+            op: request.op,
+            fua: request.fua,
+            offset: request.offset,
+            bytes: request.bytes,
+            queue: source % self.queues,
+            flow,
+            namespace: 1,
+            placement: 0,
+            priority: 2,
+        }));
+    }
+
+    /// The device has answered.
+    #[inline]
+    pub fn complete(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
+        self.pending[completion.tag].answered = cx.now();
+        self.errors += u64::from(completion.status != Status::Success);
+        if self.cost.complete == Time::ZERO {
+            self.seen(completion.tag, cx);
+        } else {
+            cx.after(self.cost.complete, Event::Seen(completion.tag));
+        }
+    }
+
+    #[inline]
+    fn seen(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        let Pending { request, source, issued, submitted, answered } = self.pending[tag];
+        self.pending.remove(tag);
+        let running = &mut self.sources[usize::from(source)];
+        running.outstanding -= 1;
+        let flow = &mut self.flows[usize::from(running.first_flow + request.flow)];
+        let latency = now - request.at;
+        flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
+        flow.series.record(now, request.bytes, latency);
+        self.in_flight.depart(now, issued);
+        self.completed += 1;
+        running.source.completed(now, request.op);
+        self.ask(source, cx);
+    }
+
+    /// Whether nothing more will be issued.
+    pub fn is_done(&self) -> bool {
+        self.sources.iter().all(|s| s.done)
+    }
+
+    /// Requests in flight.
+    pub fn outstanding(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Starts the measured window: what was measured before is forgotten.
+    pub fn reset(&mut self, now: Time) {
+        for flow in &mut self.flows {
+            flow.reset(Series::new(now, SERIES_WIDTH, SERIES_WINDOWS));
+        }
+        self.in_flight.reset(now);
+    }
+
+    /// Share of the work done, over the sources that know.
+    pub fn progress(&self) -> Option<f64> {
+        let known: Vec<f64> = self.sources.iter().filter_map(|s| s.source.progress()).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    }
+}

@@ -1,0 +1,9 @@
+//! The part that issues requests and measures them: closed loops, open loops, several sources side by side.
+
+mod flow;
+mod injector;
+mod source;
+
+pub use flow::{FlowStats, OpStats};
+pub use injector::{Event, HostCost, Injector, Out};
+pub use source::{Next, Source};

@@ -1,0 +1,38 @@
+//! Where requests come from.
+
+use config::Diagnostic;
+use kernel::Time;
+use proto::{IoOp, IoRequest};
+
+/// What a source says when it is asked for its next request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Issue this now. `at` is when it arrived, at the present or before.
+    Issue(IoRequest),
+    /// Nothing before this time.
+    At(Time),
+    /// Nothing before one of its requests completes.
+    Blocked,
+    /// Nothing ever again.
+    Done,
+}
+
+/// A stream of requests.
+///
+/// Contract: `poll` is called with times that do not go back; after `Done` it says `Done` for ever; `Blocked` is said
+/// only while requests are outstanding.
+pub trait Source {
+    /// The next request, given how many of this source are in flight.
+    ///
+    /// # Errors
+    /// If the input behind it turns out to be unusable.
+    fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic>;
+    /// One of its requests has completed.
+    fn completed(&mut self, now: Time, op: IoOp);
+    /// Names of its flows; [`IoRequest::flow`] is an index into them.
+    fn flows(&self) -> Vec<String>;
+    /// Share of the work done, if known.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+}
