@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The root of the workspace.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+pub(crate) fn root() -> PathBuf {
+    // Asked at run time: two checkouts that share a target directory share the built xtask, too.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&package).parent().map_or_else(|| ".".into(), Path::to_path_buf)
 }
 
 /// Builds the shipped binary (profile release) and returns its path.

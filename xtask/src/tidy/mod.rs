@@ -65,7 +65,7 @@ const RULES: &[(&str, Rule)] = &[
 
 /// Runs every rule on the files that git knows or would add; false if one fails.
 pub(crate) fn run() -> Result<bool> {
-    let tree = Tree::read(crate::workspace::root())?;
+    let tree = Tree::read(&crate::workspace::root())?;
     let mut failures = 0;
     let mut notes = 0;
     for (rule, check) in RULES {
