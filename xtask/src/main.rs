@@ -1,1 +1,56 @@
-fn main() {}
+//! Chores of the repository: `cargo xtask tidy | gen | golden | bench`.
+
+mod bench;
+mod golden;
+mod manual;
+mod tidy;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Chores of the nandscape repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Checks the rules of the house: layers, sizes, leftovers, calibration, generated pages
+    Tidy,
+    /// Writes the generated pages of docs/ from the binary's own lists
+    Gen {
+        /// Only compares; fails if a page is missing or stale
+        #[arg(long)]
+        check: bool,
+    },
+    /// Runs the cases of tests/golden and compares their results with the committed ones
+    Golden {
+        /// Rewrites the committed results
+        #[arg(long)]
+        bless: bool,
+    },
+    /// Measures the release binary on fixed workloads against the targets
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Tidy => tidy::run(),
+        Chore::Gen { check: true } => manual::check(),
+        Chore::Gen { check: false } => manual::write(),
+        Chore::Golden { bless } => golden::run(bless),
+        Chore::Bench(options) => bench::run(&options),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What is measured, and what it should reach.
+
+use super::sample::Sample;
+use crate::workspace;
+use anyhow::Result;
+
+/// The device D16: 8 channels x 4 ways x 1 die x 2 planes x 512 blocks x 128 pages x 4 KiB = 16 GiB.
+const D16: &str = "d16";
+/// The device of MQSim's own ssdconfig.xml: 512 GiB, write cache, demand-cached map.
+const MQSIM_DEFAULT: &str = "mqsim-default";
+
+/// One run of the binary.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) system: &'static str,
+    pub(super) input: Input,
+    /// Value of `--precondition`.
+    pub(super) precondition: Option<&'static str>,
+    /// Host requests that must complete.
+    pub(super) requests: u64,
+    pub(super) goals: &'static [Goal],
+    pub(super) flow: Flow,
+}
+
+pub(super) enum Input {
+    /// An inline job.
+    Job(&'static str),
+    /// A file below the data folder.
+    Trace(&'static str),
+}
+
+/// The same workload in the words of a rival.
+pub(super) enum Flow {
+    Random { read_percent: u32, queue_depth: u32 },
+    Sequential { sectors: u32, queue_depth: u32 },
+    Trace,
+}
+
+/// A figure and the value it should reach.
+pub(super) struct Goal {
+    pub(super) metric: Metric,
+    /// `None` for a figure that is only shown.
+    pub(super) target: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Metric {
+    /// Host requests per CPU second of the simulated part.
+    RequestsPerCpuSecond,
+    /// Flash pages per CPU second of the simulated part, at this many pages a request.
+    PagesPerCpuSecond(u32),
+    PreconditionSeconds,
+    PeakRssMebibytes,
+    /// CPU time of the whole process, as the kernel counts it.
+    ProcessCpuMilliseconds,
+}
+
+const fn goal(metric: Metric, target: f64) -> Goal {
+    Goal { metric, target: Some(target) }
+}
+
+const WHOLE: Goal = Goal { metric: Metric::ProcessCpuMilliseconds, target: None };
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "randread",
+        system: D16,
+        input: Input::Job("fio:rw=randread,bs=4k,iodepth=64,number_ios=1000000"),
+        precondition: Some("fill"),
+        requests: 1_000_000,
+        goals: &[
+            goal(Metric::RequestsPerCpuSecond, 3.3e6),
+            goal(Metric::PreconditionSeconds, 0.2),
+            goal(Metric::PeakRssMebibytes, 64.0),
+            WHOLE,
+        ],
+        flow: Flow::Random { read_percent: 100, queue_depth: 64 },
+    },
+    Case {
+        name: "randwrite",
+        system: D16,
+        input: Input::Job("fio:rw=randwrite,bs=4k,iodepth=64,number_ios=1000000"),
+        precondition: Some("steady"),
+        requests: 1_000_000,
+        goals: &[
+            goal(Metric::RequestsPerCpuSecond, 1.0e6),
+            goal(Metric::PreconditionSeconds, 2.0),
+            goal(Metric::PeakRssMebibytes, 64.0),
+            WHOLE,
+        ],
+        flow: Flow::Random { read_percent: 0, queue_depth: 64 },
+    },
+    Case {
+        name: "mixed",
+        system: D16,
+        input: Input::Job("fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000"),
+        precondition: Some("steady"),
+        requests: 1_000_000,
+        goals: &[goal(Metric::RequestsPerCpuSecond, 1.3e6), WHOLE],
+        flow: Flow::Random { read_percent: 70, queue_depth: 64 },
+    },
+    Case {
+        name: "seqread",
+        system: D16,
+        input: Input::Job("fio:rw=read,bs=128k,iodepth=16,number_ios=200000"),
+        precondition: Some("fill"),
+        requests: 200_000,
+        goals: &[goal(Metric::PagesPerCpuSecond(32), 6.0e6), WHOLE],
+        flow: Flow::Sequential { sectors: 256, queue_depth: 16 },
+    },
+    Case {
+        name: "tpcc-small",
+        system: MQSIM_DEFAULT,
+        input: Input::Trace("block_io/mqsim/tpcc-small.trace"),
+        precondition: None,
+        requests: 6_999,
+        goals: &[goal(Metric::ProcessCpuMilliseconds, 30.0)],
+        flow: Flow::Trace,
+    },
+];
+
+impl Case {
+    /// What `--workload` takes; `None` if the file is not there.
+    pub(super) fn workload(&self) -> Option<String> {
+        match self.input {
+            Input::Job(job) => Some(job.into()),
+            Input::Trace(name) => {
+                let path = workspace::data()?.join(name);
+                path.is_file().then(|| path.to_string_lossy().into_owned())
+            }
+        }
+    }
+}
+
+impl Goal {
+    /// How far a value reaches: 1 and more is reached, whichever way the metric points.
+    pub(super) fn ratio(&self, value: f64) -> Option<f64> {
+        let target = self.target?;
+        Some(if self.metric.more_is_better() { value / target } else { target / value })
+    }
+}
+
+impl Metric {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Metric::RequestsPerCpuSecond => "requests per CPU second",
+            Metric::PagesPerCpuSecond(_) => "pages per CPU second",
+            Metric::PreconditionSeconds => "preconditioning, s",
+            Metric::PeakRssMebibytes => "peak RSS, MiB",
+            Metric::ProcessCpuMilliseconds => "whole process CPU, ms",
+        }
+    }
+
+    pub(super) fn value(self, sample: &Sample) -> Result<f64> {
+        match self {
+            Metric::RequestsPerCpuSecond => Ok(sample.requests_per_cpu_s),
+            Metric::PagesPerCpuSecond(pages) => Ok(sample.requests_per_cpu_s * f64::from(pages)),
+            Metric::PreconditionSeconds => sample.number("/precondition/seconds"),
+            Metric::PeakRssMebibytes => Ok(sample.number("/run/peak_rss_bytes")? / (1024.0 * 1024.0)),
+            Metric::ProcessCpuMilliseconds => Ok(sample.cpu.as_secs_f64() * 1000.0),
+        }
+    }
+
+    fn more_is_better(self) -> bool {
+        matches!(self, Metric::RequestsPerCpuSecond | Metric::PagesPerCpuSecond(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_of_one_and_more_is_reached_either_way() {
+        let rate = goal(Metric::RequestsPerCpuSecond, 2.0e6);
+        assert_eq!((rate.ratio(4.0e6), rate.ratio(1.0e6)), (Some(2.0), Some(0.5)));
+        let memory = goal(Metric::PeakRssMebibytes, 64.0);
+        assert_eq!((memory.ratio(32.0), memory.ratio(128.0)), (Some(2.0), Some(0.5)));
+        assert_eq!(WHOLE.ratio(1.0), None);
+    }
+
+    #[test]
+    fn the_job_asks_for_the_requests_of_the_case() {
+        for case in CASES {
+            if let Input::Job(job) = case.input {
+                assert!(job.ends_with(&format!("number_ios={}", case.requests)), "{}", case.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The generated pages of `docs/`: the binary's own lists of metrics, parameters and policies.
+
+use crate::workspace;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The pages that `nandscape gen-docs DIR` must write.
+pub(crate) const PAGES: [&str; 3] = ["metrics.md", "parameters.md", "policies.md"];
+
+/// Writes the pages; always true.
+pub(crate) fn write() -> Result<bool> {
+    let docs = workspace::root().join("docs");
+    fs::create_dir_all(&docs)?;
+    for (name, text) in generate(Command::new(workspace::release_binary()?))? {
+        fs::write(docs.join(name), text)?;
+        println!("wrote docs/{name}");
+    }
+    Ok(true)
+}
+
+/// Compares the committed pages with fresh ones and prints the first difference of each; false if one differs.
+pub(crate) fn check() -> Result<bool> {
+    let stale = stale_pages()?;
+    for finding in &stale {
+        println!("{finding}");
+    }
+    if stale.is_empty() {
+        println!("docs: {} generated pages are fresh", PAGES.len());
+    } else {
+        println!("run `cargo xtask gen` and commit the pages");
+    }
+    Ok(stale.is_empty())
+}
+
+/// One line for each page that is missing or stale.
+pub(crate) fn stale_pages() -> Result<Vec<String>> {
+    let docs = workspace::root().join("docs");
+    let fresh = generate(Command::new(workspace::release_binary()?))?;
+    Ok(fresh.iter().filter_map(|(name, text)| compare(&docs, name, text)).collect())
+}
+
+fn compare(docs: &Path, name: &str, fresh: &str) -> Option<String> {
+    let Ok(committed) = fs::read_to_string(docs.join(name)) else {
+        return Some(format!("docs/{name}: missing"));
+    };
+    if committed == fresh {
+        return None;
+    }
+    let same = committed.lines().zip(fresh.lines()).take_while(|(old, new)| old == new).count();
+    let old = committed.lines().nth(same).unwrap_or("(end of file)");
+    let new = fresh.lines().nth(same).unwrap_or("(end of file)");
+    Some(format!("docs/{name}:{}: stale\n  committed: {old}\n  generated: {new}", same + 1))
+}
+
+fn generate(mut binary: Command) -> Result<Vec<(&'static str, String)>> {
+    let folder = tempfile::tempdir()?;
+    let output = binary.arg("gen-docs").arg(folder.path()).output().context("nandscape did not start")?;
+    if !output.status.success() {
+        bail!(
+            "`nandscape gen-docs DIR` failed ({}); the hidden subcommand writes {} into DIR\n{}",
+            output.status,
+            PAGES.join(", "),
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        );
+    }
+    let read = |name| {
+        let text = fs::read_to_string(folder.path().join(name))
+            .with_context(|| format!("`nandscape gen-docs DIR` exited well but wrote no {name}"))?;
+        Ok((name, text))
+    };
+    PAGES.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    /// A stand-in for the binary; in it `$1` is `gen-docs` and `$2` the folder.
+    fn stand_in(body: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", body, "nandscape"]);
+        command
+    }
+
+    #[test]
+    fn a_binary_without_the_subcommand_is_named() {
+        let error = generate(stand_in("echo unrecognized subcommand >&2; exit 2")).unwrap_err().to_string();
+        assert!(error.contains("gen-docs") && error.contains("unrecognized subcommand"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_page_is_named() {
+        let error = generate(stand_in("echo m > $2/metrics.md; echo p > $2/policies.md")).unwrap_err();
+        assert!(error.to_string().contains("parameters.md"), "{error}");
+    }
+
+    #[test]
+    fn a_stale_page_shows_its_first_difference() {
+        let docs = tempfile::tempdir().unwrap();
+        fs::write(docs.path().join("metrics.md"), "a\nb\n").unwrap();
+        assert_eq!(compare(docs.path(), "metrics.md", "a\nb\n"), None);
+        let finding = compare(docs.path(), "metrics.md", "a\nc\n").unwrap();
+        assert!(finding.starts_with("docs/metrics.md:2: stale"), "{finding}");
+        assert_eq!(compare(docs.path(), "policies.md", "").as_deref(), Some("docs/policies.md: missing"));
+    }
+}
