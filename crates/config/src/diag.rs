@@ -2,19 +2,24 @@
 
 use std::fmt;
 
+/// Characters of an input line that a diagnostic shows.
+const SHOWN: usize = 120;
+
 /// Unusable input. The command line prints it and exits with status 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// What is wrong, in one sentence without a final stop.
     pub what: String,
     /// Where it stands, if it stands in a file or an option.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// What would have been allowed.
     pub allowed: Vec<String>,
     /// The nearest right spelling.
     pub nearest: Option<String>,
     /// What the reader can do about it.
     pub help: Option<String>,
+    /// Further faults of the same input, found in the same reading.
+    pub also: Box<[Diagnostic]>,
 }
 
 /// A place in an input.
@@ -24,9 +29,9 @@ pub struct Place {
     pub source: String,
     /// Line, counted from one; zero if the input has no lines.
     pub line: u64,
-    /// Column, counted from one; zero if unknown.
+    /// Column in characters, counted from one; zero if unknown.
     pub column: u64,
-    /// The offending line, shortened if it is long.
+    /// The offending line.
     pub text: String,
     /// Configuration key (`flash.geometry.channels`), if there is one.
     pub key: String,
@@ -35,12 +40,19 @@ pub struct Place {
 impl Diagnostic {
     /// A diagnostic that says only what is wrong.
     pub fn new(what: impl Into<String>) -> Diagnostic {
-        Diagnostic { what: what.into(), place: None, allowed: Vec::new(), nearest: None, help: None }
+        Diagnostic {
+            what: what.into(),
+            place: None,
+            allowed: Vec::new(),
+            nearest: None,
+            help: None,
+            also: Box::default(),
+        }
     }
     /// Adds the place.
     #[must_use]
     pub fn at(mut self, place: Place) -> Diagnostic {
-        self.place = Some(place);
+        self.place = Some(Box::new(place));
         self
     }
     /// Adds the allowed values, and the nearest of them to `given`.
@@ -60,10 +72,34 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
+    /// Adds further faults of the same input.
+    #[must_use]
+    pub fn also(mut self, further: impl IntoIterator<Item = Diagnostic>) -> Diagnostic {
+        self.also = self.also.into_iter().chain(further).collect();
+        self
+    }
+    /// The diagnostic without its place, on one line: for a message inside another message.
+    pub fn one_line(&self) -> String {
+        let mut line = self.what.clone();
+        if let Some(nearest) = &self.nearest {
+            line.push_str(&format!("; did you mean `{nearest}`?"));
+        }
+        if !self.allowed.is_empty() {
+            line.push_str(&format!("; allowed: {}", self.allowed.join(", ")));
+        }
+        if let Some(help) = &self.help {
+            line.push_str(&format!("; {help}"));
+        }
+        line
+    }
 }
 
 /// The candidate nearest to `given` by edit distance, if any is near enough to be meant.
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Distances are quadratic in length, and nothing this long is a misspelt name.
+    if given.len() > 256 {
+        return None;
+    }
     let given_lower = given.to_lowercase();
     candidates
         .into_iter()
@@ -73,27 +109,47 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, c)| c)
 }
 
+impl Place {
+    /// The offending line with a caret under the column; a long line is shown around the column.
+    fn write_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = usize::try_from(self.column).unwrap_or(usize::MAX);
+        let first = if column > SHOWN - 20 { column - SHOWN / 2 } else { 0 };
+        let shown: String = self.text.chars().skip(first).take(SHOWN).collect();
+        let number = if self.line > 0 { self.line.to_string() } else { String::new() };
+        write!(f, "\n{number:>5} | {shown}")?;
+        if column > 0 && column - first <= shown.chars().count() + 1 {
+            // Tabs are kept, so that the caret stands under the right character.
+            let indent = shown.chars().take(column - first - 1).map(|c| if c == '\t' { c } else { ' ' });
+            write!(f, "\n      | {}^", indent.collect::<String>())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Place {
+    /// `file:line:column`, as far as known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+            if self.column > 0 {
+                write!(f, ":{}", self.column)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
         if let Some(place) = &self.place {
-            write!(f, "\n  --> {}", place.source)?;
-            if place.line > 0 {
-                write!(f, ":{}", place.line)?;
-                if place.column > 0 {
-                    write!(f, ":{}", place.column)?;
-                }
-            }
+            write!(f, "\n  --> {place}")?;
             if !place.key.is_empty() {
                 write!(f, "  (key `{}`)", place.key)?;
             }
             if !place.text.is_empty() {
-                let shown: String = place.text.chars().take(120).collect();
-                let number = if place.line > 0 { place.line.to_string() } else { String::new() };
-                write!(f, "\n{number:>5} | {shown}")?;
-                if place.column > 0 && place.column <= 120 {
-                    write!(f, "\n      | {}^", " ".repeat(place.column as usize - 1))?;
-                }
+                place.write_line(f)?;
             }
         }
         if let Some(nearest) = &self.nearest {
@@ -105,6 +161,9 @@ impl fmt::Display for Diagnostic {
         if let Some(help) = &self.help {
             write!(f, "\n  help: {help}")?;
         }
+        for further in &self.also {
+            write!(f, "\n\n{further}")?;
+        }
         Ok(())
     }
 }
@@ -115,17 +174,20 @@ impl std::error::Error for Diagnostic {}
 mod tests {
     use super::*;
 
-    #[test]
-    fn says_what_where_allowed_and_nearest() {
-        let place = Place {
+    fn place() -> Place {
+        Place {
             source: "d16.toml".into(),
             line: 3,
             column: 1,
             text: "chanels = 8".into(),
             key: "flash.geometry.chanels".into(),
-        };
+        }
+    }
+
+    #[test]
+    fn says_what_where_allowed_and_nearest() {
         let text = Diagnostic::new("unknown key `chanels`")
-            .at(place)
+            .at(place())
             .allowed("chanels", ["channels", "ways", "dies"])
             .to_string();
         assert!(text.contains("d16.toml:3:1"), "{text}");
@@ -136,5 +198,25 @@ mod tests {
     #[test]
     fn a_word_that_is_near_nothing_has_no_nearest() {
         assert_eq!(nearest("zzzzzz", ["channels", "ways"]), None);
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_column_behind_tabs_and_in_long_lines() {
+        let caret_under = |text: &str, column: u64| {
+            let place = Place { text: text.into(), column, ..place() };
+            let shown = Diagnostic::new("x").at(place).to_string();
+            let mut lines = shown.lines().skip(2).map(|l| l.split_once("| ").expect("a gutter").1);
+            let (line, caret) = (lines.next().expect("the line"), lines.next().expect("the caret"));
+            line.chars().nth(caret.chars().count() - 1)
+        };
+        assert_eq!(caret_under("\tways = X4", 9), Some('X'));
+        let long = format!("a = [{}X]", "1,".repeat(200));
+        assert_eq!(caret_under(&long, 406), Some('X'));
+    }
+
+    #[test]
+    fn further_faults_follow() {
+        let text = Diagnostic::new("first").also([Diagnostic::new("second")]).to_string();
+        assert!(text.contains("error: first") && text.contains("error: second"), "{text}");
     }
 }

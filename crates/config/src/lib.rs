@@ -1,6 +1,13 @@
 //! Configuration: units in values, policy families, layered TOML that remembers where each value stands, and
 //! diagnostics a person can act on.
 
+pub mod catalogue;
 pub mod diag;
+pub mod layer;
+mod policies;
+pub mod policy;
+pub mod schema;
+pub mod units;
 
 pub use diag::{Diagnostic, Place};
+pub use layer::{Layers, Presets, Resolved};

@@ -1,0 +1,128 @@
+//! What can go wrong when configuration becomes a typed value; kept apart until it is a diagnostic.
+
+use std::fmt;
+
+use serde::de::{self, Expected, Unexpected};
+
+use super::INHERITS;
+use crate::diag::{Diagnostic, Place};
+
+/// A deserialisation error that keeps what serde knew: names, and where.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) kind: Kind,
+    /// Key path of the node at fault; unset until the reader that stands there has set it.
+    pub(super) path: Option<Vec<String>>,
+    place: Option<Box<Place>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    UnknownKey { given: String, allowed: &'static [&'static str] },
+    UnknownName { given: String, allowed: &'static [&'static str] },
+    MissingKey(&'static str),
+    Other(String),
+}
+
+impl Fault {
+    fn new(kind: Kind) -> Fault {
+        Fault { kind, path: None, place: None }
+    }
+
+    /// Says where, unless a deeper reader already has.
+    pub(super) fn at(mut self, locate: impl FnOnce() -> (Vec<String>, Place)) -> Fault {
+        if self.path.is_none() {
+            let (path, place) = locate();
+            self.path = Some(path);
+            self.place = Some(Box::new(place));
+        }
+        self
+    }
+
+    pub(super) fn into_diagnostic(self) -> Diagnostic {
+        let path = self.path.unwrap_or_default();
+        let mut diagnostic = match self.kind {
+            Kind::UnknownKey { given, allowed: [] } => {
+                Diagnostic::new(format!("unknown key `{given}`; no key is allowed here"))
+            }
+            Kind::UnknownKey { given, allowed } => {
+                // The type does not know this key: the layers have taken it out. It stands at the root only.
+                let inherits = (path.len() == 1).then_some(INHERITS);
+                Diagnostic::new(format!("unknown key `{given}`"))
+                    .allowed(&given, allowed.iter().copied().chain(inherits))
+            }
+            Kind::UnknownName { given, allowed } => {
+                Diagnostic::new(format!("unknown name `{given}`")).allowed(&given, allowed.iter().copied())
+            }
+            Kind::MissingKey(key) => {
+                let table = path.join(".");
+                let dot = if table.is_empty() { "" } else { "." };
+                Diagnostic::new(format!("missing key `{key}`"))
+                    .help(format!("set `{table}{dot}{key}`, or inherit a preset that does"))
+            }
+            Kind::Other(what) => Diagnostic::new(what),
+        };
+        diagnostic.place = self.place;
+        diagnostic
+    }
+}
+
+impl de::Error for Fault {
+    fn custom<T: fmt::Display>(message: T) -> Fault {
+        Fault::new(Kind::Other(message.to_string()))
+    }
+    fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Fault {
+        Fault::custom(format_args!("wrong type: found {unexpected}, expected {}", plain(expected)))
+    }
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Fault {
+        Fault::custom(format_args!("out of range: found {unexpected}, expected {}", plain(expected)))
+    }
+    fn invalid_length(length: usize, expected: &dyn Expected) -> Fault {
+        Fault::custom(format_args!("wrong length: found {length} elements, expected {}", plain(expected)))
+    }
+    fn unknown_variant(variant: &str, allowed: &'static [&'static str]) -> Fault {
+        Fault::new(Kind::UnknownName { given: variant.to_owned(), allowed })
+    }
+    fn unknown_field(field: &str, allowed: &'static [&'static str]) -> Fault {
+        Fault::new(Kind::UnknownKey { given: field.to_owned(), allowed })
+    }
+    fn missing_field(field: &'static str) -> Fault {
+        Fault::new(Kind::MissingKey(field))
+    }
+}
+
+/// Serde names Rust types where a reader of a spec expects plain words.
+fn plain(expected: &dyn Expected) -> String {
+    let text = expected.to_string();
+    let integer = |low: i128, high: i128| format!("an integer from {low} to {high}");
+    match text.as_str() {
+        "u8" => integer(0, u8::MAX.into()),
+        "u16" => integer(0, u16::MAX.into()),
+        "u32" => integer(0, u32::MAX.into()),
+        // A TOML integer has 63 bits and a sign.
+        "u64" | "usize" => integer(0, i64::MAX.into()),
+        "i8" => integer(i8::MIN.into(), i8::MAX.into()),
+        "i16" => integer(i16::MIN.into(), i16::MAX.into()),
+        "i32" => integer(i32::MIN.into(), i32::MAX.into()),
+        "i64" | "isize" => "an integer".to_owned(),
+        "f32" | "f64" => "a real number".to_owned(),
+        "a sequence" => "an array".to_owned(),
+        "a map" => "a table".to_owned(),
+        other if other.starts_with("struct ") => "a table".to_owned(),
+        other if other.starts_with("enum ") => "the name of a choice".to_owned(),
+        _ => text,
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::UnknownKey { given, .. } => write!(f, "unknown key `{given}`"),
+            Kind::UnknownName { given, .. } => write!(f, "unknown name `{given}`"),
+            Kind::MissingKey(key) => write!(f, "missing key `{key}`"),
+            Kind::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

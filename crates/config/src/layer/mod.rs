@@ -1,0 +1,163 @@
+//! Layered configuration: a TOML file may inherit a preset or another file, options override both, and every value
+//! remembers where it was set.
+//!
+//! `inherits = "name"` names a preset; `inherits = "dir/file.toml"` names a file, relative to the file that says so.
+//! Tables merge key by key, everything else replaces. A choice (a policy with its parameters) is the one exception:
+//! where layers choose different names, the highest layer wins.
+
+mod fault;
+mod reader;
+mod resolved;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, Place};
+use tree::{Node, Source, Value};
+
+pub use resolved::Resolved;
+
+/// The key that names the layer below.
+pub const INHERITS: &str = "inherits";
+
+/// Rank of the file that was asked for; inherited layers rank below it, options above.
+const TOP: u32 = 1 << 16;
+
+/// Layers in one chain of inheritance.
+const MAX_LAYERS: usize = 64;
+
+/// Configuration texts that ship with the program, by name.
+pub trait Presets {
+    /// The preset's source name, shown in diagnostics, and its TOML text.
+    fn find(&self, name: &str) -> Option<(String, String)>;
+    /// Every name that `find` knows.
+    fn names(&self) -> Vec<String>;
+}
+
+/// A chain of configuration texts while it is being read, from the one asked for down.
+pub struct Layers<'p> {
+    presets: &'p dyn Presets,
+    /// What has been read: identity for the search of cycles, and the tree.
+    read: Vec<(String, Node)>,
+}
+
+/// A text that a layer or the caller named.
+struct Opened {
+    /// Preset name, or canonical path.
+    identity: String,
+    /// Shown in diagnostics.
+    source: String,
+    text: String,
+    /// Where relative paths in it start; presets have none.
+    folder: Option<PathBuf>,
+}
+
+impl<'p> Layers<'p> {
+    /// Reads a preset, or the file at a path (which has a `/` or ends in `.toml`), with all that it inherits.
+    ///
+    /// # Errors
+    /// The name or a file is not there, the TOML is not valid, or the inheritance goes round in a circle.
+    pub fn load(name_or_path: &str, presets: &'p dyn Presets) -> Result<Resolved, Diagnostic> {
+        let layers = Layers { presets, read: Vec::new() };
+        let first = layers.open(name_or_path, Some(Path::new("")))?;
+        layers.descend(first)
+    }
+
+    /// Reads a text that is in memory; `source` is its name in diagnostics. It may inherit presets only.
+    ///
+    /// # Errors
+    /// As [`Layers::load`].
+    pub fn from_text(source: &str, text: &str, presets: &'p dyn Presets) -> Result<Resolved, Diagnostic> {
+        let first = Opened {
+            identity: String::new(),
+            source: source.to_owned(),
+            text: text.to_owned(),
+            folder: None,
+        };
+        Layers { presets, read: Vec::new() }.descend(first)
+    }
+
+    /// Reads layer after layer until one inherits nothing, then merges them from the bottom.
+    fn descend(mut self, first: Opened) -> Result<Resolved, Diagnostic> {
+        let mut opened = first;
+        loop {
+            let source = Arc::new(Source { name: opened.source, text: opened.text, has_lines: true });
+            let mut root = tree::read(&source, TOP - self.read.len() as u32)?;
+            let inherited = take_inherits(&mut root)?;
+            self.read.push((opened.identity, root));
+            let Some((name, place)) = inherited else { break };
+            opened = self.open(&name, opened.folder.as_deref()).map_err(|fault| fault.at(place.clone()))?;
+            self.refuse_cycle(&opened, &place)?;
+        }
+        let mut upward = self.read.into_iter().rev().map(|(_, root)| root);
+        let names = upward.clone().map(|root| root.origin.source.name.clone()).collect();
+        let Some(mut merged) = upward.next() else { return Err(Diagnostic::new("no configuration")) };
+        for root in upward {
+            merged.overlay(root);
+        }
+        Ok(Resolved::new(merged, names, TOP))
+    }
+
+    fn refuse_cycle(&self, next: &Opened, place: &Place) -> Result<(), Diagnostic> {
+        if let Some(at) = self.read.iter().position(|(identity, _)| *identity == next.identity) {
+            let mut chain: Vec<_> =
+                self.read[at..].iter().map(|(_, r)| r.origin.source.name.as_str()).collect();
+            chain.push(chain[0]);
+            let what = format!("the inheritance goes round in a circle: {}", chain.join(" -> "));
+            return Err(Diagnostic::new(what).at(place.clone()));
+        }
+        if self.read.len() >= MAX_LAYERS {
+            let what = format!("more than {MAX_LAYERS} layers inherit from each other");
+            return Err(Diagnostic::new(what).at(place.clone()));
+        }
+        Ok(())
+    }
+
+    /// Opens a preset, or a file relative to `folder`.
+    fn open(&self, name: &str, folder: Option<&Path>) -> Result<Opened, Diagnostic> {
+        if is_path(name) {
+            let Some(folder) = folder else {
+                let what = format!("`{name}` is a file, but only a file may inherit a file");
+                return Err(Diagnostic::new(what).allowed(name, self.presets.names()));
+            };
+            return open_file(&folder.join(name));
+        }
+        match self.presets.find(name) {
+            Some((source, text)) => Ok(Opened { identity: name.to_owned(), source, text, folder: None }),
+            None => Err(Diagnostic::new(format!("there is no preset `{name}`"))
+                .allowed(name, self.presets.names())
+                .help(format!("the name of a file has a `/` or ends in `.toml`: `./{name}`"))),
+        }
+    }
+}
+
+/// Whether the text names a file rather than a preset.
+fn is_path(name: &str) -> bool {
+    name.ends_with(".toml") || name.contains(['/', '\\'])
+}
+
+fn open_file(path: &Path) -> Result<Opened, Diagnostic> {
+    let shown = path.display().to_string();
+    let unreadable = |fault: std::io::Error| Diagnostic::new(format!("cannot read `{shown}`: {fault}"));
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|fault| {
+        let byte = fault.utf8_error().valid_up_to();
+        Diagnostic::new(format!("`{shown}` is not UTF-8 text (byte {byte})"))
+    })?;
+    // The canonical path is the same for every way to write it, which a search for cycles needs.
+    let identity = path.canonicalize().map_err(unreadable)?.display().to_string();
+    let folder = Some(path.parent().unwrap_or(Path::new("")).to_owned());
+    Ok(Opened { identity, source: shown, text, folder })
+}
+
+/// Takes `inherits` out of a root table.
+fn take_inherits(root: &mut Node) -> Result<Option<(String, Place)>, Diagnostic> {
+    let Value::Table(entries) = &mut root.value else { return Ok(None) };
+    let Some(node) = entries.remove(INHERITS) else { return Ok(None) };
+    let place = node.origin.value_place(INHERITS);
+    match node.value {
+        Value::Scalar(toml::Value::String(name)) => Ok(Some((name, place))),
+        _ => Err(Diagnostic::new("`inherits` is the name of one preset or file, in quotes").at(place)),
+    }
+}

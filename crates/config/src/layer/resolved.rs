@@ -1,0 +1,248 @@
+//! Configuration after its layers are merged.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::INHERITS;
+use super::fault::{Fault, Kind};
+use super::reader::Reader;
+use super::tree::{self, MAX_DEPTH, Node, Origin, Source, Value};
+use crate::diag::{Diagnostic, Place, nearest};
+
+/// Faults that one parse reports at most.
+const MAX_FAULTS: usize = 20;
+
+/// Merged configuration in which every value remembers where it was set.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    root: Node,
+    layers: Vec<String>,
+    /// Rank of the highest layer so far.
+    top: u32,
+}
+
+impl Resolved {
+    pub(super) fn new(root: Node, layers: Vec<String>, top: u32) -> Resolved {
+        Resolved { root, layers, top }
+    }
+
+    /// The texts that were merged, the bottom first.
+    pub fn layers(&self) -> &[String] {
+        &self.layers
+    }
+
+    /// Applies one override, `key.path=value`, as the option `--set` has it.
+    ///
+    /// The value is read as TOML if it is TOML, else as a string, so that quotes are needed only where the two differ.
+    /// A number in the path is an index where the configuration has an array (`flash.0.name=…`). Whether the key
+    /// exists is seen when the configuration is parsed.
+    ///
+    /// # Errors
+    /// There is no `=`, the key path is not one or is `inherits`, or an index is beyond its array.
+    pub fn set(&mut self, assignment: &str) -> Result<(), Diagnostic> {
+        let source =
+            Arc::new(Source { name: "--set".to_owned(), text: assignment.to_owned(), has_lines: false });
+        let origin = |key, value| Origin { source: Arc::clone(&source), layer: self.top + 1, key, value };
+        let Some((path, value)) = assignment.split_once('=') else {
+            return Err(Diagnostic::new("an override has the form `key.path=value`")
+                .at(origin(0..0, 0..0).value_place("")));
+        };
+        let segments = split_path(path).map_err(|(what, byte)| {
+            Diagnostic::new(what).at(origin(0..0, byte..byte).value_place(path.trim()))
+        })?;
+        if segments.first().is_some_and(|(name, _)| *name == INHERITS) {
+            return Err(Diagnostic::new("an override cannot change what is inherited").at(origin(
+                0..0,
+                0..0,
+            )
+            .value_place(INHERITS)));
+        }
+        self.refuse_index(&segments, &source)?;
+        let start = path.len() + 1 + (value.len() - value.trim_start().len());
+        let steps: Vec<_> = segments
+            .iter()
+            .map(|(name, key)| (*name, origin(key.clone(), start..assignment.len())))
+            .collect();
+        if let Some((_, last)) = steps.last() {
+            let node = set_value(value.trim(), last);
+            self.root.set(&steps, node);
+        }
+        self.top += 1;
+        Ok(())
+    }
+
+    /// A path may pass through an array only by the index of one of its elements.
+    fn refuse_index(&self, segments: &[Segment<'_>], source: &Arc<Source>) -> Result<(), Diagnostic> {
+        let path: Vec<_> = segments.iter().map(|(name, _)| *name).collect();
+        let (node, used) = self.root.deepest(&path);
+        let Value::Array(items) = &node.value else { return Ok(()) };
+        let Some((name, span)) = segments.get(used) else { return Ok(()) };
+        let origin = Origin { source: Arc::clone(source), layer: 0, key: span.clone(), value: span.clone() };
+        Err(Diagnostic::new(format!(
+            "`{}` is an array of {}; `{name}` is no index in it",
+            path[..used].join("."),
+            items.len()
+        ))
+        .at(origin.key_place(&path.join("."))))
+    }
+
+    /// The configuration as a typed value.
+    ///
+    /// Alternatives of a choice that a higher layer has replaced are dropped from the tree, so that afterwards
+    /// [`Resolved::to_toml_string`] shows what was used and nothing else.
+    ///
+    /// # Errors
+    /// The first fault, with as many further ones (`also`) as could be told apart from its consequences. Each has the
+    /// file, line, column and key.
+    pub fn parse<T: DeserializeOwned>(&mut self) -> Result<T, Diagnostic> {
+        let replaced = RefCell::new(Vec::new());
+        let value = match T::deserialize(Reader::new(&self.root, &replaced)) {
+            Ok(value) => value,
+            Err(first) => return Err(self.all_faults::<T>(first)),
+        };
+        for path in replaced.take() {
+            self.root.remove(&path);
+        }
+        Ok(value)
+    }
+
+    /// Serde stops at the first fault. So the entry at fault is taken out and the rest is read again.
+    fn all_faults<T: DeserializeOwned>(&self, first: Fault) -> Diagnostic {
+        let mut tree = self.root.clone();
+        let mut removed: Vec<Removed> = Vec::new();
+        let mut found = Vec::new();
+        let mut fault = first;
+        loop {
+            let explained = removed.iter().any(|r| r.explains(&fault));
+            let mut entry = Removed::of(&fault);
+            if !explained {
+                found.push(fault.into_diagnostic());
+            }
+            // An element of an array cannot go alone: those behind it would get other names.
+            while !entry.path.is_empty() && !tree.remove(&entry.path) {
+                entry.path.pop();
+            }
+            if entry.path.is_empty() || found.len() == MAX_FAULTS {
+                break;
+            }
+            removed.push(entry);
+            match T::deserialize(Reader::new(&tree, &RefCell::default())) {
+                Ok(_) => break,
+                Err(next) => fault = next,
+            }
+        }
+        // Serde's order is the alphabet's; a reader's is that of the file.
+        found.sort_by_key(|d| d.place.as_ref().map(|p| (p.source.clone(), p.line, p.column)));
+        let mut found = found.into_iter();
+        let first = found.next().unwrap_or_else(|| Diagnostic::new("the configuration cannot be read"));
+        first.also(found)
+    }
+
+    /// A diagnostic about the value of a key, at the place where it was set; if it was not set, at the nearest table
+    /// above it that was.
+    pub fn diagnose(&self, key_path: &str, what: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(what).at(self.place(key_path))
+    }
+
+    /// Where a key was set; if it was not set, the nearest table above it that was.
+    pub fn place(&self, key_path: &str) -> Place {
+        let path: Vec<_> = key_path.split('.').collect();
+        let (node, used) = self.root.deepest(&path);
+        if used == 0 {
+            // Nothing on the path was set, so there is no line to show: the topmost text as a whole.
+            let source = node.origin.source.name.clone();
+            return Place { source, key: key_path.to_owned(), ..Place::default() };
+        }
+        match &node.value {
+            Value::Scalar(_) | Value::Array(_) if used == path.len() => node.origin.value_place(key_path),
+            _ => node.origin.key_place(key_path),
+        }
+    }
+
+    /// The merged configuration.
+    pub fn table(&self) -> toml::Table {
+        match self.root.to_toml() {
+            toml::Value::Table(table) => table,
+            _ => toml::Table::new(),
+        }
+    }
+
+    /// The merged configuration as TOML text with sorted keys.
+    pub fn to_toml_string(&self) -> String {
+        self.table().to_string()
+    }
+}
+
+/// An entry taken out of the tree because it was at fault.
+struct Removed {
+    path: Vec<String>,
+    /// What the entry was probably meant to be.
+    meant: Option<String>,
+}
+
+impl Removed {
+    fn of(fault: &Fault) -> Removed {
+        let meant = match &fault.kind {
+            Kind::UnknownKey { given, allowed } => nearest(given, allowed.iter().copied()),
+            Kind::UnknownName { .. } | Kind::MissingKey(_) | Kind::Other(_) => None,
+        };
+        // Where a key is missing, this is the table that misses it.
+        let path = fault.path.clone().unwrap_or_default();
+        Removed { path, meant: meant.map(str::to_owned) }
+    }
+
+    /// Whether the fault is there only because this entry was taken out.
+    fn explains(&self, fault: &Fault) -> bool {
+        let at = fault.path.as_deref().unwrap_or_default();
+        let Some((last, table)) = self.path.split_last() else { return false };
+        match &fault.kind {
+            Kind::MissingKey(key) => at == table && (last == key || self.meant.as_deref() == Some(*key)),
+            Kind::UnknownKey { .. } | Kind::UnknownName { .. } => false,
+            // A table that no longer fits together.
+            Kind::Other(_) => table.starts_with(at),
+        }
+    }
+}
+
+/// A part of a key path, with its bytes.
+type Segment<'p> = (&'p str, Range<usize>);
+
+/// The segments of a key path, or what is wrong and at which byte.
+fn split_path(path: &str) -> Result<Vec<Segment<'_>>, (String, usize)> {
+    let mut segments = Vec::new();
+    let mut start = 0;
+    for part in path.split('.') {
+        let name = part.trim();
+        let first = start + (part.len() - part.trim_start().len());
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err((
+                format!("`{}` is not a key path such as `flash.geometry.channels`", path.trim()),
+                first,
+            ));
+        }
+        segments.push((name, first..first + name.len()));
+        start += part.len() + 1;
+    }
+    if segments.len() > MAX_DEPTH {
+        return Err((format!("a key path has at most {MAX_DEPTH} parts"), 0));
+    }
+    Ok(segments)
+}
+
+/// Reads the text as a TOML value; as a string if it is none.
+fn set_value(text: &str, origin: &Origin) -> Node {
+    let line =
+        Arc::new(Source { name: "--set".to_owned(), text: format!("value = {text}"), has_lines: false });
+    if let Ok(Node { value: Value::Table(mut entries), .. }) = tree::read(&line, origin.layer)
+        && entries.len() == 1
+        && let Some(mut node) = entries.remove("value")
+    {
+        node.replant(origin);
+        return node;
+    }
+    Node { value: Value::Scalar(toml::Value::String(text.to_owned())), origin: origin.clone() }
+}

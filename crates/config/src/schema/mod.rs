@@ -1,0 +1,122 @@
+//! JSON Schema of a specification, and every key of it with its unit, default and meaning.
+
+mod walk;
+
+use std::collections::BTreeSet;
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use crate::diag::Diagnostic;
+use crate::layer::INHERITS;
+
+pub(crate) use walk::walk;
+
+/// One key of a specification or parameter of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Key path; `*` stands for an index or a name of one's own.
+    pub key: String,
+    /// What kind of value it takes, in words: `duration`, `integer from 0`, `one of greedy, d_choices`.
+    pub kind: String,
+    /// The units that can be written; empty for a plain number or text.
+    pub units: Vec<String>,
+    /// The default as a file would write it, `none` for an optional key; without a default the key must be set.
+    pub default: Option<String>,
+    /// What it means.
+    pub doc: String,
+}
+
+impl Param {
+    /// `duration (ps, ns, us), default "65us"`.
+    pub fn kind_and_default(&self) -> String {
+        let units =
+            if self.units.is_empty() { String::new() } else { format!(" ({})", self.units.join(", ")) };
+        match &self.default {
+            Some(default) => format!("{}{units}, default {default}", self.kind),
+            None => format!("{}{units}, must be set", self.kind),
+        }
+    }
+}
+
+/// The JSON Schema (2020-12) of a resolved specification.
+pub fn of<T: JsonSchema>() -> Value {
+    SchemaGenerator::default().into_root_schema_for::<T>().to_value()
+}
+
+/// The JSON Schema of a file, for an editor: it may inherit, and then any key may be left to a lower layer, so no key
+/// is required.
+pub fn of_file<T: JsonSchema>() -> Value {
+    let mut schema = of::<T>();
+    relax(&mut schema, false);
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        let description =
+            "Name of a preset, or path of a file relative to this one, that this file overrides.";
+        properties.insert(INHERITS.to_owned(), json!({ "type": "string", "description": description }));
+    }
+    schema
+}
+
+/// Drops what requires keys, except in the forms of a choice, where the one key is the name that is chosen.
+fn relax(schema: &mut Value, form: bool) {
+    match schema {
+        Value::Object(object) => {
+            // `properties` may hold a key named `required`, which is a schema and not a list.
+            if !form && object.get("required").is_some_and(Value::is_array) {
+                object.remove("required");
+            }
+            for (name, inner) in object.iter_mut() {
+                match inner {
+                    Value::Array(forms) if name == "oneOf" || name == "anyOf" => {
+                        forms.iter_mut().for_each(|form| relax(form, true));
+                    }
+                    inner => relax(inner, false),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| relax(item, false)),
+        _ => {}
+    }
+}
+
+/// Every key of a schema below `prefix` (empty for all), sorted.
+///
+/// # Errors
+/// No key begins with the prefix.
+pub fn params(schema: &Value, prefix: &str) -> Result<Vec<Param>, Diagnostic> {
+    let all = walk(schema);
+    let below =
+        |key: &str| key.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    if prefix.is_empty() {
+        return Ok(all);
+    }
+    let chosen: Vec<_> = all.iter().filter(|p| below(&p.key)).cloned().collect();
+    if chosen.is_empty() {
+        return Err(unknown_prefix(&all, prefix));
+    }
+    Ok(chosen)
+}
+
+/// Names the nearest prefix, and what there is below the part that is right.
+fn unknown_prefix(all: &[Param], prefix: &str) -> Diagnostic {
+    let mut prefixes = BTreeSet::new();
+    for param in all {
+        prefixes.extend(param.key.match_indices('.').map(|(dot, _)| &param.key[..dot]));
+        prefixes.insert(&param.key);
+    }
+    let mut parent = prefix;
+    while let Some((front, _)) = parent.rsplit_once('.') {
+        parent = front;
+        if prefixes.contains(parent) {
+            break;
+        }
+    }
+    let parent = if prefixes.contains(parent) { parent } else { "" };
+    let siblings = prefixes.iter().filter(|p| p.rsplit_once('.').map_or("", |(front, _)| front) == parent);
+    let siblings: Vec<_> = siblings.map(|p| (*p).to_owned()).collect();
+    let mut fault = Diagnostic::new(format!("no key begins with `{prefix}`")).allowed(prefix, siblings);
+    if fault.nearest.is_none() {
+        fault.nearest = crate::diag::nearest(prefix, prefixes).map(str::to_owned);
+    }
+    fault
+}

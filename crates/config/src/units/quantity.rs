@@ -1,0 +1,267 @@
+//! Decimal numbers with a unit, read and written exactly.
+
+use std::fmt::Write as _;
+
+use crate::diag::{Diagnostic, nearest};
+
+/// One unit: what it is called, and its size as a fraction of the quantity's base unit.
+pub(super) struct Unit {
+    pub(super) name: &'static str,
+    pub(super) numerator: u64,
+    pub(super) denominator: u64,
+    /// Whether `Display` may choose it.
+    pub(super) shown: bool,
+}
+
+/// A kind of quantity with its units, smallest first.
+pub(super) struct Quantity {
+    /// `duration`.
+    pub(super) noun: &'static str,
+    /// `a duration`.
+    pub(super) with_article: &'static str,
+    /// `65us`.
+    pub(super) example: &'static str,
+    /// The base unit in words: the finest amount that can be held.
+    pub(super) finest: &'static str,
+    pub(super) units: &'static [Unit],
+}
+
+pub(super) const fn unit(name: &'static str, numerator: u64) -> Unit {
+    Unit { name, numerator, denominator: 1, shown: true }
+}
+
+/// A unit that is understood but never written.
+pub(super) const fn alias(name: &'static str, numerator: u64, denominator: u64) -> Unit {
+    Unit { name, numerator, denominator, shown: false }
+}
+
+const K: u64 = 1_000;
+const M: u64 = K * K;
+const G: u64 = K * M;
+const T: u64 = K * G;
+
+/// Simulated time, in picoseconds.
+pub(super) static DURATION: Quantity = Quantity {
+    noun: "duration",
+    with_article: "a duration",
+    example: "65us",
+    finest: "1ps",
+    units: &[
+        unit("ps", 1),
+        unit("ns", K),
+        unit("us", M),
+        alias("µs", M, 1),
+        alias("μs", M, 1),
+        unit("ms", G),
+        unit("s", T),
+        alias("min", 60 * T, 1),
+        alias("h", 3600 * T, 1),
+        alias("d", 24 * 3600 * T, 1),
+    ],
+};
+
+/// An amount of data, in bytes.
+pub(super) static BYTES: Quantity = Quantity {
+    noun: "size",
+    with_article: "a size",
+    example: "4KiB",
+    finest: "1B",
+    units: &[
+        unit("B", 1),
+        unit("kB", K),
+        alias("KB", K, 1),
+        unit("KiB", 1 << 10),
+        unit("MB", M),
+        unit("MiB", 1 << 20),
+        unit("GB", G),
+        unit("GiB", 1 << 30),
+        unit("TB", T),
+        unit("TiB", 1 << 40),
+        unit("PB", K * T),
+        unit("PiB", 1 << 50),
+    ],
+};
+
+/// Data per time, in bytes per second.
+pub(super) static BANDWIDTH: Quantity = Quantity {
+    noun: "bandwidth",
+    with_article: "a bandwidth",
+    example: "3.2GB/s",
+    finest: "1B/s",
+    units: &[
+        unit("B/s", 1),
+        unit("kB/s", K),
+        alias("KB/s", K, 1),
+        unit("KiB/s", 1 << 10),
+        unit("MB/s", M),
+        unit("MiB/s", 1 << 20),
+        unit("GB/s", G),
+        unit("GiB/s", 1 << 30),
+        unit("TB/s", T),
+        unit("TiB/s", 1 << 40),
+        alias("bit/s", 1, 8),
+        alias("kbit/s", K, 8),
+        alias("Mbit/s", M, 8),
+        alias("Gbit/s", G, 8),
+        alias("Tbit/s", T, 8),
+    ],
+};
+
+/// Transfers on a bus, per second.
+pub(super) static TRANSFER_RATE: Quantity = Quantity {
+    noun: "transfer rate",
+    with_article: "a transfer rate",
+    example: "800MT/s",
+    finest: "1T/s",
+    units: &[unit("T/s", 1), unit("kT/s", K), unit("MT/s", M), unit("GT/s", G)],
+};
+
+/// Clock cycles, per second.
+pub(super) static FREQUENCY: Quantity = Quantity {
+    noun: "frequency",
+    with_article: "a frequency",
+    example: "1.2GHz",
+    finest: "1Hz",
+    units: &[unit("Hz", 1), unit("kHz", K), unit("MHz", M), unit("GHz", G)],
+};
+
+static ALL: [&Quantity; 5] = [&DURATION, &BYTES, &BANDWIDTH, &TRANSFER_RATE, &FREQUENCY];
+
+impl Quantity {
+    /// The amount in base units.
+    pub(super) fn read(&self, text: &str) -> Result<u64, Diagnostic> {
+        let text = text.trim();
+        if text.starts_with('-') {
+            return Err(self.expected(format!("`{text}` is negative")));
+        }
+        let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, name) = (&text[..split], text[split..].trim_start());
+        let Some(number) = Decimal::read(number) else {
+            return Err(self.expected(format!("`{text}` does not begin with a number")));
+        };
+        let Some(unit) = self.units.iter().find(|u| u.name == name) else {
+            return Err(self.wrong_unit(text, name));
+        };
+        number.scaled(unit).map_err(|fault| {
+            let what = match fault {
+                Misfit::TooLarge => format!("`{text}` is too large for {}", self.with_article),
+                Misfit::TooFine => format!("`{text}` is not a whole multiple of {}", self.finest),
+            };
+            Diagnostic::new(what)
+        })
+    }
+
+    /// The shortest exact way to write `amount`; among equals the largest unit.
+    pub(super) fn write(&self, amount: u64) -> String {
+        let mut best = format!("{amount}{}", self.units[0].name);
+        for unit in self.units.iter().filter(|u| u.shown && u.numerator <= amount) {
+            if let Some(text) = write_in(amount, unit)
+                && text.len() <= best.len()
+            {
+                best = text;
+            }
+        }
+        best
+    }
+
+    /// The units, as a list in words.
+    pub(super) fn unit_names(&self) -> Vec<&'static str> {
+        self.units.iter().map(|u| u.name).filter(|name| name.is_ascii()).collect()
+    }
+
+    fn expected(&self, what: String) -> Diagnostic {
+        Diagnostic::new(format!("{what}; expected {} such as `{}`", self.with_article, self.example))
+    }
+
+    fn wrong_unit(&self, text: &str, name: &str) -> Diagnostic {
+        let other = ALL.iter().find(|q| q.units.iter().any(|u| u.name == name));
+        let what = match other {
+            _ if name.is_empty() => format!("`{text}` has no unit"),
+            Some(other) => format!("`{text}` is {}, not {}", other.with_article, self.with_article),
+            None => format!("`{name}` in `{text}` is not a unit of {}", self.with_article),
+        };
+        let mut fault = self.expected(what).allowed("", self.unit_names());
+        fault.nearest = if other.is_some() || name.is_empty() { None } else { self.nearest_unit(name) };
+        fault
+    }
+
+    /// Letters in another case are nearer than other letters: `gb/s` means `GB/s`.
+    fn nearest_unit(&self, name: &str) -> Option<String> {
+        let same_letters = self.units.iter().find(|u| u.name.eq_ignore_ascii_case(name));
+        same_letters
+            .map(|u| u.name)
+            .or_else(|| nearest(name, self.units.iter().map(|u| u.name)))
+            .map(str::to_owned)
+    }
+}
+
+/// Writes `amount` in `unit` if twelve decimals (one picosecond in a second) do so exactly.
+fn write_in(amount: u64, unit: &Unit) -> Option<String> {
+    let (whole, mut rest) = (amount / unit.numerator, amount % unit.numerator);
+    let mut text = whole.to_string();
+    for decimal in 0..12 {
+        if rest == 0 {
+            text.push_str(unit.name);
+            return Some(text);
+        }
+        if decimal == 0 {
+            text.push('.');
+        }
+        // The remainder is below 2^50, so ten times it fits.
+        rest *= 10;
+        let _ = write!(text, "{}", rest / unit.numerator);
+        rest %= unit.numerator;
+    }
+    (rest == 0).then(|| text + unit.name)
+}
+
+/// A non-negative decimal number: `digits / 10^decimals`.
+struct Decimal {
+    digits: u128,
+    decimals: u32,
+    overflow: bool,
+}
+
+enum Misfit {
+    TooLarge,
+    TooFine,
+}
+
+impl Decimal {
+    /// Reads `12` or `1.5`; `None` if it is anything else.
+    fn read(text: &str) -> Option<Decimal> {
+        let (whole, fraction) = match text.split_once('.') {
+            None => (text, ""),
+            Some((_, "")) => return None,
+            Some(parts) => parts,
+        };
+        if whole.is_empty() || fraction.contains('.') {
+            return None;
+        }
+        let fraction = fraction.trim_end_matches('0');
+        let mut digits: u128 = 0;
+        let mut overflow = false;
+        for c in whole.bytes().chain(fraction.bytes()) {
+            let next = digits.checked_mul(10).and_then(|d| d.checked_add(u128::from(c - b'0')));
+            overflow |= next.is_none();
+            digits = next.unwrap_or(digits);
+        }
+        Some(Decimal { digits, decimals: fraction.len() as u32, overflow })
+    }
+
+    /// The number of base units in `self` times `unit`, exactly.
+    fn scaled(&self, unit: &Unit) -> Result<u64, Misfit> {
+        // More digits than u128 holds is finer than any base unit if they are decimals, else too large.
+        if self.overflow {
+            return Err(if self.decimals > 18 { Misfit::TooFine } else { Misfit::TooLarge });
+        }
+        let numerator = self.digits.checked_mul(u128::from(unit.numerator)).ok_or(Misfit::TooLarge)?;
+        let power = 10u128.checked_pow(self.decimals);
+        let denominator = power.and_then(|p| p.checked_mul(u128::from(unit.denominator)));
+        let denominator = denominator.ok_or(Misfit::TooFine)?;
+        if numerator % denominator != 0 {
+            return Err(Misfit::TooFine);
+        }
+        u64::try_from(numerator / denominator).map_err(|_| Misfit::TooLarge)
+    }
+}

@@ -1,0 +1,416 @@
+//! Layers merge, every value remembers its place, and every fault names file, line, column, key and the way out.
+
+mod demo;
+
+use config::{Diagnostic, Layers, Place, Resolved};
+use demo::{Job, Spec, VictimPolicy, d_choices, shelf};
+use kernel::Time;
+use proptest::prelude::*;
+
+fn load(text: &str) -> Resolved {
+    Layers::from_text("mine.toml", text, &shelf()).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+fn fault(text: &str) -> Diagnostic {
+    match Layers::from_text("mine.toml", text, &shelf()) {
+        Ok(mut resolved) => resolved.parse::<Spec>().expect_err("a fault"),
+        Err(fault) => fault,
+    }
+}
+
+fn place(fault: &Diagnostic) -> &Place {
+    fault.place.as_ref().expect("a place")
+}
+
+fn at(place: &Place) -> (&str, u64, u64) {
+    (&place.source, place.line, place.column)
+}
+
+#[test]
+fn three_layers_merge_and_remember() {
+    let mut resolved = load("inherits = 'fast-ssd'\n[flash.geometry]\n  ways = 2\n");
+    assert_eq!(resolved.layers(), ["presets/base-ssd.toml", "presets/fast-ssd.toml", "mine.toml"]);
+    let at = |key: &str| {
+        let place = resolved.place(key);
+        assert_eq!(place.key, key);
+        (place.source, place.line, place.column, place.text)
+    };
+    let set = |file: &str, line, column, text: &str| (file.to_owned(), line, column, text.to_owned());
+    assert_eq!(at("flash.geometry.ways"), set("mine.toml", 3, 10, "  ways = 2"));
+    assert_eq!(at("flash.geometry.channels"), set("presets/fast-ssd.toml", 4, 12, "channels = 16"));
+    assert_eq!(at("flash.geometry.page"), set("presets/base-ssd.toml", 7, 8, "page = '16KiB'"));
+    assert_eq!(at("flash.read"), set("presets/fast-ssd.toml", 2, 14, "flash.read = '20us'"));
+    let victim = "victim = { d_choices = { d = 30 } }";
+    assert_eq!(at("flash.gc.victim.d_choices.d"), set("presets/base-ssd.toml", 10, 30, victim));
+    assert_eq!(at("flash.gc.victim.d_choices"), set("presets/base-ssd.toml", 10, 12, victim));
+    assert_eq!(at("tenant.0.name"), set("presets/base-ssd.toml", 12, 8, "name = 'first'"));
+    // Not set: the nearest table above it that was, in the layer that set it last.
+    assert_eq!(at("flash.geometry.planes"), set("mine.toml", 2, 8, "[flash.geometry]"));
+    assert_eq!(at("flash.gc.victim.greedy.x"), set("presets/base-ssd.toml", 10, 1, victim));
+    assert_eq!(at("host.cpu"), set("mine.toml", 0, 0, ""));
+
+    let spec: Spec = resolved.parse().unwrap();
+    assert_eq!((spec.flash.geometry.channels, spec.flash.geometry.ways), (16, 2));
+    assert_eq!(spec.flash.read.time(), Time::from_us(20));
+    assert_eq!(spec.flash.gc.threshold.get(), 0.07);
+    let params = d_choices::Params { d: 30, ..Default::default() };
+    assert_eq!(spec.flash.gc.victim, VictimPolicy::d_choices(params));
+    assert_eq!(spec.tenant[0].job, Job::Idle);
+}
+
+#[test]
+fn a_diagnostic_of_a_check_points_to_where_the_key_was_set() {
+    let resolved = load("inherits = 'fast-ssd'");
+    let shown = resolved.diagnose("flash.geometry.channels", "16 channels do not fit").to_string();
+    assert!(shown.contains("presets/fast-ssd.toml:4:12  (key `flash.geometry.channels`)"), "{shown}");
+    assert!(shown.contains("channels = 16"), "{shown}");
+}
+
+#[test]
+fn the_resolved_text_reads_as_the_same_specification() {
+    // The lower alternative of a choice must not come back.
+    let mut resolved = load("inherits = 'fast-ssd'\n[flash.gc.victim.greedy]\n");
+    let spec: Spec = resolved.parse().unwrap();
+    assert_eq!(spec.flash.gc.victim, VictimPolicy::greedy);
+    let text = resolved.to_toml_string();
+    assert!(!text.contains("inherits") && !text.contains("d_choices"), "{text}");
+    assert_eq!(load(&text).parse::<Spec>().unwrap(), spec);
+}
+
+#[test]
+fn the_highest_layer_decides_a_choice() {
+    let victim = |text: &str, set: &[&str]| {
+        let mut resolved = load(&format!("inherits = 'base-ssd'\n{text}"));
+        set.iter().for_each(|s| resolved.set(s).unwrap());
+        resolved.parse::<Spec>().unwrap().flash.gc.victim
+    };
+    let d = |d| VictimPolicy::d_choices(d_choices::Params { d, ..Default::default() });
+    assert_eq!(victim("", &[]), d(30));
+    assert_eq!(victim("flash.gc.victim = 'd_choices'", &[]), d(10));
+    assert_eq!(victim("flash.gc.victim = { greedy = {} }", &[]), VictimPolicy::greedy);
+    assert_eq!(victim("", &["flash.gc.victim=greedy"]), VictimPolicy::greedy);
+    assert_eq!(victim("", &["flash.gc.victim.d_choices.d=5"]), d(5));
+    assert_eq!(victim("flash.gc.victim = 'greedy'", &["flash.gc.victim.d_choices.d=5"]), d(5));
+    assert_eq!(victim("", &["flash.gc.victim={ greedy = {} }"]), VictimPolicy::greedy);
+    assert_eq!(victim("", &["flash.gc.victim.greedy={}", "flash.gc.victim.d_choices.d=6"]), d(6));
+}
+
+#[test]
+fn a_misspelt_key_names_file_line_and_the_right_key() {
+    let fault = fault("inherits = 'base-ssd'\n[flash.geometry]\n  chanels = 2\n");
+    assert_eq!(fault.what, "unknown key `chanels`");
+    assert_eq!(at(place(&fault)), ("mine.toml", 3, 3));
+    assert_eq!(place(&fault).key, "flash.geometry.chanels");
+    assert_eq!(fault.nearest.as_deref(), Some("channels"));
+    assert_eq!(fault.allowed, ["channels", "ways", "page"]);
+    assert!(fault.also.is_empty(), "{fault}");
+}
+
+#[test]
+fn misspelt_keys_inside_choices_arrays_and_dotted_keys_are_found_where_they_stand() {
+    let cases = [
+        ("flash.gc.victim.d_choices.dd = 3", 3, 27, "flash.gc.victim.d_choices.dd", Some("d")),
+        (
+            "flash.gc.victim = { d_choices = { d = 3, rst = '1ms' } }",
+            3,
+            42,
+            "flash.gc.victim.d_choices.rst",
+            Some("rest"),
+        ),
+        (
+            "flash.gc.fallback = { d_choice = { d = 3 } }",
+            3,
+            23,
+            "flash.gc.fallback.d_choice",
+            Some("d_choices"),
+        ),
+        ("flash.gc.fallback = 'gredy'", 3, 21, "flash.gc.fallback", Some("greedy")),
+        ("flash.gc.fallback.greedy.d = 3", 3, 26, "flash.gc.fallback.greedy.d", None),
+        ("flash.layout = 'statik'", 3, 16, "flash.layout", Some("static")),
+        ("tenant = [{ name = 'a' }, { nam = 'b', name = 'c' }]", 3, 29, "tenant.1.nam", Some("name")),
+        ("tenant = [{ name = 'a', job = 'idel' }]", 3, 31, "tenant.0.job", Some("idle")),
+        (
+            "tenant = [{ name = 'a', job = { random = { dept = 1, depth = 1 } } }]",
+            3,
+            44,
+            "tenant.0.job.random.dept",
+            Some("depth"),
+        ),
+        ("[link.up]\nbandwidth = '1GB/s'\nbandwith = '1GB/s'", 5, 1, "link.up.bandwith", Some("bandwidth")),
+        ("thread = 5", 3, 1, "thread", Some("threads")),
+        ("inherit = 'fast-ssd'", 3, 1, "inherit", Some("inherits")),
+    ];
+    for (text, line, column, key, nearest) in cases {
+        let fault = fault(&format!("inherits = 'base-ssd'\n\n{text}"));
+        assert_eq!(at(place(&fault)), ("mine.toml", line, column), "{text}: {fault}");
+        assert_eq!(place(&fault).key, key, "{text}");
+        assert_eq!(fault.nearest.as_deref(), nearest, "{text}: {fault}");
+    }
+}
+
+#[test]
+fn a_wrong_value_names_what_is_expected() {
+    let cases = [
+        (
+            "flash.geometry.channels = 'x'",
+            "wrong type: found string \"x\", expected an integer from 0 to 4294967295",
+        ),
+        (
+            "flash.geometry.channels = -1",
+            "out of range: found integer `-1`, expected an integer from 0 to 4294967295",
+        ),
+        ("threads = 65536", "out of range: found integer `65536`, expected an integer from 0 to 65535"),
+        ("flash.read = 65", "the number 65 has no unit; expected a duration such as \"65us\""),
+        ("flash.read = '65KiB'", "`65KiB` is a size, not a duration"),
+        ("flash.read = 2020-01-01", "found a date"),
+        ("flash.gc.threshold = '101%'", "is not a share"),
+        ("flash = 3", "wrong type: found integer `3`, expected a table"),
+        ("tenant = 'a'", "expected an array"),
+        ("tenant = [{}]", "missing key `name`"),
+        ("flash.gc.fallback = {}", "an empty table chooses nothing"),
+        ("flash.gc.fallback = 7", "one of greedy, d_choices"),
+        (
+            "flash.gc.fallback = { greedy = {}, d_choices = {} }",
+            "only one can be chosen of `d_choices`, `greedy`",
+        ),
+        ("tenant = [{ name = 'a', job = 'random' }]", "`random` needs parameters"),
+        ("tenant = [{ name = 'a', job = { idle = { depth = 1 } } }]", "`idle` takes no parameters"),
+    ];
+    for (text, what) in cases {
+        let fault = fault(&format!("inherits = 'base-ssd'\n{text}"));
+        assert!(fault.what.contains(what), "{text}: {fault}");
+        assert_eq!((place(&fault).source.as_str(), place(&fault).line), ("mine.toml", 2), "{text}: {fault}");
+    }
+}
+
+#[test]
+fn a_missing_key_names_its_table() {
+    let fault = fault("[flash]\nread = '1us'\n[flash.geometry]\nchannels = 1\nways = 1\n");
+    assert_eq!(fault.what, "missing key `page`");
+    assert_eq!((place(&fault).line, place(&fault).key.as_str()), (3, "flash.geometry"));
+    assert!(fault.help.unwrap().contains("`flash.geometry.page`"));
+}
+
+#[test]
+fn all_faults_are_reported_in_the_order_of_the_file() {
+    let text = "
+threadz = 4
+[flash]
+reed = '65us'
+[flash.geometry]
+ways = 'four'
+page = '16KiB'
+chanels = 8
+[flash.gc]
+victim = 'gredy'
+";
+    let fault = fault(text);
+    let all: Vec<_> =
+        std::iter::once(&fault).chain(&fault.also).map(|f| (place(f).line, f.what.as_str())).collect();
+    assert_eq!(
+        all,
+        [
+            (2, "unknown key `threadz`"),
+            (4, "unknown key `reed`"),
+            (6, "wrong type: found string \"four\", expected an integer from 0 to 4294967295"),
+            (8, "unknown key `chanels`"),
+            (10, "unknown name `gredy`"),
+        ],
+        "{fault}"
+    );
+}
+
+#[test]
+fn consequences_of_a_fault_are_not_reported() {
+    // Without the misspelt key a required one is missing; that is one mistake, not two.
+    let fault = fault("inherits = 'base-ssd'\n[link.up]\nbandwith = '1GB/s'\n");
+    assert_eq!(fault.what, "unknown key `bandwith`");
+    assert!(fault.also.is_empty(), "{fault}");
+}
+
+#[test]
+fn an_override_is_toml_or_text() {
+    let mut resolved = load("inherits = 'base-ssd'");
+    for set in [
+        "flash.read=40us",
+        "threads = 4",
+        "link.up.bandwidth=1GB/s",
+        "tenant.0.name=\"a = b\"",
+        "flash.layout=static",
+    ] {
+        resolved.set(set).unwrap();
+    }
+    let spec: Spec = resolved.parse().unwrap();
+    assert_eq!((spec.flash.read.time(), spec.threads), (Time::from_us(40), Some(4)));
+    assert_eq!(spec.link["up"].bandwidth.bytes_per_s(), 1_000_000_000);
+    assert_eq!(spec.tenant[0].name, "a = b");
+    assert_eq!(spec.flash.layout.name(), "static");
+    let place = resolved.place("flash.read");
+    assert_eq!(at(&place), ("--set", 0, 12));
+    assert_eq!(place.text, "flash.read=40us");
+}
+
+#[test]
+fn a_misspelt_override_points_into_the_option() {
+    let mut resolved = load("inherits = 'base-ssd'");
+    resolved.set("flash.geometry.chanels=4").unwrap();
+    let fault = resolved.parse::<Spec>().unwrap_err();
+    assert_eq!(at(place(&fault)), ("--set", 0, 16));
+    assert_eq!(place(&fault).key, "flash.geometry.chanels");
+    assert_eq!(fault.nearest.as_deref(), Some("channels"));
+    let mut resolved = load("inherits = 'base-ssd'");
+    resolved.set("flsh.geometry.channels=4").unwrap();
+    let fault = resolved.parse::<Spec>().unwrap_err();
+    assert_eq!(at(place(&fault)), ("--set", 0, 1));
+    assert_eq!(fault.nearest.as_deref(), Some("flash"));
+    let mut resolved = load("inherits = 'base-ssd'");
+    resolved.set("flash.geometry.channels=four").unwrap();
+    let fault = resolved.parse::<Spec>().unwrap_err();
+    assert_eq!(at(place(&fault)), ("--set", 0, 25));
+}
+
+#[test]
+fn what_is_no_override_is_refused() {
+    for (text, what) in [
+        ("threads", "`key.path=value`"),
+        ("=4", "not a key path"),
+        ("inherits=fast-ssd", "cannot change what is inherited"),
+        ("flash..read=4", "not a key path"),
+        ("flash read=4", "not a key path"),
+        ("tenant.1.name=x", "`tenant` is an array of 1; `1` is no index in it"),
+        ("tenant.first.name=x", "`first` is no index in it"),
+    ] {
+        let fault = load("inherits = 'base-ssd'").set(text).expect_err(text);
+        assert!(fault.what.contains(what), "{text}: {fault}");
+        assert_eq!(place(&fault).source, "--set");
+    }
+}
+
+#[test]
+fn inheritance_that_goes_wrong_is_explained() {
+    let circle = fault("inherits = 'loop-a'");
+    assert!(
+        circle.what.contains("presets/loop-a.toml -> presets/loop-b.toml -> presets/loop-a.toml"),
+        "{circle}"
+    );
+    assert_eq!(at(place(&circle)), ("presets/loop-b.toml", 2, 12));
+    let unknown = fault("\ninherits = 'fast-sd'");
+    assert_eq!(unknown.nearest.as_deref(), Some("fast-ssd"));
+    assert_eq!(at(place(&unknown)), ("mine.toml", 2, 12));
+    assert!(fault("inherits = ['a', 'b']").what.contains("one preset or file"));
+    assert!(fault("inherits = './x.toml'").what.contains("only a file may inherit a file"));
+    let none = Layers::load("base-sd", &shelf()).unwrap_err();
+    assert_eq!(none.nearest.as_deref(), Some("base-ssd"));
+    assert!(
+        Layers::load("no/such/file.toml", &shelf())
+            .unwrap_err()
+            .what
+            .contains("cannot read `no/such/file.toml`")
+    );
+}
+
+#[test]
+fn files_inherit_files_beside_them_and_presets() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    write("mine.toml", "inherits = 'sub/theirs.toml'\nthreads = 2\n");
+    write("sub/theirs.toml", "inherits = '../ours.toml'\nthreads = 3\nflash.geometry.ways = 1\n");
+    write("ours.toml", "inherits = 'base-ssd'\nthreads = 5\nflash.geometry.ways = 9\n");
+    let path = folder.path().join("mine.toml");
+    let mut resolved = Layers::load(path.to_str().unwrap(), &shelf()).unwrap();
+    let spec: Spec = resolved.parse().unwrap();
+    assert_eq!((spec.threads, spec.flash.geometry.ways, spec.flash.geometry.channels), (Some(2), 1, 8));
+
+    // The circle is seen although the two ways to write the path differ.
+    write("ours.toml", "inherits = './sub/../mine.toml'\n");
+    let circle = Layers::load(path.to_str().unwrap(), &shelf()).unwrap_err();
+    assert!(circle.what.contains("circle"), "{circle}");
+    write("bytes.toml", "");
+    std::fs::write(folder.path().join("bytes.toml"), [b'a', 0xff]).unwrap();
+    let path = folder.path().join("bytes.toml");
+    let fault = Layers::load(path.to_str().unwrap(), &shelf()).unwrap_err();
+    assert!(fault.what.contains("not UTF-8 text (byte 1)"), "{fault}");
+}
+
+#[test]
+fn text_that_is_not_toml_names_line_and_column() {
+    let fault = fault("a = 1\nb = = 2\n");
+    assert_eq!((place(&fault).line, place(&fault).text.as_str()), (2, "b = = 2"));
+    let fault = self::fault("threads = 1\nthreads = 2\n");
+    assert_eq!((place(&fault).line, place(&fault).column), (2, 1), "{fault}");
+    let fault = self::fault("threads = 99999999999999999999\n");
+    assert!(fault.what.contains("does not fit in 64 bits"), "{fault}");
+}
+
+#[test]
+fn deep_nesting_is_refused_and_harmless() {
+    for text in [
+        format!("a = {}1{}", "[".repeat(70), "]".repeat(70)),
+        format!("{} = 1", vec!["a"; 70].join(".")),
+        format!("{} = 1", vec!["a"; 20_000].join(".")),
+        format!(
+            "[{}]\n{} = {}1{}",
+            vec!["a"; 60].join("."),
+            vec!["b"; 60].join("."),
+            "[".repeat(60),
+            "]".repeat(60)
+        ),
+        format!("a = {}", "[".repeat(100_000)),
+        format!("a = {}", "{a=".repeat(100_000)),
+    ] {
+        assert!(Layers::from_text("deep.toml", &text, &shelf()).is_err());
+    }
+    assert!(load("").set(&format!("{}=1", vec!["a"; 20_000].join("."))).is_err());
+}
+
+/// Lines that are nearly those of a specification.
+fn nearly_toml() -> impl Strategy<Value = String> {
+    let key = "(inherits|flash|geometry|gc|victim|threads|tenant|link|[a-z]{1,3}|0)";
+    let value = prop_oneof![
+        Just("'base-ssd'".to_owned()),
+        Just("'loop-a'".to_owned()),
+        Just("{ d_choices = { d = 3 } }".to_owned()),
+        Just("{}".to_owned()),
+        Just("[]".to_owned()),
+        Just("[{ name = 'x' }, 4]".to_owned()),
+        "-?[0-9]{1,22}(\\.[0-9]{1,3})?",
+        "'[a-z0-9%é]{0,6}'",
+        "\\PC{0,8}",
+    ];
+    let line = (key, key, value).prop_flat_map(|(a, b, v)| {
+        let forms =
+            [format!("{a} = {v}"), format!("{a}.{b} = {v}"), format!("[{a}.{b}]"), format!("[[{a}]]"), v];
+        proptest::sample::select(forms.to_vec())
+    });
+    proptest::collection::vec(line, 0..8).prop_map(|lines| lines.join("\n"))
+}
+
+/// Everything a caller may do with a text; faults must have a message, and only that.
+fn exercise(text: &str, set: &str) {
+    let Ok(mut resolved) = Layers::from_text("any.toml", text, &shelf()) else { return };
+    let _ = resolved.parse::<Spec>().map_err(|fault| assert!(!fault.to_string().is_empty()));
+    let _ = resolved.set(set);
+    let _ = resolved.parse::<Spec>();
+    let _ = (resolved.place(set), resolved.diagnose("flash.geometry.ways", "x").to_string());
+    // What was merged is TOML again, and the same.
+    let again = Layers::from_text("again.toml", &resolved.to_toml_string(), &shelf());
+    if !resolved.table().contains_key("inherits") {
+        let again = again.expect("resolved text is TOML").table();
+        assert_eq!(format!("{again:?}"), format!("{:?}", resolved.table()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn no_text_panics(text in "\\PC*", set in "\\PC*") {
+        exercise(&text, &set);
+    }
+
+    #[test]
+    fn no_near_specification_panics(text in nearly_toml(), set in "[a-z.0 ]{0,12}=?\\PC{0,6}") {
+        exercise(&text, &set);
+    }
+}
