@@ -266,6 +266,10 @@ impl Geometry {
         };
         (self.ru_of_block(block), row as u32 * self.lanes + lane, unit as u32)
     }
+    /// The die of a group's first plane.
+    pub fn first_die_of_group(&self, group: u32) -> u32 {
+        self.die_of_plane(group * self.lanes).0
+    }
     /// The group at a position of the device's stripe order; positions wrap around.
     #[inline]
     pub fn group_at(&self, position: u64) -> u32 {

@@ -7,5 +7,6 @@ mod fastdiv;
 pub mod ftl;
 pub mod geometry;
 pub mod hostif;
+pub mod spec;
 
 pub use device::{Device, DeviceParts, Event, Out};

@@ -2,7 +2,11 @@
 
 mod event;
 mod machine;
+pub mod precondition;
 mod route;
+pub mod spec;
+pub mod systems;
 
 pub use event::Ev;
 pub use machine::{End, Machine, Warmup};
+pub use spec::{Loaded, Spec};

@@ -508,9 +508,9 @@ impl Backend {
         self.dies[die as usize].state == DieState::Idle && self.queues.waiting(die) == 0
     }
 
-    /// Operations waiting at a die, whatever their class.
-    pub fn backlog(&self, die: u32) -> u32 {
-        self.queues.backlog(die)
+    /// Operations at a die: waiting, and the one under way.
+    pub fn load(&self, die: u32) -> u32 {
+        self.queues.backlog(die) + u32::from(self.dies[die as usize].state != DieState::Idle)
     }
 
     /// Time that each channel has been busy up to `now`.

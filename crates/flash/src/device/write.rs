@@ -55,7 +55,7 @@ impl Device {
         let mut pending = active.pending;
         while unit < end {
             let stripe = self.ftl.geo.stripe_of_unit(unit);
-            let group = self.allocator.place(stripe, &self.ftl, &self.backend);
+            let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
             let Some(slot) = self.ftl.reserve(group, stream) else {
                 self.waiting[group as usize].push_back(id);
                 self.reclaim(group, cx);

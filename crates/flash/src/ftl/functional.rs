@@ -199,7 +199,7 @@ impl Ftl {
 mod tests {
     use super::*;
     use crate::ftl::Thresholds;
-    use crate::ftl::gc::greedy::Greedy;
+    use crate::ftl::gc::{VictimContext, greedy::Greedy};
     use crate::geometry::{Geometry, Reclaim, Shape, tests::small};
     use kernel::Rng;
     use proptest::prelude::*;
@@ -207,7 +207,14 @@ mod tests {
     fn ftl(reclaim: Reclaim, logical: u64) -> Ftl {
         let blocks = if reclaim == Reclaim::Superblock { 24 } else { 16 };
         let geo = Geometry::new(Shape { blocks, ..small(reclaim) });
-        Ftl::new(geo, logical, 1, false, Thresholds { start: 3, stop: 4, hard: 1 }, Box::new(Greedy))
+        Ftl::new(
+            geo,
+            logical,
+            1,
+            false,
+            Thresholds { start: 3, stop: 4, hard: 1 },
+            Box::new(Greedy::new(&VictimContext { seed: 1, device: "flash".into() })),
+        )
     }
 
     /// The naive reference: what each logical unit's slot must satisfy.

@@ -3,8 +3,15 @@
 use super::{Arbiter, Heads, Want, first_come};
 
 /// Short commands go first, so that no array idles behind a data transfer; then data, in order of arrival.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct CommandFirst;
+
+impl CommandFirst {
+    /// Builds the policy.
+    pub fn new(_: &()) -> CommandFirst {
+        CommandFirst
+    }
+}
 
 impl Arbiter for CommandFirst {
     fn pick(&mut self, heads: &Heads) -> Want {

@@ -4,8 +4,15 @@ use super::{Arbiter, Heads, Want, first_come};
 
 /// Dies that hold read data go first, so that they become free; then commands and programs in order of arrival. This
 /// is what MQSim's ONFI back end does.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct DataFirst;
+
+impl DataFirst {
+    /// Builds the policy.
+    pub fn new(_: &()) -> DataFirst {
+        DataFirst
+    }
+}
 
 impl Arbiter for DataFirst {
     fn pick(&mut self, heads: &Heads) -> Want {

@@ -24,6 +24,20 @@ impl Want {
 /// The longest-waiting request of each kind: its place in the order of arrival, if there is one.
 pub type Heads = [Option<u64>; 3];
 
+config::policies! {
+    /// Which of the dies that wait for a channel gets it next.
+    pub family Arbitration = "flash.channel.arbiter": dyn Arbiter, context () {
+        /// First come, first served.
+        default fifo => fifo::Fifo::new,
+        /// Read data goes out before commands go in, so that dies become free.
+        ///
+        /// What MQSim's ONFI back end does.
+        data_first => data_first::DataFirst::new,
+        /// Short commands go before data, so that no array idles behind a transfer.
+        command_first => command_first::CommandFirst::new,
+    }
+}
+
 /// Chooses among the dies that wait for one channel.
 ///
 /// Contract: a pure decision; the answer is a kind that has a head; at least one has.
@@ -35,4 +49,14 @@ pub trait Arbiter {
 /// Of the given kinds, the one whose head came first.
 pub(crate) fn first_come(heads: &Heads, among: &[Want]) -> Option<Want> {
     among.iter().copied().filter(|w| heads[*w as usize].is_some()).min_by_key(|w| heads[*w as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<Arbitration>().expect("the list is whole");
+    }
 }

@@ -3,8 +3,15 @@
 use super::{Class, DieView, Scheduler};
 
 /// Operations start in order of arrival on their channel: one whose die is busy holds up those behind it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct InOrder;
+
+impl InOrder {
+    /// Builds the policy.
+    pub fn new(_: &()) -> InOrder {
+        InOrder
+    }
+}
 
 impl Scheduler for InOrder {
     fn pick(&mut self, view: &DieView<'_>) -> Option<Class> {

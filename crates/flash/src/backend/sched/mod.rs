@@ -39,6 +39,27 @@ impl DieView<'_> {
     }
 }
 
+config::policies! {
+    /// Which waiting operation a free die takes next.
+    pub family Scheduling = "flash.die.scheduler": dyn Scheduler, context () {
+        /// Each die takes its oldest operation; dies overtake each other freely.
+        ///
+        /// Out of order on the channel, in order on the die.
+        default oldest => oldest::Oldest::new,
+        /// Operations start in order of arrival on their channel.
+        ///
+        /// One whose die is busy holds up those behind it (head-of-line blocking).
+        in_order => in_order::InOrder::new,
+        /// Strict priority between classes; lower classes may starve.
+        ///
+        /// Mapping reads, then host reads by the command's priority, host programs, mapping programs, garbage
+        /// collection reads and programs, erases.
+        priority => priority::Priority::new,
+        /// Reads that somebody waits for go first, until another operation has waited for too long.
+        read_first(read_first::Params) => read_first::ReadFirst::new,
+    }
+}
+
 /// Chooses among the waiting operations of one free die.
 ///
 /// Contract: a pure decision; the answer is one of the view's classes, never empty; the cost does not depend on how
@@ -50,5 +71,15 @@ pub trait Scheduler {
     /// behind it.
     fn holds_line(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<Scheduling>().expect("the list is whole");
     }
 }

@@ -3,8 +3,15 @@
 use super::{Class, DieView, Scheduler};
 
 /// The most urgent class goes first, in the order of [`Class`]; lower classes may starve.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Priority;
+
+impl Priority {
+    /// Builds the policy.
+    pub fn new(_: &()) -> Priority {
+        Priority
+    }
+}
 
 impl Scheduler for Priority {
     fn pick(&mut self, view: &DieView<'_>) -> Option<Class> {

@@ -1,10 +1,17 @@
 //! Fewest valid units first.
 
-use super::{Victim, VictimView};
+use super::{Victim, VictimContext, VictimView};
 
-/// Takes the unit with the fewest valid map units; among equals, the one unchanged for longest.
-#[derive(Clone, Copy, Debug, Default)]
+/// Takes the head of the lowest occupied bucket.
+#[derive(Clone, Copy, Debug)]
 pub struct Greedy;
+
+impl Greedy {
+    /// Builds the policy.
+    pub fn new(_: &VictimContext) -> Greedy {
+        Greedy
+    }
+}
 
 impl Victim for Greedy {
     fn pick(&mut self, view: &VictimView<'_>) -> Option<u32> {

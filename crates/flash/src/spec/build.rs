@@ -1,0 +1,108 @@
+//! From a spec to a device.
+
+use super::{FlashSpec, Programming, SpecError};
+use crate::backend::BackendPolicy;
+use crate::backend::timing::Timing;
+use crate::device::{Device, DeviceParts};
+use crate::ftl::Ftl;
+use crate::ftl::gc::VictimContext;
+use crate::geometry::{Geometry, Shape};
+use net::Rate;
+
+/// What the caller knows beyond the spec.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The run's seed.
+    pub seed: u64,
+    /// The device's name, for named random streams.
+    pub name: String,
+    /// Whether stages without contention are folded; results do not depend on it.
+    pub fold: bool,
+}
+
+impl FlashSpec {
+    /// Checks everything and works out the geometry.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key.
+    pub fn geometry(&self) -> Result<Geometry, SpecError> {
+        self.geometry.check()?;
+        self.cell.check(&self.geometry)?;
+        self.channel.check()?;
+        let page = self.geometry.page_size.get();
+        self.ftl.check(page, page * u64::from(self.geometry.pages))?;
+        let unit_pages = (self.ftl.map_unit.get() / page).max(1) as u32;
+        let program_pages = self.cell.program_pages();
+        if unit_pages > 1 && program_pages > 1 {
+            let what = format!(
+                "a map unit of {unit_pages} pages cannot be combined with word lines of {program_pages} pages programmed as one"
+            );
+            return Err(SpecError::new("ftl.map_unit", what));
+        }
+        Ok(Geometry::new(Shape {
+            channels: self.geometry.channels,
+            ways: self.geometry.ways,
+            dies: self.geometry.dies,
+            planes: self.geometry.planes,
+            blocks: self.geometry.blocks,
+            pages: self.geometry.pages,
+            page_bytes: page as u32,
+            unit_bytes: self.ftl.map_unit.get() as u32,
+            program_pages,
+            reclaim: self.ftl.reclaim_unit.into(),
+            stripe: self.ftl.stripe.0,
+        }))
+    }
+
+    /// Builds an empty, idle device.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key.
+    pub fn build(&self, context: &Built) -> Result<Device, SpecError> {
+        let geo = self.geometry()?;
+        let logical = self.ftl.logical(&geo)?;
+        let timing = self.timing(&geo)?;
+        let victim =
+            self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() });
+        let thresholds = self.ftl.thresholds();
+        let ftl = Ftl::new(geo, logical, self.ftl.placements, self.ftl.wear.dynamic, thresholds, victim);
+        Ok(Device::new(DeviceParts {
+            ftl,
+            allocator: self.ftl.allocation.build(&()),
+            timing,
+            policy: BackendPolicy {
+                scheduler: self.die.scheduler.build(&()),
+                arbiter: self.channel.arbiter.build(&()),
+                multi_plane: self.die.multi_plane(),
+                suspend: self.die.suspend(),
+                fold: context.fold,
+            },
+            host: self.host.build(context.fold)?,
+            gc_window: self.ftl.gc.window,
+            copy_back: self.ftl.gc.copy_back,
+            placements: self.ftl.placements,
+        }))
+    }
+
+    fn timing(&self, geo: &Geometry) -> Result<Timing, SpecError> {
+        let cell = &self.cell;
+        let channel = &self.channel;
+        Ok(Timing {
+            read: cell.by_type("cell.read", &cell.read)?,
+            program: cell.by_type("cell.program", &cell.program)?,
+            passes: cell.passes(),
+            one_shot: cell.programming != Programming::page,
+            erase: cell.erase.time(),
+            page_type: cell.page_types(geo.shape.pages),
+            wear_ppm: cell.wear(),
+            read_command: channel.read_command(),
+            program_command: channel.program_command(),
+            erase_command: channel.erase_command(),
+            data_out: channel.data_out(),
+            data_in: channel.data_in(),
+            rate: Rate::new(channel.bytes_per_s()),
+            pages_per_unit: geo.pages_per_unit(),
+            program_pages: geo.shape.program_pages,
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! The translation layer as a user writes it.
+
+use super::{ReclaimUnit, SpecError, StripeOrder, positive};
+use crate::ftl::Thresholds;
+use crate::ftl::alloc::Allocation;
+use crate::ftl::gc::VictimPolicy;
+use crate::geometry::Geometry;
+use config::units::{Bytes, Share};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The translation layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FtlSpec {
+    /// What the logical-to-physical map names: 512 B to 64 KiB, a divisor or a multiple of the page.
+    pub map_unit: Bytes,
+    /// What garbage collection frees as one.
+    pub reclaim_unit: ReclaimUnit,
+    /// Order in which consecutive program units go over channel, way, die and plane, fastest first.
+    pub stripe: StripeOrder,
+    /// Where host data goes.
+    pub allocation: Allocation,
+    /// Share of the raw capacity that the host does not see.
+    pub over_provisioning: Share,
+    /// Host data streams that are kept apart by placement hint.
+    pub placements: u8,
+    /// Garbage collection.
+    pub gc: GcSpec,
+    /// Wear levelling.
+    pub wear: WearSpec,
+}
+
+/// Garbage collection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GcSpec {
+    /// Which closed reclaim unit is taken next.
+    pub victim: VictimPolicy,
+    /// Reclaiming starts in a group when this many reclaim units are free, or fewer.
+    pub start: u32,
+    /// Reclaiming goes on until this many are free.
+    pub stop: u32,
+    /// Host writes wait while this many are free, or fewer.
+    pub hard: u32,
+    /// Program units that a group holds in flight while reclaiming.
+    pub window: u32,
+    /// Whether whole pages are copied inside their plane, without the channel.
+    pub copy_back: bool,
+}
+
+/// Wear levelling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WearSpec {
+    /// Dynamic: the least erased free unit is opened next; without, the one freed first.
+    pub dynamic: bool,
+}
+
+impl FtlSpec {
+    pub(crate) fn check(&self, page_bytes: u64, block_bytes: u64) -> Result<(), SpecError> {
+        let unit = self.map_unit.get();
+        if !(512..=65_536).contains(&unit) || !unit.is_power_of_two() {
+            let what =
+                format!("a map unit of {} is not a power of two between 512 B and 64 KiB", self.map_unit);
+            return Err(SpecError::new("ftl.map_unit", what));
+        }
+        let fits = page_bytes.is_multiple_of(unit) || unit.is_multiple_of(page_bytes);
+        if !fits || !block_bytes.is_multiple_of(unit) {
+            let what = format!(
+                "a map unit of {} neither divides a page of {page_bytes} B nor is a multiple of it that divides a block",
+                self.map_unit
+            );
+            return Err(SpecError::new("ftl.map_unit", what));
+        }
+        positive("ftl.placements", self.placements.into())?;
+        positive("ftl.gc.window", self.gc.window.into())?;
+        let GcSpec { start, stop, hard, .. } = self.gc;
+        if hard == 0 {
+            return Err(SpecError::new(
+                "ftl.gc.hard",
+                "a hard limit of 0 leaves garbage collection no unit to move into",
+            )
+            .help("1 is the least"));
+        }
+        if !(hard <= start && start < stop) {
+            let what = format!("the thresholds cross: hard {hard} <= start {start} < stop {stop} must hold");
+            return Err(SpecError::new("ftl.gc.start", what));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn thresholds(&self) -> Thresholds {
+        Thresholds { start: self.gc.start, stop: self.gc.stop, hard: self.gc.hard }
+    }
+
+    /// Logical map units, after checking that reclaiming can always free something.
+    pub(crate) fn logical(&self, geo: &Geometry) -> Result<u64, SpecError> {
+        let logical = self.over_provisioning.of(geo.slots);
+        let logical = geo.slots - logical;
+        positive("ftl.over_provisioning", logical)?;
+        let per_group = logical.div_ceil(u64::from(geo.groups));
+        let needed = per_group.div_ceil(u64::from(geo.units_per_ru));
+        // Free units that reclaiming keeps, and one frontier each for the host's streams and for moved data.
+        let frontiers = u64::from(self.placements) + 1;
+        let kept = u64::from(self.gc.start) + frontiers;
+        let blocks = u64::from(geo.shape.blocks);
+        if needed + kept > blocks {
+            let what = format!(
+                "no spare space: a group has {blocks} reclaim units; {needed} hold the logical space, {} are kept free and {frontiers} are frontiers, {} too many",
+                self.gc.start,
+                needed + kept - blocks,
+            );
+            return Err(SpecError::new("ftl.over_provisioning", what)
+                .help("raise ftl.over_provisioning or lower ftl.gc.start"));
+        }
+        Ok(logical)
+    }
+}

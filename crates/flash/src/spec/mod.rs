@@ -1,0 +1,65 @@
+//! What a user writes about a flash device, and what is built from it.
+
+mod build;
+mod cell;
+mod channel;
+mod ftl;
+mod host;
+mod shape;
+
+pub use build::Built;
+pub use cell::{CellSpec, PageLayout, Programming};
+pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
+pub use ftl::{FtlSpec, GcSpec, WearSpec};
+pub use host::{ControllerSpec, HostSpec, LinkSpec, NvmeArbitration, NvmeSpec};
+pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A flash device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlashSpec {
+    /// How many of everything.
+    pub geometry: GeometrySpec,
+    /// The memory cells: page types and their times.
+    pub cell: CellSpec,
+    /// The channels between controller and dies.
+    pub channel: ChannelSpec,
+    /// What dies can do and in which order they do it.
+    pub die: DieSpec,
+    /// The translation layer.
+    pub ftl: FtlSpec,
+    /// How the host reaches the device.
+    pub host: HostSpec,
+}
+
+/// A value that parses but cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// Key inside the flash table, dotted.
+    pub key: String,
+    /// What is wrong, with the arithmetic.
+    pub what: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl SpecError {
+    pub(crate) fn new(key: &str, what: impl Into<String>) -> SpecError {
+        SpecError { key: key.into(), what: what.into(), help: None }
+    }
+    pub(crate) fn help(mut self, help: impl Into<String>) -> SpecError {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// `value`, if it is at least one.
+pub(crate) fn positive(key: &str, value: u64) -> Result<(), SpecError> {
+    if value == 0 {
+        return Err(SpecError::new(key, format!("`{key}` is 0, but must be at least 1")));
+    }
+    Ok(())
+}
