@@ -1,1 +1,3 @@
 //! workload
+
+pub mod trace;
