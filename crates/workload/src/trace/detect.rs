@@ -161,7 +161,7 @@ pub(crate) fn choose(
 ) -> Result<(&'static Format, Option<Detected>), Diagnostic> {
     if let Some(name) = &options.format {
         let format = named(name)?;
-        refuse_binary(source, prefix)?;
+        refuse_known(source, prefix)?;
         return Ok((format, None));
     }
     let detected = detect_in(source, prefix, all, options)?;
@@ -208,8 +208,24 @@ fn shape(line: &[u8]) -> String {
     format!("{} fields separated by {separator}: {shown}{more}", kinds.len())
 }
 
-/// Says what a file is that is not text.
+/// Refuses content that is not text.
 fn refuse_binary(source: &str, prefix: &[u8]) -> Result<(), Diagnostic> {
+    refuse_known(source, prefix)?;
+    // One stray byte makes a bad line, not a binary file.
+    let controls = prefix.iter().filter(|b| is_binary(&[**b])).count();
+    if controls * 100 > prefix.len() {
+        return Err(not_text(
+            source,
+            prefix,
+            "binary data",
+            "traces in text are read; `list formats` shows them",
+        ));
+    }
+    Ok(())
+}
+
+/// Says what a file is that everybody knows.
+fn refuse_known(source: &str, prefix: &[u8]) -> Result<(), Diagnostic> {
     const KNOWN: [(&[u8], &str, &str); 11] = [
         (b"PK\x03\x04", "a zip archive", "unpack it"),
         (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "unpack it"),
@@ -228,16 +244,14 @@ fn refuse_binary(source: &str, prefix: &[u8]) -> Result<(), Diagnostic> {
         (b"\x07\x74\x61\x65", "binary blktrace data", "print it with `blkparse -i FILE` and read that"),
     ];
     let tar = prefix.get(257..262).is_some_and(|magic| magic == b"ustar");
-    let known = KNOWN.iter().find(|(magic, ..)| prefix.starts_with(magic));
-    let (what, help) = match known {
-        Some((_, what, help)) => (*what, *help),
-        None if tar => ("a tar archive", "unpack it"),
-        None if is_binary(prefix) => {
-            ("binary data", "formats of records in text are read; `list formats` shows them")
-        }
-        None => return Ok(()),
-    };
-    let text = Diagnostic::new(format!("this is {what}, not a text trace"))
-        .at(place(source, &prefix[..prefix.len().min(32)]));
-    Err(text.help(help))
+    match KNOWN.iter().find(|(magic, ..)| prefix.starts_with(magic)) {
+        Some((_, what, help)) => Err(not_text(source, prefix, what, help)),
+        None if tar => Err(not_text(source, prefix, "a tar archive", "unpack it")),
+        None => Ok(()),
+    }
+}
+
+fn not_text(source: &str, prefix: &[u8], what: &str, help: &str) -> Diagnostic {
+    let start = &prefix[..prefix.len().min(32)];
+    Diagnostic::new(format!("this is {what}, not a text trace")).at(place(source, start)).help(help)
 }
