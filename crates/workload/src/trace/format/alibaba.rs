@@ -1,0 +1,54 @@
+//! The block traces of Alibaba's cloud.
+
+use crate::trace::fault::Fault;
+use crate::trace::field::Fields;
+use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, is_header, ops};
+use crate::trace::options::TimeUnit;
+use crate::trace::record::{Extent, Sheet};
+
+pub(crate) static FORMAT: Format = Format {
+    info: FormatInfo {
+        name: "alibaba",
+        title: "Alibaba block CSV",
+        record: "device_id,opcode,offset,length,timestamp",
+        units: "time in whole us; offset and length in bytes; opcode R or W",
+        example: "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,360448,1577808144360813\n",
+        source: "alibaba/block-traces, README",
+        time_unit: Some(TimeUnit::Microsecond),
+        sector: None,
+        whole_seconds: false,
+    },
+    parser: |settings| Box::new(Parser::new(settings)),
+    plausible: any_request,
+};
+
+struct Parser {
+    exponent: u32,
+    first: bool,
+}
+
+impl Parser {
+    fn new(settings: &Settings<'_>) -> Parser {
+        Parser { exponent: settings.exponent, first: true }
+    }
+}
+
+impl LineParser for Parser {
+    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
+        if std::mem::take(&mut self.first) && is_header(line, "device_id") {
+            return Ok(());
+        }
+        let mut fields = Fields::commas(line);
+        let device = fields.next("device")?;
+        device.integer()?;
+        let op = ops::letter(fields.next("opcode")?)?;
+        let offset = fields.next("offset")?;
+        let length = fields.next("length")?;
+        let at = fields.next("timestamp")?.whole_time(self.exponent)?;
+        fields.end()?;
+        let extent = Extent::read(op, offset, 1, length, 1)?;
+        let flow = sheet.flow(device)?;
+        sheet.request(at, op, extent, flow, false);
+        Ok(())
+    }
+}

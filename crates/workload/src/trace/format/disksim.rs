@@ -1,0 +1,57 @@
+//! DiskSim's ASCII traces.
+
+use proto::IoOp;
+
+use crate::trace::fault::Fault;
+use crate::trace::field::Fields;
+use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request};
+use crate::trace::options::TimeUnit;
+use crate::trace::record::{Extent, Sheet};
+
+pub(crate) static FORMAT: Format = Format {
+    info: FormatInfo {
+        name: "disksim",
+        title: "DiskSim ASCII",
+        record: "time device start_block blocks flags",
+        units: "time in ms with decimals; blocks of 512 B; flags in hex, bit 0 = read",
+        example: "13.191135 30 0 5 1\n25.911729 18 28601 12 0\n",
+        source: "DiskSim 4.0, disksim_iotrace.c (iotrace_ascii_get_ioreq_event) and disksim_reqflags.h",
+        time_unit: Some(TimeUnit::Millisecond),
+        sector: Some(512),
+        whole_seconds: false,
+    },
+    parser: |settings| Box::new(Parser::new(settings)),
+    plausible: any_request,
+};
+
+/// The flag of a read (`disksim_reqflags.h`); the others (asynchronous, time-critical …) order nothing here.
+const READ: u64 = 1;
+
+struct Parser {
+    exponent: u32,
+    sector: u64,
+}
+
+impl Parser {
+    fn new(settings: &Settings<'_>) -> Parser {
+        Parser { exponent: settings.exponent, sector: settings.sector }
+    }
+}
+
+impl LineParser for Parser {
+    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
+        let mut fields = Fields::blanks(line);
+        let at = fields.next("time")?.decimal_time(self.exponent)?;
+        let device = fields.next("device")?;
+        device.integer()?;
+        let start = fields.next("start block")?;
+        let blocks = fields.next("number of blocks")?;
+        let flags = fields.next("flags")?.hexadecimal()?;
+        fields.end()?;
+        let op = if flags & READ != 0 { IoOp::Read } else { IoOp::Write };
+        let extent = Extent::read(op, start, self.sector, blocks, self.sector)?;
+        let flow = sheet.flow(device)?;
+        sheet.request(at, op, extent, flow, false);
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! The formats: one file each, and one line in [`FORMATS`], which makes detection, the names of `--format`, the
+//! documentation and the contract test.
+
+mod alibaba;
+mod blkparse;
+mod cloudphysics;
+mod columns;
+mod disksim;
+mod femu;
+mod fiu;
+mod iolog;
+mod mqsim;
+mod msr;
+mod ops;
+mod spc;
+mod systor17;
+mod tencent;
+
+use config::Diagnostic;
+use serde::Serialize;
+
+use crate::trace::fault::Fault;
+use crate::trace::options::{Action, TimeUnit, TraceOptions};
+use crate::trace::record::{RawRequest, Sheet};
+
+/// Every format. Content that fits several is read as the first of them, with a warning.
+pub(crate) static FORMATS: &[&Format] = &[
+    &mqsim::FORMAT,
+    &disksim::FORMAT,
+    &femu::FORMAT,
+    &blkparse::FORMAT,
+    &iolog::V2,
+    &iolog::V3,
+    &msr::FORMAT,
+    &systor17::FORMAT,
+    &tencent::FORMAT,
+    &alibaba::FORMAT,
+    &cloudphysics::FORMAT,
+    &spc::FORMAT,
+    &fiu::FORMAT,
+    &columns::FORMAT,
+];
+
+/// What a user should know of a format.
+#[derive(Clone, Debug, Serialize)]
+pub struct FormatInfo {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// The fields of a line.
+    pub record: &'static str,
+    /// Units and codes of the fields.
+    pub units: &'static str,
+    /// Lines of it.
+    pub example: &'static str,
+    /// Where the definition stands.
+    pub source: &'static str,
+    /// Unit of its times; `None` if each file says its own.
+    pub time_unit: Option<TimeUnit>,
+    /// Bytes per address unit; `None` if it records bytes or each file says its own.
+    pub sector: Option<u64>,
+    /// Whether times are whole seconds, so that the requests of a second arrive at once.
+    pub whole_seconds: bool,
+}
+
+/// A format: its description and its parser.
+pub(crate) struct Format {
+    pub(crate) info: FormatInfo,
+    /// A parser for one file.
+    pub(crate) parser: fn(&Settings<'_>) -> Box<dyn LineParser>,
+    /// Whether a request could stand in a real file of this format; only detection asks.
+    pub(crate) plausible: fn(&RawRequest) -> bool,
+}
+
+/// What a parser needs to know before the first line.
+pub(crate) struct Settings<'a> {
+    /// A unit of the trace's time is 10^`exponent` ps.
+    pub(crate) exponent: u32,
+    /// Bytes per address unit.
+    pub(crate) sector: u64,
+    /// The blkparse event that the user asked for.
+    pub(crate) action: Option<Action>,
+    /// The first bytes of the file.
+    pub(crate) prefix: &'a [u8],
+}
+
+/// Reads the lines of one file in their order.
+pub(crate) trait LineParser: Send {
+    /// Reads a line that is neither blank nor a `#` comment; puts its requests on the sheet.
+    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault>;
+}
+
+/// Every request is plausible.
+pub(crate) fn any_request(_: &RawRequest) -> bool {
+    true
+}
+
+/// The formats in the order in which detection prefers them.
+pub fn formats() -> impl Iterator<Item = &'static FormatInfo> {
+    FORMATS.iter().map(|format| &format.info)
+}
+
+/// The format called `name`, or a diagnostic with the nearest name.
+pub(crate) fn named(name: &str) -> Result<&'static Format, Diagnostic> {
+    FORMATS.iter().find(|format| format.info.name == name).copied().ok_or_else(|| {
+        Diagnostic::new(format!("unknown trace format `{name}`"))
+            .allowed(name, formats().map(|info| info.name))
+            .help("`list formats` shows the record of each")
+    })
+}
+
+impl Format {
+    /// The units of a file, the user's over the format's own; refuses an option that would change nothing.
+    pub(crate) fn settings<'a>(
+        &self,
+        options: &TraceOptions,
+        prefix: &'a [u8],
+    ) -> Result<Settings<'a>, Diagnostic> {
+        let info = &self.info;
+        let inert = |option: &str, why: &str| {
+            Err(Diagnostic::new(format!("{option} does not apply to the format `{}`: {why}", info.name)))
+        };
+        if options.time_unit.is_some() && info.time_unit.is_none() {
+            return inert("--time-unit", "its header names the unit");
+        }
+        if options.sector.is_some() && info.sector.is_none() {
+            return inert("--sector", "its addresses are in bytes, or its header names the unit");
+        }
+        if options.action.is_some() && info.name != blkparse::FORMAT.info.name {
+            return inert("--action", "its lines are requests, not events");
+        }
+        let unit = options.time_unit.or(info.time_unit).unwrap_or(TimeUnit::Picosecond);
+        let sector = options.sector.or(info.sector).unwrap_or(1);
+        Ok(Settings { exponent: unit.exponent(), sector, action: options.action, prefix })
+    }
+}
+
+/// Whether a line is the header whose first column is `first`; a header is no error in a file that has none as a
+/// rule, because spreadsheets and data frames add one.
+pub(crate) fn is_header(line: &[u8], first: &str) -> bool {
+    let column = line.split(|b| *b == b',').next().unwrap_or_default();
+    column.trim_ascii().eq_ignore_ascii_case(first.as_bytes())
+}

@@ -1,0 +1,60 @@
+//! The traces of SYSTOR '17 (an enterprise VDI).
+
+use crate::trace::fault::Fault;
+use crate::trace::field::Fields;
+use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, is_header, ops};
+use crate::trace::options::TimeUnit;
+use crate::trace::record::{Extent, Sheet};
+
+pub(crate) static FORMAT: Format = Format {
+    info: FormatInfo {
+        name: "systor17",
+        title: "SYSTOR '17 CSV",
+        record: "Timestamp,Response,IOType,LUN,Offset,Size",
+        units: "times in s with decimals; offset and size in bytes; type R or W; not sorted",
+        example: "Timestamp,Response,IOType,LUN,Offset,Size\n\
+                  1456095145.133076000,0.000806000,R,0,899056122368,131072\n\
+                  1456095145.126285000,0.008044000,W,0,4256049987072,122880\n",
+        source: "SNIA IOTTA, SYSTOR '17 traces, README",
+        time_unit: Some(TimeUnit::Second),
+        sector: None,
+        whole_seconds: false,
+    },
+    parser: |settings| Box::new(Parser::new(settings)),
+    plausible: any_request,
+};
+
+struct Parser {
+    exponent: u32,
+    first: bool,
+}
+
+impl Parser {
+    fn new(settings: &Settings<'_>) -> Parser {
+        Parser { exponent: settings.exponent, first: true }
+    }
+}
+
+impl LineParser for Parser {
+    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
+        if std::mem::take(&mut self.first) && is_header(line, "Timestamp") {
+            return Ok(());
+        }
+        let mut fields = Fields::commas(line);
+        let at = fields.next("timestamp")?.decimal_time(self.exponent)?;
+        let response = fields.next("response time")?;
+        if !response.text.is_empty() {
+            response.decimal_time(self.exponent)?;
+        }
+        let op = ops::letter(fields.next("type")?)?;
+        let lun = fields.next("LUN")?;
+        lun.integer()?;
+        let offset = fields.next("offset")?;
+        let size = fields.next("size")?;
+        fields.end()?;
+        let extent = Extent::read(op, offset, 1, size, 1)?;
+        let flow = sheet.flow(lun)?;
+        sheet.request(at, op, extent, flow, false);
+        Ok(())
+    }
+}

@@ -1,0 +1,312 @@
+//! What is in a trace: one pass over the file as it is, in the order of its lines.
+
+mod footprint;
+mod show;
+mod tally;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use config::Diagnostic;
+use proto::IoOp;
+use serde::Serialize;
+
+use crate::trace::fault::FaultKind;
+use crate::trace::inspect::footprint::Footprint;
+use crate::trace::inspect::tally::{PeakRate, Sizes, Stream};
+use crate::trace::notes::Skipped;
+use crate::trace::options::{Remap, TimeScale, TraceOptions};
+use crate::trace::order::Disorder;
+use crate::trace::reader::open_file;
+use crate::trace::record::RawRequest;
+use crate::trace::scan::Scan;
+
+pub(crate) use footprint::mix;
+
+/// Streams that an inspection lists.
+const STREAMS: usize = 10;
+
+/// What is in a trace. Statistics are of the file as it is: nothing is sorted, clipped, scaled or moved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Inspection {
+    /// The file.
+    pub source: String,
+    /// The format it was read as.
+    pub format: &'static str,
+    /// Other formats that the content fits.
+    pub also_fits: Vec<&'static str>,
+    /// How it is packed.
+    pub compression: &'static str,
+    /// What a user must know.
+    pub warnings: Vec<String>,
+    /// Lines.
+    pub lines: u64,
+    /// Requests of all kinds.
+    pub requests: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes, with those of zeroes.
+    pub writes: u64,
+    /// Deallocations.
+    pub trims: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Requests with force unit access.
+    pub fua: u64,
+    /// Reads of all requests.
+    pub read_share: f64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Bytes deallocated.
+    pub trim_bytes: u64,
+    /// Time from the earliest request to the latest, in seconds.
+    pub span_s: f64,
+    /// Requests per second over the span; `None` if the span is zero.
+    pub rate_per_s: Option<f64>,
+    /// Requests in the busiest second of the trace's clock.
+    pub peak_per_s: u64,
+    /// Bytes of distinct 4 KiB pages read or written, each stream's counted apart.
+    pub footprint_bytes: u64,
+    /// Whether that is a count and not an estimate (beyond 7 million touched chunks of 256 KiB).
+    pub footprint_exact: bool,
+    /// Lowest byte addressed.
+    pub address_min: u64,
+    /// The byte behind the highest one addressed.
+    pub address_end: u64,
+    /// Sizes of requests that move data.
+    pub sizes: SizeSummary,
+    /// Requests that start where the one before on the same stream ended, of all.
+    pub sequential_share: f64,
+    /// Number of streams (devices, volumes, files).
+    pub stream_count: u64,
+    /// The streams with the most requests.
+    pub streams: Vec<FlowSummary>,
+    /// Requests that come after a later one.
+    pub unsorted: u64,
+    /// How far they come after it at most, in seconds.
+    pub lateness_s: f64,
+    /// A sort window that puts the trace in order; zero if it is in order.
+    pub sort_window_needed: u64,
+    /// Bad lines by kind.
+    pub errors: BTreeMap<FaultKind, Skipped>,
+}
+
+/// The distribution of request sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SizeSummary {
+    /// The smallest.
+    pub min: u64,
+    /// The lower of the two in the middle.
+    pub median: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The largest.
+    pub max: u64,
+    /// The most frequent, with their shares.
+    pub top: Vec<(u64, f64)>,
+    /// Whether every size was counted as it is (up to 65,536 distinct ones).
+    pub exact: bool,
+}
+
+/// One stream of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// Its name.
+    pub name: String,
+    /// Its requests.
+    pub requests: u64,
+    /// Bytes they move or deallocate.
+    pub bytes: u64,
+}
+
+/// Reads a file once and says what is in it. Bad lines are counted, never an error.
+///
+/// Memory is bounded: about 140 MiB for the largest footprint, little otherwise.
+///
+/// # Errors
+/// A file that cannot be read or recognised, that holds no request, or whose compressed data is damaged; options
+/// that change how a trace is replayed, because they change nothing here.
+pub fn inspect(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Inspection, Diagnostic> {
+    let path = path.as_ref();
+    inspect_read(&path.display().to_string(), open_file(path)?, options)
+}
+
+/// [`inspect`] for anything that can be read; `source` is what diagnostics call it.
+///
+/// # Errors
+/// As [`inspect`].
+pub fn inspect_read(
+    source: &str,
+    input: impl Read + Send + 'static,
+    options: &TraceOptions,
+) -> Result<Inspection, Diagnostic> {
+    refuse_replay_options(options)?;
+    let options = TraceOptions { lenient: true, ..options.clone() };
+    let mut scan = Scan::new(source, input, &options)?;
+    let mut counts = Counts::new();
+    while options.max_requests.is_none_or(|limit| counts.requests < limit) {
+        match scan.next()? {
+            Some(request) => counts.add(&request),
+            None => break,
+        }
+    }
+    if let Some(diagnostic) = scan.nothing_found() {
+        return Err(diagnostic);
+    }
+    Ok(counts.finish(&scan))
+}
+
+fn refuse_replay_options(options: &TraceOptions) -> Result<(), Diagnostic> {
+    let given = [
+        (options.time_scale != TimeScale::ONE, "--time-scale"),
+        (options.start.is_some(), "--start"),
+        (options.end.is_some(), "--end"),
+        (options.remap != Remap::Error, "--remap"),
+        (options.capacity.is_some(), "a device capacity"),
+    ];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, option)) => Err(Diagnostic::new(format!("{option} changes nothing in an inspection")).help(
+            "an inspection describes the file as it is; `trace convert` writes a changed one to inspect",
+        )),
+    }
+}
+
+/// The running counts of a pass.
+struct Counts {
+    requests: u64,
+    by_op: BTreeMap<IoOp, (u64, u64)>,
+    fua: u64,
+    sequential: u64,
+    first: u128,
+    last: u128,
+    address_min: u64,
+    address_end: u64,
+    sizes: Sizes,
+    peak: PeakRate,
+    footprint: Footprint,
+    disorder: Disorder,
+    streams: Vec<Stream>,
+}
+
+impl Counts {
+    fn new() -> Counts {
+        Counts {
+            requests: 0,
+            by_op: BTreeMap::new(),
+            fua: 0,
+            sequential: 0,
+            first: u128::MAX,
+            last: 0,
+            address_min: u64::MAX,
+            address_end: 0,
+            sizes: Sizes::default(),
+            peak: PeakRate::default(),
+            footprint: Footprint::new(),
+            disorder: Disorder::new(),
+            streams: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, request: &RawRequest) {
+        self.requests += 1;
+        self.fua += u64::from(request.fua);
+        self.first = self.first.min(request.at);
+        self.last = self.last.max(request.at);
+        self.peak.add(request.at);
+        self.disorder.add(request.at);
+        let of_op = self.by_op.entry(request.op).or_default();
+        of_op.0 += 1;
+        of_op.1 = of_op.1.saturating_add(request.bytes);
+        let flow = usize::from(request.flow);
+        if self.streams.len() <= flow {
+            self.streams.resize(flow + 1, Stream::default());
+        }
+        let stream = &mut self.streams[flow];
+        stream.requests += 1;
+        stream.bytes = stream.bytes.saturating_add(request.bytes);
+        if request.op == IoOp::Flush {
+            return;
+        }
+        let end = request.offset + request.bytes;
+        self.sequential += u64::from(stream.end == Some(request.offset));
+        stream.end = Some(end);
+        self.address_min = self.address_min.min(request.offset);
+        self.address_end = self.address_end.max(end);
+        self.sizes.add(request.bytes);
+        if matches!(request.op, IoOp::Read | IoOp::Write) {
+            self.footprint.add(request.flow, request.offset, request.bytes);
+        }
+    }
+
+    fn finish(self, scan: &Scan) -> Inspection {
+        let notes = scan.notes();
+        let of = |op: IoOp| self.by_op.get(&op).copied().unwrap_or_default();
+        let (writes, zeroes) = (of(IoOp::Write), of(IoOp::WriteZeroes));
+        let span_s = (self.last - self.first) as f64 / 1e12;
+        let requests = self.requests as f64;
+        let mut warnings = notes.warnings();
+        if self.disorder.unsorted() > 0 {
+            warnings.push(format!(
+                "{} requests come after a later one: a replay puts them in order with a sort window of {} or more",
+                self.disorder.unsorted(),
+                self.disorder.window()
+            ));
+        }
+        Inspection {
+            source: scan.source().to_owned(),
+            format: notes.format,
+            also_fits: notes.also_fits.clone(),
+            compression: notes.compression,
+            warnings,
+            lines: notes.lines,
+            requests: self.requests,
+            reads: of(IoOp::Read).0,
+            writes: writes.0 + zeroes.0,
+            trims: of(IoOp::Trim).0,
+            flushes: of(IoOp::Flush).0,
+            fua: self.fua,
+            read_share: of(IoOp::Read).0 as f64 / requests,
+            read_bytes: of(IoOp::Read).1,
+            write_bytes: writes.1.saturating_add(zeroes.1),
+            trim_bytes: of(IoOp::Trim).1,
+            span_s,
+            rate_per_s: (span_s > 0.0).then(|| requests / span_s),
+            peak_per_s: self.peak.peak(),
+            footprint_bytes: self.footprint.bytes(),
+            footprint_exact: self.footprint.is_exact(),
+            address_min: self.address_min.min(self.address_end),
+            address_end: self.address_end,
+            sizes: SizeSummary {
+                min: self.sizes.min(),
+                median: self.sizes.median(),
+                mean: self.sizes.mean(),
+                max: self.sizes.max(),
+                top: self.sizes.top(5),
+                exact: self.sizes.is_exact(),
+            },
+            sequential_share: self.sequential as f64 / requests,
+            stream_count: self.streams.iter().filter(|s| s.requests > 0).count() as u64,
+            streams: busiest(&self.streams, scan),
+            unsorted: self.disorder.unsorted(),
+            lateness_s: self.disorder.lateness() as f64 / 1e12,
+            sort_window_needed: self.disorder.window(),
+            errors: notes.skipped.clone(),
+        }
+    }
+}
+
+fn busiest(streams: &[Stream], scan: &Scan) -> Vec<FlowSummary> {
+    let mut order: Vec<usize> = (0..streams.len()).filter(|n| streams[*n].requests > 0).collect();
+    order.sort_by_key(|n| (std::cmp::Reverse(streams[*n].requests), *n));
+    order.truncate(STREAMS);
+    let summary = |n: usize| FlowSummary {
+        name: scan.notes().flows.name(n as u16).to_owned(),
+        requests: streams[n].requests,
+        bytes: streams[n].bytes,
+    };
+    order.into_iter().map(summary).collect()
+}

@@ -1,0 +1,151 @@
+//! Lines of bounded length from a stream of unbounded length.
+
+use std::io::{self, Read};
+
+use crate::trace::input::Bytes;
+
+/// The longest line: no trace format comes near, and a file without line breaks must not be held in memory.
+pub(crate) const MAX_LINE: usize = 64 << 10;
+/// What format detection sees of a file.
+pub(crate) const PREFIX: usize = 64 << 10;
+const BUFFER: usize = 256 << 10;
+
+/// What [`Lines::next`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line<'a> {
+    /// A line without its end (`\n` or `\r\n`).
+    Text(&'a [u8]),
+    /// A line longer than [`MAX_LINE`]: its start. The rest is passed over.
+    TooLong(&'a [u8]),
+    /// No more lines.
+    End,
+}
+
+/// Splits a stream into lines in a fixed buffer.
+pub(crate) struct Lines {
+    source: Bytes,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    at_end: bool,
+    failed: Option<io::Error>,
+    number: u64,
+}
+
+impl Lines {
+    pub(crate) fn new(source: Bytes) -> Lines {
+        let buffer = vec![0; BUFFER].into_boxed_slice();
+        Lines { source, buffer, start: 0, end: 0, at_end: false, failed: None, number: 0 }
+    }
+
+    /// The number of the line last returned, counted from one.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The first [`PREFIX`] bytes, or fewer if there are fewer; takes nothing.
+    ///
+    /// A read error waits until the lines before it are taken, unless there are none.
+    pub(crate) fn prefix(&mut self) -> io::Result<&[u8]> {
+        const BOM: &[u8] = b"\xef\xbb\xbf";
+        while self.end - self.start < PREFIX && self.fill() {}
+        if self.number == 0 && self.buffer[self.start..self.end].starts_with(BOM) {
+            self.start += BOM.len();
+        }
+        if self.start == self.end
+            && let Some(error) = self.failed.take()
+        {
+            return Err(error);
+        }
+        Ok(&self.buffer[self.start..self.end.min(self.start + PREFIX)])
+    }
+
+    /// Whether [`Lines::prefix`] is the whole input.
+    pub(crate) fn prefix_is_all(&self) -> bool {
+        self.at_end && self.failed.is_none() && self.end - self.start <= PREFIX
+    }
+
+    /// The next line.
+    pub(crate) fn next(&mut self) -> io::Result<Line<'_>> {
+        let mut searched = 0;
+        loop {
+            if let Some(n) = memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
+                let from = self.start;
+                let to = from + searched + n;
+                self.start = to + 1;
+                self.number += 1;
+                return Ok(self.whole(from, to));
+            }
+            searched = self.end - self.start;
+            if searched > MAX_LINE {
+                return self.pass_over();
+            }
+            if !self.fill() {
+                if let Some(error) = self.failed.take() {
+                    return Err(error);
+                }
+                if searched == 0 {
+                    return Ok(Line::End);
+                }
+                let (from, to) = (self.start, self.end);
+                self.start = to;
+                self.number += 1;
+                return Ok(self.whole(from, to));
+            }
+        }
+    }
+
+    fn whole(&self, from: usize, to: usize) -> Line<'_> {
+        let text = &self.buffer[from..to];
+        if text.len() > MAX_LINE {
+            return Line::TooLong(&text[..MAX_LINE]);
+        }
+        Line::Text(text.strip_suffix(b"\r").unwrap_or(text))
+    }
+
+    /// Takes the rest of a line that does not fit, and keeps its start.
+    fn pass_over(&mut self) -> io::Result<Line<'_>> {
+        self.number += 1;
+        self.buffer.copy_within(self.start..self.start + MAX_LINE, 0);
+        loop {
+            self.start = MAX_LINE;
+            self.end = MAX_LINE;
+            if !self.fill_tail() {
+                break;
+            }
+            if let Some(n) = memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
+                self.start += n + 1;
+                break;
+            }
+        }
+        Ok(Line::TooLong(&self.buffer[..MAX_LINE]))
+    }
+
+    /// Reads more behind what is there; false at the end of the input or after an error.
+    fn fill(&mut self) -> bool {
+        if self.end == self.buffer.len() {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        self.fill_tail()
+    }
+
+    fn fill_tail(&mut self) -> bool {
+        while !self.at_end && self.end < self.buffer.len() {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.at_end = true,
+                Ok(n) => {
+                    self.end += n;
+                    return true;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.at_end = true;
+                    self.failed = Some(e);
+                }
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,48 @@
+//! Block traces: any common format, plain or compressed, as a stream of [`proto::IoRequest`].
+//!
+//! Bytes are unpacked ([`Compression`], by content), split into lines of bounded length, and read by the parser of
+//! one format ([`formats`], by content or by name). Requests then pass a sort window, are rebased exactly to time
+//! zero, clipped, scaled and placed on the device. Nothing is guessed, skipped or moved without a line in
+//! [`TraceNotes`]; what cannot be meant is a [`config::Diagnostic`] that names the line.
+//!
+//! ```text
+//! Read -> input (unpack) -> lines -> format (parse) -> scan (count, refuse) -> inspect
+//!                                                        '-> reader (sort, rebase, clip, scale, remap) -> convert
+//! ```
+
+// A diagnostic is returned once in the life of a reader: its size costs nothing, a box would cost every caller.
+#![allow(clippy::result_large_err)]
+
+mod convert;
+mod detect;
+mod fault;
+mod field;
+mod flows;
+mod format;
+
+mod fuzz;
+mod human;
+mod input;
+mod inspect;
+mod lines;
+mod notes;
+mod options;
+mod order;
+mod reader;
+mod record;
+mod remap;
+mod scan;
+
+pub use convert::{ConvertOptions, Converted, Sample, convert, written_formats};
+pub use detect::{Detected, Reading, detect};
+pub use fault::FaultKind;
+pub use flows::FlowNames;
+pub use format::{FormatInfo, formats};
+pub use input::Compression;
+pub use inspect::{FlowSummary, Inspection, SizeSummary, inspect, inspect_read};
+pub use notes::{Skipped, TraceNotes};
+pub use options::{Action, Remap, SORT_WINDOW, TimeScale, TimeUnit, TraceOptions};
+pub use reader::TraceReader;
+
+#[doc(hidden)]
+pub use fuzz::fuzz_one;

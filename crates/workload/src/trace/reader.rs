@@ -1,0 +1,305 @@
+//! The reader: requests in order of time, on the simulator's clock and the device's addresses.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use config::{Diagnostic, Place};
+use kernel::Time;
+use proto::{IoOp, IoRequest};
+
+use crate::trace::human;
+use crate::trace::notes::TraceNotes;
+use crate::trace::options::{Remap, TraceOptions};
+use crate::trace::order::{Disorder, SortWindow};
+use crate::trace::record::{Extent, RawRequest};
+use crate::trace::remap::{Beyond, Remapper};
+use crate::trace::scan::{Scan, cannot_read};
+
+/// Streams a trace: memory does not grow with its length.
+pub struct TraceReader {
+    scan: Scan,
+    options: TraceOptions,
+    path: Option<PathBuf>,
+    window: SortWindow,
+    disorder: Disorder,
+    remap: Remapper,
+    /// Raw time of the first request.
+    base: Option<u128>,
+    /// Raw time of the request taken last from the window.
+    taken: u128,
+    /// The part of a request that is not handed out yet.
+    rest: Option<Rest>,
+    at_end: bool,
+}
+
+/// A request on its way to the device, without the pieces handed out.
+struct Rest {
+    at: Time,
+    request: RawRequest,
+    pieces: u64,
+}
+
+/// Where a request lies in the clip of time.
+enum Clock {
+    Before,
+    At(Time),
+    After,
+}
+
+impl TraceReader {
+    /// Opens a file, plain or compressed, of any format.
+    ///
+    /// # Errors
+    /// A file that cannot be read or recognised, options that do not apply to its format.
+    pub fn open(path: impl AsRef<Path>, options: &TraceOptions) -> Result<TraceReader, Diagnostic> {
+        let path = path.as_ref();
+        let source = path.display().to_string();
+        let mut reader = TraceReader::from_read(&source, open_file(path)?, options)?;
+        reader.path = Some(path.to_owned());
+        Ok(reader)
+    }
+
+    /// Reads from anything; `source` is what diagnostics call it.
+    ///
+    /// # Errors
+    /// As [`TraceReader::open`].
+    pub fn from_read(
+        source: &str,
+        input: impl Read + Send + 'static,
+        options: &TraceOptions,
+    ) -> Result<TraceReader, Diagnostic> {
+        let mut scan = Scan::new(source, input, options)?;
+        scan.notes_mut().one_device = options.capacity.is_some() && options.remap != Remap::Compact;
+        Ok(TraceReader {
+            scan,
+            options: options.clone(),
+            path: None,
+            window: SortWindow::new(options.sort_window),
+            disorder: Disorder::new(),
+            remap: Remapper::new(options.remap, options.capacity),
+            base: None,
+            taken: 0,
+            rest: None,
+            at_end: false,
+        })
+    }
+
+    /// The same file from the start, to run it again.
+    ///
+    /// # Errors
+    /// A reader that was not made from a path; a file that is gone.
+    pub fn reopen(&self) -> Result<TraceReader, Diagnostic> {
+        match &self.path {
+            Some(path) => TraceReader::open(path, &self.options),
+            None => {
+                Err(Diagnostic::new(format!("{} is no file: it cannot be read again", self.scan.source())))
+            }
+        }
+    }
+
+    /// What was noticed so far; complete once [`TraceReader::next`] has returned `None`.
+    pub fn notes(&self) -> &TraceNotes {
+        self.scan.notes()
+    }
+
+    /// The next request; times never decrease. `None` at the end of the trace or of the clip.
+    ///
+    /// # Errors
+    /// A bad line, damaged data, a request beyond the device, more disorder than the sort window holds, or a span
+    /// beyond the simulator's clock. Reading on after an error is allowed and skips what was wrong.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<IoRequest>, Diagnostic> {
+        loop {
+            if let Some(rest) = self.rest.take()
+                && let Some(request) = self.place(rest)?
+            {
+                return Ok(Some(request));
+            }
+            let limit = self.options.max_requests;
+            if limit.is_some_and(|limit| self.notes().delivered >= limit) {
+                return Ok(None);
+            }
+            let Some(request) = self.take()? else {
+                if self.notes().delivered == 0 {
+                    self.scan.notes_mut().remark("no request is inside the clip".to_owned());
+                }
+                return Ok(None);
+            };
+            match self.clock(&request)? {
+                Clock::Before => self.scan.notes_mut().clipped += 1,
+                // In order of time: nothing later is inside the clip.
+                Clock::After => self.stop(),
+                Clock::At(at) => {
+                    self.scan.notes_mut().delivered += 1;
+                    self.rest = Some(Rest { at, request, pieces: 0 });
+                }
+            }
+        }
+    }
+
+    /// The earliest request, in the trace's own time.
+    fn take(&mut self) -> Result<Option<RawRequest>, Diagnostic> {
+        while !self.at_end && !self.window.is_full() {
+            match self.scan.next()? {
+                Some(request) => self.admit(request)?,
+                None => {
+                    self.at_end = true;
+                    if let Some(diagnostic) = self.scan.nothing_found() {
+                        return Err(diagnostic);
+                    }
+                }
+            }
+        }
+        let Some(request) = self.window.pop() else {
+            return Ok(None);
+        };
+        self.base.get_or_insert(request.at);
+        self.taken = request.at;
+        Ok(Some(request))
+    }
+
+    fn admit(&mut self, mut request: RawRequest) -> Result<(), Diagnostic> {
+        self.disorder.add(request.at);
+        if self.disorder.unsorted() > 0 {
+            let notes = self.scan.notes_mut();
+            notes.unsorted = self.disorder.unsorted();
+            notes.lateness_ps = self.disorder.lateness();
+            notes.sort_window_needed = self.disorder.window();
+        }
+        if self.base.is_some() && request.at < self.taken {
+            if !self.options.lenient {
+                return Err(self.too_late(&request));
+            }
+            request.at = self.taken;
+            self.scan.notes_mut().clamped += 1;
+        }
+        self.window.push(request);
+        Ok(())
+    }
+
+    /// Reads the rest of the trace to say which sort window would do.
+    fn too_late(&mut self, request: &RawRequest) -> Diagnostic {
+        let behind = self.taken - request.at;
+        while let Ok(Some(next)) = self.scan.next() {
+            self.disorder.add(next.at);
+        }
+        self.stop();
+        let needed = self.disorder.window();
+        let what = format!(
+            "the request comes {} behind one that was already run: the trace is more out of order than a sort window \
+             of {} requests can mend",
+            human::span(behind),
+            human::count(self.options.sort_window as u64)
+        );
+        Diagnostic::new(what).at(self.place_of(request)).help(format!(
+            "--sort-window {needed} is enough for this trace; --lenient moves late requests to the time of the one before"
+        ))
+    }
+
+    /// Hands out no more.
+    fn stop(&mut self) {
+        self.at_end = true;
+        self.window = SortWindow::new(0);
+    }
+
+    /// The request's time on the simulator's clock.
+    fn clock(&self, request: &RawRequest) -> Result<Clock, Diagnostic> {
+        let since_first = request.at - self.base.unwrap_or(request.at);
+        if self.options.end.is_some_and(|end| since_first >= u128::from(end.ps())) {
+            return Ok(Clock::After);
+        }
+        let start = self.options.start.unwrap_or(Time::ZERO);
+        let Some(ps) = since_first.checked_sub(u128::from(start.ps())) else {
+            return Ok(Clock::Before);
+        };
+        let scaled = self.options.time_scale.apply(ps).and_then(|ps| u64::try_from(ps).ok());
+        match scaled {
+            Some(ps) => Ok(Clock::At(Time::from_ps(ps))),
+            None => Err(self.too_long(request, ps)),
+        }
+    }
+
+    fn too_long(&self, request: &RawRequest, ps: u128) -> Diagnostic {
+        let what = format!(
+            "the request comes {} after the start: the simulator's clock ends at {}",
+            human::span(ps),
+            human::span(u128::from(u64::MAX))
+        );
+        Diagnostic::new(what).at(self.place_of(request)).help(
+            "is the unit of time right (--time-unit)? --end clips the trace, --time-scale makes it faster",
+        )
+    }
+
+    /// The next piece of a request at its place on the device; `None` if it was skipped.
+    fn place(&mut self, rest: Rest) -> Result<Option<IoRequest>, Diagnostic> {
+        let Rest { at, request, pieces } = rest;
+        let RawRequest { op, flow, fua, .. } = request;
+        let whole = Extent { offset: request.offset, bytes: request.bytes };
+        if op == IoOp::Flush {
+            return Ok(Some(IoRequest { at, op, offset: 0, bytes: 0, flow, fua }));
+        }
+        let piece = match self.remap.piece(op, flow, whole) {
+            Ok(piece) => piece,
+            Err(_) if self.options.lenient => {
+                self.scan.notes_mut().beyond_device += 1;
+                return Ok(None);
+            }
+            Err(beyond) => return Err(self.beyond_device(&request, &beyond)),
+        };
+        let notes = self.scan.notes_mut();
+        let there = piece.there;
+        if there.bytes == 0 {
+            notes.trims_of_nothing += u64::from(pieces == 0);
+            return Ok(None);
+        }
+        let taken = piece.skipped + there.bytes;
+        notes.remapped += u64::from(pieces == 0 && there.offset != whole.offset);
+        notes.split += u64::from(pieces == 0 && taken < whole.bytes);
+        if taken < whole.bytes {
+            let request = RawRequest { offset: whole.offset + taken, bytes: whole.bytes - taken, ..request };
+            self.rest = Some(Rest { at, request, pieces: pieces + 1 });
+        }
+        Ok(Some(IoRequest { at, op, offset: there.offset, bytes: there.bytes, flow, fua }))
+    }
+
+    fn beyond_device(&self, request: &RawRequest, beyond: &Beyond) -> Diagnostic {
+        let help = match self.options.remap {
+            Remap::Error => {
+                "--remap wrap folds addresses into the device, --remap compact packs what the trace touches"
+            }
+            Remap::Wrap => "the device must hold the largest request",
+            Remap::Compact => {
+                "--remap wrap folds addresses into the device; --max-requests or --end shorten the trace"
+            }
+        };
+        Diagnostic::new(beyond.text(self.options.capacity.unwrap_or(u64::MAX)))
+            .at(self.place_of(request))
+            .help(help)
+    }
+
+    fn place_of(&self, request: &RawRequest) -> Place {
+        let text = format!(
+            "{:?} of {} at byte {}",
+            request.op,
+            human::bytes(request.bytes),
+            human::count(request.offset)
+        );
+        Place {
+            source: self.scan.source().to_owned(),
+            line: request.line,
+            column: 0,
+            text,
+            key: String::new(),
+        }
+    }
+}
+
+/// Opens a file, or says why not.
+pub(crate) fn open_file(path: &Path) -> Result<File, Diagnostic> {
+    let source = path.display().to_string();
+    if path.is_dir() {
+        return Err(Diagnostic::new("this is a folder, not a trace").at(Place { source, ..Place::default() }));
+    }
+    File::open(path).map_err(|e| cannot_read(&source, &e))
+}

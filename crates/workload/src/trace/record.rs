@@ -1,0 +1,98 @@
+//! What a line parser hands over: requests in the trace's own time.
+
+use proto::IoOp;
+
+use crate::trace::fault::{Fault, FaultKind};
+use crate::trace::field::Field;
+use crate::trace::notes::TraceNotes;
+
+/// The longest read or write: beyond it (NVMe stops at 32 MiB, Linux well below) the unit must be wrong.
+pub(crate) const MAX_TRANSFER: u64 = 1 << 30;
+
+/// A request as the trace has it, its time not yet rebased.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RawRequest {
+    /// Picoseconds on the trace's own clock.
+    pub(crate) at: u128,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+    /// The line it stands on, counted from one.
+    pub(crate) line: u64,
+    pub(crate) flow: u16,
+    pub(crate) op: IoOp,
+    pub(crate) fua: bool,
+}
+
+/// Offset and length in bytes, checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Extent {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Extent {
+    /// Nothing: the extent of a flush.
+    pub(crate) const NONE: Extent = Extent { offset: 0, bytes: 0 };
+
+    /// The extent of `op` from two fields and the bytes that one of each means.
+    pub(crate) fn read(
+        op: IoOp,
+        offset: Field<'_>,
+        offset_unit: u64,
+        size: Field<'_>,
+        size_unit: u64,
+    ) -> Result<Extent, Fault> {
+        const RANGE: &str = "offset + length below 2^64 bytes";
+        let bytes = size.integer()?.checked_mul(size_unit).ok_or(size.fault(FaultKind::TooLarge, RANGE))?;
+        let start =
+            offset.integer()?.checked_mul(offset_unit).ok_or(offset.fault(FaultKind::TooLarge, RANGE))?;
+        if op == IoOp::Flush {
+            return Ok(Extent::NONE);
+        }
+        if bytes == 0 {
+            return Err(size.fault(FaultKind::ZeroLength, "at least one byte"));
+        }
+        if matches!(op, IoOp::Read | IoOp::Write) && bytes > MAX_TRANSFER {
+            return Err(size.fault(FaultKind::ImplausibleLength, "up to 1 GiB; --sector sets the unit"));
+        }
+        if start.checked_add(bytes).is_none() {
+            return Err(offset.fault(FaultKind::TooLarge, RANGE));
+        }
+        Ok(Extent { offset: start, bytes })
+    }
+}
+
+/// Where a parser puts what it reads.
+#[derive(Default)]
+pub(crate) struct Sheet {
+    /// Requests of the current line, in reverse order.
+    pending: [Option<RawRequest>; 2],
+    /// The current line.
+    pub(crate) line: u64,
+    pub(crate) notes: TraceNotes,
+}
+
+impl Sheet {
+    /// Adds a request of the current line; a line gives two at most (a flush and the write behind it).
+    pub(crate) fn request(&mut self, at: u128, op: IoOp, extent: Extent, flow: u16, fua: bool) {
+        let request =
+            RawRequest { at, offset: extent.offset, bytes: extent.bytes, line: self.line, flow, op, fua };
+        self.pending[1] = self.pending[0].replace(request).or(self.pending[1]);
+    }
+    /// The next request of the current line.
+    pub(crate) fn take(&mut self) -> Option<RawRequest> {
+        self.pending[1].take().or_else(|| self.pending[0].take())
+    }
+    /// Whether the current line gave no request (any more).
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending[0].is_none()
+    }
+    /// Forgets what a bad line gave before its fault.
+    pub(crate) fn discard(&mut self) {
+        self.pending = [None, None];
+    }
+    /// The flow that `key` names.
+    pub(crate) fn flow(&mut self, key: Field<'_>) -> Result<u16, Fault> {
+        self.notes.flows.number(key.text).ok_or(key.fault(FaultKind::LongName, "up to 255 bytes"))
+    }
+}

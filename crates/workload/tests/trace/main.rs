@@ -1,0 +1,14 @@
+//! Block traces, from bytes to requests.
+
+// A diagnostic ends a test: its size costs nothing.
+#![allow(clippy::result_large_err)]
+
+mod bad_input;
+mod convert;
+mod data;
+mod detection;
+mod formats;
+mod packing;
+mod properties;
+mod replay;
+mod support;
