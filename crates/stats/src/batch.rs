@@ -2,14 +2,15 @@
 
 use crate::student::student_t_quantile;
 
-/// Batches held before neighbours are joined; between half of this and this many enter an estimate. More than about
-/// 30 buys little (B. Schmeiser, Operations Research 30(3), 1982).
+/// Batches held before neighbours are joined; between half of this and this many enter an estimate. More than
+/// about 30 buys little (B. Schmeiser, Operations Research 30(3), 1982).
 const BATCHES: usize = 32;
 
 /// Mean of a stationary, correlated sequence with a confidence interval, in bounded memory.
 ///
-/// The sequence is cut into batches of equal length, which doubles whenever there are 32; once batches are long
-/// against the correlation, their means are nearly independent and normal. The unfinished last batch is left out.
+/// The sequence is cut into batches of equal length, which doubles whenever there are 32; once batches are
+/// long against the correlation, their means are nearly independent and normal. The unfinished last batch is
+/// left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchMeans {
     size: u64,
@@ -66,8 +67,8 @@ impl BatchMeans {
         }
     }
 
-    /// The mean with a two-sided interval that covers the true mean with probability `confidence` (0.95, 0.99), or
-    /// `None` with fewer than two complete batches.
+    /// The mean with a two-sided interval that covers the true mean with probability `confidence` (0.95,
+    /// 0.99), or `None` with fewer than two complete batches.
     ///
     /// # Panics
     /// If `confidence` is not strictly between 0 and 1.

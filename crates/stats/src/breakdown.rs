@@ -7,8 +7,8 @@ use std::fmt;
 
 /// One task's life so far: for each of `N` milestones, the time it waited for it.
 ///
-/// A milestone says what the task has just stopped waiting for, so each instant of the life belongs to the milestone
-/// that ends the wait, and the parts sum to the latency if a milestone is reached at the very end.
+/// A milestone says what the task has just stopped waiting for, so each instant of the life belongs to the
+/// milestone that ends the wait, and the parts sum to the latency if a milestone is reached at the very end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Milestones<const N: usize> {
     start: Time,

@@ -4,8 +4,9 @@ use kernel::Time;
 
 /// Picoseconds of a window during which at least one activity was under way, exact.
 ///
-/// Activities are nested pairs of [`Busy::begin`] and [`Busy::end`], or whole intervals whose end is known when they
-/// start ([`Busy::add`]); the two may be mixed, and overlap counts once. Starting times never go back.
+/// Activities are nested pairs of [`Busy::begin`] and [`Busy::end`], or whole intervals whose end is known
+/// when they start ([`Busy::add`]); the two may be mixed, and overlap counts once. Starting times never go
+/// back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Busy {
     start: Time,

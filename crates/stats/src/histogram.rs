@@ -8,11 +8,11 @@ const PARTS: u64 = 1_000_000_000;
 /// A percentile is reported when at least this many samples lie above it.
 const SAMPLES_ABOVE: u64 = 10;
 
-/// Counts of `u64` values (usually picoseconds) in buckets whose width is at most `2^-bits` of their lower bound,
-/// with exact count, sum, sum of squares, minimum and maximum.
+/// Counts of `u64` values (usually picoseconds) in buckets whose width is at most `2^-bits` of their lower
+/// bound, with exact count, sum, sum of squares, minimum and maximum.
 ///
-/// Values below `2^(bits + 1)` have a bucket each. Memory is `8 * 2^bits` bytes for each octave between the smallest
-/// and the largest value seen; an empty histogram owns none.
+/// Values below `2^(bits + 1)` have a bucket each. Memory is `8 * 2^bits` bytes for each octave between the
+/// smallest and the largest value seen; an empty histogram owns none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     bits: u32,
@@ -191,11 +191,13 @@ impl Histogram {
         self.percentile_unchecked(p)
     }
 
-    /// Nearest-rank percentile, however few the samples: an estimate of the sample of rank `ceil(p N)`, at least 1.
+    /// Nearest-rank percentile, however few the samples: an estimate of the sample of rank `ceil(p N)`, at
+    /// least 1.
     ///
-    /// `p` counts to nine decimals. Samples are taken to lie evenly over their bucket, and the result is kept within
-    /// the minimum and the maximum. It is always in the same bucket as the true sample, so it is off by less than
-    /// `2^-bits` of it (0.8 % at 7 bits) and exact below `2^(bits + 1)`. `None` if empty or if `p` is not in 0..=1.
+    /// `p` counts to nine decimals. Samples are taken to lie evenly over their bucket, and the result is kept
+    /// within the minimum and the maximum. It is always in the same bucket as the true sample, so it is off
+    /// by less than `2^-bits` of it (0.8 % at 7 bits) and exact below `2^(bits + 1)`. `None` if empty or if
+    /// `p` is not in 0..=1.
     pub fn percentile_unchecked(&self, p: f64) -> Option<u64> {
         let parts = parts(p)?;
         if self.count == 0 {
@@ -223,7 +225,8 @@ impl Histogram {
         })
     }
 
-    /// Octave `k` above the linear part starts at index `(k + 1) << bits`; values below `2^bits` are their own index.
+    /// Octave `k` above the linear part starts at index `(k + 1) << bits`; values below `2^bits` are their
+    /// own index.
     #[inline]
     fn index(&self, value: u64) -> usize {
         let shift = 63 - (value | (1 << self.bits)).leading_zeros() - self.bits;

@@ -6,11 +6,11 @@ use std::fmt;
 
 /// Arrivals, departures, time in system, and number in system over time.
 ///
-/// Over any window the integral of the number in system equals the time that customers spent inside during it:
-/// sojourns of those who left plus the time so far of those who are still there. The left side counts arrival and
-/// departure events, the right side uses the arrival times that customers carry, so a lost, duplicated or
-/// wrongly stamped customer breaks it. (J. D. C. Little, Operations Research 9(3), 1961; sample-path form:
-/// S. Stidham, Operations Research 22(2), 1974.)
+/// Over any window the integral of the number in system equals the time that customers spent inside during
+/// it: sojourns of those who left plus the time so far of those who are still there. The left side counts
+/// arrival and departure events, the right side uses the arrival times that customers carry, so a lost,
+/// duplicated or wrongly stamped customer breaks it. (J. D. C. Little, Operations Research 9(3), 1961;
+/// sample-path form: S. Stidham, Operations Research 22(2), 1974.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Little {
     inside: Gauge,
@@ -101,13 +101,14 @@ impl Little {
         if window == 0.0 { 0.0 } else { self.departures as f64 / window }
     }
 
-    /// `W`: mean time in system, in picoseconds, of those who left during the window, without what they spent inside
-    /// before it began; `None` if none left.
+    /// `W`: mean time in system, in picoseconds, of those who left during the window, without what they spent
+    /// inside before it began; `None` if none left.
     pub fn mean_sojourn_ps(&self) -> Option<f64> {
         (self.departures > 0).then(|| self.sojourn as f64 / self.departures as f64)
     }
 
-    /// Holds the two accounts against each other at `now`, given the arrival times of all customers still inside.
+    /// Holds the two accounts against each other at `now`, given the arrival times of all customers still
+    /// inside.
     ///
     /// # Errors
     /// If they differ by a customer or a picosecond.

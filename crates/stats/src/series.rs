@@ -6,8 +6,8 @@ use serde::ser::{SerializeSeq, Serializer};
 
 /// Completions, bytes and latency per window of simulated time.
 ///
-/// Windows are `width` long, aligned to the origin; when a completion falls beyond the last of the allowed windows,
-/// neighbours are joined and the width doubles. Serialises as the sequence of its windows.
+/// Windows are `width` long, aligned to the origin; when a completion falls beyond the last of the allowed
+/// windows, neighbours are joined and the width doubles. Serialises as the sequence of its windows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     origin: Time,
@@ -49,7 +49,8 @@ impl Series {
         Series { origin, width: width.ps(), limit, windows: Vec::new() }
     }
 
-    /// A request of `bytes` completes at `now` with `latency`; one before the origin counts in the first window.
+    /// A request of `bytes` completes at `now` with `latency`; one before the origin counts in the first
+    /// window.
     #[inline]
     pub fn record(&mut self, now: Time, bytes: u64, latency: Time) {
         let offset = now.since(self.origin).ps();

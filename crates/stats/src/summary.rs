@@ -3,8 +3,8 @@
 use crate::Histogram;
 use serde::Serialize;
 
-/// Latency in nanoseconds, from a histogram of picoseconds. A figure that the samples do not support is `None`:
-/// all of them for an empty histogram, a percentile `p` where `N (1 - p) < 10`.
+/// Latency in nanoseconds, from a histogram of picoseconds. A figure that the samples do not support is
+/// `None`: all of them for an empty histogram, a percentile `p` where `N (1 - p) < 10`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// Arithmetic mean, ns.

@@ -52,7 +52,8 @@ proptest! {
         prop_assert_eq!(busy.is_busy(ps(until)), intervals.iter().any(|(a, b)| *a <= until && until < *b));
     }
 
-    /// Random arrivals and departures: the identity holds at any instant, in any window, and names a wrong stamp.
+    /// Random arrivals and departures: the identity holds at any instant, in any window, and names a wrong
+    /// stamp.
     #[test]
     fn little_holds_on_every_sample_path(
         customers in prop::collection::vec((0u64..1000, 0u64..200), 1..60),
