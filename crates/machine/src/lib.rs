@@ -3,7 +3,9 @@
 mod event;
 mod machine;
 pub mod precondition;
+pub mod result;
 mod route;
+pub mod source;
 pub mod spec;
 pub mod systems;
 

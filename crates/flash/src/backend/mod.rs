@@ -64,6 +64,19 @@ pub struct BackendCounters {
     pub suspends: u64,
 }
 
+impl BackendCounters {
+    /// What was counted since `origin`.
+    pub fn since(&self, origin: &BackendCounters) -> BackendCounters {
+        BackendCounters {
+            done: std::array::from_fn(|n| self.done[n] - origin.done[n]),
+            units: std::array::from_fn(|n| self.units[n] - origin.units[n]),
+            multi_plane: self.multi_plane - origin.multi_plane,
+            copy_backs: self.copy_backs - origin.copy_backs,
+            suspends: self.suspends - origin.suspends,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum DieState {
     /// Free.

@@ -14,9 +14,9 @@ pub use host::{HostParams, NvmeParams};
 pub use stats::{DeviceStats, MILESTONES, milestone};
 
 use crate::backend::op::Class;
-use crate::backend::{Backend, BackendPolicy, timing::Timing};
-use crate::ftl::Ftl;
+use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
 use crate::ftl::alloc::Allocator;
+use crate::ftl::{Ftl, FtlCounters};
 use ::stats::Milestones;
 use host::Host;
 use kernel::{Cx, Slab, Time};
@@ -216,6 +216,27 @@ impl Device {
             }
         }
         self.complete(id, cx);
+    }
+
+    /// What back end and FTL have counted since the window began.
+    pub fn window_counters(&self) -> (BackendCounters, FtlCounters) {
+        let origin = &self.stats.origin;
+        (self.backend.counters.since(&origin.backend), self.ftl.counters.since(&origin.ftl))
+    }
+
+    /// Time that each channel and each die has been busy since the window began.
+    pub fn window_busy(&self, now: Time) -> (Vec<Time>, Vec<Time>) {
+        let origin = &self.stats.origin;
+        let since = |all: Vec<Time>, before: &[Time]| {
+            all.into_iter()
+                .enumerate()
+                .map(|(n, t)| t.since(before.get(n).copied().unwrap_or_default()))
+                .collect()
+        };
+        (
+            since(self.backend.channel_busy(now), &origin.channel_busy),
+            since(self.backend.die_busy(now), &origin.die_busy),
+        )
     }
 
     /// Starts the measured window: what happened before is forgotten.

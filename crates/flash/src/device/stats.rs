@@ -75,7 +75,6 @@ pub struct DeviceStats {
 /// Counters of the parts at the beginning of the window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    pub(crate) at: Time,
     pub(crate) backend: crate::backend::BackendCounters,
     pub(crate) ftl: crate::ftl::FtlCounters,
     pub(crate) channel_busy: Vec<Time>,
@@ -113,7 +112,6 @@ impl DeviceStats {
 
     pub(super) fn starting(now: Time, ftl: &Ftl, backend: &Backend) -> DeviceStats {
         let origin = Origin {
-            at: now,
             backend: backend.counters.clone(),
             ftl: ftl.counters,
             channel_busy: backend.channel_busy(now),

@@ -51,6 +51,19 @@ pub struct FtlCounters {
     pub erases: u64,
 }
 
+impl FtlCounters {
+    /// What was counted since `origin`.
+    pub fn since(&self, origin: &FtlCounters) -> FtlCounters {
+        FtlCounters {
+            host_commits: self.host_commits - origin.host_commits,
+            moves: self.moves - origin.moves,
+            moves_dropped: self.moves_dropped - origin.moves_dropped,
+            trims: self.trims - origin.trims,
+            erases: self.erases - origin.erases,
+        }
+    }
+}
+
 /// The translation layer's whole state.
 pub struct Ftl {
     /// Where things are.

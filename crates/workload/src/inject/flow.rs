@@ -2,7 +2,7 @@
 
 use kernel::Time;
 use proto::IoOp;
-use stats::{Histogram, Series};
+use stats::Histogram;
 
 /// Requests of one kind of one flow.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ impl OpStats {
 }
 
 /// Everything measured of one flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FlowStats {
     /// Its name.
     pub name: String,
@@ -93,16 +93,9 @@ pub struct FlowStats {
     pub trim: OpStats,
     /// Flushes.
     pub flush: OpStats,
-    /// Completions over time.
-    pub series: Series,
 }
 
 impl FlowStats {
-    /// An empty record.
-    pub fn new(name: String, series: Series) -> FlowStats {
-        let [read, write, trim, flush] = std::array::from_fn(|_| OpStats::default());
-        FlowStats { name, read, write, trim, flush, series }
-    }
     /// The part for one kind of request.
     #[inline]
     pub fn of(&mut self, op: IoOp) -> &mut OpStats {
@@ -112,9 +105,5 @@ impl FlowStats {
             IoOp::Trim | IoOp::WriteZeroes => &mut self.trim,
             IoOp::Flush => &mut self.flush,
         }
-    }
-    /// Forgets everything but the name.
-    pub fn reset(&mut self, series: Series) {
-        *self = FlowStats::new(std::mem::take(&mut self.name), series);
     }
 }

@@ -39,7 +39,8 @@ struct Running {
     outstanding: u32,
     /// Time of the pending `Ask`.
     asked: Option<Time>,
-    first_flow: u16,
+    /// Index into the injector's flows, by the source's flow number.
+    flows: Vec<u16>,
     done: bool,
 }
 
@@ -52,7 +53,9 @@ struct Pending {
     answered: Time,
 }
 
-/// Windows of a flow's time series.
+/// Flows that are measured apart; the rest share the last one.
+pub const FLOWS: usize = 1024;
+/// Windows of the time series.
 const SERIES_WINDOWS: usize = 512;
 /// Width of a window at first; it doubles as the run grows.
 const SERIES_WIDTH: Time = Time::from_ms(1);
@@ -65,7 +68,13 @@ pub struct Injector {
     queues: u16,
     /// What was measured, by flow.
     pub flows: Vec<FlowStats>,
-    /// Requests issued and completed since the beginning.
+    /// Completions of all flows over time.
+    pub series: Series,
+    /// When the last request of the window completed.
+    pub last_completion: Time,
+    /// The longest that a request of the window had to wait before it was issued: backlog of an open loop.
+    pub lag_max: Time,
+    /// Requests issued since the beginning.
     pub issued: u64,
     /// Requests completed since the beginning.
     pub completed: u64,
@@ -80,16 +89,14 @@ pub struct Injector {
 impl Injector {
     /// An injector over sources that submit to `queues` submission queues in turn.
     pub fn new(sources: Vec<Box<dyn Source>>, queues: u16, cost: HostCost) -> Injector {
-        let mut flows = Vec::new();
-        let running = |source: Box<dyn Source>| {
-            let first_flow = flows.len() as u16;
-            let series = || Series::new(Time::ZERO, SERIES_WIDTH, SERIES_WINDOWS);
-            flows.extend(source.flows().into_iter().map(|name| FlowStats::new(name, series())));
-            Running { source, outstanding: 0, asked: None, first_flow, done: false }
-        };
+        let running =
+            |source| Running { source, outstanding: 0, asked: None, flows: Vec::new(), done: false };
         Injector {
             sources: sources.into_iter().map(running).collect(),
-            flows,
+            flows: Vec::new(),
+            series: Series::new(Time::ZERO, SERIES_WIDTH, SERIES_WINDOWS),
+            last_completion: Time::ZERO,
+            lag_max: Time::ZERO,
             pending: Slab::default(),
             cost,
             queues: queues.max(1),
@@ -154,6 +161,7 @@ impl Injector {
     fn issue(&mut self, source: u16, request: IoRequest, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         self.issued += 1;
+        self.lag_max = self.lag_max.max(now.since(request.at));
         self.sources[usize::from(source)].outstanding += 1;
         self.in_flight.arrive(now);
         let tag =
@@ -170,7 +178,7 @@ impl Injector {
         let pending = &mut self.pending[tag];
         pending.submitted = cx.now();
         let Pending { request, source, .. } = *pending;
-        let flow = self.sources[usize::from(source)].first_flow + request.flow;
+        let flow = self.flow(source, request.flow);
         cx.emit(Out::Submit(Command {
             tag,
             op: request.op,
@@ -202,16 +210,55 @@ impl Injector {
         let now = cx.now();
         let Pending { request, source, issued, submitted, answered } = self.pending[tag];
         self.pending.remove(tag);
-        let running = &mut self.sources[usize::from(source)];
-        running.outstanding -= 1;
-        let flow = &mut self.flows[usize::from(running.first_flow + request.flow)];
+        let flow = self.flow(source, request.flow);
+        let flow = &mut self.flows[usize::from(flow)];
         let latency = now - request.at;
         flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
-        flow.series.record(now, request.bytes, latency);
+        self.series.record(now, request.bytes, latency);
         self.in_flight.depart(now, issued);
         self.completed += 1;
-        running.source.completed(now, request.op);
+        self.last_completion = now;
+        let running = &mut self.sources[usize::from(source)];
+        running.outstanding -= 1;
+        running.source.completed(now, &request);
         self.ask(source, cx);
+    }
+
+    /// The injector's number of a source's flow; it is opened when it is first seen.
+    #[inline]
+    fn flow(&mut self, source: u16, flow: u16) -> u16 {
+        let known = &mut self.sources[usize::from(source)].flows;
+        if let Some(index) = known.get(usize::from(flow)).filter(|f| **f != u16::MAX) {
+            return *index;
+        }
+        if known.len() <= usize::from(flow) {
+            known.resize(usize::from(flow) + 1, u16::MAX);
+        }
+        let index = if self.flows.len() < FLOWS {
+            self.flows.push(FlowStats::default());
+            self.flows.len() - 1
+        } else {
+            FLOWS - 1
+        };
+        known[usize::from(flow)] = index as u16;
+        index as u16
+    }
+
+    /// Gives the flows the names that their sources know by now.
+    pub fn name_flows(&mut self) {
+        for running in &self.sources {
+            let names = running.source.flows();
+            for (number, index) in running.flows.iter().enumerate().filter(|(_, i)| **i != u16::MAX) {
+                let shared = usize::from(*index) == FLOWS - 1;
+                let name = names.get(number).filter(|_| !shared).cloned();
+                self.flows[usize::from(*index)].name = name.unwrap_or_else(|| "other".into());
+            }
+        }
+    }
+
+    /// What a user must know about how the sources were read.
+    pub fn warnings(&self) -> Vec<String> {
+        self.sources.iter().flat_map(|s| s.source.warnings()).collect()
     }
 
     /// Whether nothing more will be issued.
@@ -226,10 +273,11 @@ impl Injector {
 
     /// Starts the measured window: what was measured before is forgotten.
     pub fn reset(&mut self, now: Time) {
-        for flow in &mut self.flows {
-            flow.reset(Series::new(now, SERIES_WIDTH, SERIES_WINDOWS));
-        }
+        self.flows.iter_mut().for_each(|flow| *flow = FlowStats::default());
+        self.series.reset(now);
         self.in_flight.reset(now);
+        self.last_completion = now;
+        self.lag_max = Time::ZERO;
     }
 
     /// Share of the work done, over the sources that know.

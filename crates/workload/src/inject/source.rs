@@ -2,7 +2,7 @@
 
 use config::Diagnostic;
 use kernel::Time;
-use proto::{IoOp, IoRequest};
+use proto::IoRequest;
 
 /// What a source says when it is asked for its next request.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,9 +28,13 @@ pub trait Source {
     /// If the input behind it turns out to be unusable.
     fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic>;
     /// One of its requests has completed.
-    fn completed(&mut self, now: Time, op: IoOp);
-    /// Names of its flows; [`IoRequest::flow`] is an index into them.
+    fn completed(&mut self, now: Time, request: &IoRequest);
+    /// Names of its flows so far; [`IoRequest::flow`] is an index into them.
     fn flows(&self) -> Vec<String>;
+    /// What a user must know about how it was read: skipped, moved, ignored.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Share of the work done, if known.
     fn progress(&self) -> Option<f64> {
         None

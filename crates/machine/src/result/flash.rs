@@ -1,0 +1,167 @@
+//! What a flash device did.
+
+use crate::machine::Machine;
+use flash::backend::op::Class;
+use flash::ftl::Ftl;
+use kernel::Time;
+use serde::Serialize;
+
+/// Sizes in flash pages.
+#[derive(Clone, Debug, Serialize)]
+pub struct Capacity {
+    /// Pages in the array.
+    pub physical_pages: u64,
+    /// Pages that the host sees.
+    pub logical_pages: u64,
+    /// Pages that garbage collection keeps free.
+    pub reserved_pages: u64,
+}
+
+/// Map units read, by reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reads {
+    /// For the host.
+    pub host: u64,
+    /// For garbage collection.
+    pub gc: u64,
+    /// Mapping pages.
+    pub mapping: u64,
+    /// Old data of units that were written in part; contained in `host`.
+    pub rmw: u64,
+}
+
+/// Erase counts of blocks.
+#[derive(Clone, Debug, Serialize)]
+pub struct EraseCount {
+    /// Least.
+    pub min: u32,
+    /// Mean.
+    pub mean: f64,
+    /// Most.
+    pub max: u32,
+}
+
+/// Shares of the measured window, one a channel and one a die.
+#[derive(Clone, Debug, Serialize)]
+pub struct Utilisation {
+    /// Channels.
+    pub channel: Vec<f64>,
+    /// Dies.
+    pub die: Vec<f64>,
+}
+
+/// What a flash device did in the measured window. Reads and programs count map units.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlashResult {
+    /// Its name.
+    pub name: String,
+    /// Sizes.
+    pub capacity: Capacity,
+    /// Units read.
+    pub reads: Reads,
+    /// Units programmed for the host.
+    pub host_programs: u64,
+    /// Units programmed by garbage collection.
+    pub gc_programs: u64,
+    /// Units programmed with mapping pages.
+    pub mapping_programs: u64,
+    /// Units programmed by wear levelling.
+    pub wear_programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Reclaim units collected.
+    pub gc_runs: u64,
+    /// Commands that worked on several planes.
+    pub multi_plane: u64,
+    /// Copy-backs.
+    pub copy_backs: u64,
+    /// Interrupted programs and erases.
+    pub suspends: u64,
+    /// Moves that lost the race against the host.
+    pub moves_dropped: u64,
+    /// Reads of units that hold no data.
+    pub unwritten_reads: u64,
+    /// Bytes programmed over bytes written by the host.
+    pub write_amplification: Option<f64>,
+    /// Units programmed over units that the host's writes (behind the buffer) asked for.
+    pub ftl_write_amplification: Option<f64>,
+    /// Fewest free reclaim units that a group had.
+    pub free_blocks_min: u32,
+    /// Erase counts since the beginning.
+    pub erase_count: EraseCount,
+    /// How busy everything was.
+    pub utilisation: Utilisation,
+}
+
+impl FlashResult {
+    pub(super) fn collect(name: &str, machine: &Machine) -> FlashResult {
+        let device = &machine.device;
+        let ftl = &device.ftl;
+        let (backend, ftl_counters) = device.window_counters();
+        let units = |class: Class| backend.units[class as usize];
+        let host_reads =
+            [Class::UrgentRead, Class::HighRead, Class::HostRead, Class::LowRead].map(units).iter().sum();
+        let (host, gc, mapping) =
+            (units(Class::HostProgram), units(Class::GcProgram), units(Class::MapProgram));
+        let unit_bytes = u64::from(ftl.geo.shape.unit_bytes);
+        let programmed = host + gc + mapping;
+        let ratio = |a: u64, b: u64| (b > 0).then(|| a as f64 / b as f64);
+        FlashResult {
+            name: name.into(),
+            capacity: capacity(ftl),
+            reads: Reads {
+                host: host_reads,
+                gc: units(Class::GcRead),
+                mapping: units(Class::MapRead),
+                rmw: device.stats.merge_reads,
+            },
+            host_programs: host,
+            gc_programs: gc,
+            mapping_programs: mapping,
+            wear_programs: 0,
+            erases: backend.done[Class::Erase as usize],
+            gc_runs: device.stats.gc_runs,
+            multi_plane: backend.multi_plane,
+            copy_backs: backend.copy_backs,
+            suspends: backend.suspends,
+            moves_dropped: ftl_counters.moves_dropped,
+            unwritten_reads: device.stats.unwritten_reads,
+            write_amplification: ratio(programmed * unit_bytes, device.stats.written_bytes),
+            ftl_write_amplification: ratio(programmed, host),
+            free_blocks_min: ftl.free_min(),
+            erase_count: erase_count(ftl),
+            utilisation: utilisation(machine),
+        }
+    }
+}
+
+fn capacity(ftl: &Ftl) -> Capacity {
+    let shape = &ftl.geo.shape;
+    let pages = |units: u64| units * u64::from(shape.unit_bytes) / u64::from(shape.page_bytes);
+    let kept = u64::from(ftl.thresholds.start) * u64::from(ftl.geo.groups) * u64::from(ftl.geo.units_per_ru);
+    Capacity {
+        physical_pages: ftl.geo.block_count * u64::from(shape.pages),
+        logical_pages: pages(ftl.logical()),
+        reserved_pages: pages(kept),
+    }
+}
+
+fn erase_count(ftl: &Ftl) -> EraseCount {
+    let counts = ftl.array.all_erases();
+    let sum: u64 = counts.iter().map(|c| u64::from(*c)).sum();
+    EraseCount {
+        min: counts.iter().copied().min().unwrap_or(0),
+        mean: sum as f64 / counts.len().max(1) as f64,
+        max: counts.iter().copied().max().unwrap_or(0),
+    }
+}
+
+fn utilisation(machine: &Machine) -> Utilisation {
+    let now = machine.now();
+    let window = now.since(machine.measured_from).as_s_f64();
+    let (channel, die) = machine.device.window_busy(now);
+    let share = |busy: Vec<Time>| {
+        busy.into_iter().map(|b| if window > 0.0 { b.as_s_f64() / window } else { 0.0 }).collect()
+    };
+    Utilisation { channel: share(channel), die: share(die) }
+}

@@ -1,0 +1,140 @@
+//! What the host saw.
+
+use crate::machine::Machine;
+use flash::device::DeviceStats;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use stats::{Series, Summary};
+use std::collections::BTreeMap;
+use workload::inject::{FlowStats, OpStats};
+
+/// Requests of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct OpResult {
+    /// Requests completed in the measured window.
+    pub requests: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Requests a second of simulated time.
+    pub iops: f64,
+    /// Bytes a second of simulated time.
+    pub bandwidth_bytes_per_s: f64,
+    /// Mean number in flight, from issue to completion.
+    pub queue_depth_mean: f64,
+    /// From arrival to completion (fio's lat).
+    pub latency_ns: Summary,
+    /// From arrival to submission (fio's slat).
+    pub slat_ns: Summary,
+    /// From submission to completion (fio's clat).
+    pub clat_ns: Summary,
+    /// From doorbell to the completion's interrupt.
+    pub device_latency_ns: Summary,
+}
+
+/// One flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowResult {
+    /// Its name.
+    pub name: String,
+    /// Its requests by kind, and all of them.
+    #[serde(flatten)]
+    pub kinds: BTreeMap<&'static str, OpResult>,
+}
+
+/// What the host saw.
+#[derive(Clone, Debug, Serialize)]
+pub struct Io {
+    /// Requests by kind, and all of them.
+    #[serde(flatten)]
+    pub kinds: BTreeMap<&'static str, OpResult>,
+    /// Longest backlog of an open loop: how late a request was issued.
+    pub lag_max_ns: f64,
+    /// Each flow by itself.
+    pub flows: Vec<FlowResult>,
+    /// Completions of all flows over time.
+    pub series: Series,
+}
+
+impl Io {
+    pub(super) fn collect(machine: &Machine) -> Io {
+        let injector = &machine.injector;
+        let seconds = (injector.last_completion.since(machine.measured_from)).as_s_f64();
+        let mut total = FlowStats::default();
+        for flow in &injector.flows {
+            total.read.merge(&flow.read);
+            total.write.merge(&flow.write);
+            total.trim.merge(&flow.trim);
+            total.flush.merge(&flow.flush);
+        }
+        let flows = injector
+            .flows
+            .iter()
+            .map(|f| FlowResult { name: f.name.clone(), kinds: kinds(f, seconds) })
+            .collect();
+        Io {
+            kinds: kinds(&total, seconds),
+            lag_max_ns: injector.lag_max.as_ns_f64(),
+            flows,
+            series: injector.series.clone(),
+        }
+    }
+}
+
+fn kinds(flow: &FlowStats, seconds: f64) -> BTreeMap<&'static str, OpResult> {
+    let mut all = OpStats::default();
+    let named = [("read", &flow.read), ("write", &flow.write), ("trim", &flow.trim), ("flush", &flow.flush)];
+    let mut kinds = BTreeMap::new();
+    for (name, op) in named.into_iter().filter(|(_, op)| op.requests > 0) {
+        all.merge(op);
+        kinds.insert(name, result(op, seconds));
+    }
+    kinds.insert("all", result(&all, seconds));
+    kinds
+}
+
+fn result(op: &OpStats, seconds: f64) -> OpResult {
+    let per_second = |n: f64| if seconds > 0.0 { n / seconds } else { 0.0 };
+    let parts = op.parts();
+    OpResult {
+        requests: op.requests,
+        bytes: op.bytes,
+        iops: per_second(op.requests as f64),
+        bandwidth_bytes_per_s: per_second(op.bytes as f64),
+        queue_depth_mean: per_second(op.latency.sum() as f64 / 1e12),
+        latency_ns: Summary::from_ps(&op.latency),
+        slat_ns: Summary::from_ps(&parts.submission),
+        clat_ns: Summary::from_ps(&parts.completion),
+        device_latency_ns: Summary::from_ps(&parts.device),
+    }
+}
+
+/// Mean time a milestone, with the host's share, so that it sums to the mean latency.
+pub(super) fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
+    let DeviceStats { reads, writes, .. } = &machine.device.stats;
+    let flows = &machine.injector.flows;
+    let mut all = BTreeMap::new();
+    for (name, device, of) in
+        [("read", reads, (|f| &f.read) as fn(&FlowStats) -> &OpStats), ("write", writes, |f| &f.write)]
+    {
+        if device.tasks() == 0 {
+            continue;
+        }
+        let total = flows.iter().fold(OpStats::default(), |mut sum, f| {
+            sum.merge(of(f));
+            sum
+        });
+        let mut parts: Map<String, Value> = device
+            .means_ns()
+            .filter(|(_, mean)| *mean > 0.0)
+            .map(|(n, mean)| (n.to_owned(), mean.into()))
+            .collect();
+        let latency = total.latency.sum() as f64;
+        let inside = device.total_ps() as f64;
+        let host = (latency - inside) / 1e3 / total.requests.max(1) as f64;
+        if host > 0.0 {
+            parts.insert("host".into(), host.into());
+        }
+        all.insert(name, parts);
+    }
+    all
+}

@@ -1,0 +1,194 @@
+//! The result document, `nandscape.result/1`.
+
+mod flash;
+mod io;
+mod summary;
+
+pub use self::flash::FlashResult;
+pub use self::io::{Io, OpResult};
+pub use self::summary::human;
+
+use crate::machine::{End, Machine};
+use crate::precondition;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Name and version of the document's layout.
+pub const SCHEMA: &str = "nandscape.result/1";
+
+/// Everything that a run has found out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The system's name.
+    pub system: String,
+    /// The resolved spec.
+    pub spec: Value,
+    /// SHA-256 of the resolved spec in canonical JSON.
+    pub spec_sha256: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: &'static str,
+    /// The workloads as they were given.
+    pub workload: Vec<String>,
+    /// Whether every check passed and no work was left.
+    pub ok: bool,
+    /// Whether the run was ended early.
+    pub partial: bool,
+    /// What a reader must know: inert options, moved or skipped requests, reads of nothing.
+    pub warnings: Vec<String>,
+    /// Simulated time at the end.
+    pub simulated_ns: f64,
+    /// The run itself; the only part that differs from run to run.
+    pub run: RunFigures,
+    /// What preconditioning did.
+    pub precondition: PreconditionResult,
+    /// What the host saw.
+    pub io: Io,
+    /// What the flash devices did.
+    pub flash: Vec<FlashResult>,
+    /// Where the latency went: mean nanoseconds a milestone, for reads and writes. Sums to the mean latency.
+    pub breakdown_ns: BTreeMap<&'static str, Map<String, Value>>,
+    /// Checks, each side counted in a different part.
+    pub checks: Vec<Check>,
+}
+
+/// Cost of the run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RunFigures {
+    /// Wall-clock seconds of the simulated part.
+    pub wall_s: f64,
+    /// CPU seconds of the simulated part.
+    pub cpu_s: f64,
+    /// Events.
+    pub events: u64,
+    /// Requests completed in a CPU second of the simulated part.
+    pub requests_per_cpu_s: f64,
+    /// Peak resident set.
+    pub peak_rss_bytes: u64,
+}
+
+/// What preconditioning did.
+#[derive(Clone, Debug, Serialize)]
+pub struct PreconditionResult {
+    /// The state that was reached.
+    #[serde(flatten)]
+    pub report: precondition::Report,
+    /// CPU seconds.
+    pub seconds: f64,
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What must hold.
+    pub name: String,
+    /// Whether it holds.
+    pub ok: bool,
+    /// Both sides, if it does not.
+    pub detail: String,
+}
+
+/// What is known before and around the run.
+pub struct Frame {
+    /// The system's name.
+    pub system: String,
+    /// The resolved spec.
+    pub spec: Value,
+    /// The run's seed.
+    pub seed: u64,
+    /// The workloads as they were given.
+    pub workload: Vec<String>,
+    /// Warnings that arose before the run.
+    pub warnings: Vec<String>,
+    /// What preconditioning did.
+    pub precondition: PreconditionResult,
+}
+
+impl Document {
+    /// Collects the results of a machine that has ended.
+    pub fn collect(frame: Frame, machine: &mut Machine, end: End, run: RunFigures) -> Document {
+        machine.injector.name_flows();
+        let io = Io::collect(machine);
+        let checks = checks(machine, &io, end);
+        let mut warnings = frame.warnings;
+        warnings.extend(machine.injector.warnings());
+        let unwritten = machine.device.stats.unwritten_reads;
+        if unwritten > 0 {
+            warnings
+                .push(format!("{unwritten} reads of map units that hold no data: they cost no flash time"));
+        }
+        if let Some(failure) = &machine.injector.failure {
+            warnings.push(failure.to_string());
+        }
+        Document {
+            schema: SCHEMA,
+            spec_sha256: sha256(&frame.spec),
+            system: frame.system,
+            spec: frame.spec,
+            seed: frame.seed,
+            version: env!("CARGO_PKG_VERSION"),
+            workload: frame.workload,
+            ok: checks.iter().all(|c| c.ok),
+            partial: end != End::Done,
+            warnings,
+            simulated_ns: machine.now().as_ns_f64(),
+            run,
+            precondition: frame.precondition,
+            breakdown_ns: io::breakdown(machine),
+            io,
+            flash: vec![FlashResult::collect("flash0", machine)],
+            checks,
+        }
+    }
+
+    /// The document as pretty JSON.
+    pub fn to_json(&self) -> String {
+        // Every value is a number, a string or a list of them: serialising cannot fail.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+fn checks(machine: &Machine, io: &Io, end: End) -> Vec<Check> {
+    let injector = &machine.injector;
+    let mut checks = Vec::new();
+    let mut check = |name: &str, ok: bool, detail: String| {
+        checks.push(Check { name: name.into(), ok, detail: if ok { String::new() } else { detail } });
+    };
+    let outstanding = injector.outstanding() as u64;
+    check(
+        "issued = completed + in flight",
+        injector.issued == injector.completed + outstanding,
+        format!("{} issued, {} completed, {outstanding} in flight", injector.issued, injector.completed),
+    );
+    check(
+        "the device holds what the host waits for",
+        machine.device.in_flight() as u64 == outstanding,
+        format!("{} in the device, {outstanding} at the host", machine.device.in_flight()),
+    );
+    check(
+        "no work is left",
+        !matches!(end, End::Deadlock | End::Stall | End::Failed),
+        format!("ended by {end:?}"),
+    );
+    check(
+        "no request failed",
+        injector.errors == 0,
+        format!("{} completions with an error", injector.errors),
+    );
+    for (name, op) in [("read", &machine.device.stats.reads), ("write", &machine.device.stats.writes)] {
+        let tiled = op.check();
+        check(&format!("milestones tile every {name}"), tiled.is_ok(), format!("{tiled:?}"));
+    }
+    let _ = io;
+    checks
+}
+
+fn sha256(spec: &Value) -> String {
+    use sha2::Digest;
+    let hash = sha2::Sha256::digest(spec.to_string().as_bytes());
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

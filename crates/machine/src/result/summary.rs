@@ -1,0 +1,121 @@
+//! The result as a person likes to read it.
+
+use super::{Document, OpResult};
+use std::fmt::Write;
+
+/// A short report.
+pub fn human(document: &Document) -> String {
+    let mut text = String::new();
+    let d = document;
+    let partial = if d.partial { "  (PARTIAL: ended early)" } else { "" };
+    let _ = writeln!(text, "{}  {}{partial}", d.system, d.workload.join("  "));
+    let _ = writeln!(
+        text,
+        "  simulated {}, {} requests, preconditioned: {} ({:.1} % mapped)",
+        time(d.simulated_ns),
+        count(d.io.kinds.get("all").map_or(0, |a| a.requests)),
+        d.precondition.report.kind,
+        100.0 * d.precondition.report.mapped_share
+    );
+    let _ = writeln!(
+        text,
+        "\n  {:<7}{:>11}{:>12}{:>11}{:>11}{:>11}{:>11}{:>11}",
+        "", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max"
+    );
+    for name in ["read", "write", "trim", "flush"] {
+        if let Some(op) = d.io.kinds.get(name) {
+            let _ = writeln!(text, "  {name:<7}{}", line(op));
+        }
+    }
+    for (name, parts) in &d.breakdown_ns {
+        let total: f64 = parts.values().filter_map(serde_json::Value::as_f64).sum();
+        let list: Vec<String> = parts
+            .iter()
+            .filter_map(|(part, mean)| mean.as_f64().map(|m| (part, m)))
+            .filter(|(_, m)| *m >= total * 0.002)
+            .map(|(part, m)| format!("{part} {} ({:.0} %)", time(m), 100.0 * m / total))
+            .collect();
+        let _ = writeln!(text, "\n  a {name} waits for: {}", list.join(", "));
+    }
+    for f in &d.flash {
+        let mean = |v: &[f64]| 100.0 * v.iter().sum::<f64>() / v.len().max(1) as f64;
+        let _ = writeln!(
+            text,
+            "\n  {}: channels {:.0} % busy, dies {:.0} % busy; units read {} host + {} gc + {} mapping; programmed {} host + {} gc + {} mapping",
+            f.name,
+            mean(&f.utilisation.channel),
+            mean(&f.utilisation.die),
+            count(f.reads.host),
+            count(f.reads.gc),
+            count(f.reads.mapping),
+            count(f.host_programs),
+            count(f.gc_programs),
+            count(f.mapping_programs)
+        );
+        if let Some(waf) = f.write_amplification {
+            let _ = writeln!(
+                text,
+                "  write amplification {waf:.3}; {} collections, {} erases, at least {} reclaim units free; erase counts {} to {}",
+                count(f.gc_runs),
+                count(f.erases),
+                f.free_blocks_min,
+                f.erase_count.min,
+                f.erase_count.max
+            );
+        }
+    }
+    for warning in &d.warnings {
+        let _ = writeln!(text, "\n  note: {warning}");
+    }
+    for check in d.checks.iter().filter(|c| !c.ok) {
+        let _ = writeln!(text, "\n  FAILED: {}: {}", check.name, check.detail);
+    }
+    let _ = write!(
+        text,
+        "\n  {} checks, {}; {:.2} s CPU, {} requests/s, {} MiB",
+        d.checks.len(),
+        if d.ok { "all passed" } else { "SOME FAILED" },
+        d.run.cpu_s,
+        count(d.run.requests_per_cpu_s as u64),
+        d.run.peak_rss_bytes >> 20
+    );
+    text
+}
+
+fn line(op: &OpResult) -> String {
+    let l = &op.latency_ns;
+    let optional = |v: Option<f64>| v.map_or_else(|| "-".into(), time);
+    format!(
+        "{:>11}{:>12.1}{:>11}{:>11}{:>11}{:>11}{:>11}",
+        count(op.iops as u64),
+        op.bandwidth_bytes_per_s / 1e6,
+        optional(l.mean),
+        optional(l.p50),
+        optional(l.p99),
+        optional(l.p99_9),
+        optional(l.max)
+    )
+}
+
+/// Nanoseconds in the unit that reads best.
+fn time(ns: f64) -> String {
+    match ns {
+        n if n >= 1e9 => format!("{:.3} s", n / 1e9),
+        n if n >= 1e6 => format!("{:.2} ms", n / 1e6),
+        n if n >= 1e3 => format!("{:.2} us", n / 1e3),
+        n => format!("{n:.0} ns"),
+    }
+}
+
+/// A count with separators.
+fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

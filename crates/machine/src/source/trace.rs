@@ -1,0 +1,73 @@
+//! A recorded trace as a source.
+
+use config::Diagnostic;
+use kernel::Time;
+use proto::IoRequest;
+use workload::inject::{Next, Source};
+use workload::trace::TraceReader;
+
+/// How a trace is replayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replay {
+    /// Every request arrives at its own time; at most `limit` are outstanding, and the backlog beyond that is the
+    /// reader's position in the trace.
+    Open {
+        /// Requests that the device's queues can hold.
+        limit: u32,
+    },
+    /// Requests are issued as fast as a queue depth allows; the trace's times are not used.
+    Closed {
+        /// Requests outstanding.
+        depth: u32,
+    },
+}
+
+/// A recorded trace.
+pub struct TraceSource {
+    name: String,
+    reader: TraceReader,
+    replay: Replay,
+    /// The request read ahead.
+    ahead: Option<IoRequest>,
+    ended: bool,
+}
+
+impl TraceSource {
+    /// A source that replays what `reader` delivers.
+    pub fn new(name: String, reader: TraceReader, replay: Replay) -> TraceSource {
+        TraceSource { name, reader, replay, ahead: None, ended: false }
+    }
+}
+
+impl Source for TraceSource {
+    fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic> {
+        if self.ahead.is_none() && !self.ended {
+            self.ahead = self.reader.next()?;
+            self.ended = self.ahead.is_none();
+        }
+        let Some(request) = self.ahead else { return Ok(Next::Done) };
+        let (at, limit) = match self.replay {
+            Replay::Open { limit } => (request.at, limit),
+            Replay::Closed { depth } => (now, depth),
+        };
+        if at > now {
+            return Ok(Next::At(at));
+        }
+        if outstanding >= limit {
+            return Ok(Next::Blocked);
+        }
+        self.ahead = None;
+        Ok(Next::Issue(IoRequest { at, ..request }))
+    }
+
+    fn completed(&mut self, _: Time, _: &IoRequest) {}
+
+    fn flows(&self) -> Vec<String> {
+        let names = self.reader.notes().flows.names();
+        names.iter().map(|flow| format!("{}/{flow}", self.name)).collect()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.reader.notes().warnings().into_iter().map(|w| format!("{}: {w}", self.name)).collect()
+    }
+}
