@@ -6,8 +6,10 @@ pub mod precondition;
 pub mod result;
 mod route;
 pub mod source;
+pub mod run;
 pub mod spec;
 pub mod systems;
+pub mod workloads;
 
 pub use event::Ev;
 pub use machine::{End, Machine, Warmup};

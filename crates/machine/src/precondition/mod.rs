@@ -21,6 +21,17 @@ config::policies! {
     }
 }
 
+/// Reads the command line's form: a name, or a name with parameters (`steady:share=90%`).
+///
+/// # Errors
+/// A name or parameter that does not exist.
+pub fn parse(text: &str) -> Result<Precondition, Diagnostic> {
+    let all: Vec<Precondition> = Precondition::all_defaults();
+    all.into_iter().find(|p| p.name() == text).ok_or_else(|| {
+        Diagnostic::new(format!("no state `{text}`")).allowed(text, Precondition::FAMILY.entries.iter().map(|e| e.name))
+    })
+}
+
 /// How much is filled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

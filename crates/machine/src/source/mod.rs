@@ -1,5 +1,7 @@
 //! Sources of requests, as the injector wants them.
 
+mod fio;
 mod trace;
 
+pub use fio::FioSource;
 pub use trace::{Replay, TraceSource};

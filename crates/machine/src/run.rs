@@ -1,0 +1,107 @@
+//! One run, from names to the result document.
+
+use crate::machine::{End, Machine, Warmup};
+use crate::precondition::{self, Precondition};
+use crate::result::{Document, Frame, PreconditionResult, RunFigures};
+use crate::spec::Loaded;
+use crate::workloads::{self, WorkloadOptions};
+use config::Diagnostic;
+use kernel::Time;
+use std::sync::atomic::AtomicBool;
+use workload::inject::{HostCost, Injector};
+use workload::trace::TraceOptions;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// A shipped system's name or a file.
+    pub system: String,
+    /// Overrides, `key.path=value`.
+    pub set: Vec<String>,
+    /// Workloads as a user writes them.
+    pub workloads: Vec<String>,
+    /// The run's seed.
+    pub seed: u64,
+    /// Overrides the spec's preconditioning.
+    pub precondition: Option<Precondition>,
+    /// When the measured window begins.
+    pub warmup: Option<Warmup>,
+    /// Reading of traces.
+    pub trace: TraceOptions,
+    /// Replays traces at a queue depth.
+    pub queue_depth: Option<u32>,
+}
+
+/// What the outside lends to a run: clocks that the model must not see, interruption, progress.
+pub struct Outside<'a> {
+    /// CPU seconds of this thread so far.
+    pub cpu_s: &'a dyn Fn() -> f64,
+    /// Wall-clock seconds so far.
+    pub wall_s: &'a dyn Fn() -> f64,
+    /// Peak resident set, bytes.
+    pub peak_rss: &'a dyn Fn() -> u64,
+    /// Set to end the run early.
+    pub stop: &'a AtomicBool,
+    /// Called now and then with the machine.
+    pub watch: &'a mut dyn FnMut(&Machine),
+}
+
+/// Builds the machine, brings it into its state, runs it.
+///
+/// # Errors
+/// Everything that is unusable about the plan.
+pub fn run(plan: &Plan, outside: &mut Outside<'_>) -> Result<Document, Diagnostic> {
+    let loaded = Loaded::load(&plan.system, &plan.set)?;
+    let mut device = loaded.device(plan.seed)?;
+    let spec = &loaded.spec;
+    let state = plan.precondition.as_ref().unwrap_or(&spec.precondition);
+    let before = (outside.cpu_s)();
+    let report = precondition::apply(state, &mut device.ftl, plan.seed)?;
+    let precondition = PreconditionResult { report, seconds: (outside.cpu_s)() - before };
+    let nvme = spec.flash.host.nvme.as_ref();
+    let options = WorkloadOptions {
+        trace: plan.trace.clone(),
+        queue_depth: plan.queue_depth,
+        limit: nvme.map_or(u32::MAX, |n| u32::from(n.queues).saturating_mul(n.depth)),
+        capacity: device.capacity(),
+        seed: plan.seed,
+    };
+    let mut sources = Vec::new();
+    let mut warnings = Vec::new();
+    let mut ramp = Time::ZERO;
+    for text in &plan.workloads {
+        let opened = workloads::open(text, &options)?;
+        sources.push(opened.source);
+        warnings.extend(opened.warnings);
+        ramp = ramp.max(opened.ramp);
+    }
+    let cost = HostCost { submit: spec.host.submit.time(), complete: spec.host.complete.time() };
+    let injector = Injector::new(sources, nvme.map_or(1, |n| n.queues), cost);
+    let warmup = plan.warmup.or((ramp > Time::ZERO).then_some(Warmup::Until(ramp)));
+    let mut machine = Machine::new(device, injector, warmup);
+    let (cpu, wall) = ((outside.cpu_s)(), (outside.wall_s)());
+    let end = machine.run(outside.stop, |m| (outside.watch)(m));
+    let cpu_s = (outside.cpu_s)() - cpu;
+    if end == End::Failed
+        && let Some(failure) = machine.injector.failure.take()
+    {
+        return Err(failure);
+    }
+    let figures = RunFigures {
+        wall_s: (outside.wall_s)() - wall,
+        cpu_s,
+        events: machine.events,
+        requests_per_cpu_s: if cpu_s > 0.0 { machine.injector.completed as f64 / cpu_s } else { 0.0 },
+        peak_rss_bytes: (outside.peak_rss)(),
+    };
+    let frame = Frame {
+        system: loaded.name.clone(),
+        // The spec came out of a TOML file: it has a JSON form.
+        spec: serde_json::to_value(spec).unwrap_or_default(),
+        seed: plan.seed,
+        workload: plan.workloads.clone(),
+        warnings,
+        precondition,
+    };
+    Ok(Document::collect(frame, &mut machine, end, figures))
+}

@@ -1,0 +1,83 @@
+//! From what a user names to sources: shipped workloads, inline fio jobs, job files, traces.
+
+use crate::source::{FioSource, Replay, TraceSource};
+use config::Diagnostic;
+use kernel::Time;
+use std::path::Path;
+use workload::fio;
+use workload::inject::Source;
+use workload::trace::{TraceOptions, TraceReader};
+
+/// Name, meaning and inline job of every shipped workload. A new one is a line.
+pub const WORKLOADS: &[(&str, &str, &str)] = &[
+    ("randread", "4 KiB random reads at queue depth 64", "fio:rw=randread,bs=4k,iodepth=64,number_ios=1000000"),
+    ("randwrite", "4 KiB random writes at queue depth 64", "fio:rw=randwrite,bs=4k,iodepth=64,number_ios=1000000"),
+    ("mixed", "4 KiB random, 70 % reads, at queue depth 64", "fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000"),
+    ("seqread", "128 KiB sequential reads at queue depth 16", "fio:rw=read,bs=128k,iodepth=16,number_ios=200000"),
+    ("seqwrite", "128 KiB sequential writes at queue depth 16", "fio:rw=write,bs=128k,iodepth=16,number_ios=200000"),
+];
+
+/// How workloads are read.
+#[derive(Clone, Debug)]
+pub struct WorkloadOptions {
+    /// Reading of traces.
+    pub trace: TraceOptions,
+    /// Replays traces at a queue depth instead of at their own times.
+    pub queue_depth: Option<u32>,
+    /// Requests that the device's queues can hold.
+    pub limit: u32,
+    /// Bytes of the device.
+    pub capacity: u64,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+/// What a workload became.
+pub struct Opened {
+    /// Its source.
+    pub source: Box<dyn Source>,
+    /// What a user must know about how it was read.
+    pub warnings: Vec<String>,
+    /// When its results begin to count.
+    pub ramp: Time,
+}
+
+/// Opens a workload by what a user wrote: a shipped name, `fio:…`, a `.fio` file or a trace.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
+    if let Some((.., job)) = WORKLOADS.iter().find(|(name, ..)| *name == text) {
+        return from_jobs(&fio::parse_inline(job)?, options);
+    }
+    if text.starts_with("fio:") {
+        return from_jobs(&fio::parse_inline(text)?, options);
+    }
+    let path = Path::new(text);
+    if path.extension().is_some_and(|e| e == "fio") {
+        return from_jobs(&fio::parse_file(path)?, options);
+    }
+    if !path.exists() && !text.contains(['/', '.']) {
+        let names = WORKLOADS.iter().map(|(name, ..)| *name);
+        return Err(Diagnostic::new(format!("no workload `{text}`"))
+            .allowed(text, names)
+            .help("a shipped name, a trace file, an fio job file (.fio) or an inline job (fio:rw=randread,bs=4k,...)"));
+    }
+    let mut trace = options.trace.clone();
+    trace.capacity = Some(options.capacity);
+    let reader = TraceReader::open(path, &trace)?;
+    let replay = match options.queue_depth {
+        Some(depth) => Replay::Closed { depth },
+        None => Replay::Open { limit: options.limit },
+    };
+    let name = path.file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());
+    Ok(Opened { source: Box::new(TraceSource::new(name, reader, replay)), warnings: Vec::new(), ramp: Time::ZERO })
+}
+
+fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
+    let inert = |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
+    let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
+    warnings.extend(jobs.notes.warnings.iter().cloned());
+    let source = FioSource::new(jobs, options.capacity, options.seed)?;
+    Ok(Opened { ramp: source.ramp(), source: Box::new(source), warnings })
+}
