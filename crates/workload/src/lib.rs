@@ -1,1 +1,4 @@
 //! workload
+
+pub mod fio;
+pub mod synth;
