@@ -1,0 +1,78 @@
+//! What an inline job or a job file holds.
+
+use config::Diagnostic;
+use serde::Serialize;
+
+use super::spec::JobSpec;
+use crate::synth::Job;
+
+/// The jobs of one workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Jobs {
+    /// The job sections, in order.
+    pub jobs: Vec<JobSpec>,
+    /// What the result should say about the text.
+    pub notes: Notes,
+}
+
+/// Remarks for the result document.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Notes {
+    /// Options given that change nothing here.
+    pub inert: Vec<InertOption>,
+    /// What is likely not meant.
+    pub warnings: Vec<String>,
+}
+
+/// An option that was given and changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InertOption {
+    /// The job, or `global`.
+    pub job: String,
+    /// The option.
+    pub option: String,
+    /// Its value; empty for a bare flag.
+    pub value: String,
+    /// Why it changes nothing.
+    pub reason: String,
+}
+
+/// Jobs that run at the same time. A group starts when every job of the group before it has ended and its requests
+/// have completed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// The jobs, each clone on its own.
+    pub jobs: Vec<Job>,
+}
+
+impl Jobs {
+    /// The sections between stonewalls.
+    pub fn groups(&self) -> Vec<&[JobSpec]> {
+        let starts = (0..self.jobs.len()).filter(|&i| i == 0 || self.jobs[i].stonewall);
+        let mut starts: Vec<usize> = starts.collect();
+        starts.push(self.jobs.len());
+        starts.windows(2).map(|pair| &self.jobs[pair[0]..pair[1]]).collect()
+    }
+
+    /// Settles every job against a device of `capacity` bytes and numbers the flows.
+    pub fn resolve(&self, capacity: u64) -> Result<Vec<Group>, Diagnostic> {
+        let clones: u64 = self.jobs.iter().map(|job| job.numjobs as u64).sum();
+        if clones > 65_536 {
+            let what =
+                format!("{clones} jobs, clones included; flows are numbered in 16 bits: at most 65536");
+            return Err(Diagnostic::new(what));
+        }
+        let mut flow = 0u32;
+        let mut resolve_group = |specs: &[JobSpec]| {
+            let mut jobs = Vec::new();
+            for spec in specs {
+                for clone in 0..spec.numjobs {
+                    jobs.push(Job { flow: flow as u16, ..spec.resolve_clone(capacity, clone)? });
+                    flow += 1;
+                }
+            }
+            Ok(Group { jobs })
+        };
+        self.groups().into_iter().map(&mut resolve_group).collect()
+    }
+}

@@ -1,0 +1,253 @@
+//! Inline jobs and job files into [`Jobs`].
+
+use std::path::Path;
+
+use config::{Diagnostic, Place, diag::nearest};
+
+use super::jobs::{InertOption, Jobs, Notes};
+use super::spec::{Given, JobSpec};
+use super::table::{Class, FioOption, names, option};
+use super::value::{Value, has_opposite_suffix};
+
+/// One `name=value` or `name` of the text.
+struct Assignment<'a> {
+    name: &'a str,
+    text: Option<&'a str>,
+    place: Place,
+}
+
+/// Reads an inline job: `rw=randread,bs=4k,iodepth=64`, with or without `fio:` before it.
+///
+/// A comma ends a value, unless what follows has no `=` and is not the name of an option: then it is a further part
+/// of the same value, so that `bs=4k,64k,iodepth=8` means what it says. Only options that take comma lists go on in
+/// this way.
+pub fn parse_inline(text: &str) -> Result<Jobs, Diagnostic> {
+    let body = text.strip_prefix("fio:").unwrap_or(text);
+    let skipped = text.len() - body.len();
+    let mut notes = Notes::default();
+    let mut job = JobSpec::new("job");
+    let assignments = split_inline(text, body, skipped)?;
+    assign_all(&mut job, &assignments, &mut notes)?;
+    finish(&job, 0, &mut notes)?;
+    Ok(Jobs { jobs: vec![job], notes })
+}
+
+fn split_inline<'a>(text: &'a str, body: &'a str, skipped: usize) -> Result<Vec<Assignment<'a>>, Diagnostic> {
+    // Pieces as byte ranges of `body`, so that a value can grow over its commas.
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    let mut start = 0;
+    for piece in body.split(',') {
+        let end = start + piece.len();
+        let word = piece.trim();
+        let stands_alone = word.contains('=') || option(word).is_some();
+        match ranges.last_mut() {
+            Some(last) if !stands_alone && takes_list(&body[last.0..last.1]) => last.1 = end,
+            _ => ranges.push((start, end)),
+        }
+        start = end + 1;
+    }
+    let place = |start: usize| Place {
+        source: "--workload".to_owned(),
+        column: text[..skipped + start].chars().count() as u64 + 1,
+        text: text.to_owned(),
+        ..Place::default()
+    };
+    if body.trim().is_empty() {
+        let help = "for example fio:rw=randread,bs=4k,iodepth=64,number_ios=100000";
+        return Err(Diagnostic::new("the inline job is empty").at(place(0)).help(help));
+    }
+    let one = |&(start, end): &(usize, usize)| {
+        if body[start..end].trim().is_empty() {
+            return Err(Diagnostic::new("nothing stands between two commas").at(place(start)));
+        }
+        Ok(assignment(&body[start..end], place(start)))
+    };
+    ranges.iter().map(one).collect()
+}
+
+fn takes_list(piece: &str) -> bool {
+    let name = piece.split('=').next().unwrap_or("").trim();
+    piece.contains('=') && option(name).is_some_and(|row| row.list)
+}
+
+fn assignment(line: &str, place: Place) -> Assignment<'_> {
+    match line.split_once('=') {
+        Some((name, text)) => Assignment { name: name.trim(), text: Some(text.trim()), place },
+        None => Assignment { name: line.trim(), text: None, place },
+    }
+}
+
+/// Reads a job file from disk.
+pub fn parse_file(path: &Path) -> Result<Jobs, Diagnostic> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path)
+        .map_err(|error| Diagnostic::new(format!("cannot read the fio job file `{name}`: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Diagnostic::new(format!("the fio job file `{name}` is not UTF-8 text")))?;
+    parse_text(&name, &text)
+}
+
+/// Reads the text of a job file; `name` is what diagnostics call it.
+pub fn parse_text(name: &str, text: &str) -> Result<Jobs, Diagnostic> {
+    let mut jobs = Jobs { jobs: Vec::new(), notes: Notes::default() };
+    let mut defaults = JobSpec::new("global");
+    let mut section: Option<Section> = None;
+    for (index, raw) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let line = without_comment(raw);
+        if line.is_empty() {
+            continue;
+        }
+        let place = Place {
+            source: name.to_owned(),
+            line: index as u64 + 1,
+            text: raw.to_owned(),
+            ..Place::default()
+        };
+        if line.starts_with('[') {
+            let title = section_title(line, &place)?;
+            if let Some(done) = section.take() {
+                done.close(&mut defaults, &mut jobs)?;
+            }
+            section = Some(Section { title, assignments: Vec::new() });
+        } else if line == "include" || line.starts_with("include ") {
+            let help = "put the included lines in its place";
+            return Err(Diagnostic::new("fio's `include` is not supported").at(place).help(help));
+        } else if let Some(open) = &mut section {
+            open.assignments.push(assignment(line, place));
+        } else {
+            let what = format!("`{line}` stands before the first [section]");
+            return Err(Diagnostic::new(what)
+                .at(place)
+                .help("begin with [global] or with the name of a job"));
+        }
+    }
+    if let Some(done) = section {
+        done.close(&mut defaults, &mut jobs)?;
+    }
+    if jobs.jobs.is_empty() {
+        let what = format!("the fio job file `{name}` has no job");
+        return Err(Diagnostic::new(what).help("a job is a section other than [global]"));
+    }
+    Ok(jobs)
+}
+
+/// fio cuts a line at the first `;`, then at the first `#`.
+fn without_comment(raw: &str) -> &str {
+    let line = raw.split(';').next().unwrap_or("");
+    line.split('#').next().unwrap_or("").trim()
+}
+
+fn section_title<'a>(line: &'a str, place: &Place) -> Result<&'a str, Diagnostic> {
+    let title = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::trim);
+    match title {
+        None | Some("") => {
+            let what = format!("`{line}` is not a section title such as [job1]");
+            Err(Diagnostic::new(what).at(place.clone()))
+        }
+        Some(title) if title != "global" && title.starts_with("global") => {
+            let what = format!("fio reads [{title}] as [global]");
+            let help = "write [global], or give the job a name that does not begin with `global`";
+            Err(Diagnostic::new(what).at(place.clone()).help(help))
+        }
+        Some(title) => Ok(title),
+    }
+}
+
+struct Section<'a> {
+    title: &'a str,
+    assignments: Vec<Assignment<'a>>,
+}
+
+impl Section<'_> {
+    /// A [global] section changes the defaults of the jobs below it; any other is a job.
+    fn close(self, defaults: &mut JobSpec, jobs: &mut Jobs) -> Result<(), Diagnostic> {
+        if self.title == "global" {
+            return assign_all(defaults, &self.assignments, &mut jobs.notes);
+        }
+        let inherited = defaults.given.len();
+        let mut job = JobSpec { name: self.title.to_owned(), ..defaults.clone() };
+        assign_all(&mut job, &self.assignments, &mut jobs.notes)?;
+        finish(&job, inherited, &mut jobs.notes)?;
+        jobs.jobs.push(job);
+        Ok(())
+    }
+}
+
+/// `kb_base` goes first, wherever it stands: fio gives it priority.
+fn assign_all(job: &mut JobSpec, assignments: &[Assignment], notes: &mut Notes) -> Result<(), Diagnostic> {
+    let is_base = |a: &&Assignment| a.name == "kb_base";
+    for assignment in assignments.iter().filter(is_base) {
+        assign(job, assignment, notes)?;
+    }
+    for assignment in assignments.iter().filter(|a| !is_base(a)) {
+        assign(job, assignment, notes)?;
+    }
+    Ok(())
+}
+
+fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Result<(), Diagnostic> {
+    let place = Place { key: assignment.name.to_owned(), ..assignment.place.clone() };
+    let Some(row) = option(assignment.name) else { return Err(unknown(assignment.name, place)) };
+    let value = assignment.text.unwrap_or("");
+    let shown = if assignment.text.is_some() { format!("{}={value}", row.name) } else { row.name.to_owned() };
+    let inert = |job: &JobSpec, reason: &str| InertOption {
+        job: job.name.clone(),
+        option: row.name.to_owned(),
+        value: value.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let read = |job: &mut JobSpec| {
+        let set = (row.set)(job, Value { text: assignment.text, kb_base: job.kb_base });
+        set.map_err(|error| {
+            Diagnostic { what: format!("{shown}: {}", error.what), ..error }.at(place.clone())
+        })
+    };
+    match row.class {
+        Class::Honoured => {
+            read(job)?;
+            if job.kb_base == 1024 && has_opposite_suffix(value) {
+                let what =
+                    format!("{shown}: fio reads KiB as 1000 bytes unless kb_base=1000; write k for 1024");
+                notes.warnings.push(what);
+            }
+            job.given.push(Given { option: row.name, value: value.to_owned(), place: place.clone() });
+        }
+        Class::Inert => {
+            read(job)?;
+            notes.inert.push(inert(job, row.doc));
+            if let Some((_, warning)) = row.warns.filter(|(warned, _)| *warned == value) {
+                notes.warnings.push(format!("{shown} {warning}"));
+            }
+        }
+        Class::Unsupported if assignment.text.is_some() && row.neutral.contains(&value) => {
+            notes.inert.push(inert(job, "asks for nothing"));
+        }
+        Class::Unsupported => return Err(refuse(row, &shown, place)),
+    }
+    Ok(())
+}
+
+fn unknown(name: &str, place: Place) -> Diagnostic {
+    let mut diagnostic = Diagnostic::new(format!("fio has no option `{name}`")).at(place);
+    diagnostic.nearest = nearest(name, names()).map(str::to_owned);
+    diagnostic.help("`nandscape list fio` shows every option and what becomes of it")
+}
+
+fn refuse(row: &FioOption, shown: &str, place: Place) -> Diagnostic {
+    let diagnostic = Diagnostic::new(format!("{shown} is not supported: {}", row.doc)).at(place);
+    match row.neutral {
+        [] => diagnostic,
+        values => Diagnostic { allowed: values.iter().map(|v| (*v).to_owned()).collect(), ..diagnostic },
+    }
+}
+
+/// What only shows when the whole job has been read. Options from `inherited` on stand in the job's own section.
+fn finish(job: &JobSpec, inherited: usize, notes: &mut Notes) -> Result<(), Diagnostic> {
+    job.contradictions()?;
+    for (option, why) in job.without_effect() {
+        if job.given.iter().skip(inherited).any(|given| given.option == option) {
+            notes.warnings.push(format!("job `{}`: {option} has no effect: {why}", job.name));
+        }
+    }
+    Ok(())
+}

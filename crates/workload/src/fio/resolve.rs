@@ -1,0 +1,378 @@
+//! A job against a device: percentages become bytes, and what does not fit is said with the arithmetic.
+
+use config::Diagnostic;
+
+use super::check::warn;
+use super::spec::{Distribution, Engine, JobSpec, Pattern};
+use super::value::Quantity;
+use crate::synth::{Access, Choice, Direction, Each, Flushes, Job, Limits, Order, Rate, Share, Sizes, Zone};
+
+type Resolved<T> = Result<T, Diagnostic>;
+
+/// Block devices address sectors of this size.
+const SECTOR: u64 = 512;
+
+/// The random map of requests of several sizes has a bit for each block; beyond 2 GiB of bits it is refused.
+const MOST_MAPPED_BLOCKS: u64 = 1 << 34;
+
+impl JobSpec {
+    /// The job (its first clone) on a device of `capacity` bytes.
+    pub fn resolve(&self, capacity: u64) -> Resolved<Job> {
+        self.resolve_clone(capacity, 0)
+    }
+
+    /// Clone number `clone` of the job on a device of `capacity` bytes. Its flow number is the clone's number;
+    /// [`Jobs::resolve`](super::Jobs::resolve) numbers flows over all jobs.
+    pub fn resolve_clone(&self, capacity: u64, clone: u16) -> Resolved<Job> {
+        let access = self.access();
+        let mut warnings = Vec::new();
+        let sizes = self.sizes(access, &mut warnings)?;
+        let (start, bytes) = self.region(capacity, clone, smallest(access, &sizes))?;
+        let mut job = Job {
+            name: self.name.clone(),
+            clone,
+            flow: clone,
+            access,
+            order: Order::Sequential { gap: 0 },
+            start,
+            bytes,
+            align: [0; 3],
+            sizes,
+            sizes_by_order: self.bs_is_seq_rand,
+            depth: self.depth(&mut warnings),
+            limits: self.limits(bytes),
+            ramp: self.ramp_time,
+            start_delay: self.start_delay,
+            seed: self.randseed,
+            repeat: self.randrepeat && self.randseed.is_none(),
+            rate: [None; 3],
+            arrival: self.arrival,
+            think: self.think(),
+            flushes: Flushes {
+                fsync: self.fsync,
+                fdatasync: self.fdatasync,
+                at_end: (self.end_fsync || self.fsync_on_close) && access.writes(),
+                blocking: self.engine != Some(Engine::QueuedFlush),
+            },
+            fua: self.sync,
+            warnings,
+        };
+        job.align = Direction::ALL.map(|d| match self.blockalign[d as usize] {
+            Some(align) if self.rw.random => align,
+            _ => job.smallest(d),
+        });
+        job.rate = Direction::ALL.map(|d| self.rate_of(&job, d));
+        self.check_room(&job)?;
+        self.check_horizon()?;
+        job.order = self.order(&mut job)?;
+        self.settle_passes(&mut job);
+        warn(self, &mut job);
+        Ok(job)
+    }
+
+    fn access(&self) -> Access {
+        match self.rw.pattern {
+            Pattern::Read => Access::Read,
+            Pattern::Write => Access::Write,
+            Pattern::Trim => Access::Trim,
+            Pattern::Mixed => Access::Mixed { read_percent: self.rwmixread },
+            Pattern::TrimWrite => Access::TrimWrite,
+        }
+    }
+
+    fn sizes(&self, access: Access, warnings: &mut Vec<String>) -> Resolved<Each<Sizes>> {
+        let sizes = Direction::ALL.map(|d| {
+            let i = d as usize;
+            match (&self.bssplit[i], self.bsrange[i]) {
+                (Some(shares), _) => split(shares, &mut *warnings, access.has(d)),
+                (None, Some((min, max))) if min < max => Sizes::Range { min, max },
+                (None, Some((min, _))) => Sizes::Fixed(min),
+                (None, None) => Sizes::Fixed(self.bs[i]),
+            }
+        });
+        // Sequential and random sizes stand under read and write, whatever the job does.
+        let used = |d: &Direction| access.has(*d) || self.bs_is_seq_rand && *d != Direction::Trim;
+        for d in Direction::ALL.into_iter().filter(used) {
+            let i = d as usize;
+            let (option, all) = match &sizes[i] {
+                Sizes::Fixed(bytes) => ("bs", vec![*bytes]),
+                Sizes::Range { min, max } => ("bsrange", vec![*min, *max]),
+                Sizes::Split(shares) => ("bssplit", shares.iter().map(|s| s.bytes).collect()),
+            };
+            all.into_iter().try_for_each(|bytes| self.check_sectors(option, bytes))?;
+            self.check_sectors("ba", self.blockalign[i].unwrap_or(SECTOR))?;
+        }
+        Ok(sizes)
+    }
+
+    fn check_sectors(&self, option: &str, bytes: u64) -> Resolved<()> {
+        if bytes.is_multiple_of(SECTOR) {
+            return Ok(());
+        }
+        let what = format!("job `{}`: {bytes} bytes are not whole sectors of {SECTOR} bytes", self.name);
+        Err(Diagnostic::new(what).at(self.place_of(option)))
+    }
+
+    /// First byte and length of the region: fio's `get_start_offset` and `setup_files`.
+    fn region(&self, capacity: u64, clone: u16, unit: u64) -> Resolved<(u64, u64)> {
+        let step = match self.offset_increment {
+            Quantity::Bytes(bytes) => bytes,
+            Quantity::Percent(percent) => share(capacity, percent),
+        };
+        let base = match self.offset {
+            Quantity::Bytes(bytes) => bytes,
+            Quantity::Percent(percent) => share(capacity, percent),
+        };
+        let mut start = base as u128 + clone as u128 * step as u128;
+        let relative = matches!(self.offset, Quantity::Percent(_))
+            || matches!(self.offset_increment, Quantity::Percent(_));
+        if relative {
+            let align = self.offset_align.unwrap_or(unit).max(1) as u128;
+            start = start.div_ceil(align) * align;
+        }
+        let start = match u64::try_from(start) {
+            Ok(start) if start < capacity => start,
+            _ => {
+                let what = format!(
+                    "job `{}`, clone {clone}: offset {base} + {clone} x {step} = {start} is not on the device of \
+                     {capacity} bytes",
+                    self.name
+                );
+                return Err(Diagnostic::new(what).at(self.place_of("offset")));
+            }
+        };
+        self.check_sectors("offset", start)?;
+        let left = capacity - start;
+        let bytes = match self.size {
+            None | Some(Quantity::Bytes(0)) => left,
+            Some(Quantity::Percent(percent)) => {
+                let bytes = share(capacity, percent).min(left);
+                bytes - bytes % unit
+            }
+            Some(Quantity::Bytes(bytes)) if bytes > left => {
+                let end = start as u128 + bytes as u128;
+                let what = format!(
+                    "job `{}`: offset {start} + size {bytes} = {end} bytes, and the device has {capacity}",
+                    self.name
+                );
+                let help = format!("size may be {left} at most; size=100% is as much as there is");
+                return Err(Diagnostic::new(what).at(self.place_of("size")).help(help));
+            }
+            Some(Quantity::Bytes(bytes)) => bytes,
+        };
+        // Backwards jobs count from the end: it must be a place where a request can start.
+        Ok((start, bytes - bytes % SECTOR))
+    }
+
+    fn check_room(&self, job: &Job) -> Resolved<()> {
+        for d in Direction::ALL.into_iter().filter(|&d| job.access.has(d)) {
+            let sequential = job.sizes[job.sizes_index(d, false)].min();
+            let need = if self.rw.random { sequential.max(job.smallest(d)) } else { sequential };
+            if job.bytes < need || self.rw.random && job.blocks(d) == 0 {
+                let what = format!(
+                    "job `{}`: a region of {} bytes has no room for a request of {need}",
+                    self.name, job.bytes
+                );
+                return Err(Diagnostic::new(what).at(self.place_of("size")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_horizon(&self) -> Resolved<()> {
+        let spans = [self.ramp_time, self.runtime.unwrap_or_default()];
+        let end = spans.into_iter().try_fold(self.start_delay.1, |sum, span| sum.checked_add(span));
+        if end.is_some() {
+            return Ok(());
+        }
+        let what = format!(
+            "job `{}`: startdelay, ramp_time and runtime end beyond the horizon of 213 days",
+            self.name
+        );
+        Err(Diagnostic::new(what).at(self.place_of("runtime")))
+    }
+
+    fn depth(&self, warnings: &mut Vec<String>) -> u32 {
+        if self.engine != Some(Engine::Blocking) {
+            return self.iodepth;
+        }
+        if self.iodepth > 1 {
+            let what = "iodepth has no effect with a blocking ioengine: one request at a time, as in fio";
+            warnings.push(format!("job `{}`: {what}", self.name));
+        }
+        1
+    }
+
+    fn limits(&self, size: u64) -> Limits {
+        let io_size = self.io_bytes(size);
+        Limits {
+            bytes: io_size.unwrap_or(size).saturating_mul(self.loops),
+            requests: self.number_ios.map(|n| {
+                let pairs = if self.rw.pattern == Pattern::TrimWrite { 2 } else { 1 };
+                n.saturating_mul(self.loops).saturating_mul(pairs)
+            }),
+            pass_bytes: size,
+            passes: self.loops,
+            refill: io_size.is_some(),
+            runtime: self.runtime,
+            time_based: self.time_based,
+        }
+    }
+
+    fn io_bytes(&self, size: u64) -> Option<u64> {
+        match self.io_size? {
+            Quantity::Bytes(0) => None,
+            Quantity::Bytes(bytes) => Some(bytes),
+            Quantity::Percent(percent) => Some(share(size, percent)),
+        }
+    }
+
+    /// Writes that have no map to exhaust go on to `io_size` without a new pass: the head of fio's `do_io`.
+    fn settle_passes(&self, job: &mut Job) {
+        let mapped = matches!(&job.order, Order::Random { choice: Choice::EachOnce, .. });
+        if let Some(io_size) = self.io_bytes(job.bytes)
+            && job.access.writes()
+            && !mapped
+        {
+            job.limits.pass_bytes = job.bytes.max(io_size);
+        }
+    }
+
+    fn rate_of(&self, job: &Job, d: Direction) -> Option<Rate> {
+        let i = d as usize;
+        if !job.access.has(d) {
+            return None;
+        }
+        if self.rate[i] > 0 {
+            return Some(Rate::Bytes(self.rate[i]));
+        }
+        let per_s = Some(self.rate_iops[i]).filter(|&n| n > 0)?;
+        // fio turns requests into bytes at the smallest size, except under bssplit.
+        match &job.sizes[i] {
+            Sizes::Split(_) => Some(Rate::Requests(per_s)),
+            sizes => Some(Rate::Bytes(per_s.saturating_mul(sizes.min()))),
+        }
+    }
+
+    fn order(&self, job: &mut Job) -> Resolved<Order> {
+        if !self.rw.random {
+            let gap = self.rw.modifier.unwrap_or(0);
+            self.check_sectors("rw", gap.unsigned_abs())?;
+            if gap.unsigned_abs() >= job.bytes {
+                let what =
+                    format!("job `{}`: steps of {gap} bytes leave the region of {}", self.name, job.bytes);
+                return Err(Diagnostic::new(what).at(self.place_of("rw")));
+            }
+            return Ok(Order::Sequential { gap });
+        }
+        Ok(Order::Random {
+            run: self.rw.modifier.map_or(1, |n| n.max(1) as u64),
+            follow: self.follow,
+            percent: self.percentage_random,
+            choice: self.choice(job)?,
+        })
+    }
+
+    fn choice(&self, job: &mut Job) -> Resolved<Choice> {
+        match &self.distribution {
+            Distribution::Popular { popularity, center } => {
+                return Ok(Choice::Popular { popularity: *popularity, center: *center });
+            }
+            Distribution::Zoned(zones) => return self.zoned(job, zones),
+            Distribution::ZonedAbs(zones) => return self.zoned_abs(job, zones),
+            Distribution::Random if self.norandommap => return Ok(Choice::Uniform),
+            Distribution::Random => {}
+        }
+        let used = Direction::ALL.into_iter().filter(|&d| job.access.has(d));
+        if used.clone().any(|d| job.align[d as usize] != job.smallest(d)) {
+            let what = "blockalign turns the random map off, as in fio: blocks are drawn with replacement";
+            job.warnings.push(format!("job `{}`: {what}", self.name));
+            return Ok(Choice::Uniform);
+        }
+        for d in used {
+            let mapped = job.sizes[job.sizes_index(d, true)].max() > job.align[d as usize];
+            if mapped && job.blocks(d) > MOST_MAPPED_BLOCKS {
+                let what = format!(
+                    "job `{}`: a map of {} blocks for requests of several sizes would take more than 2 GiB",
+                    self.name,
+                    job.blocks(d)
+                );
+                return Err(Diagnostic::new(what).at(self.place_of("bssplit")).help("add norandommap"));
+            }
+        }
+        Ok(Choice::EachOnce)
+    }
+
+    /// Percent of the blocks, rounded as in fio's `__get_next_rand_offset_zoned`.
+    fn zoned(&self, job: &Job, zones: &Each<Vec<(u8, u8)>>) -> Resolved<Choice> {
+        let mut each: Each<Vec<Zone>> = Default::default();
+        for d in Direction::ALL.into_iter().filter(|&d| job.access.has(d)) {
+            let mut passed = 0u8;
+            for &(percent, size) in &zones[d as usize] {
+                let first = share(job.blocks(d), passed);
+                each[d as usize].push(Zone { percent, first, blocks: share(job.blocks(d), size) });
+                passed += size;
+            }
+        }
+        self.check_zones(job, each)
+    }
+
+    fn zoned_abs(&self, job: &Job, zones: &Each<Vec<(u8, u64)>>) -> Resolved<Choice> {
+        let mut each: Each<Vec<Zone>> = Default::default();
+        for d in Direction::ALL.into_iter().filter(|&d| job.access.has(d)) {
+            let align = job.align[d as usize];
+            let mut passed = 0u64;
+            for &(percent, size) in &zones[d as usize] {
+                let end = passed.saturating_add(size);
+                if end / align > job.blocks(d) {
+                    let what = format!(
+                        "job `{}`: zones reach to {end} in a region of {} bytes",
+                        self.name, job.bytes
+                    );
+                    return Err(Diagnostic::new(what).at(self.place_of("random_distribution")));
+                }
+                let (first, last) = (passed / align, end / align);
+                each[d as usize].push(Zone { percent, first, blocks: last - first });
+                passed = end;
+            }
+        }
+        self.check_zones(job, each)
+    }
+
+    fn check_zones(&self, job: &Job, zones: Each<Vec<Zone>>) -> Resolved<Choice> {
+        for d in Direction::ALL.into_iter().filter(|&d| job.access.has(d)) {
+            let list = &zones[d as usize];
+            if list.is_empty() || list.iter().any(|zone| zone.percent > 0 && zone.blocks == 0) {
+                let what = format!("job `{}`: a zone for {:?}s has no block", self.name, d);
+                return Err(Diagnostic::new(what).at(self.place_of("random_distribution")));
+            }
+        }
+        Ok(Choice::Zoned(zones))
+    }
+}
+
+fn share(of: u64, percent: u8) -> u64 {
+    (of as u128 * percent as u128 / 100) as u64
+}
+
+fn smallest(access: Access, sizes: &Each<Sizes>) -> u64 {
+    let used = Direction::ALL.into_iter().filter(|&d| access.has(d));
+    used.map(|d| sizes[d as usize].min()).min().unwrap_or(1).max(1)
+}
+
+/// fio rounds the sizes of a split down to multiples of the smallest.
+fn split(shares: &[Share], warnings: &mut Vec<String>, used: bool) -> Sizes {
+    let min = shares.iter().map(|s| s.bytes).min().unwrap_or(1).max(1);
+    let round = |s: &Share| Share { bytes: s.bytes - s.bytes % min, ..*s };
+    let rounded: Vec<Share> = shares.iter().map(round).collect();
+    if used && rounded != shares {
+        let what = format!("bssplit: sizes are rounded down to multiples of the smallest, {min}, as in fio");
+        if !warnings.contains(&what) {
+            warnings.push(what);
+        }
+    }
+    match rounded.as_slice() {
+        [only] => Sizes::Fixed(only.bytes),
+        _ => Sizes::Split(rounded),
+    }
+}

@@ -1,0 +1,22 @@
+//! Synthetic requests: a [`Job`] says what they are, a [`Generator`] draws them.
+//!
+//! The words and their meaning are fio's; [`crate::fio`] reads them.
+
+mod generator;
+mod job;
+mod pace;
+mod permute;
+mod place;
+mod popularity;
+mod progress;
+mod rng;
+mod size;
+mod zipf;
+
+pub use generator::{Generator, Poll};
+pub use job::{
+    Access, Arrival, Choice, Direction, Each, Flushes, Follow, Job, Limits, Order, Rate, Share, Sizes, Think,
+};
+pub use permute::Permutation;
+pub use popularity::{Popularity, Zone};
+pub use zipf::Zipf;

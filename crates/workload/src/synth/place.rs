@@ -1,0 +1,252 @@
+//! Where the next request goes: fio's `get_next_block` and `get_next_buflen`, over one region.
+
+use super::job::{Choice, Direction, Each, Follow, Job, Order};
+use super::permute::Permutation;
+use super::popularity::{Popular, ZoneTable};
+use super::rng::Stream;
+
+/// Bytes of the region, counted from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The streams that places are drawn from.
+#[derive(Clone, Debug)]
+pub(crate) struct PlaceStreams {
+    pub(crate) offset: Stream,
+    pub(crate) size: Stream,
+    pub(crate) mixture: Stream,
+}
+
+/// The position of a job in its region.
+#[derive(Clone, Debug)]
+pub(crate) struct Placer {
+    source: Source,
+    /// Request size of a direction whose every request is a fresh random block of one size; else zero.
+    plain: Each<u64>,
+    align: Each<u64>,
+    bytes: u64,
+    /// Whether sequential requests start over at the end of the region.
+    wraps: bool,
+    /// End of the last request of each direction.
+    tail: Each<u64>,
+    /// Start of the last request of each direction.
+    head: Each<u64>,
+    /// Requests left until the next random block of a run.
+    left_in_run: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Sequential,
+    EachOnce { maps: Vec<BlockMap>, of: Each<u8> },
+    Uniform(Each<u64>),
+    Popular(Box<Each<Option<Popular>>>),
+    Zoned(Box<Each<ZoneTable>>),
+}
+
+/// The blocks of a region in random order, each once.
+///
+/// While all requests are one block long the permutation alone says what is left. Longer requests take neighbours
+/// along, and a bitmap remembers them (fio's `axmap`).
+#[derive(Clone, Debug)]
+struct BlockMap {
+    unit: u64,
+    order: Permutation,
+    blocks: u64,
+    cursor: u64,
+    taken: Option<Vec<u64>>,
+}
+
+impl Placer {
+    /// At the start of the first pass; `seed` places the popular blocks.
+    pub(crate) fn new(job: &Job, seed: u64, streams: &mut PlaceStreams) -> Placer {
+        let each = |f: &dyn Fn(Direction) -> u64| Direction::ALL.map(f);
+        let source = match &job.order {
+            Order::Sequential { .. } => Source::Sequential,
+            Order::Random { choice: Choice::EachOnce, .. } => {
+                let (maps, of) = block_maps(job);
+                Source::EachOnce { maps, of }
+            }
+            Order::Random { choice: Choice::Uniform, .. } => Source::Uniform(each(&|d| job.blocks(d))),
+            Order::Random { choice: Choice::Popular { popularity, center }, .. } => {
+                let one =
+                    |d| job.access.has(d).then(|| Popular::new(*popularity, job.blocks(d), *center, seed));
+                Source::Popular(Box::new(Direction::ALL.map(one)))
+            }
+            Order::Random { choice: Choice::Zoned(zones), .. } => {
+                Source::Zoned(Box::new(Direction::ALL.map(|d| ZoneTable::new(&zones[d as usize]))))
+            }
+        };
+        let mut placer = Placer {
+            plain: each(&|d| plain_size(job, &source, d)),
+            source,
+            align: job.align,
+            bytes: job.bytes,
+            wraps: job.limits.time_based || job.limits.pass_bytes > job.bytes,
+            tail: [0; 3],
+            head: [0; 3],
+            left_in_run: 1,
+        };
+        placer.restart(streams);
+        placer
+    }
+
+    /// Back to the start of the region, no block taken, in a new random order.
+    pub(crate) fn restart(&mut self, streams: &mut PlaceStreams) {
+        self.tail = [0; 3];
+        self.head = [0; 3];
+        self.left_in_run = 1;
+        if let Source::EachOnce { maps, .. } = &mut self.source {
+            for map in maps {
+                map.order = Permutation::new(map.blocks, streams.offset.bits());
+                map.cursor = 0;
+                if let Some(taken) = &mut map.taken {
+                    taken.fill(0);
+                }
+            }
+        }
+    }
+
+    /// The next extent of this direction; none if the region is exhausted.
+    #[inline]
+    pub(crate) fn next(&mut self, d: Direction, job: &Job, streams: &mut PlaceStreams) -> Option<Extent> {
+        let size = self.plain[d as usize];
+        if size != 0 {
+            let block = self.random_block(d, &mut streams.offset)?;
+            return Some(Extent { offset: block * self.align[d as usize], bytes: size });
+        }
+        self.next_mixed(d, job, streams)
+    }
+
+    fn next_mixed(&mut self, d: Direction, job: &Job, streams: &mut PlaceStreams) -> Option<Extent> {
+        let i = d as usize;
+        let mut marks = false;
+        let mut random = false;
+        let offset = match &job.order {
+            Order::Sequential { gap } => self.sequential(d, *gap)?,
+            Order::Random { run, follow, percent, .. } => {
+                self.left_in_run -= 1;
+                let fresh = self.left_in_run == 0;
+                if fresh {
+                    self.left_in_run = *run;
+                }
+                if fresh && (percent[i] == 100 || streams.mixture.percent() <= percent[i]) {
+                    (random, marks) = (true, true);
+                    self.random_block(d, &mut streams.offset)? * self.align[i]
+                } else if !fresh && *follow == Follow::Same {
+                    self.head[i]
+                } else {
+                    self.sequential(d, 0).unwrap_or_else(|| {
+                        // fio takes a random block when a sequential stretch runs into the end; it marks none.
+                        random = true;
+                        streams.offset.below(job.blocks(d)) * self.align[i]
+                    })
+                }
+            }
+        };
+        let room = self.bytes.checked_sub(offset)?;
+        let mut bytes = job.sizes[job.sizes_index(d, random)].draw(room, &mut streams.size)?;
+        if marks && let Source::EachOnce { maps, of } = &mut self.source {
+            bytes = maps[of[i] as usize].take(offset, bytes);
+        }
+        self.head[i] = offset;
+        self.tail[i] = offset + bytes;
+        Some(Extent { offset, bytes })
+    }
+
+    /// fio's `get_next_seq_offset`.
+    fn sequential(&mut self, d: Direction, gap: i64) -> Option<u64> {
+        let mut at = self.tail[d as usize];
+        if at >= self.bytes {
+            if !self.wraps {
+                return None;
+            }
+            at = 0;
+        }
+        if at == 0 || gap == 0 {
+            return Some(at);
+        }
+        match at.checked_add_signed(gap) {
+            Some(next) if next < self.bytes => Some(next),
+            _ if gap > 0 => Some(0),
+            _ => self.bytes.checked_add_signed(gap),
+        }
+    }
+
+    #[inline]
+    fn random_block(&mut self, d: Direction, stream: &mut Stream) -> Option<u64> {
+        let i = d as usize;
+        match &mut self.source {
+            Source::EachOnce { maps, of } => maps[of[i] as usize].next(),
+            Source::Uniform(blocks) => Some(stream.below(blocks[i])),
+            Source::Popular(popular) => popular[i].as_ref().map(|p| p.draw(stream)),
+            Source::Zoned(zones) => Some(zones[i].draw(stream)),
+            Source::Sequential => None,
+        }
+    }
+}
+
+/// The size that makes a direction plain, or zero.
+fn plain_size(job: &Job, source: &Source, d: Direction) -> u64 {
+    let Order::Random { run: 1, percent, .. } = &job.order else { return 0 };
+    let mapped =
+        matches!(source, Source::EachOnce { maps, of } if maps[of[d as usize] as usize].taken.is_some());
+    match job.sizes[job.sizes_index(d, true)] {
+        super::job::Sizes::Fixed(bytes) if percent[d as usize] == 100 && !mapped => bytes,
+        _ => 0,
+    }
+}
+
+/// One map for all directions of the same block size, as fio has one map for a file; directions of different block
+/// sizes get one each, because a map of 64 KiB blocks cannot say which 4 KiB are left.
+fn block_maps(job: &Job) -> (Vec<BlockMap>, Each<u8>) {
+    let mut maps: Vec<BlockMap> = Vec::new();
+    let mut of = [0u8; 3];
+    for d in Direction::ALL.into_iter().filter(|&d| job.access.has(d)) {
+        let (unit, blocks) = (job.align[d as usize], job.blocks(d));
+        let index = maps.iter().position(|map| map.unit == unit).unwrap_or(maps.len());
+        if index == maps.len() {
+            maps.push(BlockMap { unit, order: Permutation::new(blocks, 0), blocks, cursor: 0, taken: None });
+        }
+        if job.sizes[job.sizes_index(d, true)].max() > unit {
+            maps[index].taken = Some(vec![0; blocks.div_ceil(64) as usize]);
+        }
+        of[d as usize] = index as u8;
+    }
+    (maps, of)
+}
+
+impl BlockMap {
+    /// A block that is not taken yet.
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        while self.cursor < self.blocks {
+            let block = self.order.at(self.cursor);
+            self.cursor += 1;
+            match &self.taken {
+                Some(taken) if taken[(block / 64) as usize] >> (block % 64) & 1 == 1 => {}
+                _ => return Some(block),
+            }
+        }
+        None
+    }
+
+    /// Takes the blocks of a request; it is cut short before the first block that is taken already.
+    fn take(&mut self, offset: u64, bytes: u64) -> u64 {
+        let Some(taken) = &mut self.taken else { return bytes };
+        let first = offset / self.unit;
+        let mut block = first;
+        while block < self.blocks && (block - first) * self.unit < bytes {
+            let (word, bit) = ((block / 64) as usize, 1 << (block % 64));
+            if taken[word] & bit != 0 {
+                break;
+            }
+            taken[word] |= bit;
+            block += 1;
+        }
+        bytes.min((block - first) * self.unit)
+    }
+}

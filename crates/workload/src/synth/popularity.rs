@@ -1,0 +1,218 @@
+//! Non-uniform choice of blocks: `random_distribution=` of fio.
+
+use super::permute::Permutation;
+use super::rng::{Purpose, Stream};
+use super::zipf::Zipf;
+
+/// How often each block is chosen, by rank: rank 0 is the most popular.
+///
+/// Ranks are scattered over the region by a permutation, the same for every job; where rank 0 falls differs from job
+/// to job unless a center fixes it. fio scatters with `(rank * golden ratio + offset) mod n`, which is not one to one:
+/// there some blocks stand for several ranks and some are never chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Popularity {
+    /// Zipf with this skew.
+    Zipf {
+        /// Skew; above zero.
+        theta: f64,
+    },
+    /// fio's Pareto: rank = (n - 1) u^(ln h / ln(1 - h)), so that the first `h` of the ranks get `1 - h` of the
+    /// requests.
+    Pareto {
+        /// Between 0 and 1, both excluded.
+        h: f64,
+    },
+    /// fio's normal: the mean of twelve uniform ranks plus a uniform jitter.
+    Normal {
+        /// Width of the jitter in percent of the ranks, at most 50 of which count.
+        deviation: f64,
+    },
+}
+
+/// A popularity over the blocks of one region.
+#[derive(Clone, Debug)]
+pub(crate) struct Popular {
+    popularity: Sampler,
+    scatter: Permutation,
+    shift: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Sampler {
+    Zipf(Zipf),
+    Pareto { last: f64, power: f64 },
+    Normal { blocks: u64, jitter: u64 },
+}
+
+impl Popular {
+    /// Over `blocks` blocks; rank 0 falls on `center * blocks`, or anywhere if `center` is not given.
+    pub(crate) fn new(popularity: Popularity, blocks: u64, center: Option<f64>, seed: u64) -> Popular {
+        let blocks = blocks.max(1);
+        let scatter = Permutation::new(blocks, 0);
+        let hottest = match center {
+            Some(center) => ((center * blocks as f64) as u64).min(blocks - 1),
+            None => Stream::new(seed, Purpose::Scatter).below(blocks),
+        };
+        let shift = (hottest + blocks - scatter.at(0)) % blocks;
+        let sampler = match popularity {
+            Popularity::Zipf { theta } => Sampler::Zipf(Zipf::new(blocks, theta)),
+            Popularity::Pareto { h } => {
+                Sampler::Pareto { last: (blocks - 1) as f64, power: libm::log(h) / libm::log(1.0 - h) }
+            }
+            Popularity::Normal { deviation } => Sampler::Normal {
+                blocks,
+                jitter: ((blocks as f64 * deviation / 100.0).ceil() as u64).min(blocks / 2),
+            },
+        };
+        Popular { popularity: sampler, scatter, shift }
+    }
+
+    /// A block.
+    #[inline]
+    pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
+        let rank = self.rank(stream);
+        let block = self.scatter.at(rank) + self.shift;
+        if block >= self.scatter.len() { block - self.scatter.len() } else { block }
+    }
+
+    #[inline]
+    fn rank(&self, stream: &mut Stream) -> u64 {
+        match &self.popularity {
+            Sampler::Zipf(zipf) => zipf.draw(stream),
+            Sampler::Pareto { last, power } => (last * libm::exp(power * libm::log(stream.unit()))) as u64,
+            Sampler::Normal { blocks, jitter } => normal(*blocks, *jitter, stream),
+        }
+    }
+}
+
+/// fio's `gauss_next`: the mean of twelve uniform draws, moved by a uniform jitter that is halved until it fits.
+fn normal(blocks: u64, jitter: u64, stream: &mut Stream) -> u64 {
+    let mut sum = 0u64;
+    for _ in 0..6 {
+        let bits = stream.bits();
+        sum += (bits >> 32) + (bits & 0xffff_ffff);
+    }
+    let mean = ((sum as u128 * blocks as u128) / (12u128 << 32)) as i64;
+    if jitter == 0 {
+        return mean as u64;
+    }
+    let mut by = stream.below(jitter) as i64 - (jitter / 2) as i64;
+    while !(0..blocks as i64).contains(&(mean + by)) {
+        by /= 2;
+    }
+    (mean + by) as u64
+}
+
+/// A range of blocks and its share of the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Percent of the requests.
+    pub percent: u8,
+    /// First block.
+    pub first: u64,
+    /// Blocks; at least one if it gets any requests.
+    pub blocks: u64,
+}
+
+/// `zoned` and `zoned_abs`: uniform within a zone, zones by percent.
+#[derive(Clone, Debug)]
+pub(crate) struct ZoneTable {
+    /// The zone of each percent, as fio keeps it.
+    of_percent: [u8; 100],
+    zones: Vec<Zone>,
+}
+
+impl ZoneTable {
+    /// `zones` must be at most 256 and their percents add up to 100.
+    pub(crate) fn new(zones: &[Zone]) -> ZoneTable {
+        let mut of_percent = [0u8; 100];
+        let mut filled = 0;
+        for (index, zone) in zones.iter().enumerate() {
+            for slot in of_percent.iter_mut().skip(filled).take(zone.percent as usize) {
+                *slot = index as u8;
+            }
+            filled += zone.percent as usize;
+        }
+        ZoneTable { of_percent, zones: zones.to_vec() }
+    }
+
+    /// A block.
+    #[inline]
+    pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
+        let zone = self.zones[self.of_percent[stream.below(100) as usize] as usize];
+        zone.first + stream.below(zone.blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranks(popularity: Popularity, blocks: u64, draws: u32) -> Vec<u64> {
+        let popular = Popular::new(popularity, blocks, None, 1);
+        let mut stream = Stream::new(5, Purpose::Offset);
+        (0..draws).map(|_| popular.rank(&mut stream)).collect()
+    }
+
+    #[test]
+    fn pareto_gives_the_first_h_of_the_ranks_the_rest_of_the_requests() {
+        for h in [0.1, 0.2, 0.4] {
+            let (blocks, draws) = (1_000_000, 100_000);
+            let drawn = ranks(Popularity::Pareto { h }, blocks, draws);
+            let hot = drawn.iter().filter(|&&rank| (rank as f64) < h * blocks as f64).count() as f64;
+            let sigma = (draws as f64 * h * (1.0 - h)).sqrt();
+            assert!((hot - (1.0 - h) * draws as f64).abs() < 5.0 * sigma, "h = {h}: {hot}");
+        }
+    }
+
+    #[test]
+    fn normal_has_the_mean_and_variance_of_its_parts() {
+        for deviation in [0.0, 10.0, 30.0] {
+            let (n, draws) = (1_000_000.0, 100_000);
+            let drawn = ranks(Popularity::Normal { deviation }, n as u64, draws);
+            let mean = drawn.iter().sum::<u64>() as f64 / draws as f64;
+            let variance = drawn.iter().map(|&x| (x as f64 - mean).powi(2)).sum::<f64>() / draws as f64;
+            // Twelve uniforms averaged: n^2 / 144. A uniform jitter of width w: w^2 / 12.
+            let jitter = n * deviation / 100.0;
+            let expected = n * n / 144.0 + jitter * jitter / 12.0;
+            assert!((mean - n / 2.0).abs() < 5.0 * (expected / draws as f64).sqrt(), "{mean}");
+            assert!((variance / expected - 1.0).abs() < 0.03, "{variance} against {expected}");
+        }
+    }
+
+    #[test]
+    fn center_places_the_hottest_block() {
+        for center in [0.0, 0.25, 1.0] {
+            let popular = Popular::new(Popularity::Zipf { theta: 1.2 }, 1000, Some(center), 7);
+            let mut stream = Stream::new(2, Purpose::Offset);
+            let mut counts = vec![0u32; 1000];
+            for _ in 0..20_000 {
+                counts[popular.draw(&mut stream) as usize] += 1;
+            }
+            let hottest = (0..1000).max_by_key(|&i| counts[i]).unwrap();
+            assert_eq!(hottest, ((center * 1000.0) as usize).min(999));
+        }
+    }
+
+    #[test]
+    fn zones_get_their_share_and_their_range() {
+        let zones = [Zone { percent: 60, first: 0, blocks: 10 }, Zone { percent: 40, first: 50, blocks: 25 }];
+        let table = ZoneTable::new(&zones);
+        let mut stream = Stream::new(2, Purpose::Offset);
+        let mut counts = [0u32; 80];
+        for _ in 0..100_000 {
+            counts[table.draw(&mut stream) as usize] += 1;
+        }
+        // 34 degrees of freedom: the 99.99 % point is 73.5.
+        let cell = |i: usize| match i {
+            0..10 => 6_000.0,
+            50..75 => 1_600.0,
+            _ => 0.0,
+        };
+        let outside: u32 = (0..80).filter(|&i| cell(i) == 0.0).map(|i| counts[i]).sum();
+        assert_eq!(outside, 0);
+        let inside = (0..80).filter(|&i| cell(i) > 0.0);
+        let chi: f64 = inside.map(|i| (counts[i] as f64 - cell(i)).powi(2) / cell(i)).sum();
+        assert!(chi < 73.5, "{chi}");
+    }
+}
