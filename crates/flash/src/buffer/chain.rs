@@ -62,12 +62,6 @@ impl Chain {
         self.newest
     }
 
-    /// The node before this one, or [`NONE`].
-    #[inline]
-    pub(super) fn older(&self, node: u32) -> u32 {
-        self.links[node as usize].older
-    }
-
     /// The node behind this one, or [`NONE`].
     #[inline]
     pub(super) fn newer(&self, node: u32) -> u32 {

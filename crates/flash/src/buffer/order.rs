@@ -134,33 +134,51 @@ impl Order {
 mod tests {
     use super::Order;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, btree_map::Entry};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Against a map searched from end to end. Kind 0 inserts with the largest key, 1 with some key, 2 removes.
+        /// Against a map searched from end to end. Kind 0 removes, 1 inserts with the largest key, the others with some
+        /// key.
         #[test]
-        fn smallest_first(steps in prop::collection::vec((0u8..3, 0u32..40), 1..400)) {
+        fn smallest_first(steps in prop::collection::vec((0u8..8, 0u32..150), 1..1000)) {
             let mut order = Order::default();
             let mut naive = BTreeMap::new();
             for (step, (kind, line)) in steps.into_iter().enumerate() {
                 let step = step as u64;
-                if kind == 2 {
+                if kind == 0 {
                     prop_assert_eq!(order.remove(line), naive.remove(&line).is_some());
-                } else if !naive.contains_key(&line) {
+                } else if let Entry::Vacant(entry) = naive.entry(line) {
                     // Distinct: even ones rise with the steps, odd ones do not.
-                    let key = if kind == 0 { 40 * step } else { step * 7919 % 10_007 * 2 + 1 };
+                    let key = if kind == 1 { 40 * step } else { step * 7919 % 10_007 * 2 + 1 };
                     order.insert(line, key);
-                    naive.insert(line, key);
+                    entry.insert(key);
                 }
                 let mut sorted: Vec<(u64, u32)> = naive.iter().map(|(line, key)| (*key, *line)).collect();
                 sorted.sort_unstable();
                 prop_assert_eq!(order.first(), sorted.first().copied());
                 prop_assert_eq!(order.sorted(), sorted);
             }
-            let copy = Order::from_sorted(&order.sorted(), 40);
+            let copy = Order::from_sorted(&order.sorted(), 150);
             prop_assert_eq!(copy.map(|c| c.sorted()), Some(order.sorted()));
         }
+    }
+
+    /// A removal puts the last entry of the heap, 8, below a larger one, 100.
+    #[test]
+    fn a_hole_is_filled_from_elsewhere() {
+        let mut order = Order::default();
+        let insert = |order: &mut Order, key: u32| order.insert(key, u64::from(key));
+        // The largest first: none of the others is chained.
+        insert(&mut order, 300);
+        for key in [1, 100, 2, 3, 4, 101, 102, 103, 104, 5, 6, 7, 8] {
+            insert(&mut order, key);
+        }
+        assert!(order.remove(101) && !order.remove(101));
+        (200..210).for_each(|key| insert(&mut order, key));
+        let drained = std::iter::from_fn(|| order.first().inspect(|(_, line)| assert!(order.remove(*line))));
+        let expected = (1..=8).chain([100, 102, 103, 104]).chain(200..210).chain([300]);
+        assert!(drained.map(|(_, line)| line).eq(expected));
     }
 
     #[test]

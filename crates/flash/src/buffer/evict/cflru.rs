@@ -22,8 +22,9 @@ pub struct Cflru {
     /// Every line, by recency.
     recency: Chain,
     inside: Vec<bool>,
-    /// Lines in the clean-first region, and the most recently used of them.
+    /// Lines in the clean-first region.
     count: u32,
+    /// The most recently used of them, while there are `window`.
     edge: u32,
 }
 
@@ -59,17 +60,12 @@ impl Cflru {
 
     fn unlink(&mut self, line: u32) {
         if std::mem::take(&mut self.inside[line as usize]) {
-            match self.recency.newer(self.edge) {
-                NONE => {
-                    self.count -= 1;
-                    if self.edge == line {
-                        self.edge = self.recency.older(line);
-                    }
-                }
-                next => {
-                    self.inside[next as usize] = true;
-                    self.edge = next;
-                }
+            let next = if self.count == self.window { self.recency.newer(self.edge) } else { NONE };
+            if next == NONE {
+                self.count -= 1;
+            } else {
+                self.inside[next as usize] = true;
+                self.edge = next;
             }
         }
         self.recency.remove(line);
