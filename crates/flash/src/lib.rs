@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod backend;
+pub mod buffer;
 pub mod device;
 mod fastdiv;
 pub mod ftl;

@@ -10,11 +10,31 @@ use workload::trace::{TraceOptions, TraceReader};
 
 /// Name, meaning and inline job of every shipped workload. A new one is a line.
 pub const WORKLOADS: &[(&str, &str, &str)] = &[
-    ("randread", "4 KiB random reads at queue depth 64", "fio:rw=randread,bs=4k,iodepth=64,number_ios=1000000"),
-    ("randwrite", "4 KiB random writes at queue depth 64", "fio:rw=randwrite,bs=4k,iodepth=64,number_ios=1000000"),
-    ("mixed", "4 KiB random, 70 % reads, at queue depth 64", "fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000"),
-    ("seqread", "128 KiB sequential reads at queue depth 16", "fio:rw=read,bs=128k,iodepth=16,number_ios=200000"),
-    ("seqwrite", "128 KiB sequential writes at queue depth 16", "fio:rw=write,bs=128k,iodepth=16,number_ios=200000"),
+    (
+        "randread",
+        "4 KiB random reads at queue depth 64",
+        "fio:rw=randread,bs=4k,iodepth=64,number_ios=1000000",
+    ),
+    (
+        "randwrite",
+        "4 KiB random writes at queue depth 64",
+        "fio:rw=randwrite,bs=4k,iodepth=64,number_ios=1000000",
+    ),
+    (
+        "mixed",
+        "4 KiB random, 70 % reads, at queue depth 64",
+        "fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000",
+    ),
+    (
+        "seqread",
+        "128 KiB sequential reads at queue depth 16",
+        "fio:rw=read,bs=128k,iodepth=16,number_ios=200000",
+    ),
+    (
+        "seqwrite",
+        "128 KiB sequential writes at queue depth 16",
+        "fio:rw=write,bs=128k,iodepth=16,number_ios=200000",
+    ),
 ];
 
 /// How workloads are read.
@@ -71,11 +91,16 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
         None => Replay::Open { limit: options.limit },
     };
     let name = path.file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());
-    Ok(Opened { source: Box::new(TraceSource::new(name, reader, replay)), warnings: Vec::new(), ramp: Time::ZERO })
+    Ok(Opened {
+        source: Box::new(TraceSource::new(name, reader, replay)),
+        warnings: Vec::new(),
+        ramp: Time::ZERO,
+    })
 }
 
 fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
-    let inert = |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
+    let inert =
+        |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
     let source = FioSource::new(jobs, options.capacity, options.seed)?;

@@ -11,7 +11,7 @@ use machine::run::{Outside, Plan, run as simulate};
 use machine::{Machine, Warmup};
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use workload::trace::TraceOptions;
+use workload::trace::{Remap, TraceOptions};
 
 /// What to run.
 #[derive(clap::Args)]
@@ -74,7 +74,7 @@ pub struct TraceArgs {
     /// Skips and counts bad lines
     #[arg(long)]
     pub lenient: bool,
-    /// What happens to requests beyond the device (error, wrap, compact)
+    /// What happens to requests beyond the device: error, wrap, or compact (the default of a run; counted and said)
     #[arg(long)]
     pub remap: Option<String>,
     /// The blkparse event that stands for a request (D, Q, ...)
@@ -86,16 +86,17 @@ pub struct TraceArgs {
 }
 
 impl TraceArgs {
-    /// The reader's options.
+    /// The reader's options; `remap` is what happens to requests beyond the device if the user does not say.
     ///
     /// # Errors
     /// A value that cannot be read.
-    pub fn options(&self) -> Result<TraceOptions, Diagnostic> {
+    pub fn options(&self, remap: Remap) -> Result<TraceOptions, Diagnostic> {
         let default = TraceOptions::default();
-        let time = |text: &Option<String>| text.as_deref().map(|t| t.parse::<Duration>().map(|d| d.time())).transpose();
-        let parsed = |text: &Option<String>| text.clone();
+        let time = |text: &Option<String>| {
+            text.as_deref().map(|t| t.parse::<Duration>().map(|d| d.time())).transpose()
+        };
         Ok(TraceOptions {
-            format: parsed(&self.format),
+            format: self.format.clone(),
             time_unit: self.time_unit.as_deref().map(str::parse).transpose()?,
             sector: self.sector,
             time_scale: self.time_scale.as_deref().map(str::parse).transpose()?.unwrap_or(default.time_scale),
@@ -104,7 +105,7 @@ impl TraceArgs {
             max_requests: self.max_requests,
             lenient: self.lenient,
             capacity: None,
-            remap: self.remap.as_deref().map(str::parse).transpose()?.unwrap_or(default.remap),
+            remap: self.remap.as_deref().map(str::parse).transpose()?.unwrap_or(remap),
             action: self.action.as_deref().map(str::parse).transpose()?,
             sort_window: self.sort_window.unwrap_or(default.sort_window),
         })
@@ -123,7 +124,7 @@ pub fn run(args: &Args) -> Result<bool, Diagnostic> {
         seed: args.seed,
         precondition: args.precondition.as_deref().map(precondition::parse).transpose()?,
         warmup: args.warmup.as_deref().map(warmup).transpose()?,
-        trace: args.trace.options()?,
+        trace: args.trace.options(Remap::Compact)?,
         queue_depth: args.queue_depth,
     };
     catch_interrupts()?;
@@ -184,6 +185,9 @@ fn warmup(text: &str) -> Result<Warmup, Diagnostic> {
     if let Ok(requests) = text.parse() {
         return Ok(Warmup::Requests(requests));
     }
-    let time: Time = text.parse::<Duration>().map(|d| d.time()).map_err(|d| d.help("--warmup takes a number of requests or a time"))?;
+    let time: Time = text
+        .parse::<Duration>()
+        .map(|d| d.time())
+        .map_err(|d| d.help("--warmup takes a number of requests or a time"))?;
     Ok(Warmup::Until(time))
 }

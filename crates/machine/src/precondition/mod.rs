@@ -28,7 +28,8 @@ config::policies! {
 pub fn parse(text: &str) -> Result<Precondition, Diagnostic> {
     let all: Vec<Precondition> = Precondition::all_defaults();
     all.into_iter().find(|p| p.name() == text).ok_or_else(|| {
-        Diagnostic::new(format!("no state `{text}`")).allowed(text, Precondition::FAMILY.entries.iter().map(|e| e.name))
+        Diagnostic::new(format!("no state `{text}`"))
+            .allowed(text, Precondition::FAMILY.entries.iter().map(|e| e.name))
     })
 }
 

@@ -49,7 +49,9 @@ impl FioSource {
 
     /// When results begin to count: the longest ramp of the first group.
     pub fn ramp(&self) -> Time {
-        self.groups.front().map_or(Time::ZERO, |g| g.jobs.iter().map(|job| job.ramp).max().unwrap_or_default())
+        self.groups
+            .front()
+            .map_or(Time::ZERO, |g| g.jobs.iter().map(|job| job.ramp).max().unwrap_or_default())
     }
 
     /// Starts the next group once the present one has ended. False if there is none.

@@ -54,7 +54,7 @@ struct Pending {
 }
 
 /// Flows that are measured apart; the rest share the last one.
-pub const FLOWS: usize = 1024;
+const FLOWS: usize = 1024;
 /// Windows of the time series.
 const SERIES_WINDOWS: usize = 512;
 /// Width of a window at first; it doubles as the run grows.

@@ -1,0 +1,22 @@
+//! Admission: which data read from flash enters the buffer.
+
+pub mod always;
+pub mod second_touch;
+pub mod writes_only;
+
+use proto::Lpn;
+
+/// Decides whether a unit that was read from flash takes a line.
+///
+/// Contract: asked once for each read from flash of a unit that has no line, when the data arrives; a unit that has
+/// one is never asked for, nor is written data. The answer is no promise of room. No call costs more than O(1), or
+/// allocates once the policy's tables are full. What `load` has read back decides like what `save` wrote.
+pub trait Admission {
+    /// Whether the unit may enter.
+    fn admit(&mut self, lpn: Lpn) -> bool;
+    /// Appends the policy's state, parameters apart.
+    fn save(&self, out: &mut Vec<u8>);
+    /// Replaces the state by one that a policy with the same parameters saved; `None`, and no change, if it is cut
+    /// short or malformed.
+    fn load(&mut self, input: &mut &[u8]) -> Option<()>;
+}

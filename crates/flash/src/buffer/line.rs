@@ -1,0 +1,94 @@
+//! One line of the buffer.
+
+use super::Sectors;
+use super::evict::LineState;
+use kernel::Snapshot;
+use proto::Lpn;
+
+/// A place for one map unit.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) lpn: Lpn,
+    /// Sectors that are here.
+    pub(super) present: Sectors,
+    /// Sectors written since the last flush began; a subset of `present`.
+    pub(super) dirty: Sectors,
+    pub(super) state: LineState,
+    /// The unit was deallocated after the flush under way began.
+    pub(super) discarded: bool,
+    /// Sequence number of the first write that made `dirty` not empty.
+    pub(super) since: u64,
+    /// The same of the data that is being flushed.
+    pub(super) flushing_since: u64,
+}
+
+impl Line {
+    /// A line just taken, without data.
+    pub(super) fn vacant(lpn: Lpn) -> Line {
+        Line {
+            lpn,
+            present: 0,
+            dirty: 0,
+            state: LineState::Clean,
+            discarded: false,
+            since: 0,
+            flushing_since: 0,
+        }
+    }
+
+    /// The oldest write whose data is here and not durable.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        if self.state == LineState::Flushing && !self.discarded {
+            Some(self.flushing_since)
+        } else {
+            (self.dirty != 0).then_some(self.since)
+        }
+    }
+
+    /// Whether the fields agree with each other.
+    pub(super) fn is_sound(&self, unit: Sectors, sequence: u64) -> bool {
+        self.present & !unit == 0
+            && self.dirty & !self.present == 0
+            && self.since <= sequence
+            && self.flushing_since <= sequence
+            && match self.state {
+                LineState::Clean => self.dirty == 0 && self.present != 0 && !self.discarded,
+                LineState::Dirty => self.dirty != 0 && !self.discarded,
+                LineState::Flushing => true,
+            }
+    }
+}
+
+impl Snapshot for LineState {
+    fn save(&self, out: &mut Vec<u8>) {
+        (*self as u8).save(out);
+    }
+    fn load(input: &mut &[u8]) -> Option<Self> {
+        use LineState::*;
+        [Clean, Dirty, Flushing].get(u8::load(input)? as usize).copied()
+    }
+}
+
+impl Snapshot for Line {
+    fn save(&self, out: &mut Vec<u8>) {
+        let Line { lpn, present, dirty, state, discarded, since, flushing_since } = self;
+        lpn.0.save(out);
+        present.save(out);
+        dirty.save(out);
+        state.save(out);
+        discarded.save(out);
+        since.save(out);
+        flushing_since.save(out);
+    }
+    fn load(input: &mut &[u8]) -> Option<Self> {
+        Some(Line {
+            lpn: Lpn(u64::load(input)?),
+            present: Sectors::load(input)?,
+            dirty: Sectors::load(input)?,
+            state: LineState::load(input)?,
+            discarded: bool::load(input)?,
+            since: u64::load(input)?,
+            flushing_since: u64::load(input)?,
+        })
+    }
+}
