@@ -1,9 +1,10 @@
-//! The event queue: a small ordered heap in front of a hierarchical wheel.
+//! The event queue: a short sorted list in front of a hierarchical wheel.
 //!
 //! Events leave in the order (time, phase, schedule order). The wheel has levels of 64 slots, each level 64 times
-//! coarser than the one below; it keeps far events unsorted at O(1). When the heap runs empty the next occupied slot
-//! is opened: a slot with few events goes to the heap as it is, a crowded one is dealt out to finer levels first. So
-//! the heap stays small enough for the first-level cache, whatever the number of pending events.
+//! coarser than the one below; it keeps far events unsorted at O(1). When the list runs empty the next occupied slot
+//! is opened: a slot with few events is sorted into the list, a crowded one is dealt out to finer levels first. What
+//! is still crowded in the finest slot, events of one instant for the most part, goes to a heap beside the list. So
+//! the list stays in the first-level cache, whatever the number of pending events.
 
 use crate::Time;
 use std::collections::BTreeSet;
@@ -17,7 +18,9 @@ const SLOTS: usize = 1 << LEVEL_BITS;
 /// Levels that cover the remaining 52 bits.
 const LEVELS: usize = (64 - GRAIN as usize).div_ceil(LEVEL_BITS as usize);
 /// A slot with at most this many events is opened without dealing it out.
-const OPEN_AT_ONCE: usize = 16;
+const OPEN_AT_ONCE: usize = 12;
+/// Longest sorted list; more goes to the heap.
+const SORTED: usize = 48;
 /// End of a list.
 const NONE: u32 = u32::MAX;
 /// Phase bit of the order word: late events sort behind every normal event of their instant.
@@ -51,8 +54,10 @@ struct Node<E> {
 pub struct EventQueue<E> {
     now: u64,
     scheduled: u64,
-    /// A 4-ary heap of everything before `near_limit`.
+    /// Events before `near_limit`, latest first.
     near: Vec<Entry<E>>,
+    /// More events before `near_limit`, as a 4-ary heap. Mostly empty.
+    crowd: Vec<Entry<E>>,
     near_limit: u64,
     /// Start of the slot opened last; wheel positions are relative to it.
     base: u64,
@@ -76,7 +81,8 @@ impl<E: Copy> EventQueue<E> {
         EventQueue {
             now: 0,
             scheduled: 0,
-            near: Vec::with_capacity(64),
+            near: Vec::with_capacity(SORTED + 1),
+            crowd: Vec::new(),
             near_limit: 0,
             base: 0,
             occupied: [0; LEVELS],
@@ -96,7 +102,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Events that are still to come, cancelled ones not counted.
     pub fn len(&self) -> usize {
-        self.near.len() + self.far - self.cancelled.len()
+        self.near.len() + self.crowd.len() + self.far - self.cancelled.len()
     }
 
     /// Whether nothing is pending.
@@ -157,10 +163,15 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
         loop {
-            if self.near.is_empty() && !self.refill() {
-                return None;
-            }
-            let entry = self.pop_near();
+            let entry = if self.crowd.is_empty() {
+                match self.near.pop() {
+                    Some(entry) => entry,
+                    None if self.refill() => continue,
+                    None => return None,
+                }
+            } else {
+                self.pop_crowded()
+            };
             if !self.cancelled.is_empty() && self.cancelled.remove(&entry.order) {
                 continue;
             }
@@ -182,48 +193,60 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     fn push_near(&mut self, entry: Entry<E>) {
         let mut at = self.near.len();
+        if at >= SORTED {
+            self.push_crowd(entry);
+            return;
+        }
         let key = entry.key();
         self.near.push(entry);
-        while at > 0 {
-            let parent = (at - 1) / 4;
-            if self.near[parent].key() <= key {
-                break;
-            }
-            self.near[at] = self.near[parent];
-            at = parent;
+        while at > 0 && self.near[at - 1].key() < key {
+            self.near[at] = self.near[at - 1];
+            at -= 1;
         }
         self.near[at] = entry;
     }
 
-    #[inline]
-    fn pop_near(&mut self) -> Entry<E> {
-        let top = self.near[0];
-        let last = self.near.pop().expect("the caller saw an entry");
-        let len = self.near.len();
+    #[cold]
+    fn push_crowd(&mut self, entry: Entry<E>) {
+        let mut at = self.crowd.len();
+        let key = entry.key();
+        self.crowd.push(entry);
+        while at > 0 {
+            let parent = (at - 1) / 4;
+            if self.crowd[parent].key() <= key {
+                break;
+            }
+            self.crowd[at] = self.crowd[parent];
+            at = parent;
+        }
+        self.crowd[at] = entry;
+    }
+
+    /// The next event while the heap is not empty.
+    #[cold]
+    fn pop_crowded(&mut self) -> Entry<E> {
+        let top = self.crowd[0];
+        if let Some(entry) = self.near.pop_if(|e| e.key() < top.key()) {
+            return entry;
+        }
+        let last = self.crowd[self.crowd.len() - 1];
+        self.crowd.truncate(self.crowd.len() - 1);
+        let len = self.crowd.len();
         if len > 0 {
             let key = last.key();
             let mut at = 0;
             loop {
                 let first = 4 * at + 1;
-                if first >= len {
+                let Some(least) = (first..(first + 4).min(len)).min_by_key(|c| self.crowd[*c].key()) else {
+                    break;
+                };
+                if key <= self.crowd[least].key() {
                     break;
                 }
-                let mut least = first;
-                let mut least_key = self.near[first].key();
-                for child in first + 1..(first + 4).min(len) {
-                    let child_key = self.near[child].key();
-                    if child_key < least_key {
-                        least = child;
-                        least_key = child_key;
-                    }
-                }
-                if key <= least_key {
-                    break;
-                }
-                self.near[at] = self.near[least];
+                self.crowd[at] = self.crowd[least];
                 at = least;
             }
-            self.near[at] = last;
+            self.crowd[at] = last;
         }
         top
     }
@@ -256,7 +279,7 @@ impl<E: Copy> EventQueue<E> {
         self.occupied[level] |= 1 << slot;
     }
 
-    /// Opens slots until the heap has events. False if nothing is pending.
+    /// Opens slots until something is near. False if nothing is pending.
     fn refill(&mut self) -> bool {
         while self.near.is_empty() {
             let Some(level) = self.occupied.iter().position(|bits| *bits != 0) else { return false };
