@@ -10,6 +10,7 @@ pub mod base;
 pub mod functional;
 pub mod gc;
 pub(crate) mod index;
+pub mod map_cache;
 pub mod space;
 pub mod table;
 

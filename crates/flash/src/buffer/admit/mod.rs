@@ -6,6 +6,18 @@ pub mod writes_only;
 
 use proto::Lpn;
 
+config::policies! {
+    /// Which data read from flash enters the buffer.
+    pub family AdmissionPolicy = "flash.buffer.admission": dyn Admission, context () {
+        /// All of it.
+        default always => |_: &()| always::Always::new(),
+        /// None: the buffer is for written data.
+        writes_only => |_: &()| writes_only::WritesOnly::new(),
+        /// What is missed a second time while its address is remembered.
+        second_touch(second_touch::Params) => |p: &second_touch::Params, _: &()| second_touch::SecondTouch::new(p.ghosts),
+    }
+}
+
 /// Decides whether a unit that was read from flash takes a line.
 ///
 /// Contract: asked once for each read from flash of a unit that has no line, when the data arrives; a unit that has

@@ -6,6 +6,20 @@ use kernel::Snapshot;
 use proto::Lpn;
 use rustc_hash::FxHashMap;
 
+/// Parameters of `second_touch`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Addresses of missed units that are remembered.
+    pub ghosts: u32,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { ghosts: 4096 }
+    }
+}
+
 /// Admits a unit on its second miss while the first is remembered, so that a scan does not flush the buffer.
 ///
 /// A unit that misses for the first time is put on a ghost list, which holds addresses and no data. A unit that is on

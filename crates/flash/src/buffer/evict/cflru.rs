@@ -5,6 +5,20 @@ use super::{Eviction, LineState};
 use crate::buffer::chain::{Chain, NONE};
 use kernel::Snapshot;
 
+/// Parameters of `cflru`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Lines at the least recently used end among which clean ones are preferred.
+    pub window: u32,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { window: 1024 }
+    }
+}
+
 /// Clean-first LRU: a clean line goes first if it is among the `window` least recently used lines.
 ///
 /// All lines stand in one list by recency. Its `window` least recently used lines are the clean-first region, the rest

@@ -5,6 +5,20 @@ pub mod cflru;
 pub mod fifo;
 pub mod lru;
 
+config::policies! {
+    /// Which clean line of the buffer makes room, and which dirty line is flushed next.
+    pub family EvictionPolicy = "flash.buffer.eviction": dyn Eviction, context () {
+        /// Least recently used first.
+        default lru => |_: &()| lru::Lru::new(),
+        /// First in, first out: use does not matter.
+        fifo => |_: &()| fifo::Fifo::new(),
+        /// Clean lines first, within a window of the least recently used end.
+        ///
+        /// CFLRU (Park et al., CASES 2006): evicting a clean line costs no program.
+        cflru(cflru::Params) => |p: &cflru::Params, _: &()| cflru::Cflru::new(p.window.max(1)),
+    }
+}
+
 /// What a line of the buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineState {

@@ -1,0 +1,284 @@
+//! The demand-cached mapping table (DFTL: Gupta, Kim and Urgaonkar, ASPLOS 2009), without time.
+//!
+//! The whole map lies on flash in translation pages, each as large as a map unit; the controller's memory holds a part
+//! of it. This state machine says which part: what is here, what must be read, what must be written back. Translation
+//! pages are logical units behind the host's, so that the same map, allocation and garbage collection serve them.
+
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// End of a list.
+const NONE: u32 = u32::MAX;
+
+/// How much one place of the cache holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Granularity {
+    /// One map entry, as in DFTL and MQSim.
+    Entry,
+    /// A whole translation page.
+    Page,
+}
+
+/// What a place holds.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    key: u64,
+    dirty: bool,
+    prev: u32,
+    next: u32,
+}
+kernel::snapshot!(Place { key, dirty, prev, next });
+
+/// A translation page that must be written back, because a dirty part of it left the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteBack {
+    /// The translation page.
+    pub page: u64,
+    /// Whether the rest of it must be read first.
+    pub needs_read: bool,
+}
+
+/// Counters, in look-ups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapCacheCounters {
+    /// Found.
+    pub hits: u64,
+    /// Not found.
+    pub misses: u64,
+    /// Not found, but already on its way.
+    pub joined: u64,
+    /// Translation pages written back.
+    pub write_backs: u64,
+}
+
+/// Which part of the map is in the controller's memory; least recently used leaves first.
+#[derive(Clone, Debug)]
+pub struct MapCache {
+    granularity_is_page: bool,
+    entries_per_page: u64,
+    capacity: u32,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    index: FxHashMap<u64, u32>,
+    /// Most and least recently used.
+    ends: (u32, u32),
+    /// Dirty entries in the order of their pages.
+    dirty: BTreeSet<u64>,
+    /// What happened.
+    pub counters: MapCacheCounters,
+}
+
+impl MapCache {
+    /// An empty cache of `capacity` places over pages of `entries_per_page` entries.
+    ///
+    /// # Panics
+    /// If either is zero.
+    pub fn new(granularity: Granularity, entries_per_page: u64, capacity: u32) -> MapCache {
+        assert!(capacity > 0 && entries_per_page > 0, "an empty map cache");
+        MapCache {
+            granularity_is_page: granularity == Granularity::Page,
+            entries_per_page,
+            capacity,
+            places: Vec::new(),
+            free: Vec::new(),
+            index: FxHashMap::default(),
+            ends: (NONE, NONE),
+            dirty: BTreeSet::new(),
+            counters: MapCacheCounters::default(),
+        }
+    }
+
+    /// The translation page that holds a logical unit's entry.
+    #[inline]
+    pub fn page_of(&self, lpn: u64) -> u64 {
+        lpn / self.entries_per_page
+    }
+
+    #[inline]
+    fn key(&self, lpn: u64) -> u64 {
+        if self.granularity_is_page { self.page_of(lpn) } else { lpn }
+    }
+
+    /// Whether a logical unit's entry is here; if so it becomes the most recently used.
+    pub fn look_up(&mut self, lpn: u64) -> bool {
+        let key = self.key(lpn);
+        let Some(place) = self.index.get(&key).copied() else {
+            self.counters.misses += 1;
+            return false;
+        };
+        self.unlink(place);
+        self.link_first(place);
+        self.counters.hits += 1;
+        true
+    }
+
+    /// A logical unit's entry has been read from flash. What must leave for it may have to be written back.
+    pub fn load(&mut self, lpn: u64) -> Option<WriteBack> {
+        self.enter(lpn, false)
+    }
+
+    /// A logical unit's entry has changed.
+    pub fn change(&mut self, lpn: u64) -> Option<WriteBack> {
+        self.enter(lpn, true)
+    }
+
+    fn enter(&mut self, lpn: u64, dirty: bool) -> Option<WriteBack> {
+        let key = self.key(lpn);
+        if let Some(place) = self.index.get(&key).copied() {
+            if dirty && !self.places[place as usize].dirty {
+                self.places[place as usize].dirty = true;
+                self.dirty.insert(key);
+            }
+            self.unlink(place);
+            self.link_first(place);
+            return None;
+        }
+        let written = if self.index.len() as u32 >= self.capacity { self.evict() } else { None };
+        let fresh = Place { key, dirty, prev: NONE, next: NONE };
+        let place = if let Some(place) = self.free.pop() {
+            self.places[place as usize] = fresh;
+            place
+        } else {
+            self.places.push(fresh);
+            (self.places.len() - 1) as u32
+        };
+        self.index.insert(key, place);
+        if dirty {
+            self.dirty.insert(key);
+        }
+        self.link_first(place);
+        written
+    }
+
+    /// Gives up the least recently used place. If it is dirty, every dirty entry of its page is written with it.
+    fn evict(&mut self) -> Option<WriteBack> {
+        let last = self.ends.1;
+        let Place { key, dirty, .. } = self.places[last as usize];
+        self.unlink(last);
+        self.index.remove(&key);
+        self.free.push(last);
+        if !dirty {
+            return None;
+        }
+        self.counters.write_backs += 1;
+        if self.granularity_is_page {
+            self.dirty.remove(&key);
+            return Some(WriteBack { page: key, needs_read: false });
+        }
+        let page = self.page_of(key);
+        let first = page * self.entries_per_page;
+        let together: Vec<u64> = self.dirty.range(first..first + self.entries_per_page).copied().collect();
+        for entry in &together {
+            self.dirty.remove(entry);
+            if let Some(place) = self.index.get(entry) {
+                self.places[*place as usize].dirty = false;
+            }
+        }
+        Some(WriteBack { page, needs_read: (together.len() as u64) < self.entries_per_page })
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Place { prev, next, .. } = self.places[place as usize];
+        match prev {
+            NONE => self.ends.0 = next,
+            p => self.places[p as usize].next = next,
+        }
+        match next {
+            NONE => self.ends.1 = prev,
+            n => self.places[n as usize].prev = prev,
+        }
+    }
+
+    fn link_first(&mut self, place: u32) {
+        let first = std::mem::replace(&mut self.ends.0, place);
+        self.places[place as usize].prev = NONE;
+        self.places[place as usize].next = first;
+        match first {
+            NONE => self.ends.1 = place,
+            f => self.places[f as usize].prev = place,
+        }
+    }
+
+    /// Entries or pages here.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+    /// Whether nothing is here.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The naive reference: a list in order of use.
+    #[derive(Default)]
+    struct Naive {
+        list: Vec<(u64, bool)>,
+    }
+
+    impl Naive {
+        fn enter(
+            &mut self,
+            key: u64,
+            dirty: bool,
+            capacity: usize,
+            per_page: u64,
+            by_page: bool,
+        ) -> Option<WriteBack> {
+            if let Some(at) = self.list.iter().position(|(k, _)| *k == key) {
+                let (_, was) = self.list.remove(at);
+                self.list.push((key, was || dirty));
+                return None;
+            }
+            let mut written = None;
+            if self.list.len() == capacity {
+                let (old, was_dirty) = self.list.remove(0);
+                if was_dirty && by_page {
+                    written = Some(WriteBack { page: old, needs_read: false });
+                } else if was_dirty {
+                    let page = old / per_page;
+                    let mut together = 1;
+                    for (k, d) in &mut self.list {
+                        if *d && *k / per_page == page {
+                            *d = false;
+                            together += 1;
+                        }
+                    }
+                    written = Some(WriteBack { page, needs_read: together < per_page });
+                }
+            }
+            self.list.push((key, dirty));
+            written
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_list_in_order_of_use(by_page: bool, capacity in 1usize..12, steps in prop::collection::vec((0u8..3, 0u64..64), 1..300)) {
+            let per_page = 4;
+            let granularity = if by_page { Granularity::Page } else { Granularity::Entry };
+            let mut cache = MapCache::new(granularity, per_page, capacity as u32);
+            let mut naive = Naive::default();
+            for (what, lpn) in steps {
+                let key = if by_page { lpn / per_page } else { lpn };
+                match what {
+                    0 => {
+                        let at = naive.list.iter().position(|(k, _)| *k == key);
+                        prop_assert_eq!(cache.look_up(lpn), at.is_some());
+                        if let Some(at) = at {
+                            let entry = naive.list.remove(at);
+                            naive.list.push(entry);
+                        }
+                    }
+                    1 => prop_assert_eq!(cache.load(lpn), naive.enter(key, false, capacity, per_page, by_page)),
+                    _ => prop_assert_eq!(cache.change(lpn), naive.enter(key, true, capacity, per_page, by_page)),
+                }
+                prop_assert_eq!(cache.len(), naive.list.len());
+            }
+        }
+    }
+}
