@@ -52,11 +52,18 @@ impl<const N: usize> Milestones<N> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakdown<const N: usize> {
     names: [&'static str; N],
+    /// Wide sums, without the latest tasks.
     sums: [u128; N],
     total: u128,
+    /// Sums over the latest tasks, narrow because they are added to once a task.
+    recent: [u64; N],
+    recent_total: u64,
     tasks: u64,
     untiled: Option<Untiled>,
 }
+
+/// Recent sums are taken over into the wide ones at this size, far from overflow.
+const RECENT_LIMIT: u64 = 1 << 60;
 
 /// A task whose milestones do not sum to its latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,22 +93,34 @@ impl std::error::Error for Untiled {}
 impl<const N: usize> Breakdown<N> {
     /// An empty breakdown over the named milestones.
     pub const fn new(names: [&'static str; N]) -> Breakdown<N> {
-        Breakdown { names, sums: [0; N], total: 0, tasks: 0, untiled: None }
+        Breakdown { names, sums: [0; N], total: 0, recent: [0; N], recent_total: 0, tasks: 0, untiled: None }
     }
 
     /// A task finishes at `now`.
     pub fn record(&mut self, task: &Milestones<N>, now: Time) {
         let total = now.since(task.start);
         let mut parts = 0;
-        for (sum, part) in self.sums.iter_mut().zip(task.parts) {
-            *sum += u128::from(part);
+        for (sum, part) in self.recent.iter_mut().zip(task.parts) {
+            *sum += part;
             parts += part;
         }
-        self.total += u128::from(total.ps());
+        self.recent_total += total.ps();
         self.tasks += 1;
         if parts != total.ps() {
             self.note_untiled(task.start, total, Time::from_ps(parts));
         }
+        if self.recent_total.max(parts) >= RECENT_LIMIT {
+            self.take_over();
+        }
+    }
+
+    /// Moves the recent sums into the wide ones.
+    #[cold]
+    fn take_over(&mut self) {
+        for (sum, recent) in self.sums.iter_mut().zip(&mut self.recent) {
+            *sum += u128::from(std::mem::take(recent));
+        }
+        self.total += u128::from(std::mem::take(&mut self.recent_total));
     }
 
     #[cold]
@@ -115,10 +134,11 @@ impl<const N: usize> Breakdown<N> {
     /// If the milestones differ in name.
     pub fn merge(&mut self, other: &Breakdown<N>) {
         assert_eq!(self.names, other.names, "breakdowns over different milestones do not merge");
-        for (sum, o) in self.sums.iter_mut().zip(other.sums) {
-            *sum += o;
+        self.take_over();
+        for (milestone, sum) in self.sums.iter_mut().enumerate() {
+            *sum += other.sum_ps(milestone);
         }
-        self.total += other.total;
+        self.total += other.total_ps();
         self.tasks += other.tasks;
         self.untiled = match (self.untiled, other.untiled) {
             (Some(a), Some(b)) => Some(Untiled { tasks: a.tasks + b.tasks, ..a }),
@@ -138,18 +158,18 @@ impl<const N: usize> Breakdown<N> {
 
     /// Sum of the latencies of all finished tasks, picoseconds.
     pub const fn total_ps(&self) -> u128 {
-        self.total
+        self.total + self.recent_total as u128
     }
 
     /// Time before one milestone summed over all finished tasks, picoseconds.
     pub const fn sum_ps(&self, milestone: usize) -> u128 {
-        self.sums[milestone]
+        self.sums[milestone] + self.recent[milestone] as u128
     }
 
     /// Name and mean in nanoseconds of every milestone; zeros if no task has finished.
     pub fn means_ns(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         let tasks = self.tasks.max(1) as f64;
-        self.names.iter().zip(self.sums).map(move |(&name, sum)| (name, sum as f64 / tasks / 1e3))
+        self.names.iter().enumerate().map(move |(m, &name)| (name, self.sum_ps(m) as f64 / tasks / 1e3))
     }
 
     /// Whether the milestones of every task summed to its latency.

@@ -14,6 +14,9 @@ pub struct Series {
     width: u64,
     limit: usize,
     windows: Vec<Totals>,
+    /// The window recorded into last, and its offset from the origin.
+    latest: usize,
+    latest_start: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +49,7 @@ impl Series {
     pub fn new(origin: Time, width: Time, limit: usize) -> Series {
         assert!(width > Time::ZERO, "windows of no width");
         assert!(limit >= 2, "fewer than two windows");
-        Series { origin, width: width.ps(), limit, windows: Vec::new() }
+        Series { origin, width: width.ps(), limit, windows: Vec::new(), latest: 0, latest_start: 0 }
     }
 
     /// A request of `bytes` completes at `now` with `latency`; one before the origin counts in the first
@@ -54,10 +57,11 @@ impl Series {
     #[inline]
     pub fn record(&mut self, now: Time, bytes: u64, latency: Time) {
         let offset = now.since(self.origin).ps();
-        while offset / self.width >= self.limit as u64 {
-            self.double();
+        // Completions come in order of time: most fall into the window of the one before.
+        if offset.wrapping_sub(self.latest_start) >= self.width {
+            self.turn_to(offset);
         }
-        let at = (offset / self.width) as usize;
+        let at = self.latest;
         if at >= self.windows.len() {
             self.windows.resize(at + 1, Totals::default());
         }
@@ -67,7 +71,16 @@ impl Series {
         w.latency += u128::from(latency.ps());
     }
 
+    /// Makes the window that holds `offset` the latest one.
     #[cold]
+    fn turn_to(&mut self, offset: u64) {
+        while offset / self.width >= self.limit as u64 {
+            self.double();
+        }
+        self.latest = (offset / self.width) as usize;
+        self.latest_start = self.latest as u64 * self.width;
+    }
+
     fn double(&mut self) {
         self.width = self.width.saturating_mul(2);
         let joined = self.windows.len().div_ceil(2);
@@ -103,6 +116,7 @@ impl Series {
     pub fn reset(&mut self, origin: Time) {
         self.origin = origin;
         self.windows.clear();
+        (self.latest, self.latest_start) = (0, 0);
     }
 }
 

@@ -112,7 +112,20 @@ impl FioSource {
 }
 
 impl Source for FioSource {
+    #[inline]
     fn poll(&mut self, now: Time, _: u32) -> Result<Next, Diagnostic> {
+        // The one job of many a workload can issue, or must wait for a completion.
+        if let [job] = &mut self.running[..] {
+            match job.generator.poll(now, job.outstanding) {
+                Poll::Issue(request) => {
+                    job.outstanding += 1;
+                    return Ok(Next::Issue(request));
+                }
+                Poll::At(time) => return Ok(Next::At(time)),
+                Poll::Blocked => return Ok(Next::Blocked),
+                Poll::Done => {}
+            }
+        }
         loop {
             if self.running.is_empty() && !self.next_group(now) {
                 return Ok(Next::Done);

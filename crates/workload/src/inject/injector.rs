@@ -48,6 +48,8 @@ struct Running {
 struct Pending {
     request: IoRequest,
     source: u16,
+    /// Index into the injector's flows.
+    flow: u16,
     issued: Time,
     submitted: Time,
     answered: Time,
@@ -164,8 +166,8 @@ impl Injector {
         self.lag_max = self.lag_max.max(now.since(request.at));
         self.sources[usize::from(source)].outstanding += 1;
         self.in_flight.arrive(now);
-        let tag =
-            self.pending.insert(Pending { request, source, issued: now, submitted: now, answered: now });
+        let flow = self.flow(source, request.flow);
+        let tag = self.pending.insert(Pending { request, source, flow, issued: now, submitted: now, answered: now });
         if self.cost.submit == Time::ZERO {
             self.submit(tag, cx);
         } else {
@@ -177,8 +179,7 @@ impl Injector {
     fn submit(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let pending = &mut self.pending[tag];
         pending.submitted = cx.now();
-        let Pending { request, source, .. } = *pending;
-        let flow = self.flow(source, request.flow);
+        let Pending { request, source, flow, .. } = *pending;
         cx.emit(Out::Submit(Command {
             tag,
             op: request.op,
@@ -208,9 +209,8 @@ impl Injector {
     #[inline]
     fn seen(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
-        let Pending { request, source, issued, submitted, answered } = self.pending[tag];
+        let Pending { request, source, flow, issued, submitted, answered } = self.pending[tag];
         self.pending.remove(tag);
-        let flow = self.flow(source, request.flow);
         let flow = &mut self.flows[usize::from(flow)];
         let latency = now - request.at;
         flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
