@@ -70,6 +70,21 @@ impl Class {
     }
 }
 
+/// What becomes of an operation when it is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Data of a command: `owner` is the command.
+    Host,
+    /// The rest of a unit that the buffer has in part: `owner` is the merge.
+    FlushMerge,
+    /// Units from the buffer.
+    Flush,
+    /// Garbage collection: `owner` is the group.
+    Reclaim,
+    /// A translation page: `owner` is the fetch or the write-back.
+    Map,
+}
+
 /// No operation.
 pub(crate) const NO_OP: u32 = u32::MAX;
 
@@ -80,6 +95,8 @@ pub struct Op {
     pub kind: OpKind,
     /// Queue at the die.
     pub class: Class,
+    /// What becomes of it.
+    pub purpose: Purpose,
     /// Plane in the die.
     pub plane: u8,
     /// How often it has been suspended.
@@ -117,7 +134,7 @@ pub struct Op {
 }
 
 impl Op {
-    /// An operation that has not been queued yet.
+    /// An operation that has not been queued yet. Its purpose is the usual one of its class.
     pub fn new(
         kind: OpKind,
         class: Class,
@@ -130,6 +147,11 @@ impl Op {
         Op {
             kind,
             class,
+            purpose: match class {
+                Class::GcRead | Class::GcProgram | Class::Erase => Purpose::Reclaim,
+                Class::MapRead | Class::MapProgram => Purpose::Map,
+                _ => Purpose::Host,
+            },
             plane: at.plane,
             suspends: 0,
             units,

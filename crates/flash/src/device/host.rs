@@ -90,7 +90,15 @@ impl Device {
     pub fn submit(&mut self, command: Command, cx: &mut impl Cx<Event, Out>) {
         let (next, end) = self.units(&command);
         let life = Milestones::new(cx.now());
-        let id = self.active.insert(Active { command, pending: 0, next, end, status: Status::Success, life });
+        let id = self.active.insert(Active {
+            command,
+            pending: 0,
+            next,
+            end,
+            status: Status::Success,
+            buffered_bytes: 0,
+            life,
+        });
         let Some(nvme) = &mut self.host.nvme else {
             cx.after(self.host.doorbell, Event::Fetched(id));
             return;

@@ -4,16 +4,18 @@
 //! `reclaim` runs garbage collection. The FTL has no time; everything that takes time is in the back end, on the
 //! link, or in the controller's cores.
 
+mod buffered;
 mod host;
 mod read;
 mod reclaim;
 mod stats;
 mod write;
 
+pub use buffered::{BufferParts, Buffered};
 pub use host::{HostParams, NvmeParams};
 pub use stats::{DeviceStats, MILESTONES, milestone};
 
-use crate::backend::op::Class;
+use crate::backend::op::{OpKind, Purpose};
 use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
 use crate::ftl::alloc::Allocator;
 use crate::ftl::{Ftl, FtlCounters};
@@ -35,6 +37,8 @@ pub enum Event {
     Ready(u32),
     /// The data of a write has arrived.
     DataIn(u32),
+    /// The buffer's memory has been accessed for a command.
+    Buffered(u32),
     /// A completion has reached the host.
     HostDone(u32),
     /// The array of a die has finished.
@@ -64,6 +68,8 @@ pub(crate) struct Active {
     next: u64,
     end: u64,
     status: Status,
+    /// Bytes of a read that come from the buffer.
+    buffered_bytes: u64,
     life: Milestones<{ stats::COUNT }>,
 }
 
@@ -73,6 +79,8 @@ pub struct DeviceParts {
     pub ftl: Ftl,
     /// Where host data goes.
     pub allocator: Box<dyn Allocator>,
+    /// The data buffer, if there is one.
+    pub buffer: Option<BufferParts>,
     /// Times of the array and the channels.
     pub timing: Timing,
     /// Policies of the back end.
@@ -94,6 +102,8 @@ pub struct Device {
     /// Dies and channels.
     pub backend: Backend,
     allocator: Box<dyn Allocator>,
+    /// Taken out while it is worked on.
+    buffered: Option<Buffered>,
     host: Host,
     active: Slab<Active>,
     jobs: Vec<Option<Job>>,
@@ -116,6 +126,9 @@ impl Device {
         let groups = geo.groups as usize;
         Device {
             backend: Backend::new(geo, parts.timing, parts.policy),
+            buffered: parts
+                .buffer
+                .map(|b| Buffered::new(b, if parts.allocator.is_static() { groups } else { 1 })),
             allocator: parts.allocator,
             host: Host::new(parts.host),
             active: Slab::default(),
@@ -149,6 +162,7 @@ impl Device {
             Event::Fetched(id) => self.fetched(id, cx),
             Event::Ready(id) => self.ready(id, cx),
             Event::DataIn(id) => self.data_in(id, cx),
+            Event::Buffered(id) => self.buffer_accessed(id, cx),
             Event::HostDone(id) => self.host_done(id, cx),
             Event::ArrayDone(die) => self.backend.array_done(die, cx),
             Event::TransferDone(die) => self.backend.transfer_done(die, cx),
@@ -170,13 +184,15 @@ impl Device {
     fn finished(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let op = self.backend.ops[name];
         self.backend.ops.remove(name);
-        match (op.class, op.kind) {
-            (Class::GcRead, _) => self.gc_read_done(&op, cx),
-            (Class::GcProgram, _) => self.gc_program_done(name, &op, cx),
-            (Class::Erase, _) => self.erase_done(&op, cx),
-            (Class::HostProgram, _) => self.host_program_done(&op, cx),
-            (Class::MapProgram | Class::MapRead, _) => unreachable!("nobody queues mapping operations"),
-            (_, _) => self.host_read_done(&op, cx),
+        match (op.purpose, op.kind) {
+            (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
+            (Purpose::Host, _) => self.host_read_done(&op, cx),
+            (Purpose::Flush, _) => self.flush_done(&op, cx),
+            (Purpose::FlushMerge, _) => self.flush_merge_done(&op, cx),
+            (Purpose::Reclaim, OpKind::Read) => self.gc_read_done(&op, cx),
+            (Purpose::Reclaim, OpKind::Erase) => self.erase_done(&op, cx),
+            (Purpose::Reclaim, _) => self.gc_program_done(name, &op, cx),
+            (Purpose::Map, _) => unreachable!("nobody queues mapping operations"),
         }
     }
 
@@ -209,12 +225,16 @@ impl Device {
     /// Starts a deallocation or a flush, which need no data.
     fn start_dataless(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let command = self.active[id].command;
-        if command.op != IoOp::Flush {
-            let (first, end) = self.whole_units(&command);
-            for unit in first..end {
-                self.stats.trimmed_units += u64::from(self.ftl.trim(Lpn(unit)));
-            }
+        if command.op == IoOp::Flush {
+            self.start_flush(id, cx);
+            return;
         }
+        let (first, end) = self.whole_units(&command);
+        for unit in first..end {
+            self.discard_buffered(Lpn(unit));
+            self.stats.trimmed_units += u64::from(self.ftl.trim(Lpn(unit)));
+        }
+        self.after_discard(cx);
         self.complete(id, cx);
     }
 

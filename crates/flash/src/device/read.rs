@@ -14,8 +14,13 @@ impl Device {
         let class = Class::host_read(command.priority);
         let mut run: Option<Run> = None;
         let mut pending = 0;
+        let mut from_buffer = 0;
         for unit in first..end {
             let bytes = self.bytes_of_unit(&command, unit);
+            if self.is_buffered(&command, unit) {
+                from_buffer += u64::from(bytes);
+                continue;
+            }
             let Some(slot) = self.ftl.lookup(Lpn(unit)) else {
                 self.stats.unwritten_reads += 1;
                 self.host.link.to_host(cx.now(), u64::from(bytes));
@@ -38,6 +43,10 @@ impl Device {
         if let Some(r) = run {
             self.queue_read(id, class, &r, cx.now());
             pending += 1;
+        }
+        if from_buffer > 0 {
+            pending += 1;
+            self.start_buffered_read(id, from_buffer, cx);
         }
         let active = &mut self.active[id];
         active.next = end;
@@ -64,6 +73,9 @@ impl Device {
         if self.active[id].command.op != proto::IoOp::Read {
             self.merge_read_done(op, cx);
             return;
+        }
+        if self.buffered.is_some() {
+            self.fill_from(op);
         }
         self.host.link.to_host(now, u64::from(op.bytes));
         let active = &mut self.active[id];

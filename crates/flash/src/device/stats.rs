@@ -19,9 +19,10 @@ pub const MILESTONES: [&str; COUNT] = [
     "array",
     "channel_wait",
     "channel",
+    "durable",
 ];
 /// Milestones.
-pub(super) const COUNT: usize = 11;
+pub(super) const COUNT: usize = 12;
 
 /// Indexes into [`MILESTONES`].
 pub mod milestone {
@@ -47,6 +48,8 @@ pub mod milestone {
     pub const CHANNEL_WAIT: usize = 9;
     /// The channel, moving data.
     pub const CHANNEL: usize = 10;
+    /// Everything written before, on flash.
+    pub const DURABLE: usize = 11;
 }
 
 /// Counters of one measured window.

@@ -11,6 +11,10 @@ impl Device {
     pub(super) fn data_in(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::HOST_TRANSFER, cx.now());
+        if self.buffered.is_some() {
+            self.accept(id, cx);
+            return;
+        }
         let command = active.command;
         let (first, end) = (active.next, active.end);
         let mut pending = 0;
@@ -111,6 +115,7 @@ impl Device {
 
     /// Space has appeared in a group: commands that waited for it go on, oldest first.
     pub(super) fn wake(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
+        self.wake_assemblies(group, cx);
         let mut left = self.waiting[group as usize].len();
         while left > 0 {
             left -= 1;

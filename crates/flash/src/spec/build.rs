@@ -62,6 +62,7 @@ impl FlashSpec {
         let geo = self.geometry()?;
         let logical = self.ftl.logical(&geo)?;
         let timing = self.timing(&geo)?;
+        let buffer = self.buffer.as_ref().map(|b| b.build(&geo)).transpose()?;
         let victim =
             self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() });
         let thresholds = self.ftl.thresholds();
@@ -69,6 +70,7 @@ impl FlashSpec {
         Ok(Device::new(DeviceParts {
             ftl,
             allocator: self.ftl.allocation.build(&()),
+            buffer,
             timing,
             policy: BackendPolicy {
                 scheduler: self.die.scheduler.build(&()),

@@ -1,5 +1,6 @@
 //! What a user writes about a flash device, and what is built from it.
 
+mod buffer;
 mod build;
 mod cell;
 mod channel;
@@ -7,6 +8,7 @@ mod ftl;
 mod host;
 mod shape;
 
+pub use buffer::BufferSpec;
 pub use build::Built;
 pub use cell::{CellSpec, PageLayout, Programming};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
@@ -31,6 +33,8 @@ pub struct FlashSpec {
     pub die: DieSpec,
     /// The translation layer.
     pub ftl: FtlSpec,
+    /// The data buffer in the drive's DRAM; left out, writes are acknowledged from flash and reads go there.
+    pub buffer: Option<BufferSpec>,
     /// How the host reaches the device.
     pub host: HostSpec,
 }

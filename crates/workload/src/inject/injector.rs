@@ -167,7 +167,14 @@ impl Injector {
         self.sources[usize::from(source)].outstanding += 1;
         self.in_flight.arrive(now);
         let flow = self.flow(source, request.flow);
-        let tag = self.pending.insert(Pending { request, source, flow, issued: now, submitted: now, answered: now });
+        let tag = self.pending.insert(Pending {
+            request,
+            source,
+            flow,
+            issued: now,
+            submitted: now,
+            answered: now,
+        });
         if self.cost.submit == Time::ZERO {
             self.submit(tag, cx);
         } else {

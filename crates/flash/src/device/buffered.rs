@@ -1,0 +1,367 @@
+//! The data buffer in time: writes into it, flushes out of it, reads from it.
+//!
+//! A dirty unit on its way to flash passes through here: if the buffer has only part of it, the rest is read first; then
+//! it joins an assembly of units until a program unit is full; then it is programmed and committed.
+
+use super::{Device, Event, Out, milestone};
+use crate::backend::op::{Class, Op, OpKind, Purpose};
+use crate::buffer::{Buffer, Flush, Sectors, Write};
+use crate::ftl::space::Stream;
+use kernel::resource::Serial;
+use kernel::{Cx, Slab, Time};
+use net::Rate;
+use proto::{Command, IoOp, Lpn, Slot};
+use std::collections::VecDeque;
+
+/// What a buffer in time is built from.
+pub struct BufferParts {
+    /// The state machine.
+    pub buffer: Buffer,
+    /// Most map units on their way to flash at once.
+    pub in_flight: u32,
+    /// Whether a write is acknowledged from the buffer.
+    pub acknowledges_early: bool,
+    /// Whether the buffer survives a power cut.
+    pub protected: bool,
+    /// Rate of the DRAM.
+    pub rate: Rate,
+    /// Time of an access before its first byte.
+    pub latency: Time,
+}
+
+/// The buffer and what is on its way between host, buffer and flash.
+pub struct Buffered {
+    /// The state machine.
+    pub buffer: Buffer,
+    parts: Limits,
+    dram: Serial,
+    /// Writes that wait for room, oldest first.
+    waiting: VecDeque<u32>,
+    /// Commands that wait until everything up to a write sequence number is durable.
+    barriers: VecDeque<(u64, u32)>,
+    /// Units that wait for their program unit to fill up: by group, or one for all if allocation is dynamic.
+    assemblies: Vec<Vec<Lpn>>,
+    /// Full assemblies, and the group they found no space in.
+    stalled: Vec<(usize, u32)>,
+    /// Units whose missing sectors are being read.
+    merging: Slab<Lpn>,
+    programs: u32,
+}
+
+struct Limits {
+    in_flight: u32,
+    acknowledges_early: bool,
+    protected: bool,
+    rate: Rate,
+    latency: Time,
+}
+
+impl Buffered {
+    pub(super) fn new(parts: BufferParts, assemblies: usize) -> Buffered {
+        Buffered {
+            buffer: parts.buffer,
+            parts: Limits {
+                in_flight: parts.in_flight,
+                acknowledges_early: parts.acknowledges_early,
+                protected: parts.protected,
+                rate: parts.rate,
+                latency: parts.latency,
+            },
+            dram: Serial::default(),
+            waiting: VecDeque::new(),
+            barriers: VecDeque::new(),
+            assemblies: vec![Vec::new(); assemblies],
+            stalled: Vec::new(),
+            merging: Slab::default(),
+            programs: 0,
+        }
+    }
+
+    /// One access of the DRAM; when it ends.
+    fn access(&mut self, now: Time, bytes: u64) -> Time {
+        self.dram.grant(now, self.parts.latency + self.parts.rate.time(bytes))
+    }
+}
+
+impl Device {
+    /// Sectors of a unit that an extent touches.
+    pub(super) fn sectors(&self, command: &Command, unit: u64) -> Sectors {
+        let start = (unit * self.unit_bytes).max(command.offset) - unit * self.unit_bytes;
+        let end = ((unit + 1) * self.unit_bytes).min(command.offset + command.bytes) - unit * self.unit_bytes;
+        let (first, last) = (start / 512, end.div_ceil(512));
+        (Sectors::MAX >> (128 - (last - first))) << first
+    }
+
+    /// Puts the units of a write into the buffer, as far as there is room.
+    pub(super) fn accept(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let Some(mut buffered) = self.buffered.take() else { return };
+        self.accept_into(&mut buffered, id, cx);
+        self.flush(&mut buffered, cx);
+        self.buffered = Some(buffered);
+    }
+
+    fn accept_into(&mut self, buffered: &mut Buffered, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let command = self.active[id].command;
+        let (mut unit, end) = (self.active[id].next, self.active[id].end);
+        // Who came first is served first.
+        let must_wait = buffered.waiting.front().is_some_and(|first| *first != id);
+        while unit < end && !must_wait {
+            if buffered.buffer.write(Lpn(unit), self.sectors(&command, unit)) == Write::Full {
+                break;
+            }
+            unit += 1;
+        }
+        self.active[id].next = unit;
+        if unit < end {
+            if buffered.waiting.front() != Some(&id) {
+                buffered.waiting.push_back(id);
+            }
+            return;
+        }
+        if buffered.waiting.front() == Some(&id) {
+            buffered.waiting.pop_front();
+        }
+        let durable_first = !buffered.parts.acknowledges_early || (command.fua && !buffered.parts.protected);
+        if durable_first {
+            self.active[id].life.reach(milestone::BUFFER, cx.now());
+            buffered.barriers.push_back((buffered.buffer.barrier(), id));
+        } else {
+            let done = buffered.access(cx.now(), command.bytes);
+            cx.after(done - cx.now(), Event::Buffered(id));
+        }
+    }
+
+    /// The DRAM has been accessed for a command.
+    pub(super) fn buffer_accessed(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let active = &mut self.active[id];
+        if active.command.op == IoOp::Read {
+            let bytes = active.buffered_bytes;
+            active.pending -= 1;
+            if active.pending == 0 {
+                active.life.reach(milestone::BUFFER, cx.now());
+            }
+            self.host.link.to_host(cx.now(), bytes);
+        } else {
+            active.life.reach(milestone::BUFFER, cx.now());
+        }
+        if self.active[id].pending == 0 {
+            self.complete(id, cx);
+        }
+    }
+
+    /// Serves a flush command: it waits for what was written before it.
+    pub(super) fn start_flush(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        match self.buffered.take() {
+            Some(mut buffered) if !buffered.parts.protected => {
+                buffered.barriers.push_back((buffered.buffer.barrier(), id));
+                self.flush(&mut buffered, cx);
+                self.release_barriers(&mut buffered, cx);
+                self.buffered = Some(buffered);
+            }
+            other => {
+                self.buffered = other;
+                self.complete(id, cx);
+            }
+        }
+    }
+
+    /// Whether the buffer has all that a command reads of a unit.
+    #[inline]
+    pub(super) fn is_buffered(&mut self, command: &Command, unit: u64) -> bool {
+        if self.buffered.is_none() {
+            return false;
+        }
+        let want = self.sectors(command, unit);
+        self.buffered.as_mut().is_some_and(|b| b.buffer.read(Lpn(unit), want) == want)
+    }
+
+    /// The part of a read that the buffer has; starts its DRAM access.
+    pub(super) fn start_buffered_read(&mut self, id: u32, bytes: u64, cx: &mut impl Cx<Event, Out>) {
+        let Some(buffered) = &mut self.buffered else { return };
+        let done = buffered.access(cx.now(), bytes);
+        self.active[id].buffered_bytes = bytes;
+        cx.after(done - cx.now(), Event::Buffered(id));
+    }
+
+    /// Data read from flash may enter the buffer, unit by unit, as long as the map still names where it came from.
+    pub(super) fn fill_from(&mut self, op: &Op) {
+        let Some(mut buffered) = self.buffered.take() else { return };
+        let command = self.active[op.owner].command;
+        let (first, end) = self.units(&command);
+        let page = self.ftl.geo.page_name(op.slot);
+        // Units of a page are neighbours on flash, not in the logical space: look at what the page holds.
+        let units = u64::from(self.ftl.geo.units_per_page());
+        for slot in (page * units..(page + 1) * units).map(Slot) {
+            let Some(lpn) = self.ftl.lpn_at(slot) else { continue };
+            if (first..end).contains(&lpn.0) && self.ftl.lookup(lpn) == Some(slot) {
+                buffered.buffer.fill(lpn, self.sectors(&command, lpn.0));
+            }
+        }
+        self.buffered = Some(buffered);
+    }
+
+    /// A deallocation drops what the buffer has of a unit.
+    pub(super) fn discard_buffered(&mut self, lpn: Lpn) {
+        if let Some(buffered) = &mut self.buffered {
+            buffered.buffer.discard(lpn);
+        }
+    }
+
+    /// After a deallocation: room may have appeared.
+    pub(super) fn after_discard(&mut self, cx: &mut impl Cx<Event, Out>) {
+        let Some(mut buffered) = self.buffered.take() else { return };
+        self.go_on(&mut buffered, cx);
+        self.buffered = Some(buffered);
+    }
+
+    /// Sends dirty units on their way, as far as the limit allows.
+    fn flush(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
+        while buffered.buffer.flushing() < buffered.parts.in_flight {
+            let next = if buffered.buffer.wants_flush() {
+                buffered.buffer.next_flush()
+            } else {
+                let barrier = buffered.barriers.back().map(|(barrier, _)| *barrier);
+                barrier.and_then(|b| buffered.buffer.flush_until(b))
+            };
+            let Some(flush) = next else { break };
+            self.destage(buffered, &flush, cx);
+        }
+        // Nobody else will fill up the assemblies, and somebody waits: pad them.
+        let idle = buffered.programs == 0 && buffered.merging.is_empty() && buffered.stalled.is_empty();
+        let somebody_waits = !buffered.waiting.is_empty() || !buffered.barriers.is_empty();
+        if idle && somebody_waits {
+            for assembly in 0..buffered.assemblies.len() {
+                self.program_assembly(buffered, assembly, cx);
+            }
+        }
+    }
+
+    fn destage(&mut self, buffered: &mut Buffered, flush: &Flush, cx: &mut impl Cx<Event, Out>) {
+        let whole = flush.present == buffered.buffer.shape().unit();
+        match self.ftl.lookup(flush.lpn) {
+            Some(slot) if !whole => {
+                self.stats.merge_reads += 1;
+                self.ftl.pin(slot);
+                let name = buffered.merging.insert(flush.lpn);
+                let at = self.ftl.geo.address(slot);
+                let mut op =
+                    Op::new(OpKind::Read, Class::HostRead, at, slot, 1, self.unit_bytes as u32, name);
+                op.purpose = Purpose::FlushMerge;
+                self.backend.enqueue(cx.now(), op);
+            }
+            _ => self.assemble(buffered, flush.lpn, cx),
+        }
+    }
+
+    /// The rest of a partly buffered unit has been read.
+    pub(super) fn flush_merge_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        if self.ftl.unpin(op.slot) {
+            self.reclaim_unpinned(op.slot, cx);
+        }
+        let Some(mut buffered) = self.buffered.take() else { return };
+        let lpn = buffered.merging[op.owner];
+        buffered.merging.remove(op.owner);
+        self.assemble(&mut buffered, lpn, cx);
+        self.flush(&mut buffered, cx);
+        self.buffered = Some(buffered);
+    }
+
+    fn assemble(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
+        let assembly = if buffered.assemblies.len() == 1 {
+            0
+        } else {
+            let stripe = self.ftl.geo.stripe_of_unit(lpn.0);
+            self.allocator.place(stripe, Stream::Host(0), &self.ftl, &self.backend) as usize
+        };
+        buffered.assemblies[assembly].push(lpn);
+        if buffered.assemblies[assembly].len() >= self.ftl.geo.units_per_program as usize {
+            self.program_assembly(buffered, assembly, cx);
+        }
+    }
+
+    /// Programs what an assembly holds; a part of a program unit is padded.
+    fn program_assembly(&mut self, buffered: &mut Buffered, assembly: usize, cx: &mut impl Cx<Event, Out>) {
+        let per_program = self.ftl.geo.units_per_program as usize;
+        while !buffered.assemblies[assembly].is_empty() {
+            let units = buffered.assemblies[assembly].len().min(per_program);
+            let stripe = self.ftl.geo.stripe_of_unit(buffered.assemblies[assembly][0].0);
+            let group = self.allocator.place(stripe, Stream::Host(0), &self.ftl, &self.backend);
+            let Some(slot) = self.ftl.reserve(group, Stream::Host(0)) else {
+                if !buffered.stalled.contains(&(assembly, group)) {
+                    buffered.stalled.push((assembly, group));
+                }
+                self.reclaim(group, cx);
+                return;
+            };
+            for (n, lpn) in buffered.assemblies[assembly].drain(..units).enumerate() {
+                self.ftl.fill(Slot(slot.0 + n as u64), Some(lpn));
+            }
+            for n in units..per_program {
+                self.ftl.fill(Slot(slot.0 + n as u64), None);
+            }
+            let at = self.ftl.geo.address(slot);
+            let bytes = units as u32 * self.unit_bytes as u32;
+            let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
+            op.purpose = Purpose::Flush;
+            op.erases = self.erases_of(slot);
+            self.backend.enqueue(cx.now(), op);
+            buffered.programs += 1;
+            self.reclaim(group, cx);
+        }
+    }
+
+    /// A program unit of flushed data is durable.
+    pub(super) fn flush_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        let Some(mut buffered) = self.buffered.take() else { return };
+        buffered.programs -= 1;
+        self.ftl.program(op.slot);
+        for n in 0..u64::from(op.units) {
+            let slot = Slot(op.slot.0 + n);
+            if let Some(lpn) = self.ftl.lpn_at(slot)
+                && !buffered.buffer.flushed(lpn).discarded
+            {
+                self.ftl.commit(lpn, slot);
+            }
+        }
+        self.ftl.programmed(op.slot);
+        self.go_on(&mut buffered, cx);
+        self.buffered = Some(buffered);
+    }
+
+    /// Room may have appeared, or data become durable: whoever waited for it goes on.
+    fn go_on(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
+        self.release_barriers(buffered, cx);
+        while let Some(id) = buffered.waiting.front().copied() {
+            let before = self.active[id].next;
+            self.accept_into(buffered, id, cx);
+            if buffered.waiting.front() == Some(&id) && self.active[id].next == before {
+                break;
+            }
+        }
+        self.flush(buffered, cx);
+    }
+
+    fn release_barriers(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
+        while let Some((barrier, id)) = buffered.barriers.front().copied() {
+            if !buffered.buffer.is_durable(barrier) {
+                break;
+            }
+            buffered.barriers.pop_front();
+            self.active[id].life.reach(milestone::DURABLE, cx.now());
+            self.complete(id, cx);
+        }
+    }
+
+    /// Space has appeared in a group: assemblies that waited for it are programmed.
+    pub(super) fn wake_assemblies(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
+        let Some(mut buffered) = self.buffered.take() else { return };
+        let stalled = std::mem::take(&mut buffered.stalled);
+        let (ready, rest): (Vec<_>, Vec<_>) = stalled.into_iter().partition(|(_, g)| *g == group);
+        buffered.stalled = rest;
+        for (assembly, _) in ready {
+            self.program_assembly(&mut buffered, assembly, cx);
+        }
+        self.flush(&mut buffered, cx);
+        self.buffered = Some(buffered);
+    }
+}

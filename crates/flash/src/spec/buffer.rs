@@ -1,0 +1,85 @@
+//! The data buffer as a user writes it.
+
+use super::SpecError;
+use crate::buffer::admit::AdmissionPolicy;
+use crate::buffer::evict::EvictionPolicy;
+use crate::buffer::{Buffer, BufferShape};
+use crate::device::BufferParts;
+use crate::geometry::Geometry;
+use config::units::{Bandwidth, Bytes, Duration, Share};
+use net::Rate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The data buffer in the drive's DRAM.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BufferSpec {
+    /// Capacity.
+    pub capacity: Bytes,
+    /// Whether data read from flash, and data that has been flushed, is kept for reads.
+    pub reads: bool,
+    /// Whether written data waits here; without, a write is acknowledged from flash.
+    pub writes: bool,
+    /// Flushing begins when more than this share is dirty.
+    pub high: Share,
+    /// Flushing goes on until no more than this share is dirty.
+    pub low: Share,
+    /// Most data that is on its way from here to flash at once.
+    pub in_flight: Bytes,
+    /// Whether capacitors keep the buffer through a power cut: flush and forced unit access then cost nothing more.
+    pub protected: bool,
+    /// Which clean line makes room, and which dirty line is flushed next.
+    pub eviction: EvictionPolicy,
+    /// Which data read from flash enters.
+    pub admission: AdmissionPolicy,
+    /// Bytes a second that the DRAM delivers.
+    pub bandwidth: Bandwidth,
+    /// Time of an access before its first byte.
+    pub latency: Duration,
+}
+
+impl BufferSpec {
+    pub(crate) fn build(&self, geo: &Geometry) -> Result<BufferParts, SpecError> {
+        let unit = u64::from(geo.shape.unit_bytes);
+        let lines = self.capacity.get() / unit;
+        let fits = u32::try_from(lines).ok().filter(|n| *n > 0);
+        let Some(lines) = fits else {
+            let what = format!(
+                "a buffer of {} holds {lines} map units; 1 to {} are possible",
+                self.capacity,
+                u32::MAX
+            );
+            return Err(SpecError::new("buffer.capacity", what));
+        };
+        if self.low.get() > self.high.get() {
+            let what = format!("the watermarks cross: low {} lies above high {}", self.low, self.high);
+            return Err(SpecError::new("buffer.low", what));
+        }
+        let share = |share: Share| share.of(u64::from(lines)) as u32;
+        let in_flight = u32::try_from(self.in_flight.get() / unit).unwrap_or(u32::MAX);
+        if in_flight < geo.units_per_program {
+            let what = format!(
+                "{} on the way to flash is less than one program unit of {} map units",
+                self.in_flight, geo.units_per_program
+            );
+            return Err(SpecError::new("buffer.in_flight", what));
+        }
+        let shape = BufferShape {
+            lines,
+            unit_sectors: geo.shape.unit_bytes / 512,
+            caches_reads: self.reads,
+            caches_writes: self.writes,
+            high: share(self.high),
+            low: share(self.low),
+        };
+        Ok(BufferParts {
+            buffer: Buffer::new(shape, self.eviction.build(&()), self.admission.build(&())),
+            in_flight,
+            acknowledges_early: self.writes,
+            protected: self.protected,
+            rate: Rate::new(self.bandwidth.bytes_per_s()),
+            latency: self.latency.time(),
+        })
+    }
+}
