@@ -57,6 +57,7 @@ pub fn run(plan: &Plan, outside: &mut Outside<'_>) -> Result<Document, Diagnosti
     let state = plan.precondition.as_ref().unwrap_or(&spec.precondition);
     let before = (outside.cpu_s)();
     let report = precondition::apply(state, &mut device.ftl, plan.seed)?;
+    device.format_map();
     let precondition = PreconditionResult { report, seconds: (outside.cpu_s)() - before };
     let nvme = spec.flash.host.nvme.as_ref();
     let options = WorkloadOptions {

@@ -46,6 +46,8 @@ pub struct Buffered {
     /// Units whose missing sectors are being read.
     merging: Slab<Lpn>,
     programs: u32,
+    /// Units that wait for their entry of the map.
+    translating: u32,
 }
 
 struct Limits {
@@ -74,6 +76,7 @@ impl Buffered {
             stalled: Vec::new(),
             merging: Slab::default(),
             programs: 0,
+            translating: 0,
         }
     }
 
@@ -224,16 +227,31 @@ impl Device {
                 barrier.and_then(|b| buffered.buffer.flush_until(b))
             };
             let Some(flush) = next else { break };
-            self.destage(buffered, &flush, cx);
+            buffered.translating += 1;
+            if self.translates_flush(&flush, cx) {
+                buffered.translating -= 1;
+                self.destage(buffered, &flush, cx);
+            }
         }
         // Nobody else will fill up the assemblies, and somebody waits: pad them.
-        let idle = buffered.programs == 0 && buffered.merging.is_empty() && buffered.stalled.is_empty();
+        let idle = buffered.programs + buffered.translating == 0
+            && buffered.merging.is_empty()
+            && buffered.stalled.is_empty();
         let somebody_waits = !buffered.waiting.is_empty() || !buffered.barriers.is_empty();
         if idle && somebody_waits {
             for assembly in 0..buffered.assemblies.len() {
                 self.program_assembly(buffered, assembly, cx);
             }
         }
+    }
+
+    /// The entry of a unit on its way out of the buffer is here.
+    pub(super) fn destage_translated(&mut self, flush: &Flush, cx: &mut impl Cx<Event, Out>) {
+        let Some(mut buffered) = self.buffered.take() else { return };
+        buffered.translating -= 1;
+        self.destage(&mut buffered, flush, cx);
+        self.flush(&mut buffered, cx);
+        self.buffered = Some(buffered);
     }
 
     fn destage(&mut self, buffered: &mut Buffered, flush: &Flush, cx: &mut impl Cx<Event, Out>) {
@@ -321,6 +339,7 @@ impl Device {
                 && !buffered.buffer.flushed(lpn).discarded
             {
                 self.ftl.commit(lpn, slot);
+                self.map_changed(lpn, cx);
             }
         }
         self.ftl.programmed(op.slot);

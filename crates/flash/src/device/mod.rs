@@ -9,11 +9,13 @@ mod host;
 mod read;
 mod reclaim;
 mod stats;
+mod translate;
 mod write;
 
 pub use buffered::{BufferParts, Buffered};
 pub use host::{HostParams, NvmeParams};
 pub use stats::{DeviceStats, MILESTONES, milestone};
+pub use translate::TranslationParts;
 
 use crate::backend::op::{OpKind, Purpose};
 use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
@@ -25,6 +27,7 @@ use kernel::{Cx, Slab, Time};
 use proto::{Command, Completion, IoOp, Lpn, Slot, Status};
 use reclaim::Job;
 use std::collections::VecDeque;
+use translate::Translation;
 
 /// The device's own events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +76,16 @@ pub(crate) struct Active {
     life: Milestones<{ stats::COUNT }>,
 }
 
+impl Active {
+    /// A milestone is reached, unless a later one was: operations of one command overlap.
+    #[inline]
+    fn reach(&mut self, milestone: usize, at: Time) {
+        if at > self.life.last() {
+            self.life.reach(milestone, at);
+        }
+    }
+}
+
 /// Everything a device is built from.
 pub struct DeviceParts {
     /// The translation layer.
@@ -81,6 +94,8 @@ pub struct DeviceParts {
     pub allocator: Box<dyn Allocator>,
     /// The data buffer, if there is one.
     pub buffer: Option<BufferParts>,
+    /// The cached part of the map, if it does not lie in memory as a whole.
+    pub translation: Option<TranslationParts>,
     /// Times of the array and the channels.
     pub timing: Timing,
     /// Policies of the back end.
@@ -104,6 +119,7 @@ pub struct Device {
     allocator: Box<dyn Allocator>,
     /// Taken out while it is worked on.
     buffered: Option<Buffered>,
+    translation: Option<Translation>,
     host: Host,
     active: Slab<Active>,
     jobs: Vec<Option<Job>>,
@@ -129,6 +145,7 @@ impl Device {
             buffered: parts
                 .buffer
                 .map(|b| Buffered::new(b, if parts.allocator.is_static() { groups } else { 1 })),
+            translation: parts.translation.map(Translation::new),
             allocator: parts.allocator,
             host: Host::new(parts.host),
             active: Slab::default(),
@@ -192,7 +209,7 @@ impl Device {
             (Purpose::Reclaim, OpKind::Read) => self.gc_read_done(&op, cx),
             (Purpose::Reclaim, OpKind::Erase) => self.erase_done(&op, cx),
             (Purpose::Reclaim, _) => self.gc_program_done(name, &op, cx),
-            (Purpose::Map, _) => unreachable!("nobody queues mapping operations"),
+            (Purpose::Map, _) => self.map_done(&op, cx),
         }
     }
 

@@ -21,6 +21,10 @@ impl Device {
                 from_buffer += u64::from(bytes);
                 continue;
             }
+            if !self.translates(id, unit, cx) {
+                pending += 1;
+                continue;
+            }
             let Some(slot) = self.ftl.lookup(Lpn(unit)) else {
                 self.stats.unwritten_reads += 1;
                 self.host.link.to_host(cx.now(), u64::from(bytes));
@@ -56,6 +60,24 @@ impl Device {
         }
     }
 
+    /// A unit whose translation had to be waited for is read by itself.
+    pub(super) fn read_late_unit(&mut self, id: u32, unit: u64, cx: &mut impl Cx<Event, Out>) {
+        let command = self.active[id].command;
+        let bytes = self.bytes_of_unit(&command, unit);
+        if let Some(slot) = self.ftl.lookup(Lpn(unit)) {
+            let run = Run { page: 0, slot, units: 1, bytes };
+            self.queue_read(id, Class::host_read(command.priority), &run, cx.now());
+            return;
+        }
+        self.stats.unwritten_reads += 1;
+        self.host.link.to_host(cx.now(), u64::from(bytes));
+        let active = &mut self.active[id];
+        active.pending -= 1;
+        if active.pending == 0 {
+            self.complete(id, cx);
+        }
+    }
+
     fn queue_read(&mut self, id: u32, class: Class, run: &Run, now: Time) {
         self.ftl.pin(run.slot);
         let at = self.ftl.geo.address(run.slot);
@@ -82,10 +104,10 @@ impl Device {
         active.pending -= 1;
         if active.pending == 0 {
             // The last operation to end is the one that the command waited for.
-            active.life.reach(milestone::DIE_WAIT, op.started);
-            active.life.reach(milestone::ARRAY, op.sensed);
-            active.life.reach(milestone::CHANNEL_WAIT, op.moved);
-            active.life.reach(milestone::CHANNEL, now);
+            active.reach(milestone::DIE_WAIT, op.started);
+            active.reach(milestone::ARRAY, op.sensed);
+            active.reach(milestone::CHANNEL_WAIT, op.moved);
+            active.reach(milestone::CHANNEL, now);
             self.complete(id, cx);
         }
     }

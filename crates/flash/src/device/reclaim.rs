@@ -181,7 +181,9 @@ impl Device {
         self.ftl.program(op.slot);
         for n in 0..self.moves[name as usize].len() {
             let (lpn, from) = self.moves[name as usize][n];
-            self.ftl.commit_move(lpn, from, Slot(op.slot.0 + n as u64));
+            if self.ftl.commit_move(lpn, from, Slot(op.slot.0 + n as u64)) {
+                self.map_changed(lpn, cx);
+            }
         }
         self.ftl.programmed(op.slot);
         if let Some(job) = &mut self.jobs[op.owner as usize] {

@@ -15,6 +15,25 @@ impl Device {
             self.accept(id, cx);
             return;
         }
+        let (first, end) = (active.next, active.end);
+        let missing = (first..end).filter(|unit| !self.translates(id, *unit, cx)).count() as u32;
+        self.active[id].pending = missing;
+        if missing == 0 {
+            self.merge_edges(id, cx);
+        }
+    }
+
+    /// One of the entries that a write needs is here.
+    pub(super) fn write_translated(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        self.active[id].pending -= 1;
+        if self.active[id].pending == 0 {
+            self.merge_edges(id, cx);
+        }
+    }
+
+    /// Reads the old data of units that a write covers in part.
+    fn merge_edges(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let active = &self.active[id];
         let command = active.command;
         let (first, end) = (active.next, active.end);
         let mut pending = 0;
@@ -96,6 +115,7 @@ impl Device {
             let slot = Slot(op.slot.0 + n);
             if let Some(lpn) = self.ftl.lpn_at(slot) {
                 self.ftl.commit(lpn, slot);
+                self.map_changed(lpn, cx);
             }
         }
         self.ftl.programmed(op.slot);
@@ -105,10 +125,10 @@ impl Device {
         if active.pending == 0 && active.next == active.end {
             // Operations of one command may have been queued at different times, if it waited for space.
             if op.queued == active.life.last() {
-                active.life.reach(milestone::DIE_WAIT, op.started);
-                active.life.reach(milestone::CHANNEL, op.sensed);
+                active.reach(milestone::DIE_WAIT, op.started);
+                active.reach(milestone::CHANNEL, op.sensed);
             }
-            active.life.reach(milestone::ARRAY, now);
+            active.reach(milestone::ARRAY, now);
             self.complete(op.owner, cx);
         }
     }
@@ -116,6 +136,7 @@ impl Device {
     /// Space has appeared in a group: commands that waited for it go on, oldest first.
     pub(super) fn wake(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         self.wake_assemblies(group, cx);
+        self.wake_write_backs(cx);
         let mut left = self.waiting[group as usize].len();
         while left > 0 {
             left -= 1;

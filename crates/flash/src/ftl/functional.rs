@@ -209,7 +209,7 @@ mod tests {
         let geo = Geometry::new(Shape { blocks, ..small(reclaim) });
         Ftl::new(
             geo,
-            logical,
+            (logical, 0),
             1,
             false,
             Thresholds { start: 3, stop: 4, hard: 1 },

@@ -42,6 +42,8 @@ pub struct Thresholds {
 pub struct FtlCounters {
     /// Units committed by the host.
     pub host_commits: u64,
+    /// Translation pages committed.
+    pub map_commits: u64,
     /// Units moved.
     pub moves: u64,
     /// Moves that lost the race against a host write or a trim.
@@ -57,6 +59,7 @@ impl FtlCounters {
     pub fn since(&self, origin: &FtlCounters) -> FtlCounters {
         FtlCounters {
             host_commits: self.host_commits - origin.host_commits,
+            map_commits: self.map_commits - origin.map_commits,
             moves: self.moves - origin.moves,
             moves_dropped: self.moves_dropped - origin.moves_dropped,
             trims: self.trims - origin.trims,
@@ -85,13 +88,16 @@ pub struct Ftl {
     pub counters: FtlCounters,
     mapped: u64,
     logical: u64,
+    /// Units behind the host's: translation pages.
+    hidden: u64,
 }
 
 impl Ftl {
-    /// An empty FTL over an erased array: `logical` units for the host, `placements` host streams.
+    /// An empty FTL over an erased array: `logical` units for the host, `hidden` ones behind them for translation
+    /// pages, `placements` host streams.
     pub fn new(
         geo: Geometry,
-        logical: u64,
+        (logical, hidden): (u64, u64),
         placements: u8,
         least_worn: bool,
         thresholds: Thresholds,
@@ -99,8 +105,8 @@ impl Ftl {
     ) -> Ftl {
         let streams = 2 + placements.max(1) as usize;
         Ftl {
-            array: NandArray::new(&geo, logical),
-            map: Table::new(logical, geo.slots + 2),
+            array: NandArray::new(&geo, logical + hidden),
+            map: Table::new(logical + hidden, geo.slots + 2),
             valid: Bits::new(geo.slots),
             base: Base::Empty,
             groups: (0..geo.groups).map(|_| Group::new(&geo, streams, least_worn)).collect(),
@@ -110,6 +116,7 @@ impl Ftl {
             counters: FtlCounters::default(),
             mapped: 0,
             logical,
+            hidden,
             geo,
         }
     }
@@ -117,6 +124,10 @@ impl Ftl {
     /// Logical units.
     pub fn logical(&self) -> u64 {
         self.logical
+    }
+    /// Units behind the host's.
+    pub fn hidden(&self) -> u64 {
+        self.hidden
     }
     /// Logical units that hold data.
     pub fn mapped(&self) -> u64 {
@@ -219,6 +230,16 @@ impl Ftl {
         }
         self.point(lpn, slot);
         self.counters.host_commits += 1;
+    }
+
+    /// A translation page has become durable.
+    pub fn commit_map(&mut self, lpn: Lpn, slot: Slot) {
+        debug_assert!(lpn.0 >= self.logical, "the host's units are not translation pages");
+        if let Some(old) = self.lookup(lpn) {
+            self.invalidate(old);
+        }
+        self.point(lpn, slot);
+        self.counters.map_commits += 1;
     }
 
     /// A moved copy has become durable: it counts if the map still names its source. False if it lost the race.

@@ -63,14 +63,23 @@ impl FlashSpec {
         let logical = self.ftl.logical(&geo)?;
         let timing = self.timing(&geo)?;
         let buffer = self.buffer.as_ref().map(|b| b.build(&geo)).transpose()?;
+        let (translation, hidden) = self.ftl.translation(logical)?.unzip();
         let victim =
             self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() });
         let thresholds = self.ftl.thresholds();
-        let ftl = Ftl::new(geo, logical, self.ftl.placements, self.ftl.wear.dynamic, thresholds, victim);
+        let ftl = Ftl::new(
+            geo,
+            (logical, hidden.unwrap_or(0)),
+            self.ftl.placements,
+            self.ftl.wear.dynamic,
+            thresholds,
+            victim,
+        );
         Ok(Device::new(DeviceParts {
             ftl,
             allocator: self.ftl.allocation.build(&()),
             buffer,
+            translation,
             timing,
             policy: BackendPolicy {
                 scheduler: self.die.scheduler.build(&()),

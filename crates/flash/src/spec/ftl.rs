@@ -1,9 +1,11 @@
 //! The translation layer as a user writes it.
 
 use super::{ReclaimUnit, SpecError, StripeOrder, positive};
+use crate::device::TranslationParts;
 use crate::ftl::Thresholds;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::gc::VictimPolicy;
+use crate::ftl::map_cache::{Granularity, MapCache};
 use crate::geometry::Geometry;
 use config::units::{Bytes, Share};
 use schemars::JsonSchema;
@@ -15,6 +17,8 @@ use serde::{Deserialize, Serialize};
 pub struct FtlSpec {
     /// What the logical-to-physical map names: 512 B to 64 KiB, a divisor or a multiple of the page.
     pub map_unit: Bytes,
+    /// Where the map lies.
+    pub mapping: Mapping,
     /// What garbage collection frees as one.
     pub reclaim_unit: ReclaimUnit,
     /// Order in which consecutive program units go over channel, way, die and plane, fastest first.
@@ -29,6 +33,38 @@ pub struct FtlSpec {
     pub gc: GcSpec,
     /// Wear levelling.
     pub wear: WearSpec,
+}
+
+/// Where the map lies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Mapping {
+    /// In the controller's memory as a whole.
+    Table,
+    /// On flash, in translation pages of one map unit each; the controller's memory holds a part of it.
+    Demand {
+        /// Memory for the part that is held.
+        capacity: Bytes,
+        /// What is held: single entries or whole translation pages.
+        granularity: MapGranularity,
+        /// Bytes an entry takes in memory; whole pages take their size.
+        cached_entry: Bytes,
+        /// Bytes an entry takes on flash.
+        stored_entry: Bytes,
+        /// Bytes that a look-up moves over the channel.
+        read: Bytes,
+    },
+}
+
+config::policies! {
+    /// What a place of the map cache holds.
+    #[derive(Copy, Eq)]
+    pub family MapGranularity = "flash.ftl.mapping.demand.granularity": choice {
+        /// One entry, as in DFTL and MQSim: neighbours of an entry that is read do not come along.
+        default entry,
+        /// A whole translation page.
+        page,
+    }
 }
 
 /// Garbage collection.
@@ -88,6 +124,32 @@ impl FtlSpec {
             return Err(SpecError::new("ftl.gc.start", what));
         }
         Ok(())
+    }
+
+    /// The demand-cached map, if there is one, and its translation pages.
+    pub(crate) fn translation(&self, logical: u64) -> Result<Option<(TranslationParts, u64)>, SpecError> {
+        let Mapping::Demand { capacity, granularity, cached_entry, stored_entry, read } = &self.mapping
+        else {
+            return Ok(None);
+        };
+        let key = |name: &str| format!("ftl.mapping.demand.{name}");
+        positive(&key("cached_entry"), cached_entry.get())?;
+        positive(&key("stored_entry"), stored_entry.get())?;
+        let unit = self.map_unit.get();
+        let entries = unit / stored_entry.get();
+        positive(&key("stored_entry"), entries)?;
+        if read.get() == 0 || read.get() > unit {
+            let what = format!("a look-up of {read} from a translation page of {unit} B");
+            return Err(SpecError::new(&key("read"), what));
+        }
+        let (granularity, place) = match granularity {
+            MapGranularity::entry => (Granularity::Entry, cached_entry.get()),
+            MapGranularity::page => (Granularity::Page, unit),
+        };
+        let places = u32::try_from(capacity.get() / place).unwrap_or(u32::MAX);
+        positive(&key("capacity"), places.into())?;
+        let cache = MapCache::new(granularity, entries, places);
+        Ok(Some((TranslationParts { cache, read_bytes: read.get() as u32 }, logical.div_ceil(entries))))
     }
 
     pub(crate) fn thresholds(&self) -> Thresholds {

@@ -1,0 +1,241 @@
+//! Demand-cached mapping in time: look-ups that miss wait for a translation page, dirty parts that leave the cache are
+//! written back.
+//!
+//! Translation pages are logical units behind the host's. Their place follows the stripe order of their own number;
+//! garbage collection moves them like any other unit.
+
+use super::{Device, Event, Out, milestone};
+use crate::backend::op::{Class, Op, OpKind};
+use crate::buffer::Flush;
+use crate::ftl::map_cache::{MapCache, WriteBack};
+use crate::ftl::space::Stream;
+use kernel::{Cx, Slab};
+use proto::{IoOp, Lpn, Slot};
+use rustc_hash::FxHashMap;
+
+/// What a demand-cached map is built from.
+pub struct TranslationParts {
+    /// The state machine.
+    pub cache: MapCache,
+    /// Bytes that a look-up moves over the channel.
+    pub read_bytes: u32,
+}
+
+/// Who waits for a translation page, and for which unit's entry.
+#[derive(Clone, Copy, Debug)]
+enum Waiter {
+    /// A command's unit.
+    Command(u32, u64),
+    /// A unit on its way out of the buffer.
+    Flush(Flush),
+}
+
+/// What a translation page's operation is for.
+#[derive(Clone, Copy, Debug)]
+enum Errand {
+    /// A look-up waits for the page.
+    Fetch(u64),
+    /// The page is read to be written back.
+    ReadBack(u64),
+    /// The page is written back.
+    WriteBack(u64),
+}
+
+/// The cache, and what is on its way between it and flash.
+pub(super) struct Translation {
+    pub(super) cache: MapCache,
+    read_bytes: u32,
+    waiting: FxHashMap<u64, Vec<Waiter>>,
+    errands: Slab<Errand>,
+    /// Pages to be written back that have found no space.
+    stalled: Vec<u64>,
+}
+
+impl Translation {
+    pub(super) fn new(parts: TranslationParts) -> Translation {
+        Translation {
+            cache: parts.cache,
+            read_bytes: parts.read_bytes,
+            waiting: FxHashMap::default(),
+            errands: Slab::default(),
+            stalled: Vec::new(),
+        }
+    }
+}
+
+impl Device {
+    /// Writes every translation page once, without time: the drive has been formatted.
+    pub fn format_map(&mut self) {
+        if self.translation.is_none() {
+            return;
+        }
+        let ftl = &mut self.ftl;
+        let (first, per_program) = (ftl.logical(), u64::from(ftl.geo.units_per_program));
+        for stripe in 0..ftl.hidden().div_ceil(per_program) {
+            let group = ftl.geo.group_at(stripe);
+            // A group without room keeps its pages unwritten; reading one costs nothing then.
+            if ftl.make_room(group).is_err() {
+                continue;
+            }
+            let Some(slot) = ftl.reserve(group, Stream::Map) else { continue };
+            let pages =
+                (stripe * per_program..(stripe + 1) * per_program).map(|p| (p < ftl.hidden()).then_some(p));
+            let pages: Vec<Option<u64>> = pages.collect();
+            for (n, page) in pages.iter().enumerate() {
+                ftl.fill(Slot(slot.0 + n as u64), page.map(|p| Lpn(first + p)));
+            }
+            ftl.program(slot);
+            for (n, page) in pages.iter().enumerate() {
+                if let Some(page) = page {
+                    ftl.commit_map(Lpn(first + page), Slot(slot.0 + n as u64));
+                }
+            }
+            ftl.programmed(slot);
+        }
+    }
+
+    /// Whether a command's unit can be translated now; if not, it will be told.
+    #[inline]
+    pub(super) fn translates(&mut self, id: u32, unit: u64, cx: &mut impl Cx<Event, Out>) -> bool {
+        self.translation.is_none() || self.looks_up(unit, Waiter::Command(id, unit), cx)
+    }
+
+    /// Whether a unit on its way out of the buffer can be translated now; if not, it will be told.
+    pub(super) fn translates_flush(&mut self, flush: &Flush, cx: &mut impl Cx<Event, Out>) -> bool {
+        self.translation.is_none() || self.looks_up(flush.lpn.0, Waiter::Flush(*flush), cx)
+    }
+
+    fn looks_up(&mut self, lpn: u64, waiter: Waiter, cx: &mut impl Cx<Event, Out>) -> bool {
+        let Some(mut translation) = self.translation.take() else { return true };
+        let found = translation.cache.look_up(lpn);
+        let page = translation.cache.page_of(lpn);
+        if !found && let Some(waiting) = translation.waiting.get_mut(&page) {
+            translation.cache.counters.joined += 1;
+            waiting.push(waiter);
+        } else if !found {
+            let bytes = translation.read_bytes;
+            if self.read_page(&mut translation, Errand::Fetch(page), page, bytes, cx) {
+                translation.waiting.insert(page, vec![waiter]);
+            } else {
+                // A page that was never written holds nothing: its entries are known at once.
+                let back = translation.cache.load(lpn);
+                self.translation = Some(translation);
+                self.write_back(back, cx);
+                return true;
+            }
+        }
+        self.translation = Some(translation);
+        found
+    }
+
+    /// Queues the read of a translation page; false if it was never written.
+    fn read_page(
+        &mut self,
+        translation: &mut Translation,
+        errand: Errand,
+        page: u64,
+        bytes: u32,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> bool {
+        let Some(slot) = self.ftl.lookup(Lpn(self.ftl.logical() + page)) else { return false };
+        self.ftl.pin(slot);
+        let owner = translation.errands.insert(errand);
+        let at = self.ftl.geo.address(slot);
+        self.backend.enqueue(cx.now(), Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner));
+        true
+    }
+
+    /// An operation on a translation page is done.
+    pub(super) fn map_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        if op.kind == OpKind::Read && self.ftl.unpin(op.slot) {
+            self.reclaim_unpinned(op.slot, cx);
+        }
+        let Some(translation) = &mut self.translation else { return };
+        let errand = translation.errands[op.owner];
+        translation.errands.remove(op.owner);
+        match errand {
+            Errand::Fetch(page) => self.page_is_here(page, cx),
+            Errand::ReadBack(page) => self.program_page(page, cx),
+            Errand::WriteBack(page) => {
+                self.ftl.program(op.slot);
+                self.ftl.commit_map(Lpn(self.ftl.logical() + page), op.slot);
+                self.ftl.programmed(op.slot);
+            }
+        }
+    }
+
+    fn page_is_here(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
+        let waiting = self.translation.as_mut().and_then(|t| t.waiting.remove(&page)).unwrap_or_default();
+        for waiter in waiting {
+            let lpn = match waiter {
+                Waiter::Command(_, unit) => unit,
+                Waiter::Flush(flush) => flush.lpn.0,
+            };
+            let back = self.translation.as_mut().and_then(|t| t.cache.load(lpn));
+            self.write_back(back, cx);
+            match waiter {
+                Waiter::Command(id, unit) => {
+                    self.active[id].reach(milestone::MAPPING, cx.now());
+                    if self.active[id].command.op == IoOp::Read {
+                        self.read_late_unit(id, unit, cx);
+                    } else {
+                        self.write_translated(id, cx);
+                    }
+                }
+                Waiter::Flush(flush) => self.destage_translated(&flush, cx),
+            }
+        }
+    }
+
+    /// A unit's place has changed: the map's cached part is newer than flash.
+    #[inline]
+    pub(super) fn map_changed(&mut self, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
+        if self.translation.is_some() && lpn.0 < self.ftl.logical() {
+            let back = self.translation.as_mut().and_then(|t| t.cache.change(lpn.0));
+            self.write_back(back, cx);
+        }
+    }
+
+    fn write_back(&mut self, back: Option<WriteBack>, cx: &mut impl Cx<Event, Out>) {
+        let Some(WriteBack { page, needs_read }) = back else { return };
+        if needs_read && let Some(mut translation) = self.translation.take() {
+            let bytes = self.unit_bytes as u32;
+            let reads = self.read_page(&mut translation, Errand::ReadBack(page), page, bytes, cx);
+            self.translation = Some(translation);
+            if reads {
+                return;
+            }
+        }
+        self.program_page(page, cx);
+    }
+
+    fn program_page(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
+        let group = self.ftl.geo.group_at(page / u64::from(self.ftl.geo.units_per_program));
+        let Some(slot) = self.ftl.reserve(group, Stream::Map) else {
+            if let Some(translation) = &mut self.translation {
+                translation.stalled.push(page);
+            }
+            self.reclaim(group, cx);
+            return;
+        };
+        self.ftl.fill(slot, Some(Lpn(self.ftl.logical() + page)));
+        for n in 1..u64::from(self.ftl.geo.units_per_program) {
+            self.ftl.fill(Slot(slot.0 + n), None);
+        }
+        let Some(translation) = &mut self.translation else { return };
+        let owner = translation.errands.insert(Errand::WriteBack(page));
+        let at = self.ftl.geo.address(slot);
+        let mut op = Op::new(OpKind::Program, Class::MapProgram, at, slot, 1, self.unit_bytes as u32, owner);
+        op.erases = self.erases_of(slot);
+        self.backend.enqueue(cx.now(), op);
+        self.reclaim(group, cx);
+    }
+
+    /// Space has appeared: pages that waited for it are written back.
+    pub(super) fn wake_write_backs(&mut self, cx: &mut impl Cx<Event, Out>) {
+        let stalled = self.translation.as_mut().map(|t| std::mem::take(&mut t.stalled)).unwrap_or_default();
+        for page in stalled {
+            self.program_page(page, cx);
+        }
+    }
+}
