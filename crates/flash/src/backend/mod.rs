@@ -245,8 +245,8 @@ impl Backend {
             return Some(Class::ALL[waiting.trailing_zeros() as usize]);
         }
         let (queues, ops) = (&self.queues, &self.ops);
-        let oldest = |class: Class| queues.oldest(ops, die, class);
-        self.scheduler.pick(&DieView { now, waiting, oldest: &oldest })
+        let since = |class: Class| queues.waiting_since(ops, die, class);
+        self.scheduler.pick(&DieView { now, waiting, oldest: queues.oldest(die), since: &since })
     }
 
     /// An idle die looks for work.

@@ -16,6 +16,8 @@ struct DieQueues {
     classes: u16,
     /// Planes with something waiting, by class.
     planes: [u16; Class::COUNT],
+    /// Place of the oldest operation in the order of arrival, by class; meaningless where nothing waits.
+    oldest: [u64; Class::COUNT],
     count: u32,
 }
 
@@ -32,7 +34,7 @@ pub(super) struct Queues {
 impl Queues {
     pub(super) fn new(dies: u32, planes: u32) -> Queues {
         assert!(planes <= 16, "a die has at most 16 planes");
-        let none = DieQueues { classes: 0, planes: [0; Class::COUNT], count: 0 };
+        let none = DieQueues { classes: 0, planes: [0; Class::COUNT], oldest: [0; Class::COUNT], count: 0 };
         let lists = dies as usize * Class::COUNT * planes as usize;
         Queues {
             dies: vec![none; dies as usize],
@@ -73,7 +75,10 @@ impl Queues {
         if tail == NO_OP {
             self.lists[list].head = name;
             let d = &mut self.dies[die as usize];
-            d.classes |= 1 << class as u8;
+            if d.planes[class as usize] == 0 {
+                d.classes |= 1 << class as u8;
+                d.oldest[class as usize] = self.arrivals;
+            }
             d.planes[class as usize] |= 1 << plane;
         } else {
             ops[tail].next = name;
@@ -97,9 +102,24 @@ impl Queues {
         best
     }
 
-    pub(super) fn oldest(&self, ops: &Slab<Op>, die: u32, class: Class) -> (Time, u64) {
-        let (_, name) = self.first(die, class);
-        (ops[name].queued, self.arrived[name as usize])
+    /// When the oldest operation of a class was queued.
+    pub(super) fn waiting_since(&self, ops: &Slab<Op>, die: u32, class: Class) -> Time {
+        ops[self.first(die, class).1].queued
+    }
+
+    /// Place of the oldest operation in the order of arrival, by class.
+    #[inline]
+    pub(super) fn oldest(&self, die: u32) -> &[u64; Class::COUNT] {
+        &self.dies[die as usize].oldest
+    }
+
+    /// The oldest operation of a class has been taken.
+    #[inline]
+    fn note_oldest(&mut self, die: u32, class: Class) {
+        if self.dies[die as usize].planes[class as usize] != 0 {
+            let (_, name) = self.first(die, class);
+            self.dies[die as usize].oldest[class as usize] = self.arrived[name as usize];
+        }
     }
 
     #[inline]
@@ -126,6 +146,7 @@ impl Queues {
         let (plane, _) = self.first(die, class);
         let first = self.pop(ops, die, class, plane);
         if rule == MultiPlane::Off || ops[first].kind == OpKind::CopyBack {
+            self.note_oldest(die, class);
             return first;
         }
         let lead = ops[first];
@@ -144,6 +165,7 @@ impl Queues {
                 last = mate;
             }
         }
+        self.note_oldest(die, class);
         first
     }
 

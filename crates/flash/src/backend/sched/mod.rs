@@ -14,7 +14,8 @@ pub struct DieView<'a> {
     pub now: Time,
     /// Classes with something waiting, as a bit set over [`Class::ALL`].
     pub waiting: u16,
-    pub(crate) oldest: &'a dyn Fn(Class) -> (Time, u64),
+    pub(crate) oldest: &'a [u64; Class::COUNT],
+    pub(crate) since: &'a dyn Fn(Class) -> Time,
 }
 
 impl DieView<'_> {
@@ -28,14 +29,19 @@ impl DieView<'_> {
             Some(Class::ALL[bit as usize])
         })
     }
-    /// When the oldest operation of a waiting class was queued, and its place in the order of arrival.
+    /// Place of a waiting class's oldest operation in the order of arrival at the device.
     #[inline]
-    pub fn oldest(&self, class: Class) -> (Time, u64) {
-        (self.oldest)(class)
+    pub fn oldest(&self, class: Class) -> u64 {
+        self.oldest[class as usize]
+    }
+    /// When the oldest operation of a waiting class was queued.
+    pub fn since(&self, class: Class) -> Time {
+        (self.since)(class)
     }
     /// The waiting class whose oldest operation came first.
+    #[inline]
     pub fn first_come(&self) -> Option<Class> {
-        self.classes().min_by_key(|c| self.oldest(*c).1)
+        self.classes().min_by_key(|c| self.oldest(*c))
     }
 }
 

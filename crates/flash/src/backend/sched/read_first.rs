@@ -37,10 +37,10 @@ impl ReadFirst {
 impl Scheduler for ReadFirst {
     fn pick(&mut self, view: &DieView<'_>) -> Option<Class> {
         let oldest = view.first_come()?;
-        if view.now.since(view.oldest(oldest).0) >= self.max_wait {
+        if view.now.since(view.since(oldest)) >= self.max_wait {
             return Some(oldest);
         }
-        let read = view.classes().filter(|c| c.is_waited_read()).min_by_key(|c| view.oldest(*c).1);
+        let read = view.classes().filter(|c| c.is_waited_read()).min_by_key(|c| view.oldest(*c));
         read.or(Some(oldest))
     }
 }
