@@ -266,6 +266,11 @@ impl Geometry {
         };
         (self.ru_of_block(block), row as u32 * self.lanes + lane, unit as u32)
     }
+    /// The groups that have planes on a die.
+    pub fn groups_of_die(&self, die: u32) -> std::ops::RangeInclusive<u32> {
+        let first = die * self.shape.planes;
+        first / self.lanes..=(first + self.shape.planes - 1) / self.lanes
+    }
     /// The die of a group's first plane.
     pub fn first_die_of_group(&self, group: u32) -> u32 {
         self.die_of_plane(group * self.lanes).0

@@ -137,6 +137,9 @@ pub struct Backend {
     /// Finished operations that the device has not yet taken, in order.
     pub finished: VecDeque<u32>,
     touched: Vec<u32>,
+    /// Dies that have run out of work since the device last looked; kept only if it does look.
+    pub went_idle: Vec<u32>,
+    tells_idle: bool,
     scheduler: Box<dyn Scheduler>,
     holds_line: bool,
     arbiter: Box<dyn Arbiter>,
@@ -159,6 +162,8 @@ pub struct BackendPolicy {
     pub multi_plane: MultiPlane,
     /// Suspends.
     pub suspend: Suspend,
+    /// Whether somebody wants to know when a die runs out of work.
+    pub tells_idle: bool,
     /// Whether stages without contention are folded into their neighbours. Results do not depend on it.
     pub fold: bool,
 }
@@ -186,6 +191,8 @@ impl Backend {
             ops: Slab::default(),
             finished: VecDeque::new(),
             touched: Vec::new(),
+            went_idle: Vec::new(),
+            tells_idle: policy.tells_idle,
             holds_line: policy.scheduler.holds_line(),
             scheduler: policy.scheduler,
             arbiter: policy.arbiter,
@@ -254,6 +261,8 @@ impl Backend {
         if self.eligible(die) == 0 {
             if let Some((op, left)) = self.dies[die as usize].suspended.take() {
                 self.resume(die, op, left, cx);
+            } else if self.tells_idle {
+                self.went_idle.push(die);
             }
             return;
         }

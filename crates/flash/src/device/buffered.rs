@@ -304,7 +304,8 @@ impl Device {
             let units = buffered.assemblies[assembly].len().min(per_program);
             let stripe = self.ftl.geo.stripe_of_unit(buffered.assemblies[assembly][0].0);
             let group = self.allocator.place(stripe, Stream::Host(0), &self.ftl, &self.backend);
-            let Some(slot) = self.ftl.reserve(group, Stream::Host(0)) else {
+            let closed = self.is_closed_to_host(group);
+            let Some(slot) = (if closed { None } else { self.ftl.reserve(group, Stream::Host(0)) }) else {
                 if !buffered.stalled.contains(&(assembly, group)) {
                     buffered.stalled.push((assembly, group));
                 }

@@ -26,6 +26,7 @@ use host::Host;
 use kernel::{Cx, Slab, Time};
 use proto::{Command, Completion, IoOp, Lpn, Slot, Status};
 use reclaim::Job;
+pub use reclaim::{GcMode, ReclaimPolicy};
 use std::collections::VecDeque;
 use translate::Translation;
 
@@ -102,10 +103,8 @@ pub struct DeviceParts {
     pub policy: BackendPolicy,
     /// How the host reaches the device.
     pub host: HostParams,
-    /// Program units that garbage collection holds in flight a group.
-    pub gc_window: u32,
-    /// Whether garbage collection copies inside a plane.
-    pub copy_back: bool,
+    /// Garbage collection in time.
+    pub gc: ReclaimPolicy,
     /// Host data streams: placements above are folded onto the last one.
     pub placements: u8,
 }
@@ -127,8 +126,11 @@ pub struct Device {
     waiting: Vec<VecDeque<u32>>,
     /// What each garbage collection program moves, by operation.
     moves: Vec<Vec<(Lpn, Slot)>>,
-    gc_window: u32,
-    copy_back: bool,
+    gc: ReclaimPolicy,
+    /// Whose turn it is to take moved data, if any group may.
+    gc_turn: u64,
+    /// Staging lists of jobs that have ended.
+    spare_staging: Vec<Vec<(Lpn, Slot)>>,
     placements: u8,
     unit_bytes: u64,
     /// What happened.
@@ -152,8 +154,9 @@ impl Device {
             jobs: std::iter::repeat_with(|| None).take(groups).collect(),
             waiting: vec![VecDeque::new(); groups],
             moves: Vec::new(),
-            gc_window: parts.gc_window,
-            copy_back: parts.copy_back,
+            gc: parts.gc,
+            gc_turn: 0,
+            spare_staging: Vec::new(),
             placements: parts.placements.max(1),
             unit_bytes: u64::from(geo.shape.unit_bytes),
             stats: DeviceStats::default(),
@@ -196,6 +199,10 @@ impl Device {
             self.finished(op, cx);
         }
         self.backend.kick(cx);
+        while let Some(die) = self.backend.went_idle.pop() {
+            self.die_idle(die, cx);
+            self.backend.kick(cx);
+        }
     }
 
     fn finished(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {

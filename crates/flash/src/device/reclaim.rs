@@ -19,6 +19,36 @@ pub(super) struct Job {
     erasing: bool,
     /// Units that have been read and wait for a program unit to fill up.
     staged: Vec<(Lpn, Slot)>,
+    /// Waits for its die to have nothing else to do.
+    parked: bool,
+    /// Evens out wear instead of gaining space.
+    levels_wear: bool,
+}
+
+/// How garbage collection shares the device with the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GcMode {
+    /// Its operations wait in the dies' queues beside the host's; the die scheduler decides.
+    Preemptible,
+    /// Host data does not go to a group that is being reclaimed.
+    Foreground,
+    /// A group is reclaimed while its die has nothing else to do, until it comes down to the hard limit.
+    Background,
+}
+
+/// Garbage collection in time, as it is configured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReclaimPolicy {
+    /// How it shares the device with the host.
+    pub mode: GcMode,
+    /// Program units that a group holds in flight.
+    pub window: u32,
+    /// Whether whole pages are copied inside their plane.
+    pub copy_back: bool,
+    /// Whether moved data may go to any group that has space.
+    pub global: bool,
+    /// A unit is moved for wear when its erase count lies this far below the highest of its group.
+    pub level_wear: Option<u32>,
 }
 
 impl Device {
@@ -33,6 +63,10 @@ impl Device {
     fn start_job(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let Some(ru) = self.ftl.pick_victim(group) else { return };
         self.stats.gc_runs += 1;
+        self.run_job(group, ru, false, cx);
+    }
+
+    fn run_job(&mut self, group: u32, ru: u64, levels_wear: bool, cx: &mut impl Cx<Event, Out>) {
         let job = Job {
             ru,
             cursor: 0,
@@ -41,10 +75,42 @@ impl Device {
             programs: 0,
             erases: 0,
             erasing: false,
-            staged: Vec::new(),
+            staged: self.spare_staging.pop().unwrap_or_default(),
+            parked: false,
+            levels_wear,
         };
         self.jobs[group as usize] = Some(job);
         self.advance(group, cx);
+    }
+
+    /// A die has run out of work: what waited for that goes on.
+    pub(super) fn die_idle(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        for group in self.ftl.geo.groups_of_die(die) {
+            if self.jobs[group as usize].as_ref().is_some_and(|job| job.parked) {
+                self.advance(group, cx);
+            }
+        }
+    }
+
+    /// Whether host data must not go to a group now.
+    #[inline]
+    pub(super) fn is_closed_to_host(&self, group: u32) -> bool {
+        self.gc.mode == GcMode::Foreground && self.jobs[group as usize].is_some()
+    }
+
+    /// The group that moved data of a group goes to.
+    fn destination(&mut self, group: u32) -> u32 {
+        if !self.gc.global {
+            return group;
+        }
+        for _ in 0..self.ftl.geo.groups {
+            self.gc_turn += 1;
+            let other = self.ftl.geo.group_at(self.gc_turn);
+            if self.ftl.free(other) > self.ftl.thresholds.hard {
+                return other;
+            }
+        }
+        group
     }
 
     /// Issues what the job can do now.
@@ -69,7 +135,12 @@ impl Device {
 
     fn issue_reads(&mut self, group: u32, job: &mut Job, cx: &mut impl Cx<Event, Out>) {
         let per_program = self.ftl.geo.units_per_program;
-        let window = self.gc_window * per_program;
+        let window = self.gc.window * per_program;
+        let may_wait = self.gc.mode == GcMode::Background && self.ftl.free(group) > self.ftl.thresholds.hard;
+        job.parked = may_wait && self.backend.load(self.ftl.geo.first_die_of_group(group)) > 0;
+        if job.parked {
+            return;
+        }
         while !job.scanned
             && job.reads * self.ftl.geo.units_per_page()
                 + (job.staged.len() as u32)
@@ -84,7 +155,9 @@ impl Device {
             let page = self.ftl.geo.page_name(slot);
             let mut units = 1;
             let mut ahead = job.cursor;
-            while let Some(next) = self.ftl.next_valid(job.ru, &mut ahead) {
+            while self.ftl.geo.units_per_page() > 1
+                && let Some(next) = self.ftl.next_valid(job.ru, &mut ahead)
+            {
                 if self.ftl.geo.page_name(next) != page {
                     break;
                 }
@@ -105,7 +178,7 @@ impl Device {
     /// Copy-back moves whole pages inside a plane; a group of one plane has its frontier there.
     fn copies_back(&self, units: u16) -> bool {
         let geo = &self.ftl.geo;
-        self.copy_back && geo.lanes == 1 && u32::from(units) == geo.units_per_program
+        self.gc.copy_back && geo.lanes == 1 && u32::from(units) == geo.units_per_program
     }
 
     fn issue_copy(&mut self, group: u32, job: &mut Job, from: Slot, units: u16, now: Time) -> bool {
@@ -138,7 +211,10 @@ impl Device {
         let last = job.scanned && job.reads == 0;
         while job.staged.len() >= per_program || (last && !job.staged.is_empty()) {
             // The hard limit keeps this from failing: a job frees more than it takes.
-            let Some(to) = self.ftl.reserve(group, Stream::Gc) else { return };
+            let target = self.destination(group);
+            let Some(to) = self.ftl.reserve(target, Stream::Gc) else { return };
+            self.stats.wear_units +=
+                if job.levels_wear { job.staged.len().min(per_program) as u64 } else { 0 };
             let units = job.staged.len().min(per_program);
             for n in 0..per_program {
                 let lpn = job.staged.get(n).filter(|_| n < units).map(|(lpn, _)| *lpn);
@@ -207,10 +283,16 @@ impl Device {
             return;
         }
         let ru = job.ru;
+        let staging = std::mem::take(&mut job.staged);
+        self.spare_staging.push(staging);
         self.jobs[group as usize] = None;
         self.ftl.erased(ru);
         if self.ftl.free(group) < self.ftl.thresholds.stop {
             self.start_job(group, cx);
+        } else if let Some(gap) = self.gc.level_wear
+            && let Some(ru) = self.ftl.pick_unworn(group, gap)
+        {
+            self.run_job(group, ru, true, cx);
         }
         self.wake(group, cx);
     }

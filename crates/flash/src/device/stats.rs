@@ -69,6 +69,8 @@ pub struct DeviceStats {
     pub trimmed_units: u64,
     /// Reclaim jobs.
     pub gc_runs: u64,
+    /// Units moved to even out wear.
+    pub wear_units: u64,
     /// Bytes written by the host.
     pub written_bytes: u64,
     /// What the parts had counted when the window began.
@@ -94,6 +96,7 @@ impl Default for DeviceStats {
             merge_reads: 0,
             trimmed_units: 0,
             gc_runs: 0,
+            wear_units: 0,
             written_bytes: 0,
             origin: Origin::default(),
         }

@@ -79,7 +79,8 @@ impl Device {
         while unit < end {
             let stripe = self.ftl.geo.stripe_of_unit(unit);
             let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
-            let Some(slot) = self.ftl.reserve(group, stream) else {
+            let closed = self.is_closed_to_host(group);
+            let Some(slot) = (if closed { None } else { self.ftl.reserve(group, stream) }) else {
                 self.waiting[group as usize].push_back(id);
                 self.reclaim(group, cx);
                 break;

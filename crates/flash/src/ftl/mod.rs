@@ -314,10 +314,25 @@ impl Ftl {
         Some(self.join(group, number))
     }
 
-    /// Takes a given closed reclaim unit for reclaiming (wear levelling).
-    pub fn collect(&mut self, ru: u64) {
-        let (group, number) = self.split(ru);
-        self.groups[group].collect(number);
+    /// Static wear levelling: the least erased closed unit of a group, if it lies at least `gap` erases below the most
+    /// erased unit; it is taken out of the index. One look at the group in as many calls as it has units.
+    pub fn pick_unworn(&mut self, group: u32, gap: u32) -> Option<u64> {
+        let blocks = self.geo.shape.blocks;
+        let g = &mut self.groups[group as usize];
+        g.wear_clock += 1;
+        if !g.wear_clock.is_multiple_of(blocks) {
+            return None;
+        }
+        let first = u64::from(group) * u64::from(blocks);
+        let erases = |number: u32| self.array.erases(self.geo.block_of_ru(first + u64::from(number), 0));
+        let most = (0..blocks).map(erases).max()?;
+        let closed = (0..blocks).filter(|n| g.rus[*n as usize].state == RuState::Closed);
+        let least = closed.min_by_key(|n| erases(*n))?;
+        if most - erases(least) < gap {
+            return None;
+        }
+        g.collect(least);
+        Some(first + u64::from(least))
     }
 
     /// The next valid slot of a reclaim unit at or behind `cursor`, which counts its units block by block; moves the

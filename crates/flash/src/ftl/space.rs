@@ -94,6 +94,8 @@ pub(crate) struct Group {
     pub(crate) frontiers: Vec<Frontier>,
     /// Fewest free units since the last reset.
     pub(crate) free_min: u32,
+    /// Erases since the beginning: when wear is looked at.
+    pub(crate) wear_clock: u32,
 }
 
 impl kernel::Snapshot for FreeList {
@@ -111,7 +113,7 @@ impl kernel::Snapshot for FreeList {
         }
     }
 }
-kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min });
+kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock });
 
 impl Group {
     /// All units free. With `least_worn`, the least erased free unit is opened next (dynamic wear levelling); without,
@@ -130,6 +132,7 @@ impl Group {
             },
             frontiers: vec![Frontier { ru: NONE, next: 0 }; streams],
             free_min: count,
+            wear_clock: 0,
         }
     }
 

@@ -1,6 +1,6 @@
 //! From a spec to a device.
 
-use super::{FlashSpec, Programming, SpecError};
+use super::{FlashSpec, GcModeSpec, Programming, SpecError};
 use crate::backend::BackendPolicy;
 use crate::backend::timing::Timing;
 use crate::device::{Device, DeviceParts};
@@ -86,11 +86,11 @@ impl FlashSpec {
                 arbiter: self.channel.arbiter.build(&()),
                 multi_plane: self.die.multi_plane(),
                 suspend: self.die.suspend(),
+                tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,
             },
             host: self.host.build(context.fold)?,
-            gc_window: self.ftl.gc.window,
-            copy_back: self.ftl.gc.copy_back,
+            gc: self.ftl.reclaim(),
             placements: self.ftl.placements,
         }))
     }

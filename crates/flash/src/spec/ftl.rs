@@ -1,7 +1,7 @@
 //! The translation layer as a user writes it.
 
 use super::{ReclaimUnit, SpecError, StripeOrder, positive};
-use crate::device::TranslationParts;
+use crate::device::{GcMode, ReclaimPolicy, TranslationParts};
 use crate::ftl::Thresholds;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::gc::VictimPolicy;
@@ -79,6 +79,10 @@ pub struct GcSpec {
     pub stop: u32,
     /// Host writes wait while this many are free, or fewer.
     pub hard: u32,
+    /// How reclaiming shares the device with the host.
+    pub mode: GcModeSpec,
+    /// Where moved data goes.
+    pub scope: GcScope,
     /// Program units that a group holds in flight while reclaiming.
     pub window: u32,
     /// Whether whole pages are copied inside their plane, without the channel.
@@ -91,9 +95,50 @@ pub struct GcSpec {
 pub struct WearSpec {
     /// Dynamic: the least erased free unit is opened next; without, the one freed first.
     pub dynamic: bool,
+    /// Static: a closed unit is moved when its erase count lies this far below the highest of its group; left out, never.
+    pub static_gap: Option<u32>,
+}
+
+config::policies! {
+    /// How garbage collection shares the device with the host.
+    #[derive(Copy, Eq)]
+    pub family GcModeSpec = "flash.ftl.gc.mode": choice {
+        /// Its operations wait in the dies' queues beside the host's; the die scheduler decides at every operation.
+        default preemptible,
+        /// Host data does not go to a group that is being reclaimed.
+        foreground,
+        /// A group is reclaimed while its die has nothing else to do, until it comes down to the hard limit.
+        background,
+    }
+}
+
+config::policies! {
+    /// Where data goes that garbage collection moves.
+    #[derive(Copy, Eq)]
+    pub family GcScope = "flash.ftl.gc.scope": choice {
+        /// It stays in its group.
+        default local,
+        /// To any group that has space, in turn.
+        global,
+    }
 }
 
 impl FtlSpec {
+    /// Garbage collection in time.
+    pub(crate) fn reclaim(&self) -> ReclaimPolicy {
+        ReclaimPolicy {
+            mode: match self.gc.mode {
+                GcModeSpec::preemptible => GcMode::Preemptible,
+                GcModeSpec::foreground => GcMode::Foreground,
+                GcModeSpec::background => GcMode::Background,
+            },
+            window: self.gc.window,
+            copy_back: self.gc.copy_back,
+            global: self.gc.scope == GcScope::global,
+            level_wear: self.wear.static_gap,
+        }
+    }
+
     pub(crate) fn check(&self, page_bytes: u64, block_bytes: u64) -> Result<(), SpecError> {
         let unit = self.map_unit.get();
         if !(512..=65_536).contains(&unit) || !unit.is_power_of_two() {

@@ -1,0 +1,52 @@
+//! After warm-up a run allocates nothing: every queue, slab and list has found its size.
+
+use machine::precondition::{Fill, Precondition};
+use machine::workloads::{self, WorkloadOptions};
+use machine::{Loaded, Machine};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use std::alloc::System;
+use std::sync::atomic::AtomicBool;
+use workload::inject::{HostCost, Injector};
+use workload::trace::TraceOptions;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Allocations seen at each look of the machine at the outside, one look every 65,536 events.
+fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
+    let overrides: Vec<String> = overrides.iter().map(|s| (*s).to_owned()).collect();
+    let loaded = Loaded::load("d16", &overrides).expect("a good spec");
+    let mut device = loaded.device(1).expect("a device");
+    let state = Precondition::steady(Fill::default());
+    machine::precondition::apply(&state, &mut device.ftl, 1).expect("space");
+    device.format_map();
+    let options = WorkloadOptions {
+        trace: TraceOptions::default(),
+        queue_depth: None,
+        limit: u32::MAX,
+        capacity: device.capacity(),
+        seed: 1,
+    };
+    let opened = workloads::open(job, &options).expect("a good job");
+    let mut machine = Machine::new(device, Injector::new(vec![opened.source], 1, HostCost::default()), None);
+    let mut looks = Vec::with_capacity(1 << 16);
+    machine.run(&AtomicBool::new(false), |_| looks.push(ALLOCATOR.stats().allocations));
+    looks
+}
+
+#[test]
+fn none_after_warm_up() {
+    let small = ["flash.geometry.blocks=64", "flash.ftl.gc.start=3", "flash.ftl.gc.stop=4"];
+    let jobs = [
+        "fio:rw=randread,bs=4k,iodepth=64,number_ios=400000,norandommap=1",
+        "fio:rw=randwrite,bs=4k,iodepth=64,number_ios=100000,norandommap=1",
+        "fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=150000,norandommap=1",
+    ];
+    for job in jobs {
+        let looks = allocations(&small, job);
+        assert!(looks.len() >= 10, "the run is too short to tell: {} looks", looks.len());
+        // The time series doubles its windows a bounded number of times; nothing else may grow.
+        let second_half = looks[looks.len() - 1] - looks[looks.len() / 2];
+        assert!(second_half <= 2, "{job}: {second_half} allocations in the second half of the run");
+    }
+}
