@@ -1,6 +1,7 @@
 //! A time series in bounded memory: windows that double in width instead of growing in number.
 
 use kernel::Time;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
@@ -24,7 +25,7 @@ struct Totals {
 }
 
 /// One window of a [`Series`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Window {
     /// Start of the window, nanoseconds of simulated time.
     pub start_ns: f64,
@@ -114,6 +115,15 @@ impl Serialize for Series {
             seq.serialize_element(&w)?;
         }
         seq.end()
+    }
+}
+
+impl JsonSchema for Series {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Series".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<Window>>::json_schema(generator)
     }
 }
 

@@ -4,10 +4,11 @@ use crate::machine::Machine;
 use flash::backend::op::Class;
 use flash::ftl::Ftl;
 use kernel::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Sizes in flash pages.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Capacity {
     /// Pages in the array.
     pub physical_pages: u64,
@@ -18,7 +19,7 @@ pub struct Capacity {
 }
 
 /// Map units read, by reason.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reads {
     /// For the host.
     pub host: u64,
@@ -31,7 +32,7 @@ pub struct Reads {
 }
 
 /// Erase counts of blocks.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EraseCount {
     /// Least.
     pub min: u32,
@@ -42,7 +43,7 @@ pub struct EraseCount {
 }
 
 /// Shares of the measured window, one a channel and one a die.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Utilisation {
     /// Channels.
     pub channel: Vec<f64>,
@@ -51,7 +52,7 @@ pub struct Utilisation {
 }
 
 /// What a flash device did in the measured window. Reads and programs count map units.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlashResult {
     /// Its name.
     pub name: String,

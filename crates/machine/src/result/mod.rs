@@ -2,14 +2,16 @@
 
 mod flash;
 mod io;
+pub mod metrics;
 mod summary;
 
 pub use self::flash::FlashResult;
-pub use self::io::{Io, OpResult};
+pub use self::io::{Io, Kinds, OpResult};
 pub use self::summary::human;
 
 use crate::machine::{End, Machine};
 use crate::precondition;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -18,13 +20,13 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "nandscape.result/1";
 
 /// Everything that a run has found out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
-    /// [`SCHEMA`].
+    /// Name and version of this document's layout: `nandscape.result/1`.
     pub schema: &'static str,
     /// The system's name.
     pub system: String,
-    /// The resolved spec.
+    /// The resolved spec; its keys are those of `docs/parameters.md`.
     pub spec: Value,
     /// SHA-256 of the resolved spec in canonical JSON.
     pub spec_sha256: String,
@@ -50,14 +52,15 @@ pub struct Document {
     pub io: Io,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
-    /// Where the latency went: mean nanoseconds a milestone, for reads and writes. Sums to the mean latency.
+    /// Where the latency of reads and writes went: the mean time a milestone. Sums to the mean latency.
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
     pub breakdown_ns: BTreeMap<&'static str, Map<String, Value>>,
     /// Checks, each side counted in a different part.
     pub checks: Vec<Check>,
 }
 
 /// Cost of the run.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct RunFigures {
     /// Wall-clock seconds of the simulated part.
     pub wall_s: f64,
@@ -72,7 +75,7 @@ pub struct RunFigures {
 }
 
 /// What preconditioning did.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PreconditionResult {
     /// The state that was reached.
     #[serde(flatten)]
@@ -82,7 +85,7 @@ pub struct PreconditionResult {
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
     /// What must hold.
     pub name: String,
