@@ -27,15 +27,15 @@ struct Totals {
 /// One window of a [`Series`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Window {
-    /// Start of the window, nanoseconds of simulated time.
+    /// Start of the window in simulated time, nanoseconds.
     pub start_ns: f64,
-    /// Its length, nanoseconds.
+    /// Length of the window, nanoseconds.
     pub width_ns: f64,
-    /// Completions in it.
+    /// Requests completed in the window.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes of the requests completed in the window.
     pub bytes: u64,
-    /// Their mean latency, nanoseconds; `None` without completions.
+    /// Mean latency of the requests completed in the window, nanoseconds; null without completions.
     pub latency_ns_mean: Option<f64>,
 }
 

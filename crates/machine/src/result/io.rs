@@ -14,7 +14,7 @@ use workload::inject::{FlowStats, OpStats};
 pub struct OpResult {
     /// Requests completed in the measured window.
     pub requests: u64,
-    /// Bytes of them.
+    /// Bytes of the requests.
     pub bytes: u64,
     /// Requests a second of simulated time.
     pub iops: f64,
@@ -71,7 +71,7 @@ impl Kinds {
 /// One flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowResult {
-    /// Its name.
+    /// Name of the flow: an fio job, or a trace and its stream.
     pub name: String,
     /// Its requests by kind, and all of them.
     #[serde(flatten)]

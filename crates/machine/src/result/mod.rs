@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 /// Name and version of the document's layout.
 pub const SCHEMA: &str = "nandscape.result/1";
 
+/// The check that fails for a run that is stuck.
+const NO_WORK_LEFT: &str = "no work is left";
+
 /// Everything that a run has found out.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
@@ -66,11 +69,11 @@ pub struct RunFigures {
     pub wall_s: f64,
     /// CPU seconds of the simulated part.
     pub cpu_s: f64,
-    /// Events.
+    /// Events that were handled.
     pub events: u64,
     /// Requests completed in a CPU second of the simulated part.
     pub requests_per_cpu_s: f64,
-    /// Peak resident set.
+    /// Peak resident set of the process.
     pub peak_rss_bytes: u64,
 }
 
@@ -80,18 +83,18 @@ pub struct PreconditionResult {
     /// The state that was reached.
     #[serde(flatten)]
     pub report: precondition::Report,
-    /// CPU seconds.
+    /// CPU seconds that preconditioning took.
     pub seconds: f64,
 }
 
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    /// What must hold.
+    /// What the check demands.
     pub name: String,
-    /// Whether it holds.
+    /// Whether the check holds.
     pub ok: bool,
-    /// Both sides, if it does not.
+    /// Both sides of a check that does not hold.
     pub detail: String,
 }
 
@@ -148,6 +151,11 @@ impl Document {
         }
     }
 
+    /// Whether the run ended without having done its work; the warnings then say who waits for whom.
+    pub fn is_stuck(&self) -> bool {
+        self.checks.iter().any(|check| check.name == NO_WORK_LEFT && !check.ok)
+    }
+
     /// The document as pretty JSON.
     pub fn to_json(&self) -> String {
         // Every value is a number, a string or a list of them: serialising cannot fail.
@@ -173,7 +181,7 @@ fn checks(machine: &Machine, io: &Io, end: End) -> Vec<Check> {
         format!("{} in the device, {outstanding} at the host", machine.device.in_flight()),
     );
     check(
-        "no work is left",
+        NO_WORK_LEFT,
         !matches!(end, End::Deadlock | End::Stall | End::Failed),
         format!("ended by {end:?}"),
     );
