@@ -1,14 +1,22 @@
 //! The `nandscape` command.
 
 mod commands;
+mod observe;
+mod output;
 mod outside;
+mod pages;
+mod progress;
+mod sweep;
+mod trace_args;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// A simulator for computers that put flash next to compute.
+///
+/// Exit status: 0 all well; 1 a check failed or work was left undone; 2 unusable input, said in one diagnostic.
 #[derive(Parser)]
-#[command(version, about, max_term_width = 110, arg_required_else_help = true)]
+#[command(version, max_term_width = 110, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -18,11 +26,39 @@ struct Cli {
 enum Command {
     /// Run workloads on a system
     Run(Box<commands::run::Args>),
+    /// Run a system over every combination of values in a TOML file
+    Sweep(commands::sweep::Args),
+    /// Check a system and print its resolved spec
+    Check(Box<commands::check::Args>),
+    /// List systems, workloads, trace formats, fio options and policies
+    List(commands::list::Args),
+    /// Explain a policy, trace format, fio option, system, workload, metric or spec key
+    Explain(commands::explain::Args),
+    /// List the keys of a spec with kind, unit and meaning
+    Params(commands::params::Args),
+    /// Print the JSON Schema of a system file
+    Schema,
+    /// Inspect, convert and sample traces
+    Trace(commands::trace::Args),
+    /// Show two results side by side
+    Diff(commands::diff::Args),
+    /// Write the generated pages of the manual
+    #[command(name = "gen-docs", hide = true)]
+    GenDocs(commands::gen_docs::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Sweep(args) => commands::sweep::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::List(args) => commands::list::run(&args),
+        Command::Explain(args) => commands::explain::run(&args),
+        Command::Params(args) => commands::params::run(&args),
+        Command::Schema => commands::schema::run(),
+        Command::Trace(args) => commands::trace::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
+        Command::GenDocs(args) => commands::gen_docs::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -47,6 +47,14 @@ impl<T> Slab<T> {
         self.len() == 0
     }
 
+    /// The live records with their names, in the order of names. Sorts the free names: for reports, not for every event.
+    pub fn live(&self) -> impl Iterator<Item = (u32, &T)> {
+        let mut free = self.free.clone();
+        free.sort_unstable();
+        let named = self.items.iter().enumerate().map(|(name, item)| (name as u32, item));
+        named.filter(move |(name, _)| free.binary_search(name).is_err())
+    }
+
     /// Places ever used: every name is below this.
     pub fn places(&self) -> usize {
         self.items.len()
@@ -79,5 +87,10 @@ mod tests {
         let c = slab.insert('c');
         assert_eq!(c, a);
         assert_eq!((slab[b], slab[c], slab.len()), ('b', 'c', 2));
+        slab.remove(b);
+        let d = slab.insert('d');
+        slab.insert('e');
+        slab.remove(c);
+        assert_eq!(slab.live().collect::<Vec<_>>(), [(d, &'d'), (2, &'e')]);
     }
 }

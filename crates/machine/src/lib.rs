@@ -1,5 +1,6 @@
 //! One machine from a spec: parts, wires, running, results.
 
+pub mod catalogue;
 mod event;
 mod machine;
 pub mod precondition;
@@ -8,6 +9,7 @@ mod route;
 pub mod run;
 pub mod source;
 pub mod spec;
+pub mod stall;
 pub mod systems;
 pub mod workloads;
 

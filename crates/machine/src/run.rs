@@ -4,12 +4,14 @@ use crate::machine::{End, Machine, Warmup};
 use crate::precondition::{self, Precondition};
 use crate::result::{Document, Frame, PreconditionResult, RunFigures};
 use crate::spec::Loaded;
+use crate::stall;
 use crate::workloads::{self, WorkloadOptions};
 use config::Diagnostic;
+use flash::Device;
 use kernel::Time;
 use std::sync::atomic::AtomicBool;
 use workload::inject::{HostCost, Injector};
-use workload::trace::TraceOptions;
+use workload::trace::{Remap, TraceOptions};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -32,6 +34,41 @@ pub struct Plan {
     pub queue_depth: Option<u32>,
 }
 
+impl Plan {
+    /// One workload on a system, with the seed 1 and everything else as the spec says.
+    pub fn new(system: &str, workload: &str) -> Plan {
+        Plan {
+            system: system.to_owned(),
+            set: Vec::new(),
+            workloads: vec![workload.to_owned()],
+            seed: 1,
+            precondition: None,
+            warmup: None,
+            trace: TraceOptions { remap: Remap::Compact, ..TraceOptions::default() },
+            queue_depth: None,
+        }
+    }
+
+    /// Overrides a value of the spec.
+    #[must_use]
+    pub fn set(mut self, assignment: &str) -> Plan {
+        self.set.push(assignment.to_owned());
+        self
+    }
+
+    /// How the workloads are to be read for a device.
+    fn workload_options(&self, loaded: &Loaded, device: &Device) -> WorkloadOptions {
+        let nvme = loaded.spec.flash.host.nvme.as_ref();
+        WorkloadOptions {
+            trace: self.trace.clone(),
+            queue_depth: self.queue_depth,
+            limit: nvme.map_or(u32::MAX, |n| u32::from(n.queues).saturating_mul(n.depth)),
+            capacity: device.capacity(),
+            seed: self.seed,
+        }
+    }
+}
+
 /// What the outside lends to a run: clocks that the model must not see, interruption, progress.
 pub struct Outside<'a> {
     /// CPU seconds of this thread so far.
@@ -46,27 +83,66 @@ pub struct Outside<'a> {
     pub watch: &'a mut dyn FnMut(&Machine),
 }
 
+/// Who looks on at a run. Observers schedule nothing: a result is the same bit for bit with them and without.
+#[derive(Default)]
+pub struct Observers {
+    /// Sees every completed request.
+    pub requests: Option<Box<dyn workload::inject::Observer>>,
+    /// Sees every command that a die has finished.
+    pub commands: Option<Box<dyn flash::backend::observe::Observer>>,
+}
+
 /// Builds the machine, brings it into its state, runs it.
 ///
 /// # Errors
 /// Everything that is unusable about the plan.
 pub fn run(plan: &Plan, outside: &mut Outside<'_>) -> Result<Document, Diagnostic> {
+    run_observed(plan, outside, Observers::default())
+}
+
+/// Runs with nobody outside: without clocks, without an end before its time.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_alone(plan: &Plan) -> Result<Document, Diagnostic> {
+    let mut outside = Outside {
+        cpu_s: &|| 0.0,
+        wall_s: &|| 0.0,
+        peak_rss: &|| 0,
+        stop: &AtomicBool::new(false),
+        watch: &mut |_| {},
+    };
+    run(plan, &mut outside)
+}
+
+/// Looks through a plan without running it: the system, and what a user must know about its workloads.
+///
+/// # Errors
+/// As [`run`].
+pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
+    let loaded = Loaded::load(&plan.system, &plan.set)?;
+    let options = plan.workload_options(&loaded, &loaded.device(plan.seed)?);
+    let mut warnings = Vec::new();
+    for text in &plan.workloads {
+        warnings.extend(workloads::check(text, &options)?);
+    }
+    Ok((loaded, warnings))
+}
+
+/// As [`run`], with observers.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_observed(
+    plan: &Plan,
+    outside: &mut Outside<'_>,
+    observers: Observers,
+) -> Result<Document, Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
     let mut device = loaded.device(plan.seed)?;
     let spec = &loaded.spec;
-    let state = plan.precondition.as_ref().unwrap_or(&spec.precondition);
-    let before = (outside.cpu_s)();
-    let report = precondition::apply(state, &mut device.ftl, plan.seed)?;
-    device.format_map();
-    let precondition = PreconditionResult { report, seconds: (outside.cpu_s)() - before };
-    let nvme = spec.flash.host.nvme.as_ref();
-    let options = WorkloadOptions {
-        trace: plan.trace.clone(),
-        queue_depth: plan.queue_depth,
-        limit: nvme.map_or(u32::MAX, |n| u32::from(n.queues).saturating_mul(n.depth)),
-        capacity: device.capacity(),
-        seed: plan.seed,
-    };
+    // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
+    let options = plan.workload_options(&loaded, &device);
     let mut sources = Vec::new();
     let mut warnings = Vec::new();
     let mut ramp = Time::ZERO;
@@ -76,8 +152,16 @@ pub fn run(plan: &Plan, outside: &mut Outside<'_>) -> Result<Document, Diagnosti
         warnings.extend(opened.warnings);
         ramp = ramp.max(opened.ramp);
     }
+    let state = plan.precondition.as_ref().unwrap_or(&spec.precondition);
+    let before = (outside.cpu_s)();
+    let report = precondition::apply(state, &mut device.ftl, plan.seed)?;
+    device.format_map();
+    let precondition = PreconditionResult { report, seconds: (outside.cpu_s)() - before };
     let cost = HostCost { submit: spec.host.submit.time(), complete: spec.host.complete.time() };
-    let injector = Injector::new(sources, nvme.map_or(1, |n| n.queues), cost);
+    let queues = spec.flash.host.nvme.as_ref().map_or(1, |n| n.queues);
+    let mut injector = Injector::new(sources, queues, cost);
+    injector.observer = observers.requests;
+    device.backend.observer = observers.commands;
     let warmup = plan.warmup.or((ramp > Time::ZERO).then_some(Warmup::Until(ramp)));
     let mut machine = Machine::new(device, injector, warmup);
     let (cpu, wall) = ((outside.cpu_s)(), (outside.wall_s)());
@@ -88,6 +172,7 @@ pub fn run(plan: &Plan, outside: &mut Outside<'_>) -> Result<Document, Diagnosti
     {
         return Err(failure);
     }
+    warnings.extend(stall::report(&machine, end));
     let figures = RunFigures {
         wall_s: (outside.wall_s)() - wall,
         cpu_s,

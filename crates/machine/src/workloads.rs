@@ -62,20 +62,22 @@ pub struct Opened {
     pub ramp: Time,
 }
 
-/// Opens a workload by what a user wrote: a shipped name, `fio:…`, a `.fio` file or a trace.
-///
-/// # Errors
-/// Everything that is wrong with it.
-pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
+/// What a user's text turned out to name.
+enum Named {
+    Jobs(fio::Jobs),
+    Trace(TraceReader),
+}
+
+fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if let Some((.., job)) = WORKLOADS.iter().find(|(name, ..)| *name == text) {
-        return from_jobs(&fio::parse_inline(job)?, options);
+        return fio::parse_inline(job).map(Named::Jobs);
     }
     if text.starts_with("fio:") {
-        return from_jobs(&fio::parse_inline(text)?, options);
+        return fio::parse_inline(text).map(Named::Jobs);
     }
     let path = Path::new(text);
-    if path.extension().is_some_and(|e| e == "fio") {
-        return from_jobs(&fio::parse_file(path)?, options);
+    if is_job_file(path) {
+        return fio::parse_file(path).map(Named::Jobs);
     }
     if !path.exists() && !text.contains(['/', '.']) {
         let names = WORKLOADS.iter().map(|(name, ..)| *name);
@@ -85,17 +87,53 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
     }
     let mut trace = options.trace.clone();
     trace.capacity = Some(options.capacity);
-    let reader = TraceReader::open(path, &trace)?;
+    TraceReader::open(path, &trace).map(Named::Trace)
+}
+
+fn is_job_file(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "fio")
+}
+
+/// The file behind what a user wrote: a job file or a trace. `None` for shipped names and inline jobs.
+pub fn file_of(text: &str) -> Option<&Path> {
+    let named = text.starts_with("fio:") || WORKLOADS.iter().any(|(name, ..)| *name == text);
+    (!named).then_some(Path::new(text))
+}
+
+/// Opens a workload by what a user wrote: a shipped name, `fio:…`, a `.fio` file or a trace.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
+    let reader = match find(text, options)? {
+        Named::Jobs(jobs) => return from_jobs(&jobs, options),
+        Named::Trace(reader) => reader,
+    };
     let replay = match options.queue_depth {
         Some(depth) => Replay::Closed { depth },
         None => Replay::Open { limit: options.limit },
     };
-    let name = path.file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());
+    let name =
+        Path::new(text).file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());
     Ok(Opened {
         source: Box::new(TraceSource::new(name, reader, replay)),
         warnings: Vec::new(),
         ramp: Time::ZERO,
     })
+}
+
+/// Looks through a workload without running it, a trace to its last line; what a user must know about it.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn check(text: &str, options: &WorkloadOptions) -> Result<Vec<String>, Diagnostic> {
+    match find(text, options)? {
+        Named::Jobs(jobs) => from_jobs(&jobs, options).map(|opened| opened.warnings),
+        Named::Trace(mut reader) => {
+            while reader.next()?.is_some() {}
+            Ok(reader.notes().warnings())
+        }
+    }
 }
 
 fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {

@@ -1,6 +1,7 @@
 //! A time series in bounded memory: windows that double in width instead of growing in number.
 
 use kernel::Time;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
@@ -27,17 +28,17 @@ struct Totals {
 }
 
 /// One window of a [`Series`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Window {
-    /// Start of the window, nanoseconds of simulated time.
+    /// Start of the window in simulated time, nanoseconds.
     pub start_ns: f64,
-    /// Its length, nanoseconds.
+    /// Length of the window, nanoseconds.
     pub width_ns: f64,
-    /// Completions in it.
+    /// Requests completed in the window.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes of the requests completed in the window.
     pub bytes: u64,
-    /// Their mean latency, nanoseconds; `None` without completions.
+    /// Mean latency of the requests completed in the window, nanoseconds; null without completions.
     pub latency_ns_mean: Option<f64>,
 }
 
@@ -128,6 +129,15 @@ impl Serialize for Series {
             seq.serialize_element(&w)?;
         }
         seq.end()
+    }
+}
+
+impl JsonSchema for Series {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Series".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Vec<Window>>::json_schema(generator)
     }
 }
 

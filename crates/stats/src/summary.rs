@@ -1,11 +1,12 @@
 //! The latency figures of the result document.
 
 use crate::Histogram;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Latency in nanoseconds, from a histogram of picoseconds. A figure that the samples do not support is
 /// `None`: all of them for an empty histogram, a percentile `p` where `N (1 - p) < 10`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Arithmetic mean, ns.
     pub mean: Option<f64>,

@@ -1,3 +1,12 @@
-//! The subcommands, one file each.
+//! The subcommands, one file each: `run` returns whether everything was well, or the diagnostic of unusable input.
 
-pub mod run;
+pub(crate) mod check;
+pub(crate) mod diff;
+pub(crate) mod explain;
+pub(crate) mod gen_docs;
+pub(crate) mod list;
+pub(crate) mod params;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod sweep;
+pub(crate) mod trace;

@@ -1,21 +1,20 @@
 //! `nandscape run`.
 
+use crate::observe::{RequestLog, Several, Timeline};
+use crate::output::{print, write_whole};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss};
+use crate::progress::RunBar;
+use crate::trace_args::{TraceArgs, time};
 use config::Diagnostic;
-use config::units::Duration;
-use indicatif::{ProgressBar, ProgressStyle};
-use kernel::Time;
-use machine::precondition;
-use machine::result::human;
-use machine::run::{Outside, Plan, run as simulate};
-use machine::{Machine, Warmup};
-use std::io::IsTerminal;
-use std::path::PathBuf;
-use workload::trace::{Remap, TraceOptions};
+use machine::result::{Document, human};
+use machine::run::{Observers, Outside, Plan, run_observed};
+use machine::{Loaded, Machine, Warmup, precondition};
+use std::path::{Path, PathBuf};
+use workload::trace::Remap;
 
 /// What to run.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// A shipped system or a TOML file
     system: String,
     /// A shipped workload, a trace file, an fio job file, or an inline job (fio:rw=randread,bs=4k,...); repeatable
@@ -36,9 +35,16 @@ pub struct Args {
     /// Prints the result document as JSON
     #[arg(long)]
     json: bool,
-    /// Also writes the result document and the resolved spec into this folder
-    #[arg(long)]
+    /// Also writes the result document (result.json) and the resolved spec (spec.toml) into this folder
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Writes a line for each request, warm-up included, as fio's latency logs have it: completion time (ms), latency
+    /// (ns), direction (0 read, 1 write, 2 trim, 3 flush), bytes, offset, priority, issue time (ns)
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Writes what every request, channel and die did, as Chrome Trace Event JSON for Perfetto; the first million events
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
     /// How traces are read
     #[command(flatten)]
     trace: TraceArgs,
@@ -47,147 +53,113 @@ pub struct Args {
     queue_depth: Option<u32>,
 }
 
-/// How traces are read.
-#[derive(clap::Args)]
-pub struct TraceArgs {
-    /// Trace format; recognised by content if left out
-    #[arg(long)]
-    pub format: Option<String>,
-    /// Unit of the trace's times (s, ms, us, 100ns, ns, ps)
-    #[arg(long)]
-    pub time_unit: Option<String>,
-    /// Bytes of the trace's address unit
-    #[arg(long)]
-    pub sector: Option<u64>,
-    /// Multiplies every time (0.5 is twice as fast)
-    #[arg(long)]
-    pub time_scale: Option<String>,
-    /// Drops requests before this time
-    #[arg(long)]
-    pub start: Option<String>,
-    /// Drops requests from this time on
-    #[arg(long)]
-    pub end: Option<String>,
-    /// Reads at most this many requests
-    #[arg(long)]
-    pub max_requests: Option<u64>,
-    /// Skips and counts bad lines
-    #[arg(long)]
-    pub lenient: bool,
-    /// What happens to requests beyond the device: error, wrap, or compact (the default of a run; counted and said)
-    #[arg(long)]
-    pub remap: Option<String>,
-    /// The blkparse event that stands for a request (D, Q, ...)
-    #[arg(long)]
-    pub action: Option<String>,
-    /// Requests held back to put an unsorted trace in order
-    #[arg(long)]
-    pub sort_window: Option<usize>,
-}
-
-impl TraceArgs {
-    /// The reader's options; `remap` is what happens to requests beyond the device if the user does not say.
-    ///
-    /// # Errors
-    /// A value that cannot be read.
-    pub fn options(&self, remap: Remap) -> Result<TraceOptions, Diagnostic> {
-        let default = TraceOptions::default();
-        let time = |text: &Option<String>| {
-            text.as_deref().map(|t| t.parse::<Duration>().map(|d| d.time())).transpose()
-        };
-        Ok(TraceOptions {
-            format: self.format.clone(),
-            time_unit: self.time_unit.as_deref().map(str::parse).transpose()?,
-            sector: self.sector,
-            time_scale: self.time_scale.as_deref().map(str::parse).transpose()?.unwrap_or(default.time_scale),
-            start: time(&self.start)?,
-            end: time(&self.end)?,
-            max_requests: self.max_requests,
-            lenient: self.lenient,
-            capacity: None,
-            remap: self.remap.as_deref().map(str::parse).transpose()?.unwrap_or(remap),
-            action: self.action.as_deref().map(str::parse).transpose()?,
-            sort_window: self.sort_window.unwrap_or(default.sort_window),
+impl Args {
+    fn plan(&self) -> Result<Plan, Diagnostic> {
+        let mut set = self.set.clone();
+        if let Some(state) = &self.precondition {
+            set.push(precondition_assignment(state)?);
+        }
+        Ok(Plan {
+            system: self.system.clone(),
+            set,
+            workloads: self.workload.clone(),
+            seed: self.seed,
+            precondition: None,
+            warmup: self.warmup.as_deref().map(warmup).transpose()?,
+            trace: self.trace.options(Remap::Compact)?,
+            queue_depth: self.queue_depth,
         })
     }
 }
 
-/// Runs; whether everything was well.
+/// Runs; whether everything was well and nothing was left undone.
 ///
 /// # Errors
 /// Unusable input.
-pub fn run(args: &Args) -> Result<bool, Diagnostic> {
-    let plan = Plan {
-        system: args.system.clone(),
-        set: args.set.clone(),
-        workloads: args.workload.clone(),
-        seed: args.seed,
-        precondition: args.precondition.as_deref().map(precondition::parse).transpose()?,
-        warmup: args.warmup.as_deref().map(warmup).transpose()?,
-        trace: args.trace.options(Remap::Compact)?,
-        queue_depth: args.queue_depth,
-    };
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    let plan = args.plan()?;
+    let log = args.log.as_deref().map(RequestLog::create).transpose()?;
+    let timeline = args.timeline.as_deref().map(Timeline::create).transpose()?;
     catch_interrupts()?;
-    let clocks = Clocks::start();
-    let bar = progress_bar();
-    let mut watch = |machine: &Machine| show(&bar, machine);
-    let document = simulate(
-        &plan,
-        &mut Outside {
-            cpu_s: &|| clocks.cpu_s(),
-            wall_s: &|| clocks.wall_s(),
-            peak_rss: &peak_rss,
-            stop: &STOP,
-            watch: &mut watch,
-        },
-    );
-    bar.finish_and_clear();
+    let bar = RunBar::new();
+    let document = simulate(&plan, &bar, observers(log.as_ref(), timeline.as_ref()));
+    bar.end();
     let document = document?;
     if let Some(folder) = &args.out {
-        write_out(folder, &document)?;
+        write_out(folder, &document, &plan)?;
     }
-    if args.json {
-        println!("{}", document.to_json());
-    } else {
-        println!("{}", human(&document));
+    print(&if args.json { document.to_json() } else { human(&document) })?;
+    if document.is_stuck() {
+        document.warnings.iter().for_each(|line| eprintln!("{line}"));
     }
-    Ok(document.ok)
+    let written = finish(log.as_ref(), timeline.as_ref());
+    Ok(document.ok && !document.partial && written)
 }
 
-fn write_out(folder: &std::path::Path, document: &machine::result::Document) -> Result<(), Diagnostic> {
-    let fault = |e: std::io::Error| Diagnostic::new(format!("cannot write into {}: {e}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(fault)?;
-    std::fs::write(folder.join("result.json"), document.to_json()).map_err(fault)
+fn simulate(plan: &Plan, bar: &RunBar, observers: Observers) -> Result<Document, Diagnostic> {
+    let clocks = Clocks::start();
+    let mut watch = |machine: &Machine| bar.show(machine);
+    let mut outside = Outside {
+        cpu_s: &|| clocks.cpu_s(),
+        wall_s: &|| clocks.wall_s(),
+        peak_rss: &peak_rss,
+        stop: &STOP,
+        watch: &mut watch,
+    };
+    run_observed(plan, &mut outside, observers)
 }
 
-/// A bar on a terminal, nothing elsewhere.
-fn progress_bar() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+fn observers(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> Observers {
+    let mut requests: Vec<Box<dyn workload::inject::Observer>> = Vec::new();
+    if let Some(log) = log {
+        requests.push(Box::new(log.clone()));
     }
-    let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{elapsed}]") {
-        bar.set_style(style);
+    if let Some(timeline) = timeline {
+        requests.push(Box::new(timeline.clone()));
     }
-    bar
+    let requests = if requests.len() > 1 { Some(Box::new(Several(requests)) as _) } else { requests.pop() };
+    Observers { requests, commands: timeline.map(|t| Box::new(t.clone()) as _) }
 }
 
-fn show(bar: &ProgressBar, machine: &Machine) {
-    if bar.is_hidden() {
-        return;
+/// Ends the observers' files; whether they are whole.
+fn finish(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> bool {
+    let mut whole = true;
+    let mut say = |diagnostic: Diagnostic| {
+        eprintln!("{diagnostic}");
+        whole = false;
+    };
+    if let Some(log) = log {
+        log.finish().unwrap_or_else(&mut say);
     }
-    bar.set_message(format!("{} requests, {} simulated", machine.injector.completed, machine.now()));
-    bar.tick();
+    match timeline.map(Timeline::finish) {
+        Some(Ok(left_out)) if left_out > 0 => eprintln!("note: the timeline leaves out {left_out} events"),
+        Some(Err(diagnostic)) => say(diagnostic),
+        _ => {}
+    }
+    whole
+}
+
+fn write_out(folder: &Path, document: &Document, plan: &Plan) -> Result<(), Diagnostic> {
+    let spec = Loaded::load(&plan.system, &plan.set)?.to_toml();
+    write_whole(&folder.join("spec.toml"), spec.as_bytes())?;
+    write_whole(&folder.join("result.json"), document.to_json().as_bytes())
+}
+
+/// The state as an override, so that the resolved spec has it.
+fn precondition_assignment(text: &str) -> Result<String, Diagnostic> {
+    let state = precondition::parse(text)?;
+    let value = toml::Value::try_from(&state).map_err(|e| Diagnostic::new(format!("--precondition: {e}")))?;
+    Ok(format!("precondition={value}"))
 }
 
 /// `5000` requests or `10ms` of simulated time.
-fn warmup(text: &str) -> Result<Warmup, Diagnostic> {
+///
+/// # Errors
+/// It is neither.
+pub(crate) fn warmup(text: &str) -> Result<Warmup, Diagnostic> {
     if let Ok(requests) = text.parse() {
         return Ok(Warmup::Requests(requests));
     }
-    let time: Time = text
-        .parse::<Duration>()
-        .map(|d| d.time())
-        .map_err(|d| d.help("--warmup takes a number of requests or a time"))?;
-    Ok(Warmup::Until(time))
+    let until = time(text).map_err(|d| d.help("--warmup takes a number of requests or a time"))?;
+    Ok(Warmup::Until(until))
 }

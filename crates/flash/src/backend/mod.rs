@@ -5,6 +5,7 @@
 //! channel is granted, not when it is asked for, so that a late but more urgent arrival still counts.
 
 pub mod arbiter;
+pub mod observe;
 pub mod op;
 mod queues;
 pub mod sched;
@@ -14,6 +15,7 @@ use crate::device::{Event, Out};
 use crate::geometry::Geometry;
 use arbiter::{Arbiter, Want};
 use kernel::{Cx, Slab, Ticket, Time};
+use observe::Observer;
 use op::{Class, NO_OP, Op, OpKind};
 use queues::Queues;
 use sched::{DieView, Scheduler};
@@ -150,6 +152,8 @@ pub struct Backend {
     pub counters: BackendCounters,
     /// Number in the die queues, for Little's law.
     pub queued: Little,
+    /// Looks on at every command that ends.
+    pub observer: Option<Box<dyn Observer>>,
 }
 
 /// Policies and switches of a back end.
@@ -201,6 +205,7 @@ impl Backend {
             fold: policy.fold,
             counters: BackendCounters::default(),
             queued: Little::new(Time::ZERO),
+            observer: None,
         }
     }
 
@@ -463,6 +468,9 @@ impl Backend {
             d.busy += now - d.busy_since;
         }
         let mut at = std::mem::replace(&mut d.active, NO_OP);
+        if self.observer.is_some() {
+            self.show(at, now);
+        }
         while at != NO_OP {
             let op = &self.ops[at];
             self.counters.done[op.class as usize] += 1;

@@ -48,7 +48,7 @@ impl Default for Fill {
 }
 
 /// What preconditioning has done.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     /// The state's name.
     pub kind: &'static str,

@@ -4,10 +4,11 @@ use crate::machine::Machine;
 use flash::backend::op::Class;
 use flash::ftl::Ftl;
 use kernel::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Sizes in flash pages.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Capacity {
     /// Pages in the array.
     pub physical_pages: u64,
@@ -18,54 +19,54 @@ pub struct Capacity {
 }
 
 /// Map units read, by reason.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Reads {
-    /// For the host.
+    /// Map units read for the host.
     pub host: u64,
-    /// For garbage collection.
+    /// Map units read by garbage collection.
     pub gc: u64,
-    /// Mapping pages.
+    /// Map units of mapping pages read.
     pub mapping: u64,
-    /// Old data of units that were written in part; contained in `host`.
+    /// Reads of the old data of map units that were written in part; contained in `host`.
     pub rmw: u64,
 }
 
 /// Erase counts of blocks.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EraseCount {
-    /// Least.
+    /// Erases since the beginning of the block with the fewest.
     pub min: u32,
-    /// Mean.
+    /// Mean erases of a block since the beginning.
     pub mean: f64,
-    /// Most.
+    /// Erases since the beginning of the block with the most.
     pub max: u32,
 }
 
 /// Shares of the measured window, one a channel and one a die.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Utilisation {
-    /// Channels.
+    /// Share of the window in which each channel moved commands or data.
     pub channel: Vec<f64>,
-    /// Dies.
+    /// Share of the window in which each die was occupied by a command.
     pub die: Vec<f64>,
 }
 
 /// What a flash device did in the measured window. Reads and programs count map units.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlashResult {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
     /// Sizes.
     pub capacity: Capacity,
     /// Units read.
     pub reads: Reads,
-    /// Units programmed for the host.
+    /// Map units programmed for the host.
     pub host_programs: u64,
-    /// Units programmed by garbage collection.
+    /// Map units programmed by garbage collection.
     pub gc_programs: u64,
-    /// Units programmed with mapping pages.
+    /// Map units programmed with mapping pages.
     pub mapping_programs: u64,
-    /// Units programmed by wear levelling.
+    /// Map units programmed by wear levelling.
     pub wear_programs: u64,
     /// Blocks erased.
     pub erases: u64,
@@ -73,17 +74,17 @@ pub struct FlashResult {
     pub gc_runs: u64,
     /// Commands that worked on several planes.
     pub multi_plane: u64,
-    /// Copy-backs.
+    /// Pages copied inside their plane, without the channel.
     pub copy_backs: u64,
     /// Interrupted programs and erases.
     pub suspends: u64,
-    /// Moves that lost the race against the host.
+    /// Moves of garbage collection that lost the race against a write of the host.
     pub moves_dropped: u64,
-    /// Reads of units that hold no data.
+    /// Reads of map units that hold no data.
     pub unwritten_reads: u64,
     /// Bytes programmed over bytes written by the host.
     pub write_amplification: Option<f64>,
-    /// Units programmed over units that the host's writes (behind the buffer) asked for.
+    /// Map units programmed over those that the host's writes (behind the buffer) asked for.
     pub ftl_write_amplification: Option<f64>,
     /// Fewest free reclaim units that a group had.
     pub free_blocks_min: u32,

@@ -2,6 +2,7 @@
 
 use crate::machine::Machine;
 use flash::device::DeviceStats;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use stats::{Series, Summary};
@@ -9,11 +10,11 @@ use std::collections::BTreeMap;
 use workload::inject::{FlowStats, OpStats};
 
 /// Requests of one kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OpResult {
     /// Requests completed in the measured window.
     pub requests: u64,
-    /// Bytes of them.
+    /// Bytes of the requests.
     pub bytes: u64,
     /// Requests a second of simulated time.
     pub iops: f64,
@@ -31,22 +32,58 @@ pub struct OpResult {
     pub device_latency_ns: Summary,
 }
 
+/// Requests by kind. A kind of which none completed is left out.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Kinds {
+    /// All requests.
+    pub all: OpResult,
+    /// Reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<OpResult>,
+    /// Writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<OpResult>,
+    /// Deallocations and zeroing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim: Option<OpResult>,
+    /// Flushes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flush: Option<OpResult>,
+}
+
+impl Kinds {
+    /// The names, in order.
+    pub const NAMES: [&str; 5] = ["all", "read", "write", "trim", "flush"];
+
+    /// The requests of a kind, by its name.
+    pub fn get(&self, name: &str) -> Option<&OpResult> {
+        match name {
+            "all" => Some(&self.all),
+            "read" => self.read.as_ref(),
+            "write" => self.write.as_ref(),
+            "trim" => self.trim.as_ref(),
+            "flush" => self.flush.as_ref(),
+            _ => None,
+        }
+    }
+}
+
 /// One flow.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowResult {
-    /// Its name.
+    /// Name of the flow: an fio job, or a trace and its stream.
     pub name: String,
     /// Its requests by kind, and all of them.
     #[serde(flatten)]
-    pub kinds: BTreeMap<&'static str, OpResult>,
+    pub kinds: Kinds,
 }
 
 /// What the host saw.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Io {
     /// Requests by kind, and all of them.
     #[serde(flatten)]
-    pub kinds: BTreeMap<&'static str, OpResult>,
+    pub kinds: Kinds,
     /// Longest backlog of an open loop: how late a request was issued.
     pub lag_max_ns: f64,
     /// Each flow by itself.
@@ -80,16 +117,19 @@ impl Io {
     }
 }
 
-fn kinds(flow: &FlowStats, seconds: f64) -> BTreeMap<&'static str, OpResult> {
+fn kinds(flow: &FlowStats, seconds: f64) -> Kinds {
     let mut all = OpStats::default();
-    let named = [("read", &flow.read), ("write", &flow.write), ("trim", &flow.trim), ("flush", &flow.flush)];
-    let mut kinds = BTreeMap::new();
-    for (name, op) in named.into_iter().filter(|(_, op)| op.requests > 0) {
+    for op in [&flow.read, &flow.write, &flow.trim, &flow.flush] {
         all.merge(op);
-        kinds.insert(name, result(op, seconds));
     }
-    kinds.insert("all", result(&all, seconds));
-    kinds
+    let of = |op: &OpStats| (op.requests > 0).then(|| result(op, seconds));
+    Kinds {
+        all: result(&all, seconds),
+        read: of(&flow.read),
+        write: of(&flow.write),
+        trim: of(&flow.trim),
+        flush: of(&flow.flush),
+    }
 }
 
 fn result(op: &OpStats, seconds: f64) -> OpResult {

@@ -2,14 +2,16 @@
 
 mod flash;
 mod io;
+pub mod metrics;
 mod summary;
 
 pub use self::flash::FlashResult;
-pub use self::io::{Io, OpResult};
+pub use self::io::{Io, Kinds, OpResult};
 pub use self::summary::human;
 
 use crate::machine::{End, Machine};
 use crate::precondition;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -17,14 +19,17 @@ use std::collections::BTreeMap;
 /// Name and version of the document's layout.
 pub const SCHEMA: &str = "nandscape.result/1";
 
+/// The check that fails for a run that is stuck.
+const NO_WORK_LEFT: &str = "no work is left";
+
 /// Everything that a run has found out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
-    /// [`SCHEMA`].
+    /// Name and version of this document's layout: `nandscape.result/1`.
     pub schema: &'static str,
     /// The system's name.
     pub system: String,
-    /// The resolved spec.
+    /// The resolved spec; its keys are those of `docs/parameters.md`.
     pub spec: Value,
     /// SHA-256 of the resolved spec in canonical JSON.
     pub spec_sha256: String,
@@ -50,45 +55,46 @@ pub struct Document {
     pub io: Io,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
-    /// Where the latency went: mean nanoseconds a milestone, for reads and writes. Sums to the mean latency.
+    /// Where the latency of reads and writes went: the mean time a milestone. Sums to the mean latency.
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
     pub breakdown_ns: BTreeMap<&'static str, Map<String, Value>>,
     /// Checks, each side counted in a different part.
     pub checks: Vec<Check>,
 }
 
 /// Cost of the run.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct RunFigures {
     /// Wall-clock seconds of the simulated part.
     pub wall_s: f64,
     /// CPU seconds of the simulated part.
     pub cpu_s: f64,
-    /// Events.
+    /// Events that were handled.
     pub events: u64,
     /// Requests completed in a CPU second of the simulated part.
     pub requests_per_cpu_s: f64,
-    /// Peak resident set.
+    /// Peak resident set of the process.
     pub peak_rss_bytes: u64,
 }
 
 /// What preconditioning did.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PreconditionResult {
     /// The state that was reached.
     #[serde(flatten)]
     pub report: precondition::Report,
-    /// CPU seconds.
+    /// CPU seconds that preconditioning took.
     pub seconds: f64,
 }
 
 /// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    /// What must hold.
+    /// What the check demands.
     pub name: String,
-    /// Whether it holds.
+    /// Whether the check holds.
     pub ok: bool,
-    /// Both sides, if it does not.
+    /// Both sides of a check that does not hold.
     pub detail: String,
 }
 
@@ -145,6 +151,11 @@ impl Document {
         }
     }
 
+    /// Whether the run ended without having done its work; the warnings then say who waits for whom.
+    pub fn is_stuck(&self) -> bool {
+        self.checks.iter().any(|check| check.name == NO_WORK_LEFT && !check.ok)
+    }
+
     /// The document as pretty JSON.
     pub fn to_json(&self) -> String {
         // Every value is a number, a string or a list of them: serialising cannot fail.
@@ -170,7 +181,7 @@ fn checks(machine: &Machine, io: &Io, end: End) -> Vec<Check> {
         format!("{} in the device, {outstanding} at the host", machine.device.in_flight()),
     );
     check(
-        "no work is left",
+        NO_WORK_LEFT,
         !matches!(end, End::Deadlock | End::Stall | End::Failed),
         format!("ended by {end:?}"),
     );

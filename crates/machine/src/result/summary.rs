@@ -13,7 +13,7 @@ pub fn human(document: &Document) -> String {
         text,
         "  simulated {}, {} requests, preconditioned: {} ({:.1} % mapped)",
         time(d.simulated_ns),
-        count(d.io.kinds.get("all").map_or(0, |a| a.requests)),
+        count(d.io.kinds.all.requests),
         d.precondition.report.kind,
         100.0 * d.precondition.report.mapped_share
     );

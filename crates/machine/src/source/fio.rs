@@ -34,6 +34,8 @@ pub struct FioSource {
     /// Job to ask first, so that no job starves.
     turn: usize,
     seed: u64,
+    /// When it was asked last.
+    now: Time,
 }
 
 impl FioSource {
@@ -44,7 +46,7 @@ impl FioSource {
     pub fn new(jobs: &Jobs, capacity: u64, seed: u64) -> Result<FioSource, Diagnostic> {
         let groups: VecDeque<Group> = jobs.resolve(capacity)?.into();
         let names = groups.iter().flat_map(|g| &g.jobs).map(|job| job.name.clone()).collect();
-        Ok(FioSource { names, groups, running: Vec::new(), first_flow: 0, turn: 0, seed })
+        Ok(FioSource { names, groups, running: Vec::new(), first_flow: 0, turn: 0, seed, now: Time::ZERO })
     }
 
     /// When results begin to count: the longest ramp of the first group.
@@ -114,6 +116,7 @@ impl FioSource {
 impl Source for FioSource {
     #[inline]
     fn poll(&mut self, now: Time, _: u32) -> Result<Next, Diagnostic> {
+        self.now = now;
         // The one job of many a workload can issue, or must wait for a completion.
         if let [job] = &mut self.running[..] {
             match job.generator.poll(now, job.outstanding) {
@@ -151,5 +154,12 @@ impl Source for FioSource {
 
     fn flows(&self) -> Vec<String> {
         self.names.clone()
+    }
+
+    /// Every job counts the same: how long one takes is not known before it has ended.
+    fn progress(&self) -> Option<f64> {
+        let under_way: f64 = self.running.iter().map(|job| job.generator.share(self.now)).sum();
+        let all = self.names.len().max(1) as f64;
+        Some(((f64::from(self.first_flow) + under_way) / all).min(1.0))
     }
 }

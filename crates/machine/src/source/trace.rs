@@ -67,6 +67,10 @@ impl Source for TraceSource {
         names.iter().map(|flow| format!("{}/{flow}", self.name)).collect()
     }
 
+    fn progress(&self) -> Option<f64> {
+        self.reader.progress()
+    }
+
     fn warnings(&self) -> Vec<String> {
         self.reader.notes().warnings().into_iter().map(|w| format!("{}: {w}", self.name)).collect()
     }

@@ -1,6 +1,7 @@
 //! The injector: asks its sources, submits commands, measures completions.
 
 use super::flow::FlowStats;
+use super::observe::{Observer, Seen, Waiting};
 use super::source::{Next, Source};
 use config::Diagnostic;
 use kernel::{Cx, Slab, Time};
@@ -86,6 +87,8 @@ pub struct Injector {
     pub in_flight: Little,
     /// Why it stopped early.
     pub failure: Option<Diagnostic>,
+    /// Looks on at every completion.
+    pub observer: Option<Box<dyn Observer>>,
 }
 
 impl Injector {
@@ -107,6 +110,7 @@ impl Injector {
             errors: 0,
             in_flight: Little::new(Time::ZERO),
             failure: None,
+            observer: None,
         }
     }
 
@@ -218,6 +222,9 @@ impl Injector {
         let now = cx.now();
         let Pending { request, source, flow, issued, submitted, answered } = self.pending[tag];
         self.pending.remove(tag);
+        if let Some(observer) = &mut self.observer {
+            observer.completed(&Seen { request, flow, issued, submitted, answered, completed: now });
+        }
         let flow = &mut self.flows[usize::from(flow)];
         let latency = now - request.at;
         flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
@@ -271,6 +278,28 @@ impl Injector {
     /// Whether nothing more will be issued.
     pub fn is_done(&self) -> bool {
         self.sources.iter().all(|s| s.done)
+    }
+
+    /// The requests in flight that were issued first, at most `limit`.
+    pub fn oldest(&self, limit: usize) -> Vec<Waiting> {
+        let waiting = |(_, pending): (u32, &Pending)| Waiting {
+            request: pending.request,
+            source: pending.source,
+            issued: pending.issued,
+            submitted: (pending.submitted > pending.issued || self.cost.submit == Time::ZERO)
+                .then_some(pending.submitted),
+            answered: (pending.answered > pending.issued).then_some(pending.answered),
+        };
+        let mut all: Vec<Waiting> = self.pending.live().map(waiting).collect();
+        all.sort_by_key(|w| w.issued);
+        all.truncate(limit);
+        all
+    }
+
+    /// Sources that have not ended: how many of each one's requests are in flight, and when it wants to be asked again.
+    pub fn unfinished(&self) -> Vec<(u16, u32, Option<Time>)> {
+        let numbered = self.sources.iter().enumerate().filter(|(_, s)| !s.done);
+        numbered.map(|(n, s)| (n as u16, s.outstanding, s.asked)).collect()
     }
 
     /// Requests in flight.

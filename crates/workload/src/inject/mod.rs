@@ -2,8 +2,10 @@
 
 mod flow;
 mod injector;
+mod observe;
 mod source;
 
 pub use flow::{FlowStats, OpStats};
 pub use injector::{Event, HostCost, Injector, Out};
+pub use observe::{Observer, Seen, Waiting};
 pub use source::{Next, Source};

@@ -147,6 +147,21 @@ impl Generator {
         self.progress.issued
     }
 
+    /// Share of the job done at `now`, zero to one, by the limit that is nearest to ending it.
+    pub fn share(&self, now: Time) -> f64 {
+        match self.phase {
+            Phase::Idle => 0.0,
+            Phase::Done => 1.0,
+            _ => {
+                let clock = self.job.limits.runtime.map_or(0.0, |_| {
+                    let whole = self.deadline.since(self.started).as_s_f64();
+                    if whole > 0.0 { now.since(self.started).as_s_f64() / whole } else { 1.0 }
+                });
+                self.progress.share(&self.job).max(clock).min(1.0)
+            }
+        }
+    }
+
     /// What to do at `now` with `outstanding` requests of this job in flight. `now` must not go back.
     #[inline]
     pub fn poll(&mut self, now: Time, outstanding: u32) -> Poll {

@@ -61,6 +61,23 @@ impl Progress {
         (bytes.min(pass_bytes) / job.largest().max(1)).min(requests)
     }
 
+    /// Share of the work that bytes or requests limit, zero to one; zero for a job that only the clock ends.
+    pub(crate) fn share(&self, job: &Job) -> f64 {
+        let limits = &job.limits;
+        if limits.time_based {
+            return 0.0;
+        }
+        let of = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 1.0 };
+        // A first pass that runs out of blocks ends the job, unless more passes are asked for.
+        let bytes = if limits.passes > 1 || limits.refill {
+            limits.bytes
+        } else {
+            limits.bytes.min(limits.pass_bytes)
+        };
+        let requests = limits.requests.map_or(0.0, |n| of(self.requests, n));
+        of(self.bytes, bytes).max(requests).min(1.0)
+    }
+
     /// Whether a write flush is due after the last request.
     pub(crate) fn flush_due(&self, job: &Job) -> bool {
         let every = [job.flushes.fsync, job.flushes.fdatasync];

@@ -21,6 +21,8 @@ pub struct TraceReader {
     scan: Scan,
     options: TraceOptions,
     path: Option<PathBuf>,
+    /// Bytes of the file, packed as it is.
+    file_bytes: Option<u64>,
     window: SortWindow,
     disorder: Disorder,
     remap: Remapper,
@@ -55,7 +57,10 @@ impl TraceReader {
     pub fn open(path: impl AsRef<Path>, options: &TraceOptions) -> Result<TraceReader, Diagnostic> {
         let path = path.as_ref();
         let source = path.display().to_string();
-        let mut reader = TraceReader::from_read(&source, open_file(path)?, options)?;
+        let file = open_file(path)?;
+        let file_bytes = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
+        let mut reader = TraceReader::from_read(&source, file, options)?;
+        reader.file_bytes = file_bytes;
         reader.path = Some(path.to_owned());
         Ok(reader)
     }
@@ -75,6 +80,7 @@ impl TraceReader {
             scan,
             options: options.clone(),
             path: None,
+            file_bytes: None,
             window: SortWindow::new(options.sort_window),
             disorder: Disorder::new(),
             remap: Remapper::new(options.remap, options.capacity),
@@ -96,6 +102,15 @@ impl TraceReader {
                 Err(Diagnostic::new(format!("{} is no file: it cannot be read again", self.scan.source())))
             }
         }
+    }
+
+    /// Share of the work done, zero to one: of the file's bytes, or of the requests asked for if that is more. `None` if
+    /// neither is known.
+    pub fn progress(&self) -> Option<f64> {
+        let of = |done: u64, all: u64| if all > 0 { done as f64 / all as f64 } else { 1.0 };
+        let bytes = self.file_bytes.map(|all| of(self.scan.bytes_taken(), all));
+        let requests = self.options.max_requests.map(|all| of(self.notes().delivered, all));
+        bytes.into_iter().chain(requests).reduce(f64::max).map(|share| share.min(1.0))
     }
 
     /// What was noticed so far; complete once [`TraceReader::next`] has returned `None`.

@@ -64,6 +64,10 @@ impl Scan {
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
+    /// Bytes taken from the file, packed as it is.
+    pub(crate) fn bytes_taken(&self) -> u64 {
+        self.meter.bytes()
+    }
     /// What was noticed so far.
     pub(crate) fn notes(&self) -> &TraceNotes {
         &self.sheet.notes

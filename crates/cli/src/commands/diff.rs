@@ -1,0 +1,174 @@
+//! `nandscape diff`.
+
+use crate::output::print;
+use config::Diagnostic;
+use machine::result::SCHEMA;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// What to compare.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A result document, or a folder with a result.json
+    a: PathBuf,
+    /// Another
+    b: PathBuf,
+    /// Prints the differences as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tables that are compared apart, or that say nothing of the system: the spec, the cost of the run, every window of
+/// time.
+const APART: [&str; 5] = ["spec", "spec_sha256", "run", "precondition.seconds", "io.series"];
+
+/// The differences of two results.
+#[derive(Serialize)]
+struct Differences {
+    schema: &'static str,
+    a: String,
+    b: String,
+    /// Leaves of the resolved spec that differ.
+    spec: Vec<Difference>,
+    /// Everything else that differs.
+    metrics: Vec<Difference>,
+}
+
+/// A leaf that differs; null where a document does not have it.
+#[derive(Serialize)]
+struct Difference {
+    key: String,
+    a: Value,
+    b: Value,
+    /// (b - a) / |a|, for numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relative: Option<f64>,
+}
+
+/// Prints the differences. That there are some is no fault.
+///
+/// # Errors
+/// A file that is no result document.
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    let (name_a, a) = read(&args.a)?;
+    let (name_b, b) = read(&args.b)?;
+    let (spec_a, metrics_a) = leaves(&a);
+    let (spec_b, metrics_b) = leaves(&b);
+    let differences = Differences {
+        schema: "nandscape.diff/1",
+        a: name_a,
+        b: name_b,
+        spec: compare(&spec_a, &spec_b),
+        metrics: compare(&metrics_a, &metrics_b),
+    };
+    print(&if args.json {
+        // Text and numbers: serialising cannot fail.
+        serde_json::to_string_pretty(&differences).unwrap_or_default()
+    } else {
+        human(&differences)
+    })?;
+    Ok(true)
+}
+
+/// Reads a result document, named by itself or by its folder.
+///
+/// # Errors
+/// It cannot be read, or is something else.
+fn read(path: &Path) -> Result<(String, Value), Diagnostic> {
+    let path = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
+    let shown = path.display().to_string();
+    let bytes =
+        std::fs::read(&path).map_err(|fault| Diagnostic::new(format!("cannot read {shown}: {fault}")))?;
+    let help = "`nandscape run --json` prints a result document, `--out DIR` writes one";
+    let document: Value = serde_json::from_slice(&bytes)
+        .map_err(|fault| Diagnostic::new(format!("{shown} is not JSON: {fault}")).help(help))?;
+    match document.get("schema").and_then(Value::as_str) {
+        Some(SCHEMA) => Ok((shown, document)),
+        Some(other) => Err(Diagnostic::new(format!("{shown} is a `{other}`, not a `{SCHEMA}`")).help(help)),
+        None => Err(Diagnostic::new(format!("{shown} is no result document")).help(help)),
+    }
+}
+
+type Leaves = BTreeMap<String, Value>;
+
+/// The leaves of the spec, and all others.
+fn leaves(document: &Value) -> (Leaves, Leaves) {
+    let (mut spec, mut metrics) = (Leaves::new(), Leaves::new());
+    if let Some(table) = document.get("spec") {
+        collect("", table, &mut spec);
+    }
+    collect("", document, &mut metrics);
+    let is_apart = |key: &str| {
+        APART
+            .iter()
+            .any(|apart| key.strip_prefix(apart).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    };
+    metrics.retain(|key, _| !is_apart(key));
+    (spec, metrics)
+}
+
+fn collect(key: &str, value: &Value, found: &mut Leaves) {
+    let join = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+    match value {
+        Value::Object(table) => table.iter().for_each(|(name, inner)| collect(&join(name), inner, found)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, inner)| collect(&join(&at.to_string()), inner, found));
+        }
+        leaf => {
+            found.insert(key.to_owned(), leaf.clone());
+        }
+    }
+}
+
+fn compare(a: &Leaves, b: &Leaves) -> Vec<Difference> {
+    let mut keys: Vec<&String> = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))).collect();
+    keys.sort_unstable();
+    let differs = |key: &&&String| a.get(**key) != b.get(**key);
+    keys.iter()
+        .filter(differs)
+        .map(|key| {
+            let of = |leaves: &Leaves| leaves.get(*key).cloned().unwrap_or(Value::Null);
+            let (a, b) = (of(a), of(b));
+            let relative = match (a.as_f64(), b.as_f64()) {
+                (Some(a), Some(b)) if a != 0.0 => Some((b - a) / a.abs()),
+                _ => None,
+            };
+            Difference { key: (*key).clone(), a, b, relative }
+        })
+        .collect()
+}
+
+fn human(differences: &Differences) -> String {
+    let Differences { a, b, spec, metrics, .. } = differences;
+    let mut text = format!("A: {a}\nB: {b}\n");
+    for (title, all) in [("spec", spec), ("metrics", metrics)] {
+        if all.is_empty() {
+            let _ = write!(text, "\n{title}: no difference\n");
+            continue;
+        }
+        let rows: Vec<[String; 4]> = all.iter().map(cells).collect();
+        let width = |n: usize| rows.iter().map(|row| row[n].chars().count()).max().unwrap_or(0);
+        let (key, left, right) = (width(0).max(title.len()), width(1), width(2));
+        let _ = write!(text, "\n{title:key$}  {:>left$}  {:>right$}\n", "A", "B");
+        for [name, a, b, change] in &rows {
+            let _ =
+                writeln!(text, "{}", format!("{name:key$}  {a:>left$}  {b:>right$}  {change:>9}").trim_end());
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn cells(difference: &Difference) -> [String; 4] {
+    let shown = |value: &Value| match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => format!("{:.6}", number.as_f64().unwrap_or_default()),
+        other => other.to_string(),
+    };
+    let change = difference.relative.map(|r| format!("{:+.2} %", 100.0 * r)).unwrap_or_default();
+    [difference.key.clone(), shown(&difference.a), shown(&difference.b), change]
+}

@@ -1,0 +1,167 @@
+//! `nandscape explain`.
+
+use super::{list, params};
+use crate::output::print;
+use config::{Diagnostic, catalogue};
+use machine::catalogue::{FAMILIES, metrics};
+use machine::systems::SYSTEMS;
+use machine::workloads::WORKLOADS;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use workload::fio::{self, Class};
+use workload::trace::{FormatInfo, formats, written_formats};
+
+/// The README of every shipped system that has one.
+const READMES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/readmes.rs"));
+
+/// What to explain.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A policy, a family, a trace format, an fio option, a system, a workload, a metric or a spec key
+    name: String,
+}
+
+/// Prints everything that has the name.
+///
+/// # Errors
+/// Nothing has it.
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    let name = args.name.as_str();
+    let mut parts = Vec::new();
+    parts.extend(system(name)?);
+    parts.extend(workload(name));
+    parts.extend(catalogue::explain(FAMILIES, name).ok());
+    parts.extend(spec_keys(name));
+    parts.extend(formats().find(|f| f.name == name).map(format));
+    parts.extend(fio::option(name).map(option));
+    parts.extend(metric(name));
+    parts.extend(milestone(name));
+    if parts.is_empty() {
+        return Err(unknown(name));
+    }
+    print(&parts.join("\n\n"))?;
+    Ok(true)
+}
+
+fn system(name: &str) -> Result<Option<String>, Diagnostic> {
+    if !SYSTEMS.iter().any(|(system, _)| *system == name) {
+        return Ok(None);
+    }
+    let mut text = format!("{name}: a shipped system\n\n{}\n", list::description(name)?);
+    if let Some((_, readme)) = READMES.iter().find(|(system, _)| *system == name) {
+        let _ = writeln!(text, "\n{}", first_paragraph(readme));
+    }
+    let _ = write!(
+        text,
+        "\nIts values: nandscape check {name}\nWhere each value comes from: systems/{name}/calibration.md"
+    );
+    Ok(Some(text))
+}
+
+/// The first paragraph that is no heading.
+fn first_paragraph(markdown: &str) -> String {
+    let is_text = |paragraph: &&str| !paragraph.is_empty() && !paragraph.starts_with('#');
+    markdown.split("\n\n").map(str::trim).find(is_text).unwrap_or_default().to_owned()
+}
+
+fn workload(name: &str) -> Option<String> {
+    let (name, meaning, job) = WORKLOADS.iter().find(|(workload, ..)| *workload == name)?;
+    Some(format!("{name}: a shipped workload\n\n{meaning}\n\n  --workload {job}"))
+}
+
+fn format(format: &FormatInfo) -> String {
+    let mut text = format!("{}: a trace format\n\n{}\n", format.name, format.title);
+    let example = format.example.trim_end().replace('\n', "\n    ");
+    let rows = [
+        ("record", format.record.to_owned()),
+        ("units", format.units.to_owned()),
+        ("example", format!("\n    {example}")),
+        ("times", format.time_unit.map_or("as its header says".to_owned(), |u| u.name().to_owned())),
+        (
+            "addresses",
+            format.sector.map_or("bytes, or as its header says".to_owned(), |s| format!("units of {s} B")),
+        ),
+        ("source", format.source.to_owned()),
+        ("written", if written_formats().any(|w| w == format.name) { "yes" } else { "no" }.to_owned()),
+    ];
+    for (name, value) in rows {
+        let _ = write!(text, "\n  {name}: {value}");
+    }
+    if format.whole_seconds {
+        text.push_str("\n  Times are whole seconds: the requests of a second arrive at once.");
+    }
+    text
+}
+
+fn option(option: &fio::FioOption) -> String {
+    let class = match option.class {
+        Class::Honoured => "honoured here",
+        Class::Inert => "inert here: it changes nothing, and the result lists it",
+        Class::Unsupported => "not supported: it would change what is measured",
+    };
+    let alias = option.alias.map(|alias| format!(", also {alias}")).unwrap_or_default();
+    format!("{}{alias}: an fio option, {class}\n\n{}", option.name, option.doc)
+}
+
+/// Whether `name` is the key, its beginning or its end, in whole parts.
+fn is_part(key: &str, name: &str) -> bool {
+    key == name
+        || key.strip_suffix(name).is_some_and(|front| front.ends_with('.'))
+        || key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Whether `name` stands somewhere in the key, in whole parts.
+fn has_run(key: &str, name: &str) -> bool {
+    let (parts, run): (Vec<&str>, Vec<&str>) = (key.split('.').collect(), name.split('.').collect());
+    parts.windows(run.len()).any(|window| window == run)
+}
+
+fn spec_keys(name: &str) -> Option<String> {
+    let params = machine::catalogue::params();
+    // What belongs to a policy is explained with the policy.
+    let is_policy =
+        |key: &str| FAMILIES.iter().any(|f| key == f.key || key.starts_with(&format!("{}.", f.key)));
+    let found: Vec<_> = params.iter().filter(|p| is_part(&p.key, name) && !is_policy(&p.key)).collect();
+    let shown: Vec<String> = found.iter().map(|p| params::shown(p, None)).collect();
+    (!shown.is_empty()).then(|| format!("{name}: in a spec\n\n{}", shown.concat().trim_end()))
+}
+
+fn metric(name: &str) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let mut text = String::new();
+    for metric in metrics::all() {
+        let exact = metrics::is_instance(&metric, name);
+        if !exact && !has_run(&metric.key, name) && !has_run(&metric.pattern, name) {
+            continue;
+        }
+        let key = if exact { name } else { metric.pattern.as_str() };
+        if seen.insert(key.to_owned()) {
+            let of = metric.of.filter(|_| exact).map(|of| format!(" Of: {of}")).unwrap_or_default();
+            let _ = write!(text, "\n  {key} ({}): {}{of}", metric.unit, metric.doc);
+        }
+    }
+    (!text.is_empty()).then(|| format!("{name}: in a result document\n{text}"))
+}
+
+fn milestone(name: &str) -> Option<String> {
+    let (name, doc) = metrics::MILESTONES.iter().find(|(milestone, _)| *milestone == name)?;
+    Some(format!("{name}: a milestone of breakdown_ns; what a request waits for\n\n{doc}"))
+}
+
+fn unknown(name: &str) -> Diagnostic {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    names.extend(SYSTEMS.iter().map(|(name, _)| (*name).to_owned()));
+    names.extend(WORKLOADS.iter().map(|(name, ..)| (*name).to_owned()));
+    names.extend(FAMILIES.iter().flat_map(|f| f.entries.iter().map(|e| e.name.to_owned())));
+    names.extend(formats().map(|f| f.name.to_owned()));
+    names.extend(fio::options().flat_map(|o| [Some(o.name), o.alias]).flatten().map(str::to_owned));
+    let keys = machine::catalogue::params().into_iter().map(|p| p.key);
+    for key in keys.chain(metrics::all().into_iter().map(|m| m.key)) {
+        names.extend(key.rsplit('.').next().map(str::to_owned));
+        names.insert(key);
+    }
+    let mut fault = Diagnostic::new(format!("nothing is called `{name}`")).allowed(name, names);
+    fault.allowed.clear();
+    fault
+        .help("`list` shows every name; `params` shows every key of a spec; docs/metrics.md has every metric")
+}

@@ -1,0 +1,28 @@
+//! `nandscape gen-docs`: the pages of the manual that are written from the program's own lists.
+
+use crate::output::write_whole;
+use crate::pages::{metrics, parameters, policies};
+use config::Diagnostic;
+use std::path::PathBuf;
+
+/// Where to.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder
+    dir: PathBuf,
+}
+
+/// Writes metrics.md, parameters.md and policies.md.
+///
+/// # Errors
+/// The folder cannot be written.
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    for (name, text) in [
+        ("metrics.md", metrics::page()),
+        ("parameters.md", parameters::page()),
+        ("policies.md", policies::page()),
+    ] {
+        write_whole(&args.dir.join(name), text.as_bytes())?;
+    }
+    Ok(true)
+}

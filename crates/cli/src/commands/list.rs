@@ -1,0 +1,185 @@
+//! `nandscape list`.
+
+use crate::output::print;
+use config::catalogue::{self, Family};
+use config::{Diagnostic, Layers};
+use machine::catalogue::FAMILIES;
+use machine::systems::{SYSTEMS, Shipped};
+use machine::workloads::WORKLOADS;
+use std::fmt::Write as _;
+use workload::fio::{Class, options};
+use workload::trace::{formats, written_formats};
+
+/// What to list.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// systems, workloads, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
+    family: Option<String>,
+}
+
+/// Lists that are not policy families: name, title, the list in short, the list in full.
+type Topic =
+    (&'static str, &'static str, fn() -> Result<String, Diagnostic>, fn() -> Result<String, Diagnostic>);
+
+const TOPICS: [Topic; 5] = [
+    ("systems", "Systems (run, check, sweep)", systems, systems),
+    ("workloads", "Workloads (--workload)", workloads, workloads),
+    (
+        "formats",
+        "Trace formats, in the order in which content is recognised (--format)",
+        formats_short,
+        formats_full,
+    ),
+    ("fio", "fio options by class", fio_short, fio_full),
+    ("families", "Policy families", families_full, families_full),
+];
+
+/// Prints a list.
+///
+/// # Errors
+/// There is no such list.
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    let text = match args.family.as_deref() {
+        None => everything()?,
+        Some(name) => match TOPICS.iter().find(|(topic, ..)| *topic == name) {
+            Some((_, _, _, full)) => full()?,
+            None => family(name)?,
+        },
+    };
+    print(&text)?;
+    Ok(true)
+}
+
+fn everything() -> Result<String, Diagnostic> {
+    let mut parts = Vec::new();
+    for (_, title, short, _) in TOPICS {
+        parts.push(format!("{title}\n\n{}", indented(&short()?)));
+    }
+    Ok(parts.join("\n\n"))
+}
+
+fn indented(text: &str) -> String {
+    let line = |line: &str| if line.is_empty() { String::new() } else { format!("  {line}") };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The families that have `name` among the parts of their key.
+fn family(name: &str) -> Result<String, Diagnostic> {
+    let wanted: Vec<&str> = name.split('.').collect();
+    let is_in = |family: &Family| {
+        let parts: Vec<&str> = family.key.split('.').collect();
+        parts.windows(wanted.len()).any(|window| window == wanted)
+    };
+    let chosen: Vec<&Family> = FAMILIES.iter().copied().filter(|f| is_in(f)).collect();
+    if chosen.is_empty() {
+        let mut parts: Vec<&str> = FAMILIES.iter().flat_map(|f| f.key.split('.')).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        let topics = TOPICS.iter().map(|(topic, ..)| *topic);
+        return Err(Diagnostic::new(format!("there is no list `{name}`"))
+            .allowed(name, topics.chain(parts))
+            .help("`explain NAME` looks for a name everywhere"));
+    }
+    catalogue::list(&chosen, None)
+}
+
+/// What a system says of itself.
+///
+/// # Errors
+/// Its spec cannot be read.
+pub(crate) fn description(system: &str) -> Result<String, Diagnostic> {
+    let table = Layers::load(system, &Shipped)?.table();
+    Ok(table.get("description").and_then(toml::Value::as_str).unwrap_or_default().to_owned())
+}
+
+fn systems() -> Result<String, Diagnostic> {
+    let mut rows = Vec::new();
+    for (name, _) in SYSTEMS {
+        rows.push(((*name).to_owned(), description(name)?));
+    }
+    Ok(columns(&rows))
+}
+
+fn workloads() -> Result<String, Diagnostic> {
+    let row = |(name, meaning, job): &(&str, &str, &str)| ((*name).to_owned(), format!("{meaning}: {job}"));
+    Ok(columns(&WORKLOADS.iter().map(row).collect::<Vec<_>>()))
+}
+
+fn formats_short() -> Result<String, Diagnostic> {
+    Ok(columns(&formats().map(|f| (f.name.to_owned(), f.title.to_owned())).collect::<Vec<_>>()))
+}
+
+fn formats_full() -> Result<String, Diagnostic> {
+    let mut text = String::new();
+    for format in formats() {
+        let _ =
+            writeln!(text, "{}  {}\n    {}\n    {}", format.name, format.title, format.record, format.units);
+    }
+    let written: Vec<&str> = written_formats().collect();
+    let _ = write!(text, "\n`trace convert` writes {}.", written.join(", "));
+    Ok(text)
+}
+
+/// The classes with their titles.
+pub(crate) const CLASSES: [(Class, &str); 3] = [
+    (Class::Honoured, "honoured: shape the requests as in fio"),
+    (Class::Inert, "inert: change nothing here; the result lists them"),
+    (Class::Unsupported, "unsupported: would change what is measured; an error"),
+];
+
+fn fio_short() -> Result<String, Diagnostic> {
+    let mut text = String::new();
+    for (class, title) in CLASSES {
+        let names: Vec<&str> = options().filter(|o| o.class == class).map(|o| o.name).collect();
+        let _ = writeln!(text, "{title}\n{}\n", indented(&wrapped(&names)));
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+fn fio_full() -> Result<String, Diagnostic> {
+    let mut text = String::new();
+    for (class, title) in CLASSES {
+        let name = |o: &workload::fio::FioOption| match o.alias {
+            Some(alias) => format!("{}, {alias}", o.name),
+            None => o.name.to_owned(),
+        };
+        let rows: Vec<_> =
+            options().filter(|o| o.class == class).map(|o| (name(o), o.doc.to_owned())).collect();
+        let _ = writeln!(text, "{title}\n{}\n", indented(&columns(&rows)));
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+fn families_full() -> Result<String, Diagnostic> {
+    catalogue::list(FAMILIES, None)
+}
+
+/// Names and texts in two columns; a name that is much longer than most stands on a line of its own.
+fn columns(rows: &[(String, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).filter(|n| *n <= 24).max().unwrap_or(0);
+    let row = |(name, text): &(String, String)| {
+        if name.len() > width {
+            format!("{name}\n{:width$}  {text}", "")
+        } else {
+            format!("{name:width$}  {text}")
+        }
+    };
+    rows.iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// Words over as many lines as they need.
+fn wrapped(words: &[&str]) -> String {
+    let mut lines = vec![String::new()];
+    for word in words {
+        let last = lines.len() - 1;
+        if lines[last].len() + word.len() > 98 {
+            lines.push(String::new());
+        }
+        let line = lines.last_mut().map(|line| (line.is_empty(), line));
+        if let Some((is_first, line)) = line {
+            line.push_str(if is_first { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,14 @@
+//! `nandscape schema`.
+
+use crate::output::print;
+use config::Diagnostic;
+
+/// Prints the JSON Schema (2020-12) of a system file.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(crate) fn run() -> Result<bool, Diagnostic> {
+    let schema = config::schema::of_file::<machine::Spec>();
+    print(&format!("{schema:#}"))?;
+    Ok(true)
+}

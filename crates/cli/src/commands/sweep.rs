@@ -1,0 +1,59 @@
+//! `nandscape sweep`.
+
+use crate::output::{print, write_whole};
+use crate::outside::catch_interrupts;
+use crate::progress::counting;
+use crate::sweep::{Outcome, Store, Sweep, csv, human, points, run_all};
+use config::Diagnostic;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// What to sweep.
+///
+/// The file is TOML: `system = "d16"`, `workloads = ["fio:rw=randread,..."]` (an inner array runs together), `seeds =
+/// [1, 2]`, optionally `warmup`, `queue_depth`, `[trace]` with the options of traces, and `metrics` of the table. `[set]`
+/// holds an array of values for each key that varies, in every combination; the keys of a `[[zip]]` table step together.
+/// Paths are relative to the file.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The sweep, a TOML file
+    file: PathBuf,
+    /// Runs at a time; as many as there are processors if left out
+    #[arg(long)]
+    jobs: Option<NonZeroUsize>,
+    /// The folder for summary.csv and the result documents (runs/); out/NAME if left out
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Takes what is in the folder from there; only the rest runs
+    #[arg(long)]
+    resume: bool,
+}
+
+/// Runs the sweep; whether every run was well.
+///
+/// # Errors
+/// An unusable file; unusable values are failures of their runs.
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    let sweep = Sweep::read(&args.file)?;
+    sweep.count()?;
+    let points = points(&sweep);
+    let name = args.file.file_stem().unwrap_or_default();
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name));
+    let store = Store::new(&out.join("runs"), points.iter().map(|point| &point.plan));
+    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    catch_interrupts()?;
+    let bar = counting(points.len() as u64);
+    let outcomes = run_all(&points, &store, jobs, args.resume, &bar);
+    bar.finish_and_clear();
+    write_whole(&out.join("summary.csv"), &csv(&sweep, &points, &outcomes)?)?;
+    print(&human(&sweep, &points, &outcomes))?;
+    for (number, outcome) in outcomes.iter().enumerate() {
+        if let Outcome::Failed(diagnostic) = outcome {
+            eprintln!("run {number}: {diagnostic}");
+        }
+    }
+    let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
+    eprintln!("{well} of {} runs are well; {}", points.len(), out.join("summary.csv").display());
+    Ok(well == points.len())
+}

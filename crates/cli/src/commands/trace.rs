@@ -1,0 +1,199 @@
+//! `nandscape trace inspect | convert | sample`.
+
+use crate::output::{Stdout, print, write_whole_with};
+use crate::trace_args::{TraceArgs, time};
+use clap::Subcommand;
+use config::Diagnostic;
+use config::units::Share;
+use std::path::{Path, PathBuf};
+use workload::trace::{
+    ConvertOptions, Converted, Remap, Sample, TraceReader, convert, inspect, written_formats,
+};
+
+/// What to do with traces.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Says what is in traces: format, span, rates, sizes, footprint, streams, faults
+    Inspect(InspectArgs),
+    /// Writes a trace in another format
+    Convert(ConvertArgs),
+    /// Writes a part of a trace
+    Sample(SampleArgs),
+}
+
+#[derive(clap::Args)]
+struct InspectArgs {
+    /// Trace files, plain or compressed
+    #[arg(required = true)]
+    file: Vec<PathBuf>,
+    /// Prints an array of inspections as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    trace: TraceArgs,
+}
+
+#[derive(clap::Args)]
+struct ConvertArgs {
+    /// A trace file, plain or compressed
+    file: PathBuf,
+    /// The format to write; `list formats` says which can be
+    #[arg(long)]
+    to: String,
+    /// The file to write; standard output if left out
+    #[arg(short, long)]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArgs,
+}
+
+#[derive(clap::Args)]
+struct SampleArgs {
+    /// A trace file, plain or compressed
+    file: PathBuf,
+    #[command(flatten)]
+    kept: Kept,
+    /// Another seed draws another --share
+    #[arg(long, default_value_t = 1, requires = "share")]
+    seed: u64,
+    /// The format to write; that of the trace if left out and it can be written
+    #[arg(long)]
+    to: Option<String>,
+    /// The file to write; standard output if left out
+    #[arg(short, long)]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArgs,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Kept {
+    /// Keeps the first N requests
+    #[arg(long, value_name = "N")]
+    first: Option<u64>,
+    /// Keeps the first of every K requests
+    #[arg(long, value_name = "K")]
+    every: Option<u64>,
+    /// Keeps the requests from one time up to another, such as 10s..20s
+    #[arg(long, value_name = "FROM..TO")]
+    window: Option<String>,
+    /// Keeps a pseudo-random share, such as 10%
+    #[arg(long)]
+    share: Option<String>,
+}
+
+/// Does it; whether everything was well.
+///
+/// # Errors
+/// Unusable input.
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    match &args.command {
+        Command::Inspect(args) => run_inspect(args),
+        Command::Convert(args) => write(&args.file, &args.to, None, args.out.as_deref(), &args.trace),
+        Command::Sample(args) => run_sample(args),
+    }
+}
+
+/// Inspects every file; those that can be read are shown even if others cannot.
+fn run_inspect(args: &InspectArgs) -> Result<bool, Diagnostic> {
+    let options = args.trace.options(Remap::Error)?;
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for file in &args.file {
+        match inspect(file, &options) {
+            Ok(inspection) => good.push(inspection),
+            Err(diagnostic) => bad.push(diagnostic),
+        }
+    }
+    if !good.is_empty() {
+        let text = if args.json {
+            // Numbers, strings and lists of them: serialising cannot fail.
+            serde_json::to_string_pretty(&good).unwrap_or_default()
+        } else {
+            let texts: Vec<String> = good.iter().map(|one| one.to_string().trim_end().to_owned()).collect();
+            texts.join("\n\n")
+        };
+        print(&text)?;
+    }
+    let mut bad = bad.into_iter();
+    match bad.next() {
+        Some(first) => Err(first.also(bad)),
+        None => Ok(true),
+    }
+}
+
+fn run_sample(args: &SampleArgs) -> Result<bool, Diagnostic> {
+    let sample = match &args.kept {
+        Kept { first: Some(n), .. } => Sample::First(*n),
+        Kept { every: Some(k), .. } => Sample::Every(*k),
+        Kept { window: Some(text), .. } => window(text)?,
+        Kept { share, .. } => {
+            let share: Share = share.as_deref().unwrap_or_default().parse()?;
+            Sample::Share { share: share.get(), seed: args.seed }
+        }
+    };
+    let to = match &args.to {
+        Some(to) => to.clone(),
+        None => own_format(&args.file, &args.trace)?,
+    };
+    write(&args.file, &to, Some(sample), args.out.as_deref(), &args.trace)
+}
+
+/// `10s..20s`.
+fn window(text: &str) -> Result<Sample, Diagnostic> {
+    let Some((start, end)) = text.split_once("..") else {
+        return Err(Diagnostic::new(format!("`{text}` is no window of time"))
+            .help("--window takes two times, from the first up to but without the second: 10s..20s"));
+    };
+    Ok(Sample::Window { start: time(start)?, end: time(end)? })
+}
+
+/// The format that a trace is read as, if it can be written.
+fn own_format(file: &Path, trace: &TraceArgs) -> Result<String, Diagnostic> {
+    let format = TraceReader::open(file, &trace.options(Remap::Error)?)?.notes().format;
+    if written_formats().any(|written| written == format) {
+        return Ok(format.to_owned());
+    }
+    let written: Vec<&str> = written_formats().collect();
+    Err(Diagnostic::new(format!("the format `{format}` of {} cannot be written", file.display()))
+        .help(format!("--to chooses one of {}; csv can say everything", written.join(", "))))
+}
+
+fn write(
+    file: &Path,
+    to: &str,
+    sample: Option<Sample>,
+    out: Option<&Path>,
+    trace: &TraceArgs,
+) -> Result<bool, Diagnostic> {
+    let mut reader = TraceReader::open(file, &trace.options(Remap::Error)?)?;
+    let options = ConvertOptions { to: to.to_owned(), sample, lenient: trace.lenient };
+    let converted = match out {
+        Some(path) => write_whole_with(path, |mut file| convert(&mut reader, &options, &mut file))?,
+        None => convert(&mut reader, &options, &mut std::io::BufWriter::new(Stdout))?,
+    };
+    // What was lost or guessed; standard output may be the trace itself.
+    for warning in reader.notes().warnings().into_iter().chain(losses(&converted, to)) {
+        eprintln!("note: {warning}");
+    }
+    Ok(true)
+}
+
+fn losses(converted: &Converted, to: &str) -> Vec<String> {
+    let counts = [
+        (converted.not_sampled, "requests are not in the sample".to_owned()),
+        (converted.unwritable, format!("requests left out: `{to}` cannot say them")),
+        (converted.times_cut, format!("times were cut to the unit of `{to}`")),
+        (converted.fua_lost, format!("requests lost their force unit access: `{to}` cannot say it")),
+    ];
+    let mut lines = vec![format!("{} requests written", converted.written)];
+    lines.extend(counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+    lines.extend(converted.renamed.iter().map(|(old, new)| format!("the stream `{old}` is called `{new}`")));
+    lines
+}

@@ -1,0 +1,77 @@
+//! `docs/parameters.md`: every key of a system, every fio option, every trace format.
+
+use super::{GENERATED, head, row};
+use crate::commands::list::CLASSES;
+use config::schema::Param;
+use machine::catalogue::{FAMILIES, params};
+use std::fmt::Write as _;
+use workload::fio::options;
+use workload::trace::{formats, written_formats};
+
+/// The page.
+pub(crate) fn page() -> String {
+    let mut text = String::from(GENERATED);
+    text.push_str("\n# Parameters\n");
+    text.push_str(&spec_keys());
+    text.push_str(&fio_options());
+    text.push_str(&trace_formats());
+    text
+}
+
+fn spec_keys() -> String {
+    let mut text = String::from(
+        "\n## Keys of a system\n\nA system is a TOML file. Every key must be set, there or in a system that it inherits \
+         (`inherits = \"NAME\"`), unless it says `none`. The values of a system are printed by \
+         `nandscape params --system NAME`. Parameters of policies are in [policies.md](policies.md).\n\n",
+    );
+    text.push_str(&head(["key", "kind", "meaning"]));
+    // What belongs to a policy stands with the policy.
+    let is_policy = |key: &str| FAMILIES.iter().any(|f| key.starts_with(&format!("{}.", f.key)));
+    for param in params().iter().filter(|p| !is_policy(&p.key)) {
+        text.push_str(&row([&format!("`{}`", param.key), &kind(param), &param.doc]));
+    }
+    text
+}
+
+/// `duration (ps, ns, us), none`.
+pub(super) fn kind(param: &Param) -> String {
+    let units = if param.units.is_empty() { String::new() } else { format!(" ({})", param.units.join(", ")) };
+    let default = param.default.as_ref().map(|default| format!("; {default}")).unwrap_or_default();
+    format!("{}{units}{default}", param.kind)
+}
+
+fn fio_options() -> String {
+    let mut text = String::from(
+        "\n## fio options\n\nOf `--workload fio:name=value,…` and of job files. Any other option is an error that names the \
+         nearest one.\n",
+    );
+    for (class, title) in CLASSES {
+        let title = title.replacen(':', " here:", 1);
+        let _ = write!(text, "\n### {}\n\n{}", capital(&title), head(["option", "also", "meaning"]));
+        for option in options().filter(|o| o.class == class) {
+            let alias = option.alias.map(|alias| format!("`{alias}`")).unwrap_or_default();
+            text.push_str(&row([&format!("`{}`", option.name), &alias, option.doc]));
+        }
+    }
+    text
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn trace_formats() -> String {
+    let written: Vec<String> = written_formats().map(|name| format!("`{name}`")).collect();
+    let mut text = format!(
+        "\n## Trace formats\n\nRecognised by content; content that fits several is read as the first of them, with a \
+         warning. Plain, gzip, xz, bzip2 or zstd. `trace convert` writes {}.\n\n{}",
+        written.join(", "),
+        head(["format", "what", "record", "units"])
+    );
+    for format in formats() {
+        let name = format!("`{}`", format.name);
+        text.push_str(&row([&name, format.title, &format!("`{}`", format.record), format.units]));
+    }
+    text
+}

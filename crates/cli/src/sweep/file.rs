@@ -1,0 +1,224 @@
+//! The file of a sweep.
+
+use super::axis::{Axis, flatten, zipped};
+use crate::commands::run::warmup;
+use crate::trace_args::TraceArgs;
+use config::{Diagnostic, Layers, Presets, Resolved};
+use machine::Warmup;
+use machine::result::metrics;
+use machine::workloads::file_of;
+use serde::Deserialize;
+use std::path::Path;
+use workload::trace::{Remap, TraceOptions};
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    system: String,
+    workloads: Vec<Workload>,
+    #[serde(default = "first_seed")]
+    seeds: Vec<u64>,
+    warmup: Option<String>,
+    queue_depth: Option<u32>,
+    #[serde(default)]
+    trace: TraceArgs,
+    #[serde(default)]
+    set: toml::Table,
+    #[serde(default)]
+    zip: Vec<toml::Table>,
+    #[serde(default)]
+    metrics: Vec<String>,
+}
+
+/// One workload, or several that run at the same time.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Workload {
+    One(String),
+    Together(Vec<String>),
+}
+
+fn first_seed() -> Vec<u64> {
+    vec![1]
+}
+
+/// Metrics of a table if the file names none; what a run does not have stays empty.
+const METRICS: [&str; 10] = [
+    "io.all.iops",
+    "io.all.bandwidth_bytes_per_s",
+    "io.read.latency_ns.mean",
+    "io.read.latency_ns.p99",
+    "io.write.latency_ns.mean",
+    "io.write.latency_ns.p99",
+    "flash.0.write_amplification",
+    "flash.0.gc_runs",
+    "flash.0.erases",
+    "simulated_ns",
+];
+
+/// A sweep, checked as far as that is possible without running it.
+pub(crate) struct Sweep {
+    /// The system that all runs start from.
+    pub(crate) system: String,
+    /// The workloads of a run, by run.
+    pub(crate) workloads: Vec<Vec<String>>,
+    /// Seeds.
+    pub(crate) seeds: Vec<u64>,
+    /// When the measured windows begin.
+    pub(crate) warmup: Option<Warmup>,
+    /// Replays traces at a queue depth.
+    pub(crate) queue_depth: Option<u32>,
+    /// Reading of traces.
+    pub(crate) trace: TraceOptions,
+    /// What varies.
+    pub(crate) axes: Vec<Axis>,
+    /// Metrics of the table.
+    pub(crate) metrics: Vec<String>,
+}
+
+/// A sweep inherits from files only.
+struct NoPresets;
+
+impl Presets for NoPresets {
+    fn find(&self, _: &str) -> Option<(String, String)> {
+        None
+    }
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl Sweep {
+    /// Reads a file. Paths in it are relative to it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with places.
+    pub(crate) fn read(path: &Path) -> Result<Sweep, Diagnostic> {
+        let mut name = path.display().to_string();
+        if !name.ends_with(".toml") && !name.contains(['/', '\\']) {
+            name = format!("./{name}");
+        }
+        let mut resolved = Layers::load(&name, &NoPresets)?;
+        let text: Text = resolved.parse()?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let axes = axes(&text, &resolved)?;
+        refuse_unknown_metrics(&text.metrics, &resolved)?;
+        for (key, is_empty) in [("workloads", text.workloads.is_empty()), ("seeds", text.seeds.is_empty())] {
+            if is_empty {
+                return Err(resolved.diagnose(key, format!("`{key}` is empty: there is nothing to run")));
+            }
+        }
+        let warmup = text.warmup.as_deref().map(warmup).transpose();
+        let trace = text.trace.options(Remap::Compact);
+        let metrics =
+            if text.metrics.is_empty() { METRICS.map(str::to_owned).to_vec() } else { text.metrics.clone() };
+        Ok(Sweep {
+            system: if is_file(&text.system) { beside(folder, &text.system) } else { text.system.clone() },
+            workloads: text.workloads.iter().map(|workload| located(folder, workload)).collect(),
+            seeds: text.seeds.clone(),
+            warmup: warmup.map_err(|d| placed(d, &resolved, "warmup"))?,
+            queue_depth: text.queue_depth,
+            trace: trace.map_err(|d| placed(d, &resolved, "trace"))?,
+            axes,
+            metrics,
+        })
+    }
+
+    /// How many runs it is.
+    ///
+    /// # Errors
+    /// More than anybody means.
+    pub(crate) fn count(&self) -> Result<usize, Diagnostic> {
+        const MOST: usize = 1_000_000;
+        let sizes =
+            self.axes.iter().map(|axis| axis.rows.len()).chain([self.workloads.len(), self.seeds.len()]);
+        sizes
+            .into_iter()
+            .try_fold(1_usize, |all, size| all.checked_mul(size))
+            .filter(|n| *n <= MOST)
+            .ok_or_else(|| {
+                Diagnostic::new(format!("the sweep has more than {MOST} runs"))
+                    .help("values that go together stand in a [[zip]] table: they step as one")
+            })
+    }
+}
+
+fn is_file(name: &str) -> bool {
+    name.ends_with(".toml") || name.contains(['/', '\\'])
+}
+
+fn beside(folder: &Path, name: &str) -> String {
+    folder.join(name).display().to_string()
+}
+
+fn located(folder: &Path, workload: &Workload) -> Vec<String> {
+    let located = |text: &String| match file_of(text) {
+        Some(_) if text.contains(['/', '\\', '.']) => beside(folder, text),
+        _ => text.clone(),
+    };
+    match workload {
+        Workload::One(text) => vec![located(text)],
+        Workload::Together(texts) => texts.iter().map(located).collect(),
+    }
+}
+
+/// The place of a key for a diagnostic that has none.
+fn placed(diagnostic: Diagnostic, resolved: &Resolved, key: &str) -> Diagnostic {
+    if diagnostic.place.is_some() { diagnostic } else { diagnostic.at(resolved.place(key)) }
+}
+
+fn axes(text: &Text, resolved: &Resolved) -> Result<Vec<Axis>, Diagnostic> {
+    let mut axes = Vec::new();
+    let mut taken: Vec<String> = Vec::new();
+    let mut tables = vec![("set".to_owned(), &text.set, false)];
+    tables.extend(text.zip.iter().enumerate().map(|(n, table)| (format!("zip.{n}"), table, true)));
+    for (name, table, is_zip) in tables {
+        let listed = flatten(table);
+        for (key, values) in &listed {
+            let fault = |what: String| resolved.diagnose(&format!("{name}.{key}"), what);
+            refuse_unknown_key(key).map_err(|d| d.at(resolved.place(&format!("{name}.{key}"))))?;
+            if taken.contains(key) {
+                return Err(fault(format!("`{key}` varies already")));
+            }
+            if values.is_empty() {
+                return Err(fault(format!("`{key}` has no values: there is nothing to run")));
+            }
+            taken.push(key.clone());
+        }
+        if is_zip {
+            axes.push(zipped(listed).map_err(|what| resolved.diagnose(&name, what))?);
+        } else {
+            axes.extend(listed.into_iter().map(|(key, values)| Axis::of(key, values)));
+        }
+    }
+    Ok(axes)
+}
+
+/// A misspelt key is an error of the sweep, not of each of its runs.
+fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
+    let known: Vec<String> = machine::catalogue::params().into_iter().map(|p| p.key).collect();
+    let is_known =
+        |known: &String| known == key || known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+    if known.iter().any(is_known) {
+        return Ok(());
+    }
+    let mut fault = Diagnostic::new(format!("a spec has no key `{key}`")).allowed(key, known);
+    fault.allowed.clear();
+    Err(fault.help("`nandscape params` lists every key"))
+}
+
+fn refuse_unknown_metrics(names: &[String], resolved: &Resolved) -> Result<(), Diagnostic> {
+    let known = metrics::all();
+    for (at, name) in names.iter().enumerate() {
+        if known.iter().any(|metric| metrics::is_instance(metric, name)) {
+            continue;
+        }
+        let keys = known.iter().map(|metric| metric.key.replace('*', "0"));
+        let mut fault =
+            resolved.diagnose(&format!("metrics.{at}"), format!("no metric `{name}`")).allowed(name, keys);
+        fault.allowed.clear();
+        return Err(fault.help("`nandscape explain NAME` finds metrics; docs/metrics.md has all"));
+    }
+    Ok(())
+}

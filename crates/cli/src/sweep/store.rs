@@ -1,0 +1,92 @@
+//! Results by what decides them: a run that is in the store need not be made again.
+
+use crate::output::write_whole;
+use config::Diagnostic;
+use machine::Loaded;
+use machine::result::SCHEMA;
+use machine::run::Plan;
+use machine::workloads::file_of;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A folder of result documents.
+pub(crate) struct Store {
+    folder: PathBuf,
+    /// SHA-256 of the workloads' files, by path.
+    files: BTreeMap<PathBuf, String>,
+}
+
+impl Store {
+    /// A store in a folder, for runs of these plans.
+    pub(crate) fn new<'p>(folder: &Path, plans: impl Iterator<Item = &'p Plan>) -> Store {
+        let mut files = BTreeMap::new();
+        for path in plans.flat_map(|plan| &plan.workloads).filter_map(|text| file_of(text)) {
+            // A file that cannot be read is an error of the runs that need it.
+            if !files.contains_key(path)
+                && let Ok(hash) = hash_of_file(path)
+            {
+                files.insert(path.to_owned(), hash);
+            }
+        }
+        Store { folder: folder.to_owned(), files }
+    }
+
+    /// The SHA-256 of all that decides a run: the resolved spec, workloads with the content of their files, reading
+    /// options, seed, and version of the program.
+    ///
+    /// # Errors
+    /// The system cannot be read.
+    pub(crate) fn key(&self, plan: &Plan) -> Result<String, Diagnostic> {
+        let loaded = Loaded::load(&plan.system, &plan.set)?;
+        let workload =
+            |text: &String| json!({ "text": text, "sha256": file_of(text).and_then(|f| self.files.get(f)) });
+        let all = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "spec": serde_json::to_value(&loaded.spec).unwrap_or_default(),
+            "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
+            "seed": plan.seed,
+            "warmup": format!("{:?}", plan.warmup),
+            "trace": format!("{:?}", plan.trace),
+            "queue_depth": plan.queue_depth,
+        });
+        Ok(hex(&Sha256::digest(all.to_string().as_bytes())))
+    }
+
+    /// The document of a key, if it is there and whole.
+    pub(crate) fn load(&self, key: &str) -> Option<Value> {
+        let document: Value = serde_json::from_slice(&std::fs::read(self.path(key)).ok()?).ok()?;
+        (document.get("schema")? == SCHEMA).then_some(document)
+    }
+
+    /// Puts a document in, whole or not at all.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn save(&self, key: &str, document: &str) -> Result<(), Diagnostic> {
+        write_whole(&self.path(key), document.as_bytes())
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.json"))
+    }
+}
+
+fn hash_of_file(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hash.finalize())),
+            n => hash.update(&buffer[..n]),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,238 @@
+//! Every bad input gets one readable diagnostic: exit status 2, place and remedy on standard error, nothing on standard
+//! output.
+
+mod common;
+
+use common::{TINY, file, nandscape, run_tiny};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Ten requests a microsecond apart, in MQSim's format: time (ns), device, sector, sectors, 1 for a read.
+fn good_lines(n: u64) -> String {
+    (0..n).map(|at| format!("{} 0 {} 8 {}\n", at * 1_000, at * 8, at % 2)).collect()
+}
+
+/// Panics unless the arguments are refused in one diagnostic that says all of `said`.
+fn refused(arguments: &[&str], said: &[&str]) {
+    let done = nandscape(arguments);
+    assert_eq!(done.code, Some(2), "{arguments:?}\n{}\n{}", done.stdout, done.stderr);
+    assert_eq!(done.stdout, "", "{arguments:?}");
+    assert!(done.stderr.starts_with("error: "), "{arguments:?}\n{}", done.stderr);
+    assert!(!done.stderr.contains("panicked"), "{arguments:?}\n{}", done.stderr);
+    for text in said {
+        assert!(done.stderr.contains(text), "{arguments:?}\nno `{text}` in\n{}", done.stderr);
+    }
+}
+
+/// A run of a trace on the tiny device is refused.
+fn trace_refused(path: &str, more: &[&str], said: &[&str]) {
+    let mut arguments = vec!["run", "d16", "--json", "--workload", path];
+    arguments.extend(TINY);
+    arguments.extend(more);
+    refused(&arguments, said);
+}
+
+/// Both the run and the check of a system are refused, from the command line and from a file.
+fn spec_refused(folder: &Path, key: &str, value: &str, said: &[&str]) {
+    let set = format!("{key}={value}");
+    let place = format!("(key `{key}`)");
+    let mut said = said.to_vec();
+    said.push(&place);
+    for command in ["run", "check"] {
+        let mut arguments = vec![command, "d16", "--workload", "randread", "--set", &set];
+        if command == "run" {
+            arguments.push("--json");
+        }
+        refused(&arguments, &[&said[..], &["--> --set"]].concat());
+    }
+    let system = file(folder, "system.toml", format!("inherits = \"d16\"\n\n{key} = {value}\n"));
+    refused(&["check", &system], &[&said[..], &["system.toml:3:"]].concat());
+}
+
+#[test]
+fn values_that_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases: [(&str, &str, &[&str]); 9] = [
+        ("flash.cell.erase", "\"3MB\"", &["is a size, not a duration", "allowed: ps, ns, us"]),
+        ("flash.cell.erase", "3", &["65us"]),
+        ("flash.geometry.page_size", "\"-4KiB\"", &["-4KiB"]),
+        ("flash.geometry.channels", "-8", &["-8"]),
+        ("flash.geometry.channels", "0", &["is 0, but must be at least 1"]),
+        ("flash.ftl.gc.start", "30", &["the thresholds cross", "hard 2 <= start 30 < stop 26"]),
+        ("flash.ftl.gc.victim", "\"gredy\"", &["did you mean `greedy`", "allowed: greedy, cost_benefit"]),
+        ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),
+        ("flash.ftl.over_provisioning", "1", &["1"]),
+    ];
+    for (key, value, said) in cases {
+        spec_refused(folder.path(), key, value, said);
+    }
+}
+
+#[test]
+fn spare_that_leaves_no_free_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = ["no spare space", "too many", "help: raise ftl.over_provisioning or lower ftl.gc.start"];
+    spec_refused(folder.path(), "flash.ftl.over_provisioning", "\"1%\"", &said);
+}
+
+#[test]
+fn every_fault_of_a_file_is_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        "inherits = \"d16\"\n[flash.geometry]\nchanels = 8\nways = -1\n[flash.cell]\nerase = \"3MB\"\n";
+    let system = file(folder.path(), "three.toml", text);
+    refused(&["check", &system], &["three.toml:3:1", "three.toml:4:8", "three.toml:6:9"]);
+}
+
+#[test]
+fn files_that_are_no_specs() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = file(folder.path(), "cut.toml", "inherits = \"d16\"\n[flash.geometry\n");
+    refused(&["check", &cut], &["not valid TOML", "cut.toml:2:"]);
+    let binary = file(folder.path(), "binary.toml", [0x7f, b'E', b'L', b'F', 0xff, 0xfe]);
+    refused(&["check", &binary], &["is not UTF-8 text (byte 4)"]);
+    refused(&["check", "no/such.toml"], &["cannot read `no/such.toml`"]);
+    refused(&["check", "d61"], &["there is no preset `d61`", "did you mean `d16`"]);
+}
+
+#[test]
+fn jobs_that_cannot_be() {
+    let run = |job: &str, said: &[&str]| trace_refused(job, &[], said);
+    run("fio:rw=randread,bs=4k,offset=1t", &["offset"]);
+    run("fio:rw=randread,bs=4k,iodepht=8", &["iodepht", "did you mean `iodepth`", "--> --workload"]);
+    run("fio:rw=randread,bs=4k,verify=crc32c", &["verify", "shadow"]);
+    run("fio:rw=randread,bs=4kx", &["4kx"]);
+    run("fio:", &["the inline job is empty", "for example fio:rw=randread"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = file(folder.path(), "two.fio", "[global]\nrw=read\n[a]\nbs=4k\nsise=1m\n");
+    trace_refused(&file, &[], &["two.fio:5", "sise", "did you mean `size`"]);
+    refused(&["check", "d16", "--workload", &file], &["two.fio:5"]);
+}
+
+#[test]
+fn options_that_cannot_be() {
+    let job = "fio:rw=randread,bs=4k,number_ios=10";
+    trace_refused(job, &["--warmup", "soon"], &["soon", "--warmup takes a number of requests or a time"]);
+    refused(&["run", "d16", "--workload", job, "--precondition", "stady"], &["did you mean `steady`"]);
+    trace_refused(job, &["--set", "flash.geometry"], &["key.path=value"]);
+    trace_refused(job, &["--log", "/"], &["cannot write /"]);
+}
+
+#[test]
+fn an_offset_beyond_the_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = file(folder.path(), "far.trace", format!("{}11000 0 99999999999 8 1\n", good_lines(10)));
+    let said = ["far.trace:11", "beyond", "help: --remap wrap folds", "--remap compact packs"];
+    trace_refused(&trace, &["--remap", "error"], &said);
+    // By default it is packed, and the result says so.
+    let done = run_tiny(&["--workload", &trace, "--json"]).well();
+    assert!(
+        done.json()["warnings"].to_string().contains("requests moved to fit the device"),
+        "{}",
+        done.stdout
+    );
+}
+
+#[test]
+fn an_unsorted_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lines: Vec<String> = good_lines(10).lines().map(str::to_owned).collect();
+    lines.swap(3, 6);
+    let trace = file(folder.path(), "unsorted.trace", lines.join("\n"));
+    let done = run_tiny(&["--workload", &trace, "--json"]).well();
+    let warnings = done.json()["warnings"].to_string();
+    assert!(warnings.contains("out of order") && warnings.contains("a sort window of 3"), "{warnings}");
+    assert_eq!(done.json()["io"]["all"]["requests"], 10);
+    let said =
+        ["unsorted.trace:", "more out of order than a sort window of 1", "help: --sort-window 3 is enough"];
+    trace_refused(&trace, &["--sort-window", "1"], &said);
+}
+
+fn packed(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_truncated_gzip() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = packed(good_lines(20_000).as_bytes());
+    let path = file(folder.path(), "whole.gz", &whole);
+    let shown = nandscape(&["trace", "inspect", "--json", &path]).well().json();
+    assert_eq!((&shown[0]["requests"], &shown[0]["compression"]), (&20_000.into(), &"gzip".into()));
+    let path = file(folder.path(), "cut.gz", &whole[..whole.len() / 2]);
+    refused(&["trace", "inspect", &path], &["cut.gz", "gzip"]);
+    trace_refused(&path, &[], &["cut.gz", "gzip"]);
+}
+
+#[test]
+fn binary_given_as_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let path = file(folder.path(), "binary.trace", bytes);
+    trace_refused(&path, &[], &["binary.trace:1", "this is binary data", "`list formats` shows them"]);
+    let path =
+        file(folder.path(), "late.trace", [good_lines(100).as_bytes(), b"\x00\x01\x02\xff\n"].concat());
+    trace_refused(&path, &[], &["late.trace:101"]);
+}
+
+#[test]
+fn a_line_with_a_missing_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "short.trace", format!("{}11000 0 88 8\n", good_lines(10)));
+    trace_refused(
+        &path,
+        &[],
+        &["short.trace:11:13", "the line ends before the type", "time device start_sector sectors type"],
+    );
+    let done = run_tiny(&["--workload", &path, "--lenient", "--json"]).well();
+    assert!(done.json()["warnings"].to_string().contains("first on line 11"), "{}", done.stdout);
+}
+
+/// 1 GB without a line feed, once on disk (sparse, of zeroes) and once as text in a gzip of many members.
+#[test]
+fn one_line_of_a_gigabyte() {
+    const MEMBER: usize = 8 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let member = packed(&vec![b'7'; MEMBER]);
+    let mut content = packed(good_lines(10).as_bytes());
+    (0..(1 << 30) / MEMBER).for_each(|_| content.extend_from_slice(&member));
+    let path = file(folder.path(), "long.gz", content);
+    trace_refused(&path, &[], &["long.gz:11", "64 KiB"]);
+    let path = folder.path().join("hole.trace");
+    let mut hole = File::create(&path).unwrap();
+    hole.write_all(good_lines(10).as_bytes()).unwrap();
+    hole.set_len(1 << 30).unwrap();
+    trace_refused(&path.display().to_string(), &[], &["hole.trace:1", "this is binary data"]);
+}
+
+#[test]
+fn traces_that_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = file(folder.path(), "empty.trace", "");
+    trace_refused(&empty, &[], &["empty.trace"]);
+    let prose = file(folder.path(), "prose.trace", "It was the best of times,\nit was the worst of times.\n");
+    trace_refused(&prose, &[], &["prose.trace"]);
+    trace_refused("no/such.trace", &[], &["no/such.trace"]);
+    trace_refused(&folder.path().display().to_string(), &[], &["folder"]);
+    let good = file(folder.path(), "good.trace", good_lines(10));
+    trace_refused(&good, &["--format", "msrc"], &["did you mean `msr`"]);
+    trace_refused(&good, &["--time-unit", "ks"], &["allowed: s, ms, us"]);
+    trace_refused(&good, &["--start", "2ms", "--end", "1ms"], &["--start must be earlier than --end"]);
+}
+
+/// Several files are inspected even if one is bad; the bad one is told.
+#[test]
+fn one_bad_file_of_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = file(folder.path(), "good.trace", good_lines(10));
+    let bad = file(folder.path(), "bad.trace", "no trace\n");
+    let done = nandscape(&["trace", "inspect", "--json", &bad, &good]);
+    assert_eq!(done.code, Some(2));
+    assert_eq!(done.json()[0]["requests"], 10);
+    assert!(done.stderr.contains("bad.trace"), "{}", done.stderr);
+}

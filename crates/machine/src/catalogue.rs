@@ -1,0 +1,65 @@
+//! The one list of everything that a machine can choose: all policy families. `list`, `explain` and `docs/policies.md`
+//! read it; a new family is a line.
+
+pub use crate::result::metrics;
+
+use crate::precondition::Precondition;
+use config::catalogue::Family;
+use flash::backend::arbiter::Arbitration;
+use flash::backend::sched::Scheduling;
+use flash::ftl::alloc::Allocation;
+use flash::ftl::gc::VictimPolicy;
+use flash::spec::{Interface, MultiPlaneRule, PageLayout, Programming, ReclaimUnit};
+
+/// Every policy family, in the order of a spec.
+pub const FAMILIES: &[&Family] = &[
+    PageLayout::FAMILY,
+    Programming::FAMILY,
+    Interface::FAMILY,
+    Arbitration::FAMILY,
+    Scheduling::FAMILY,
+    MultiPlaneRule::FAMILY,
+    ReclaimUnit::FAMILY,
+    Allocation::FAMILY,
+    VictimPolicy::FAMILY,
+    Precondition::FAMILY,
+];
+
+/// Every key of a spec, with its kind, units and meaning.
+pub fn params() -> Vec<config::schema::Param> {
+    // Without a prefix nothing can be unknown.
+    config::schema::params(&config::schema::of::<crate::Spec>(), "").unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Choices between forms, each with its own keys, rather than between policies.
+    const FORMS: [&str; 2] = ["flash.host.link", "flash.host.nvme.arbitration"];
+
+    #[test]
+    fn every_choice_of_a_spec_is_a_family_of_the_list() {
+        let choices: Vec<_> = params().into_iter().filter(|p| p.kind.starts_with("one of ")).collect();
+        assert!(choices.len() >= FAMILIES.len());
+        for choice in &choices {
+            if FORMS.contains(&choice.key.as_str()) {
+                continue;
+            }
+            let family = FAMILIES.iter().find(|f| f.key == choice.key);
+            let family = family.unwrap_or_else(|| panic!("`{}` is not in FAMILIES", choice.key));
+            let names: Vec<_> = family.entries.iter().map(|e| e.name).collect();
+            assert_eq!(choice.kind, format!("one of {}", names.join(", ")), "{}", choice.key);
+        }
+        for family in FAMILIES {
+            assert!(choices.iter().any(|c| c.key == family.key), "no key of a spec is `{}`", family.key);
+        }
+    }
+
+    #[test]
+    fn every_key_of_a_spec_is_explained() {
+        for param in params() {
+            assert!(!param.doc.is_empty(), "`{}` has no documentation", param.key);
+        }
+    }
+}

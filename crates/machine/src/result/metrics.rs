@@ -1,0 +1,251 @@
+//! Every field of the result document: its key, unit and definition, from the types' own JSON Schema.
+
+use super::{Document, Kinds};
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value};
+
+/// One field of the result document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Where it stands: `io.read.latency_ns.p99`. `*` is an index, or a name that the document chooses.
+    pub key: String,
+    /// The key with `KIND` for the kind of request and `FIGURE` for the figure of a distribution.
+    pub pattern: String,
+    /// Its unit: `ns`, `B`, `B/s`, `1/s`, `count`, `share` (zero to one), `ratio`, `text` …
+    pub unit: &'static str,
+    /// What it is.
+    pub doc: String,
+    /// For a figure of a distribution: the distribution of what.
+    pub of: Option<String>,
+}
+
+/// What a request waits for, as `breakdown_ns` names it: the device's milestones, and the host's share.
+pub const MILESTONES: [(&str, &str); 12] = [
+    ("host", "The host's software, before submission and after completion."),
+    ("submission", "Doorbell, arbitration and fetch."),
+    ("controller", "A core of the controller."),
+    ("host_transfer", "The host link: data and completion."),
+    ("mapping", "Mapping pages from flash."),
+    ("buffer", "Room in the buffer, and its access."),
+    ("merge", "Old data of map units that are written in part."),
+    ("space", "Free space in flash."),
+    ("die_wait", "The die."),
+    ("array", "The array at work."),
+    ("channel_wait", "The channel, waiting."),
+    ("channel", "The channel, moving data."),
+];
+
+/// The type of a distribution's figures.
+const FIGURES: &str = "#/$defs/Summary";
+
+/// Every field, in the order of the alphabet.
+pub fn all() -> Vec<Metric> {
+    let document = SchemaGenerator::default().into_root_schema_for::<Document>().to_value();
+    let mut walk = Walk { document: &document, found: Vec::new() };
+    walk.visit("", &document, None);
+    walk.found
+}
+
+/// The figures of a distribution and what each is.
+pub fn figures() -> Vec<(String, String)> {
+    let schema = SchemaGenerator::default().into_root_schema_for::<stats::Summary>().to_value();
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let described = |(name, figure): (&String, &Value)| (name.clone(), text(figure, "description"));
+    properties.into_iter().flatten().map(described).collect()
+}
+
+/// Whether a key of a document, such as `flash.0.erases`, is this metric.
+pub fn is_instance(metric: &Metric, key: &str) -> bool {
+    let (mut pattern, mut parts) = (metric.key.split('.'), key.split('.'));
+    loop {
+        match (pattern.next(), parts.next()) {
+            (None, None) => return true,
+            (Some(p), Some(part)) if p == "*" || p == part => {}
+            _ => return false,
+        }
+    }
+}
+
+struct Walk<'d> {
+    document: &'d Value,
+    found: Vec<Metric>,
+}
+
+impl Walk<'_> {
+    /// `of` describes the distribution whose figures are looked at.
+    fn visit(&mut self, key: &str, schema: &Value, of: Option<&str>) {
+        let doc = text(schema, "description");
+        let figures = refers_to(schema, FIGURES);
+        let whole = self.resolve(schema);
+        let distribution = if figures { Some(doc.clone()) } else { of.map(str::to_owned) };
+        let of = distribution.as_deref();
+        if let Some(properties) = whole.get("properties").and_then(Value::as_object) {
+            for (name, property) in properties {
+                self.visit(&join(key, name), property, of);
+            }
+        } else if let Some(element) =
+            ["items", "additionalProperties"].iter().find_map(|n| whole.get(*n)).filter(|e| e.is_object())
+        {
+            // The words of the list are those of its elements, if these have none of their own.
+            let mut element = element.clone();
+            let described = element.get("description").is_some() || element.get("$ref").is_some();
+            if let (false, Some(object)) = (described, element.as_object_mut()) {
+                object.insert("description".into(), doc.into());
+            }
+            self.visit(&join(key, "*"), &element, of);
+        } else {
+            let metric = Metric {
+                key: key.to_owned(),
+                pattern: pattern(key, of.is_some()),
+                unit: unit(key, &whole),
+                doc,
+                of: of.map(str::to_owned),
+            };
+            self.found.push(metric);
+        }
+    }
+
+    /// The schema behind a reference or an option.
+    fn resolve(&self, schema: &Value) -> Map<String, Value> {
+        let optional = schema.get("anyOf").and_then(Value::as_array);
+        let inner = optional.into_iter().flatten().find(|form| form.get("$ref").is_some());
+        let reference = inner.unwrap_or(schema).get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|r| self.document.pointer(r.strip_prefix('#')?));
+        target.unwrap_or(schema).as_object().cloned().unwrap_or_default()
+    }
+}
+
+fn refers_to(schema: &Value, name: &str) -> bool {
+    schema.get("$ref").is_some_and(|r| r == name)
+}
+
+fn join(key: &str, name: &str) -> String {
+    if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") }
+}
+
+fn text(schema: &Value, name: &str) -> String {
+    schema.get(name).and_then(Value::as_str).unwrap_or_default().replace('\n', " ")
+}
+
+fn pattern(key: &str, is_figure: bool) -> String {
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let kind = match parts[..] {
+        ["io", "flows", _, kind, ..] if Kinds::NAMES.contains(&kind) => Some(3),
+        ["io", kind, _, ..] if Kinds::NAMES.contains(&kind) => Some(1),
+        _ => None,
+    };
+    if let Some(at) = kind {
+        parts[at] = "KIND";
+    }
+    if is_figure && let Some(last) = parts.last_mut() {
+        *last = "FIGURE";
+    }
+    parts.join(".")
+}
+
+/// The rule of the house is that names end in their unit; a figure has that of the field it stands in.
+fn unit(key: &str, schema: &Map<String, Value>) -> &'static str {
+    let of_type = |name: &str| match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|t| t == name),
+        Some(single) => single == name,
+        None => false,
+    };
+    if of_type("string") {
+        return "text";
+    }
+    if of_type("boolean") {
+        return "true or false";
+    }
+    if schema.get("type").is_none() {
+        return "table";
+    }
+    let named = key.rsplit('.').find_map(unit_of_name);
+    named.unwrap_or(if of_type("integer") { "count" } else { "" })
+}
+
+fn unit_of_name(name: &str) -> Option<&'static str> {
+    let rules: [(&str, &str); 10] = [
+        ("_bytes_per_s", "B/s"),
+        ("_per_cpu_s", "1/s"),
+        ("_per_s", "1/s"),
+        ("_ns", "ns"),
+        ("_ns_mean", "ns"),
+        ("_s", "s"),
+        ("_bytes", "B"),
+        ("_share", "share"),
+        ("_amplification", "ratio"),
+        ("_pages", "pages"),
+    ];
+    let whole = match name {
+        "bytes" => Some("B"),
+        "seconds" => Some("s"),
+        "iops" => Some("1/s"),
+        "requests" | "queue_depth_mean" => Some("requests"),
+        "utilisation" => Some("share"),
+        "erase_count" => Some("erases"),
+        _ => None,
+    };
+    whole.or_else(|| rules.iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, unit)| *unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_has_a_unit_and_a_definition() {
+        for metric in all() {
+            assert!(!metric.doc.is_empty(), "{}: no definition", metric.key);
+            assert!(!metric.unit.is_empty(), "{}: no unit", metric.key);
+        }
+    }
+
+    #[test]
+    fn keys_units_and_patterns_of_known_fields() {
+        let metrics = all();
+        for (key, pattern, unit) in [
+            ("simulated_ns", "simulated_ns", "ns"),
+            ("io.read.latency_ns.p99_9", "io.KIND.latency_ns.FIGURE", "ns"),
+            ("io.flows.*.write.bandwidth_bytes_per_s", "io.flows.*.KIND.bandwidth_bytes_per_s", "B/s"),
+            ("io.all.bytes", "io.KIND.bytes", "B"),
+            ("io.all.iops", "io.KIND.iops", "1/s"),
+            ("io.series.*.latency_ns_mean", "io.series.*.latency_ns_mean", "ns"),
+            ("flash.*.write_amplification", "flash.*.write_amplification", "ratio"),
+            ("flash.*.utilisation.die.*", "flash.*.utilisation.die.*", "share"),
+            ("precondition.seconds", "precondition.seconds", "s"),
+            ("breakdown_ns.*.*", "breakdown_ns.*.*", "ns"),
+            ("checks.*.ok", "checks.*.ok", "true or false"),
+            ("warnings.*", "warnings.*", "text"),
+        ] {
+            let metric = metrics.iter().find(|m| m.key == key).unwrap_or_else(|| panic!("no {key}"));
+            assert_eq!((metric.pattern.as_str(), metric.unit), (pattern, unit), "{key}");
+        }
+    }
+
+    #[test]
+    fn indexes_and_names_match_their_star() {
+        let metrics = all();
+        let named = |key: &str| metrics.iter().any(|m| is_instance(m, key));
+        assert!(named("flash.0.erases") && named("breakdown_ns.read.array"));
+        assert!(!named("flash.erases") && !named("flash.0.erase") && !named("flash.0.erases.0"));
+    }
+
+    #[test]
+    fn every_milestone_of_the_device_is_explained() {
+        let mut device: Vec<&str> = flash::device::MILESTONES.into_iter().chain(["host"]).collect();
+        let mut explained = MILESTONES.map(|(name, _)| name);
+        device.sort_unstable();
+        explained.sort_unstable();
+        assert_eq!(device, explained);
+    }
+
+    #[test]
+    fn the_figures_are_those_of_the_contract() {
+        let mut names: Vec<String> = figures().into_iter().map(|(name, _)| name).collect();
+        let mut contract =
+            ["mean", "stddev", "min", "max", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999"];
+        names.sort_unstable();
+        contract.sort_unstable();
+        assert_eq!(names, contract);
+    }
+}

@@ -1,0 +1,108 @@
+//! Who waits for whom since when, for a run that ended without having done its work.
+
+use crate::machine::{End, Machine};
+use kernel::Time;
+use proto::IoOp;
+use workload::inject::Waiting;
+
+/// Lines of one kind that a report has at most.
+const SHOWN: usize = 8;
+
+/// What a reader must know of a machine that is stuck, a sentence each; nothing for a machine that is not.
+pub fn report(machine: &Machine, end: End) -> Vec<String> {
+    let what = match end {
+        End::Deadlock => "nothing is pending, but work is left",
+        End::Stall => "time does not move any more",
+        End::Done | End::Interrupted | End::Failed => return Vec::new(),
+    };
+    let now = machine.now();
+    let outstanding = machine.injector.outstanding();
+    let mut lines =
+        vec![format!("the run is stuck at {now}: {what}; {} in flight", count(outstanding, "request"))];
+    lines.extend(requests(machine, now));
+    lines.extend(sources(machine));
+    lines.extend(groups(machine));
+    lines.extend(dies(machine, now));
+    lines
+}
+
+fn requests(machine: &Machine, now: Time) -> Vec<String> {
+    let oldest = machine.injector.oldest(SHOWN);
+    let rest = machine.injector.outstanding() - oldest.len();
+    let mut lines: Vec<String> = oldest.iter().map(|w| request(w, now)).collect();
+    if rest > 0 {
+        lines.push(format!("and {} more", count(rest, "younger request")));
+    }
+    lines
+}
+
+fn request(waiting: &Waiting, now: Time) -> String {
+    let request = &waiting.request;
+    let op = match request.op {
+        IoOp::Read => "read",
+        IoOp::Write => "write",
+        IoOp::Trim => "trim",
+        IoOp::WriteZeroes => "write of zeroes",
+        IoOp::Flush => "flush",
+    };
+    let place = match (waiting.submitted, waiting.answered) {
+        (_, Some(at)) => format!("answered {} ago, at the host's software", now.since(at)),
+        (Some(at), None) => format!("in the device for {}", now.since(at)),
+        (None, None) => "not yet submitted by the host's software".to_owned(),
+    };
+    let Waiting { source, issued, .. } = waiting;
+    let (bytes, offset) = (request.bytes, request.offset);
+    let age = now.since(*issued);
+    format!("waiting: {op} of {bytes} B at byte {offset} (source {source}), issued {age} ago, {place}")
+}
+
+fn sources(machine: &Machine) -> Vec<String> {
+    let line = |(source, outstanding, asked): (u16, u32, Option<Time>)| {
+        let waits = match asked {
+            Some(time) => format!("is due again at {time}"),
+            None if outstanding > 0 => format!("waits for one of its {outstanding} requests"),
+            None => "waits for a completion, but has no request in flight".to_owned(),
+        };
+        format!("waiting: source {source} {waits}")
+    };
+    shorten(machine.injector.unfinished().into_iter().map(line).collect(), "source")
+}
+
+/// Groups in which host writes must wait until reclaiming has freed something.
+fn groups(machine: &Machine) -> Vec<String> {
+    let ftl = &machine.device.ftl;
+    let hard = ftl.thresholds.hard;
+    let short = (0..ftl.geo.groups).filter(|group| ftl.free(*group) <= hard);
+    let line = |group| {
+        let free = ftl.free(group);
+        format!(
+            "short of space: group {group} has {free} free reclaim units; host writes wait at {hard} or fewer"
+        )
+    };
+    shorten(short.map(line).collect(), "group")
+}
+
+fn dies(machine: &Machine, now: Time) -> Vec<String> {
+    let backend = &machine.device.backend;
+    let busy = (0..machine.device.ftl.geo.die_count).filter(|die| !backend.is_idle(*die));
+    let line =
+        |die| format!("die {die} has {} queued or under way", count(backend.load(die) as usize, "operation"));
+    let mut lines = shorten(busy.map(line).collect(), "die");
+    if let Some(oldest) = backend.waiting_since().into_iter().min() {
+        lines.push(format!("the oldest operation at a die has waited for {}", now.since(oldest)));
+    }
+    lines
+}
+
+fn shorten(mut lines: Vec<String>, what: &str) -> Vec<String> {
+    let rest = lines.len().saturating_sub(SHOWN);
+    lines.truncate(SHOWN);
+    if rest > 0 {
+        lines.push(format!("and {}", count(rest, &format!("more {what}"))));
+    }
+    lines
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
