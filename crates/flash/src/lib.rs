@@ -8,6 +8,8 @@ mod fastdiv;
 pub mod ftl;
 pub mod geometry;
 pub mod hostif;
+pub mod shadow;
+pub mod soak;
 pub mod spec;
 
-pub use device::{Device, DeviceParts, Event, Out};
+pub use device::{Check, Device, DeviceParts, Event, Out};

@@ -75,6 +75,11 @@ impl NandArray {
         self.erases[block as usize] += 1;
     }
 
+    /// Program units of a block that hold data since it was erased.
+    pub fn programs(&self, block: u64) -> u32 {
+        self.programmed[block as usize]
+    }
+
     /// Erase count of a block.
     #[inline]
     pub fn erases(&self, block: u64) -> u32 {

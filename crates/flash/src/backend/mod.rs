@@ -533,6 +533,15 @@ impl Backend {
         self.timing.wear_ppm != timing::Wear::default()
     }
 
+    /// Calls `f` with the name of each operation of the command that the die's array works on.
+    pub(crate) fn at_work(&self, die: u32, mut f: impl FnMut(u32, &Op)) {
+        let mut at = self.dies[die as usize].active;
+        while at != NO_OP {
+            f(at, &self.ops[at]);
+            at = self.ops[at].mate;
+        }
+    }
+
     /// Whether a die has nothing to do and nothing waiting.
     pub fn is_idle(&self, die: u32) -> bool {
         self.dies[die as usize].state == DieState::Idle && self.queues.waiting(die) == 0

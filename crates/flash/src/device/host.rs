@@ -90,15 +90,23 @@ impl Device {
     pub fn submit(&mut self, command: Command, cx: &mut impl Cx<Event, Out>) {
         let (next, end) = self.units(&command);
         let life = Milestones::new(cx.now());
-        let id = self.active.insert(Active {
+        let status = Status::Success;
+        let active = Active {
             command,
             pending: 0,
             next,
             end,
-            status: Status::Success,
+            status,
             buffered_bytes: 0,
+            waits: false,
+            merge: None,
             life,
-        });
+        };
+        let id = self.active.insert(active);
+        self.ledger.submitted(&self.ftl);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.enters(id, &command, &self.ftl);
+        }
         let Some(nvme) = &mut self.host.nvme else {
             cx.after(self.host.doorbell, Event::Fetched(id));
             return;
@@ -171,6 +179,10 @@ impl Device {
         active.life.reach(milestone::HOST_TRANSFER, cx.now());
         self.stats.completed(&active.command, &active.life, cx.now());
         let status = active.status;
+        self.ledger.completed += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.leaves(id, status);
+        }
         let errors = u32::from(status != Status::Success);
         cx.emit(Out::Complete(Completion { tag: active.command.tag, status, errors }));
         let queue = active.command.queue;

@@ -5,15 +5,22 @@
 //! link, or in the controller's cores.
 
 mod buffered;
+mod checks;
 mod host;
+mod merge;
+mod mutant;
 mod read;
 mod reclaim;
+mod space;
 mod stats;
 mod translate;
 mod write;
 
 pub use buffered::{BufferParts, Buffered};
+pub use checks::Check;
 pub use host::{HostParams, NvmeParams};
+#[cfg(test)]
+pub(crate) use mutant::Mutant;
 pub use stats::{DeviceStats, MILESTONES, milestone};
 pub use translate::TranslationParts;
 
@@ -21,9 +28,12 @@ use crate::backend::op::{OpKind, Purpose};
 use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
 use crate::ftl::alloc::Allocator;
 use crate::ftl::{Ftl, FtlCounters};
+use crate::shadow::Shadow;
 use ::stats::Milestones;
+use checks::Ledger;
 use host::Host;
 use kernel::{Cx, Slab, Time};
+use merge::Merge;
 use proto::{Command, Completion, IoOp, Lpn, Slot, Status};
 use reclaim::Job;
 pub use reclaim::{GcMode, ReclaimPolicy};
@@ -74,6 +84,10 @@ pub(crate) struct Active {
     status: Status,
     /// Bytes of a read that come from the buffer.
     buffered_bytes: u64,
+    /// Whether it waits for space.
+    waits: bool,
+    /// Units that it writes in part.
+    merge: Option<Box<Merge>>,
     life: Milestones<{ stats::COUNT }>,
 }
 
@@ -122,8 +136,10 @@ pub struct Device {
     host: Host,
     active: Slab<Active>,
     jobs: Vec<Option<Job>>,
-    /// Commands that wait for space, by group.
+    /// Commands that wait for space: by group, or all in the first list if the allocator chooses the group.
     waiting: Vec<VecDeque<u32>>,
+    /// A command waits for space where nothing is being reclaimed: it has to be tried again.
+    stalled: bool,
     /// What each garbage collection program moves, by operation.
     moves: Vec<Vec<(Lpn, Slot)>>,
     gc: ReclaimPolicy,
@@ -135,6 +151,11 @@ pub struct Device {
     unit_bytes: u64,
     /// What happened.
     pub stats: DeviceStats,
+    /// What happened since the beginning, for the checks.
+    ledger: Ledger,
+    shadow: Option<Box<Shadow>>,
+    #[cfg(test)]
+    mutant: mutant::State,
 }
 
 impl Device {
@@ -153,6 +174,7 @@ impl Device {
             active: Slab::default(),
             jobs: std::iter::repeat_with(|| None).take(groups).collect(),
             waiting: vec![VecDeque::new(); groups],
+            stalled: false,
             moves: Vec::new(),
             gc: parts.gc,
             gc_turn: 0,
@@ -160,6 +182,10 @@ impl Device {
             placements: parts.placements.max(1),
             unit_bytes: u64::from(geo.shape.unit_bytes),
             stats: DeviceStats::default(),
+            ledger: Ledger::default(),
+            shadow: None,
+            #[cfg(test)]
+            mutant: mutant::State::default(),
             ftl: parts.ftl,
         }
     }
@@ -174,6 +200,21 @@ impl Device {
         self.active.len()
     }
 
+    /// Gives the device a shadow, which takes its present state for granted. It costs memory and time, and changes no
+    /// result.
+    ///
+    /// # Panics
+    /// If the device is at work.
+    pub fn attach_shadow(&mut self) {
+        assert!(self.active.is_empty() && self.backend.ops.is_empty(), "a shadow joins an idle device");
+        self.shadow = Some(Box::new(Shadow::new(&self.ftl)));
+    }
+
+    /// The shadow, if there is one.
+    pub fn shadow(&self) -> Option<&Shadow> {
+        self.shadow.as_deref()
+    }
+
     /// Runs one of the device's own events.
     #[inline]
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
@@ -184,7 +225,7 @@ impl Device {
             Event::DataIn(id) => self.data_in(id, cx),
             Event::Buffered(id) => self.buffer_accessed(id, cx),
             Event::HostDone(id) => self.host_done(id, cx),
-            Event::ArrayDone(die) => self.backend.array_done(die, cx),
+            Event::ArrayDone(die) => self.array_done(die, cx),
             Event::TransferDone(die) => self.backend.transfer_done(die, cx),
             Event::ChannelFree(channel) => self.backend.channel_free(channel, cx),
             Event::Suspended(die) => self.backend.suspended(die, cx),
@@ -198,6 +239,9 @@ impl Device {
         while let Some(op) = self.backend.finished.pop_front() {
             self.finished(op, cx);
         }
+        if self.stalled {
+            self.retry(cx);
+        }
         self.backend.kick(cx);
         while let Some(die) = self.backend.went_idle.pop() {
             self.die_idle(die, cx);
@@ -205,9 +249,23 @@ impl Device {
         }
     }
 
+    #[inline]
+    fn array_done(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        if let Some(shadow) = &mut self.shadow {
+            self.backend.at_work(die, |name, op| shadow.sensed(name, op, &self.ftl));
+        }
+        self.backend.array_done(die, cx);
+    }
+
     fn finished(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let op = self.backend.ops[name];
         self.backend.ops.remove(name);
+        if self.shadow.is_some()
+            && !self.loses(&op)
+            && let Some(shadow) = &mut self.shadow
+        {
+            shadow.finished(name, &op, &self.ftl);
+        }
         match (op.purpose, op.kind) {
             (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
             (Purpose::Host, _) => self.host_read_done(&op, cx),
@@ -253,13 +311,25 @@ impl Device {
             self.start_flush(id, cx);
             return;
         }
+        if command.op == IoOp::WriteZeroes && self.buffered.is_some() {
+            self.accept(id, cx);
+            return;
+        }
         let (first, end) = self.whole_units(&command);
         for unit in first..end {
             self.discard_buffered(Lpn(unit));
-            self.stats.trimmed_units += u64::from(self.ftl.trim(Lpn(unit)));
+            self.trim(Lpn(unit));
         }
         self.after_discard(cx);
+        if command.op == IoOp::WriteZeroes && self.zero_edges(id, cx) {
+            return;
+        }
         self.complete(id, cx);
+    }
+
+    fn trim(&mut self, lpn: Lpn) {
+        self.mutate_trim(lpn);
+        self.stats.trimmed_units += u64::from(self.ftl.trim(lpn));
     }
 
     /// What back end and FTL have counted since the window began.

@@ -28,6 +28,9 @@ impl Device {
             let Some(slot) = self.ftl.lookup(Lpn(unit)) else {
                 self.stats.unwritten_reads += 1;
                 self.host.link.to_host(cx.now(), u64::from(bytes));
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.finds_nothing(id, Lpn(unit));
+                }
                 continue;
             };
             let page = self.ftl.geo.page_name(slot);
@@ -42,6 +45,9 @@ impl Device {
                         pending += 1;
                     }
                 }
+            }
+            if let Some(shadow) = &mut self.shadow {
+                shadow.looks_up(Lpn(unit), slot);
             }
         }
         if let Some(r) = run {
@@ -78,16 +84,20 @@ impl Device {
         }
     }
 
-    fn queue_read(&mut self, id: u32, class: Class, run: &Run, now: Time) {
+    pub(super) fn queue_read(&mut self, id: u32, class: Class, run: &Run, now: Time) {
         self.ftl.pin(run.slot);
         let at = self.ftl.geo.address(run.slot);
-        self.backend.enqueue(now, Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, id));
+        let op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, id);
+        let name = self.backend.enqueue(now, op);
+        self.ledger.read_ops += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.reads(name, id, run.units);
+        }
     }
 
     /// One operation of a read, or of a read-modify-write, is done.
     pub(super) fn host_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
-        let ended = self.ftl.unpin(op.slot);
-        if ended {
+        if self.ftl.unpin(op.slot) {
             self.reclaim_unpinned(op.slot, cx);
         }
         let id = op.owner;
@@ -114,9 +124,9 @@ impl Device {
 }
 
 /// Units of one page that one operation reads.
-struct Run {
-    page: u64,
-    slot: Slot,
-    units: u16,
-    bytes: u32,
+pub(super) struct Run {
+    pub(super) page: u64,
+    pub(super) slot: Slot,
+    pub(super) units: u16,
+    pub(super) bytes: u32,
 }

@@ -51,6 +51,13 @@ pub struct ReclaimPolicy {
     pub level_wear: Option<u32>,
 }
 
+impl Job {
+    /// Blocks of its reclaim unit that have been erased.
+    pub(super) fn erased(&self, lanes: u32) -> u32 {
+        if self.erasing { lanes - self.erases } else { 0 }
+    }
+}
+
 impl Device {
     /// Starts a job in a group that is short of space, if none is running.
     #[inline]
@@ -119,7 +126,7 @@ impl Device {
         self.issue_reads(group, &mut job, cx);
         self.issue_programs(group, &mut job, cx);
         let moved = job.scanned && job.reads == 0 && job.programs == 0 && job.staged.is_empty();
-        if moved && !job.erasing && !self.ftl.is_pinned(job.ru) {
+        if moved && !job.erasing && !self.is_pinned(job.ru) {
             job.erasing = true;
             job.erases = self.ftl.geo.lanes;
             for lane in 0..self.ftl.geo.lanes {
@@ -128,6 +135,7 @@ impl Device {
                     Op::new(OpKind::Erase, Class::Erase, self.ftl.geo.address(slot), slot, 0, 0, group);
                 op.erases = self.erases_of(slot);
                 self.backend.enqueue(cx.now(), op);
+                self.mutate_erase(slot);
             }
         }
         self.jobs[group as usize] = Some(job);
@@ -169,8 +177,11 @@ impl Device {
             }
             let at = self.ftl.geo.address(slot);
             let bytes = u32::from(units) * self.unit_bytes as u32;
-            self.backend
-                .enqueue(cx.now(), Op::new(OpKind::Read, Class::GcRead, at, slot, units, bytes, group));
+            let op = Op::new(OpKind::Read, Class::GcRead, at, slot, units, bytes, group);
+            let name = self.backend.enqueue(cx.now(), op);
+            if let Some(shadow) = &mut self.shadow {
+                shadow.collects(name, slot, &self.ftl);
+            }
             job.reads += 1;
         }
     }
@@ -194,7 +205,11 @@ impl Device {
             self.ftl.fill(Slot(to.0 + n as u64), Some(*lpn));
         }
         let name = self.backend.enqueue(now, op);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.copies(name, &sources);
+        }
         *self.moves_of(name) = sources;
+        self.ledger.program_ops += 1;
         job.programs += 1;
         true
     }
@@ -228,6 +243,10 @@ impl Device {
             let moves = self.moves_of(name);
             moves.clear();
             moves.extend(job.staged.drain(..units));
+            if let Some(shadow) = &mut self.shadow {
+                shadow.moves(name, &self.moves[name as usize]);
+            }
+            self.ledger.program_ops += 1;
             job.programs += 1;
         }
     }
@@ -245,6 +264,9 @@ impl Device {
                     && let Some(lpn) = self.ftl.lpn_at(slot)
                 {
                     job.staged.push((lpn, slot));
+                    if let Some(shadow) = &mut self.shadow {
+                        shadow.keeps(slot);
+                    }
                 }
                 slot.0 += 1;
             }
@@ -257,7 +279,7 @@ impl Device {
         self.ftl.program(op.slot);
         for n in 0..self.moves[name as usize].len() {
             let (lpn, from) = self.moves[name as usize][n];
-            if self.ftl.commit_move(lpn, from, Slot(op.slot.0 + n as u64)) {
+            if self.commit_move(lpn, from, Slot(op.slot.0 + n as u64)) {
                 self.map_changed(lpn, cx);
             }
         }

@@ -1,6 +1,6 @@
 //! Host writes that are acknowledged from flash.
 
-use super::{Device, Event, Out, milestone};
+use super::{Active, Device, Event, Out, milestone};
 use crate::backend::op::{Class, Op, OpKind};
 use crate::ftl::space::Stream;
 use kernel::Cx;
@@ -35,60 +35,40 @@ impl Device {
     fn merge_edges(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &self.active[id];
         let command = active.command;
-        let (first, end) = (active.next, active.end);
-        let mut pending = 0;
-        let edges = [first, end - 1];
-        for unit in &edges[..if first == end - 1 { 1 } else { 2 }] {
-            let covered = u64::from(self.bytes_of_unit(&command, *unit));
-            if covered == self.unit_bytes {
-                continue;
-            }
-            if let Some(slot) = self.ftl.lookup(Lpn(*unit)) {
-                self.stats.merge_reads += 1;
-                self.ftl.pin(slot);
-                let at = self.ftl.geo.address(slot);
-                let class = Class::host_read(command.priority);
-                let op = Op::new(OpKind::Read, class, at, slot, 1, self.unit_bytes as u32, id);
-                self.backend.enqueue(cx.now(), op);
-                pending += 1;
-            }
-        }
-        self.active[id].pending = pending;
-        if pending == 0 {
+        self.active[id].merge = self.edges(&command);
+        self.begin_merges(id, cx.now());
+        if self.active[id].pending == 0 {
             self.place(id, cx);
         }
     }
 
-    /// The old data of a unit that is written in part is here.
-    pub(super) fn merge_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
-        let active = &mut self.active[op.owner];
-        active.pending -= 1;
-        if active.pending == 0 {
-            active.life.reach(milestone::MERGE, cx.now());
-            self.place(op.owner, cx);
+    /// The units of a command that its next program writes, first and one past the last.
+    fn next_piece(&self, active: &Active) -> Option<(u64, u64)> {
+        if let Some(unit) = active.merge.as_ref().and_then(|m| m.alone.last()) {
+            return Some((*unit, unit + 1));
         }
+        // Neighbours of one stripe share the program unit.
+        let stripe_end =
+            || (self.ftl.geo.stripe_of_unit(active.next) + 1) * u64::from(self.ftl.geo.units_per_program);
+        (active.next < active.end).then(|| (active.next, active.end.min(stripe_end())))
     }
 
     /// Gives program units to the rest of a write, as far as there is space.
     pub(super) fn place(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
-        let active = &self.active[id];
-        let stream = Stream::Host(active.command.placement.min(self.placements - 1));
-        let (mut unit, end) = (active.next, active.end);
-        let per_program = u64::from(self.ftl.geo.units_per_program);
-        let mut pending = active.pending;
-        while unit < end {
+        if self.active[id].waits {
+            return;
+        }
+        let stream = Stream::Host(self.active[id].command.placement.min(self.placements - 1));
+        while let Some((unit, until)) = self.next_piece(&self.active[id]) {
             let stripe = self.ftl.geo.stripe_of_unit(unit);
             let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
             let closed = self.is_closed_to_host(group);
             let Some(slot) = (if closed { None } else { self.ftl.reserve(group, stream) }) else {
-                self.waiting[group as usize].push_back(id);
-                self.reclaim(group, cx);
+                self.wait(id, group, cx);
                 break;
             };
-            // Neighbours of one stripe share the program unit.
-            let until = end.min((stripe + 1) * per_program);
             let units = (until - unit) as u16;
-            for n in 0..per_program {
+            for n in 0..u64::from(self.ftl.geo.units_per_program) {
                 let lpn = (n < u64::from(units)).then(|| Lpn(unit + n));
                 self.ftl.fill(Slot(slot.0 + n), lpn);
             }
@@ -96,54 +76,64 @@ impl Device {
             let bytes = u32::from(units) * self.unit_bytes as u32;
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units, bytes, id);
             op.erases = self.erases_of(slot);
-            self.backend.enqueue(cx.now(), op);
-            pending += 1;
-            unit = until;
+            let name = self.backend.enqueue(cx.now(), op);
+            if let Some(shadow) = &mut self.shadow {
+                shadow.writes(name, id, unit, units);
+            }
+            self.ledger.program_ops += 1;
+            let active = &mut self.active[id];
+            active.pending += 1;
+            if active.merge.as_mut().and_then(|m| m.alone.pop()).is_none() {
+                active.next = until;
+            }
             self.reclaim(group, cx);
         }
         let active = &mut self.active[id];
-        active.next = unit;
-        active.pending = pending;
         if cx.now() > active.life.last() {
             active.life.reach(milestone::SPACE, cx.now());
         }
+        self.acknowledge_early(id, cx);
     }
 
     /// A program unit of host data is durable.
     pub(super) fn host_program_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        let id = op.owner;
         self.ftl.program(op.slot);
+        let mut again = [None; 2];
         for n in 0..u64::from(op.units) {
             let slot = Slot(op.slot.0 + n);
-            if let Some(lpn) = self.ftl.lpn_at(slot) {
-                self.ftl.commit(lpn, slot);
-                self.map_changed(lpn, cx);
+            let Some(lpn) = self.ftl.lpn_at(slot) else { continue };
+            match self.commit_host(id, lpn, slot) {
+                Some(edge) => again[edge] = Some(edge),
+                None => self.map_changed(lpn, cx),
             }
         }
         self.ftl.programmed(op.slot);
+        self.mutate_program(op);
+        if self.acknowledges_early() {
+            return;
+        }
+        self.active[id].pending -= 1;
+        for edge in again.into_iter().flatten() {
+            self.merge_again(id, edge, cx);
+        }
         let now = cx.now();
-        let active = &mut self.active[op.owner];
-        active.pending -= 1;
-        if active.pending == 0 && active.next == active.end {
+        let active = &mut self.active[id];
+        if active.pending == 0 && active.is_placed() {
             // Operations of one command may have been queued at different times, if it waited for space.
             if op.queued == active.life.last() {
                 active.reach(milestone::DIE_WAIT, op.started);
                 active.reach(milestone::CHANNEL, op.sensed);
             }
             active.reach(milestone::ARRAY, now);
-            self.complete(op.owner, cx);
+            self.complete(id, cx);
         }
     }
+}
 
-    /// Space has appeared in a group: commands that waited for it go on, oldest first.
-    pub(super) fn wake(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
-        self.wake_assemblies(group, cx);
-        self.wake_write_backs(cx);
-        let mut left = self.waiting[group as usize].len();
-        while left > 0 {
-            left -= 1;
-            if let Some(id) = self.waiting[group as usize].pop_front() {
-                self.place(id, cx);
-            }
-        }
+impl Active {
+    /// Whether nothing of it waits to be placed.
+    pub(super) fn is_placed(&self) -> bool {
+        self.next == self.end && self.merge.as_ref().is_none_or(|m| m.alone.is_empty() && !m.is_reading())
     }
 }

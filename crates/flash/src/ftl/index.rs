@@ -28,6 +28,11 @@ struct Entry {
 }
 kernel::snapshot!(Entry { bucket, age, place, class });
 
+/// Valid counts that share a bucket.
+pub(crate) fn buckets_width(units_per_ru: u32) -> u32 {
+    (units_per_ru + 1).div_ceil(MAX_BUCKETS)
+}
+
 /// Index of one group. Reclaim units are named by their number in the group.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
@@ -44,7 +49,7 @@ kernel::snapshot!(Index { entries, buckets, occupied, closed, ends, units_per_bu
 
 impl Index {
     pub(crate) fn new(count: u32, units_per_ru: u32) -> Index {
-        let units_per_bucket = (units_per_ru + 1).div_ceil(MAX_BUCKETS);
+        let units_per_bucket = buckets_width(units_per_ru);
         let buckets = units_per_ru / units_per_bucket + 1;
         let empty = Links { prev: NONE, next: NONE };
         Index {
@@ -55,6 +60,11 @@ impl Index {
             ends: empty,
             units_per_bucket,
         }
+    }
+
+    /// Closed reclaim units.
+    pub(crate) fn len(&self) -> usize {
+        self.closed.len()
     }
 
     #[inline]

@@ -7,6 +7,7 @@
 
 pub mod alloc;
 pub mod base;
+pub(crate) mod census;
 pub mod functional;
 pub mod gc;
 pub(crate) mod index;
@@ -48,6 +49,8 @@ pub struct FtlCounters {
     pub moves: u64,
     /// Moves that lost the race against a host write or a trim.
     pub moves_dropped: u64,
+    /// Units written in part whose old data was out of date when they had been programmed: they are merged again.
+    pub merges_dropped: u64,
     /// Units deallocated.
     pub trims: u64,
     /// Reclaim units erased.
@@ -62,10 +65,41 @@ impl FtlCounters {
             map_commits: self.map_commits - origin.map_commits,
             moves: self.moves - origin.moves,
             moves_dropped: self.moves_dropped - origin.moves_dropped,
+            merges_dropped: self.merges_dropped - origin.merges_dropped,
             trims: self.trims - origin.trims,
             erases: self.erases - origin.erases,
         }
     }
+}
+
+/// The map as it stood at some moment.
+pub(crate) struct MapCopy {
+    map: Table,
+    base: Base,
+}
+
+impl MapCopy {
+    /// Where a logical unit lay.
+    pub(crate) fn lookup(&self, lpn: Lpn, geo: &Geometry) -> Option<Slot> {
+        lookup(&self.map, &self.base, lpn, geo)
+    }
+}
+
+#[inline]
+fn lookup(map: &Table, base: &Base, lpn: Lpn, geo: &Geometry) -> Option<Slot> {
+    match map.get(lpn.0) {
+        Some(word) => word.checked_sub(1).map(Slot),
+        None => base.slot(lpn, geo),
+    }
+}
+
+/// A copy of a unit, told apart from any other that its slot holds before or after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// Where it lies; `None` if the unit holds no data.
+    pub slot: Option<Slot>,
+    /// Erase count of its block.
+    erases: u32,
 }
 
 /// The translation layer's whole state.
@@ -137,10 +171,18 @@ impl Ftl {
     /// Where a logical unit lies, if it holds data.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Option<Slot> {
-        match self.map.get(lpn.0) {
-            Some(word) => word.checked_sub(1).map(Slot),
-            None => self.base.slot(lpn, &self.geo),
-        }
+        lookup(&self.map, &self.base, lpn, &self.geo)
+    }
+
+    /// The map as it stands, for an observer that must know what there was when it began.
+    pub(crate) fn map_copy(&self) -> MapCopy {
+        MapCopy { map: self.map.clone(), base: self.base }
+    }
+
+    /// The newest copy of a unit.
+    pub fn source(&self, lpn: Lpn) -> Source {
+        let slot = self.lookup(lpn);
+        Source { slot, erases: slot.map_or(0, |s| self.array.erases(self.geo.block_of_slot(s).0)) }
     }
 
     /// The logical unit whose data a slot was written with.
@@ -255,6 +297,17 @@ impl Ftl {
         true
     }
 
+    /// A unit that was written in part has become durable, together with old data from `from`: it counts if that is
+    /// still the newest copy. False if it is not; what lies at `slot` is then good for nothing.
+    pub fn commit_merge(&mut self, lpn: Lpn, from: Source, slot: Slot) -> bool {
+        if self.source(lpn) != from {
+            self.counters.merges_dropped += 1;
+            return false;
+        }
+        self.commit(lpn, slot);
+        true
+    }
+
     /// Deallocates a unit. False if it held no data.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         let Some(old) = self.lookup(lpn) else { return false };
@@ -305,11 +358,13 @@ impl Ftl {
             now: self.clock,
             units_per_ru: self.geo.units_per_ru,
         };
-        let number = if view.is_empty() { None } else { self.victim.pick(&view) }?;
-        // A unit without a single invalid slot gives nothing back: moving it would take as much as it frees.
-        if g.rus[number as usize].valid == self.geo.units_per_ru {
+        // A unit may be so full that moving it takes as much as it frees. Policies may choose one, but not if that is
+        // all there is: reclaiming would go on for ever and gain nothing.
+        let emptiest = view.by_valid().next()?;
+        if view.valid(emptiest) + self.geo.units_per_program > self.geo.units_per_ru {
             return None;
         }
+        let number = self.victim.pick(&view)?;
         self.groups[group as usize].collect(number);
         Some(self.join(group, number))
     }

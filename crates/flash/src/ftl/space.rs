@@ -230,6 +230,11 @@ impl Group {
         self.rus[ru as usize].state = RuState::Bad;
     }
 
+    /// The frontiers' units, with the program units taken from each.
+    pub(crate) fn open_units(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.frontiers.iter().filter(|f| f.ru != NONE).map(|f| (f.ru, f.next))
+    }
+
     /// Program units taken from a stream's open unit, if it has one: (unit, program units).
     pub(crate) fn open(&self, stream: Stream) -> Option<(u32, u32)> {
         let frontier = self.frontiers[stream.index()];

@@ -5,6 +5,7 @@ use crate::device::{GcMode, ReclaimPolicy, TranslationParts};
 use crate::ftl::Thresholds;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::gc::VictimPolicy;
+use crate::ftl::index::buckets_width;
 use crate::ftl::map_cache::{Granularity, MapCache};
 use crate::geometry::Geometry;
 use config::units::{Bytes, Share};
@@ -221,6 +222,25 @@ impl FtlSpec {
             return Err(SpecError::new("ftl.over_provisioning", what)
                 .help("raise ftl.over_provisioning or lower ftl.gc.start"));
         }
+        self.check_progress(geo, per_group)?;
         Ok(logical)
+    }
+
+    /// While host data waits for space, some reclaim unit must give back at least one program unit. Those that give
+    /// nothing back may each have invalid units, but fewer than a program unit.
+    fn check_progress(&self, geo: &Geometry, per_group: u64) -> Result<(), SpecError> {
+        let holes = u64::from(geo.units_per_program + buckets_width(geo.units_per_ru)) - 2;
+        let fullest = u64::from(geo.units_per_ru).saturating_sub(holes).max(1);
+        // The frontier of the data that waits is used up; the others may be empty.
+        let apart = u64::from(self.gc.hard) + u64::from(self.placements);
+        let closed = u64::from(geo.shape.blocks).saturating_sub(apart);
+        if closed * fullest > per_group {
+            return Ok(());
+        }
+        let what = format!(
+            "spare space may end up in pieces too small to reclaim: the {per_group} map units of a group fit into {closed} reclaim units with {holes} of {} units left over in each",
+            geo.units_per_ru
+        );
+        Err(SpecError::new("ftl.over_provisioning", what).help("raise ftl.over_provisioning"))
     }
 }

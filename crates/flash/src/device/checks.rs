@@ -1,0 +1,265 @@
+//! Checks that hold at the end of every run, and between any two events of it. Each side of an equation is counted in
+//! another part.
+
+use super::{Active, Device};
+use crate::backend::op::Class;
+use crate::ftl::{Ftl, FtlCounters};
+use kernel::{Slab, Time};
+use serde::Serialize;
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it holds.
+    pub ok: bool,
+    /// Both sides in numbers.
+    pub detail: String,
+}
+
+impl Check {
+    fn new(name: &'static str, ok: bool, detail: String) -> Check {
+        Check { name, ok, detail }
+    }
+
+    fn equal(name: &'static str, sides: [(&str, u64); 2]) -> Check {
+        let [(left, a), (right, b)] = sides;
+        Check::new(name, a == b, format!("{left} {a}, {right} {b}"))
+    }
+}
+
+/// What the device has counted since its first command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    submitted: u64,
+    pub(super) completed: u64,
+    /// Read operations queued for commands.
+    pub(super) read_ops: u64,
+    /// Programs and copy-backs queued.
+    pub(super) program_ops: u64,
+    /// What the FTL had counted before: preconditioning.
+    opening: FtlCounters,
+}
+
+impl Ledger {
+    /// A command has been submitted.
+    #[inline]
+    pub(super) fn submitted(&mut self, ftl: &Ftl) {
+        if self.submitted == 0 {
+            self.opening = ftl.counters;
+        }
+        self.submitted += 1;
+    }
+
+    fn commands(&self, active: &Slab<Active>) -> Check {
+        let inside = active.len() as u64;
+        let sides = [("submitted", self.submitted), ("completed or in flight", self.completed + inside)];
+        Check::equal("commands", sides)
+    }
+}
+
+impl Device {
+    /// Holds the accounts of all parts against each other at `now`: O(blocks), and O(map units) with a shadow.
+    pub fn checks(&self, now: Time) -> Vec<Check> {
+        let mut checks = vec![self.ledger.commands(&self.active)];
+        checks.extend(self.check_flows());
+        checks.extend(self.check_space());
+        checks.push(self.check_busy(now));
+        let milestones = [&self.stats.reads, &self.stats.writes, &self.stats.others];
+        let untiled = milestones.iter().find_map(|b| b.check().err());
+        let tasks: u64 = milestones.iter().map(|b| b.tasks()).sum();
+        let detail = untiled.map_or_else(|| format!("{tasks} commands"), |u| u.to_string());
+        checks.push(Check::new("milestones", untiled.is_none(), detail));
+        let little = self.backend.queued.check(now, self.backend.waiting_since()).err();
+        let detail = little
+            .map_or_else(|| format!("{} operations", self.backend.queued.arrivals()), |v| v.to_string());
+        checks.push(Check::new("little", little.is_none(), detail));
+        checks.extend(self.check_shadow());
+        checks
+    }
+
+    /// What the back end has done against what the FTL has recorded.
+    fn check_flows(&self) -> [Check; 4] {
+        let (ftl, opening) = (&self.ftl.counters, &self.ledger.opening);
+        let (units, done) = (&self.backend.counters.units, &self.backend.counters.done);
+        let host = ftl.host_commits + ftl.merges_dropped - opening.host_commits - opening.merges_dropped;
+        let moved = ftl.moves + ftl.moves_dropped - opening.moves - opening.moves_dropped;
+        let lanes = u64::from(self.ftl.geo.lanes);
+        let erased = (ftl.erases - opening.erases) * lanes;
+        let under_way: u64 = self.jobs.iter().flatten().map(|j| u64::from(j.erased(lanes as u32))).sum();
+        let worn: u64 = self.ftl.array.all_erases().iter().map(|e| u64::from(*e)).sum();
+        let programmed = |class: Class| ("units programmed", units[class as usize]);
+        [
+            Check::equal(
+                "host_programs",
+                [programmed(Class::HostProgram), ("units committed or dropped", host)],
+            ),
+            Check::equal("gc_programs", [programmed(Class::GcProgram), ("units moved or dropped", moved)]),
+            Check::equal(
+                "erases",
+                [
+                    ("blocks erased", done[Class::Erase as usize]),
+                    ("blocks of units released or under way", erased + under_way),
+                ],
+            ),
+            Check::equal(
+                "wear",
+                [("erase counts of all blocks", worn), ("blocks of units released", ftl.erases * lanes)],
+            ),
+        ]
+    }
+
+    /// Reclaim units and what they hold.
+    fn check_space(&self) -> Vec<Check> {
+        let census = self.ftl.census();
+        let done = &self.backend.counters.done;
+        let of = |classes: &[Class]| classes.iter().map(|c| done[*c as usize]).sum::<u64>();
+        let reads = of(&Class::ALL[..=Class::LowRead as usize]) - done[Class::MapRead as usize];
+        let programs = of(&[Class::HostProgram, Class::GcProgram]);
+        let [free, open, full, closed, collecting, bad] = census.states;
+        let jobs = self.jobs.iter().flatten().count() as u64;
+        let states = [free, open, closed, collecting, free + open + full + closed + collecting + bad];
+        let lists = [census.listed_free, census.frontiers, census.listed_closed, jobs, self.ftl.geo.ru_count];
+        vec![
+            Check::equal(
+                "pins",
+                [
+                    ("reads of reclaim units", census.readers),
+                    ("read operations under way", self.ledger.read_ops - reads),
+                ],
+            ),
+            Check::equal(
+                "programs_in_flight",
+                [
+                    ("program units given out", census.inflight),
+                    ("programs under way", self.ledger.program_ops - programs),
+                ],
+            ),
+            Check::equal("valid_units", [("valid", census.valid), ("mapped", self.ftl.mapped())]),
+            Check::new(
+                "reclaim_units",
+                states == lists,
+                format!("free, open, closed, collecting, all: by state {states:?}, by list {lists:?}"),
+            ),
+            Check::new(
+                "block_programs",
+                census.misprogrammed == 0,
+                format!("{} reclaim units hold what was not given out", census.misprogrammed),
+            ),
+        ]
+    }
+
+    /// No resource works longer than time has passed.
+    fn check_busy(&self, now: Time) -> Check {
+        let ((out, into), cores) = self.host_busy(now);
+        let core = Time::from_ps(cores.ps().div_ceil(self.host.cores.len() as u64));
+        let channels = self.backend.channel_busy(now);
+        let dies = self.backend.die_busy(now);
+        busy(now, channels.into_iter().chain(dies).chain([out, into, core]))
+    }
+
+    fn check_shadow(&self) -> Vec<Check> {
+        let Some(shadow) = &self.shadow else { return Vec::new() };
+        let first = shadow.described.first().map_or("", String::as_str);
+        let detail =
+            format!("{} units read, {} violations. {first}", shadow.units_checked, shadow.violations);
+        let audit = shadow.audit(&self.ftl);
+        let audited = match &audit {
+            Ok(units) => format!("{units} units"),
+            Err((units, first)) => format!("{units} units hold what may not be read of them: {first}"),
+        };
+        let recount = self.ftl.recount_valid();
+        let counted = match recount {
+            Ok(units) => format!("{units} units"),
+            Err(ru) => format!("reclaim unit {ru} has another number of valid slots than it says"),
+        };
+        vec![
+            Check::new("shadow_reads", shadow.violations == 0, detail.trim_end().to_owned()),
+            Check::new("shadow_units", audit.is_ok(), audited),
+            Check::new("valid_slots", recount == Ok(self.ftl.mapped()), counted),
+        ]
+    }
+}
+
+/// Holds the busy times of resources against the time that has passed.
+fn busy(now: Time, resources: impl Iterator<Item = Time>) -> Check {
+    let most = resources.max().unwrap_or(Time::ZERO);
+    Check::new("busy", most <= now, format!("busiest {most}, elapsed {now}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::space::RuState;
+    use crate::soak::{Host, combinations};
+    use ::stats::Milestones;
+    use proto::{Lpn, Slot};
+
+    /// Names of the checks that fail once something has been falsified in a device that has worked for a while.
+    fn falsified(falsify: impl FnOnce(&mut Device, Time)) -> Vec<&'static str> {
+        let combination = combinations(1).swap_remove(1);
+        let mut device = combination.build(1).expect("it can be built");
+        device.attach_shadow();
+        let mut host = Host::new(device, 1, 16);
+        host.drive(3_000);
+        assert_eq!(host.failed, []);
+        let now = host.now();
+        falsify(&mut host.device, now);
+        host.device.checks(now).iter().filter(|c| !c.ok).map(|c| c.name).collect()
+    }
+
+    /// A free reclaim unit of group 0.
+    fn free_unit(device: &Device) -> u32 {
+        let free = device.ftl.groups[0].rus.iter().position(|ru| ru.state == RuState::Free);
+        free.expect("something is free") as u32
+    }
+
+    #[test]
+    fn every_count_is_held_against_another() {
+        assert_eq!(falsified(|_, _| ()), [""; 0]);
+        assert_eq!(falsified(|d, _| d.ledger.completed += 1), ["commands"]);
+        assert_eq!(falsified(|d, _| d.ftl.counters.host_commits += 1), ["host_programs"]);
+        assert_eq!(falsified(|d, _| d.ftl.counters.merges_dropped += 1), ["host_programs"]);
+        assert_eq!(falsified(|d, _| d.ftl.counters.moves -= 1), ["gc_programs"]);
+        assert_eq!(falsified(|d, _| d.backend.counters.done[Class::Erase as usize] += 1), ["erases"]);
+        assert_eq!(falsified(|d, _| d.ftl.pin(Slot(0))), ["pins"]);
+        assert_eq!(falsified(|d, _| d.ledger.program_ops += 1), ["programs_in_flight"]);
+        assert_eq!(falsified(|d, now| d.backend.queued.arrive(now)), ["little"]);
+    }
+
+    #[test]
+    fn space_is_counted_in_two_ways() {
+        let unit = |d: &Device| d.ftl.geo.block_of_ru(u64::from(free_unit(d)), 0);
+        let erased = falsified(|d, _| d.ftl.array.erase(unit(d)));
+        assert_eq!(erased, ["wear"]);
+        let programmed = falsified(|d, _| d.ftl.array.program(d.ftl.geo.first_slot(unit(d)), &d.ftl.geo));
+        assert_eq!(programmed, ["block_programs"]);
+        let retired = falsified(|d, _| {
+            let unit = free_unit(d) as usize;
+            d.ftl.groups[0].rus[unit].state = RuState::Bad;
+        });
+        assert_eq!(retired, ["reclaim_units"]);
+        let valid = falsified(|d, _| d.ftl.groups[0].rus[0].valid += 1);
+        assert_eq!(valid, ["valid_units", "valid_slots"]);
+    }
+
+    #[test]
+    fn times_and_data_are_compared() {
+        let untiled = falsified(|d, now| d.stats.reads.record(&Milestones::new(Time::ZERO), now));
+        assert_eq!(untiled, ["milestones"]);
+        let swapped = falsified(|d, _| {
+            let mut mapped = (0..).map(Lpn).filter_map(|lpn| Some((lpn, d.ftl.lookup(lpn)?)));
+            let (first, second) = (mapped.next(), mapped.next());
+            if let (Some((a, of_a)), Some((b, of_b))) = (first, second) {
+                d.ftl.commit(a, of_b);
+                d.ftl.commit(b, of_a);
+                d.ftl.counters.host_commits -= 2;
+            }
+        });
+        assert_eq!(swapped, ["shadow_units"]);
+        let us = Time::from_us;
+        assert!(busy(us(5), [us(3), us(5)].into_iter()).ok);
+        assert!(!busy(us(5), [us(6), us(5)].into_iter()).ok);
+    }
+}

@@ -1,0 +1,76 @@
+//! Counting what the FTL and the array hold, for the checks at the end of a run.
+
+use super::Ftl;
+use super::space::RuState;
+
+/// What was found. Counts of reclaim units unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    /// By state: free, open, full, closed, collecting, bad.
+    pub(crate) states: [u64; 6],
+    /// On free lists.
+    pub(crate) listed_free: u64,
+    /// Frontiers.
+    pub(crate) frontiers: u64,
+    /// In the index that victims come from.
+    pub(crate) listed_closed: u64,
+    /// Valid map units.
+    pub(crate) valid: u64,
+    /// Reads under way.
+    pub(crate) readers: u64,
+    /// Program units given out and not programmed yet.
+    pub(crate) inflight: u64,
+    /// Of which the array holds another number of program units than was given out, or more than there are.
+    pub(crate) misprogrammed: u64,
+}
+
+impl Ftl {
+    /// Looks at every reclaim unit and block once.
+    pub(crate) fn census(&self) -> Census {
+        let mut census = Census::default();
+        for (g, group) in self.groups.iter().enumerate() {
+            census.listed_free += u64::from(group.free());
+            census.frontiers += group.open_units().count() as u64;
+            census.listed_closed += group.index.len() as u64;
+            let mut given: Vec<u32> = group
+                .rus
+                .iter()
+                .map(|ru| if ru.state == RuState::Free { 0 } else { self.geo.programs_per_ru })
+                .collect();
+            group.open_units().for_each(|(number, taken)| given[number as usize] = taken);
+            for (number, ru) in group.rus.iter().enumerate() {
+                census.states[ru.state as usize] += 1;
+                census.valid += u64::from(ru.valid);
+                census.readers += u64::from(ru.readers);
+                census.inflight += u64::from(ru.inflight);
+                let programmed = self.programs_of(self.join(g as u32, number as u32));
+                let expected = given[number].checked_sub(ru.inflight);
+                let wrong = ru.state != RuState::Bad && (programmed.is_none() || programmed != expected);
+                census.misprogrammed += u64::from(wrong);
+            }
+        }
+        census
+    }
+
+    /// Program units that the array holds in a reclaim unit; `None` if a block has more than there is room for.
+    fn programs_of(&self, ru: u64) -> Option<u32> {
+        let blocks = (0..self.geo.lanes).map(|lane| self.array.programs(self.geo.block_of_ru(ru, lane)));
+        blocks.map(|n| (n <= self.geo.programs_per_block).then_some(n)).sum()
+    }
+
+    /// Whether each reclaim unit has as many valid slots as it says. O(slots). The first that has not.
+    pub(crate) fn recount_valid(&self) -> Result<u64, u64> {
+        let mut all = 0;
+        for ru in 0..self.geo.ru_count {
+            let (mut cursor, mut found) = (0, 0);
+            while self.next_valid(ru, &mut cursor).is_some() {
+                found += 1;
+            }
+            if found != self.valid_units(ru) {
+                return Err(ru);
+            }
+            all += u64::from(found);
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,76 @@
+//! What is physically in the pages.
+
+use super::data::{Content, Stamps, Version};
+use crate::ftl::{Ftl, MapCopy};
+use proto::{Lpn, Slot};
+use rustc_hash::FxHashMap;
+
+#[derive(Clone, Debug)]
+enum Cell {
+    /// As it was when the shadow began: follows from the out-of-band area.
+    Initial,
+    /// Erased, or padding.
+    Blank,
+    Data(Content),
+}
+
+/// Contents of every slot. Only blocks that have been programmed or erased are stored.
+pub(super) struct Truth {
+    blocks: FxHashMap<u64, Box<[Cell]>>,
+    /// The map when the shadow began: it says which initial copies were the newest.
+    initial: MapCopy,
+}
+
+impl Truth {
+    pub(super) fn new(ftl: &Ftl) -> Truth {
+        Truth { blocks: FxHashMap::default(), initial: ftl.map_copy() }
+    }
+
+    /// What a logical unit held when the shadow began.
+    pub(super) fn initially(&self, lpn: Lpn, ftl: &Ftl) -> Version {
+        if self.initial.lookup(lpn, &ftl.geo).is_some() { Version::BASE } else { Version::ZERO }
+    }
+
+    /// What sensing a slot finds.
+    pub(super) fn read(&self, slot: Slot, ftl: &Ftl) -> Content {
+        let (block, unit) = ftl.geo.block_of_slot(slot);
+        match self.blocks.get(&block).map(|cells| &cells[unit as usize]) {
+            Some(Cell::Data(content)) => content.clone(),
+            Some(Cell::Blank) => Content { lpn: Lpn(u64::MAX), stamps: Stamps::Whole(Version::BLANK) },
+            Some(Cell::Initial) | None => self.read_initial(slot, ftl),
+        }
+    }
+
+    fn read_initial(&self, slot: Slot, ftl: &Ftl) -> Content {
+        let Some(lpn) = ftl.lpn_at(slot).filter(|_| ftl.array.is_programmed(slot, &ftl.geo)) else {
+            return Content { lpn: Lpn(u64::MAX), stamps: Stamps::Whole(Version::BLANK) };
+        };
+        let newest = self.initial.lookup(lpn, &ftl.geo) == Some(slot);
+        Content { lpn, stamps: Stamps::Whole(if newest { Version::BASE } else { Version::STALE }) }
+    }
+
+    fn cells(&mut self, block: u64, ftl: &Ftl) -> &mut Box<[Cell]> {
+        let count = ftl.geo.units_per_block as usize;
+        self.blocks.entry(block).or_insert_with(|| vec![Cell::Initial; count].into())
+    }
+
+    /// Stores a unit; false if the page was not erased.
+    pub(super) fn program(&mut self, slot: Slot, content: Content, ftl: &Ftl) -> bool {
+        let programmed = ftl.array.is_programmed(slot, &ftl.geo);
+        let (block, unit) = ftl.geo.block_of_slot(slot);
+        let cell = &mut self.cells(block, ftl)[unit as usize];
+        let was_blank = match cell {
+            Cell::Initial => !programmed,
+            Cell::Blank => true,
+            Cell::Data(_) => false,
+        };
+        *cell = Cell::Data(content);
+        was_blank
+    }
+
+    /// Empties the block that begins at a slot.
+    pub(super) fn erase(&mut self, first: Slot, ftl: &Ftl) {
+        let (block, _) = ftl.geo.block_of_slot(first);
+        self.cells(block, ftl).fill(Cell::Blank);
+    }
+}

@@ -1,0 +1,370 @@
+//! Devices that differ in everything that can be chosen.
+
+use crate::Device;
+use crate::backend::arbiter::Arbitration;
+use crate::backend::sched::{Scheduling, read_first};
+use crate::ftl::Ftl;
+use crate::ftl::alloc::Allocation;
+use crate::ftl::functional::FunctionalWriter;
+use crate::ftl::gc::VictimPolicy;
+use crate::geometry::Digit;
+use crate::spec::{
+    Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec, GcScope, GcSpec,
+    GeometrySpec, HostSpec, Interface, LinkSpec, Mapping, MultiPlaneRule, NvmeArbitration, NvmeSpec,
+    PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder, SuspendSpec, WearSpec,
+};
+use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
+use kernel::{Rng, Time};
+use proto::Lpn;
+use std::fmt;
+
+/// What the device holds at the beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fill {
+    /// Nothing.
+    Empty,
+    /// Everything, written in order.
+    Sequential,
+    /// Everything, written in order and then twice at random.
+    Steady,
+}
+
+/// One device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Combination {
+    /// Bytes a map unit.
+    pub map_unit: u64,
+    /// Bytes a page.
+    pub page: u64,
+    /// What garbage collection frees as one.
+    pub reclaim: ReclaimUnit,
+    /// A word line of three pages programmed as one; page by page otherwise.
+    pub one_shot: bool,
+    /// Where host data goes.
+    pub allocation: Allocation,
+    /// What is reclaimed.
+    pub victim: VictimPolicy,
+    /// Copies inside a plane.
+    pub copy_back: bool,
+    /// What a free die takes.
+    pub scheduler: Scheduling,
+    /// Who gets a channel.
+    pub arbiter: Arbitration,
+    /// What shares a command.
+    pub multi_plane: MultiPlaneRule,
+    /// Programs and erases that reads interrupt.
+    pub suspend: bool,
+    /// Host data streams.
+    pub placements: u8,
+    /// Commands in flight.
+    pub depth: u32,
+    /// What it holds at the beginning.
+    pub fill: Fill,
+    /// NVMe queues that hold commands back; a memory port otherwise.
+    pub nvme: bool,
+    /// Stages folded.
+    pub fold: bool,
+    /// The least worn unit is opened next.
+    pub least_worn: bool,
+    /// Thresholds that touch, the least window, the least spare space; room otherwise.
+    pub tight: bool,
+}
+
+impl fmt::Display for Combination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "unit {} page {} {}{} {} {} {} {} multi_plane {} placements {} depth {} {:?}",
+            Bytes::new(self.map_unit),
+            Bytes::new(self.page),
+            self.reclaim.name(),
+            if self.one_shot { " one_shot" } else { "" },
+            self.allocation.name(),
+            self.victim.name(),
+            self.scheduler.name(),
+            self.arbiter.name(),
+            self.multi_plane.name(),
+            self.placements,
+            self.depth,
+            self.fill,
+        )?;
+        let switches = [
+            (self.copy_back, "copy_back"),
+            (self.suspend, "suspend"),
+            (self.nvme, "nvme"),
+            (self.fold, "fold"),
+            (self.least_worn, "least_worn"),
+            (self.tight, "tight"),
+        ];
+        switches.iter().filter(|(on, _)| *on).try_for_each(|(_, name)| write!(f, " {name}"))
+    }
+}
+
+/// How many values each field of a combination takes, in their order.
+fn levels() -> [usize; 18] {
+    [
+        4,
+        2,
+        3,
+        2,
+        Allocation::all_defaults().len(),
+        VictimPolicy::all_defaults().len(),
+        2,
+        Scheduling::all_defaults().len(),
+        Arbitration::all_defaults().len(),
+        3,
+        2,
+        2,
+        4,
+        3,
+        2,
+        2,
+        2,
+        2,
+    ]
+}
+
+type Row = [usize; 18];
+
+impl Combination {
+    fn from_row(row: &Row) -> Combination {
+        let scheduler = match Scheduling::all_defaults().swap_remove(row[7]) {
+            // Short enough for other operations to overtake reads.
+            Scheduling::read_first(_) => {
+                Scheduling::read_first(read_first::Params { max_wait: Duration::new(Time::from_us(300)) })
+            }
+            other => other,
+        };
+        Combination {
+            map_unit: [512, 4096, 16384, 65536][row[0]],
+            page: [4096, 16384][row[1]],
+            reclaim: [ReclaimUnit::block, ReclaimUnit::plane_set, ReclaimUnit::superblock][row[2]],
+            one_shot: row[3] == 1,
+            allocation: Allocation::all_defaults().swap_remove(row[4]),
+            victim: VictimPolicy::all_defaults().swap_remove(row[5]),
+            copy_back: row[6] == 1,
+            scheduler,
+            arbiter: Arbitration::all_defaults().swap_remove(row[8]),
+            multi_plane: [MultiPlaneRule::off, MultiPlaneRule::same_page, MultiPlaneRule::same_block][row[9]],
+            suspend: row[10] == 1,
+            placements: [1, 3][row[11]],
+            depth: [1, 4, 16, 64][row[12]],
+            fill: [Fill::Empty, Fill::Sequential, Fill::Steady][row[13]],
+            nvme: row[14] == 1,
+            fold: row[15] == 1,
+            least_worn: row[16] == 1,
+            tight: row[17] == 1,
+        }
+    }
+
+    /// A word line programmed as one cannot be combined with map units larger than a page.
+    fn is_possible(row: &Row) -> bool {
+        let c = Combination::from_row(row);
+        !c.one_shot || c.map_unit <= c.page
+    }
+
+    /// The spec: 24 to 96 MiB on four dies.
+    pub fn spec(&self) -> FlashSpec {
+        let us = |n| Duration::new(Time::from_us(n));
+        let (bits, program) = if self.one_shot { (3, vec![us(700)]) } else { (2, vec![us(200), us(500)]) };
+        let read = if self.one_shot { vec![us(40), us(60), us(80)] } else { vec![us(30), us(50)] };
+        FlashSpec {
+            buffer: None,
+            geometry: GeometrySpec {
+                channels: 2,
+                ways: 2,
+                dies: 1,
+                planes: 2,
+                blocks: 16,
+                pages: 48,
+                page_size: Bytes::new(self.page),
+            },
+            cell: CellSpec {
+                bits,
+                layout: PageLayout::by_word_line,
+                programming: if self.one_shot { Programming::one_shot } else { Programming::page },
+                read,
+                program,
+                erase: us(2000),
+                program_drift: Share::percent(0),
+                erase_drift: Share::percent(0),
+            },
+            channel: ChannelSpec {
+                interface: Interface::nv_ddr3,
+                rate: TransferRate::new(1_200_000_000),
+                width: 8,
+                arbiter: self.arbiter.clone(),
+            },
+            die: DieSpec {
+                scheduler: self.scheduler.clone(),
+                multi_plane: self.multi_plane,
+                suspend: SuspendSpec {
+                    program: self.suspend,
+                    erase: self.suspend,
+                    latency: us(10),
+                    resume: us(5),
+                    least: us(50),
+                    limit: 3,
+                },
+            },
+            ftl: self.ftl(),
+            host: self.host(),
+        }
+    }
+
+    fn ftl(&self) -> FtlSpec {
+        let (start, stop, hard, window) = if self.tight { (1, 2, 1, 1) } else { (2, 4, 1, 4) };
+        FtlSpec {
+            mapping: Mapping::Table,
+            map_unit: Bytes::new(self.map_unit),
+            reclaim_unit: self.reclaim,
+            stripe: StripeOrder([Digit::Channel, Digit::Way, Digit::Die, Digit::Plane]),
+            allocation: self.allocation.clone(),
+            over_provisioning: Share::percent(50),
+            placements: self.placements,
+            gc: GcSpec {
+                victim: self.victim.clone(),
+                start,
+                stop,
+                hard,
+                mode: GcModeSpec::preemptible,
+                scope: GcScope::local,
+                window,
+                copy_back: self.copy_back,
+            },
+            wear: WearSpec { dynamic: self.least_worn, static_gap: None },
+        }
+    }
+
+    fn host(&self) -> HostSpec {
+        let ns = |n| Duration::new(Time::from_ns(n));
+        let nvme = NvmeSpec {
+            queues: 3,
+            depth: 64,
+            in_controller: 24,
+            arbitration: NvmeArbitration::Weighted {
+                burst: 2,
+                high: 4,
+                medium: 2,
+                low: 1,
+                classes: vec![1, 2, 3],
+            },
+            doorbell: ns(300),
+            fetch: ns(500),
+            interrupt: ns(1000),
+        };
+        HostSpec {
+            link: LinkSpec::Plain { bandwidth: Bandwidth::new(4_000_000_000), latency: ns(200) },
+            controller: ControllerSpec { cores: 2, command: ns(1000), unit: ns(50) },
+            nvme: self.nvme.then_some(nvme),
+        }
+    }
+
+    /// The device in its state at the beginning.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub fn build(&self, seed: u64) -> Result<Device, SpecError> {
+        let built = Built { seed, name: "soak".into(), fold: self.fold };
+        let mut spec = self.spec();
+        let mut device = spec.build(&built)?;
+        for share in (10..50).rev().take_while(|_| self.tight) {
+            spec.ftl.over_provisioning = Share::percent(share);
+            match spec.build(&built) {
+                Ok(smaller) => device = smaller,
+                Err(_) => break,
+            }
+        }
+        match self.fill {
+            Fill::Empty => {}
+            Fill::Sequential => device.ftl.assume_sequential(device.ftl.logical()),
+            Fill::Steady => write_at_random(&mut device.ftl, seed)
+                .ok_or_else(|| SpecError::new("ftl", "there is no space to write at random"))?,
+        }
+        Ok(device)
+    }
+}
+
+fn write_at_random(ftl: &mut Ftl, seed: u64) -> Option<()> {
+    let units = ftl.logical();
+    ftl.assume_sequential(units);
+    let mut rng = Rng::stream(seed, "soak/fill");
+    let mut writer = FunctionalWriter::new(ftl);
+    for _ in 0..2 * units {
+        let unit = rng.below(units);
+        let group = ftl.geo.group_at(ftl.geo.stripe_of_unit(unit));
+        writer.write(ftl, group, Lpn(unit)).ok()?;
+    }
+    writer.finish(ftl);
+    Some(())
+}
+
+/// Combinations that cover every possible pair of values, found greedily.
+pub fn combinations(seed: u64) -> Vec<Combination> {
+    let levels = levels();
+    let mut rng = Rng::stream(seed, "soak/combinations");
+    let mut rows: Vec<Row> = Vec::new();
+    while let Some(missing) = first_missing(&rows, &levels) {
+        let draw = |rng: &mut Rng| -> Row {
+            let mut row = levels.map(|n| rng.below(n as u64) as usize);
+            missing.iter().for_each(|(field, value)| row[*field] = *value);
+            row
+        };
+        let candidates: Vec<Row> =
+            std::iter::repeat_with(|| draw(&mut rng)).filter(Combination::is_possible).take(50).collect();
+        let gain = |row: &Row| pairs(row).filter(|pair| !is_covered(&rows, pair)).count();
+        if let Some(best) = candidates.into_iter().max_by_key(gain) {
+            rows.push(best);
+        }
+    }
+    rows.iter().map(Combination::from_row).collect()
+}
+
+/// Two fields with a value each.
+type Pair = [(usize, usize); 2];
+
+fn pairs(row: &Row) -> impl Iterator<Item = Pair> + '_ {
+    (0..row.len()).flat_map(move |a| (0..a).map(move |b| [(a, row[a]), (b, row[b])]))
+}
+
+fn is_covered(rows: &[Row], [(a, x), (b, y)]: &Pair) -> bool {
+    rows.iter().any(|row| row[*a] == *x && row[*b] == *y)
+}
+
+fn first_missing(rows: &[Row], levels: &Row) -> Option<Pair> {
+    let values =
+        |a: usize, b: usize| (0..levels[a]).flat_map(move |x| (0..levels[b]).map(move |y| [(a, x), (b, y)]));
+    (0..levels.len())
+        .flat_map(|a| (0..a).flat_map(move |b| values(a, b)))
+        .find(|pair| !is_covered(rows, pair) && is_possible_pair(pair))
+}
+
+/// The one impossible pair: see [`Combination::is_possible`].
+fn is_possible_pair(pair: &Pair) -> bool {
+    let largest = pair.contains(&(0, 3));
+    let one_shot = pair.contains(&(3, 1));
+    !(largest && one_shot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_possible_pair_is_covered_by_few() {
+        let all = combinations(1);
+        assert!(all.len() < 60, "{} combinations", all.len());
+        let covered = |f: &dyn Fn(&Combination) -> bool| all.iter().any(f);
+        for victim in VictimPolicy::all_defaults() {
+            for scheduler in Scheduling::all_defaults() {
+                let both = |c: &Combination| {
+                    c.victim.name() == victim.name() && c.scheduler.name() == scheduler.name()
+                };
+                assert!(covered(&both), "{} with {}", victim.name(), scheduler.name());
+            }
+        }
+        assert!(covered(&|c| c.map_unit == 16384 && c.one_shot && c.page == 16384));
+        assert!(!covered(&|c| c.map_unit > c.page && c.one_shot));
+        all.iter().for_each(|c| drop(c.build(1).unwrap_or_else(|e| panic!("{c}: {}", e.what))));
+    }
+}

@@ -1,0 +1,108 @@
+//! The soak: small devices of all kinds under constant garbage collection, each with a shadow, driven by a host that
+//! reads, writes, deallocates and flushes in ways that overlap as often as possible.
+
+mod combination;
+mod host;
+#[cfg(test)]
+mod mutants;
+#[cfg(test)]
+mod tests;
+
+pub use combination::{Combination, Fill, combinations};
+pub use host::{End, Host};
+
+use crate::device::Check;
+use crate::spec::SpecError;
+use serde::Serialize;
+
+/// What became of one combination.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// Its policies and sizes.
+    pub name: String,
+    /// Commands completed.
+    pub operations: u64,
+    /// Map units that were read and compared.
+    pub units_checked: u64,
+    /// Units that garbage collection has moved.
+    pub moves: u64,
+    /// Of those, the ones that the host overtook.
+    pub moves_dropped: u64,
+    /// Units written in part that had to be merged again.
+    pub merges_dropped: u64,
+    /// Digest of all completions with their times.
+    pub digest: u64,
+    /// How the run ended.
+    pub end: End,
+    /// Checks that failed.
+    pub failed: Vec<Check>,
+}
+
+impl Outcome {
+    /// Whether everything was as it should be.
+    pub fn is_ok(&self) -> bool {
+        self.end == End::Done && self.failed.is_empty()
+    }
+}
+
+/// What became of all combinations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SoakReport {
+    /// One a combination.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl SoakReport {
+    /// Whether everything was as it should be.
+    pub fn is_ok(&self) -> bool {
+        self.outcomes.iter().all(Outcome::is_ok)
+    }
+    /// Commands completed, over all combinations.
+    pub fn operations(&self) -> u64 {
+        self.outcomes.iter().map(|o| o.operations).sum()
+    }
+    /// Map units compared, over all combinations.
+    pub fn units_checked(&self) -> u64 {
+        self.outcomes.iter().map(|o| o.units_checked).sum()
+    }
+}
+
+/// Runs `operations` commands on each of the pairwise combinations of everything that a device can be built from.
+///
+/// # Panics
+/// If a combination cannot be built: a fault of this module, which its tests exclude.
+pub fn soak(operations: u64, seed: u64) -> SoakReport {
+    let run = |c: &Combination| run(c, operations, seed, true).expect("every combination can be built");
+    SoakReport { outcomes: combinations(seed).iter().map(run).collect() }
+}
+
+/// Runs one combination, with or without a shadow.
+///
+/// # Errors
+/// If it cannot be built.
+pub fn run(
+    combination: &Combination,
+    operations: u64,
+    seed: u64,
+    shadow: bool,
+) -> Result<Outcome, SpecError> {
+    let mut device = combination.build(seed)?;
+    if shadow {
+        device.attach_shadow();
+    }
+    let mut host = Host::new(device, seed, combination.depth);
+    let end = host.drive(operations);
+    let device = &host.device;
+    let counters = device.ftl.counters;
+    Ok(Outcome {
+        name: combination.to_string(),
+        operations: host.completed,
+        units_checked: device.shadow().map_or(0, |s| s.units_checked),
+        moves: counters.moves,
+        moves_dropped: counters.moves_dropped,
+        merges_dropped: counters.merges_dropped,
+        digest: host.digest(),
+        end,
+        failed: host.failed,
+    })
+}

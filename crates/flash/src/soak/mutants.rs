@@ -1,0 +1,95 @@
+//! Broken devices: each must be found, and the same device unbroken must not.
+
+use super::{Combination, End, Fill, Host};
+use crate::backend::arbiter::Arbitration;
+use crate::backend::sched::{Scheduling, read_first};
+use crate::device::Mutant;
+use crate::ftl::alloc::Allocation;
+use crate::ftl::gc::VictimPolicy;
+use crate::spec::{MultiPlaneRule, ReclaimUnit};
+use config::units::Duration;
+use kernel::Time;
+
+/// Several map units a program unit, reads that overtake and are overtaken, several lanes a reclaim unit.
+fn device() -> Combination {
+    let scheduler =
+        Scheduling::read_first(read_first::Params { max_wait: Duration::new(Time::from_us(100)) });
+    Combination {
+        map_unit: 4096,
+        page: 16384,
+        reclaim: ReclaimUnit::plane_set,
+        one_shot: false,
+        allocation: Allocation::striped,
+        victim: VictimPolicy::greedy,
+        copy_back: false,
+        scheduler,
+        arbiter: Arbitration::fifo,
+        multi_plane: MultiPlaneRule::off,
+        suspend: false,
+        placements: 1,
+        depth: 64,
+        fill: Fill::Steady,
+        nvme: false,
+        fold: true,
+        least_worn: false,
+        tight: true,
+    }
+}
+
+/// Names of the checks that fail.
+fn failures(mutant: Option<Mutant>) -> Vec<&'static str> {
+    let mut device = device().build(1).expect("it can be built");
+    device.attach_shadow();
+    device.set_mutant(mutant);
+    let mut host = Host::new(device, 1, 64);
+    let end = host.drive(20_000);
+    assert!(matches!(end, End::Done | End::Violated), "{mutant:?}: {end:?}");
+    host.failed.iter().map(|c| c.name).collect()
+}
+
+#[test]
+fn the_device_itself_is_sound() {
+    assert!(failures(None).is_empty());
+    // Nor do its reads depend on the order in which dies work.
+    assert!(failures(Some(Mutant::EagerErase)).is_empty());
+}
+
+fn is_found(mutant: Mutant) {
+    let found = failures(Some(mutant));
+    assert!(found.contains(&"shadow_reads"), "{mutant:?} is found by {found:?} only");
+}
+
+#[test]
+fn swapped_entries_are_found() {
+    is_found(Mutant::SwappedEntries);
+}
+
+#[test]
+fn a_stale_copy_is_found() {
+    is_found(Mutant::StaleCopy);
+}
+
+#[test]
+fn a_lost_program_is_found() {
+    is_found(Mutant::LostProgram);
+}
+
+#[test]
+fn a_read_that_passes_a_write_is_found() {
+    is_found(Mutant::EarlyAcknowledge);
+}
+
+#[test]
+fn a_deallocation_that_does_not_stick_is_found() {
+    is_found(Mutant::TrimUndone);
+}
+
+#[test]
+fn an_erase_under_a_read_is_found() {
+    is_found(Mutant::PinIgnored);
+}
+
+#[test]
+fn a_lost_update_is_found() {
+    is_found(Mutant::BlindMerge);
+}

@@ -1,0 +1,141 @@
+//! Commands that meet in one map unit, and commands that wait for space. The shadow judges the data.
+
+use flash::backend::arbiter::Arbitration;
+use flash::backend::sched::Scheduling;
+use flash::ftl::alloc::Allocation;
+use flash::ftl::gc::VictimPolicy;
+use flash::soak::{Combination, Fill};
+use flash::spec::{MultiPlaneRule, ReclaimUnit};
+use flash::{Device, Event, Out};
+use kernel::Recorder;
+use proto::{Command, IoOp};
+
+const UNIT: u64 = 4096;
+const SECTOR: u64 = 512;
+
+fn combination() -> Combination {
+    Combination {
+        map_unit: UNIT,
+        page: 16384,
+        reclaim: ReclaimUnit::block,
+        one_shot: false,
+        allocation: Allocation::striped,
+        victim: VictimPolicy::greedy,
+        copy_back: false,
+        scheduler: Scheduling::oldest,
+        arbiter: Arbitration::fifo,
+        multi_plane: MultiPlaneRule::off,
+        suspend: false,
+        placements: 1,
+        depth: 1,
+        fill: Fill::Sequential,
+        nvme: false,
+        fold: true,
+        least_worn: false,
+        tight: false,
+    }
+}
+
+/// What to do, first byte, bytes.
+type Io = (IoOp, u64, u64);
+
+/// A device and its clock.
+struct Bench {
+    device: Device,
+    cx: Recorder<Event, Out>,
+}
+
+impl Bench {
+    fn new(combination: &Combination) -> Bench {
+        let mut device = combination.build(1).expect("it can be built");
+        device.attach_shadow();
+        Bench { device, cx: Recorder::default() }
+    }
+
+    /// Runs commands, at most `depth` at once; how many were answered before nothing happened any more.
+    fn run(&mut self, ios: &[Io], depth: usize) -> usize {
+        let (mut issued, mut answered) = (0, 0);
+        loop {
+            while issued < ios.len() && issued - answered < depth {
+                self.device.submit(command(issued as u32, ios[issued]), &mut self.cx);
+                issued += 1;
+            }
+            let Some(event) = self.cx.queue.pop() else { break };
+            self.device.handle(event, &mut self.cx);
+            answered += self.cx.sent.drain(..).count();
+        }
+        let checks = self.device.checks(self.cx.queue.now());
+        let failed: Vec<_> = checks.into_iter().filter(|c| !c.ok).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+        answered
+    }
+}
+
+fn command(tag: u32, (op, offset, bytes): Io) -> Command {
+    Command { tag, op, fua: false, offset, bytes, queue: 0, flow: 0, namespace: 1, placement: 0, priority: 2 }
+}
+
+#[test]
+fn writes_to_different_sectors_of_a_unit_both_stay() {
+    // All of them read the old unit before any has written it.
+    let mut bench = Bench::new(&combination());
+    let writes: Vec<Io> = (0..8).map(|s| (IoOp::Write, 3 * UNIT + s * SECTOR, SECTOR)).collect();
+    assert_eq!(bench.run(&writes, 8), 8);
+    // Each write of the eight but the first to commit has to merge again, the last one seven times at most.
+    let dropped = bench.device.ftl.counters.merges_dropped;
+    assert!((7..=28).contains(&dropped), "{dropped} merges dropped");
+    assert_eq!(bench.run(&[(IoOp::Read, 3 * UNIT, UNIT)], 1), 1);
+}
+
+#[test]
+fn a_write_in_part_does_not_undo_a_whole_one() {
+    for whole in [IoOp::Write, IoOp::WriteZeroes, IoOp::Trim] {
+        let mut bench = Bench::new(&combination());
+        let ios = [(IoOp::Write, 3 * UNIT + SECTOR, SECTOR), (whole, 3 * UNIT, UNIT)];
+        assert_eq!(bench.run(&ios, 2), 2);
+        assert_eq!(bench.run(&[(IoOp::Read, 3 * UNIT, UNIT)], 1), 1);
+        assert!(bench.device.shadow().is_some_and(|s| s.units_checked == 1));
+    }
+}
+
+#[test]
+fn write_zeroes_covers_units_in_part() {
+    let mut bench = Bench::new(&combination());
+    let zeroes = (IoOp::WriteZeroes, 3 * UNIT + SECTOR, 2 * UNIT);
+    assert_eq!(bench.run(&[zeroes], 1), 1);
+    // The unit in the middle is deallocated, both edges are written.
+    assert_eq!((bench.device.ftl.counters.trims, bench.device.ftl.counters.host_commits), (1, 2));
+    let reads = [(IoOp::Read, 3 * UNIT, UNIT), (IoOp::Read, 4 * UNIT, UNIT), (IoOp::Read, 5 * UNIT, UNIT)];
+    assert_eq!(bench.run(&reads, 1), 3);
+    assert_eq!(bench.device.stats.unwritten_reads, 1);
+}
+
+#[test]
+fn space_in_another_group_is_found() {
+    // Only what lies in one group is overwritten, and the new data goes to all of them: the others fill up with data
+    // that stays valid, and have nothing to reclaim.
+    for allocation in [Allocation::round_robin, Allocation::all_defaults().swap_remove(2)] {
+        let combination = Combination { allocation, tight: true, ..combination() };
+        let mut bench = Bench::new(&combination);
+        let (groups, per_program) =
+            (u64::from(bench.device.ftl.geo.groups), u64::from(bench.device.ftl.geo.units_per_program));
+        let stripes = bench.device.ftl.logical() / per_program;
+        let bytes = per_program * UNIT;
+        let writes: Vec<Io> =
+            (0..20_000).map(|n| (IoOp::Write, n * 7 % (stripes / groups) * groups * bytes, bytes)).collect();
+        assert_eq!(bench.run(&writes, 32), writes.len(), "{combination}");
+    }
+}
+
+#[test]
+fn a_victim_without_invalid_units_does_not_stop_reclaiming() {
+    // Data written in order and never again is what closed first.
+    for victim in [VictimPolicy::fifo, VictimPolicy::random] {
+        let combination = Combination { victim, ..combination() };
+        let mut bench = Bench::new(&combination);
+        let units = bench.device.ftl.logical();
+        let writes: Vec<Io> =
+            (0..20_000).map(|n| (IoOp::Write, (units - 1 - n * 5 % (units / 8)) * UNIT, UNIT)).collect();
+        assert_eq!(bench.run(&writes, 32), writes.len(), "{combination}");
+    }
+}
