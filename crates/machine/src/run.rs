@@ -156,6 +156,9 @@ pub fn run_observed(
     let before = (outside.cpu_s)();
     let report = precondition::apply(state, &mut device.ftl, plan.seed)?;
     device.format_map();
+    if spec.sim.shadow {
+        device.attach_shadow();
+    }
     let precondition = PreconditionResult { report, seconds: (outside.cpu_s)() - before };
     let cost = HostCost { submit: spec.host.submit.time(), complete: spec.host.complete.time() };
     let queues = spec.flash.host.nvme.as_ref().map_or(1, |n| n.queues);

@@ -34,12 +34,14 @@ pub struct HostSoftware {
     pub complete: Duration,
 }
 
-/// The simulation itself. Nothing here changes a result.
+/// The simulation itself. Nothing here changes what the host sees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sim {
     /// Whether stages without contention are folded into one event.
     pub fold: bool,
+    /// Whether a shadow follows every unit's data and checks every read. Costs memory and time.
+    pub shadow: bool,
 }
 
 /// A spec with the memory of where each value stands.

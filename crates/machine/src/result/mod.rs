@@ -119,7 +119,7 @@ impl Document {
     pub fn collect(frame: Frame, machine: &mut Machine, end: End, run: RunFigures) -> Document {
         machine.injector.name_flows();
         let io = Io::collect(machine);
-        let checks = checks(machine, &io, end);
+        let checks = checks(machine, end);
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
         let unwritten = machine.device.stats.unwritten_reads;
@@ -163,7 +163,7 @@ impl Document {
     }
 }
 
-fn checks(machine: &Machine, io: &Io, end: End) -> Vec<Check> {
+fn checks(machine: &Machine, end: End) -> Vec<Check> {
     let injector = &machine.injector;
     let mut checks = Vec::new();
     let mut check = |name: &str, ok: bool, detail: String| {
@@ -190,11 +190,9 @@ fn checks(machine: &Machine, io: &Io, end: End) -> Vec<Check> {
         injector.errors == 0,
         format!("{} completions with an error", injector.errors),
     );
-    for (name, op) in [("read", &machine.device.stats.reads), ("write", &machine.device.stats.writes)] {
-        let tiled = op.check();
-        check(&format!("milestones tile every {name}"), tiled.is_ok(), format!("{tiled:?}"));
-    }
-    let _ = io;
+    let device = machine.device.checks(machine.now()).into_iter();
+    let shown = |ok, detail| if ok { String::new() } else { detail };
+    checks.extend(device.map(|c| Check { name: c.name.into(), ok: c.ok, detail: shown(c.ok, c.detail) }));
     checks
 }
 
