@@ -48,12 +48,32 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     bar.finish_and_clear();
     write_whole(&out.join("summary.csv"), &csv(&sweep, &points, &outcomes)?)?;
     print(&human(&sweep, &points, &outcomes))?;
-    for (number, outcome) in outcomes.iter().enumerate() {
-        if let Outcome::Failed(diagnostic) = outcome {
-            eprintln!("run {number}: {diagnostic}");
-        }
+    for (diagnostic, runs) in failures(&outcomes) {
+        eprintln!("{diagnostic}\n  in {}\n", numbered(&runs));
     }
     let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
     eprintln!("{well} of {} runs are well; {}", points.len(), out.join("summary.csv").display());
     Ok(well == points.len())
+}
+
+/// What failed, each once, with the runs that it stopped.
+fn failures(outcomes: &[Outcome]) -> Vec<(&Diagnostic, Vec<usize>)> {
+    let mut found: Vec<(&Diagnostic, Vec<usize>)> = Vec::new();
+    for (number, outcome) in outcomes.iter().enumerate() {
+        let Outcome::Failed(diagnostic) = outcome else { continue };
+        match found.iter_mut().find(|(known, _)| *known == diagnostic) {
+            Some((_, runs)) => runs.push(number),
+            None => found.push((diagnostic, vec![number])),
+        }
+    }
+    found
+}
+
+/// `run 3`, `runs 2, 3 and 17 more`.
+fn numbered(runs: &[usize]) -> String {
+    const SHOWN: usize = 12;
+    let shown: Vec<String> = runs.iter().take(SHOWN).map(usize::to_string).collect();
+    let plural = if runs.len() > 1 { "s" } else { "" };
+    let more = if runs.len() > SHOWN { format!(" and {} more", runs.len() - SHOWN) } else { String::new() };
+    format!("run{plural} {}{more}", shown.join(", "))
 }

@@ -6,6 +6,9 @@ use super::worker::Outcome;
 use config::Diagnostic;
 use serde_json::Value;
 
+/// The column of the workload.
+const WORKLOAD: usize = 0;
+
 /// The table as CSV: number, what varies, state, metrics, place in the store, message.
 ///
 /// # Errors
@@ -35,9 +38,16 @@ pub(crate) fn csv(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> Resu
     writer.into_inner().map_err(|e| fault(e.to_string()))
 }
 
-/// The table for a person: what varies, and the metrics that some run has.
+/// The table for a person: what varies, and the metrics that some run has. Workloads are numbered where there are
+/// several.
 pub(crate) fn human(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> String {
     let columns = columns(sweep);
+    let mut workloads: Vec<&String> = points.iter().map(|point| &point.labels[WORKLOAD]).collect();
+    workloads.dedup();
+    let label = |point: &Point, at: usize| match at {
+        WORKLOAD => workloads.iter().position(|w| **w == point.labels[at]).unwrap_or_default().to_string(),
+        _ => point.labels[at].clone(),
+    };
     let varies = |at: &usize| points.iter().any(|p| p.labels[*at] != points[0].labels[*at]);
     let labels: Vec<usize> = (0..columns.len()).filter(varies).collect();
     let is_there = |name: &&String| outcomes.iter().any(|o| metric(o, name).is_some_and(|v| !v.is_null()));
@@ -47,7 +57,7 @@ pub(crate) fn human(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> St
     rows[0].extend(metrics.iter().map(|name| short_metric(name)));
     for (number, (point, outcome)) in points.iter().zip(outcomes).enumerate() {
         let mut row = vec![number.to_string()];
-        row.extend(labels.iter().map(|at| point.labels[*at].clone()));
+        row.extend(labels.iter().map(|at| label(point, *at)));
         match outcome {
             Outcome::Done { .. } => {
                 row.extend(metrics.iter().map(|name| metric(outcome, name).map_or("-".into(), figure)));
@@ -58,7 +68,14 @@ pub(crate) fn human(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> St
         }
         rows.push(row);
     }
-    aligned(&rows, 1 + labels.len() + metrics.len())
+    let mut text = String::new();
+    if workloads.len() > 1 {
+        for (number, workload) in workloads.iter().enumerate() {
+            text.push_str(&format!("workload {number}: {workload}\n"));
+        }
+        text.push('\n');
+    }
+    text + &aligned(&rows, 1 + labels.len() + metrics.len())
 }
 
 fn aligned(rows: &[Vec<String>], columns: usize) -> String {

@@ -1,0 +1,106 @@
+//! `trace inspect`, `convert` and `sample`, and the replay of what they write.
+
+mod common;
+
+use common::{file, nandscape, run_tiny};
+use serde_json::Value;
+
+/// 100 requests a millisecond apart, every fourth a write, in MQSim's format.
+fn trace() -> String {
+    (0..100).map(|n| format!("{} 0 {} 8 {}\n", n * 1_000_000, n % 50 * 8, u8::from(n % 4 != 0))).collect()
+}
+
+fn inspected(path: &str) -> Value {
+    nandscape(&["trace", "inspect", "--json", path]).well().json()[0].clone()
+}
+
+#[test]
+fn an_inspection_counts_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "t.trace", trace());
+    let found = inspected(&path);
+    assert_eq!(
+        (&found["requests"], &found["reads"], &found["writes"]),
+        (&100.into(), &75.into(), &25.into())
+    );
+    assert_eq!(found["span_s"], 0.099);
+    assert_eq!(found["footprint_bytes"], 50 * 4096);
+    let both = nandscape(&["trace", "inspect", &path, &path]).well().stdout;
+    assert_eq!(both.matches("t.trace: mqsim").count(), 2, "{both}");
+}
+
+#[test]
+fn a_converted_trace_replays_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "t.trace", trace());
+    let of = |path: &str| run_tiny(&["--workload", path, "--json"]).well().json()["io"]["all"].clone();
+    for format in ["csv", "msr", "iolog3", "mqsim"] {
+        let out = folder.path().join(format!("t.{format}")).display().to_string();
+        let done = nandscape(&["trace", "convert", &path, "--to", format, "-o", &out]).well();
+        assert_eq!(done.stdout, "");
+        assert!(done.stderr.contains("100 requests written"), "{}", done.stderr);
+        assert_eq!(inspected(&out)["format"], format);
+        assert_eq!(of(&out), of(&path), "{format}");
+    }
+    let printed = nandscape(&["trace", "convert", &path, "--to", "mqsim"]).well().stdout;
+    assert_eq!(printed, trace());
+    let done = nandscape(&["trace", "convert", &path, "--to", "spc"]);
+    assert_eq!(done.code, Some(2));
+    assert!(done.stderr.contains("allowed: mqsim, msr"), "{}", done.stderr);
+}
+
+#[test]
+fn a_sample_is_a_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "t.trace", trace());
+    let all: Vec<String> = trace().lines().map(str::to_owned).collect();
+    let sample = |how: &[&str]| {
+        let printed = nandscape(&[&["trace", "sample", &path][..], how].concat()).well().stdout;
+        printed.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(sample(&["--first", "3"]), all[..3]);
+    assert_eq!(sample(&["--every", "30"]), [0, 30, 60, 90].map(|n| all[n].clone()));
+    assert_eq!(sample(&["--window", "10ms..12ms"]), all[10..12]);
+    let half = sample(&["--share", "50%", "--seed", "3"]);
+    assert!((30..70).contains(&half.len()) && half.iter().all(|line| all.contains(line)), "{}", half.len());
+    for (how, said) in [
+        (&["--window", "10ms"][..], "two times"),
+        (&["--share", "150%"], "share"),
+        (&["--first", "0"], "first 0 requests"),
+        (&["--first", "1", "--every", "2"], "cannot be used with"),
+        (&[], "required"),
+    ] {
+        let done = nandscape(&[&["trace", "sample", &path][..], how].concat());
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{how:?}");
+        assert!(done.stderr.contains(said), "{how:?}: {}", done.stderr);
+    }
+}
+
+/// A format that is read but not written must be replaced by one that the user names.
+#[test]
+fn a_sample_needs_a_format_that_can_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let spc = file(
+        folder.path(),
+        "f.spc",
+        "0,303567,3584,w,0.000000\n1,55590,3072,w,0.000000\n0,303574,3584,w,0.026214\n",
+    );
+    let done = nandscape(&["trace", "sample", &spc, "--first", "2"]);
+    assert_eq!(done.code, Some(2));
+    assert!(done.stderr.contains("--to chooses one of") && done.stderr.contains("csv"), "{}", done.stderr);
+    let out = folder.path().join("out.csv").display().to_string();
+    nandscape(&["trace", "sample", &spc, "--first", "2", "--to", "csv", "--out", &out]).well();
+    assert_eq!(inspected(&out)["requests"], 2);
+}
+
+/// A conversion that fails leaves nothing behind.
+#[test]
+fn a_failed_conversion_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "t.trace", format!("{}cut\n", trace()));
+    let out = folder.path().join("out.csv");
+    let done = nandscape(&["trace", "convert", &path, "--to", "csv", "-o", &out.display().to_string()]);
+    assert_eq!(done.code, Some(2));
+    assert!(done.stderr.contains("t.trace:101"), "{}", done.stderr);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
