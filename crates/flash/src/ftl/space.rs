@@ -216,26 +216,13 @@ impl Group {
         }
     }
 
-    /// Takes a free unit out of use for good.
-    pub(crate) fn retire(&mut self, ru: u32, erases: u32) {
-        let was_free = match &mut self.free {
-            FreeList::FirstFreed(list) => {
-                let before = list.len();
-                list.retain(|r| *r != ru);
-                list.len() < before
-            }
-            FreeList::LeastWorn(set) => set.remove(&(erases, ru)),
-        };
-        debug_assert!(was_free, "only a free unit can be retired");
-        self.rus[ru as usize].state = RuState::Bad;
-    }
-
     /// The frontiers' units, with the program units taken from each.
     pub(crate) fn open_units(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.frontiers.iter().filter(|f| f.ru != NONE).map(|f| (f.ru, f.next))
     }
 
     /// Program units taken from a stream's open unit, if it has one: (unit, program units).
+    #[cfg(test)]
     pub(crate) fn open(&self, stream: Stream) -> Option<(u32, u32)> {
         let frontier = self.frontiers[stream.index()];
         (frontier.ru != NONE).then_some((frontier.ru, frontier.next))

@@ -147,9 +147,9 @@ fn a_fio_log_of_version_2_adds_up_its_waits() {
 /// Written by fio 3.33 with `--rw=randrw --bs=4k --number_ios=6 --write_iolog`.
 #[test]
 fn a_fio_log_of_version_3_has_times_in_us() {
-    let text = "fio version 3 iolog\n12 /tmp/f add\n68 /tmp/f open\n72 /tmp/f read 61440 4096\n\
-                227 /tmp/f read 774144 4096\n306 /tmp/f read 880640 4096\n363 /tmp/f write 491520 4096\n\
-                372 /tmp/f read 417792 4096\n426 /tmp/f read 884736 4096\n488 /tmp/f close\n";
+    let text = "fio version 3 iolog\n12 /srv/f add\n68 /srv/f open\n72 /srv/f read 61440 4096\n\
+                227 /srv/f read 774144 4096\n306 /srv/f read 880640 4096\n363 /srv/f write 491520 4096\n\
+                372 /srv/f read 417792 4096\n426 /srv/f read 884736 4096\n488 /srv/f close\n";
     let (requests, notes) = read_with(text, &TraceOptions::default()).unwrap();
     assert_eq!(requests.len(), 6);
     assert_eq!(requests[3], request((363 - 72) * US, Write, 491_520, 4096, 0));
