@@ -39,7 +39,7 @@ enum Command {
     /// Print the JSON Schema of a system file
     Schema,
     /// Inspect, convert and sample traces
-    Trace(commands::trace::Args),
+    Trace(Box<commands::trace::Args>),
     /// Show two results side by side
     Diff(commands::diff::Args),
     /// Write the generated pages of the manual

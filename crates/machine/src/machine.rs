@@ -48,12 +48,24 @@ pub struct Machine {
     /// Start of the measured window.
     pub measured_from: Time,
     warmup: Option<Warmup>,
+    /// The present instant as the search for stalls knows it, and the events run at it: longer than a slice.
+    instant: Time,
+    steps: u64,
 }
 
 impl Machine {
     /// A machine at time zero.
     pub fn new(device: Device, injector: Injector, warmup: Option<Warmup>) -> Machine {
-        Machine { wires: Wires::default(), device, injector, events: 0, measured_from: Time::ZERO, warmup }
+        Machine {
+            wires: Wires::default(),
+            device,
+            injector,
+            events: 0,
+            measured_from: Time::ZERO,
+            warmup,
+            instant: Time::ZERO,
+            steps: 0,
+        }
     }
 
     /// The present.
@@ -77,8 +89,7 @@ impl Machine {
 
     /// Runs a slice of events; the end, if it has come.
     fn slice(&mut self) -> Option<End> {
-        let mut instant = self.now();
-        let mut steps = 0;
+        let (mut instant, mut steps) = (self.instant, self.steps);
         let slice = if self.warmup.is_some() { 64 } else { SLICE };
         for _ in 0..slice {
             let Some(event) = self.wires.queue.pop() else { return Some(self.ended()) };
@@ -99,6 +110,7 @@ impl Machine {
             }
             self.route();
         }
+        (self.instant, self.steps) = (instant, steps);
         self.injector.failure.is_some().then_some(End::Failed)
     }
 

@@ -65,7 +65,7 @@ pub struct Opened {
 /// What a user's text turned out to name.
 enum Named {
     Jobs(fio::Jobs),
-    Trace(TraceReader),
+    Trace(Box<TraceReader>),
 }
 
 fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
@@ -87,7 +87,7 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     }
     let mut trace = options.trace.clone();
     trace.capacity = Some(options.capacity);
-    TraceReader::open(path, &trace).map(Named::Trace)
+    TraceReader::open(path, &trace).map(|reader| Named::Trace(Box::new(reader)))
 }
 
 fn is_job_file(path: &Path) -> bool {
@@ -116,7 +116,7 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
     let name =
         Path::new(text).file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());
     Ok(Opened {
-        source: Box::new(TraceSource::new(name, reader, replay)),
+        source: Box::new(TraceSource::new(name, *reader, replay)),
         warnings: Vec::new(),
         ramp: Time::ZERO,
     })

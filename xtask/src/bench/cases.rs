@@ -65,8 +65,8 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "randread",
         system: D16,
-        input: Input::Job("fio:rw=randread,bs=4k,iodepth=64,number_ios=1000000"),
-        precondition: Some("fill"),
+        input: Input::Job("fio:rw=randread,bs=4k,iodepth=64,number_ios=1000000,size=90%,norandommap=1"),
+        precondition: Some("sequential:share=90%"),
         requests: 1_000_000,
         goals: &[
             goal(Metric::RequestsPerCpuSecond, 3.3e6),
@@ -79,8 +79,8 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "randwrite",
         system: D16,
-        input: Input::Job("fio:rw=randwrite,bs=4k,iodepth=64,number_ios=1000000"),
-        precondition: Some("steady"),
+        input: Input::Job("fio:rw=randwrite,bs=4k,iodepth=64,number_ios=1000000,size=90%,norandommap=1"),
+        precondition: None,
         requests: 1_000_000,
         goals: &[
             goal(Metric::RequestsPerCpuSecond, 1.0e6),
@@ -93,8 +93,8 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "mixed",
         system: D16,
-        input: Input::Job("fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000"),
-        precondition: Some("steady"),
+        input: Input::Job("fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000,size=90%,norandommap=1"),
+        precondition: None,
         requests: 1_000_000,
         goals: &[goal(Metric::RequestsPerCpuSecond, 1.3e6), WHOLE],
         flow: Flow::Random { read_percent: 70, queue_depth: 64 },
@@ -102,9 +102,9 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "seqread",
         system: D16,
-        input: Input::Job("fio:rw=read,bs=128k,iodepth=16,number_ios=200000"),
-        precondition: Some("fill"),
-        requests: 200_000,
+        input: Input::Job("fio:rw=read,bs=128k,iodepth=16,number_ios=100000,size=90%"),
+        precondition: Some("sequential:share=90%"),
+        requests: 100_000,
         goals: &[goal(Metric::PagesPerCpuSecond(32), 6.0e6), WHOLE],
         flow: Flow::Sequential { sectors: 256, queue_depth: 16 },
     },

@@ -1,0 +1,102 @@
+//! A machine that is stuck says who waits for whom since when; one that is not says nothing.
+
+use config::Diagnostic;
+use kernel::Time;
+use machine::source::FioSource;
+use machine::{End, Loaded, Machine, stall};
+use proto::IoRequest;
+use std::sync::atomic::AtomicBool;
+use workload::fio;
+use workload::inject::{HostCost, Injector, Next, Source};
+
+fn device() -> flash::Device {
+    let set = [
+        "flash.geometry.blocks=32",
+        "flash.geometry.pages=16",
+        "flash.geometry.channels=1",
+        "flash.geometry.ways=1",
+        "flash.ftl.gc.start=3",
+        "flash.ftl.gc.stop=4",
+        "flash.ftl.gc.hard=1",
+        "flash.ftl.over_provisioning=25%",
+    ];
+    let loaded = Loaded::load("d16", &set.map(str::to_owned)).expect("a system");
+    loaded.device(1).expect("a device")
+}
+
+fn job(text: &str, device: &flash::Device) -> Box<dyn Source> {
+    let jobs = fio::parse_inline(text).expect("a job");
+    Box::new(FioSource::new(&jobs, device.capacity(), 1).expect("a job that fits"))
+}
+
+fn run(device: flash::Device, source: Box<dyn Source>) -> (Machine, End) {
+    let injector = Injector::new(vec![source], 1, HostCost::default());
+    let mut machine = Machine::new(device, injector, None);
+    let end = machine.run(&AtomicBool::new(false), |_| {});
+    (machine, end)
+}
+
+/// Says the same for ever.
+struct Broken(Next);
+
+impl Source for Broken {
+    fn poll(&mut self, _: Time, _: u32) -> Result<Next, Diagnostic> {
+        Ok(self.0.clone())
+    }
+    fn completed(&mut self, _: Time, _: &IoRequest) {}
+    fn flows(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn writes_that_wait_for_space_that_never_comes() {
+    let mut device = device();
+    // Host writes may take no unit of any group, and nothing has been written that could be reclaimed.
+    device.ftl.thresholds.hard = u32::MAX;
+    let source = job("fio:rw=write,bs=4k,iodepth=4,number_ios=100", &device);
+    let (machine, end) = run(device, source);
+    assert_eq!(end, End::Deadlock);
+    let report = stall::report(&machine, end);
+    let said = |text: &str| report.iter().filter(|line| line.contains(text)).count();
+    assert!(report[0].contains("work is left; 4 requests in flight"), "{report:#?}");
+    assert_eq!(said("waiting: write of 4096 B at byte"), 4, "{report:#?}");
+    for offset in [0, 4096, 8192, 12288] {
+        assert_eq!(said(&format!("at byte {offset} (source 0)")), 1, "{report:#?}");
+    }
+    // All were issued at zero, so their age is the time of the end.
+    assert_eq!(said(&format!("issued {} ago, in the device", machine.now())), 4, "{report:#?}");
+    assert_eq!(said("source 0 waits for one of its 4 requests"), 1, "{report:#?}");
+    // One die of two planes: both groups are short.
+    assert_eq!(said("short of space: group"), 2, "{report:#?}");
+    assert_eq!(said("die "), 0, "no die has anything to do: {report:#?}");
+}
+
+#[test]
+fn a_source_that_waits_for_nothing() {
+    let (machine, end) = run(device(), Box::new(Broken(Next::Blocked)));
+    assert_eq!(end, End::Deadlock);
+    let report = stall::report(&machine, end);
+    assert!(report[0].contains("0 requests in flight"), "{report:#?}");
+    assert!(
+        report[1].contains("source 0 waits for a completion, but has no request in flight"),
+        "{report:#?}"
+    );
+}
+
+#[test]
+fn a_source_that_stops_time() {
+    let (machine, end) = run(device(), Box::new(Broken(Next::At(Time::ZERO))));
+    assert_eq!(end, End::Stall);
+    let report = stall::report(&machine, end);
+    assert!(report[0].contains("time does not move"), "{report:#?}");
+}
+
+#[test]
+fn a_run_that_ends_well_has_nothing_to_report() {
+    let device = device();
+    let source = job("fio:rw=write,bs=4k,iodepth=4,number_ios=100", &device);
+    let (machine, end) = run(device, source);
+    assert_eq!(end, End::Done);
+    assert!(stall::report(&machine, end).is_empty());
+}
