@@ -12,8 +12,10 @@ impl Device {
         let active = &mut self.active[id];
         active.life.reach(milestone::HOST_TRANSFER, cx.now());
         let command = active.command;
-        self.active[id].merge = self.edges(&command);
-        self.begin_merges(id, cx.now());
+        if let Some(merge) = self.edges(&command) {
+            self.active[id].merge = Some(merge);
+            self.begin_merges(id, cx.now());
+        }
         if self.active[id].pending == 0 {
             self.place(id, cx);
         }
