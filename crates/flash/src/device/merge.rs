@@ -35,10 +35,14 @@ impl Merge {
 
 impl Device {
     /// The units that a command covers in part, if there are any.
+    #[inline]
     pub(super) fn edges(&self, command: &Command) -> Option<Box<Merge>> {
-        if (command.offset | command.bytes) & (self.unit_bytes - 1) == 0 {
-            return None;
-        }
+        let is_aligned = (command.offset | command.bytes) & (self.unit_bytes - 1) == 0;
+        if is_aligned { None } else { self.find_edges(command) }
+    }
+
+    #[cold]
+    fn find_edges(&self, command: &Command) -> Option<Box<Merge>> {
         let (first, end) = self.units(command);
         let last = if first == end - 1 { NONE } else { end - 1 };
         let in_part = |unit| unit != NONE && u64::from(self.bytes_of_unit(command, unit)) < self.unit_bytes;
@@ -52,6 +56,7 @@ impl Device {
     }
 
     /// Begins the merges of a command's edges.
+    #[cold]
     pub(super) fn begin_merges(&mut self, id: u32, now: Time) {
         for edge in 0..2 {
             if self.active[id].merge.as_ref().is_some_and(|m| m.units[edge] != NONE) {
@@ -85,6 +90,7 @@ impl Device {
     }
 
     /// The old data of a unit that is written in part is here.
+    #[cold]
     pub(super) fn merge_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let id = op.owner;
         let active = &mut self.active[id];
@@ -108,7 +114,17 @@ impl Device {
 
     /// A unit of host data is durable: the map names it, unless it came with old data that is out of date by now.
     /// Gives the edge that has to be merged again.
+    #[inline]
     pub(super) fn commit_host(&mut self, id: u32, lpn: Lpn, slot: Slot) -> Option<usize> {
+        if self.active[id].merge.is_none() {
+            self.ftl.commit(lpn, slot);
+            return None;
+        }
+        self.commit_with_edges(id, lpn, slot)
+    }
+
+    #[cold]
+    fn commit_with_edges(&mut self, id: u32, lpn: Lpn, slot: Slot) -> Option<usize> {
         let merge = self.active[id].merge.as_ref();
         let edge = merge.and_then(|m| m.units.iter().position(|unit| *unit == lpn.0));
         let Some((edge, from)) = edge.zip(merge).map(|(edge, m)| (edge, m.sources[edge])) else {
@@ -123,6 +139,7 @@ impl Device {
     }
 
     /// Merges an edge with what the unit holds now.
+    #[cold]
     pub(super) fn merge_again(&mut self, id: u32, edge: usize, cx: &mut impl Cx<Event, Out>) {
         if self.begin_merge(id, edge, cx.now()) {
             return;
@@ -138,6 +155,7 @@ impl Device {
     }
 
     /// Writes zeroes into the units that a command covers in part. False if none of them holds data.
+    #[cold]
     pub(super) fn zero_edges(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let command = self.active[id].command;
         let merge = self.edges(&command);

@@ -35,8 +35,10 @@ impl Device {
     fn merge_edges(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &self.active[id];
         let command = active.command;
-        self.active[id].merge = self.edges(&command);
-        self.begin_merges(id, cx.now());
+        if let Some(merge) = self.edges(&command) {
+            self.active[id].merge = Some(merge);
+            self.begin_merges(id, cx.now());
+        }
         if self.active[id].pending == 0 {
             self.place(id, cx);
         }

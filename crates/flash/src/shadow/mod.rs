@@ -7,7 +7,7 @@
 //!
 //! The device tells what it does: a command enters and leaves; an operation is queued, with where it reads or what it
 //! writes; the array is sensed; an operation is finished. The shadow schedules nothing and answers nothing, so results
-//! with it and without are the same.
+//! with it and without are the same. Its hooks are marked cold, so that a device without one keeps its fast path short.
 //!
 //! A buffer in the controller's memory is one more place for data ([`lines`]). A power cut empties that memory and the
 //! commands' table, and leaves the pages.
@@ -132,6 +132,7 @@ impl Shadow {
     }
 
     /// A command enters.
+    #[cold]
     pub(crate) fn enters(&mut self, id: u32, command: &Command, ftl: &Ftl) {
         let version = match command.op {
             IoOp::Write => Version::of_write(self.writes),
@@ -160,6 +161,7 @@ impl Shadow {
     }
 
     /// A command leaves: its answer is compared.
+    #[cold]
     pub(crate) fn leaves(&mut self, id: u32, status: Status) {
         let Some(inside) = self.commands.get_mut(id as usize).and_then(Option::take) else { return };
         self.oracle.tick();
@@ -192,11 +194,13 @@ impl Shadow {
     }
 
     /// A unit has been looked up for the read operation that is queued next.
+    #[cold]
     pub(crate) fn looks_up(&mut self, lpn: Lpn, slot: Slot) {
         self.looked_up.push((lpn, slot));
     }
 
     /// A unit that a command reads holds no data: it gets zeroes.
+    #[cold]
     pub(crate) fn finds_nothing(&mut self, id: u32, lpn: Lpn) {
         self.gets(id, lpn, Stamps::Whole(Version::ZERO));
     }
@@ -211,6 +215,7 @@ impl Shadow {
     }
 
     /// A read operation of a command has been queued for the first `units` of those looked up.
+    #[cold]
     pub(crate) fn reads(&mut self, name: u32, id: u32, units: u16) {
         let looked_up = std::mem::take(&mut self.looked_up);
         let (mine, others) = looked_up.split_at(usize::from(units).min(looked_up.len()));
@@ -219,6 +224,7 @@ impl Shadow {
     }
 
     /// A read of garbage collection has been queued: it takes the rest of the page from its first slot on.
+    #[cold]
     pub(crate) fn collects(&mut self, name: u32, slot: Slot, ftl: &Ftl) {
         let page = ftl.geo.page_name(slot);
         let rest = (slot.0..ftl.geo.slots).take_while(|s| ftl.geo.page_name(Slot(*s)) == page);
@@ -226,11 +232,13 @@ impl Shadow {
     }
 
     /// A copy-back has been queued.
+    #[cold]
     pub(crate) fn copies(&mut self, name: u32, sources: &[(Lpn, Slot)]) {
         self.errand(name).collect(sources.iter().map(|(_, slot)| *slot));
     }
 
     /// A program of the command's data has been queued.
+    #[cold]
     pub(crate) fn writes(&mut self, name: u32, id: u32, first: u64, units: u16) {
         let Some(inside) = self.commands.get(id as usize).and_then(Option::as_ref) else { return };
         let all = Sectors::MAX >> (128 - self.unit_bytes / SECTOR);
@@ -250,6 +258,7 @@ impl Shadow {
     }
 
     /// A unit of the page that has just been read stays in the controller's memory, to be moved.
+    #[cold]
     pub(crate) fn keeps(&mut self, slot: Slot) {
         if let Some((_, content)) = self.landed.iter().find(|(s, _)| *s == slot) {
             self.moving.insert(slot, content.clone());
@@ -257,6 +266,7 @@ impl Shadow {
     }
 
     /// A program of moved units has been queued.
+    #[cold]
     pub(crate) fn moves(&mut self, name: u32, sources: &[(Lpn, Slot)]) {
         let mut data = Vec::with_capacity(sources.len());
         for (lpn, slot) in sources {
@@ -274,6 +284,7 @@ impl Shadow {
     }
 
     /// The array of a die has done its work: an operation's data is in the register.
+    #[cold]
     pub(crate) fn sensed(&mut self, name: u32, op: &Op, ftl: &Ftl) {
         if matches!(op.kind, OpKind::Read | OpKind::CopyBack)
             && let Some(errand) = self.errands.get_mut(name as usize)
@@ -283,6 +294,7 @@ impl Shadow {
     }
 
     /// An operation is finished; the device has not yet drawn its conclusions.
+    #[cold]
     pub(crate) fn finished(&mut self, name: u32, op: &Op, ftl: &Ftl) {
         self.landed.clear();
         let Errand { command, lpns, slots, data } = std::mem::take(self.errand(name));
