@@ -15,6 +15,8 @@ pub trait Cx<E, O> {
     /// Takes the next place in the schedule order without an event yet. An event put there later sorts as if it had
     /// been scheduled now: a stage that is folded away and one that is not leave the same order behind.
     fn reserve(&mut self) -> Ticket;
+    /// As [`Cx::reserve`], for an event of the late phase.
+    fn reserve_late(&mut self) -> Ticket;
     /// Schedules one of the part's own events at a reserved place.
     fn at_place(&mut self, place: Ticket, delay: Time, event: E);
     /// Takes a pending event of the part back.
@@ -49,6 +51,9 @@ impl<E: Copy, O> Cx<E, O> for Recorder<E, O> {
     }
     fn reserve(&mut self) -> Ticket {
         self.queue.reserve()
+    }
+    fn reserve_late(&mut self) -> Ticket {
+        self.queue.reserve_late()
     }
     fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
         self.queue.at_place(place, delay, event);

@@ -135,6 +135,12 @@ impl<E: Copy> EventQueue<E> {
         Ticket(self.scheduled - 1)
     }
 
+    /// As [`EventQueue::reserve`], for an event of the late phase.
+    #[inline]
+    pub fn reserve_late(&mut self) -> Ticket {
+        Ticket(self.reserve().0 | LATE)
+    }
+
     /// Schedules `event` at `now + delay` in a reserved place of the schedule order. A place serves once.
     ///
     /// # Panics

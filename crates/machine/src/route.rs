@@ -41,6 +41,10 @@ macro_rules! context {
                 self.0.queue.reserve()
             }
             #[inline]
+            fn reserve_late(&mut self) -> Ticket {
+                self.0.queue.reserve_late()
+            }
+            #[inline]
             fn at_place(&mut self, place: Ticket, delay: Time, event: $event) {
                 self.0.queue.at_place(place, delay, $wrap_event(event));
             }

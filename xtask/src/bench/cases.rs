@@ -93,7 +93,9 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "mixed",
         system: D16,
-        input: Input::Job("fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000,size=90%,norandommap=1"),
+        input: Input::Job(
+            "fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000,size=90%,norandommap=1",
+        ),
         precondition: None,
         requests: 1_000_000,
         goals: &[goal(Metric::RequestsPerCpuSecond, 1.3e6), WHOLE],

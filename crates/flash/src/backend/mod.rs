@@ -116,6 +116,10 @@ struct Channel {
     busy: Time,
     /// A wake-up or the end of a data transfer will look at the waiting dies.
     looks_again: bool,
+    /// The present tenure is a data transfer, whose end is an event of its own.
+    moves_data: bool,
+    /// Place in the schedule order of the wake-up at the end of the present tenure, whether it is needed or not.
+    wake: Option<Ticket>,
     waiting: [VecDeque<(u32, u64)>; 3],
     asked: u64,
     /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
@@ -123,6 +127,14 @@ struct Channel {
 }
 
 impl Channel {
+    /// Arranges the wake-up at the end of the present tenure.
+    #[inline]
+    fn look_again(&mut self, channel: u32, cx: &mut impl Cx<Event, Out>) {
+        self.looks_again = true;
+        let place = self.wake.unwrap_or_else(|| cx.reserve_late());
+        cx.at_place(place, self.busy_until.since(cx.now()), Event::ChannelFree(channel));
+    }
+
     fn is_wanted(&self) -> bool {
         self.waiting.iter().any(|w| !w.is_empty())
     }
@@ -298,14 +310,21 @@ impl Backend {
         c.asked += 1;
         c.waiting[want as usize].push_back((die, c.asked));
         if !c.looks_again {
-            c.looks_again = true;
-            cx.late(c.busy_until.since(cx.now()), Event::ChannelFree(channel));
+            c.look_again(channel, cx);
         }
     }
 
     /// A channel has become free: the next die gets it.
     pub fn channel_free(&mut self, channel: u32, cx: &mut impl Cx<Event, Out>) {
-        self.channels[channel as usize].looks_again = false;
+        let c = &mut self.channels[channel as usize];
+        if cx.now() < c.busy_until {
+            // Somebody got it in this instant before the wake-up.
+            if !c.moves_data {
+                c.look_again(channel, cx);
+            }
+            return;
+        }
+        c.looks_again = false;
         self.serve(channel, cx);
     }
 
@@ -315,8 +334,7 @@ impl Backend {
             return;
         }
         if cx.now() < c.busy_until {
-            c.looks_again = true;
-            cx.late(c.busy_until.since(cx.now()), Event::ChannelFree(channel));
+            c.look_again(channel, cx);
             return;
         }
         let heads = [0, 1, 2].map(|w: usize| c.waiting[w].front().map(|(_, asked)| *asked));
@@ -407,6 +425,7 @@ impl Backend {
         c.busy_until = now + tenure;
         c.busy += tenure;
         c.looks_again = true;
+        c.moves_data = true;
         cx.after(tenure, Event::TransferDone(die));
     }
 
@@ -416,9 +435,11 @@ impl Backend {
         let c = &mut self.channels[channel as usize];
         c.busy_until = cx.now() + tenure;
         c.busy += tenure;
+        c.moves_data = false;
+        // The wake-up has its place even if nobody asks for it: folding it away leaves the same order behind.
+        c.wake = Some(cx.reserve_late());
         if !self.fold && !c.looks_again {
-            c.looks_again = true;
-            cx.late(tenure, Event::ChannelFree(channel));
+            c.look_again(channel, cx);
         }
     }
 
