@@ -17,7 +17,7 @@ impl RunBar {
             return RunBar(ProgressBar::hidden());
         }
         let bar = ProgressBar::new(STEPS);
-        set_style(&bar, "{spinner} {msg} [{elapsed}]");
+        set_style(&bar, "{spinner} [{elapsed}] {wide_msg}");
         RunBar(bar)
     }
 
@@ -29,7 +29,7 @@ impl RunBar {
         }
         if let Some(share) = machine.injector.progress() {
             if bar.position() == 0 {
-                set_style(bar, "{spinner} {bar:30} {percent:>3} % {msg} [{elapsed}, {eta} left]");
+                set_style(bar, "{spinner} {bar:20} {percent:>3} % [{elapsed}, {eta} left] {wide_msg}");
             }
             bar.set_position(((share * STEPS as f64) as u64).max(1));
         }
@@ -49,7 +49,7 @@ pub(crate) fn counting(all: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(all);
-    set_style(&bar, "{spinner} {bar:30} {pos}/{len} runs [{elapsed}, {eta} left]");
+    set_style(&bar, "{spinner} {bar:20} {pos}/{len} runs [{elapsed}, {eta} left]");
     bar
 }
 

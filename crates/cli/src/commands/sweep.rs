@@ -8,14 +8,29 @@ use config::Diagnostic;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+/// What a file may say.
+const FILE_HELP: &str = r#"The file, paths in it relative to it:
+  system = "d16"
+  workloads = ["fio:rw=randread,bs=4k", ["a.csv", "b.csv"]]    an inner array runs together
+  seeds = [1, 2]                                               1 if left out
+  warmup = "10ms"                                              optional, as of `run`
+  queue_depth = 32                                             optional, as of `run`
+  metrics = ["io.read.latency_ns.p99"]                         optional: columns of the table (docs/metrics.md)
+  [trace]                                                      optional: format, time_unit, remap, ... as of `run`
+  remap = "wrap"
+  [set]                                                        every combination of the arrays' values
+  flash.ftl.gc.victim = ["greedy", { d_choices = { d = 4 } }]
+  flash.geometry.channels = 8                                  one value
+  [[zip]]                                                      keys that step together
+  flash.geometry.blocks = [256, 512]
+  flash.ftl.gc.start = [12, 25]
+
+A run's document lies in DIR/runs under the SHA-256 of its resolved spec, workloads with the content of their files,
+seed, reading options and program version; --resume takes what lies there."#;
+
 /// What to sweep.
-///
-/// The file is TOML: `system = "d16"`, `workloads = ["fio:rw=randread,..."]` (an inner array runs together), `seeds =
-/// [1, 2]`, optionally `warmup`, `queue_depth`, `[trace]` with the options of traces, and `metrics` of the table. `[set]`
-/// holds an array of values for each key that varies, in every combination; the keys of a `[[zip]]` table step together.
-/// Paths are relative to the file.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = FILE_HELP)]
 pub(crate) struct Args {
     /// The sweep, a TOML file
     file: PathBuf,
