@@ -284,8 +284,10 @@ impl Ftl {
             units_per_ru: self.geo.units_per_ru,
         };
         let number = if view.is_empty() { None } else { self.victim.pick(&view) }?;
-        // A unit without a single invalid slot gives nothing back: moving it would take as much as it frees.
-        if g.rus[number as usize].valid == self.geo.units_per_ru {
+        // Moving a unit may take as many program units as it frees. Policies that look at valid counts choose such a
+        // unit only if there is no other; those that look at age or chance come to the others in time.
+        let gains = |n: u32| view.valid(n).div_ceil(self.geo.units_per_program) < self.geo.programs_per_ru;
+        if !gains(number) && !view.by_valid().next().is_some_and(gains) {
             return None;
         }
         self.groups[group as usize].collect(number);
