@@ -18,11 +18,14 @@ struct Cli {
 enum Command {
     /// Run workloads on a system
     Run(Box<commands::run::Args>),
+    /// Hold results against closed forms and other simulators
+    Reproduce(commands::reproduce::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 mod event;
 mod machine;
 pub mod precondition;
+pub mod reproduce;
 pub mod result;
 mod route;
 pub mod run;
