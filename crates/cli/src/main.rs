@@ -45,6 +45,8 @@ enum Command {
     /// Write the generated pages of the manual
     #[command(name = "gen-docs", hide = true)]
     GenDocs(commands::gen_docs::Args),
+    /// Hold results against closed forms and other simulators
+    Reproduce(commands::reproduce::Args),
 }
 
 fn main() -> ExitCode {
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => commands::trace::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::GenDocs(args) => commands::gen_docs::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -4,6 +4,7 @@ pub mod catalogue;
 mod event;
 mod machine;
 pub mod precondition;
+pub mod reproduce;
 pub mod result;
 mod route;
 pub mod run;

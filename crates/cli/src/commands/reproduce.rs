@@ -1,0 +1,82 @@
+//! `nandscape reproduce`.
+
+use crate::outside::{STOP, catch_interrupts};
+use config::Diagnostic;
+use machine::reproduce::{Effort, Report, Request, find, run as reproduce, table};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// What to reproduce.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// What to hold results against: theory, peers, or all
+    target: String,
+    /// Only rows of this id, or whose id begins with it; repeatable
+    #[arg(long)]
+    only: Vec<String>,
+    /// Runs that go on at once; results do not depend on it
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Prints the rows as JSON
+    #[arg(long)]
+    json: bool,
+    /// Also writes the rows of each target into this folder
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// Runs; whether every row is within its tolerance.
+///
+/// # Errors
+/// Unusable input.
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    let targets = find(&args.target)?;
+    catch_interrupts()?;
+    let mut reports = Vec::new();
+    for target in targets {
+        let request = Request {
+            only: &args.only,
+            jobs: args.jobs,
+            effort: Effort::Full,
+            stop: &STOP,
+            progress: &progress,
+        };
+        reports.push(reproduce(target, &request)?);
+    }
+    let rows: Vec<_> = reports.iter().flat_map(|report| report.rows.iter().cloned()).collect();
+    if let Some(folder) = &args.out {
+        reports.iter().try_for_each(|report| write_out(folder, report))?;
+    }
+    if args.json {
+        println!("{}", json(&rows)?);
+    } else {
+        println!("{}", table(&rows));
+    }
+    if reports.iter().any(|report| report.partial) {
+        eprintln!("interrupted: rows are missing");
+    }
+    Ok(reports.iter().all(Report::ok))
+}
+
+fn json(rows: &[machine::reproduce::Row]) -> Result<String, Diagnostic> {
+    serde_json::to_string_pretty(rows)
+        .map_err(|e| Diagnostic::new(format!("cannot write the rows as JSON: {e}")))
+}
+
+fn write_out(folder: &Path, report: &Report) -> Result<(), Diagnostic> {
+    let text = json(&report.rows)?;
+    let fault = |e: std::io::Error| Diagnostic::new(format!("cannot write into {}: {e}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(fault)?;
+    std::fs::write(folder.join(format!("{}.json", report.target)), text).map_err(fault)
+}
+
+/// A line that rewrites itself on a terminal, nothing elsewhere.
+fn progress(done: usize, of: usize) {
+    let mut terminal = std::io::stderr();
+    if terminal.is_terminal() {
+        let end = if done == of { "\r\x1b[K" } else { "" };
+        // A terminal that has gone away is no reason to stop.
+        let _ = write!(terminal, "\r{done} of {of} cases{end}");
+        let _ = terminal.flush();
+    }
+}

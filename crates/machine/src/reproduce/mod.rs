@@ -1,0 +1,95 @@
+//! Reproduction: rows of a reference value (a closed form, another simulator's figure) beside ours.
+//!
+//! A target is a list of cases; a case is what one run, or a few that belong together, can say, as a few rows. Cases
+//! share nothing, so that they run side by side with the same result as one after another.
+
+mod churn;
+mod peers;
+mod row;
+mod run;
+mod stand;
+mod table;
+mod theory;
+
+pub use row::{Difference, Row, Rule};
+pub use run::{Report, Request, run};
+pub use table::table;
+
+use config::Diagnostic;
+use std::sync::atomic::AtomicBool;
+
+/// Something that is reproduced.
+pub struct Target {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    cases: fn() -> Vec<Case>,
+}
+
+/// Everything that can be reproduced. A new target is a folder and a line.
+pub const TARGETS: &[Target] = &[
+    Target { name: "theory", about: "closed forms and fixed points", cases: theory::cases },
+    Target { name: "peers", about: "figures measured with other simulators", cases: peers::cases },
+];
+
+/// How long runs are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effort {
+    /// As long as the tolerances ask for: minutes for everything.
+    Full,
+    /// As short as a test may be. Where that leaves statistical uncertainty, tolerances are wider by it.
+    Quick,
+}
+
+/// What a case is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) effort: Effort,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Context<'_> {
+    /// One of two counts, by the effort.
+    pub(crate) fn choose<T>(&self, full: T, quick: T) -> T {
+        match self.effort {
+            Effort::Full => full,
+            Effort::Quick => quick,
+        }
+    }
+}
+
+type Run = dyn Fn(&Context<'_>) -> Result<Vec<Row>, Diagnostic> + Send + Sync;
+
+/// Runs that belong together.
+pub(crate) struct Case {
+    /// Ids of its rows.
+    ids: Vec<String>,
+    run: Box<Run>,
+}
+
+impl Case {
+    /// A case that yields a row for each of `ids`.
+    pub(crate) fn new(
+        ids: impl IntoIterator<Item = String>,
+        run: impl Fn(&Context<'_>) -> Result<Vec<Row>, Diagnostic> + Send + Sync + 'static,
+    ) -> Case {
+        Case { ids: ids.into_iter().collect(), run: Box::new(run) }
+    }
+}
+
+/// The targets of a name: one, or `all`.
+///
+/// # Errors
+/// A name that is not built, with what exists.
+pub fn find(name: &str) -> Result<Vec<&'static Target>, Diagnostic> {
+    if name == "all" {
+        return Ok(TARGETS.iter().collect());
+    }
+    match TARGETS.iter().find(|t| t.name == name) {
+        Some(target) => Ok(vec![target]),
+        None => Err(Diagnostic::new(format!("`{name}` is not built yet"))
+            .allowed(name, TARGETS.iter().map(|t| t.name).chain(["all"]))
+            .help(TARGETS.iter().map(|t| format!("{}: {}", t.name, t.about)).collect::<Vec<_>>().join("; "))),
+    }
+}

@@ -1,0 +1,83 @@
+//! Write amplification of D16 beside MQSim's.
+//!
+//! MQSim's threshold is 25 free blocks of a plane, but its planes never have as many: each refill of a frontier, by
+//! the host or by collection, starts one collection, and each collection frees one block, so that the number of free
+//! blocks stays where preconditioning has left it.
+
+use super::mqsim::{PLACE, figure};
+use crate::reproduce::churn::{Churn, Overwrite};
+use crate::reproduce::stand::{Ran, d16, device, drive, fio};
+use crate::reproduce::{Case, Context, Effort, Row, Rule};
+use config::Diagnostic;
+use kernel::Rng;
+
+const WORKLOAD: &str = "rand-write-4k-qd64-6m-occ100";
+const DEVICE: &str = "D16-preconditioned-fix1";
+/// Windows of MQSim's run once the start from its analytic initial state has passed.
+const WINDOWS: [u32; 8] =
+    [2_500_000, 3_000_000, 3_500_000, 4_000_000, 4_500_000, 5_000_000, 5_500_000, 6_000_000];
+/// Share of the logical space that holds data, per cent.
+const SHARE: u64 = 90;
+/// Free blocks that a plane of MQSim has in fact, 12.7, and its frontier of mapping pages.
+const POOL: u32 = 14;
+const PLANES: f64 = 64.0;
+const PAGES: f64 = 128.0;
+
+pub(super) fn cases() -> Vec<Case> {
+    let case = |id: &'static str, start: Option<u32>, rule| {
+        let ids = [vec![id.to_owned()], Ran::little_ids(id).to_vec()].concat();
+        Case::new(ids, move |context| rows(id, start, rule, context))
+    };
+    vec![case("mqsim.waf", Some(POOL), Rule::Share(0.05)), case("gap.mqsim.waf", None, Rule::Apart(0.05))]
+}
+
+fn rows(id: &str, start: Option<u32>, rule: Rule, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
+    let of = |metric: &str| figure(WORKLOAD, DEVICE, metric);
+    let windows = WINDOWS.map(|end| of(&format!("waf_window_to_{end}")));
+    let expected = windows.into_iter().sum::<Result<f64, _>>()? / WINDOWS.len() as f64;
+    let free = of("free_blocks_per_plane_after_preconditioning_mean")?;
+    let filled = (of("host_programs")? + of("gc_and_wl_programs")?) / PAGES;
+    let lost = (filled - of("blocks_erased")?) / PLANES;
+
+    let mut overrides = Vec::new();
+    if let Some(start) = start {
+        overrides
+            .extend([("start", start), ("stop", start + 1)].map(|(k, v)| format!("flash.ftl.gc.{k}={v}")));
+    }
+    let mut depth = 64;
+    if context.effort == Effort::Quick {
+        // Planes collect apart: two of the 64 show the same.
+        overrides.extend(["channels", "ways"].map(|key| format!("flash.geometry.{key}=1")));
+        depth = 2;
+    }
+    let ran = overwrite(&overrides, depth, context.choose(1, 3), context)?;
+    let kept =
+        start.map_or("25 as its threshold says".to_owned(), |start| format!("{start} as MQSim in fact"));
+    let row = Row::new(id, "ratio", expected, ran.amplification(), rule)
+        .place(format!("mean of {} windows of {WORKLOAD} on {DEVICE}: {PLACE}", WINDOWS.len()))
+        .note(format!(
+            "{SHARE} % of the logical space, queue depth {depth}, greedy, blocks kept free: {kept}; MQSim's planes \
+             begin with {free} free and lose {lost:.2} in 6 million writes; at least {} free here",
+            ran.0.device.ftl.free_min()
+        ));
+    Ok([vec![row], ran.little(id).to_vec()].concat())
+}
+
+/// Overwrites part of the logical space at random: three turns without time, then `turns` of the whole in time.
+fn overwrite(overrides: &[String], depth: u32, turns: u64, context: &Context<'_>) -> Result<Ran, Diagnostic> {
+    let loaded = d16(overrides)?;
+    let mut device = device(&loaded, false)?;
+    let units = device.ftl.logical() * SHARE / 100;
+    device.ftl.assume_sequential(units);
+    let groups: Vec<u32> =
+        (0..u64::from(device.ftl.geo.groups)).map(|n| device.ftl.geo.group_at(n)).collect();
+    let draw = |rng: &mut Rng| {
+        let unit = rng.below(units);
+        Overwrite { unit, group: groups[unit as usize % groups.len()], placement: 0 }
+    };
+    Churn::new(draw, &mut device).turn(3)?;
+    let bytes = device.capacity() * turns;
+    let job = format!("fio:rw=randwrite,bs=4k,norandommap=1,size={SHARE}%,iodepth={depth},io_size={bytes}");
+    let source = fio(&job, &device)?;
+    drive(&loaded, device, source, context)
+}

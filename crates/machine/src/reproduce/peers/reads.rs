@@ -1,0 +1,139 @@
+//! Mean latencies of closed loops on D16 beside MQSim's.
+
+use super::mqsim::{PLACE, figure};
+use crate::reproduce::stand::{Ran, run};
+use crate::reproduce::{Case, Context, Row, Rule};
+use config::Diagnostic;
+use proto::IoOp;
+
+/// Requests of each run, as MQSim's: filling and draining of the queue are in the mean.
+const REQUESTS: u32 = 200_000;
+
+/// A device of ours that stands for one of MQSim's.
+struct Setting {
+    /// First parts of the ids.
+    name: &'static str,
+    overrides: &'static [&'static str],
+    /// Its name in the table.
+    device: &'static str,
+    rule: Rule,
+    note: &'static str,
+}
+
+const SHIPPED: Setting = Setting {
+    name: "mqsim",
+    overrides: &["flash.die.multi_plane=off"],
+    device: "D16-single-plane",
+    rule: Rule::Share(0.05),
+    note: "D16 as it is, without multi-plane commands",
+};
+/// MQSim's rounding of a transfer, its arbitration, its fetch limit.
+const ALIGNED: Setting = Setting {
+    name: "mqsim.aligned",
+    overrides: &[
+        "flash.die.multi_plane=off",
+        "flash.die.scheduler=priority",
+        "flash.channel.interface=nv_ddr3",
+        "flash.channel.rate=1000MT/s",
+        "flash.channel.arbiter=data_first",
+        "flash.host.nvme.in_controller=512",
+    ],
+    device: "D16-single-plane",
+    rule: Rule::Share(0.02),
+    note: "as MQSim works: 4 KiB in 4,096 ns (it rounds 1000 / 800 down), data before commands, reads before programs, \
+           512 requests in the controller",
+};
+const TRUE_RATE: Setting = Setting {
+    name: "gap.mqsim.transfer",
+    overrides: &["flash.die.multi_plane=off", "flash.channel.arbiter=data_first"],
+    device: "D16-single-plane",
+    rule: Rule::Apart(0.05),
+    note: "MQSim's arbitration at the true 800 MT/s: MQSim moves 4 KiB in 4,096 ns instead of 5,120 ns, because it \
+           rounds 1000 / 800 down",
+};
+const PAIRING: Setting = Setting {
+    name: "gap.mqsim.pairing",
+    overrides: &[
+        "flash.channel.interface=nv_ddr3",
+        "flash.channel.rate=1000MT/s",
+        "flash.channel.arbiter=data_first",
+        "flash.host.nvme.in_controller=8192",
+    ],
+    device: "D16-fetch8192",
+    rule: Rule::Apart(0.25),
+    note: "MQSim looks through all reads of a die for one of the same page number in the other plane, and so pairs 96 % \
+           of them; our dies look at the head of each plane's queue",
+};
+
+/// A closed loop, and the requests whose mean is compared.
+struct Loop {
+    setting: &'static Setting,
+    id: String,
+    job: String,
+    /// Its name in the table.
+    workload: String,
+    op: IoOp,
+}
+
+fn read(setting: &'static Setting, depth: u32) -> Loop {
+    Loop {
+        setting,
+        id: format!("{}.read.qd{depth}", setting.name),
+        job: format!("rw=randread,iodepth={depth}"),
+        workload: format!("rand-read-4k-qd{depth}"),
+        op: IoOp::Read,
+    }
+}
+
+fn write(setting: &'static Setting, depth: u32) -> Loop {
+    Loop {
+        setting,
+        id: format!("{}.write.qd{depth}", setting.name),
+        job: format!("rw=randwrite,iodepth={depth}"),
+        workload: format!("rand-write-4k-qd{depth}-nogc"),
+        op: IoOp::Write,
+    }
+}
+
+fn mixed(setting: &'static Setting, op: IoOp) -> Loop {
+    Loop {
+        setting,
+        id: format!("{}.mixed.{}", setting.name, verb(op)),
+        job: "rw=randrw,rwmixread=70,iodepth=64".into(),
+        workload: "rand-rw70-4k-qd64-nogc".into(),
+        op,
+    }
+}
+
+fn verb(op: IoOp) -> &'static str {
+    if op == IoOp::Read { "read" } else { "write" }
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let shipped = [1, 4, 16, 64, 256].map(|depth| read(&SHIPPED, depth));
+    let aligned = [1, 4, 16, 64, 256, 512, 1024, 4096].map(|depth| read(&ALIGNED, depth));
+    let writes = [&SHIPPED, &ALIGNED].map(|setting| [1, 64].map(|depth| write(setting, depth)));
+    let mixed = [IoOp::Read, IoOp::Write].map(|op| mixed(&ALIGNED, op));
+    let gaps = [read(&TRUE_RATE, 256), read(&PAIRING, 4096)];
+    let loops =
+        shipped.into_iter().chain(aligned).chain(writes.into_iter().flatten()).chain(mixed).chain(gaps);
+    loops
+        .map(|of| {
+            let ids = [vec![of.id.clone()], Ran::little_ids(&of.id).to_vec()].concat();
+            Case::new(ids, move |context| rows(&of, context))
+        })
+        .collect()
+}
+
+fn rows(of: &Loop, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
+    let Setting { overrides, device, rule, note, .. } = of.setting;
+    let expected = figure(&of.workload, device, &format!("{}_response_mean", verb(of.op)))?;
+    let job = format!("fio:{},bs=4k,norandommap=1,number_ios={REQUESTS}", of.job);
+    // Writes of one kind go to an empty device, so that nothing must be collected.
+    let ran = run(overrides, !of.job.starts_with("rw=randwrite"), &job, context)?;
+    let measured = ran.of(of.op).latency.mean().unwrap_or(f64::NAN) / 1e3;
+    let row = Row::new(&of.id, "ns", expected, measured, *rule)
+        .place(format!("mean latency of {} on {device}: {PLACE}", of.workload))
+        .note(format!("{job}; {note}"));
+    Ok([vec![row], ran.little(&of.id).to_vec()].concat())
+}

@@ -1,0 +1,222 @@
+//! One row: a reference value beside ours.
+
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// The kind of a row whose value must come out of simulated runs, and that counts.
+const MEASURED: &str = "measured";
+
+/// How a measured value is held against its reference.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Rule {
+    /// Equal, bit for bit.
+    Exact,
+    /// Within this share of the reference.
+    Share(f64),
+    /// Within this share of the reference and inside a confidence interval of this half width, which must itself be
+    /// narrower than the share.
+    Interval {
+        /// Share of the reference.
+        share: f64,
+        /// Half width of the interval, in the row's unit.
+        half_width: f64,
+    },
+    /// Within this share of the reference, to which the uncertainty of a short run is added.
+    Sampled {
+        /// Share of the reference.
+        share: f64,
+        /// Half width of the confidence interval, in the row's unit.
+        half_width: f64,
+    },
+    /// Not below the reference.
+    AtLeast,
+    /// Not above the reference.
+    AtMost,
+    /// A known gap: further from the reference than this share of it. The row fails when the gap closes.
+    Apart(f64),
+}
+
+impl Rule {
+    /// Whether `measured` stands beside `paper` as the rule demands.
+    pub fn holds(&self, paper: f64, measured: f64) -> bool {
+        let (apart, near) = ((measured - paper).abs(), |share: f64| share * paper.abs());
+        match *self {
+            Rule::Exact => measured == paper,
+            Rule::Share(share) => apart <= near(share),
+            Rule::Interval { share, half_width } => half_width < near(share) && apart <= half_width,
+            Rule::Sampled { share, half_width } => apart <= near(share) + half_width,
+            Rule::AtLeast => measured >= paper,
+            Rule::AtMost => measured <= paper,
+            Rule::Apart(share) => apart > near(share),
+        }
+    }
+
+    /// The same rule for a run so short that `half_width` of uncertainty is left.
+    pub(crate) fn sampled(self, half_width: f64) -> Rule {
+        match self {
+            Rule::Share(share) | Rule::Interval { share, .. } => Rule::Sampled { share, half_width },
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Rule::Exact => f.write_str("exact"),
+            Rule::Share(share) => write!(f, "{} %", percent(share)),
+            Rule::Interval { share, half_width } => write!(f, "{} %, +-{half_width:.4}", percent(share)),
+            Rule::Sampled { share, half_width } => write!(f, "{} % +{half_width:.4}", percent(share)),
+            Rule::AtLeast => f.write_str(">="),
+            Rule::AtMost => f.write_str("<="),
+            Rule::Apart(share) => write!(f, "gap > {} %", percent(share)),
+        }
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A share in per cent, without the digits that binary fractions leave behind.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
+/// A reference value beside ours.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// Its name, by which `--only` selects it.
+    pub id: String,
+    /// Formula and citation, or the place of the figure.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Unit of both values.
+    pub unit: &'static str,
+    /// What the reference value is: `measured` if ours must come out of simulated runs.
+    pub kind: &'static str,
+    /// The reference value.
+    pub paper: f64,
+    /// Ours; none if the run that should have given it failed.
+    pub measured: Option<f64>,
+    /// The tolerance, or how else the two are compared.
+    pub tolerance: Rule,
+    /// Whether ours stands as the tolerance demands.
+    pub within: bool,
+    /// Whether the reference was used to choose a parameter. No closed form is.
+    pub fit: bool,
+    /// What a reader must know: configuration, statistics, the sum's parts.
+    pub note: String,
+}
+
+impl Row {
+    /// A row judged by its rule.
+    pub(crate) fn new(
+        id: impl Into<String>,
+        unit: &'static str,
+        paper: f64,
+        measured: f64,
+        rule: Rule,
+    ) -> Row {
+        Row {
+            id: id.into(),
+            place: String::new(),
+            unit,
+            kind: MEASURED,
+            paper,
+            measured: Some(measured),
+            tolerance: rule,
+            within: rule.holds(paper, measured),
+            fit: false,
+            note: String::new(),
+        }
+    }
+
+    /// Says where the reference value comes from.
+    pub(crate) fn place(mut self, place: impl Into<String>) -> Row {
+        self.place = place.into();
+        self
+    }
+
+    /// Says what a reader must know.
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Row {
+        self.note = note.into();
+        self
+    }
+
+    /// A row whose run failed.
+    pub(crate) fn failed(id: &str, why: impl fmt::Display) -> Row {
+        Row { measured: None, within: false, ..Row::new(id, "", 0.0, 0.0, Rule::Exact) }
+            .note(format!("no value: {why}"))
+    }
+
+    /// Measured less reference: as a share of the reference in per cent, or as it is where that says nothing.
+    pub fn difference(&self) -> Option<Difference> {
+        let measured = self.measured?;
+        let apart = measured - self.paper;
+        Some(if self.tolerance == Rule::Exact || self.paper == 0.0 {
+            Difference::Absolute(apart)
+        } else {
+            Difference::Percent(100.0 * apart / self.paper)
+        })
+    }
+}
+
+/// How far a measured value is from its reference.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Difference {
+    /// In the row's unit.
+    Absolute(f64),
+    /// In per cent of the reference.
+    Percent(f64),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Difference::Absolute(apart) => f.pad(&format!("{apart}")),
+            Difference::Percent(apart) => f.pad(&format!("{apart:+.3} %")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Row, Rule};
+
+    #[test]
+    fn rules_hold_up_to_their_bounds_and_no_further() {
+        let cases = [
+            (Rule::Exact, 7.0, 7.0, true),
+            (Rule::Exact, 7.0, 7.000_000_001, false),
+            (Rule::Share(0.02), 100.0, 98.0, true),
+            (Rule::Share(0.02), 100.0, 102.1, false),
+            (Rule::Interval { share: 0.01, half_width: 0.5 }, 100.0, 100.4, true),
+            (Rule::Interval { share: 0.01, half_width: 0.5 }, 100.0, 100.6, false),
+            (Rule::Interval { share: 0.01, half_width: 1.1 }, 100.0, 100.0, false),
+            (Rule::Sampled { share: 0.01, half_width: 1.0 }, 100.0, 101.9, true),
+            (Rule::Sampled { share: 0.01, half_width: 1.0 }, 100.0, 102.1, false),
+            (Rule::AtLeast, 95.0, 95.0, true),
+            (Rule::AtLeast, 95.0, 94.9, false),
+            (Rule::AtMost, 95.0, 95.1, false),
+            (Rule::Apart(0.05), 100.0, 106.0, true),
+            (Rule::Apart(0.05), 100.0, 104.0, false),
+        ];
+        for (rule, paper, measured, expected) in cases {
+            assert_eq!(rule.holds(paper, measured), expected, "{rule:?} {paper} {measured}");
+            assert!(!rule.holds(paper, f64::NAN), "{rule:?} holds for no number");
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_fields_of_the_contract() {
+        let row = Row::new("a.b", "ns", 2.0, 2.0, Rule::Share(0.1)).place("formula");
+        let json = serde_json::to_value(row).expect("rows serialise");
+        for field in ["id", "where", "unit", "kind", "paper", "measured", "within", "fit", "note"] {
+            assert!(json.get(field).is_some(), "no {field}");
+        }
+        assert_eq!(json["kind"], "measured");
+    }
+}

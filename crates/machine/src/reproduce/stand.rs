@@ -1,0 +1,169 @@
+//! The test stand: D16 with overrides, one workload, and what a reference value is held against.
+
+use super::{Context, Row, Rule};
+use crate::machine::{End, Machine};
+use crate::source::FioSource;
+use crate::spec::{Loaded, queues};
+use config::Diagnostic;
+use flash::Device;
+use flash::backend::op::Class;
+use kernel::Time;
+use proto::{IoOp, IoRequest};
+use stats::{BatchMeans, Little};
+use std::cell::RefCell;
+use std::rc::Rc;
+use workload::fio;
+use workload::inject::{HostCost, Injector, Next, OpStats, Source};
+
+/// Seed of every run: results are the same on every machine.
+pub(super) const SEED: u64 = 1;
+
+/// D16 with overrides.
+///
+/// # Errors
+/// An override that the spec does not take.
+pub(super) fn d16<S: AsRef<str>>(overrides: &[S]) -> Result<Loaded, Diagnostic> {
+    let overrides: Vec<String> = overrides.iter().map(|o| o.as_ref().to_owned()).collect();
+    Loaded::load("d16", &overrides)
+}
+
+/// A device that is empty, or written once in order.
+///
+/// # Errors
+/// A device that cannot be built.
+pub(super) fn device(loaded: &Loaded, written: bool) -> Result<Device, Diagnostic> {
+    let mut device = loaded.device(SEED)?;
+    if written {
+        let logical = device.ftl.logical();
+        device.ftl.assume_sequential(logical);
+    }
+    Ok(device)
+}
+
+/// The source of an inline fio job.
+///
+/// # Errors
+/// A job that does not fit the device.
+pub(super) fn fio(job: &str, device: &Device) -> Result<Box<dyn Source>, Diagnostic> {
+    Ok(Box::new(FioSource::new(&fio::parse_inline(job)?, device.capacity(), SEED)?))
+}
+
+/// Runs a device under a source to its end.
+///
+/// # Errors
+/// A run that does not end well.
+pub(super) fn drive(
+    loaded: &Loaded,
+    device: Device,
+    source: Box<dyn Source>,
+    context: &Context<'_>,
+) -> Result<Ran, Diagnostic> {
+    let host = &loaded.spec.host;
+    let cost = HostCost { submit: host.submit.time(), complete: host.complete.time() };
+    let injector = Injector::new(vec![source], queues(&loaded.spec.flash), cost);
+    let mut machine = Machine::new(device, injector, None);
+    let end = machine.run(context.stop, |_| ());
+    if let Some(failure) = machine.injector.failure.take() {
+        return Err(failure);
+    }
+    if end != End::Done || machine.injector.errors > 0 {
+        return Err(Diagnostic::new(format!("the run ended by {end:?}, {} errors", machine.injector.errors)));
+    }
+    Ok(Ran(machine))
+}
+
+/// Runs an inline fio job on D16 with overrides.
+///
+/// # Errors
+/// Overrides, a job or a run that fail.
+pub(super) fn run<S: AsRef<str>>(
+    overrides: &[S],
+    written: bool,
+    job: &str,
+    context: &Context<'_>,
+) -> Result<Ran, Diagnostic> {
+    let loaded = d16(overrides)?;
+    let device = device(&loaded, written)?;
+    let source = fio(job, &device)?;
+    drive(&loaded, device, source, context)
+}
+
+/// A machine that has run to its end.
+pub(super) struct Ran(pub(super) Machine);
+
+impl Ran {
+    /// What was measured of reads, or of writes, over all flows.
+    pub(super) fn of(&self, op: IoOp) -> OpStats {
+        let mut total = OpStats::default();
+        for flow in &self.0.injector.flows {
+            total.merge(if op == IoOp::Read { &flow.read } else { &flow.write });
+        }
+        total
+    }
+
+    /// Bytes a second up to the last completion.
+    pub(super) fn bytes_per_s(&self, op: IoOp) -> f64 {
+        self.of(op).bytes as f64 / self.0.injector.last_completion.as_s_f64()
+    }
+
+    /// Map units programmed for each that the host's writes asked for.
+    pub(super) fn amplification(&self) -> f64 {
+        let units = self.0.device.backend.counters.units;
+        let [host, gc] = [Class::HostProgram, Class::GcProgram].map(|class| units[class as usize] as f64);
+        (host + gc) / host
+    }
+
+    /// Ids of [`Ran::little`]'s rows for a case.
+    pub(super) fn little_ids(case: &str) -> [String; 2] {
+        ["host", "die"].map(|queue| format!("little.{queue}.{case}"))
+    }
+
+    /// Little's law on the requests in flight at the host and on the operations that wait at dies.
+    pub(super) fn little(&self, case: &str) -> [Row; 2] {
+        let Machine { injector, device, .. } = &self.0;
+        let now = self.0.now();
+        let [host, die] = Ran::little_ids(case);
+        [
+            little(host, &injector.in_flight, now, Vec::new()),
+            little(die, &device.backend.queued, now, device.backend.waiting_since()),
+        ]
+    }
+}
+
+/// Number in a queue by arrivals and departures, beside the time that each customer says it was inside.
+fn little(id: String, queue: &Little, now: Time, inside: Vec<Time>) -> Row {
+    let mean = queue.mean_inside(now);
+    let (measured, note) = match queue.check(now, inside) {
+        // The two integer accounts are equal to the picosecond.
+        Ok(()) => (mean, format!("{} customers", queue.departures())),
+        Err(fault) => (mean * (fault.spent as f64 / fault.integral as f64), fault.to_string()),
+    };
+    Row::new(id, "customers", mean, measured, Rule::Exact)
+        .place("L = lambda W: J. D. C. Little, Operations Research 9(3), 1961, as an identity of two integer accounts")
+        .note(note)
+}
+
+/// A source whose sojourns are recorded one by one.
+struct Observed {
+    inner: Box<dyn Source>,
+    sojourns: Rc<RefCell<BatchMeans>>,
+}
+
+/// Wraps a source; picoseconds from arrival to completion go to the batch means.
+pub(super) fn observe(inner: Box<dyn Source>) -> (Box<dyn Source>, Rc<RefCell<BatchMeans>>) {
+    let sojourns = Rc::new(RefCell::new(BatchMeans::new()));
+    (Box::new(Observed { inner, sojourns: Rc::clone(&sojourns) }), sojourns)
+}
+
+impl Source for Observed {
+    fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic> {
+        self.inner.poll(now, outstanding)
+    }
+    fn completed(&mut self, now: Time, request: &IoRequest) {
+        self.sojourns.borrow_mut().push((now - request.at).ps() as f64);
+        self.inner.completed(now, request);
+    }
+    fn flows(&self) -> Vec<String> {
+        self.inner.flows()
+    }
+}

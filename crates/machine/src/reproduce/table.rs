@@ -1,0 +1,67 @@
+//! Rows as a person likes to read them.
+
+use super::Row;
+use std::fmt::Write;
+
+/// A table of the rows, with their notes below it.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let wide = rows.iter().map(|row| row.id.len()).max().unwrap_or(0).max("id".len());
+    let _ = writeln!(
+        text,
+        "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  ok",
+        "id", "reference", "measured", "unit", "difference", "tolerance"
+    );
+    for row in rows {
+        let _ = writeln!(
+            text,
+            "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  {}",
+            row.id,
+            number(row.paper),
+            row.measured.map_or_else(|| "-".into(), number),
+            row.unit,
+            row.difference().map_or_else(|| "-".into(), |d| d.to_string()),
+            row.tolerance.to_string(),
+            if row.within { "yes" } else { "NO" }
+        );
+    }
+    text.push('\n');
+    for row in rows.iter().filter(|row| !row.note.is_empty() || !row.place.is_empty()) {
+        let _ = writeln!(text, "{}: {}", row.id, row.place);
+        if !row.note.is_empty() {
+            let _ = writeln!(text, "    {}", row.note);
+        }
+    }
+    let within = rows.iter().filter(|row| row.within).count();
+    let _ = write!(text, "\n{within} of {} rows within tolerance", rows.len());
+    text
+}
+
+/// Six significant digits at least, all digits before the point.
+fn number(value: f64) -> String {
+    match value.abs() {
+        v if v == v.trunc() && v < 1e15 => format!("{value}"),
+        v if v >= 1e5 => format!("{value:.3}"),
+        _ => format!("{value:.6}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rule;
+    use super::*;
+
+    #[test]
+    fn every_row_is_a_line_and_has_its_note() {
+        let rows = [
+            Row::new("a.exact", "ns", 55_722.0, 55_722.0, Rule::Exact).place("sum").note("parts"),
+            Row::new("b.off", "ratio", 2.0, 2.1, Rule::Share(0.02)),
+        ];
+        let text = table(&rows);
+        let line = |id: &str| text.lines().find(|l| l.starts_with(id)).expect("a line").to_owned();
+        assert!(line("a.exact").ends_with("yes") && line("a.exact").contains("55722"));
+        assert!(line("b.off").ends_with("NO") && line("b.off").contains("+5.000 %"));
+        assert!(text.contains("a.exact: sum\n    parts\n"));
+        assert!(text.ends_with("1 of 2 rows within tolerance"));
+    }
+}

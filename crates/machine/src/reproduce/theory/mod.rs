@@ -1,0 +1,22 @@
+//! Closed forms beside simulated values.
+//!
+//! The formulas are those of the `theory` crate, which shares no code with the simulator, or sums written out here
+//! from the constants of the spec.
+
+mod constants;
+mod drive;
+mod latency;
+mod queue;
+mod skew;
+mod throughput;
+mod uniform;
+
+use super::Case;
+
+/// Every case.
+pub(super) fn cases() -> Vec<Case> {
+    [latency::cases(), throughput::cases(), queue::cases(), uniform::cases(), skew::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
+}

@@ -1,0 +1,87 @@
+//! The rows of `nandscape reproduce`, on runs short enough for a test. Statistical tolerances are wider by the
+//! confidence interval of the shorter run.
+
+use machine::reproduce::{Effort, Report, Request, Rule, find, run, table};
+use std::sync::atomic::AtomicBool;
+
+fn reproduce(target: &str, only: &[&str], jobs: usize) -> Report {
+    let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+    let stop = AtomicBool::new(false);
+    let request = Request { only: &only, jobs, effort: Effort::Quick, stop: &stop, progress: &|_, _| () };
+    let target = find(target).expect("a target").remove(0);
+    run(target, &request).expect("known rows")
+}
+
+fn all_within(target: &str, only: &[&str], least: usize) {
+    let report = reproduce(target, only, 1);
+    let (within, off): (Vec<_>, Vec<_>) = report.rows.into_iter().partition(|row| row.within);
+    assert!(off.is_empty(), "{}", table(&off));
+    assert!(within.len() >= least, "only {} rows", within.len());
+}
+
+#[test]
+fn one_request_is_the_sum_of_its_parts() {
+    all_within("theory", &["latency"], 6);
+}
+
+#[test]
+fn the_slowest_resource_decides() {
+    all_within("theory", &["throughput"], 11);
+}
+
+#[test]
+fn queues_are_as_queueing_theory_has_them() {
+    all_within("theory", &["queue"], 9);
+}
+
+#[test]
+fn uniform_overwrites_amplify_as_the_formulas_say() {
+    all_within("theory", &["wa"], 42);
+}
+
+#[test]
+fn hot_and_cold_data_amplify_as_the_fixed_points_say() {
+    all_within("theory", &["hot_cold"], 9);
+}
+
+#[test]
+fn littles_law_is_an_identity_on_every_queue() {
+    // Two queues each of a read, a write, a saturated channel, an open and a closed queue, and a device that collects.
+    let cases = [
+        "read.path",
+        "write.path",
+        "read.channel",
+        "write.planes",
+        "md1.60",
+        "closed.32",
+        "wa.greedy.12",
+        "hot_cold.fifo.15",
+    ];
+    let only: Vec<String> =
+        cases.iter().flat_map(|case| ["host", "die"].map(|queue| format!("little.{queue}.{case}"))).collect();
+    let only: Vec<&str> = only.iter().map(String::as_str).collect();
+    let report = reproduce("theory", &only, 1);
+    assert_eq!(report.rows.len(), 16);
+    for row in report.rows {
+        assert!(row.within && row.tolerance == Rule::Exact, "{row:?}");
+        // At depth one nothing waits for a die.
+        assert!(row.paper > 0.0 || row.id.starts_with("little.die"), "{row:?}");
+    }
+}
+
+#[test]
+fn d16_stands_beside_other_simulators() {
+    all_within("peers", &["limit", "mqsim"], 22);
+}
+
+#[test]
+fn known_gaps_are_still_open() {
+    all_within("peers", &["gap"], 3);
+}
+
+#[test]
+fn rows_do_not_depend_on_the_number_of_threads() {
+    let only = ["latency", "throughput.write", "little.host.read.d16"];
+    let alone = reproduce("theory", &only, 1).rows;
+    assert_eq!(reproduce("theory", &only, 4).rows, alone);
+}
