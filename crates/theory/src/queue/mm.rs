@@ -1,0 +1,154 @@
+//! Exponential service: M/M/1 and M/M/k.
+
+use crate::solve::rising_root;
+
+/// Blocking probability of `servers` without waiting room offered `offered` erlangs.
+///
+/// A. K. Erlang, 1917, by the usual recursion over the servers, which is stable.
+pub fn erlang_b(offered: f64, servers: u32) -> f64 {
+    (1..=servers).fold(1.0, |b, k| offered * b / (f64::from(k) + offered * b))
+}
+
+/// Probability of having to wait in M/M/k offered `offered` erlangs; one if they are `servers` or more.
+///
+/// A. K. Erlang, 1917; L. Kleinrock, Queueing Systems 1, 1975, section 3.5.
+pub fn erlang_c(offered: f64, servers: u32) -> f64 {
+    let k = f64::from(servers);
+    if offered >= k {
+        return 1.0;
+    }
+    let b = erlang_b(offered, servers);
+    b / (1.0 - (offered / k) * (1.0 - b))
+}
+
+/// M/M/1: [`Mmk`] with one server.
+pub const fn mm1(arrival_rate: f64, service: f64) -> Mmk {
+    Mmk { arrival_rate, service, servers: 1 }
+}
+
+/// M/M/k: exponential service of mean `service` at each of `servers`, one queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mmk {
+    /// Arrivals per unit of time.
+    pub arrival_rate: f64,
+    /// Mean service time.
+    pub service: f64,
+    /// Number of servers.
+    pub servers: u32,
+}
+
+impl Mmk {
+    /// Busy share of each server; at least one where the queue cannot keep up.
+    pub fn load(&self) -> f64 {
+        self.arrival_rate * self.service / f64::from(self.servers)
+    }
+
+    /// Probability that an arrival waits.
+    pub fn wait_probability(&self) -> f64 {
+        erlang_c(self.arrival_rate * self.service, self.servers)
+    }
+
+    /// Rate at which waiting ends while all servers work: `k / service - lambda`.
+    fn drain_rate(&self) -> f64 {
+        f64::from(self.servers) / self.service - self.arrival_rate
+    }
+
+    /// Mean time before service.
+    pub fn mean_wait(&self) -> f64 {
+        if self.load() >= 1.0 { f64::INFINITY } else { self.wait_probability() / self.drain_rate() }
+    }
+
+    /// Mean time before and in service.
+    pub fn mean_response(&self) -> f64 {
+        self.mean_wait() + self.service
+    }
+
+    /// Mean number of customers waiting or in service (Little's law).
+    pub fn mean_number(&self) -> f64 {
+        self.arrival_rate * self.mean_response()
+    }
+
+    /// Probability that the wait exceeds `t`.
+    pub fn wait_tail(&self, t: f64) -> f64 {
+        if self.load() >= 1.0 {
+            return 1.0;
+        }
+        self.wait_probability() * (-self.drain_rate() * t).exp()
+    }
+
+    /// Probability that the response exceeds `t`: service alone, or after an exponential wait.
+    ///
+    /// D. Gross, C. M. Harris, Fundamentals of Queueing Theory, 3rd ed. 1998, section 2.3.
+    pub fn response_tail(&self, t: f64) -> f64 {
+        if self.load() >= 1.0 {
+            return 1.0;
+        }
+        let (wait, drain, rate) = (self.wait_probability(), self.drain_rate(), 1.0 / self.service);
+        // P(wait + service > t) = e^-rate t + rate (e^-rate t - e^-drain t) / (drain - rate), with expm1
+        // because the two rates may be equal.
+        let gap = (drain - rate) * t;
+        let factor = if gap == 0.0 { 1.0 } else { -(-gap).exp_m1() / gap };
+        let waited = (-rate * t).exp() * (1.0 + rate * t * factor);
+        (1.0 - wait) * (-rate * t).exp() + wait * waited
+    }
+
+    /// The `p`-quantile of the response, infinite where the queue cannot keep up.
+    pub fn response_quantile(&self, p: f64) -> f64 {
+        if self.load() >= 1.0 {
+            return f64::INFINITY;
+        }
+        let mut high = self.mean_response();
+        while self.response_tail(high) > 1.0 - p {
+            high *= 2.0;
+        }
+        rising_root(0.0, high, |t| 1.0 - p - self.response_tail(t))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mmk, erlang_b, erlang_c, mm1};
+
+    #[test]
+    fn erlang_by_its_defining_sums() {
+        for servers in [1u32, 2, 6, 10, 40] {
+            for load in [0.1, 0.5, 0.9, 0.99] {
+                let a = load * f64::from(servers);
+                let (mut term, mut below) = (1.0, 0.0);
+                for k in 0..servers {
+                    below += term;
+                    term *= a / f64::from(k + 1);
+                }
+                assert!((erlang_b(a, servers) - term / (below + term)).abs() < 1e-12);
+                let waiting = term / (1.0 - load);
+                assert!((erlang_c(a, servers) - waiting / (below + waiting)).abs() < 1e-12);
+            }
+        }
+        assert!((erlang_b(10.0, 10) - 0.214_58).abs() < 1e-5, "Erlang's table: 10 erlangs on 10 lines");
+        assert!((erlang_c(1.0, 2) - 1.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn one_server_is_the_textbook_queue() {
+        let q = mm1(0.8, 1.0);
+        assert!((q.mean_response() - 5.0).abs() < 1e-12);
+        assert!((q.mean_number() - 4.0).abs() < 1e-12);
+        assert!((q.wait_tail(3.0) - 0.8 * (-0.6f64).exp()).abs() < 1e-12);
+        // The response of M/M/1 is exponential of rate mu - lambda.
+        for p in [0.5, 0.9, 0.99, 0.9999] {
+            assert!((q.response_quantile(p) + (1.0 - p).ln() / 0.2).abs() < 1e-9);
+        }
+        assert_eq!(mm1(1.0, 1.0).mean_wait(), f64::INFINITY);
+    }
+
+    #[test]
+    fn quantiles_where_wait_and_service_have_equal_rates() {
+        // k mu - lambda = mu: k = 2, lambda = mu.
+        let q = Mmk { arrival_rate: 1.0, service: 1.0, servers: 2 };
+        let t = 2.0f64;
+        let expected = (-t).exp() * (2.0 / 3.0 + (1.0 + t) / 3.0);
+        assert!((q.response_tail(t) - expected).abs() < 1e-14);
+        let near = Mmk { arrival_rate: 1.0 + 1e-9, ..q };
+        assert!((near.response_tail(t) - expected).abs() < 1e-8);
+    }
+}

@@ -1,0 +1,250 @@
+//! Victims by valid count under uniform writes: greedy, d choices, random.
+//!
+//! In the mean field a share `m(j)` of the closed blocks has `j` valid units. Per collected block the host
+//! writes `b - E` units (`E` the victim's mean valid count), each of which invalidates a given valid unit
+//! with probability `1/U`, so blocks pass from `j + 1` to `j` at a rate `h (j + 1) m(j + 1)` with `h = (b -
+//! E) / (rho b)`. What passes down across a level leaves as a victim below it: `h (j + 1) m(j + 1) = P(victim
+//! has at most j)`. This is the stationary point of the equations (B. Van Houdt, A mean field model for a
+//! class of garbage collection algorithms in flash-based solid state drives, SIGMETRICS 2013), summed over
+//! levels.
+
+use super::Spare;
+use super::age::fifo;
+use crate::solve::rising_root;
+use crate::special::lambert_w0;
+
+/// Write amplification of choosing the block with the fewest valid units, `units` to a block.
+///
+/// Exact in the limit of many blocks; a drive of `N` blocks amplifies more by a share of order `1/N`. For the
+/// two regimes of which it is the meeting see W. Bux, I. Iliadis, Performance of greedy garbage collection in
+/// flash-based solid-state drives, Performance Evaluation 67(11), 2010; their model of few blocks is
+/// [`super::exact_greedy`].
+///
+/// # Panics
+/// If `units` is zero.
+pub fn greedy(units: u32, spare: Spare) -> f64 {
+    let g = Greedy::solve(units, spare);
+    f64::from(units) / (f64::from(units - g.floor) + g.below)
+}
+
+/// Share of closed blocks with 0, 1 … `units` valid units under [`greedy`].
+///
+/// # Panics
+/// If `units` is zero.
+pub fn greedy_histogram(units: u32, spare: Spare) -> Vec<f64> {
+    let g = Greedy::solve(units, spare);
+    let mut shares = vec![0.0; units as usize + 1];
+    let mut above = 0.0;
+    for j in (g.floor + 1..=units).rev() {
+        shares[j as usize] = 1.0 / (g.rate * f64::from(j));
+        above += shares[j as usize];
+    }
+    shares[g.floor as usize] = (1.0 - above).max(0.0);
+    shares
+}
+
+/// Fixed point of greedy collection: no block below `floor`, because a block that gets there is collected at
+/// once.
+struct Greedy {
+    /// The fewest valid units that a share of the blocks has.
+    floor: u32,
+    /// Share of the victims that have one unit less than that.
+    below: f64,
+    /// `h`.
+    rate: f64,
+}
+
+impl Greedy {
+    /// With a floor of `j` the level above holds `1 / (h i)` for `i > j` and the rest is at `j`. With `s` the
+    /// sum of `1 / i` over `i > j`, `h` runs from `s` (nothing at `j`) to `s + 1 / j` (nothing below), and
+    /// balance gives `h (rho b - j) = b - j - j s`, linear: find the `j` in whose range the utilisation
+    /// falls.
+    fn solve(units: u32, spare: Spare) -> Greedy {
+        assert!(units > 0, "blocks of no units");
+        let (b, rho) = (f64::from(units), spare.utilisation());
+        if rho >= 1.0 {
+            return Greedy { floor: units, below: 0.0, rate: 1.0 / b };
+        }
+        let mut sum = 1.0 / b;
+        for floor in (1..units).rev() {
+            let j = f64::from(floor);
+            // Utilisation if no block were at the next lower level.
+            let lowest = (b - j + 1.0) / (b * (sum + 1.0 / j));
+            if rho > lowest {
+                let rate = (b - j * (1.0 + sum)) / (rho * b - j);
+                return Greedy { floor, below: (j * (rate - sum)).clamp(0.0, 1.0), rate };
+            }
+            sum += 1.0 / j;
+        }
+        // Victims are always empty.
+        Greedy { floor: 0, below: 0.0, rate: 1.0 / rho }
+    }
+}
+
+/// Closed-form approximation of [`greedy`]: its sums replaced by integrals between half-integers.
+///
+/// P. Desnoyers, Analytic modeling of SSD write performance, SYSTOR 2012, (12); also ACM Transactions on
+/// Storage 10(2), 2014: `A = LRU(k alpha) / k` with `k = 1 + 1 / (2 b)`.
+pub fn greedy_approximation(units: u32, spare: Spare) -> f64 {
+    let k = 1.0 + 1.0 / (2.0 * f64::from(units));
+    lru(k * spare.alpha()) / k
+}
+
+/// Limit of [`greedy`] for large blocks, equal to [`fifo`] at any block size.
+///
+/// Desnoyers 2012, (4), of least-recently-used cleaning; derived for greedy by X. Luojie, B. M. Kurkoski, An
+/// improved analytic expression for write amplification in NAND flash, arXiv:1110.4245, 2011.
+pub fn greedy_large_blocks(spare: Spare) -> f64 {
+    fifo(spare)
+}
+
+/// `alpha / (alpha + W(-alpha e^-alpha))`.
+pub(super) fn lru(alpha: f64) -> f64 {
+    alpha / (alpha + lambert_w0(-alpha * (-alpha).exp()))
+}
+
+/// Write amplification of choosing a victim uniformly at random: its valid share is the drive's, hence `T /
+/// (T - U)` at any block size (Van Houdt 2013).
+pub fn random(spare: Spare) -> f64 {
+    1.0 / spare.over_physical()
+}
+
+/// Share of closed blocks with 0, 1 … `units` valid units under [`random`].
+pub fn random_histogram(units: u32, spare: Spare) -> Vec<f64> {
+    d_choices_histogram(units, spare, 1)
+}
+
+/// Write amplification of choosing, of `choices` blocks drawn uniformly at random, the one with the fewest
+/// valid units (Van Houdt 2013). One choice is [`random`], many approach [`greedy`].
+///
+/// # Panics
+/// If `units` or `choices` is zero.
+pub fn d_choices(units: u32, spare: Spare, choices: u32) -> f64 {
+    let rho = spare.utilisation();
+    if rho >= 1.0 && choices == 1 {
+        return f64::INFINITY;
+    }
+    // A = b / (b - E) and h = (b - E) / (rho b).
+    1.0 / (rho * d_choices_rate(units, spare, choices))
+}
+
+/// Share of closed blocks with 0, 1 … `units` valid units under [`d_choices`].
+///
+/// # Panics
+/// If `units` or `choices` is zero.
+pub fn d_choices_histogram(units: u32, spare: Spare, choices: u32) -> Vec<f64> {
+    levels(units, choices, d_choices_rate(units, spare, choices))
+}
+
+/// `h`, from the condition that the valid units of all levels sum to the utilisation.
+fn d_choices_rate(units: u32, spare: Spare, choices: u32) -> f64 {
+    assert!(units > 0, "blocks of no units");
+    assert!(choices > 0, "no choices");
+    let rho = spare.utilisation();
+    let valid = |rate: f64| {
+        let shares = levels(units, choices, rate);
+        shares.iter().enumerate().map(|(j, m)| j as f64 * m).sum::<f64>() / f64::from(units)
+    };
+    // A victim is no fuller than average and no emptier than empty.
+    rising_root((1.0 - rho) / rho * (1.0 - 1e-12), 1.0 / rho, |rate| rho - valid(rate))
+}
+
+/// From the fullest level down: `h j m(j) = 1 - (G + m(j))^d`, with `G` the share of blocks above level `j`.
+fn levels(units: u32, choices: u32, rate: f64) -> Vec<f64> {
+    let mut shares = vec![0.0; units as usize + 1];
+    let mut above = 0.0;
+    for j in (1..=units).rev() {
+        let flow = rate * f64::from(j);
+        let share = rising_root(0.0, 1.0 - above, |m| flow * m - 1.0 + power(above + m, choices));
+        shares[j as usize] = share;
+        above += share;
+    }
+    shares[0] = (1.0 - above).max(0.0);
+    shares
+}
+
+pub(super) fn power(x: f64, exponent: u32) -> f64 {
+    x.powi(exponent.min(i32::MAX as u32) as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        d_choices, d_choices_histogram, greedy, greedy_approximation, greedy_histogram, greedy_large_blocks,
+        random, random_histogram,
+    };
+    use crate::wa::Spare;
+
+    const SPARES: [f64; 6] = [0.01, 0.07, 0.12, 0.28, 0.5, 3.0];
+
+    fn mean(shares: &[f64]) -> f64 {
+        shares.iter().enumerate().map(|(j, m)| j as f64 * m).sum()
+    }
+
+    #[test]
+    fn published_value_of_large_blocks() {
+        // Luojie and Kurkoski 2011, abstract: over-provisioning (T - U) / U = 0.3.
+        assert!((greedy_large_blocks(Spare::of_logical(0.3)) - 2.36).abs() < 0.005);
+    }
+
+    #[test]
+    fn histograms_are_distributions_with_the_right_mean() {
+        for spare in SPARES.map(Spare::of_logical) {
+            for b in [1, 2, 16, 128] {
+                for shares in [
+                    greedy_histogram(b, spare),
+                    random_histogram(b, spare),
+                    d_choices_histogram(b, spare, 2),
+                    d_choices_histogram(b, spare, 10),
+                ] {
+                    assert_eq!(shares.len(), b as usize + 1);
+                    assert!(shares.iter().all(|m| (0.0..=1.0).contains(m)));
+                    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+                    let valid = spare.utilisation() * f64::from(b);
+                    assert!((mean(&shares) - valid).abs() < 1e-9 * valid, "{} for {valid}", mean(&shares));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_choice_is_random_and_many_are_greedy() {
+        for spare in SPARES.map(Spare::of_logical) {
+            for b in [1, 8, 64] {
+                assert!((d_choices(b, spare, 1) / random(spare) - 1.0).abs() < 1e-9);
+                let (many, greedy) = (d_choices(b, spare, 100_000), greedy(b, spare));
+                assert!((many / greedy - 1.0).abs() < 2e-3, "b {b}: {many} for {greedy}");
+                assert!(d_choices(b, spare, 2) >= d_choices(b, spare, 10) - 1e-9);
+                assert!(d_choices(b, spare, 10) >= many - 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn limits() {
+        for b in [1, 4, 64] {
+            assert!((greedy(b, Spare::of_logical(1000.0)) - 1.0).abs() < 1e-12);
+            assert!((d_choices(b, Spare::of_logical(1000.0), 5) - 1.0).abs() < 1e-2);
+            // No spare at all: greedy still finds a block with one unit to gain.
+            assert!((greedy(b, Spare::of_logical(1e-9)) / f64::from(b) - 1.0).abs() < 1e-6);
+        }
+        for spare in SPARES.map(Spare::of_logical) {
+            // A block of one unit is reclaimed exactly when it is invalid.
+            assert!((greedy(1, spare) - 1.0).abs() < 1e-12);
+            let limit = greedy_large_blocks(spare);
+            assert!((greedy(100_000, spare) / limit - 1.0).abs() < 1e-2);
+            assert!(greedy(16, spare) <= greedy(64, spare) + 1e-12);
+            assert!(greedy(64, spare) <= limit + 1e-12);
+        }
+    }
+
+    #[test]
+    fn approximation_is_close_at_usual_block_sizes() {
+        for spare in [0.07, 0.12, 0.28, 0.5].map(Spare::of_logical) {
+            for b in [32, 64, 128, 256] {
+                let (full, short) = (greedy(b, spare), greedy_approximation(b, spare));
+                assert!((short / full - 1.0).abs() < 0.01, "b {b}: {short} for {full}");
+            }
+        }
+    }
+}
