@@ -92,8 +92,8 @@ impl NandArray {
         &self.erases
     }
 
-    /// Program units programmed since their blocks were erased.
-    pub fn programs(&self) -> u64 {
+    /// Program units of all blocks that hold data since their block was erased.
+    pub fn all_programs(&self) -> u64 {
         self.programmed.iter().map(|n| u64::from(*n)).sum()
     }
 

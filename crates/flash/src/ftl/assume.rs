@@ -160,7 +160,7 @@ mod tests {
                 for ru in 0..written.geo.ru_count {
                     assert_eq!(declared.valid_units(ru), written.valid_units(ru));
                 }
-                assert_eq!(declared.array.programs(), written.array.programs());
+                assert_eq!(declared.array.all_programs(), written.array.all_programs());
                 for group in 0..written.geo.groups {
                     assert_eq!(declared.free(group), written.free(group));
                     let of = |f: &Ftl| {

@@ -307,7 +307,7 @@ impl Ftl {
 
     /// Map units programmed since their blocks were erased, padding included.
     pub fn programmed_units(&self) -> u64 {
-        self.array.programs() * u64::from(self.geo.units_per_program)
+        self.array.all_programs() * u64::from(self.geo.units_per_program)
     }
 
     /// Forgets what was counted: preconditioning is no part of the run. Erase counts stay.

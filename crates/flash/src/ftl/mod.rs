@@ -275,13 +275,13 @@ impl Ftl {
             now: self.clock,
             units_per_ru: self.geo.units_per_ru,
         };
-        let number = if view.is_empty() { None } else { self.victim.pick(&view) }?;
-        // Moving a unit may take as many program units as it frees. Policies that look at valid counts choose such a
-        // unit only if there is no other; those that look at age or chance come to the others in time.
-        let gains = |n: u32| view.valid(n).div_ceil(self.geo.units_per_program) < self.geo.programs_per_ru;
-        if !gains(number) && !view.by_valid().next().is_some_and(gains) {
+        // A unit may be so full that moving it takes as much as it frees. Policies may choose one, but not if that is
+        // all there is: reclaiming would go on for ever and gain nothing.
+        let emptiest = view.by_valid().next()?;
+        if view.valid(emptiest) + self.geo.units_per_program > self.geo.units_per_ru {
             return None;
         }
+        let number = self.victim.pick(&view)?;
         self.groups[group as usize].collect(number);
         Some(self.join(group, number))
     }
