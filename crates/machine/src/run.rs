@@ -154,7 +154,7 @@ pub fn run_observed(
     }
     let state = plan.precondition.as_ref().unwrap_or(&spec.precondition);
     let before = (outside.cpu_s)();
-    let report = precondition::apply(state, &mut device.ftl, plan.seed)?;
+    let report = precondition::apply(state, &spec.flash, &mut device.ftl, plan.seed)?;
     device.format_map();
     if spec.sim.shadow {
         device.attach_shadow();

@@ -1,6 +1,5 @@
 //! After warm-up a run allocates nothing: every queue, slab and list has found its size.
 
-use machine::precondition::{Fill, Precondition};
 use machine::workloads::{self, WorkloadOptions};
 use machine::{Loaded, Machine};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -17,8 +16,8 @@ fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
     let overrides: Vec<String> = overrides.iter().map(|s| (*s).to_owned()).collect();
     let loaded = Loaded::load("d16", &overrides).expect("a good spec");
     let mut device = loaded.device(1).expect("a device");
-    let state = Precondition::steady(Fill::default());
-    machine::precondition::apply(&state, &mut device.ftl, 1).expect("space");
+    let spec = &loaded.spec;
+    machine::precondition::apply(&spec.precondition, &spec.flash, &mut device.ftl, 1).expect("space");
     device.format_map();
     let options = WorkloadOptions {
         trace: TraceOptions::default(),

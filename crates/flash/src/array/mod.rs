@@ -34,13 +34,19 @@ impl NandArray {
         }
     }
 
-    /// The logical address in a unit's out-of-band area.
+    /// The logical address in a unit's out-of-band area. The base speaks for blocks that were never erased.
     #[inline]
     pub fn lpn(&self, slot: Slot, base: &Base, geo: &Geometry) -> Option<Lpn> {
         match self.oob.get(slot.0) {
             Some(word) => word.checked_sub(1).map(Lpn),
-            None => base.lpn(slot, geo),
+            None => self.base_lpn(slot, base, geo),
         }
+    }
+
+    #[cold]
+    fn base_lpn(&self, slot: Slot, base: &Base, geo: &Geometry) -> Option<Lpn> {
+        let erases = self.erases[geo.block_of_slot(slot).0 as usize];
+        if erases == 0 { base.lpn(slot, geo) } else { None }
     }
 
     /// Loads the out-of-band area that the next program of this unit will write.
@@ -89,6 +95,16 @@ impl NandArray {
     /// Erase counts of all blocks.
     pub fn all_erases(&self) -> &[u32] {
         &self.erases
+    }
+
+    /// Program units of all blocks that hold data since their block was erased.
+    pub fn all_programs(&self) -> u64 {
+        self.programmed.iter().map(|n| u64::from(*n)).sum()
+    }
+
+    /// Bytes allocated.
+    pub fn bytes(&self) -> u64 {
+        self.oob.bytes() + (size_of_val(&*self.programmed) + size_of_val(&*self.erases)) as u64
     }
 
     /// Declares the first `programs` program units of a block programmed: preconditioning to an implicit state.

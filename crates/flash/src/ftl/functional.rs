@@ -1,8 +1,12 @@
 //! The functional mode: the same FTL functions, run without time. Preconditioning uses it.
 
-use super::space::{RuState, Stream};
-use super::{Ftl, base::Base};
+use super::space::{Stream, block_starts};
+use super::{DEALLOCATED, Ftl};
 use proto::{Lpn, Slot};
+use std::hint::black_box;
+
+/// Units that are looked up together before they are written.
+const AHEAD: usize = 64;
 
 /// No reclaim unit can be freed in a group any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,74 +17,210 @@ pub struct NoSpace {
     pub free: u32,
 }
 
-/// Writes map units one after another, packing neighbours of a group into program units.
-#[derive(Debug, Default)]
+/// Which group a unit goes to. Either way all copies of a unit that wait at the same time wait in one program unit, in
+/// the order in which they were written; so the later one wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// The logical address decides: static allocation.
+    Striped,
+    /// Groups take turns in stripe order, a program unit each; one that cannot get space is passed over. Stands for
+    /// every dynamic allocation: without time, no die is busier than another.
+    InTurn,
+}
+
+/// Writes map units one after another, and packs those of a group into program units.
+#[derive(Clone, Debug)]
 pub struct FunctionalWriter {
-    /// Open program unit of each group: first slot and units filled.
-    open: Vec<Option<(Slot, u32)>>,
-    pending: Vec<Vec<Lpn>>,
+    placement: Placement,
+    /// Stripe position whose turn it is.
+    turn: u64,
+    /// Units that wait for their program unit to fill up: by group if striped, else in one list.
+    waiting: Vec<Vec<Lpn>>,
+    /// Program units written, and lists in which units wait.
+    programs: u64,
+    open: u64,
 }
 
 impl FunctionalWriter {
     /// A writer for one FTL.
-    pub fn new(ftl: &Ftl) -> FunctionalWriter {
-        FunctionalWriter {
-            open: vec![None; ftl.geo.groups as usize],
-            pending: vec![Vec::new(); ftl.geo.groups as usize],
-        }
+    pub fn new(ftl: &Ftl, placement: Placement) -> FunctionalWriter {
+        let lists = if placement == Placement::Striped { ftl.geo.groups as usize } else { 1 };
+        FunctionalWriter { placement, turn: 0, waiting: vec![Vec::new(); lists], programs: 0, open: 0 }
     }
 
-    /// Writes one logical unit into a group, reclaiming first if the group is short of space.
+    /// Writes one logical unit, reclaiming first where space is short.
     ///
     /// # Errors
     /// If nothing can be reclaimed.
-    pub fn write(&mut self, ftl: &mut Ftl, group: u32, lpn: Lpn) -> Result<(), NoSpace> {
-        let g = group as usize;
-        if self.open[g].is_none() {
-            ftl.make_room(group)?;
-            let slot = ftl.reserve(group, Stream::Host(0)).ok_or(NoSpace { group, free: ftl.free(group) })?;
-            self.open[g] = Some((slot, 0));
+    #[inline]
+    pub fn write(&mut self, ftl: &mut Ftl, lpn: Lpn) -> Result<(), NoSpace> {
+        let list = self.list(ftl, lpn);
+        if ftl.geo.units_per_program == 1 {
+            return self.program(ftl, list, &[lpn]);
         }
-        if let Some((first, filled)) = self.open[g].as_mut() {
-            ftl.fill(Slot(first.0 + u64::from(*filled)), Some(lpn));
-            self.pending[g].push(lpn);
-            *filled += 1;
-            if *filled == ftl.geo.units_per_program {
-                self.close(ftl, group);
+        self.open += u64::from(self.waiting[list].is_empty());
+        self.waiting[list].push(lpn);
+        if self.waiting[list].len() == ftl.geo.units_per_program as usize {
+            self.flush(ftl, list)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Writes many.
+    ///
+    /// # Errors
+    /// If nothing can be reclaimed.
+    pub fn write_all(&mut self, ftl: &mut Ftl, lpns: impl IntoIterator<Item = Lpn>) -> Result<(), NoSpace> {
+        let mut lpns = lpns.into_iter();
+        let mut ahead = Vec::with_capacity(AHEAD);
+        loop {
+            ahead.extend(lpns.by_ref().take(AHEAD));
+            if ahead.is_empty() {
+                return Ok(());
+            }
+            ftl.look_ahead(&ahead);
+            for lpn in ahead.drain(..) {
+                self.write(ftl, lpn)?;
             }
         }
-        Ok(())
     }
 
-    /// Pads and programs what is open.
-    pub fn finish(&mut self, ftl: &mut Ftl) {
-        for group in 0..ftl.geo.groups {
-            self.close(ftl, group);
+    /// Deallocates a unit, also where it waits. False if it held no data.
+    pub fn trim(&mut self, ftl: &mut Ftl, lpn: Lpn) -> bool {
+        let list = self.list(ftl, lpn);
+        let before = self.waiting[list].len();
+        self.waiting[list].retain(|l| *l != lpn);
+        let waited = self.waiting[list].len() < before;
+        self.open -= u64::from(waited && self.waiting[list].is_empty());
+        ftl.trim(lpn) || waited
+    }
+
+    /// Pads and programs what waits.
+    ///
+    /// # Errors
+    /// If nothing can be reclaimed.
+    pub fn finish(&mut self, ftl: &mut Ftl) -> Result<(), NoSpace> {
+        (0..self.waiting.len()).try_for_each(|list| self.flush(ftl, list))
+    }
+
+    /// Which group units go to.
+    pub fn placement(&self) -> Placement {
+        self.placement
+    }
+
+    /// The group that a unit goes to, if its address decides.
+    pub fn group_of(&self, ftl: &Ftl, lpn: Lpn) -> Option<u32> {
+        (self.placement == Placement::Striped).then(|| self.list(ftl, lpn) as u32)
+    }
+
+    /// Program units of host data written, once what waits is written too.
+    pub fn programs(&self) -> u64 {
+        self.programs + self.open
+    }
+
+    /// Units that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.iter().map(Vec::len).sum()
+    }
+
+    #[inline]
+    fn list(&self, ftl: &Ftl, lpn: Lpn) -> usize {
+        match self.placement {
+            Placement::Striped => ftl.geo.group_at(ftl.geo.stripe_of_unit(lpn.0)) as usize,
+            Placement::InTurn => 0,
         }
     }
 
-    fn close(&mut self, ftl: &mut Ftl, group: u32) {
-        let Some((first, filled)) = self.open[group as usize].take() else { return };
-        for pad in filled..ftl.geo.units_per_program {
-            ftl.fill(Slot(first.0 + u64::from(pad)), None);
+    fn flush(&mut self, ftl: &mut Ftl, list: usize) -> Result<(), NoSpace> {
+        if self.waiting[list].is_empty() {
+            return Ok(());
         }
-        ftl.program(first);
-        for (at, lpn) in self.pending[group as usize].drain(..).enumerate() {
-            ftl.commit(lpn, Slot(first.0 + at as u64));
+        self.open -= 1;
+        let mut lpns = std::mem::take(&mut self.waiting[list]);
+        let done = self.program(ftl, list, &lpns);
+        lpns.clear();
+        self.waiting[list] = lpns;
+        done
+    }
+
+    #[inline]
+    fn program(&mut self, ftl: &mut Ftl, list: usize, lpns: &[Lpn]) -> Result<(), NoSpace> {
+        self.programs += 1;
+        if self.placement == Placement::Striped {
+            return ftl.write_program(list as u32, lpns);
         }
-        ftl.programmed(first);
+        let mut full = Ok(());
+        for _ in 0..ftl.geo.groups {
+            let group = ftl.geo.group_at(self.turn);
+            self.turn += 1;
+            full = ftl.write_program(group, lpns);
+            if full.is_ok() {
+                break;
+            }
+        }
+        full
     }
 }
 
 impl Ftl {
+    /// Writes host data into the next program unit of a group, reclaiming first if the group is short of space. What
+    /// `lpns` leave of the program unit is padded.
+    ///
+    /// # Errors
+    /// If nothing can be reclaimed.
+    #[inline]
+    pub fn write_program(&mut self, group: u32, lpns: &[Lpn]) -> Result<(), NoSpace> {
+        self.make_room(group)?;
+        let to = self.reserve_or(group, Stream::Host(0))?;
+        self.fill_program(to, lpns.iter().copied());
+        self.program(to);
+        for (at, lpn) in (to.0..).zip(lpns) {
+            self.commit(*lpn, Slot(at));
+        }
+        self.programmed(to);
+        Ok(())
+    }
+
+    /// Loads what the writes of these units will change. Loads that wait for nothing overlap; in the middle of a write
+    /// they would wait for each other.
+    fn look_ahead(&self, lpns: &[Lpn]) {
+        let mut words = [0; AHEAD];
+        for (word, lpn) in words.iter_mut().zip(lpns) {
+            *word = self.map.get(lpn.0).unwrap_or(DEALLOCATED);
+        }
+        let old = words.iter().filter(|word| **word != DEALLOCATED).map(|word| {
+            let slot = Slot(word - 1);
+            let (group, number) = self.split(self.geo.ru_of_slot(slot));
+            self.valid.word(slot.0 >> 6) ^ u64::from(self.groups[group].ru(number).valid)
+        });
+        black_box(old.fold(0, |all, word| all ^ word));
+    }
+
+    #[inline]
+    fn reserve_or(&mut self, group: u32, stream: Stream) -> Result<Slot, NoSpace> {
+        self.reserve(group, stream).ok_or(NoSpace { group, free: self.free(group) })
+    }
+
+    #[inline]
+    fn fill_program(&mut self, to: Slot, lpns: impl Iterator<Item = Lpn>) {
+        let padded = lpns.map(Some).chain(std::iter::repeat(None));
+        for (at, lpn) in (to.0..to.0 + u64::from(self.geo.units_per_program)).zip(padded) {
+            self.fill(Slot(at), lpn);
+        }
+    }
+
     /// Reclaims until the group has room, as the timed garbage collector would.
     ///
     /// # Errors
     /// If the group is at its hard limit and nothing can be reclaimed.
+    #[inline]
     pub fn make_room(&mut self, group: u32) -> Result<(), NoSpace> {
-        if self.free(group) > self.thresholds.start {
-            return Ok(());
-        }
+        if self.free(group) > self.thresholds.start { Ok(()) } else { self.reclaim_until_stop(group) }
+    }
+
+    #[cold]
+    fn reclaim_until_stop(&mut self, group: u32) -> Result<(), NoSpace> {
         while self.free(group) < self.thresholds.stop {
             match self.pick_victim(group) {
                 Some(ru) => self.reclaim(ru)?,
@@ -94,211 +234,96 @@ impl Ftl {
         }
     }
 
-    /// Moves the valid units of a collected reclaim unit and erases it.
+    /// Moves the valid units of a collected reclaim unit and erases it. Without time no move can lose its race; so the
+    /// map is changed for all of them at once, which gives the state that [`Ftl::commit_move`] gives one by one.
     ///
     /// # Errors
     /// If the moves find no space.
     pub fn reclaim(&mut self, ru: u64) -> Result<(), NoSpace> {
-        let group = self.geo.group_of_ru(ru);
-        let per_program = self.geo.units_per_program;
-        let mut cursor = 0;
-        let mut done = false;
-        while !done {
-            let mut first: Option<Slot> = None;
-            let mut filled = 0;
-            let start = cursor;
-            while filled < per_program {
-                let Some(from) = self.next_valid(ru, &mut cursor) else {
-                    done = true;
-                    break;
-                };
-                let to = match first {
-                    Some(slot) => slot,
-                    None => {
-                        self.reserve(group, Stream::Gc).ok_or(NoSpace { group, free: self.free(group) })?
-                    }
-                };
-                first = Some(to);
-                let lpn = self.lpn_at(from);
-                self.fill(Slot(to.0 + u64::from(filled)), lpn);
-                filled += 1;
-            }
-            let Some(to) = first else { break };
-            for pad in filled..per_program {
-                self.fill(Slot(to.0 + u64::from(pad)), None);
-            }
-            self.program(to);
-            // Second walk over the same units: commits must follow the program.
-            cursor = start;
-            for n in 0..filled {
-                if let Some(from) = self.next_valid(ru, &mut cursor)
-                    && let Some(lpn) = self.lpn_at(from)
-                {
-                    self.commit_move(lpn, from, Slot(to.0 + u64::from(n)));
-                }
-            }
-            self.programmed(to);
-        }
+        let (group, number) = self.split(ru);
+        let moves = self.units_of(ru);
+        debug_assert!(moves.iter().all(|(lpn, from)| self.lookup(*lpn) == Some(*from)));
+        self.relocate(group as u32, &moves)?;
+        self.groups[group].rus[number as usize].valid -= moves.len() as u32;
         self.erased(ru);
         Ok(())
     }
 
-    /// Declares logical units `0..units` written once, in order, onto the empty device: O(reclaim units).
-    ///
-    /// # Panics
-    /// If anything was written before.
-    pub fn assume_sequential(&mut self, units: u64) {
-        assert!(self.mapped == 0 && self.clock == 0, "only an empty device can be declared filled");
-        self.base = Base::Sequential { units };
-        self.mapped = units;
-        self.clock = units;
-        let (per_program, per_ru) =
-            (u64::from(self.geo.units_per_program), u64::from(self.geo.programs_per_ru));
-        let groups = u64::from(self.geo.groups);
-        let stripes = units.div_ceil(per_program);
-        for group in 0..self.geo.groups {
-            // Program units this group received: its stripe positions below `stripes`.
-            let position = self.geo.sequential_unit(group, 0, 0) / per_program;
-            let programs = (stripes + groups - 1 - position) / groups;
-            for nth in 0..programs.div_ceil(per_ru) {
-                let taken = (programs - nth * per_ru).min(per_ru) as u32;
-                self.assume_ru(group, taken, units);
+    /// The valid units of a reclaim unit and where they lie.
+    fn units_of(&self, ru: u64) -> Vec<(Lpn, Slot)> {
+        let named = |slot| (self.lpn_at(slot).expect("a valid slot names its unit"), slot);
+        let mut units = Vec::with_capacity(self.valid_units(ru) as usize);
+        match self.base_mask(ru) {
+            Some(mask) => {
+                for first in block_starts(&self.geo, ru) {
+                    let slots = first.0..first.0 + u64::from(self.geo.units_per_block);
+                    units.extend(self.valid.ones(slots, mask).map(|slot| named(Slot(slot))));
+                }
             }
+            None => {
+                let mut cursor = 0;
+                units.extend(std::iter::from_fn(|| self.next_valid(ru, &mut cursor)).map(named));
+            }
+        }
+        units
+    }
+
+    /// Writes units behind the frontier of moved data and points the map at them.
+    fn relocate(&mut self, group: u32, moves: &[(Lpn, Slot)]) -> Result<(), NoSpace> {
+        // As in `write_all`: all entries are loaded before the first is changed.
+        black_box(moves.iter().fold(0, |all, (lpn, _)| all ^ self.map.get(lpn.0).unwrap_or(0)));
+        let per_program = self.geo.units_per_program;
+        let keep = self.keep(Stream::Gc);
+        let mut rest = moves;
+        while !rest.is_empty() {
+            let wanted = (rest.len() as u32).div_ceil(per_program);
+            let frontier = &mut self.groups[group as usize];
+            let Some((number, programs)) =
+                frontier.reserve_run(Stream::Gc, keep, self.geo.programs_per_ru, wanted)
+            else {
+                return Err(NoSpace { group, free: self.free(group) });
+            };
+            let count = programs.end - programs.start;
+            let (now, later) = rest.split_at(rest.len().min((count * per_program) as usize));
+            let ru = self.join(group, number);
+            for (index, packed) in programs.zip(now.chunks(per_program as usize)) {
+                let to = self.geo.slot_of_program(ru, index);
+                self.fill_program(to, packed.iter().map(|(lpn, _)| *lpn));
+                self.program(to);
+                for (at, (lpn, _)) in (to.0..).zip(packed) {
+                    self.map.set(lpn.0, at + 1);
+                }
+                self.valid.flip_range(to.0..to.0 + packed.len() as u64);
+            }
+            self.clock += now.len() as u64;
+            self.counters.moves += now.len() as u64;
+            let frontier = &mut self.groups[group as usize];
+            frontier.rus[number as usize].valid += now.len() as u32;
+            frontier.programmed_run(number, count, self.clock);
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Map units programmed since their blocks were erased, padding included.
+    pub fn programmed_units(&self) -> u64 {
+        self.array.all_programs() * u64::from(self.geo.units_per_program)
+    }
+
+    /// Forgets what was counted: preconditioning is no part of the run. Erase counts stay.
+    pub fn reset_counters(&mut self) {
+        self.counters = super::FtlCounters::default();
+        for group in &mut self.groups {
+            group.free_min = group.free();
         }
     }
 
-    fn assume_ru(&mut self, group: u32, programs: u32, units: u64) {
-        let mut first = None;
-        for _ in 0..programs {
-            first =
-                self.groups[group as usize].reserve(Stream::Host(0), 0, self.geo.programs_per_ru).or(first);
-        }
-        let Some((number, _)) = first else { return };
-        let ru = self.join(group, number);
-        for lane in 0..self.geo.lanes {
-            // Program unit `index` lies in lane `index % lanes`.
-            let rows = (programs + self.geo.lanes - 1 - lane) / self.geo.lanes;
-            self.array.assume_programmed(self.geo.block_of_ru(ru, lane), rows);
-        }
-        let last = self.geo.slot_of_program(ru, programs - 1);
-        let last_start = self.base.lpn(last, &self.geo).map_or(units, |l| l.0);
-        let per_program = u64::from(self.geo.units_per_program);
-        let in_last = (units - last_start).min(per_program);
-        let state = &mut self.groups[group as usize].rus[number as usize];
-        state.follows_base = true;
-        state.valid = ((u64::from(programs) - 1) * per_program + in_last) as u32;
-        let closes = state.state == RuState::Full;
-        state.inflight = u32::from(closes);
-        if closes {
-            self.groups[group as usize].programmed(number, self.clock);
-        }
+    /// Bytes that map, flags, out-of-band words and records of reclaim units take.
+    pub fn bytes(&self) -> u64 {
+        let groups: u64 = self.groups.iter().map(|g| g.bytes()).sum();
+        self.map.bytes() + self.valid.bytes() + self.array.bytes() + groups
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ftl::Thresholds;
-    use crate::ftl::gc::{VictimContext, greedy::Greedy};
-    use crate::geometry::{Geometry, Reclaim, Shape, tests::small};
-    use kernel::Rng;
-    use proptest::prelude::*;
-
-    fn ftl(reclaim: Reclaim, logical: u64) -> Ftl {
-        let blocks = if reclaim == Reclaim::Superblock { 24 } else { 16 };
-        let geo = Geometry::new(Shape { blocks, ..small(reclaim) });
-        Ftl::new(
-            geo,
-            (logical, 0),
-            1,
-            false,
-            Thresholds { start: 3, stop: 4, hard: 1 },
-            Box::new(Greedy::new(&VictimContext { seed: 1, device: "flash".into() })),
-        )
-    }
-
-    /// The naive reference: what each logical unit's slot must satisfy.
-    fn check(ftl: &Ftl, written: &[bool]) {
-        let mut per_ru = vec![0; ftl.geo.ru_count as usize];
-        for (lpn, written) in written.iter().enumerate() {
-            let slot = ftl.lookup(Lpn(lpn as u64));
-            assert_eq!(slot.is_some(), *written, "unit {lpn}");
-            if let Some(slot) = slot {
-                assert!(ftl.is_valid(slot));
-                assert_eq!(ftl.lpn_at(slot), Some(Lpn(lpn as u64)));
-                per_ru[ftl.geo.ru_of_slot(slot) as usize] += 1;
-            }
-        }
-        for (ru, count) in per_ru.iter().enumerate() {
-            assert_eq!(ftl.valid_units(ru as u64), *count, "valid count of reclaim unit {ru}");
-            let mut cursor = 0;
-            let mut found = 0;
-            while ftl.next_valid(ru as u64, &mut cursor).is_some() {
-                found += 1;
-            }
-            assert_eq!(found, *count, "valid slots of reclaim unit {ru}");
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
-        #[test]
-        fn map_and_valid_counts_survive_anything(which in 0usize..3, base in 0u64..9000, seed: u64) {
-            let ftl = &mut ftl([Reclaim::Block, Reclaim::PlaneSet, Reclaim::Superblock][which], 9000);
-            let mut written = vec![false; 9000];
-            ftl.assume_sequential(base);
-            written[..base as usize].fill(true);
-            check(ftl, &written);
-            let mut rng = Rng::stream(seed, "writes");
-            let mut writer = FunctionalWriter::new(ftl);
-            for n in 0..30_000 {
-                let lpn = rng.below(9000);
-                if rng.below(20) == 0 {
-                    // What waits in an open program unit would overtake the trim.
-                    writer.finish(ftl);
-                    prop_assert_eq!(ftl.trim(Lpn(lpn)), written[lpn as usize]);
-                    written[lpn as usize] = false;
-                } else {
-                    let group = ftl.geo.group_at(rng.next_u64() >> 8);
-                    // A unit may wait in one open program unit only.
-                    if writer.pending.iter().any(|p| p.contains(&Lpn(lpn))) {
-                        writer.finish(ftl);
-                    }
-                    writer.write(ftl, group, Lpn(lpn)).map_err(|e| TestCaseError::fail(format!("{e:?}")))?;
-                    written[lpn as usize] = true;
-                }
-                if n % 10_000 == 9_999 {
-                    writer.finish(ftl);
-                    check(ftl, &written);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn declared_fill_equals_written_fill() {
-        for reclaim in [Reclaim::Block, Reclaim::PlaneSet, Reclaim::Superblock] {
-            for units in [1, 13, 4096, 8999] {
-                let (mut declared, mut written) = (ftl(reclaim, 9000), ftl(reclaim, 9000));
-                declared.assume_sequential(units);
-                let mut writer = FunctionalWriter::new(&written);
-                for lpn in 0..units {
-                    let group = written.geo.group_at(written.geo.stripe_of_unit(lpn));
-                    writer.write(&mut written, group, Lpn(lpn)).expect("an empty device has room");
-                }
-                writer.finish(&mut written);
-                for lpn in 0..9000 {
-                    assert_eq!(declared.lookup(Lpn(lpn)), written.lookup(Lpn(lpn)));
-                }
-                for ru in 0..written.geo.ru_count {
-                    assert_eq!(declared.valid_units(ru), written.valid_units(ru));
-                }
-                for group in 0..written.geo.groups {
-                    assert_eq!(declared.free(group), written.free(group));
-                    let open = |f: &Ftl| f.groups[group as usize].open(Stream::Host(0));
-                    assert_eq!(open(&declared), open(&written));
-                }
-            }
-        }
-    }
-}
+mod tests;

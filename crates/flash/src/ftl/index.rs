@@ -36,6 +36,7 @@ pub(crate) fn buckets_width(units_per_ru: u32) -> u32 {
 /// Index of one group. Reclaim units are named by their number in the group.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
+    /// Up to the highest number that was ever closed.
     entries: Vec<Entry>,
     /// First and last of each bucket.
     buckets: Vec<Links>,
@@ -48,12 +49,12 @@ pub(crate) struct Index {
 kernel::snapshot!(Index { entries, buckets, occupied, closed, ends, units_per_bucket });
 
 impl Index {
-    pub(crate) fn new(count: u32, units_per_ru: u32) -> Index {
+    pub(crate) fn new(units_per_ru: u32) -> Index {
         let units_per_bucket = buckets_width(units_per_ru);
         let buckets = units_per_ru / units_per_bucket + 1;
         let empty = Links { prev: NONE, next: NONE };
         Index {
-            entries: vec![Entry { bucket: empty, age: empty, place: NONE, class: 0 }; count as usize],
+            entries: Vec::new(),
             buckets: vec![empty; buckets as usize],
             occupied: vec![0; (buckets as usize).div_ceil(64)],
             closed: Vec::new(),
@@ -73,6 +74,11 @@ impl Index {
     }
 
     pub(crate) fn insert(&mut self, ru: u32, valid: u32) {
+        if ru as usize >= self.entries.len() {
+            let empty = Links { prev: NONE, next: NONE };
+            let unknown = Entry { bucket: empty, age: empty, place: NONE, class: 0 };
+            self.entries.resize(ru as usize + 1, unknown);
+        }
         self.entries[ru as usize].place = self.closed.len() as u32;
         self.closed.push(ru);
         let youngest = self.ends.next;
@@ -110,6 +116,12 @@ impl Index {
             self.unlink(ru);
             self.link(ru, class);
         }
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn bytes(&self) -> u64 {
+        let lists = self.entries.capacity() * size_of::<Entry>() + self.closed.capacity() * size_of::<u32>();
+        (lists + size_of_val(&*self.buckets) + size_of_val(&*self.occupied)) as u64
     }
 
     #[inline]

@@ -6,14 +6,19 @@
 //! race is dropped and counted; a trim is a write of nothing.
 
 pub mod alloc;
+pub mod assume;
 pub mod base;
 pub(crate) mod census;
+#[cfg(test)]
+mod footprint;
 pub mod functional;
 pub mod gc;
 pub(crate) mod index;
 pub mod map_cache;
 pub mod space;
 pub mod table;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use crate::array::NandArray;
 use crate::geometry::Geometry;
@@ -201,7 +206,7 @@ impl Ftl {
     #[inline]
     fn base_valid(&self, ru: u64, slot: Slot) -> bool {
         let (group, number) = self.split(ru);
-        self.groups[group].rus[number as usize].follows_base && self.base.lpn(slot, &self.geo).is_some()
+        self.groups[group].ru(number).follows_base && self.base.lpn(slot, &self.geo).is_some()
     }
 
     /// Group and number in it.
@@ -381,7 +386,7 @@ impl Ftl {
         let first = u64::from(group) * u64::from(blocks);
         let erases = |number: u32| self.array.erases(self.geo.block_of_ru(first + u64::from(number), 0));
         let most = (0..blocks).map(erases).max()?;
-        let closed = (0..blocks).filter(|n| g.rus[*n as usize].state == RuState::Closed);
+        let closed = (0..blocks).filter(|n| g.ru(*n).state == RuState::Closed);
         let least = closed.min_by_key(|n| erases(*n))?;
         if most - erases(least) < gap {
             return None;
@@ -390,25 +395,37 @@ impl Ftl {
         Some(first + u64::from(least))
     }
 
+    /// What the flags of a reclaim unit's slots must be combined with to give their validity: nothing, or all ones if
+    /// the base has data in every slot. `None` if it has data in some.
+    fn base_mask(&self, ru: u64) -> Option<u64> {
+        let (group, number) = self.split(ru);
+        if !self.groups[group].ru(number).follows_base {
+            return Some(0);
+        }
+        // The base fills a reclaim unit in order: with the last slot, it has all.
+        let last = self.geo.slot_of_program(ru, self.geo.programs_per_ru - 1).0;
+        let last = Slot(last + u64::from(self.geo.units_per_program) - 1);
+        self.base.lpn(last, &self.geo).map(|_| !0)
+    }
+
     /// The next valid slot of a reclaim unit at or behind `cursor`, which counts its units block by block; moves the
     /// cursor behind it.
     pub fn next_valid(&self, ru: u64, cursor: &mut u32) -> Option<Slot> {
         let per_block = self.geo.units_per_block;
-        let (group, number) = self.split(ru);
-        let follows_base = self.groups[group].rus[number as usize].follows_base;
+        let mask = self.base_mask(ru);
         while *cursor < self.geo.units_per_ru {
             let (lane, unit) =
                 if self.geo.lanes == 1 { (0, *cursor) } else { (*cursor / per_block, *cursor % per_block) };
             let at = self.geo.first_slot(self.geo.block_of_ru(ru, lane)).0 + u64::from(unit);
-            if follows_base {
+            let Some(mask) = mask else {
                 *cursor += 1;
                 if self.is_valid(Slot(at)) {
                     return Some(Slot(at));
                 }
                 continue;
-            }
+            };
             let left = per_block - unit;
-            let bits = self.valid.word(at >> 6) >> (at & 63);
+            let bits = (self.valid.word(at >> 6) ^ mask) >> (at & 63);
             let span = (64 - (at & 63) as u32).min(left);
             let skip = bits.trailing_zeros().min(span);
             *cursor += skip;
@@ -423,7 +440,7 @@ impl Ftl {
     /// Valid units of a reclaim unit.
     pub fn valid_units(&self, ru: u64) -> u32 {
         let (group, number) = self.split(ru);
-        self.groups[group].rus[number as usize].valid
+        self.groups[group].ru(number).valid
     }
 
     /// A read of a slot begins: its reclaim unit must not be erased before [`Ftl::unpin`].
@@ -453,13 +470,6 @@ impl Ftl {
         }
         let erases = erase_blocks(&mut self.array, &self.geo, ru);
         let (group, number) = self.split(ru);
-        if self.groups[group].rus[number as usize].follows_base {
-            // Its out-of-band words must not be taken for the base's any more.
-            for first in block_starts(&self.geo, ru) {
-                (0..u64::from(self.geo.units_per_block))
-                    .for_each(|u| self.array.load_register(Slot(first.0 + u), None));
-            }
-        }
         self.groups[group].release(number, erases);
         self.counters.erases += 1;
     }

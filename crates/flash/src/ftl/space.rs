@@ -5,6 +5,7 @@ use crate::array::NandArray;
 use crate::geometry::Geometry;
 use proto::Slot;
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// Who writes. Each stream has its own frontier in each group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,10 +72,60 @@ pub struct Ru {
 }
 kernel::snapshot!(Ru { valid, readers, inflight, state, follows_base });
 
+/// A reclaim unit that was never opened.
+const FRESH: Ru = Ru { valid: 0, readers: 0, inflight: 0, state: RuState::Free, follows_base: false };
+
+/// Free reclaim units of a group. Those that were never opened are a range of numbers and cost no memory.
 #[derive(Clone, Debug)]
-enum FreeList {
+struct FreeUnits {
+    /// The next one that was never opened, and the end of them.
+    fresh: u32,
+    end: u32,
+    freed: Freed,
+}
+
+#[derive(Clone, Debug)]
+enum Freed {
     FirstFreed(VecDeque<u32>),
     LeastWorn(BTreeSet<(u32, u32)>),
+}
+
+impl FreeUnits {
+    fn new(count: u32, least_worn: bool) -> FreeUnits {
+        let freed =
+            if least_worn { Freed::LeastWorn(BTreeSet::new()) } else { Freed::FirstFreed(VecDeque::new()) };
+        FreeUnits { fresh: 0, end: count, freed }
+    }
+
+    #[inline]
+    fn len(&self) -> u32 {
+        let freed = match &self.freed {
+            Freed::FirstFreed(list) => list.len(),
+            Freed::LeastWorn(set) => set.len(),
+        };
+        self.end - self.fresh + freed as u32
+    }
+
+    /// Those never opened come first under either rule: they were free before any other, and are not worn.
+    fn take(&mut self) -> Option<u32> {
+        if self.fresh < self.end {
+            self.fresh += 1;
+            return Some(self.fresh - 1);
+        }
+        match &mut self.freed {
+            Freed::FirstFreed(list) => list.pop_front(),
+            Freed::LeastWorn(set) => set.pop_first().map(|(_, ru)| ru),
+        }
+    }
+
+    fn put(&mut self, ru: u32, erases: u32) {
+        match &mut self.freed {
+            Freed::FirstFreed(list) => list.push_back(ru),
+            Freed::LeastWorn(set) => {
+                set.insert((erases, ru));
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,10 +138,12 @@ kernel::snapshot!(Frontier { ru, next });
 /// Reclaim units of one group.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
+    /// Up to the highest number that was ever opened.
     pub(crate) rus: Vec<Ru>,
+    /// As many as `rus`.
     pub(crate) closed_at: Vec<u64>,
     pub(crate) index: Index,
-    free: FreeList,
+    free: FreeUnits,
     pub(crate) frontiers: Vec<Frontier>,
     /// Fewest free units since the last reset.
     pub(crate) free_min: u32,
@@ -98,21 +151,22 @@ pub(crate) struct Group {
     pub(crate) wear_clock: u32,
 }
 
-impl kernel::Snapshot for FreeList {
+impl kernel::Snapshot for Freed {
     fn save(&self, out: &mut Vec<u8>) {
         match self {
-            FreeList::FirstFreed(list) => (0u8, list.iter().copied().collect::<Vec<u32>>()).save(out),
-            FreeList::LeastWorn(set) => (1u8, set.clone()).save(out),
+            Freed::FirstFreed(list) => (0u8, list.iter().copied().collect::<Vec<u32>>()).save(out),
+            Freed::LeastWorn(set) => (1u8, set.clone()).save(out),
         }
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         match u8::load(input)? {
-            0 => Some(FreeList::FirstFreed(Vec::load(input)?.into())),
-            1 => Some(FreeList::LeastWorn(BTreeSet::load(input)?)),
+            0 => Some(Freed::FirstFreed(Vec::load(input)?.into())),
+            1 => Some(Freed::LeastWorn(BTreeSet::load(input)?)),
             _ => None,
         }
     }
 }
+kernel::snapshot!(FreeUnits { fresh, end, freed });
 kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock });
 
 impl Group {
@@ -120,28 +174,26 @@ impl Group {
     /// the one freed first.
     pub(crate) fn new(geo: &Geometry, streams: usize, least_worn: bool) -> Group {
         let count = geo.shape.blocks;
-        let fresh = Ru { valid: 0, readers: 0, inflight: 0, state: RuState::Free, follows_base: false };
         Group {
-            rus: vec![fresh; count as usize],
-            closed_at: vec![0; count as usize],
-            index: Index::new(count, geo.units_per_ru),
-            free: if least_worn {
-                FreeList::LeastWorn((0..count).map(|r| (0, r)).collect())
-            } else {
-                FreeList::FirstFreed((0..count).collect())
-            },
+            rus: Vec::new(),
+            closed_at: Vec::new(),
+            index: Index::new(geo.units_per_ru),
+            free: FreeUnits::new(count, least_worn),
             frontiers: vec![Frontier { ru: NONE, next: 0 }; streams],
             free_min: count,
             wear_clock: 0,
         }
     }
 
+    /// A reclaim unit.
+    #[inline]
+    pub(crate) fn ru(&self, number: u32) -> &Ru {
+        self.rus.get(number as usize).unwrap_or(&FRESH)
+    }
+
     #[inline]
     pub(crate) fn free(&self) -> u32 {
-        match &self.free {
-            FreeList::FirstFreed(list) => list.len() as u32,
-            FreeList::LeastWorn(set) => set.len() as u32,
-        }
+        self.free.len()
     }
 
     /// Whether `stream` can reserve a program unit while `keep` free units stay untouched.
@@ -153,6 +205,18 @@ impl Group {
     /// Takes the next program unit of a frontier, opening a free unit if there is none: (unit, program unit of it).
     #[inline]
     pub(crate) fn reserve(&mut self, stream: Stream, keep: u32, programs_per_ru: u32) -> Option<(u32, u32)> {
+        self.reserve_run(stream, keep, programs_per_ru, 1).map(|(ru, programs)| (ru, programs.start))
+    }
+
+    /// Takes the next program units of a frontier, `wanted` or as many as its unit still has.
+    #[inline]
+    pub(crate) fn reserve_run(
+        &mut self,
+        stream: Stream,
+        keep: u32,
+        programs_per_ru: u32,
+        wanted: u32,
+    ) -> Option<(u32, Range<u32>)> {
         let mut frontier = self.frontiers[stream.index()];
         if frontier.ru == NONE {
             if self.free() <= keep {
@@ -161,32 +225,75 @@ impl Group {
             frontier = Frontier { ru: self.take_free()?, next: 0 };
             self.rus[frontier.ru as usize].state = RuState::Open;
         }
-        let taken = (frontier.ru, frontier.next);
-        let ru = &mut self.rus[frontier.ru as usize];
-        ru.inflight += 1;
-        frontier.next += 1;
+        let number = frontier.ru;
+        let taken = frontier.next..(frontier.next + wanted).min(programs_per_ru);
+        let ru = &mut self.rus[number as usize];
+        ru.inflight += taken.end - taken.start;
+        frontier.next = taken.end;
         if frontier.next == programs_per_ru {
             ru.state = RuState::Full;
             frontier.ru = NONE;
         }
         self.frontiers[stream.index()] = frontier;
-        Some(taken)
+        Some((number, taken))
     }
 
     fn take_free(&mut self) -> Option<u32> {
-        let ru = match &mut self.free {
-            FreeList::FirstFreed(list) => list.pop_front(),
-            FreeList::LeastWorn(set) => set.pop_first().map(|(_, ru)| ru),
-        };
+        let ru = self.free.take()?;
+        if ru as usize >= self.rus.len() {
+            self.rus.resize(ru as usize + 1, FRESH);
+            self.closed_at.resize(ru as usize + 1, 0);
+        }
         self.free_min = self.free_min.min(self.free());
-        ru
+        Some(ru)
+    }
+
+    /// Takes a free unit with its first `programs` program units programmed and `valid` units valid in it: closed if
+    /// that is all of it, otherwise the frontier of `stream`.
+    pub(crate) fn assume(
+        &mut self,
+        stream: Stream,
+        programs: u32,
+        programs_per_ru: u32,
+        valid: u32,
+    ) -> Option<u32> {
+        let number = self.take_free()?;
+        let ru = &mut self.rus[number as usize];
+        ru.valid = valid;
+        if programs < programs_per_ru {
+            ru.state = RuState::Open;
+            self.frontiers[stream.index()] = Frontier { ru: number, next: programs };
+        } else {
+            ru.state = RuState::Closed;
+        }
+        Some(number)
+    }
+
+    /// Puts a unit that [`Group::assume`] has closed behind those closed before.
+    pub(crate) fn assume_closed(&mut self, ru: u32, clock: u64) {
+        self.closed_at[ru as usize] = clock;
+        self.index.insert(ru, self.rus[ru as usize].valid);
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn bytes(&self) -> u64 {
+        let records = self.rus.capacity() * size_of::<Ru>() + self.closed_at.capacity() * size_of::<u64>();
+        // A freed unit costs no more than twice its entry in either list.
+        let freed = self.rus.len().min(self.free() as usize) * 2 * size_of::<(u32, u32)>();
+        (size_of::<Group>() + records + freed) as u64 + self.index.bytes()
     }
 
     /// A program unit has been programmed.
     #[inline]
     pub(crate) fn programmed(&mut self, ru: u32, clock: u64) {
+        self.programmed_run(ru, 1, clock);
+    }
+
+    /// Program units of one reclaim unit have been programmed.
+    #[inline]
+    pub(crate) fn programmed_run(&mut self, ru: u32, programs: u32, clock: u64) {
         let unit = &mut self.rus[ru as usize];
-        unit.inflight -= 1;
+        unit.inflight -= programs;
         if unit.state == RuState::Full && unit.inflight == 0 {
             unit.state = RuState::Closed;
             let valid = unit.valid;
@@ -208,12 +315,7 @@ impl Group {
         debug_assert!(unit.valid == 0 && unit.readers == 0 && unit.inflight == 0, "erased while in use");
         unit.state = RuState::Free;
         unit.follows_base = false;
-        match &mut self.free {
-            FreeList::FirstFreed(list) => list.push_back(ru),
-            FreeList::LeastWorn(set) => {
-                set.insert((erases, ru));
-            }
-        }
+        self.free.put(ru, erases);
     }
 
     /// The frontiers' units, with the program units taken from each.

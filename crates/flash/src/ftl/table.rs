@@ -3,12 +3,22 @@
 //! Entries are `None` ("inherit": ask the implicit base), or `Some(word)`. Chunks are allocated when first written
 //! and come zeroed from the operating system, so that untouched pages of a chunk cost nothing: a 64 TiB drive costs
 //! what is written to it.
+//!
+//! Tables that fit in memory whole have large chunks, which huge pages can back. The larger ones are touched in few
+//! places, a few blocks of each plane: theirs are small, so that what is touched is bounded by what is allocated
+//! whatever the page size.
 
 use kernel::Snapshot;
+use std::ops::Range;
 
-/// Entries a chunk: 2 MiB of narrow entries.
+/// Entries a chunk: 2 MiB of narrow entries, 4 MiB of wide ones.
 const CHUNK_BITS: u32 = 19;
-const CHUNK: usize = 1 << CHUNK_BITS;
+/// Tables of this many entries and more are sparse: map units of 4 TiB in 4 KiB units.
+const SPARSE: u64 = 1 << 30;
+/// Entries a chunk of a sparse table: 32 KiB.
+const SPARSE_CHUNK_BITS: u32 = 12;
+/// Words a chunk of a sparse set of flags: 4 KiB, the flags of 128 MiB in 4 KiB units.
+const SPARSE_FLAGS_BITS: u32 = 9;
 
 /// A table of words below some bound, packed into 32 or 64 bits.
 #[derive(Clone, Debug)]
@@ -26,37 +36,53 @@ enum Store {
 struct Chunks<T> {
     chunks: Vec<Option<Box<[T]>>>,
     len: u64,
+    /// Entries a chunk, as a power of two.
+    bits: u32,
 }
 
 impl<T: Copy + Default> Chunks<T> {
-    fn new(len: u64) -> Chunks<T> {
-        let count =
-            usize::try_from(len.div_ceil(CHUNK as u64)).expect("a table that this machine can address");
-        Chunks { chunks: std::iter::repeat_with(|| None).take(count).collect(), len }
+    fn new(len: u64, bits: u32) -> Chunks<T> {
+        let count = usize::try_from(len.div_ceil(1 << bits)).expect("a table that this machine can address");
+        Chunks { chunks: std::iter::repeat_with(|| None).take(count).collect(), len, bits }
     }
     #[inline]
     fn get(&self, index: u64) -> T {
         debug_assert!(index < self.len);
-        match &self.chunks[(index >> CHUNK_BITS) as usize] {
-            Some(chunk) => chunk[index as usize & (CHUNK - 1)],
+        match &self.chunks[(index >> self.bits) as usize] {
+            Some(chunk) => chunk[index as usize & ((1 << self.bits) - 1)],
             None => T::default(),
         }
     }
     #[inline]
     fn slot(&mut self, index: u64) -> &mut T {
         debug_assert!(index < self.len);
-        let at = (index >> CHUNK_BITS) as usize;
-        let left = (self.len - ((at as u64) << CHUNK_BITS)).min(CHUNK as u64) as usize;
-        let chunk = self.chunks[at].get_or_insert_with(|| vec![T::default(); left].into_boxed_slice());
-        &mut chunk[index as usize & (CHUNK - 1)]
+        let at = (index >> self.bits) as usize;
+        let chunk = match &mut self.chunks[at] {
+            Some(chunk) => chunk,
+            none => none.insert(vec![T::default(); entries(self.len, self.bits, at)].into_boxed_slice()),
+        };
+        &mut chunk[index as usize & ((1 << self.bits) - 1)]
     }
+    /// Bytes allocated: the directory, and the chunks that were written to.
+    fn bytes(&self) -> u64 {
+        let entries: usize = self.chunks.iter().flatten().map(|c| c.len()).sum();
+        (size_of_val(self.chunks.as_slice()) + entries * size_of::<T>()) as u64
+    }
+}
+
+/// Entries of the chunk at a place of the directory: the last one is cut short.
+fn entries(len: u64, bits: u32, at: usize) -> usize {
+    (len - ((at as u64) << bits)).min(1 << bits) as usize
 }
 
 impl Table {
     /// `len` inherited entries; words will be below `bound`.
     pub fn new(len: u64, bound: u64) -> Table {
         let narrow = bound < u64::from(u32::MAX);
-        Table { store: if narrow { Store::Narrow(Chunks::new(len)) } else { Store::Wide(Chunks::new(len)) } }
+        let bits = if len < SPARSE { CHUNK_BITS } else { SPARSE_CHUNK_BITS };
+        let store =
+            if narrow { Store::Narrow(Chunks::new(len, bits)) } else { Store::Wide(Chunks::new(len, bits)) };
+        Table { store }
     }
     /// The word at `index`, or `None` if it was never written.
     #[inline]
@@ -82,6 +108,13 @@ impl Table {
             Store::Wide(c) => c.len,
         }
     }
+    /// Bytes allocated.
+    pub fn bytes(&self) -> u64 {
+        match &self.store {
+            Store::Narrow(c) => c.bytes(),
+            Store::Wide(c) => c.bytes(),
+        }
+    }
     /// Whether the table has no entries at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -92,7 +125,7 @@ macro_rules! chunks_snapshot {
     ($t:ty) => {
         impl Snapshot for Chunks<$t> {
             fn save(&self, out: &mut Vec<u8>) {
-                self.len.save(out);
+                (self.len, self.bits).save(out);
                 for (at, chunk) in self.chunks.iter().enumerate() {
                     if let Some(chunk) = chunk {
                         (at as u64).save(out);
@@ -102,15 +135,20 @@ macro_rules! chunks_snapshot {
                 u64::MAX.save(out);
             }
             fn load(input: &mut &[u8]) -> Option<Self> {
-                let mut new = Chunks::new(u64::load(input)?);
+                let (len, bits) = <(u64, u32)>::load(input)?;
+                if !(1..32).contains(&bits) {
+                    return None;
+                }
+                let mut new = Chunks::new(len, bits);
                 loop {
                     let at = u64::load(input)?;
                     if at == u64::MAX {
                         return Some(new);
                     }
-                    let left = new.len.checked_sub(at << CHUNK_BITS)?.min(CHUNK as u64);
-                    let items: Option<Vec<$t>> = (0..left).map(|_| <$t>::load(input)).collect();
-                    *new.chunks.get_mut(at as usize)? = Some(items?.into_boxed_slice());
+                    let chunk = new.chunks.get_mut(usize::try_from(at).ok()?)?;
+                    let count = entries(len, bits, at as usize);
+                    let items: Option<Vec<$t>> = (0..count).map(|_| <$t>::load(input)).collect();
+                    *chunk = Some(items?.into_boxed_slice());
                 }
             }
         }
@@ -153,7 +191,8 @@ kernel::snapshot!(Bits { words });
 impl Bits {
     /// `len` clear flags.
     pub fn new(len: u64) -> Bits {
-        Bits { words: Chunks::new(len.div_ceil(64)) }
+        let bits = if len < SPARSE { CHUNK_BITS } else { SPARSE_FLAGS_BITS };
+        Bits { words: Chunks::new(len.div_ceil(64), bits) }
     }
     /// Reads a flag.
     #[inline]
@@ -165,8 +204,36 @@ impl Bits {
     pub fn flip(&mut self, index: u64) {
         *self.words.slot(index >> 6) ^= 1 << (index & 63);
     }
+    /// Turns the flags of a range over.
+    #[inline]
+    pub fn flip_range(&mut self, range: Range<u64>) {
+        range.for_each(|index| self.flip(index));
+    }
+    /// The flags of a range that are set once `mask` has been added to each word, in order.
+    #[inline]
+    pub fn ones(&self, range: Range<u64>, mask: u64) -> impl Iterator<Item = u64> + '_ {
+        let mut at = range.start;
+        let mut word = 0u64;
+        std::iter::from_fn(move || {
+            while word == 0 {
+                if at >= range.end {
+                    return None;
+                }
+                word = (self.words.get(at >> 6) ^ mask) >> (at & 63) << (at & 63);
+                let next = (at | 63) + 1;
+                if next > range.end {
+                    word &= u64::MAX >> (next - range.end);
+                }
+                at = next;
+            }
+            let bit = word.trailing_zeros();
+            word &= word - 1;
+            // The word is the one before `at`, which lies at its end.
+            Some(((at - 1) & !63) + u64::from(bit))
+        })
+    }
     /// Clears the flags of a range.
-    pub fn clear(&mut self, range: std::ops::Range<u64>) {
+    pub fn clear(&mut self, range: Range<u64>) {
         let mut at = range.start;
         while at < range.end {
             if at & 63 == 0 && range.end - at >= 64 {
@@ -181,6 +248,10 @@ impl Bits {
                 at += 1;
             }
         }
+    }
+    /// Bytes allocated.
+    pub fn bytes(&self) -> u64 {
+        self.words.bytes()
     }
     /// The 64 flags from `64 * word`.
     #[inline]
@@ -222,6 +293,25 @@ mod tests {
             for i in 0..len {
                 prop_assert_eq!(bits.get(i), !(a..b).contains(&i));
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lists_exactly_the_ones(flips in prop::collection::vec(0u64..400, 0..80), a in 0u64..400, b in 0u64..400, flip: bool) {
+            let mut bits = Bits::new(400);
+            let mut naive = [flip; 400];
+            for at in flips {
+                bits.flip(at);
+                naive[at as usize] ^= true;
+            }
+            let range = a.min(b)..a.max(b);
+            let expected: Vec<u64> = range.clone().filter(|i| naive[*i as usize]).collect();
+            let mask = if flip { !0 } else { 0 };
+            prop_assert_eq!(bits.ones(range.clone(), mask).collect::<Vec<_>>(), expected);
+            bits.flip_range(range.clone());
+            let left: Vec<u64> = range.clone().filter(|i| !naive[*i as usize]).collect();
+            prop_assert_eq!(bits.ones(range, mask).collect::<Vec<_>>(), left);
         }
     }
 

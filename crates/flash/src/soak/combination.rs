@@ -5,7 +5,7 @@ use crate::backend::arbiter::Arbitration;
 use crate::backend::sched::{Scheduling, read_first};
 use crate::ftl::Ftl;
 use crate::ftl::alloc::Allocation;
-use crate::ftl::functional::FunctionalWriter;
+use crate::ftl::functional::{FunctionalWriter, Placement};
 use crate::ftl::gc::VictimPolicy;
 use crate::geometry::Digit;
 use crate::spec::{
@@ -289,13 +289,12 @@ fn write_at_random(ftl: &mut Ftl, seed: u64) -> Option<()> {
     let units = ftl.logical();
     ftl.assume_sequential(units);
     let mut rng = Rng::stream(seed, "soak/fill");
-    let mut writer = FunctionalWriter::new(ftl);
+    let mut writer = FunctionalWriter::new(ftl, Placement::Striped);
     for _ in 0..2 * units {
         let unit = rng.below(units);
-        let group = ftl.geo.group_at(ftl.geo.stripe_of_unit(unit));
-        writer.write(ftl, group, Lpn(unit)).ok()?;
+        writer.write(ftl, Lpn(unit)).ok()?;
     }
-    writer.finish(ftl);
+    writer.finish(ftl).ok()?;
     Some(())
 }
 

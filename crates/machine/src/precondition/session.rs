@@ -1,0 +1,189 @@
+//! Preconditioning under way.
+
+use super::draw::Draw;
+use super::report::{FreeUnits, Report};
+use config::Diagnostic;
+use config::units::Share;
+use flash::ftl::Ftl;
+use flash::ftl::functional::{FunctionalWriter, NoSpace, Placement};
+use flash::spec::FlashSpec;
+use kernel::Rng;
+use proto::Lpn;
+
+/// A device on its way into a state.
+pub(super) struct Session<'a> {
+    pub(super) flash: &'a FlashSpec,
+    pub(super) ftl: &'a mut Ftl,
+    pub(super) writer: FunctionalWriter,
+    pub(super) rng: Rng,
+    seed: u64,
+    /// Units of the share that is filled, and units written.
+    units: u64,
+    written: u64,
+    /// Of the last window.
+    pub(super) amplification: Option<f64>,
+    pub(super) steady: Option<bool>,
+}
+
+/// Map units written by the host and programmed into flash.
+#[derive(Clone, Copy)]
+pub(super) struct Done {
+    written: u64,
+    programmed: u64,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(flash: &'a FlashSpec, ftl: &'a mut Ftl, seed: u64) -> Session<'a> {
+        let placement =
+            if flash.ftl.allocation.build(&()).is_static() { Placement::Striped } else { Placement::InTurn };
+        Session {
+            writer: FunctionalWriter::new(ftl, placement),
+            rng: Rng::stream(seed, "precondition"),
+            flash,
+            ftl,
+            seed,
+            units: 0,
+            written: 0,
+            amplification: None,
+            steady: None,
+        }
+    }
+
+    /// A key for a permutation, by name.
+    pub(super) fn key(&self, name: &str) -> u64 {
+        Rng::stream(self.seed, &format!("precondition/{name}")).next_u64()
+    }
+
+    /// The map units of a share of the logical space, of which the drive writes are counted in.
+    pub(super) fn share(&mut self, share: Share) -> Result<u64, Diagnostic> {
+        let logical = self.ftl.logical();
+        self.units = share.of(logical);
+        if self.units == 0 {
+            let what = format!("a share of {share} of {logical} map units is none at all");
+            return Err(Diagnostic::new(what).help("`none` leaves the device empty"));
+        }
+        Ok(self.units)
+    }
+
+    /// Declares the share written in order.
+    pub(super) fn fill_in_order(&mut self) {
+        self.ftl.assume_sequential(self.units);
+        self.written = self.units;
+    }
+
+    /// The share has been put in place without a write.
+    pub(super) fn declared(&mut self) {
+        self.written = self.units;
+    }
+
+    /// Writes units, in order.
+    pub(super) fn write(&mut self, units: impl Iterator<Item = u64>) -> Result<(), Diagnostic> {
+        let mut count = 0;
+        let counted = units.map(|unit| {
+            count += 1;
+            Lpn(unit)
+        });
+        let done = self.writer.write_all(self.ftl, counted);
+        self.written += count;
+        done.map_err(|refused| self.no_space(refused))
+    }
+
+    /// Writes one unit.
+    pub(super) fn write_one(&mut self, unit: u64) -> Result<(), Diagnostic> {
+        self.written += 1;
+        self.writer.write(self.ftl, Lpn(unit)).map_err(|refused| self.no_space(refused))
+    }
+
+    /// Programs what still waits for its program unit to fill up.
+    pub(super) fn finish(&mut self) -> Result<(), Diagnostic> {
+        self.writer.finish(self.ftl).map_err(|refused| self.no_space(refused))
+    }
+
+    /// Overwrites units; write amplification over them.
+    pub(super) fn overwrite(&mut self, units: impl Iterator<Item = u64>) -> Result<f64, Diagnostic> {
+        let before = self.done();
+        self.write(units)?;
+        Ok(self.amplified_since(before))
+    }
+
+    /// Write amplification of what was done since.
+    pub(super) fn amplified_since(&mut self, before: Done) -> f64 {
+        let now = self.done();
+        let written = now.written - before.written;
+        let amplification = (now.programmed - before.programmed) as f64 / written.max(1) as f64;
+        self.amplification = (written > 0).then_some(amplification);
+        amplification
+    }
+
+    /// What was done so far.
+    pub(super) fn done(&self) -> Done {
+        // What was erased had been programmed whole.
+        let erased = self.ftl.counters.erases * u64::from(self.ftl.geo.units_per_ru);
+        Done { written: self.written, programmed: self.ftl.programmed_units() + erased }
+    }
+
+    /// Overwrites `count` drawn units; write amplification over them.
+    pub(super) fn overwrite_drawn(&mut self, draw: &Draw, count: u64) -> Result<f64, Diagnostic> {
+        let mut rng = self.rng.clone();
+        let done = self.overwrite((0..count).map(|_| draw.unit(&mut rng)));
+        self.rng = rng;
+        done
+    }
+
+    /// Drive writes, in units written.
+    pub(super) fn drive_writes(&self) -> f64 {
+        if self.units == 0 { 0.0 } else { self.written as f64 / self.units as f64 }
+    }
+
+    /// Refuses a share that leaves reclaiming nothing to gain.
+    pub(super) fn require_spare(&self) -> Result<(), Diagnostic> {
+        let geo = &self.ftl.geo;
+        let per_group = self.units.div_ceil(u64::from(geo.groups));
+        let (blocks, kept) = (geo.shape.blocks, self.ftl.thresholds.start);
+        let closed = blocks.saturating_sub(kept + 2);
+        let space = u64::from(closed) * u64::from(geo.units_per_ru);
+        if per_group < space {
+            return Ok(());
+        }
+        let what = format!(
+            "no spare space: a group has {blocks} reclaim units of {} map units, of which {kept} are kept free and 2 are frontiers; the other {closed} hold {space} map units, and {per_group} are mapped",
+            geo.units_per_ru,
+        );
+        Err(Diagnostic::new(what)
+            .help("lower the share, raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"))
+    }
+
+    pub(super) fn no_space(&self, refused: NoSpace) -> Diagnostic {
+        let geo = &self.ftl.geo;
+        let first = u64::from(refused.group) * u64::from(geo.shape.blocks);
+        let valid: u64 =
+            (0..u64::from(geo.shape.blocks)).map(|n| u64::from(self.ftl.valid_units(first + n))).sum();
+        let what = format!(
+            "group {} has no space after {:.2} drive writes: {valid} of its {} map units are valid, {} of its {} reclaim units are free and the last {} are not for the host",
+            refused.group,
+            self.drive_writes(),
+            u64::from(geo.shape.blocks) * u64::from(geo.units_per_ru),
+            refused.free,
+            geo.shape.blocks,
+            self.ftl.thresholds.hard,
+        );
+        Diagnostic::new(what).help("lower the share or raise flash.ftl.over_provisioning")
+    }
+
+    /// Programs what still waits, and sums up.
+    pub(super) fn report(mut self, kind: &'static str) -> Result<Report, Diagnostic> {
+        self.finish()?;
+        let (mapped, programmed) = (self.ftl.mapped(), self.ftl.programmed_units());
+        let report = Report {
+            kind,
+            mapped_share: mapped as f64 / self.ftl.logical() as f64,
+            invalid_share: (programmed - mapped) as f64 / programmed.max(1) as f64,
+            free_reclaim_units: FreeUnits::of(self.ftl),
+            drive_writes: self.drive_writes(),
+            write_amplification: self.amplification,
+            steady: self.steady,
+        };
+        self.ftl.reset_counters();
+        Ok(report)
+    }
+}

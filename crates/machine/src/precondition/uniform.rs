@@ -1,0 +1,80 @@
+//! Written once in random order, then overwritten at random, without garbage collection.
+
+use super::permutation::Permutation;
+use super::session::Session;
+use config::Diagnostic;
+use config::units::Share;
+use proto::Lpn;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of `uniform`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Share of the logical space, from its beginning.
+    pub share: Share,
+    /// Share of the programmed map units that is invalid in the end; zero overwrites nothing. Reached to within one
+    /// program unit.
+    pub invalid: Share,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { share: Share::percent(100), invalid: Share::ZERO }
+    }
+}
+
+pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+    let units = session.share(params.share)?;
+    let programmed = programmed_in_the_end(params, units, session)?;
+    let order = Permutation::new(units, session.key("order"));
+    session.write((0..units).map(|at| order.at(at)))?;
+    let per_program = u64::from(session.ftl.geo.units_per_program);
+    let start = session.ftl.thresholds.start;
+    let mut overwritten = 0;
+    while session.writer.programs() * per_program < programmed {
+        let unit = session.rng.below(units);
+        // A group that could go on only by reclaiming is full. The arithmetic above leaves room in some other.
+        let full =
+            session.writer.group_of(session.ftl, Lpn(unit)).is_some_and(|g| session.ftl.free(g) <= start);
+        if !full {
+            session.write_one(unit)?;
+            overwritten += 1;
+        }
+    }
+    if overwritten > 0 {
+        // Nothing was moved.
+        session.amplification = Some(1.0);
+    }
+    Ok(())
+}
+
+/// Map units that must have been programmed for the invalid share: valid units over the valid share.
+fn programmed_in_the_end(params: &Params, units: u64, session: &Session<'_>) -> Result<u64, Diagnostic> {
+    let geo = &session.ftl.geo;
+    let (blocks, kept) = (geo.shape.blocks, session.ftl.thresholds.start);
+    // Reclaiming starts with the write that finds no more than `kept` units free, behind the first program unit of the
+    // reclaim unit that was taken last.
+    let whole = blocks.saturating_sub(kept + 1);
+    let programs = u64::from(whole) * u64::from(geo.programs_per_ru) + 1;
+    let space = programs * u64::from(geo.units_per_program) * u64::from(geo.groups);
+    let valid = 1.0 - params.invalid.get();
+    let needed = if valid > 0.0 { (units as f64 / valid).round() } else { f64::INFINITY };
+    if needed <= space as f64 {
+        return Ok(needed as u64);
+    }
+    let most = 100.0 * (1.0 - units as f64 / space as f64);
+    let what = format!(
+        "an invalid share of {} asks for {needed:.0} programmed map units, {units} valid ones over {valid}; without reclaiming, {} groups hold {space}: {whole} of {blocks} reclaim units each and a program unit, with {kept} kept free",
+        params.invalid, geo.groups,
+    );
+    Err(Diagnostic::new(what).help(if most > 0.0 {
+        format!(
+            "at most {:.2} % can be invalid; `steady` goes beyond by reclaiming",
+            (most * 100.0).floor() / 100.0
+        )
+    } else {
+        "lower the share".to_owned()
+    }))
+}

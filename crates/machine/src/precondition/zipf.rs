@@ -1,0 +1,61 @@
+//! Overwritten with Zipf-distributed popularity.
+
+use super::draw::{Draw, MAX_THETA, Zipf};
+use super::permutation::Permutation;
+use super::session::Session;
+use config::Diagnostic;
+use config::units::Share;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Windows of write amplification in a drive write.
+const WINDOWS: f64 = 5.0;
+/// Drive writes beyond this are taken for a mistake.
+const MOST_WRITES: f64 = 1000.0;
+
+/// Parameters of `zipf`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Share of the logical space, from its beginning.
+    pub share: Share,
+    /// Skew, above 0 and at most 50: the unit of rank k is written in proportion to k to the power of minus theta.
+    pub theta: f64,
+    /// Drive writes after the fill: units written for each unit of the share, at most 1000.
+    pub writes: f64,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { share: Share::percent(100), theta: 0.99, writes: 2.0 }
+    }
+}
+
+/// Draws by popularity from a share.
+pub(super) fn draw(theta: f64, units: u64, session: &Session<'_>) -> Result<Draw, Diagnostic> {
+    if !(theta > 0.0 && theta <= MAX_THETA) {
+        let what = format!("a Zipf skew of {theta} does not lie above 0 and at most at {MAX_THETA}");
+        return Err(Diagnostic::new(what).help("without skew, take `uniform`"));
+    }
+    Ok(Draw::Zipf(Zipf::new(units, theta), Permutation::new(units, session.key("scatter"))))
+}
+
+pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+    let units = session.share(params.share)?;
+    if !(params.writes > 0.0 && params.writes <= MOST_WRITES) {
+        let what = format!("{} drive writes do not lie above 0 and at most at {MOST_WRITES}", params.writes);
+        return Err(Diagnostic::new(what).help("without overwriting, take `sequential`"));
+    }
+    let draw = draw(params.theta, units, session)?;
+    session.require_spare()?;
+    session.fill_in_order();
+    let mut left = (params.writes * units as f64).round() as u64;
+    let window = ((units as f64 / WINDOWS).ceil() as u64).max(1);
+    while left > 0 {
+        // No window but the last, and only if it is the first, is shorter than the others: a rest joins the last.
+        let now = if left < 2 * window { left } else { window };
+        session.overwrite_drawn(&draw, now)?;
+        left -= now;
+    }
+    Ok(())
+}
