@@ -25,7 +25,7 @@ fn ftl(policy: &VictimPolicy, logical: u64) -> Ftl {
         stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
     });
     let victim = policy.build(&VictimContext { seed: 1, device: "flash".into() });
-    Ftl::new(geo, logical, 1, false, Thresholds { start: 1, stop: 2, hard: 1 }, victim)
+    Ftl::new(geo, (logical, 0), 1, false, Thresholds { start: 1, stop: 2, hard: 1 }, victim)
 }
 
 fn write(ftl: &mut Ftl, unit: u64) -> bool {

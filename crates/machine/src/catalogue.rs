@@ -7,9 +7,13 @@ use crate::precondition::Precondition;
 use config::catalogue::Family;
 use flash::backend::arbiter::Arbitration;
 use flash::backend::sched::Scheduling;
+use flash::buffer::admit::AdmissionPolicy;
+use flash::buffer::evict::EvictionPolicy;
 use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
-use flash::spec::{Interface, MultiPlaneRule, PageLayout, Programming, ReclaimUnit};
+use flash::spec::{
+    GcModeSpec, GcScope, Interface, MapGranularity, MultiPlaneRule, PageLayout, Programming, ReclaimUnit,
+};
 
 /// Every policy family, in the order of a spec.
 pub const FAMILIES: &[&Family] = &[
@@ -19,9 +23,14 @@ pub const FAMILIES: &[&Family] = &[
     Arbitration::FAMILY,
     Scheduling::FAMILY,
     MultiPlaneRule::FAMILY,
+    AdmissionPolicy::FAMILY,
+    EvictionPolicy::FAMILY,
     ReclaimUnit::FAMILY,
     Allocation::FAMILY,
+    MapGranularity::FAMILY,
     VictimPolicy::FAMILY,
+    GcModeSpec::FAMILY,
+    GcScope::FAMILY,
     Precondition::FAMILY,
 ];
 
@@ -36,7 +45,7 @@ mod tests {
     use super::*;
 
     /// Choices between forms, each with its own keys, rather than between policies.
-    const FORMS: [&str; 2] = ["flash.host.link", "flash.host.nvme.arbitration"];
+    const FORMS: [&str; 3] = ["flash.ftl.mapping", "flash.host.link", "flash.host.nvme.arbitration"];
 
     #[test]
     fn every_choice_of_a_spec_is_a_family_of_the_list() {

@@ -34,6 +34,7 @@ pub const MILESTONES: &[(&str, &str)] = &[
     ("array", "The array at work."),
     ("channel_wait", "The channel, waiting."),
     ("channel", "The channel, moving data."),
+    ("durable", "Everything written before, on flash."),
 ];
 
 /// The type of a distribution's figures.
