@@ -4,6 +4,7 @@
 pub use crate::result::metrics;
 
 use crate::precondition::Precondition;
+use crate::precondition::steady::Distribution;
 use config::catalogue::Family;
 use flash::backend::arbiter::Arbitration;
 use flash::backend::sched::Scheduling;
@@ -32,6 +33,7 @@ pub const FAMILIES: &[&Family] = &[
     GcModeSpec::FAMILY,
     GcScope::FAMILY,
     Precondition::FAMILY,
+    Distribution::FAMILY,
 ];
 
 /// Every key of a spec, with its kind, units and meaning.

@@ -185,6 +185,8 @@ fn unit_of_name(name: &str) -> Option<&'static str> {
         "requests" | "queue_depth_mean" => Some("requests"),
         "utilisation" => Some("share"),
         "erase_count" => Some("erases"),
+        "drive_writes" => Some("drive writes"),
+        "free_reclaim_units" => Some("reclaim units"),
         _ => None,
     };
     whole.or_else(|| rules.iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, unit)| *unit))
