@@ -216,7 +216,8 @@ impl Device {
 
     fn moves_of(&mut self, name: u32) -> &mut Vec<(Lpn, Slot)> {
         if self.moves.len() <= name as usize {
-            self.moves.resize(name as usize + 1, Vec::new());
+            let units = self.ftl.geo.units_per_program as usize;
+            self.moves.resize_with(name as usize + 1, || Vec::with_capacity(units));
         }
         &mut self.moves[name as usize]
     }

@@ -31,7 +31,8 @@ impl Ftl {
         for (g, group) in self.groups.iter().enumerate() {
             census.listed_free += u64::from(group.free());
             // Units behind the last record have never been opened.
-            census.states[RuState::Free as usize] += u64::from(self.geo.shape.blocks) - group.rus.len() as u64;
+            census.states[RuState::Free as usize] +=
+                u64::from(self.geo.shape.blocks) - group.rus.len() as u64;
             census.frontiers += group.open_units().count() as u64;
             census.listed_closed += group.index.len() as u64;
             let mut given: Vec<u32> = group
