@@ -141,7 +141,9 @@ impl Device {
         self.ftl.pin(slot);
         let owner = translation.errands.insert(errand);
         let at = self.ftl.geo.address(slot);
-        self.backend.enqueue(cx.now(), Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner));
+        let op = Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner);
+        self.backend.enqueue(cx.now(), op);
+        self.ledger.read_ops += 1;
         true
     }
 
@@ -227,7 +229,11 @@ impl Device {
         let at = self.ftl.geo.address(slot);
         let mut op = Op::new(OpKind::Program, Class::MapProgram, at, slot, 1, self.unit_bytes as u32, owner);
         op.erases = self.erases_of(slot);
-        self.backend.enqueue(cx.now(), op);
+        let name = self.backend.enqueue(cx.now(), op);
+        self.ledger.program_ops += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.own_writes(name, Lpn(self.ftl.logical() + page));
+        }
         self.reclaim(group, cx);
     }
 
