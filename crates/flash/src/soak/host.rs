@@ -143,7 +143,7 @@ impl Host {
         Command {
             tag: self.issued as u32,
             op,
-            fua: self.rng.below(4) == 0,
+            fua: self.rng.below(16) == 0,
             offset: extent.start,
             bytes: extent.end - extent.start,
             queue: self.rng.below(3) as u16,
