@@ -350,7 +350,7 @@ impl Device {
                 if !buffered.stalled.contains(&(assembly, group)) {
                     buffered.stalled.push((assembly, group));
                 }
-                self.reclaim(group, cx);
+                self.stalled |= !self.reclaim_for(group, cx);
                 return;
             };
             for (n, lpn) in buffered.assemblies[assembly][..units].iter().enumerate() {
@@ -418,11 +418,18 @@ impl Device {
         }
     }
 
+    /// Groups in which assemblies wait for space.
+    pub(super) fn groups_of_assemblies(&self) -> Vec<u32> {
+        self.buffered.iter().flat_map(|b| &b.stalled).map(|(_, group)| *group).collect()
+    }
+
     /// Space has appeared in a group: assemblies that waited for it are programmed.
     pub(super) fn wake_assemblies(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         let stalled = std::mem::take(&mut buffered.stalled);
-        let (ready, rest): (Vec<_>, Vec<_>) = stalled.into_iter().partition(|(_, g)| *g == group);
+        // An allocator that chooses the group may choose this one now.
+        let may_go = |g: u32| g == group || !self.allocator.is_static();
+        let (ready, rest): (Vec<_>, Vec<_>) = stalled.into_iter().partition(|(_, g)| may_go(*g));
         buffered.stalled = rest;
         for (assembly, _) in ready {
             self.program_assembly(&mut buffered, assembly, cx);

@@ -59,11 +59,18 @@ impl Job {
 }
 
 impl Device {
-    /// Starts a job in a group that is short of space, if none is running.
+    /// Starts a job in a group that is short of space, if none is running; one that waits for an idle die waits no
+    /// longer once the hard limit is reached.
     #[inline]
     pub(super) fn reclaim(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
-        if self.ftl.free(group) <= self.ftl.thresholds.start && self.jobs[group as usize].is_none() {
-            self.start_job(group, cx);
+        let free = self.ftl.free(group);
+        if free > self.ftl.thresholds.start {
+            return;
+        }
+        match &self.jobs[group as usize] {
+            None => self.start_job(group, cx),
+            Some(job) if job.parked && free <= self.ftl.thresholds.hard => self.advance(group, cx),
+            Some(_) => {}
         }
     }
 
@@ -317,5 +324,17 @@ impl Device {
             self.run_job(group, ru, true, cx);
         }
         self.wake(group, cx);
+        if self.gc.global {
+            self.advance_staged(cx);
+        }
+    }
+
+    /// Space has appeared where any job's data may go.
+    fn advance_staged(&mut self, cx: &mut impl Cx<Event, Out>) {
+        for group in 0..self.ftl.geo.groups {
+            if self.jobs[group as usize].as_ref().is_some_and(|job| !job.staged.is_empty()) {
+                self.advance(group, cx);
+            }
+        }
     }
 }

@@ -41,12 +41,25 @@ enum Errand {
     WriteBack(u64),
 }
 
+/// A translation page on its way to flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Back {
+    /// Not being programmed yet: what changes goes with it.
+    Gathers,
+    /// Being programmed.
+    Programs,
+    /// Being programmed, and has changed meanwhile.
+    Again,
+}
+
 /// The cache, and what is on its way between it and flash.
 pub(super) struct Translation {
     pub(super) cache: MapCache,
     read_bytes: u32,
     waiting: FxHashMap<u64, Vec<Waiter>>,
     errands: Slab<Errand>,
+    /// Pages that are being written back, each once at a time.
+    backs: FxHashMap<u64, Back>,
     /// Pages to be written back that have found no space.
     stalled: Vec<u64>,
 }
@@ -58,6 +71,7 @@ impl Translation {
             read_bytes: parts.read_bytes,
             waiting: FxHashMap::default(),
             errands: Slab::default(),
+            backs: FxHashMap::default(),
             stalled: Vec::new(),
         }
     }
@@ -162,6 +176,7 @@ impl Device {
                 self.ftl.program(op.slot);
                 self.ftl.commit_map(Lpn(self.ftl.logical() + page), op.slot);
                 self.ftl.programmed(op.slot);
+                self.written_back(page, cx);
             }
         }
     }
@@ -200,6 +215,16 @@ impl Device {
 
     fn write_back(&mut self, back: Option<WriteBack>, cx: &mut impl Cx<Event, Out>) {
         let Some(WriteBack { page, needs_read }) = back else { return };
+        if let Some(translation) = &mut self.translation {
+            match translation.backs.get_mut(&page) {
+                Some(Back::Gathers) => return,
+                Some(under_way) => {
+                    *under_way = Back::Again;
+                    return;
+                }
+                None => translation.backs.insert(page, Back::Gathers),
+            };
+        }
         if needs_read && let Some(mut translation) = self.translation.take() {
             let bytes = self.unit_bytes as u32;
             let reads = self.read_page(&mut translation, Errand::ReadBack(page), page, bytes, cx);
@@ -211,6 +236,13 @@ impl Device {
         self.program_page(page, cx);
     }
 
+    fn written_back(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
+        let back = self.translation.as_mut().and_then(|t| t.backs.remove(&page));
+        if back == Some(Back::Again) {
+            self.write_back(Some(WriteBack { page, needs_read: true }), cx);
+        }
+    }
+
     fn program_page(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
         let group = self.ftl.geo.group_at(page / u64::from(self.ftl.geo.units_per_program));
         let Some(slot) = self.ftl.reserve(group, Stream::Map) else {
@@ -218,6 +250,7 @@ impl Device {
                 translation.stalled.push(page);
             }
             self.reclaim(group, cx);
+            self.stalled |= self.jobs[group as usize].is_none();
             return;
         };
         self.ftl.fill(slot, Some(Lpn(self.ftl.logical() + page)));
@@ -226,6 +259,7 @@ impl Device {
         }
         let Some(translation) = &mut self.translation else { return };
         let owner = translation.errands.insert(Errand::WriteBack(page));
+        translation.backs.insert(page, Back::Programs);
         let at = self.ftl.geo.address(slot);
         let mut op = Op::new(OpKind::Program, Class::MapProgram, at, slot, 1, self.unit_bytes as u32, owner);
         op.erases = self.erases_of(slot);
@@ -235,6 +269,13 @@ impl Device {
             shadow.own_writes(name, Lpn(self.ftl.logical() + page));
         }
         self.reclaim(group, cx);
+    }
+
+    /// Groups in which write-backs wait for space.
+    pub(super) fn groups_of_write_backs(&self) -> Vec<u32> {
+        let per_program = u64::from(self.ftl.geo.units_per_program);
+        let pages = self.translation.iter().flat_map(|t| &t.stalled);
+        pages.map(|page| self.ftl.geo.group_at(page / per_program)).collect()
     }
 
     /// Space has appeared: pages that waited for it are written back.

@@ -1,12 +1,12 @@
 //! What an answer promises about a power cut: the data is on flash, whatever the buffer holds.
 //!
 //! A flush promises all that was acknowledged when it was submitted. For the oracle it is a read of every unit that has
-//! been in the buffer, whose answer is what flash holds when the flush is answered.
+//! been in the buffer, whose answer is what flash holds when the flush is answered. A durable write promises itself.
 
 use super::data::{Stamps, Version};
 use super::{Sectors, Shadow};
 use crate::ftl::Ftl;
-use proto::{Command, Lpn};
+use proto::Lpn;
 
 impl Shadow {
     /// What a power cut would leave of a unit.
@@ -26,36 +26,21 @@ impl Shadow {
         self.unsettled.iter().copied().collect()
     }
 
-    /// A flush has been answered: compares one unit that it promised.
+    /// A flush, or a durable write, has been answered: compares one unit that it promised.
     pub(super) fn keeps_promise(&mut self, lpn: Lpn, id: u32, ftl: &Ftl) {
         let found = self.on_flash(lpn, ftl);
         if let Some((version, sectors)) = self.oracle.end_flush(lpn, id, &found) {
-            self.broken(lpn, version, sectors, "a flush");
+            self.broken(lpn, version, sectors);
         }
         if self.oracle.is_settled(lpn, &found, self.all_sectors()) {
             self.unsettled.remove(&lpn);
         }
     }
 
-    /// A write whose answer promises its data to be on flash has been answered: compares one of its units.
-    pub(super) fn is_on_flash(&mut self, lpn: Lpn, command: &Command, ftl: &Ftl) {
-        let mine = self.sectors(command, lpn.0);
-        let mut illegal = None;
-        self.on_flash(lpn, ftl).each(|version, sectors| {
-            let wrong = sectors & mine & !self.oracle.legal_now(lpn, version).unwrap_or(Sectors::MAX);
-            if wrong != 0 {
-                illegal.get_or_insert((version, wrong));
-            }
-        });
-        if let Some((version, sectors)) = illegal {
-            self.broken(lpn, version, sectors, "a durable write");
-        }
-    }
-
-    fn broken(&mut self, lpn: Lpn, version: Version, sectors: Sectors, what: &str) {
+    fn broken(&mut self, lpn: Lpn, version: Version, sectors: Sectors) {
         let sector = sectors.trailing_zeros();
         let unit = lpn.0;
-        self.violation(format!("after {what}, flash holds {version} in sector {sector} of unit {unit}"));
+        self.violation(format!("it was promised to be on flash, which holds {version} in sector {sector} of unit {unit}"));
     }
 
     /// All sectors of a unit.

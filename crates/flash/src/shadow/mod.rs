@@ -161,6 +161,11 @@ impl Shadow {
                 IoOp::Trim => self.oracle.begin_write(lpn, id, version, sectors, true),
             }
         }
+        if durable && command.op != IoOp::Flush {
+            for unit in self.units(command) {
+                self.oracle.begin_durable(Lpn(unit), id, self.sectors(command, unit));
+            }
+        }
         if self.commands.len() <= id as usize {
             self.commands.resize(id as usize + 1, None);
         }
@@ -183,8 +188,8 @@ impl Shadow {
                 self.compared(lpn, &inside.command, answered && found.is_none(), wrong);
             } else {
                 self.oracle.end_write(lpn, id);
-                if inside.durable && answered {
-                    self.is_on_flash(lpn, &inside.command, ftl);
+                if inside.durable {
+                    self.keeps_promise(lpn, id, ftl);
                 }
             }
         }

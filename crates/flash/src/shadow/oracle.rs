@@ -138,6 +138,16 @@ impl Oracle {
         illegal
     }
 
+    /// A write has been submitted whose answer promises its data to be on flash: flash may then hold it, or what was
+    /// outstanding with it, or what came later.
+    pub(super) fn begin_durable(&mut self, lpn: Lpn, command: u32, sectors: Sectors) {
+        let submitted = self.sequence;
+        let unit = self.units.entry(lpn).or_default();
+        let outstanding = unit.writes.iter().filter(|w| w.acknowledged == OUTSTANDING);
+        let legal = outstanding.map(|w| (w.version, w.sectors)).collect();
+        unit.reads.push(Read { command, submitted, sectors, legal });
+    }
+
     /// A read that nobody sees ends with what it would have found: nothing follows for later reads. The first version
     /// that it may not return, with its sectors.
     pub(super) fn end_flush(&mut self, lpn: Lpn, command: u32, found: &Stamps) -> Option<(Version, Sectors)> {

@@ -295,7 +295,7 @@ impl Combination {
         })
     }
 
-    /// Translation pages of 32 entries, of which few are held.
+    /// Translation pages of 256 entries, of which few are held.
     fn mapping(&self) -> Mapping {
         let granularity = match self.map {
             Map::Table => return Mapping::Table,
@@ -307,7 +307,7 @@ impl Combination {
             capacity: Bytes::new(capacity),
             granularity,
             cached_entry: Bytes::new(8),
-            stored_entry: Bytes::new(self.map_unit / 32),
+            stored_entry: Bytes::new(self.map_unit / 256),
             read: Bytes::new(512),
         }
     }
