@@ -5,6 +5,7 @@ use crate::backend::op::{Class, Op, OpKind};
 use crate::ftl::space::Stream;
 use kernel::{Cx, Time};
 use proto::{Lpn, Slot};
+use std::collections::BTreeSet;
 
 /// Reclaiming one reclaim unit.
 pub(super) struct Job {
@@ -23,6 +24,8 @@ pub(super) struct Job {
     parked: bool,
     /// Evens out wear instead of gaining space.
     levels_wear: bool,
+    /// Translation pages that its moves have changed on flash.
+    pub(super) pages: BTreeSet<u64>,
 }
 
 /// How garbage collection shares the device with the host.
@@ -92,6 +95,7 @@ impl Device {
             staged: self.spare_staging.pop().unwrap_or_default(),
             parked: false,
             levels_wear,
+            pages: BTreeSet::new(),
         };
         self.jobs[group as usize] = Some(job);
         self.advance(group, cx);
@@ -287,7 +291,7 @@ impl Device {
         for n in 0..self.moves[name as usize].len() {
             let (lpn, from) = self.moves[name as usize][n];
             if self.commit_move(lpn, from, Slot(op.slot.0 + n as u64)) {
-                self.map_changed(lpn, cx);
+                self.map_moved(lpn, op.owner);
             }
         }
         self.ftl.programmed(op.slot);
@@ -312,6 +316,7 @@ impl Device {
             return;
         }
         let ru = job.ru;
+        let pages = std::mem::take(&mut job.pages);
         let staging = std::mem::take(&mut job.staged);
         self.spare_staging.push(staging);
         self.jobs[group as usize] = None;
@@ -323,6 +328,7 @@ impl Device {
         {
             self.run_job(group, ru, true, cx);
         }
+        self.write_back_moved(&pages, cx);
         self.wake(group, cx);
         if self.gc.global {
             self.advance_staged(cx);

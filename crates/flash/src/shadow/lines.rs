@@ -74,11 +74,11 @@ impl Shadow {
         self.carries(name, data);
     }
 
-    /// A program of a unit that the device made itself, such as a part of its map, has been queued.
-    pub fn own_writes(&mut self, name: u32, lpn: Lpn) {
-        let version = Version::of_write(self.writes);
+    /// A program of units that the device made itself, such as parts of its map, has been queued.
+    pub fn own_writes(&mut self, name: u32, lpns: &[Lpn]) {
+        let stamps = Stamps::Whole(Version::of_write(self.writes));
         self.writes += 1;
-        self.carries(name, vec![Content { lpn, stamps: Stamps::Whole(version) }]);
+        self.carries(name, lpns.iter().map(|lpn| Content { lpn: *lpn, stamps: stamps.clone() }).collect());
     }
 
     /// Forgets a unit's line: what a device does that loses it.

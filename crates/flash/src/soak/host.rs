@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::ops::Range;
 
 /// Events without a completion after which the device is taken to work for nothing.
-const FUTILE_EVENTS: u64 = 5_000_000;
+const FUTILE_EVENTS: u64 = 2_000_000;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 /// Map units of the hot spot.
