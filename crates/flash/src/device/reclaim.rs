@@ -328,7 +328,11 @@ impl Device {
         {
             self.run_job(group, ru, true, cx);
         }
-        self.write_back_moved(&pages, cx);
+        // While space is short, what was moved last is likely to be moved again soon: the next job takes the pages over.
+        match &mut self.jobs[group as usize] {
+            Some(next) => next.pages.extend(pages),
+            None => self.write_back_moved(&pages, cx),
+        }
         self.wake(group, cx);
         if self.gc.global {
             self.advance_staged(cx);
