@@ -1,8 +1,9 @@
-//! Chores of the repository: `cargo xtask tidy | gen | golden | bench`.
+//! Chores of the repository: `cargo xtask tidy | gen | golden | bench | soak`.
 
 mod bench;
 mod golden;
 mod manual;
+mod soak;
 mod tidy;
 mod workspace;
 
@@ -35,6 +36,8 @@ enum Chore {
     },
     /// Measures the release binary on fixed workloads against the targets
     Bench(bench::Options),
+    /// Drives the flash device in all combinations under its shadow, in the release profile
+    Soak(soak::Options),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Gen { check: false } => manual::write(),
         Chore::Golden { bless } => golden::run(bless),
         Chore::Bench(options) => bench::run(&options),
+        Chore::Soak(options) => soak::run(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -4,8 +4,8 @@ use flash::backend::arbiter::Arbitration;
 use flash::backend::sched::Scheduling;
 use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
-use flash::soak::{Combination, Fill};
-use flash::spec::{MultiPlaneRule, ReclaimUnit};
+use flash::soak::{Combination, Fill, Map, Memory};
+use flash::spec::{GcModeSpec, GcScope, MultiPlaneRule, ReclaimUnit};
 use flash::{Device, Event, Out};
 use kernel::Recorder;
 use proto::{Command, IoOp};
@@ -33,6 +33,11 @@ fn combination() -> Combination {
         fold: true,
         least_worn: false,
         tight: false,
+        memory: Memory::None,
+        map: Map::Table,
+        mode: GcModeSpec::preemptible,
+        scope: GcScope::local,
+        gap: None,
     }
 }
 

@@ -1,16 +1,33 @@
-//! The long soak: `cargo test --release -p nandscape-flash --test soak -- --ignored`.
+//! The long soak: `cargo test --release -p nandscape-flash --test soak -- --ignored --nocapture`.
+//!
+//! `SOAK_OPS` sets how many operations at least, ten million otherwise; `SOAK_SEED` the first seed; `SOAK_EACH` the
+//! operations of one combination with one seed.
+
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name)
+        .map_or(otherwise, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
+}
 
 #[test]
 #[ignore = "ten million operations take minutes"]
 fn ten_million_operations_keep_their_data() {
-    let mut operations = 0;
-    let mut seed = 1;
-    while operations < 10_000_000 {
-        let report = flash::soak::soak(30_000, seed);
-        let bad: Vec<_> = report.outcomes.iter().filter(|o| !o.is_ok()).collect();
-        assert!(bad.is_empty(), "seed {seed}: {bad:#?}");
-        operations += report.operations();
-        println!("seed {seed}: {operations} operations, {} units compared", report.units_checked());
+    let (wanted, mut seed) = (setting("SOAK_OPS", 10_000_000), setting("SOAK_SEED", 1));
+    let each = setting("SOAK_EACH", 30_000);
+    let (mut operations, mut compared, mut bad) = (0, 0, 0);
+    while operations < wanted {
+        for combination in flash::soak::combinations(seed) {
+            let outcome = flash::soak::run(&combination, each, seed, true).expect("it can be built");
+            operations += outcome.operations;
+            compared += outcome.units_checked;
+            bad += u64::from(!outcome.is_ok());
+            let verdict = if outcome.is_ok() { "ok" } else { "FAILED" };
+            println!("seed {seed} {verdict} {} operations: {}", outcome.operations, outcome.name);
+            if !outcome.is_ok() {
+                println!("{outcome:#?}");
+            }
+        }
         seed += 1;
     }
+    println!("{operations} operations, {compared} units compared, {bad} runs failed");
+    assert_eq!(bad, 0, "failed runs");
 }

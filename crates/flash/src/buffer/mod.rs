@@ -271,6 +271,10 @@ impl Buffer {
     pub fn lines(&self) -> u32 {
         self.index.len() as u32
     }
+    /// Sectors of the unit that are here.
+    pub fn present(&self, lpn: Lpn) -> Sectors {
+        self.find(lpn).map_or(0, |line| self.lines[line as usize].present)
+    }
     /// Whether some data of the unit is here and not durable.
     pub fn is_dirty(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].oldest().is_some())

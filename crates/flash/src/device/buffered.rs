@@ -80,6 +80,17 @@ impl Buffered {
         }
     }
 
+    /// Whether the answer to a command promises that data is on flash.
+    fn promises_flash(&self, command: &Command) -> bool {
+        match command.op {
+            IoOp::Write | IoOp::WriteZeroes => {
+                !self.parts.acknowledges_early || (command.fua && !self.parts.protected)
+            }
+            IoOp::Flush => !self.parts.protected,
+            IoOp::Read | IoOp::Trim => false,
+        }
+    }
+
     /// One access of the DRAM; when it ends.
     fn access(&mut self, now: Time, bytes: u64) -> Time {
         self.dram.grant(now, self.parts.latency + self.parts.rate.time(bytes))
@@ -93,6 +104,12 @@ impl Device {
         let end = ((unit + 1) * self.unit_bytes).min(command.offset + command.bytes) - unit * self.unit_bytes;
         let (first, last) = (start / 512, end.div_ceil(512));
         (Sectors::MAX >> (128 - (last - first))) << first
+    }
+
+    /// Whether the answer to a command promises that data is on flash, and not only in the buffer.
+    pub(super) fn promises_flash(&self, command: &Command) -> bool {
+        let writes = matches!(command.op, IoOp::Write | IoOp::WriteZeroes);
+        self.buffered.as_ref().map_or(writes, |b| b.promises_flash(command))
     }
 
     /// Puts the units of a write into the buffer, as far as there is room.
@@ -112,6 +129,10 @@ impl Device {
             if buffered.buffer.write(Lpn(unit), self.sectors(&command, unit)) == Write::Full {
                 break;
             }
+            if let Some(shadow) = &mut self.shadow {
+                shadow.line_takes(id, Lpn(unit));
+            }
+            self.mutate_line(&mut buffered.buffer, Lpn(unit));
             unit += 1;
         }
         self.active[id].next = unit;
@@ -124,8 +145,7 @@ impl Device {
         if buffered.waiting.front() == Some(&id) {
             buffered.waiting.pop_front();
         }
-        let durable_first = !buffered.parts.acknowledges_early || (command.fua && !buffered.parts.protected);
-        if durable_first {
+        if buffered.promises_flash(&command) {
             self.active[id].life.reach(milestone::BUFFER, cx.now());
             buffered.barriers.push_back((buffered.buffer.barrier(), id));
         } else {
@@ -155,7 +175,7 @@ impl Device {
     /// Serves a flush command: it waits for what was written before it.
     pub(super) fn start_flush(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         match self.buffered.take() {
-            Some(mut buffered) if !buffered.parts.protected => {
+            Some(mut buffered) if !buffered.parts.protected && !self.answers_flush_early() => {
                 buffered.barriers.push_back((buffered.buffer.barrier(), id));
                 self.flush(&mut buffered, cx);
                 self.release_barriers(&mut buffered, cx);
@@ -170,12 +190,18 @@ impl Device {
 
     /// Whether the buffer has all that a command reads of a unit.
     #[inline]
-    pub(super) fn is_buffered(&mut self, command: &Command, unit: u64) -> bool {
+    pub(super) fn is_buffered(&mut self, id: u32, command: &Command, unit: u64) -> bool {
         if self.buffered.is_none() {
             return false;
         }
         let want = self.sectors(command, unit);
-        self.buffered.as_mut().is_some_and(|b| b.buffer.read(Lpn(unit), want) == want)
+        let here = self.buffered.as_mut().map_or(0, |b| b.buffer.read(Lpn(unit), want));
+        if here != 0
+            && let Some(shadow) = &mut self.shadow
+        {
+            shadow.line_gives(id, Lpn(unit), here);
+        }
+        here == want
     }
 
     /// The part of a read that the buffer has; starts its DRAM access.
@@ -197,7 +223,12 @@ impl Device {
         for slot in (page * units..(page + 1) * units).map(Slot) {
             let Some(lpn) = self.ftl.lpn_at(slot) else { continue };
             if (first..end).contains(&lpn.0) && self.ftl.lookup(lpn) == Some(slot) {
-                buffered.buffer.fill(lpn, self.sectors(&command, lpn.0));
+                let entered = buffered.buffer.fill(lpn, self.sectors(&command, lpn.0));
+                if entered != 0
+                    && let Some(shadow) = &mut self.shadow
+                {
+                    shadow.line_fills(lpn, slot, entered, &self.ftl);
+                }
             }
         }
         self.buffered = Some(buffered);
@@ -227,6 +258,9 @@ impl Device {
                 barrier.and_then(|b| buffered.buffer.flush_until(b))
             };
             let Some(flush) = next else { break };
+            if let Some(shadow) = &mut self.shadow {
+                shadow.line_leaves(flush.lpn, flush.present);
+            }
             buffered.translating += 1;
             if self.translates_flush(&flush, cx) {
                 buffered.translating -= 1;
@@ -265,7 +299,11 @@ impl Device {
                 let mut op =
                     Op::new(OpKind::Read, Class::HostRead, at, slot, 1, self.unit_bytes as u32, name);
                 op.purpose = Purpose::FlushMerge;
-                self.backend.enqueue(cx.now(), op);
+                let name = self.backend.enqueue(cx.now(), op);
+                self.ledger.read_ops += 1;
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.line_fetches(name, slot);
+                }
             }
             _ => self.assemble(buffered, flush.lpn, cx),
         }
@@ -279,6 +317,9 @@ impl Device {
         let Some(mut buffered) = self.buffered.take() else { return };
         let lpn = buffered.merging[op.owner];
         buffered.merging.remove(op.owner);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.line_is_completed(lpn, op.slot);
+        }
         self.assemble(&mut buffered, lpn, cx);
         self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);
@@ -309,11 +350,11 @@ impl Device {
                 if !buffered.stalled.contains(&(assembly, group)) {
                     buffered.stalled.push((assembly, group));
                 }
-                self.reclaim(group, cx);
+                self.stalled |= !self.reclaim_for(group, cx);
                 return;
             };
-            for (n, lpn) in buffered.assemblies[assembly].drain(..units).enumerate() {
-                self.ftl.fill(Slot(slot.0 + n as u64), Some(lpn));
+            for (n, lpn) in buffered.assemblies[assembly][..units].iter().enumerate() {
+                self.ftl.fill(Slot(slot.0 + n as u64), Some(*lpn));
             }
             for n in units..per_program {
                 self.ftl.fill(Slot(slot.0 + n as u64), None);
@@ -323,7 +364,12 @@ impl Device {
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
             op.purpose = Purpose::Flush;
             op.erases = self.erases_of(slot);
-            self.backend.enqueue(cx.now(), op);
+            let name = self.backend.enqueue(cx.now(), op);
+            self.ledger.program_ops += 1;
+            if let Some(shadow) = &mut self.shadow {
+                shadow.line_writes(name, &buffered.assemblies[assembly][..units]);
+            }
+            buffered.assemblies[assembly].drain(..units);
             buffered.programs += 1;
             self.reclaim(group, cx);
         }
@@ -372,11 +418,18 @@ impl Device {
         }
     }
 
+    /// Groups in which assemblies wait for space.
+    pub(super) fn groups_of_assemblies(&self) -> Vec<u32> {
+        self.buffered.iter().flat_map(|b| &b.stalled).map(|(_, group)| *group).collect()
+    }
+
     /// Space has appeared in a group: assemblies that waited for it are programmed.
     pub(super) fn wake_assemblies(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         let stalled = std::mem::take(&mut buffered.stalled);
-        let (ready, rest): (Vec<_>, Vec<_>) = stalled.into_iter().partition(|(_, g)| *g == group);
+        // An allocator that chooses the group may choose this one now.
+        let may_go = |g: u32| g == group || !self.allocator.is_static();
+        let (ready, rest): (Vec<_>, Vec<_>) = stalled.into_iter().partition(|(_, g)| may_go(*g));
         buffered.stalled = rest;
         for (assembly, _) in ready {
             self.program_assembly(&mut buffered, assembly, cx);

@@ -5,6 +5,7 @@ use super::{Active, Device};
 use crate::backend::op::Class;
 use crate::ftl::{Ftl, FtlCounters};
 use kernel::{Slab, Time};
+use proto::Lpn;
 use serde::Serialize;
 
 /// One check.
@@ -80,10 +81,12 @@ impl Device {
     }
 
     /// What the back end has done against what the FTL has recorded.
-    fn check_flows(&self) -> [Check; 4] {
+    fn check_flows(&self) -> [Check; 5] {
         let (ftl, opening) = (&self.ftl.counters, &self.ledger.opening);
         let (units, done) = (&self.backend.counters.units, &self.backend.counters.done);
-        let host = ftl.host_commits + ftl.merges_dropped - opening.host_commits - opening.merges_dropped;
+        let voided = self.buffered.as_ref().map_or(0, |b| b.buffer.counters.flushes_discarded);
+        let host =
+            ftl.host_commits + ftl.merges_dropped + voided - opening.host_commits - opening.merges_dropped;
         let moved = ftl.moves + ftl.moves_dropped - opening.moves - opening.moves_dropped;
         let lanes = u64::from(self.ftl.geo.lanes);
         let erased = (ftl.erases - opening.erases) * lanes;
@@ -94,6 +97,13 @@ impl Device {
             Check::equal(
                 "host_programs",
                 [programmed(Class::HostProgram), ("units committed or dropped", host)],
+            ),
+            Check::equal(
+                "map_programs",
+                [
+                    programmed(Class::MapProgram),
+                    ("translation pages committed", ftl.map_commits - opening.map_commits),
+                ],
             ),
             Check::equal("gc_programs", [programmed(Class::GcProgram), ("units moved or dropped", moved)]),
             Check::equal(
@@ -115,8 +125,8 @@ impl Device {
         let census = self.ftl.census();
         let done = &self.backend.counters.done;
         let of = |classes: &[Class]| classes.iter().map(|c| done[*c as usize]).sum::<u64>();
-        let reads = of(&Class::ALL[..=Class::LowRead as usize]) - done[Class::MapRead as usize];
-        let programs = of(&[Class::HostProgram, Class::GcProgram]);
+        let reads = of(&Class::ALL[..=Class::LowRead as usize]);
+        let programs = of(&[Class::HostProgram, Class::MapProgram, Class::GcProgram]);
         let [free, open, full, closed, collecting, bad] = census.states;
         let jobs = self.jobs.iter().flatten().count() as u64;
         let states = [free, open, closed, collecting, free + open + full + closed + collecting + bad];
@@ -136,7 +146,7 @@ impl Device {
                     ("programs under way", self.ledger.program_ops - programs),
                 ],
             ),
-            Check::equal("valid_units", [("valid", census.valid), ("mapped", self.ftl.mapped())]),
+            Check::equal("valid_units", [("valid", census.valid), ("mapped", self.units_on_flash())]),
             Check::new(
                 "reclaim_units",
                 states == lists,
@@ -148,6 +158,12 @@ impl Device {
                 format!("{} reclaim units hold what was not given out", census.misprogrammed),
             ),
         ]
+    }
+
+    /// Logical units that hold data, translation pages among them.
+    fn units_on_flash(&self) -> u64 {
+        let pages = self.ftl.logical()..self.ftl.logical() + self.ftl.hidden();
+        self.ftl.mapped() + pages.filter(|page| self.ftl.lookup(Lpn(*page)).is_some()).count() as u64
     }
 
     /// No resource works longer than time has passed.
@@ -164,7 +180,8 @@ impl Device {
         let first = shadow.described.first().map_or("", String::as_str);
         let detail =
             format!("{} units read, {} violations. {first}", shadow.units_checked, shadow.violations);
-        let audit = shadow.audit(&self.ftl);
+        let audit =
+            shadow.audit(&self.ftl, |lpn| self.buffered.as_ref().map_or(0, |b| b.buffer.present(lpn)));
         let audited = match &audit {
             Ok(units) => format!("{units} units"),
             Err((units, first)) => format!("{units} units hold what may not be read of them: {first}"),
@@ -177,7 +194,7 @@ impl Device {
         vec![
             Check::new("shadow_reads", shadow.violations == 0, detail.trim_end().to_owned()),
             Check::new("shadow_units", audit.is_ok(), audited),
-            Check::new("valid_slots", recount == Ok(self.ftl.mapped()), counted),
+            Check::new("valid_slots", recount == Ok(self.units_on_flash()), counted),
         ]
     }
 }
@@ -194,7 +211,7 @@ mod tests {
     use crate::ftl::space::RuState;
     use crate::soak::{Host, combinations};
     use ::stats::Milestones;
-    use proto::{Lpn, Slot};
+    use proto::Slot;
 
     /// Names of the checks that fail once something has been falsified in a device that has worked for a while.
     fn falsified(falsify: impl FnOnce(&mut Device, Time)) -> Vec<&'static str> {

@@ -104,8 +104,11 @@ impl Device {
         };
         let id = self.active.insert(active);
         self.ledger.submitted(&self.ftl);
-        if let Some(shadow) = &mut self.shadow {
-            shadow.enters(id, &command, &self.ftl);
+        if self.shadow.is_some() {
+            let durable = self.promises_flash(&command);
+            if let Some(shadow) = &mut self.shadow {
+                shadow.enters(id, &command, durable, &self.ftl);
+            }
         }
         let Some(nvme) = &mut self.host.nvme else {
             cx.after(self.host.doorbell, Event::Fetched(id));
@@ -181,7 +184,7 @@ impl Device {
         let status = active.status;
         self.ledger.completed += 1;
         if let Some(shadow) = &mut self.shadow {
-            shadow.leaves(id, status);
+            shadow.leaves(id, status, &self.ftl);
         }
         let errors = u32::from(status != Status::Success);
         cx.emit(Out::Complete(Completion { tag: active.command.tag, status, errors }));

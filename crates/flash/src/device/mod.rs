@@ -168,7 +168,7 @@ impl Device {
             buffered: parts
                 .buffer
                 .map(|b| Buffered::new(b, if parts.allocator.is_static() { groups } else { 1 })),
-            translation: parts.translation.map(Translation::new),
+            translation: parts.translation.map(|t| Translation::new(t, groups)),
             allocator: parts.allocator,
             host: Host::new(parts.host),
             active: Slab::default(),

@@ -3,6 +3,7 @@
 
 use super::{Device, Event, Out};
 use crate::backend::op::Op;
+use crate::buffer::Buffer;
 use kernel::Cx;
 use proto::{Lpn, Slot};
 
@@ -76,6 +77,24 @@ impl Device {
         }
     }
 
+    /// The buffer has taken a unit.
+    #[inline]
+    pub(super) fn mutate_line(&mut self, _buffer: &mut Buffer, _lpn: Lpn) {
+        #[cfg(test)]
+        if self.mutant.is(Mutant::LostLine) && _lpn.0.is_multiple_of(16) {
+            _buffer.discard(_lpn);
+        }
+    }
+
+    /// Whether a flush is answered before what it waits for is on flash.
+    #[inline]
+    pub(super) fn answers_flush_early(&self) -> bool {
+        #[cfg(test)]
+        return self.mutant.is(Mutant::EarlyFlush);
+        #[cfg(not(test))]
+        false
+    }
+
     /// A unit is about to be deallocated.
     #[inline]
     pub(super) fn mutate_trim(&mut self, _lpn: Lpn) {
@@ -117,6 +136,10 @@ mod planted {
         PinIgnored,
         /// Old data that is out of date goes with a unit written in part.
         BlindMerge,
+        /// The buffer drops a line that is dirty.
+        LostLine,
+        /// A flush is answered before anything is on flash.
+        EarlyFlush,
     }
 
     /// The fault, and what it needs to remember.

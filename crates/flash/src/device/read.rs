@@ -17,7 +17,7 @@ impl Device {
         let mut from_buffer = 0;
         for unit in first..end {
             let bytes = self.bytes_of_unit(&command, unit);
-            if self.is_buffered(&command, unit) {
+            if self.is_buffered(id, &command, unit) {
                 from_buffer += u64::from(bytes);
                 continue;
             }
@@ -71,9 +71,15 @@ impl Device {
         let command = self.active[id].command;
         let bytes = self.bytes_of_unit(&command, unit);
         if let Some(slot) = self.ftl.lookup(Lpn(unit)) {
+            if let Some(shadow) = &mut self.shadow {
+                shadow.looks_up(Lpn(unit), slot);
+            }
             let run = Run { page: 0, slot, units: 1, bytes };
             self.queue_read(id, Class::host_read(command.priority), &run, cx.now());
             return;
+        }
+        if let Some(shadow) = &mut self.shadow {
+            shadow.finds_nothing(id, Lpn(unit));
         }
         self.stats.unwritten_reads += 1;
         self.host.link.to_host(cx.now(), u64::from(bytes));

@@ -5,6 +5,7 @@ use crate::backend::op::{Class, Op, OpKind};
 use crate::ftl::space::Stream;
 use kernel::{Cx, Time};
 use proto::{Lpn, Slot};
+use std::collections::BTreeSet;
 
 /// Reclaiming one reclaim unit.
 pub(super) struct Job {
@@ -23,6 +24,8 @@ pub(super) struct Job {
     parked: bool,
     /// Evens out wear instead of gaining space.
     levels_wear: bool,
+    /// Translation pages that its moves have changed on flash.
+    pub(super) pages: BTreeSet<u64>,
 }
 
 /// How garbage collection shares the device with the host.
@@ -59,11 +62,18 @@ impl Job {
 }
 
 impl Device {
-    /// Starts a job in a group that is short of space, if none is running.
+    /// Starts a job in a group that is short of space, if none is running; one that waits for an idle die waits no
+    /// longer once the hard limit is reached.
     #[inline]
     pub(super) fn reclaim(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
-        if self.ftl.free(group) <= self.ftl.thresholds.start && self.jobs[group as usize].is_none() {
-            self.start_job(group, cx);
+        let free = self.ftl.free(group);
+        if free > self.ftl.thresholds.start {
+            return;
+        }
+        match &self.jobs[group as usize] {
+            None => self.start_job(group, cx),
+            Some(job) if job.parked && free <= self.ftl.thresholds.hard => self.advance(group, cx),
+            Some(_) => {}
         }
     }
 
@@ -85,6 +95,7 @@ impl Device {
             staged: self.spare_staging.pop().unwrap_or_default(),
             parked: false,
             levels_wear,
+            pages: BTreeSet::new(),
         };
         self.jobs[group as usize] = Some(job);
         self.advance(group, cx);
@@ -281,7 +292,7 @@ impl Device {
         for n in 0..self.moves[name as usize].len() {
             let (lpn, from) = self.moves[name as usize][n];
             if self.commit_move(lpn, from, Slot(op.slot.0 + n as u64)) {
-                self.map_changed(lpn, cx);
+                self.map_moved(lpn, op.owner);
             }
         }
         self.ftl.programmed(op.slot);
@@ -306,6 +317,7 @@ impl Device {
             return;
         }
         let ru = job.ru;
+        let pages = std::mem::take(&mut job.pages);
         let staging = std::mem::take(&mut job.staged);
         self.spare_staging.push(staging);
         self.jobs[group as usize] = None;
@@ -317,6 +329,23 @@ impl Device {
         {
             self.run_job(group, ru, true, cx);
         }
+        // While space is short, what was moved last is likely to be moved again soon: the next job takes the pages over.
+        match &mut self.jobs[group as usize] {
+            Some(next) => next.pages.extend(pages),
+            None => self.write_back_moved(&pages, cx),
+        }
         self.wake(group, cx);
+        if self.gc.global {
+            self.advance_staged(cx);
+        }
+    }
+
+    /// Space has appeared where any job's data may go.
+    fn advance_staged(&mut self, cx: &mut impl Cx<Event, Out>) {
+        for group in 0..self.ftl.geo.groups {
+            if self.jobs[group as usize].as_ref().is_some_and(|job| !job.staged.is_empty()) {
+                self.advance(group, cx);
+            }
+        }
     }
 }

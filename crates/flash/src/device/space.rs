@@ -19,7 +19,7 @@ impl Device {
     }
 
     /// Reclaims where it helps those who wait for a group; false if nothing can be reclaimed now.
-    fn reclaim_for(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) -> bool {
+    pub(super) fn reclaim_for(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         if self.allocator.is_static() {
             self.reclaim(group, cx);
             return self.jobs[group as usize].is_some();
@@ -36,6 +36,13 @@ impl Device {
             if !self.waiting[self.line(group)].is_empty() {
                 self.stalled |= !self.reclaim_for(group, cx);
             }
+        }
+        for group in self.groups_of_assemblies() {
+            self.stalled |= !self.reclaim_for(group, cx);
+        }
+        for group in self.groups_of_write_backs() {
+            self.reclaim(group, cx);
+            self.stalled |= self.jobs[group as usize].is_none();
         }
     }
 

@@ -12,6 +12,7 @@ use crate::ftl::space::Stream;
 use kernel::{Cx, Slab};
 use proto::{IoOp, Lpn, Slot};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// What a demand-cached map is built from.
 pub struct TranslationParts {
@@ -37,8 +38,19 @@ enum Errand {
     Fetch(u64),
     /// The page is read to be written back.
     ReadBack(u64),
-    /// The page is written back.
-    WriteBack(u64),
+    /// Pages are written back.
+    WriteBack,
+}
+
+/// A translation page on its way to flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Back {
+    /// Not being programmed yet: what changes goes with it.
+    Gathers,
+    /// Being programmed.
+    Programs,
+    /// Being programmed, and has changed meanwhile.
+    Again,
 }
 
 /// The cache, and what is on its way between it and flash.
@@ -47,17 +59,23 @@ pub(super) struct Translation {
     read_bytes: u32,
     waiting: FxHashMap<u64, Vec<Waiter>>,
     errands: Slab<Errand>,
-    /// Pages to be written back that have found no space.
-    stalled: Vec<u64>,
+    /// Pages that are being written back, each once at a time.
+    backs: FxHashMap<u64, Back>,
+    /// Pages that wait for their program unit to fill up, by group.
+    gathered: Vec<Vec<u64>>,
+    /// Groups that a full program unit has found no space in.
+    stalled: Vec<u32>,
 }
 
 impl Translation {
-    pub(super) fn new(parts: TranslationParts) -> Translation {
+    pub(super) fn new(parts: TranslationParts, groups: usize) -> Translation {
         Translation {
             cache: parts.cache,
             read_bytes: parts.read_bytes,
             waiting: FxHashMap::default(),
             errands: Slab::default(),
+            backs: FxHashMap::default(),
+            gathered: vec![Vec::new(); groups],
             stalled: Vec::new(),
         }
     }
@@ -141,7 +159,9 @@ impl Device {
         self.ftl.pin(slot);
         let owner = translation.errands.insert(errand);
         let at = self.ftl.geo.address(slot);
-        self.backend.enqueue(cx.now(), Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner));
+        let op = Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner);
+        self.backend.enqueue(cx.now(), op);
+        self.ledger.read_ops += 1;
         true
     }
 
@@ -156,11 +176,7 @@ impl Device {
         match errand {
             Errand::Fetch(page) => self.page_is_here(page, cx),
             Errand::ReadBack(page) => self.program_page(page, cx),
-            Errand::WriteBack(page) => {
-                self.ftl.program(op.slot);
-                self.ftl.commit_map(Lpn(self.ftl.logical() + page), op.slot);
-                self.ftl.programmed(op.slot);
-            }
+            Errand::WriteBack => self.pages_are_durable(op, cx),
         }
     }
 
@@ -198,6 +214,16 @@ impl Device {
 
     fn write_back(&mut self, back: Option<WriteBack>, cx: &mut impl Cx<Event, Out>) {
         let Some(WriteBack { page, needs_read }) = back else { return };
+        if let Some(translation) = &mut self.translation {
+            match translation.backs.get_mut(&page) {
+                Some(Back::Gathers) => return,
+                Some(under_way) => {
+                    *under_way = Back::Again;
+                    return;
+                }
+                None => translation.backs.insert(page, Back::Gathers),
+            };
+        }
         if needs_read && let Some(mut translation) = self.translation.take() {
             let bytes = self.unit_bytes as u32;
             let reads = self.read_page(&mut translation, Errand::ReadBack(page), page, bytes, cx);
@@ -209,33 +235,98 @@ impl Device {
         self.program_page(page, cx);
     }
 
+    fn pages_are_durable(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        self.ftl.program(op.slot);
+        let slots = (op.slot.0..op.slot.0 + u64::from(op.units)).map(Slot);
+        let lpns: Vec<Lpn> = slots.clone().filter_map(|slot| self.ftl.lpn_at(slot)).collect();
+        slots.zip(&lpns).for_each(|(slot, lpn)| self.ftl.commit_map(*lpn, slot));
+        self.ftl.programmed(op.slot);
+        lpns.iter().for_each(|lpn| self.written_back(lpn.0 - self.ftl.logical(), cx));
+    }
+
+    fn written_back(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
+        let back = self.translation.as_mut().and_then(|t| t.backs.remove(&page));
+        if back == Some(Back::Again) {
+            self.write_back(Some(WriteBack { page, needs_read: true }), cx);
+        }
+    }
+
+    /// A page is whole in memory: it joins others until they fill a program unit of their group.
     fn program_page(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
-        let group = self.ftl.geo.group_at(page / u64::from(self.ftl.geo.units_per_program));
-        let Some(slot) = self.ftl.reserve(group, Stream::Map) else {
-            if let Some(translation) = &mut self.translation {
-                translation.stalled.push(page);
+        let per_program = u64::from(self.ftl.geo.units_per_program);
+        let group = self.ftl.geo.group_at(page / per_program);
+        let Some(translation) = &mut self.translation else { return };
+        let gathered = &mut translation.gathered[group as usize];
+        gathered.push(page);
+        if gathered.len() as u64 >= per_program && !translation.stalled.contains(&group) {
+            self.program_pages(group, cx);
+        }
+    }
+
+    /// Programs the pages that a group has gathered, as far as they fill program units.
+    fn program_pages(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
+        let per_program = self.ftl.geo.units_per_program as usize;
+        let first = self.ftl.logical();
+        while self.translation.as_ref().is_some_and(|t| t.gathered[group as usize].len() >= per_program) {
+            let slot = self.ftl.reserve(group, Stream::Map);
+            let Some(translation) = &mut self.translation else { return };
+            let Some(slot) = slot else {
+                translation.stalled.push(group);
+                self.reclaim(group, cx);
+                self.stalled |= self.jobs[group as usize].is_none();
+                return;
+            };
+            let pages = translation.gathered[group as usize].drain(..per_program);
+            let lpns: Vec<Lpn> = pages.map(|page| Lpn(first + page)).collect();
+            for (n, lpn) in lpns.iter().enumerate() {
+                translation.backs.insert(lpn.0 - first, Back::Programs);
+                self.ftl.fill(Slot(slot.0 + n as u64), Some(*lpn));
+            }
+            let owner = translation.errands.insert(Errand::WriteBack);
+            let at = self.ftl.geo.address(slot);
+            let (units, bytes) = (per_program as u16, per_program as u32 * self.unit_bytes as u32);
+            let mut op = Op::new(OpKind::Program, Class::MapProgram, at, slot, units, bytes, owner);
+            op.erases = self.erases_of(slot);
+            let name = self.backend.enqueue(cx.now(), op);
+            self.ledger.program_ops += 1;
+            if let Some(shadow) = &mut self.shadow {
+                shadow.own_writes(name, &lpns);
             }
             self.reclaim(group, cx);
+        }
+    }
+
+    /// Garbage collection has moved a unit. What the cache does not hold is not brought in for that: the page is noted,
+    /// and changed once for all units of the job.
+    pub(super) fn map_moved(&mut self, lpn: Lpn, group: u32) {
+        if lpn.0 >= self.ftl.logical() {
             return;
-        };
-        self.ftl.fill(slot, Some(Lpn(self.ftl.logical() + page)));
-        for n in 1..u64::from(self.ftl.geo.units_per_program) {
-            self.ftl.fill(Slot(slot.0 + n), None);
         }
         let Some(translation) = &mut self.translation else { return };
-        let owner = translation.errands.insert(Errand::WriteBack(page));
-        let at = self.ftl.geo.address(slot);
-        let mut op = Op::new(OpKind::Program, Class::MapProgram, at, slot, 1, self.unit_bytes as u32, owner);
-        op.erases = self.erases_of(slot);
-        self.backend.enqueue(cx.now(), op);
-        self.reclaim(group, cx);
+        if !translation.cache.change_if_here(lpn.0)
+            && let Some(job) = &mut self.jobs[group as usize]
+        {
+            job.pages.insert(translation.cache.page_of(lpn.0));
+        }
+    }
+
+    /// Writes back the pages that a job has noted.
+    pub(super) fn write_back_moved(&mut self, pages: &BTreeSet<u64>, cx: &mut impl Cx<Event, Out>) {
+        for page in pages {
+            self.write_back(Some(WriteBack { page: *page, needs_read: true }), cx);
+        }
+    }
+
+    /// Groups in which write-backs wait for space.
+    pub(super) fn groups_of_write_backs(&self) -> Vec<u32> {
+        self.translation.as_ref().map_or_else(Vec::new, |t| t.stalled.clone())
     }
 
     /// Space has appeared: pages that waited for it are written back.
     pub(super) fn wake_write_backs(&mut self, cx: &mut impl Cx<Event, Out>) {
         let stalled = self.translation.as_mut().map(|t| std::mem::take(&mut t.stalled)).unwrap_or_default();
-        for page in stalled {
-            self.program_page(page, cx);
+        for group in stalled {
+            self.program_pages(group, cx);
         }
     }
 }

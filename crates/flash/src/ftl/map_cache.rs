@@ -122,6 +122,16 @@ impl MapCache {
         self.enter(lpn, true)
     }
 
+    /// A logical unit's entry has changed, and is worth no place if it has none. Whether it has one.
+    pub fn change_if_here(&mut self, lpn: u64) -> bool {
+        let key = self.key(lpn);
+        let Some(place) = self.index.get(&key).copied() else { return false };
+        if !std::mem::replace(&mut self.places[place as usize].dirty, true) {
+            self.dirty.insert(key);
+        }
+        true
+    }
+
     fn enter(&mut self, lpn: u64, dirty: bool) -> Option<WriteBack> {
         let key = self.key(lpn);
         if let Some(place) = self.index.get(&key).copied() {

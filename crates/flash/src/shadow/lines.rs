@@ -5,6 +5,7 @@
 
 use super::Shadow;
 use super::data::{Content, Sectors, Stamps, Version};
+use crate::ftl::Ftl;
 use proto::{Lpn, Slot};
 
 impl Shadow {
@@ -13,14 +14,16 @@ impl Shadow {
         let Some(inside) = self.commands.get(id as usize).and_then(Option::as_ref) else { return };
         let sectors = self.sectors(&inside.command, lpn.0);
         let version = inside.version;
+        self.unsettled.insert(lpn);
         let line = self.lines.entry(lpn).or_insert(Stamps::Whole(Version::BLANK));
         *line = line.with(version, sectors);
     }
 
-    /// A line has taken these sectors of a unit from the read that has just finished.
-    pub fn line_fills(&mut self, lpn: Lpn, slot: Slot, sectors: Sectors) {
-        let Some((_, content)) = self.landed.iter().find(|(s, _)| *s == slot) else { return };
-        let landed = content.clone().seen_as(lpn);
+    /// A line has taken these sectors of a unit from the read that has just finished. A page is sensed whole: what lies
+    /// beside the units that were asked for is as it was.
+    pub(crate) fn line_fills(&mut self, lpn: Lpn, slot: Slot, sectors: Sectors, ftl: &Ftl) {
+        let landed = self.landed.iter().find(|(s, _)| *s == slot).map(|(_, content)| content.clone());
+        let landed = landed.unwrap_or_else(|| self.truth.read(slot, ftl)).seen_as(lpn);
         let line = self.lines.entry(lpn).or_insert(Stamps::Whole(Version::BLANK));
         *line = line.under(&landed, sectors);
     }
@@ -71,11 +74,11 @@ impl Shadow {
         self.carries(name, data);
     }
 
-    /// A program of a unit that the device made itself, such as a part of its map, has been queued.
-    pub fn own_writes(&mut self, name: u32, lpn: Lpn) {
-        let version = Version::of_write(self.writes);
+    /// A program of units that the device made itself, such as parts of its map, has been queued.
+    pub fn own_writes(&mut self, name: u32, lpns: &[Lpn]) {
+        let stamps = Stamps::Whole(Version::of_write(self.writes));
         self.writes += 1;
-        self.carries(name, vec![Content { lpn, stamps: Stamps::Whole(version) }]);
+        self.carries(name, lpns.iter().map(|lpn| Content { lpn: *lpn, stamps: stamps.clone() }).collect());
     }
 
     /// Forgets a unit's line: what a device does that loses it.
@@ -88,7 +91,6 @@ impl Shadow {
 mod tests {
     use super::*;
     use crate::backend::op::{Class, Op, OpKind};
-    use crate::ftl::Ftl;
     use crate::ftl::space::Stream;
     use crate::soak::{Fill, combinations};
     use proto::{Command, IoOp, Status};
@@ -125,10 +127,10 @@ mod tests {
                 placement: 0,
                 priority: 2,
             };
-            self.shadow.enters(id, &command, &self.ftl);
+            self.shadow.enters(id, &command, false, &self.ftl);
         }
         fn leaves(&mut self, id: u32) {
-            self.shadow.leaves(id, Status::Success);
+            self.shadow.leaves(id, Status::Success, &self.ftl);
         }
         fn wrote(&mut self, id: u32, sectors: std::ops::Range<u64>) {
             self.enters(id, IoOp::Write, sectors);
@@ -207,7 +209,7 @@ mod tests {
         let slot = stage.ftl.lookup(LPN).expect("the device is full");
         stage.shadow.line_fetches(3, slot);
         stage.senses(3, slot);
-        stage.shadow.line_fills(LPN, slot, 0xff);
+        stage.shadow.line_fills(LPN, slot, 0xff, &stage.ftl);
         stage.wrote(1, 0..1);
         stage.reads(0xff);
         assert_eq!(stage.shadow.violations, 0, "{:?}", stage.shadow.described);

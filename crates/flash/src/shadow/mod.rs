@@ -16,6 +16,7 @@
 //! they are from one command.
 
 mod data;
+mod durable;
 mod errand;
 mod lines;
 mod oracle;
@@ -28,6 +29,7 @@ use errand::Errand;
 use oracle::Oracle;
 use proto::{Command, IoOp, Lpn, Slot, Status};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use truth::Truth;
 
 /// Violations that are described; the others are only counted.
@@ -40,6 +42,10 @@ struct Inside {
     version: Version,
     /// What a read has got so far, or a write that covers units in part: the data under it.
     got: Vec<(Lpn, Stamps)>,
+    /// Whether its answer promises that data is on flash.
+    durable: bool,
+    /// Units that a flush promises.
+    promised: Vec<Lpn>,
     /// What a read found in the buffer: it lies over what flash holds.
     over: Vec<(Lpn, Sectors, Stamps)>,
 }
@@ -63,6 +69,8 @@ pub struct Shadow {
     lines: FxHashMap<Lpn, Stamps>,
     /// Units on their way from the buffer to flash: which sectors, and their data.
     leaving: FxHashMap<Lpn, (Sectors, Stamps)>,
+    /// Units that have been in the buffer since they were last found on flash as they should be.
+    unsettled: BTreeSet<Lpn>,
     writes: u64,
     /// Units whose data the host has been given, each compared.
     pub units_checked: u64,
@@ -86,6 +94,7 @@ impl Shadow {
             moving: FxHashMap::default(),
             lines: FxHashMap::default(),
             leaving: FxHashMap::default(),
+            unsettled: BTreeSet::new(),
             writes: 0,
             units_checked: 0,
             violations: 0,
@@ -131,9 +140,9 @@ impl Shadow {
         if first >= end { 0 } else { (Sectors::MAX >> (128 - (end - first))) << first }
     }
 
-    /// A command enters.
+    /// A command enters. `durable`: its answer will promise that data is on flash.
     #[cold]
-    pub(crate) fn enters(&mut self, id: u32, command: &Command, ftl: &Ftl) {
+    pub(crate) fn enters(&mut self, id: u32, command: &Command, durable: bool, ftl: &Ftl) {
         let version = match command.op {
             IoOp::Write => Version::of_write(self.writes),
             _ => Version::ZERO,
@@ -153,16 +162,23 @@ impl Shadow {
                 IoOp::Trim => self.oracle.begin_write(lpn, id, version, sectors, true),
             }
         }
+        if durable && command.op != IoOp::Flush {
+            for unit in self.units(command) {
+                self.oracle.begin_durable(Lpn(unit), id, self.sectors(command, unit));
+            }
+        }
         if self.commands.len() <= id as usize {
             self.commands.resize(id as usize + 1, None);
         }
-        let inside = Inside { command: *command, version, got: Vec::new(), over: Vec::new() };
+        let promised = if durable && command.op == IoOp::Flush { self.promises(id) } else { Vec::new() };
+        let inside =
+            Inside { command: *command, version, got: Vec::new(), durable, promised, over: Vec::new() };
         self.commands[id as usize] = Some(inside);
     }
 
     /// A command leaves: its answer is compared.
     #[cold]
-    pub(crate) fn leaves(&mut self, id: u32, status: Status) {
+    pub(crate) fn leaves(&mut self, id: u32, status: Status, ftl: &Ftl) {
         let Some(inside) = self.commands.get_mut(id as usize).and_then(Option::take) else { return };
         self.oracle.tick();
         let answered = status == Status::Success;
@@ -174,7 +190,13 @@ impl Shadow {
                 self.compared(lpn, &inside.command, answered && found.is_none(), wrong);
             } else {
                 self.oracle.end_write(lpn, id);
+                if inside.durable {
+                    self.keeps_promise(lpn, id, ftl);
+                }
             }
+        }
+        for lpn in inside.promised {
+            self.keeps_promise(lpn, id, ftl);
         }
     }
 
@@ -335,14 +357,15 @@ impl Shadow {
         }
     }
 
-    /// Compares every logical unit with what may be read of it now. O(logical units). What is wrong first, and how often.
-    pub(crate) fn audit(&self, ftl: &Ftl) -> Result<u64, (u64, String)> {
+    /// Compares every logical unit with what may be read of it now; `buffered` says which sectors the buffer has.
+    /// O(logical units). What is wrong first, and how often.
+    pub(crate) fn audit(&self, ftl: &Ftl, buffered: impl Fn(Lpn) -> Sectors) -> Result<u64, (u64, String)> {
         let (mut wrong, mut first) = (0, String::new());
         for lpn in (0..ftl.logical()).map(Lpn) {
-            let stamps = match ftl.lookup(lpn) {
-                Some(slot) => self.truth.read(slot, ftl).seen_as(lpn),
-                None => Stamps::Whole(Version::ZERO),
-            };
+            let mut stamps = self.on_flash(lpn, ftl);
+            if let Some(line) = self.lines.get(&lpn) {
+                stamps = stamps.under(line, buffered(lpn));
+            }
             let all = Sectors::MAX >> (128 - self.unit_bytes / SECTOR);
             let mut illegal = None;
             stamps.each(|version, sectors| {

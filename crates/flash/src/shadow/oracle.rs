@@ -138,6 +138,42 @@ impl Oracle {
         illegal
     }
 
+    /// A write has been submitted whose answer promises its data to be on flash: flash may then hold it, or what was
+    /// outstanding with it, or what came later.
+    pub(super) fn begin_durable(&mut self, lpn: Lpn, command: u32, sectors: Sectors) {
+        let submitted = self.sequence;
+        let unit = self.units.entry(lpn).or_default();
+        let outstanding = unit.writes.iter().filter(|w| w.acknowledged == OUTSTANDING);
+        let legal = outstanding.map(|w| (w.version, w.sectors)).collect();
+        unit.reads.push(Read { command, submitted, sectors, legal });
+    }
+
+    /// A read that nobody sees ends with what it would have found: nothing follows for later reads. The first version
+    /// that it may not return, with its sectors.
+    pub(super) fn end_flush(&mut self, lpn: Lpn, command: u32, found: &Stamps) -> Option<(Version, Sectors)> {
+        let unit = self.units.get_mut(&lpn)?;
+        let at = unit.reads.iter().position(|r| r.command == command)?;
+        let read = unit.reads.swap_remove(at);
+        let mut illegal = None;
+        found.each(|version, sectors| {
+            let wrong = sectors & read.sectors & !legal(&read.legal, version);
+            if wrong != 0 {
+                illegal.get_or_insert((version, wrong));
+            }
+        });
+        illegal
+    }
+
+    /// Whether a unit can hold nothing but this, and no write of it is outstanding.
+    pub(super) fn is_settled(&self, lpn: Lpn, found: &Stamps, all: Sectors) -> bool {
+        let Some(unit) = self.units.get(&lpn) else { return true };
+        unit.writes.iter().all(|w| {
+            let mut same = 0;
+            found.each(|version, sectors| same |= if version == w.version { sectors } else { 0 });
+            w.acknowledged != OUTSTANDING && w.sectors & all & !same == 0
+        })
+    }
+
     /// Sectors of a unit that may hold `version` now; `None` for a unit that was never touched.
     pub(super) fn legal_now(&self, lpn: Lpn, version: Version) -> Option<Sectors> {
         let unit = self.units.get(&lpn)?;

@@ -3,15 +3,18 @@
 use crate::Device;
 use crate::backend::arbiter::Arbitration;
 use crate::backend::sched::{Scheduling, read_first};
+use crate::buffer::admit::AdmissionPolicy;
+use crate::buffer::evict::EvictionPolicy;
 use crate::ftl::Ftl;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::functional::{FunctionalWriter, Placement};
 use crate::ftl::gc::VictimPolicy;
 use crate::geometry::Digit;
 use crate::spec::{
-    Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec, GcScope, GcSpec,
-    GeometrySpec, HostSpec, Interface, LinkSpec, Mapping, MultiPlaneRule, NvmeArbitration, NvmeSpec,
-    PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder, SuspendSpec, WearSpec,
+    BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
+    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, MultiPlaneRule,
+    NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder, SuspendSpec,
+    WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -27,6 +30,34 @@ pub enum Fill {
     Sequential,
     /// Everything, written in order and then twice at random.
     Steady,
+}
+
+/// The data buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// None.
+    None,
+    /// Written data waits in it.
+    WriteBack,
+    /// The same, behind capacitors.
+    Protected,
+    /// The same without capacitors; what is read stays in it too.
+    WriteBackAndReads,
+    /// Written data goes through it.
+    WriteThrough,
+    /// The same; what is read stays in it.
+    WriteThroughAndReads,
+}
+
+/// Where the map lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Map {
+    /// In memory.
+    Table,
+    /// On flash; a few entries are held.
+    Entries,
+    /// On flash; two translation pages are held.
+    Pages,
 }
 
 /// One device.
@@ -68,13 +99,23 @@ pub struct Combination {
     pub least_worn: bool,
     /// Thresholds that touch, the least window, the least spare space; room otherwise.
     pub tight: bool,
+    /// The data buffer.
+    pub memory: Memory,
+    /// Where the map lies.
+    pub map: Map,
+    /// How garbage collection shares the device with the host.
+    pub mode: GcModeSpec,
+    /// Where moved data goes.
+    pub scope: GcScope,
+    /// Erases that a unit may lag behind.
+    pub gap: Option<u32>,
 }
 
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "unit {} page {} {}{} {} {} {} {} multi_plane {} placements {} depth {} {:?}",
+            "unit {} page {} {}{} {} {} {} {} multi_plane {} placements {} depth {} {:?} {:?} {:?} {} {}",
             Bytes::new(self.map_unit),
             Bytes::new(self.page),
             self.reclaim.name(),
@@ -87,6 +128,10 @@ impl fmt::Display for Combination {
             self.placements,
             self.depth,
             self.fill,
+            self.memory,
+            self.map,
+            self.mode.name(),
+            self.scope.name(),
         )?;
         let switches = [
             (self.copy_back, "copy_back"),
@@ -95,13 +140,14 @@ impl fmt::Display for Combination {
             (self.fold, "fold"),
             (self.least_worn, "least_worn"),
             (self.tight, "tight"),
+            (self.gap.is_some(), "gap"),
         ];
         switches.iter().filter(|(on, _)| *on).try_for_each(|(_, name)| write!(f, " {name}"))
     }
 }
 
 /// How many values each field of a combination takes, in their order.
-fn levels() -> [usize; 18] {
+fn levels() -> Row {
     [
         4,
         2,
@@ -121,10 +167,15 @@ fn levels() -> [usize; 18] {
         2,
         2,
         2,
+        6,
+        3,
+        3,
+        2,
+        2,
     ]
 }
 
-type Row = [usize; 18];
+type Row = [usize; 23];
 
 impl Combination {
     fn from_row(row: &Row) -> Combination {
@@ -154,6 +205,18 @@ impl Combination {
             fold: row[15] == 1,
             least_worn: row[16] == 1,
             tight: row[17] == 1,
+            memory: [
+                Memory::None,
+                Memory::WriteBack,
+                Memory::Protected,
+                Memory::WriteBackAndReads,
+                Memory::WriteThrough,
+                Memory::WriteThroughAndReads,
+            ][row[18]],
+            map: [Map::Table, Map::Entries, Map::Pages][row[19]],
+            mode: [GcModeSpec::preemptible, GcModeSpec::foreground, GcModeSpec::background][row[20]],
+            scope: [GcScope::local, GcScope::global][row[21]],
+            gap: [None, Some(2)][row[22]],
         }
     }
 
@@ -169,7 +232,7 @@ impl Combination {
         let (bits, program) = if self.one_shot { (3, vec![us(700)]) } else { (2, vec![us(200), us(500)]) };
         let read = if self.one_shot { vec![us(40), us(60), us(80)] } else { vec![us(30), us(50)] };
         FlashSpec {
-            buffer: None,
+            buffer: self.buffer(),
             geometry: GeometrySpec {
                 channels: 2,
                 ways: 2,
@@ -212,10 +275,48 @@ impl Combination {
         }
     }
 
+    /// Room for little more than two program units, and flushes of little more than one.
+    fn buffer(&self) -> Option<BufferSpec> {
+        let pages = if self.one_shot { 3 } else { 1 };
+        let units = (self.page * pages / self.map_unit).max(1);
+        let reads = matches!(self.memory, Memory::WriteBackAndReads | Memory::WriteThroughAndReads);
+        let writes = matches!(self.memory, Memory::WriteBack | Memory::Protected | Memory::WriteBackAndReads);
+        (self.memory != Memory::None).then(|| BufferSpec {
+            capacity: Bytes::new((2 * units + 8) * self.map_unit),
+            reads,
+            writes,
+            high: Share::percent(50),
+            low: Share::percent(25),
+            in_flight: Bytes::new((units + 3) * self.map_unit),
+            protected: self.memory == Memory::Protected,
+            eviction: EvictionPolicy::all_defaults().swap_remove(self.memory as usize % 3),
+            admission: AdmissionPolicy::all_defaults().swap_remove(0),
+            bandwidth: Bandwidth::new(10_000_000_000),
+            latency: Duration::new(Time::from_ns(100)),
+        })
+    }
+
+    /// Translation pages of 256 entries, of which few are held.
+    fn mapping(&self) -> Mapping {
+        let granularity = match self.map {
+            Map::Table => return Mapping::Table,
+            Map::Entries => MapGranularity::entry,
+            Map::Pages => MapGranularity::page,
+        };
+        let capacity = if self.map == Map::Entries { 24 * 8 } else { 2 * self.map_unit };
+        Mapping::Demand {
+            capacity: Bytes::new(capacity),
+            granularity,
+            cached_entry: Bytes::new(8),
+            stored_entry: Bytes::new(self.map_unit / 256),
+            read: Bytes::new(512),
+        }
+    }
+
     fn ftl(&self) -> FtlSpec {
         let (start, stop, hard, window) = if self.tight { (1, 2, 1, 1) } else { (2, 4, 1, 4) };
         FtlSpec {
-            mapping: Mapping::Table,
+            mapping: self.mapping(),
             map_unit: Bytes::new(self.map_unit),
             reclaim_unit: self.reclaim,
             stripe: StripeOrder([Digit::Channel, Digit::Way, Digit::Die, Digit::Plane]),
@@ -227,12 +328,12 @@ impl Combination {
                 start,
                 stop,
                 hard,
-                mode: GcModeSpec::preemptible,
-                scope: GcScope::local,
+                mode: self.mode,
+                scope: self.scope,
                 window,
                 copy_back: self.copy_back,
             },
-            wear: WearSpec { dynamic: self.least_worn, static_gap: None },
+            wear: WearSpec { dynamic: self.least_worn, static_gap: self.gap },
         }
     }
 
@@ -281,6 +382,7 @@ impl Combination {
             Fill::Steady => write_at_random(&mut device.ftl, seed)
                 .ok_or_else(|| SpecError::new("ftl", "there is no space to write at random"))?,
         }
+        device.format_map();
         Ok(device)
     }
 }
@@ -352,7 +454,7 @@ mod tests {
     #[test]
     fn every_possible_pair_is_covered_by_few() {
         let all = combinations(1);
-        assert!(all.len() < 60, "{} combinations", all.len());
+        assert!(all.len() < 80, "{} combinations", all.len());
         let covered = |f: &dyn Fn(&Combination) -> bool| all.iter().any(f);
         for victim in VictimPolicy::all_defaults() {
             for scheduler in Scheduling::all_defaults() {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::ops::Range;
 
 /// Events without a completion after which the device is taken to work for nothing.
-const FUTILE_EVENTS: u64 = 5_000_000;
+const FUTILE_EVENTS: u64 = 2_000_000;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 /// Map units of the hot spot.
@@ -143,7 +143,7 @@ impl Host {
         Command {
             tag: self.issued as u32,
             op,
-            fua: self.rng.below(4) == 0,
+            fua: self.rng.below(16) == 0,
             offset: extent.start,
             bytes: extent.end - extent.start,
             queue: self.rng.below(3) as u16,

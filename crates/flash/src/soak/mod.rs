@@ -8,7 +8,7 @@ mod mutants;
 #[cfg(test)]
 mod tests;
 
-pub use combination::{Combination, Fill, combinations};
+pub use combination::{Combination, Fill, Map, Memory, combinations};
 pub use host::{End, Host};
 
 use crate::device::Check;

@@ -1,12 +1,12 @@
 //! Broken devices: each must be found, and the same device unbroken must not.
 
-use super::{Combination, End, Fill, Host};
+use super::{Combination, End, Fill, Host, Map, Memory};
 use crate::backend::arbiter::Arbitration;
 use crate::backend::sched::{Scheduling, read_first};
 use crate::device::Mutant;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::gc::VictimPolicy;
-use crate::spec::{MultiPlaneRule, ReclaimUnit};
+use crate::spec::{GcModeSpec, GcScope, MultiPlaneRule, ReclaimUnit};
 use config::units::Duration;
 use kernel::Time;
 
@@ -33,12 +33,21 @@ fn device() -> Combination {
         fold: true,
         least_worn: false,
         tight: true,
+        memory: Memory::None,
+        map: Map::Table,
+        mode: GcModeSpec::preemptible,
+        scope: GcScope::local,
+        gap: None,
     }
 }
 
 /// Names of the checks that fail.
 fn failures(mutant: Option<Mutant>) -> Vec<&'static str> {
-    let mut device = device().build(1).expect("it can be built");
+    failures_of(&device(), mutant)
+}
+
+fn failures_of(combination: &Combination, mutant: Option<Mutant>) -> Vec<&'static str> {
+    let mut device = combination.build(1).expect("it can be built");
     device.attach_shadow();
     device.set_mutant(mutant);
     let mut host = Host::new(device, 1, 64);
@@ -92,4 +101,22 @@ fn an_erase_under_a_read_is_found() {
 #[test]
 fn a_lost_update_is_found() {
     is_found(Mutant::BlindMerge);
+}
+
+#[test]
+fn faults_around_the_buffer_are_found() {
+    let device = Combination { memory: Memory::WriteBack, ..device() };
+    assert!(failures_of(&device, None).is_empty());
+    for mutant in [Mutant::LostLine, Mutant::EarlyFlush] {
+        let found = failures_of(&device, Some(mutant));
+        assert!(found.contains(&"shadow_reads"), "{mutant:?} is found by {found:?} only");
+    }
+}
+
+#[test]
+fn swapped_entries_of_a_demand_map_are_found() {
+    let device = Combination { map: Map::Entries, ..device() };
+    assert!(failures_of(&device, None).is_empty());
+    let found = failures_of(&device, Some(Mutant::SwappedEntries));
+    assert!(found.contains(&"shadow_reads"), "found by {found:?} only");
 }

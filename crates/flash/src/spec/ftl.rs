@@ -207,10 +207,12 @@ impl FtlSpec {
         let logical = self.over_provisioning.of(geo.slots);
         let logical = geo.slots - logical;
         positive("ftl.over_provisioning", logical)?;
-        let per_group = logical.div_ceil(u64::from(geo.groups));
+        let hidden = self.translation(logical)?.map_or(0, |(_, pages)| pages);
+        let per_group = (logical + hidden).div_ceil(u64::from(geo.groups));
         let needed = per_group.div_ceil(u64::from(geo.units_per_ru));
-        // Free units that reclaiming keeps, and one frontier each for the host's streams and for moved data.
-        let frontiers = u64::from(self.placements) + 1;
+        // Free units that reclaiming keeps, and one frontier each for the host's streams, for moved data, and for
+        // translation pages if there are any.
+        let frontiers = u64::from(self.placements) + 1 + u64::from(hidden > 0);
         let kept = u64::from(self.gc.start) + frontiers;
         let blocks = u64::from(geo.shape.blocks);
         if needed + kept > blocks {
@@ -222,17 +224,17 @@ impl FtlSpec {
             return Err(SpecError::new("ftl.over_provisioning", what)
                 .help("raise ftl.over_provisioning or lower ftl.gc.start"));
         }
-        self.check_progress(geo, per_group)?;
+        self.check_progress(geo, per_group, hidden > 0)?;
         Ok(logical)
     }
 
     /// While host data waits for space, some reclaim unit must give back at least one program unit. Those that give
     /// nothing back may each have invalid units, but fewer than a program unit.
-    fn check_progress(&self, geo: &Geometry, per_group: u64) -> Result<(), SpecError> {
+    fn check_progress(&self, geo: &Geometry, per_group: u64, maps: bool) -> Result<(), SpecError> {
         let holes = u64::from(geo.units_per_program + buckets_width(geo.units_per_ru)) - 2;
         let fullest = u64::from(geo.units_per_ru).saturating_sub(holes).max(1);
         // The frontier of the data that waits is used up; the others may be empty.
-        let apart = u64::from(self.gc.hard) + u64::from(self.placements);
+        let apart = u64::from(self.gc.hard) + u64::from(self.placements) + u64::from(maps);
         let closed = u64::from(geo.shape.blocks).saturating_sub(apart);
         if closed * fullest > per_group {
             return Ok(());
