@@ -310,9 +310,9 @@ impl Ftl {
         self.array.all_programs() * u64::from(self.geo.units_per_program)
     }
 
-    /// Forgets what was counted: preconditioning is no part of the run. Erase counts stay.
+    /// Forgets what was counted: preconditioning is no part of the run. Erases stay: the array remembers them too.
     pub fn reset_counters(&mut self) {
-        self.counters = super::FtlCounters::default();
+        self.counters = super::FtlCounters { erases: self.counters.erases, ..Default::default() };
         for group in &mut self.groups {
             group.free_min = group.free();
         }
