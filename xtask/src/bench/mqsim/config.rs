@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn the_scenario_has_the_requests_of_the_case() {
         let text = scenario(case("seqread"), "");
-        assert_eq!(number(&text, "Total_Requests_To_Generate"), 200_000);
+        assert_eq!(number(&text, "Total_Requests_To_Generate"), case("seqread").requests);
         assert_eq!((number(&text, "Average_Request_Size"), number(&text, "Read_Percentage")), (256, 100));
         assert_eq!(number(&scenario(case("mixed"), ""), "Read_Percentage"), 70);
         assert!(scenario(case("tpcc-small"), "x.trace").contains("<File_Path>x.trace</File_Path>"));
