@@ -2,7 +2,8 @@
 //!
 //! MQSim's threshold is 25 free blocks of a plane, but its planes never have as many: each refill of a frontier, by
 //! the host or by collection, starts one collection, and each collection frees one block, so that the number of free
-//! blocks stays where preconditioning has left it.
+//! blocks stays where preconditioning has left it. With the threshold that its file names, ours amplifies more: that is
+//! the known gap. The aligned row keeps as many blocks free as MQSim has in fact; it was added after the gap was found.
 
 use super::mqsim::{PLACE, figure};
 use crate::reproduce::churn::{Churn, Overwrite};
@@ -10,6 +11,7 @@ use crate::reproduce::stand::{Ran, d16, device, drive, fio};
 use crate::reproduce::{Case, Context, Effort, Row, Rule};
 use config::Diagnostic;
 use kernel::Rng;
+use theory::wa::{Spare, greedy};
 
 const WORKLOAD: &str = "rand-write-4k-qd64-6m-occ100";
 const DEVICE: &str = "D16-preconditioned-fix1";
@@ -20,6 +22,8 @@ const WINDOWS: [u32; 8] =
 const SHARE: u64 = 90;
 /// Free blocks that a plane of MQSim has in fact, 12.7, and its frontier of mapping pages.
 const POOL: u32 = 14;
+/// Open blocks of a plane of ours: the host's and the collector's.
+const FRONTIERS: u32 = 2;
 const PLANES: f64 = 64.0;
 const PAGES: f64 = 128.0;
 
@@ -28,7 +32,10 @@ pub(super) fn cases() -> Vec<Case> {
         let ids = [vec![id.to_owned()], Ran::little_ids(id).to_vec()].concat();
         Case::new(ids, move |context| rows(id, start, rule, context))
     };
-    vec![case("mqsim.waf", Some(POOL), Rule::Share(0.05)), case("gap.mqsim.waf", None, Rule::Apart(0.05))]
+    vec![
+        case("mqsim.aligned.waf", Some(POOL), Rule::Share(0.05)),
+        case("gap.mqsim.waf", None, Rule::Apart(0.05)),
+    ]
 }
 
 fn rows(id: &str, start: Option<u32>, rule: Rule, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
@@ -53,12 +60,18 @@ fn rows(id: &str, start: Option<u32>, rule: Rule, context: &Context<'_>) -> Resu
     let ran = overwrite(&overrides, depth, context.choose(1, 3), context)?;
     let kept =
         start.map_or("25 as its threshold says".to_owned(), |start| format!("{start} as MQSim in fact"));
+    let ftl = &ran.0.device.ftl;
+    let plane = ftl.logical() * SHARE / 100 / u64::from(ftl.geo.groups);
+    let closed = u64::from(ftl.geo.shape.blocks - ftl.thresholds.start - FRONTIERS);
+    let pages = ftl.geo.shape.pages;
+    let mean_field = greedy(pages, Spare::of_units(closed * u64::from(pages), plane));
     let row = Row::new(id, "ratio", expected, ran.amplification(), rule)
         .place(format!("mean of {} windows of {WORKLOAD} on {DEVICE}: {PLACE}", WINDOWS.len()))
         .note(format!(
             "{SHARE} % of the logical space, queue depth {depth}, greedy, blocks kept free: {kept}; MQSim's planes \
-             begin with {free} free and lose {lost:.2} in 6 million writes; at least {} free here",
-            ran.0.device.ftl.free_min()
+             begin with {free} free and lose {lost:.2} in 6 million writes; at least {} free here; mean field of ours \
+             {mean_field:.4}",
+            ftl.free_min()
         ));
     Ok([vec![row], ran.little(id).to_vec()].concat())
 }
