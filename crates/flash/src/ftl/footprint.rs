@@ -35,8 +35,8 @@ fn record_bytes() -> u64 {
         ftl.assume_sequential(units * 24 * 48);
         ftl.groups.iter().map(|g| g.bytes()).sum::<u64>()
     };
-    // Lists grow in powers of two; sixteen units fill theirs to the brim.
-    (of(16) - of(0)).div_ceil(24 * 16)
+    // The list of those freed comes with the first that is.
+    (of(16) - of(0)).div_ceil(24 * 16) + size_of::<u32>() as u64
 }
 
 /// Bytes of the map, the flags and the out-of-band words once `bytes` at the beginning of the logical space have been

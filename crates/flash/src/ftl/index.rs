@@ -45,11 +45,13 @@ pub(crate) struct Index {
     /// Oldest and youngest.
     ends: Links,
     units_per_bucket: u32,
+    /// Reclaim units of the group.
+    count: u32,
 }
-kernel::snapshot!(Index { entries, buckets, occupied, closed, ends, units_per_bucket });
+kernel::snapshot!(Index { entries, buckets, occupied, closed, ends, units_per_bucket, count });
 
 impl Index {
-    pub(crate) fn new(units_per_ru: u32) -> Index {
+    pub(crate) fn new(count: u32, units_per_ru: u32) -> Index {
         let units_per_bucket = buckets_width(units_per_ru);
         let buckets = units_per_ru / units_per_bucket + 1;
         let empty = Links { prev: NONE, next: NONE };
@@ -60,6 +62,7 @@ impl Index {
             closed: Vec::new(),
             ends: empty,
             units_per_bucket,
+            count,
         }
     }
 
@@ -74,6 +77,11 @@ impl Index {
     }
 
     pub(crate) fn insert(&mut self, ru: u32, valid: u32) {
+        if self.entries.is_empty() {
+            // A group that is used will be used whole. Memory that is not written to costs nothing.
+            self.entries.reserve_exact(self.count as usize);
+            self.closed.reserve_exact(self.count as usize);
+        }
         if ru as usize >= self.entries.len() {
             let empty = Links { prev: NONE, next: NONE };
             let unknown = Entry { bucket: empty, age: empty, place: NONE, class: 0 };

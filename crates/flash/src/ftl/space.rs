@@ -120,7 +120,12 @@ impl FreeUnits {
 
     fn put(&mut self, ru: u32, erases: u32) {
         match &mut self.freed {
-            Freed::FirstFreed(list) => list.push_back(ru),
+            Freed::FirstFreed(list) => {
+                if list.capacity() == 0 {
+                    list.reserve_exact(self.end as usize);
+                }
+                list.push_back(ru);
+            }
             Freed::LeastWorn(set) => {
                 set.insert((erases, ru));
             }
@@ -177,7 +182,7 @@ impl Group {
         Group {
             rus: Vec::new(),
             closed_at: Vec::new(),
-            index: Index::new(geo.units_per_ru),
+            index: Index::new(count, geo.units_per_ru),
             free: FreeUnits::new(count, least_worn),
             frontiers: vec![Frontier { ru: NONE, next: 0 }; streams],
             free_min: count,
@@ -240,6 +245,11 @@ impl Group {
 
     fn take_free(&mut self) -> Option<u32> {
         let ru = self.free.take()?;
+        if self.rus.is_empty() {
+            // A group that is used will be used whole. Memory that is not written to costs nothing.
+            self.rus.reserve_exact(self.free.end as usize);
+            self.closed_at.reserve_exact(self.free.end as usize);
+        }
         if ru as usize >= self.rus.len() {
             self.rus.resize(ru as usize + 1, FRESH);
             self.closed_at.resize(ru as usize + 1, 0);
@@ -278,8 +288,11 @@ impl Group {
     /// Bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
         let records = self.rus.capacity() * size_of::<Ru>() + self.closed_at.capacity() * size_of::<u64>();
-        // A freed unit costs no more than twice its entry in either list.
-        let freed = self.rus.len().min(self.free() as usize) * 2 * size_of::<(u32, u32)>();
+        let freed = match &self.free.freed {
+            Freed::FirstFreed(list) => list.capacity() * size_of::<u32>(),
+            // A tree has no more than twice the room that its entries take.
+            Freed::LeastWorn(set) => set.len() * 2 * size_of::<(u32, u32)>(),
+        };
         (size_of::<Group>() + records + freed) as u64 + self.index.bytes()
     }
 
