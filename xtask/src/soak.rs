@@ -19,7 +19,17 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<bool> {
     let status = Command::new("cargo")
         .current_dir(workspace::root())
-        .args(["test", "--release", "-p", "nandscape-flash", "--test", "soak", "--", "--ignored", "--nocapture"])
+        .args([
+            "test",
+            "--release",
+            "-p",
+            "nandscape-flash",
+            "--test",
+            "soak",
+            "--",
+            "--ignored",
+            "--nocapture",
+        ])
         .env("SOAK_OPS", options.ops.to_string())
         .env("SOAK_SEED", options.seed.to_string())
         .status()?;

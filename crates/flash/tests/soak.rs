@@ -4,7 +4,8 @@
 //! operations of one combination with one seed.
 
 fn setting(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
+    std::env::var(name)
+        .map_or(otherwise, |text| text.parse().unwrap_or_else(|e| panic!("{name}={text}: {e}")))
 }
 
 #[test]

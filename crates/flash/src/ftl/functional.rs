@@ -189,6 +189,8 @@ impl Ftl {
         state.valid = ((u64::from(programs) - 1) * per_program + in_last) as u32;
         let closes = state.state == RuState::Full;
         state.inflight = u32::from(closes);
+        let valid = u64::from(state.valid);
+        self.groups[group as usize].valid += valid;
         if closes {
             self.groups[group as usize].programmed(number, self.clock);
         }

@@ -96,6 +96,8 @@ pub(crate) struct Group {
     pub(crate) free_min: u32,
     /// Erases since the beginning: when wear is looked at.
     pub(crate) wear_clock: u32,
+    /// Valid map units.
+    pub(crate) valid: u64,
 }
 
 impl kernel::Snapshot for FreeList {
@@ -113,7 +115,7 @@ impl kernel::Snapshot for FreeList {
         }
     }
 }
-kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock });
+kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock, valid });
 
 impl Group {
     /// All units free. With `least_worn`, the least erased free unit is opened next (dynamic wear levelling); without,
@@ -133,6 +135,7 @@ impl Group {
             frontiers: vec![Frontier { ru: NONE, next: 0 }; streams],
             free_min: count,
             wear_clock: 0,
+            valid: 0,
         }
     }
 

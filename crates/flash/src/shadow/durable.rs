@@ -40,7 +40,9 @@ impl Shadow {
     fn broken(&mut self, lpn: Lpn, version: Version, sectors: Sectors) {
         let sector = sectors.trailing_zeros();
         let unit = lpn.0;
-        self.violation(format!("it was promised to be on flash, which holds {version} in sector {sector} of unit {unit}"));
+        self.violation(format!(
+            "it was promised to be on flash, which holds {version} in sector {sector} of unit {unit}"
+        ));
     }
 
     /// All sectors of a unit.

@@ -11,9 +11,10 @@ use crate::ftl::functional::FunctionalWriter;
 use crate::ftl::gc::VictimPolicy;
 use crate::geometry::Digit;
 use crate::spec::{
-    BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec, GcScope, GcSpec,
-    GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, MultiPlaneRule, NvmeArbitration, NvmeSpec,
-    PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder, SuspendSpec, WearSpec,
+    BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
+    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, MultiPlaneRule,
+    NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder, SuspendSpec,
+    WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
