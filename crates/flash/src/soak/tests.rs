@@ -33,10 +33,11 @@ fn folding_changes_nothing_but_one_tie() {
         };
         run(true) != run(false)
     };
-    let plain = |c: &Combination| c.memory == Memory::None && c.map == Map::Table;
-    let differing: Vec<Combination> = combinations(3).into_iter().filter(plain).filter(differs).collect();
-    // A known gap: when channels of one superblock become free at the same instant, the order in which they are
-    // looked at depends on whether their wake-ups were scheduled with the transfer or with the first die that asked.
-    assert_eq!(differing.len(), 1, "the gap has closed, or widened: {differing:#?}");
-    assert_eq!(differing[0].reclaim, crate::spec::ReclaimUnit::superblock);
+    let differing: Vec<Combination> = combinations(3).into_iter().filter(differs).collect();
+    // A known gap: when channels of one superblock or plane set become free at the same instant, the order in which
+    // they are looked at depends on whether their wake-ups were scheduled with the transfer or with the first die that
+    // asked.
+    let by_block = differing.iter().find(|c| c.reclaim == crate::spec::ReclaimUnit::block);
+    assert!(by_block.is_none(), "the gap has widened: {by_block:#?}");
+    assert!((1..=3).contains(&differing.len()), "the gap has closed, or widened: {differing:#?}");
 }
