@@ -119,8 +119,10 @@ fn write_zeroes_covers_units_in_part() {
 fn space_in_another_group_is_found() {
     // Only what lies in one group is overwritten, and the new data goes to all of them: the others fill up with data
     // that stays valid, and have nothing to reclaim.
-    for allocation in [Allocation::round_robin, Allocation::all_defaults().swap_remove(2)] {
-        let combination = Combination { allocation, tight: true, ..combination() };
+    let dynamic = [Allocation::round_robin, Allocation::all_defaults().swap_remove(2)];
+    let memories = [Memory::None, Memory::WriteBack];
+    for (allocation, memory) in dynamic.into_iter().flat_map(|a| memories.map(|m| (a.clone(), m))) {
+        let combination = Combination { allocation, memory, tight: true, ..combination() };
         let mut bench = Bench::new(&combination);
         let (groups, per_program) =
             (u64::from(bench.device.ftl.geo.groups), u64::from(bench.device.ftl.geo.units_per_program));
@@ -142,5 +144,38 @@ fn a_victim_without_invalid_units_does_not_stop_reclaiming() {
         let writes: Vec<Io> =
             (0..20_000).map(|n| (IoOp::Write, (units - 1 - n * 5 % (units / 8)) * UNIT, UNIT)).collect();
         assert_eq!(bench.run(&writes, 32), writes.len(), "{combination}");
+    }
+}
+
+/// Soaks a combination with a few seeds.
+fn soak(combination: &Combination) {
+    for seed in 1..4 {
+        let outcome = flash::soak::run(combination, 6_000, seed, true).expect("it can be built");
+        assert!(outcome.is_ok(), "{outcome:#?}");
+    }
+}
+
+#[test]
+fn global_reclaiming_leaves_each_group_room_for_its_own() {
+    // Once, data of other groups filled a group until it had nothing to reclaim, and its own data waited for ever.
+    let combination = Combination {
+        one_shot: true,
+        victim: VictimPolicy::random,
+        memory: Memory::WriteThroughAndReads,
+        scope: GcScope::global,
+        mode: GcModeSpec::foreground,
+        tight: true,
+        ..combination()
+    };
+    soak(&combination);
+}
+
+#[test]
+fn write_backs_of_the_map_take_less_than_reclaiming_gains() {
+    // Once, every moved unit had a translation page written, with a program unit of its own.
+    for map in [Map::Entries, Map::Pages] {
+        let combination = Combination { one_shot: true, map, fill: Fill::Steady, ..combination() };
+        soak(&combination);
+        soak(&Combination { map_unit: 512, tight: true, ..combination });
     }
 }

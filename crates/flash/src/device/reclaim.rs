@@ -78,7 +78,13 @@ impl Device {
     }
 
     fn start_job(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
-        let Some(ru) = self.ftl.pick_victim(group) else { return };
+        // Host data may have put a group over its share; then others have room for whatever it holds.
+        let relieves = self.gc.global && self.ftl.is_over_share(group);
+        let mut victim = self.ftl.pick_victim(group);
+        if victim.is_none() && relieves {
+            victim = self.ftl.pick_emptiest(group);
+        }
+        let Some(ru) = victim else { return };
         self.stats.gc_runs += 1;
         self.run_job(group, ru, false, cx);
     }
@@ -116,7 +122,8 @@ impl Device {
         self.gc.mode == GcMode::Foreground && self.jobs[group as usize].is_some()
     }
 
-    /// The group that moved data of a group goes to.
+    /// The group that moved data of a group goes to. None takes more than its share of the logical space: a group full
+    /// of others' data would have nothing to reclaim for its own.
     fn destination(&mut self, group: u32) -> u32 {
         if !self.gc.global {
             return group;
@@ -124,7 +131,7 @@ impl Device {
         for _ in 0..self.ftl.geo.groups {
             self.gc_turn += 1;
             let other = self.ftl.geo.group_at(self.gc_turn);
-            if self.ftl.free(other) > self.ftl.thresholds.hard {
+            if self.ftl.free(other) > self.ftl.thresholds.hard && !self.ftl.is_over_share(other) {
                 return other;
             }
         }
@@ -337,6 +344,8 @@ impl Device {
         self.wake(group, cx);
         if self.gc.global {
             self.advance_staged(cx);
+            // Whoever waits elsewhere may find a place for what it has to move.
+            self.stalled = true;
         }
     }
 

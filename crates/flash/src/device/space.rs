@@ -20,7 +20,7 @@ impl Device {
 
     /// Reclaims where it helps those who wait for a group; false if nothing can be reclaimed now.
     pub(super) fn reclaim_for(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) -> bool {
-        if self.allocator.is_static() {
+        if self.allocator.is_static() && !self.gc.global {
             self.reclaim(group, cx);
             return self.jobs[group as usize].is_some();
         }

@@ -14,6 +14,8 @@ pub(crate) struct Census {
     pub(crate) frontiers: u64,
     /// In the index that victims come from.
     pub(crate) listed_closed: u64,
+    /// Groups that hold another number of valid units than they say.
+    pub(crate) miscounted: u64,
     /// Valid map units.
     pub(crate) valid: u64,
     /// Reads under way.
@@ -29,6 +31,9 @@ impl Ftl {
     pub(crate) fn census(&self) -> Census {
         let mut census = Census::default();
         for (g, group) in self.groups.iter().enumerate() {
+            let held: u64 = group.rus.iter().map(|ru| u64::from(ru.valid)).sum();
+            census.valid += held;
+            census.miscounted += u64::from(held != group.valid);
             census.listed_free += u64::from(group.free());
             // Units behind the last record have never been opened.
             census.states[RuState::Free as usize] +=
@@ -43,7 +48,6 @@ impl Ftl {
             group.open_units().for_each(|(number, taken)| given[number as usize] = taken);
             for (number, ru) in group.rus.iter().enumerate() {
                 census.states[ru.state as usize] += 1;
-                census.valid += u64::from(ru.valid);
                 census.readers += u64::from(ru.readers);
                 census.inflight += u64::from(ru.inflight);
                 let programmed = self.programs_of(self.join(g as u32, number as u32));

@@ -245,6 +245,7 @@ impl Ftl {
         debug_assert!(moves.iter().all(|(lpn, from)| self.lookup(*lpn) == Some(*from)));
         self.relocate(group as u32, &moves)?;
         self.groups[group].rus[number as usize].valid -= moves.len() as u32;
+        self.groups[group].valid -= moves.len() as u64;
         self.erased(ru);
         Ok(())
     }
@@ -299,6 +300,7 @@ impl Ftl {
             self.counters.moves += now.len() as u64;
             let frontier = &mut self.groups[group as usize];
             frontier.rus[number as usize].valid += now.len() as u32;
+            frontier.valid += now.len() as u64;
             frontier.programmed_run(number, count, self.clock);
             rest = later;
         }

@@ -333,6 +333,7 @@ impl Ftl {
         self.valid.flip(slot.0);
         let (group, number) = self.split(self.geo.ru_of_slot(slot));
         self.groups[group].rus[number as usize].valid += 1;
+        self.groups[group].valid += 1;
         self.clock += 1;
     }
 
@@ -341,6 +342,7 @@ impl Ftl {
         self.valid.flip(slot.0);
         let (group, number) = self.split(self.geo.ru_of_slot(slot));
         let group = &mut self.groups[group];
+        group.valid -= 1;
         let ru = &mut group.rus[number as usize];
         ru.valid -= 1;
         if ru.state == RuState::Closed {
@@ -371,6 +373,21 @@ impl Ftl {
         }
         let number = self.victim.pick(&view)?;
         self.groups[group as usize].collect(number);
+        Some(self.join(group, number))
+    }
+
+    /// Whether a group holds its share of the logical space, or more.
+    pub fn is_over_share(&self, group: u32) -> bool {
+        let share = (self.logical + self.hidden).div_ceil(u64::from(self.geo.groups));
+        self.groups[group as usize].valid >= share
+    }
+
+    /// The closed reclaim unit of a group with the fewest valid units, however many; it is taken out of the index.
+    pub fn pick_emptiest(&mut self, group: u32) -> Option<u64> {
+        let g = &mut self.groups[group as usize];
+        let closed = (0..self.geo.shape.blocks).filter(|n| g.rus[*n as usize].state == RuState::Closed);
+        let number = closed.min_by_key(|n| g.rus[*n as usize].valid)?;
+        g.collect(number);
         Some(self.join(group, number))
     }
 

@@ -154,6 +154,8 @@ pub(crate) struct Group {
     pub(crate) free_min: u32,
     /// Erases since the beginning: when wear is looked at.
     pub(crate) wear_clock: u32,
+    /// Valid map units.
+    pub(crate) valid: u64,
 }
 
 impl kernel::Snapshot for Freed {
@@ -172,7 +174,7 @@ impl kernel::Snapshot for Freed {
     }
 }
 kernel::snapshot!(FreeUnits { fresh, end, freed });
-kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock });
+kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock, valid });
 
 impl Group {
     /// All units free. With `least_worn`, the least erased free unit is opened next (dynamic wear levelling); without,
@@ -187,6 +189,7 @@ impl Group {
             frontiers: vec![Frontier { ru: NONE, next: 0 }; streams],
             free_min: count,
             wear_clock: 0,
+            valid: 0,
         }
     }
 
@@ -270,6 +273,7 @@ impl Group {
         let number = self.take_free()?;
         let ru = &mut self.rus[number as usize];
         ru.valid = valid;
+        self.valid += u64::from(valid);
         if programs < programs_per_ru {
             ru.state = RuState::Open;
             self.frontiers[stream.index()] = Frontier { ru: number, next: programs };
