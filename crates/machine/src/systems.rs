@@ -3,7 +3,12 @@
 use config::Presets;
 
 /// Name and spec of every shipped system. A new one is a folder and a line.
-pub const SYSTEMS: &[(&str, &str)] = &[("d16", include_str!("../../../systems/d16/spec.toml"))];
+pub const SYSTEMS: &[(&str, &str)] = &[
+    ("d16", include_str!("../../../systems/d16/spec.toml")),
+    ("mqsim-default", include_str!("../../../systems/mqsim-default/spec.toml")),
+    ("pm9a3", include_str!("../../../systems/pm9a3/spec.toml")),
+    ("z-ssd", include_str!("../../../systems/z-ssd/spec.toml")),
+];
 
 /// The shipped systems as presets that specs can inherit from.
 pub struct Shipped;
