@@ -27,14 +27,15 @@ fn data(path: &str) -> Option<PathBuf> {
 
 /// Runs on a device of which the first percent was written in order, and stays there; the result document.
 fn run_job(system: &str, job: &str) -> Value {
-    run_on(system, "1%", &format!("fio:{job},size=1%"))
+    run_on(system, "1%", &[], &format!("fio:{job},size=1%"))
 }
 
 /// Runs on a device of which the first part was written in order; the result document.
-fn run_on(system: &str, share: &str, workload: &str) -> Value {
+fn run_on(system: &str, share: &str, set: &[&str], workload: &str) -> Value {
+    let filled = format!("precondition={{ sequential = {{ share = \"{share}\" }} }}");
     let plan = Plan {
         system: system.into(),
-        set: vec![format!("precondition={{ sequential = {{ share = \"{share}\" }} }}")],
+        set: set.iter().map(|key| (*key).to_owned()).chain([filled]).collect(),
         workloads: vec![workload.into()],
         seed: 1,
         precondition: None,
@@ -181,7 +182,8 @@ fn an_idle_read_takes_the_sum_of_its_parts() {
 #[test]
 fn an_idle_page_takes_as_long_as_in_mqsim() {
     for (rw, name, expected) in [("randread", "read", 102_434.0), ("randwrite", "write", 43_542.0)] {
-        let document = run_job("mqsim-default", &format!("rw={rw},bs=8k,iodepth=1,number_ios=500"));
+        let job = format!("fio:rw={rw},bs=8k,iodepth=1,number_ios=500,size=1%");
+        let document = run_on("mqsim-default", "1%", &["flash.ftl.mapping=table"], &job);
         let mean = mean_ns(&document, name);
         assert!((mean / expected - 1.0).abs() < 1e-3, "{rw}: {mean} ns, not {expected}");
     }
@@ -238,7 +240,7 @@ fn mqsims_own_trace_touches_the_pages_it_names() {
     let (reads, writes, partial) = pieces(&std::fs::read_to_string(&file).expect("the trace"));
     // As MQSim counts them.
     assert_eq!((reads, writes, partial), (8241, 5152, 4553));
-    let document = run_on("mqsim-default", "100%", &file.to_string_lossy());
+    let document = run_on("mqsim-default", "100%", &[], &file.to_string_lossy());
     let of = |path: &str| figure(&document, &format!("/flash/0/{path}")) as u64;
     // MQSim serves 13 pieces from its cache and absorbs 145.
     let (host, programs) = (of("reads/host") - of("reads/rmw"), of("host_programs"));

@@ -385,8 +385,9 @@ impl Ftl {
     /// The closed reclaim unit of a group with the fewest valid units, however many; it is taken out of the index.
     pub fn pick_emptiest(&mut self, group: u32) -> Option<u64> {
         let g = &mut self.groups[group as usize];
-        let closed = (0..self.geo.shape.blocks).filter(|n| g.rus[*n as usize].state == RuState::Closed);
-        let number = closed.min_by_key(|n| g.rus[*n as usize].valid)?;
+        // Units behind the last record have never been opened.
+        let closed = (0u32..).zip(&g.rus).filter(|(_, ru)| ru.state == RuState::Closed);
+        let (number, _) = closed.min_by_key(|(_, ru)| ru.valid)?;
         g.collect(number);
         Some(self.join(group, number))
     }
