@@ -78,10 +78,9 @@ impl Device {
     }
 
     fn start_job(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
-        // Host data may have put a group over its share; then others have room for whatever it holds.
-        let relieves = self.gc.global && self.ftl.is_over_share(group);
         let mut victim = self.ftl.pick_victim(group);
-        if victim.is_none() && relieves {
+        // Host data may have put a group over its share; then others have room for whatever it holds.
+        if victim.is_none() && self.ftl.share_left(group) < 0 && self.destination(group) != group {
             victim = self.ftl.pick_emptiest(group);
         }
         let Some(ru) = victim else { return };
@@ -131,7 +130,7 @@ impl Device {
         for _ in 0..self.ftl.geo.groups {
             self.gc_turn += 1;
             let other = self.ftl.geo.group_at(self.gc_turn);
-            if self.ftl.free(other) > self.ftl.thresholds.hard && !self.ftl.is_over_share(other) {
+            if self.ftl.free(other) > self.ftl.thresholds.hard && self.ftl.share_left(other) > 0 {
                 return other;
             }
         }

@@ -376,10 +376,10 @@ impl Ftl {
         Some(self.join(group, number))
     }
 
-    /// Whether a group holds its share of the logical space, or more.
-    pub fn is_over_share(&self, group: u32) -> bool {
+    /// Valid units that a group lacks to its share of the logical space; negative if it holds more.
+    pub fn share_left(&self, group: u32) -> i64 {
         let share = (self.logical + self.hidden).div_ceil(u64::from(self.geo.groups));
-        self.groups[group as usize].valid >= share
+        share as i64 - self.groups[group as usize].valid as i64
     }
 
     /// The closed reclaim unit of a group with the fewest valid units, however many; it is taken out of the index.
