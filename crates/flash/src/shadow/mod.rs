@@ -3,13 +3,13 @@
 //! Each write command has a version, and the version travels with the data: from the command into the operation that
 //! programs it, into the page, from there into the register when the array is sensed, through the controller's memory
 //! into the next page. Nothing of this is looked up in the map, so the map is not checked against itself. What the host
-//! gets back is compared with what NVMe allows it to get ([`oracle`]).
+//! gets back is compared with what NVMe allows it to get (`oracle`).
 //!
 //! The device tells what it does: a command enters and leaves; an operation is queued, with where it reads or what it
 //! writes; the array is sensed; an operation is finished. The shadow schedules nothing and answers nothing, so results
 //! with it and without are the same. Its hooks are marked cold, so that a device without one keeps its fast path short.
 //!
-//! A buffer in the controller's memory is one more place for data ([`lines`]). A power cut empties that memory and the
+//! A buffer in the controller's memory is one more place for data (`lines`). A power cut empties that memory and the
 //! commands' table, and leaves the pages.
 //!
 //! Atomicity is checked per sector of 512 B. Sectors of one unit that two commands wrote are each checked, not whether
