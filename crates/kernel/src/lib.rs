@@ -3,6 +3,7 @@
 
 mod cx;
 mod digest;
+mod prefetch;
 mod queue;
 pub mod resource;
 mod rng;
@@ -12,6 +13,7 @@ mod time;
 
 pub use cx::{Cx, Recorder};
 pub use digest::Digest;
+pub use prefetch::prefetch;
 pub use queue::{EventQueue, Ticket};
 pub use rng::{Rng, mix};
 pub use slab::Slab;

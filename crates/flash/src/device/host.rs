@@ -5,7 +5,7 @@ use crate::hostif::nvme::{Arbitration, Nvme};
 use ::stats::Milestones;
 use kernel::{Cx, Time, resource::Pool};
 use net::pcie::Link;
-use proto::{Command, Completion, IoOp, Status};
+use proto::{Command, Completion, IoOp, Lpn, Status};
 
 /// Bytes of a completion queue entry.
 const COMPLETION_BYTES: u64 = 16;
@@ -89,6 +89,11 @@ impl Device {
     /// A command enters: the host has written it to its submission queue and rings the doorbell.
     pub fn submit(&mut self, command: Command, cx: &mut impl Cx<Event, Out>) {
         let (next, end) = self.units(&command);
+        if next < end {
+            // Those between lie in the same lines of the processor's cache, or follow in order.
+            self.ftl.prefetch(Lpn(next));
+            self.ftl.prefetch(Lpn(end - 1));
+        }
         let life = Milestones::new(cx.now());
         let status = Status::Success;
         let active = Active {

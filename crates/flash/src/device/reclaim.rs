@@ -282,6 +282,7 @@ impl Device {
                     && let Some(lpn) = self.ftl.lpn_at(slot)
                 {
                     job.staged.push((lpn, slot));
+                    self.ftl.prefetch(lpn);
                     if let Some(shadow) = &mut self.shadow {
                         shadow.keeps(slot);
                     }

@@ -19,6 +19,7 @@ pub mod space;
 pub mod table;
 #[cfg(test)]
 pub(crate) mod testing;
+mod zeroed;
 
 use crate::array::NandArray;
 use crate::geometry::Geometry;
@@ -239,6 +240,12 @@ impl Ftl {
     #[inline]
     pub fn can_reserve(&self, group: u32, stream: Stream) -> bool {
         self.groups[group as usize].can_reserve(stream, self.keep(stream))
+    }
+
+    /// Has the processor fetch the map's entry of a unit that will be looked up soon.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.map.prefetch(lpn.0);
     }
 
     /// Reserves the next program unit of a stream in a group; its first slot. `None`: wait for an erase.

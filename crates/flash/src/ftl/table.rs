@@ -8,10 +8,12 @@
 //! places, a few blocks of each plane: theirs are small, so that what is touched is bounded by what is allocated
 //! whatever the page size.
 
+use super::zeroed::Zeroed;
+use bytemuck::Pod;
 use kernel::Snapshot;
 use std::ops::Range;
 
-/// Entries a chunk: 2 MiB of narrow entries, 4 MiB of wide ones.
+/// Entries a chunk: one huge page of narrow entries, two of wide ones.
 const CHUNK_BITS: u32 = 19;
 /// Tables of this many entries and more are sparse: map units of 4 TiB in 4 KiB units.
 const SPARSE: u64 = 1 << 30;
@@ -33,14 +35,14 @@ enum Store {
 }
 
 #[derive(Clone, Debug)]
-struct Chunks<T> {
-    chunks: Vec<Option<Box<[T]>>>,
+struct Chunks<T: Pod + Default> {
+    chunks: Vec<Option<Zeroed<T>>>,
     len: u64,
     /// Entries a chunk, as a power of two.
     bits: u32,
 }
 
-impl<T: Copy + Default> Chunks<T> {
+impl<T: Pod + Default> Chunks<T> {
     fn new(len: u64, bits: u32) -> Chunks<T> {
         let count = usize::try_from(len.div_ceil(1 << bits)).expect("a table that this machine can address");
         Chunks { chunks: std::iter::repeat_with(|| None).take(count).collect(), len, bits }
@@ -49,7 +51,7 @@ impl<T: Copy + Default> Chunks<T> {
     fn get(&self, index: u64) -> T {
         debug_assert!(index < self.len);
         match &self.chunks[(index >> self.bits) as usize] {
-            Some(chunk) => chunk[index as usize & ((1 << self.bits) - 1)],
+            Some(chunk) => chunk.all()[index as usize & ((1 << self.bits) - 1)],
             None => T::default(),
         }
     }
@@ -57,15 +59,27 @@ impl<T: Copy + Default> Chunks<T> {
     fn slot(&mut self, index: u64) -> &mut T {
         debug_assert!(index < self.len);
         let at = (index >> self.bits) as usize;
-        let chunk = match &mut self.chunks[at] {
-            Some(chunk) => chunk,
-            none => none.insert(vec![T::default(); entries(self.len, self.bits, at)].into_boxed_slice()),
-        };
-        &mut chunk[index as usize & ((1 << self.bits) - 1)]
+        if self.chunks[at].is_none() {
+            self.allocate(at);
+        }
+        let chunk = self.chunks[at].as_mut().expect("it has just been allocated");
+        &mut chunk.all_mut()[index as usize & ((1 << self.bits) - 1)]
+    }
+    #[cold]
+    #[inline(never)]
+    fn allocate(&mut self, at: usize) {
+        self.chunks[at] = Some(Zeroed::new(entries(self.len, self.bits, at)));
+    }
+    /// Has the processor fetch what [`Chunks::get`] will read.
+    #[inline]
+    fn prefetch(&self, index: u64) {
+        if let Some(chunk) = &self.chunks[(index >> self.bits) as usize] {
+            kernel::prefetch(&chunk.all()[index as usize & ((1 << self.bits) - 1)]);
+        }
     }
     /// Bytes allocated: the directory, and the chunks that were written to.
     fn bytes(&self) -> u64 {
-        let entries: usize = self.chunks.iter().flatten().map(|c| c.len()).sum();
+        let entries: usize = self.chunks.iter().flatten().map(|c| c.all().len()).sum();
         (size_of_val(self.chunks.as_slice()) + entries * size_of::<T>()) as u64
     }
 }
@@ -92,6 +106,14 @@ impl Table {
             Store::Wide(c) => c.get(index),
         };
         word.checked_sub(1)
+    }
+    /// Has the processor fetch the word at `index`, which will be read soon.
+    #[inline]
+    pub fn prefetch(&self, index: u64) {
+        match &self.store {
+            Store::Narrow(c) => c.prefetch(index),
+            Store::Wide(c) => c.prefetch(index),
+        }
     }
     /// Writes a word.
     #[inline]
@@ -129,7 +151,7 @@ macro_rules! chunks_snapshot {
                 for (at, chunk) in self.chunks.iter().enumerate() {
                     if let Some(chunk) = chunk {
                         (at as u64).save(out);
-                        chunk.iter().for_each(|x| x.save(out));
+                        chunk.all().iter().for_each(|x| x.save(out));
                     }
                 }
                 u64::MAX.save(out);
@@ -147,8 +169,11 @@ macro_rules! chunks_snapshot {
                     }
                     let chunk = new.chunks.get_mut(usize::try_from(at).ok()?)?;
                     let count = entries(len, bits, at as usize);
-                    let items: Option<Vec<$t>> = (0..count).map(|_| <$t>::load(input)).collect();
-                    *chunk = Some(items?.into_boxed_slice());
+                    let mut items = Zeroed::new(count);
+                    for item in items.all_mut() {
+                        *item = <$t>::load(input)?;
+                    }
+                    *chunk = Some(items);
                 }
             }
         }
@@ -252,6 +277,11 @@ impl Bits {
     /// Bytes allocated.
     pub fn bytes(&self) -> u64 {
         self.words.bytes()
+    }
+    /// Has the processor fetch the word of a flag that will be read soon.
+    #[inline]
+    pub fn prefetch(&self, index: u64) {
+        self.words.prefetch(index >> 6);
     }
     /// The 64 flags from `64 * word`.
     #[inline]
