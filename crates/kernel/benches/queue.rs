@@ -20,16 +20,16 @@ fn delay(rng: &mut Rng) -> u64 {
 
 fn wheel(pending: usize, events: u64) -> (f64, u64) {
     let mut rng = Rng::stream(1, "bench");
-    let mut queue = EventQueue::<(u32, u32)>::new();
+    let mut queue = EventQueue::<u32>::new();
     for n in 0..pending {
-        queue.after(Time::from_ps(delay(&mut rng)), (n as u32, 0));
+        queue.after(Time::from_ps(delay(&mut rng)), n as u32);
     }
     let start = Instant::now();
     let mut digest = 0u64;
     for _ in 0..events {
-        let Some((who, n)) = queue.pop() else { break };
+        let Some(who) = queue.pop() else { break };
         digest = digest.wrapping_mul(31).wrapping_add(u64::from(who));
-        queue.after(Time::from_ps(delay(&mut rng)), (who, n + 1));
+        queue.after(Time::from_ps(delay(&mut rng)), who);
     }
     (start.elapsed().as_nanos() as f64 / events as f64, digest)
 }
@@ -39,15 +39,15 @@ fn heap(pending: usize, events: u64) -> (f64, u64) {
     let mut queue = BinaryHeap::new();
     let mut order = 0u64;
     for n in 0..pending {
-        queue.push(Reverse((delay(&mut rng), order, n as u32, 0u32)));
+        queue.push(Reverse((delay(&mut rng), order, n as u32)));
         order += 1;
     }
     let start = Instant::now();
     let mut digest = 0u64;
     for _ in 0..events {
-        let Some(Reverse((now, _, who, n))) = queue.pop() else { break };
+        let Some(Reverse((now, _, who))) = queue.pop() else { break };
         digest = digest.wrapping_mul(31).wrapping_add(u64::from(who));
-        queue.push(Reverse((now + delay(&mut rng), order, who, n + 1)));
+        queue.push(Reverse((now + delay(&mut rng), order, who)));
         order += 1;
     }
     (start.elapsed().as_nanos() as f64 / events as f64, digest)

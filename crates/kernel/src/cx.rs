@@ -1,6 +1,6 @@
 //! What a part may do to the outside world.
 
-use crate::{Ticket, Time};
+use crate::{Event, Ticket, Time};
 
 /// The context of a part: its clock, its own future events, its messages. `E` are the part's own events, `O` its
 /// outgoing messages.
@@ -33,13 +33,13 @@ pub struct Recorder<E, O> {
     pub sent: Vec<(Time, O)>,
 }
 
-impl<E: Copy, O> Default for Recorder<E, O> {
+impl<E: Event, O> Default for Recorder<E, O> {
     fn default() -> Self {
         Recorder { queue: crate::EventQueue::new(), sent: Vec::new() }
     }
 }
 
-impl<E: Copy, O> Cx<E, O> for Recorder<E, O> {
+impl<E: Event, O> Cx<E, O> for Recorder<E, O> {
     fn now(&self) -> Time {
         self.queue.now()
     }

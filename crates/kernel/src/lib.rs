@@ -3,6 +3,7 @@
 
 mod cx;
 mod digest;
+mod event;
 mod prefetch;
 mod queue;
 pub mod resource;
@@ -13,6 +14,7 @@ mod time;
 
 pub use cx::{Cx, Recorder};
 pub use digest::Digest;
+pub use event::Event;
 pub use prefetch::prefetch;
 pub use queue::{EventQueue, Ticket};
 pub use rng::{Rng, mix};

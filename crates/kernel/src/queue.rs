@@ -6,8 +6,9 @@
 //! is still crowded in the finest slot, events of one instant for the most part, goes to a heap beside the list. So
 //! the list stays in the first-level cache, whatever the number of pending events.
 
-use crate::Time;
+use crate::{Event, Time};
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 
 /// Bits of a picosecond time below the finest slot: 4.096 ns.
 const GRAIN: u32 = 12;
@@ -31,13 +32,13 @@ const LATE: u64 = 1 << 63;
 pub struct Ticket(u64);
 
 #[derive(Clone, Copy)]
-struct Entry<E> {
+struct Entry {
     time: u64,
     order: u64,
-    event: E,
+    event: u64,
 }
 
-impl<E> Entry<E> {
+impl Entry {
     #[inline]
     fn key(&self) -> u128 {
         (self.time as u128) << 64 | self.order as u128
@@ -45,8 +46,8 @@ impl<E> Entry<E> {
 }
 
 #[derive(Clone, Copy)]
-struct Node<E> {
-    entry: Entry<E>,
+struct Node {
+    entry: Entry,
     next: u32,
 }
 
@@ -55,27 +56,28 @@ pub struct EventQueue<E> {
     now: u64,
     scheduled: u64,
     /// Events before `near_limit`, latest first.
-    near: Vec<Entry<E>>,
+    near: Vec<Entry>,
     /// More events before `near_limit`, as a 4-ary heap. Mostly empty.
-    crowd: Vec<Entry<E>>,
+    crowd: Vec<Entry>,
     near_limit: u64,
     /// Start of the slot opened last; wheel positions are relative to it.
     base: u64,
     occupied: [u64; LEVELS],
     heads: [[u32; SLOTS]; LEVELS],
-    nodes: Vec<Node<E>>,
+    nodes: Vec<Node>,
     free: u32,
     far: usize,
     cancelled: BTreeSet<u64>,
+    events: PhantomData<E>,
 }
 
-impl<E: Copy> Default for EventQueue<E> {
+impl<E: Event> Default for EventQueue<E> {
     fn default() -> Self {
         EventQueue::new()
     }
 }
 
-impl<E: Copy> EventQueue<E> {
+impl<E: Event> EventQueue<E> {
     /// An empty queue at time zero.
     pub fn new() -> Self {
         EventQueue {
@@ -91,6 +93,7 @@ impl<E: Copy> EventQueue<E> {
             free: NONE,
             far: 0,
             cancelled: BTreeSet::new(),
+            events: PhantomData,
         }
     }
 
@@ -148,7 +151,7 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
         let time = self.now.checked_add(delay.ps()).expect("simulated time ends at 213 days");
-        self.insert(Entry { time, order: place.0, event });
+        self.insert(Entry { time, order: place.0, event: event.word() });
     }
 
     #[inline]
@@ -183,12 +186,12 @@ impl<E: Copy> EventQueue<E> {
             }
             debug_assert!(entry.time >= self.now, "time went back");
             self.now = entry.time;
-            return Some(entry.event);
+            return Some(E::from_word(entry.event));
         }
     }
 
     #[inline]
-    fn insert(&mut self, entry: Entry<E>) {
+    fn insert(&mut self, entry: Entry) {
         if entry.time < self.near_limit {
             self.push_near(entry);
         } else {
@@ -197,7 +200,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     #[inline]
-    fn push_near(&mut self, entry: Entry<E>) {
+    fn push_near(&mut self, entry: Entry) {
         let mut at = self.near.len();
         if at >= SORTED {
             self.push_crowd(entry);
@@ -213,7 +216,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     #[cold]
-    fn push_crowd(&mut self, entry: Entry<E>) {
+    fn push_crowd(&mut self, entry: Entry) {
         let mut at = self.crowd.len();
         let key = entry.key();
         self.crowd.push(entry);
@@ -230,7 +233,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// The next event while the heap is not empty.
     #[cold]
-    fn pop_crowded(&mut self) -> Entry<E> {
+    fn pop_crowded(&mut self) -> Entry {
         let top = self.crowd[0];
         if let Some(entry) = self.near.pop_if(|e| e.key() < top.key()) {
             return entry;
@@ -258,7 +261,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     #[inline]
-    fn push_far(&mut self, entry: Entry<E>) {
+    fn push_far(&mut self, entry: Entry) {
         let index = if self.free != NONE {
             let index = self.free;
             self.free = self.nodes[index as usize].next;
@@ -401,9 +404,9 @@ mod tests {
     #[test]
     fn a_cancelled_event_does_not_move_time() {
         let mut queue = EventQueue::new();
-        queue.after(Time::from_ns(1), 'a');
-        let ticket = queue.after(Time::from_s(9), 'b');
-        assert_eq!(queue.pop(), Some('a'));
+        queue.after(Time::from_ns(1), 1u32);
+        let ticket = queue.after(Time::from_s(9), 2);
+        assert_eq!(queue.pop(), Some(1));
         queue.cancel(ticket);
         assert_eq!(queue.pop(), None);
         assert_eq!(queue.now(), Time::from_ns(1));
@@ -412,20 +415,20 @@ mod tests {
     #[test]
     fn late_runs_behind_everything_of_its_instant() {
         let mut queue = EventQueue::new();
-        queue.after(Time::from_us(5), 'a');
-        assert_eq!(queue.pop(), Some('a'));
-        queue.late(Time::ZERO, 'z');
-        queue.after(Time::ZERO, 'b');
-        queue.after(Time::ZERO, 'c');
-        assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some('b'), Some('c'), Some('z')]);
+        queue.after(Time::from_us(5), 1u32);
+        assert_eq!(queue.pop(), Some(1));
+        queue.late(Time::ZERO, 9);
+        queue.after(Time::ZERO, 2);
+        queue.after(Time::ZERO, 3);
+        assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some(2), Some(3), Some(9)]);
     }
 
     #[test]
     #[should_panic(expected = "213 days")]
     fn the_horizon_is_an_error() {
         let mut queue = EventQueue::new();
-        queue.after(Time::from_us(1), ());
+        queue.after(Time::from_us(1), 0u32);
         queue.pop();
-        queue.after(Time::MAX, ());
+        queue.after(Time::MAX, 0u32);
     }
 }

@@ -74,6 +74,12 @@ impl NandArray {
         unit < self.programmed[block as usize] * geo.units_per_program
     }
 
+    /// Has the processor fetch the out-of-band word of a slot.
+    #[inline]
+    pub fn prefetch(&self, slot: Slot) {
+        self.oob.prefetch(slot.0);
+    }
+
     /// Erases a block.
     #[inline]
     pub fn erase(&mut self, block: u64) {

@@ -242,6 +242,12 @@ impl Backend {
     /// Gives work to the dies that something has been queued at.
     #[inline]
     pub fn kick(&mut self, cx: &mut impl Cx<Event, Out>) {
+        if !self.touched.is_empty() {
+            self.serve_touched(cx);
+        }
+    }
+
+    fn serve_touched(&mut self, cx: &mut impl Cx<Event, Out>) {
         // Nothing is touched while the list is walked: enqueue is not called from here.
         for at in 0..self.touched.len() {
             let die = self.touched[at];

@@ -18,6 +18,8 @@ struct DieQueues {
     planes: [u16; Class::COUNT],
     /// Place of the oldest operation in the order of arrival, by class; meaningless where nothing waits.
     oldest: [u64; Class::COUNT],
+    /// Plane of that operation.
+    lead: [u8; Class::COUNT],
     count: u32,
 }
 
@@ -34,7 +36,13 @@ pub(super) struct Queues {
 impl Queues {
     pub(super) fn new(dies: u32, planes: u32) -> Queues {
         assert!(planes <= 16, "a die has at most 16 planes");
-        let none = DieQueues { classes: 0, planes: [0; Class::COUNT], oldest: [0; Class::COUNT], count: 0 };
+        let none = DieQueues {
+            classes: 0,
+            planes: [0; Class::COUNT],
+            oldest: [0; Class::COUNT],
+            lead: [0; Class::COUNT],
+            count: 0,
+        };
         let lists = dies as usize * Class::COUNT * planes as usize;
         Queues {
             dies: vec![none; dies as usize],
@@ -78,6 +86,7 @@ impl Queues {
             if d.planes[class as usize] == 0 {
                 d.classes |= 1 << class as u8;
                 d.oldest[class as usize] = self.arrivals;
+                d.lead[class as usize] = plane;
             }
             d.planes[class as usize] |= 1 << plane;
         } else {
@@ -104,7 +113,8 @@ impl Queues {
 
     /// When the oldest operation of a class was queued.
     pub(super) fn waiting_since(&self, ops: &Slab<Op>, die: u32, class: Class) -> Time {
-        ops[self.first(die, class).1].queued
+        let plane = self.dies[die as usize].lead[class as usize];
+        ops[self.lists[self.list(die, class, usize::from(plane))].head].queued
     }
 
     /// Place of the oldest operation in the order of arrival, by class.
@@ -117,8 +127,10 @@ impl Queues {
     #[inline]
     fn note_oldest(&mut self, die: u32, class: Class) {
         if self.dies[die as usize].planes[class as usize] != 0 {
-            let (_, name) = self.first(die, class);
-            self.dies[die as usize].oldest[class as usize] = self.arrived[name as usize];
+            let (plane, name) = self.first(die, class);
+            let d = &mut self.dies[die as usize];
+            d.oldest[class as usize] = self.arrived[name as usize];
+            d.lead[class as usize] = plane as u8;
         }
     }
 
@@ -143,7 +155,7 @@ impl Queues {
     /// Takes the oldest operation of a class, and the heads of the other planes' queues that may share its command.
     #[inline]
     pub(super) fn take(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, rule: MultiPlane) -> u32 {
-        let (plane, _) = self.first(die, class);
+        let plane = usize::from(self.dies[die as usize].lead[class as usize]);
         let first = self.pop(ops, die, class, plane);
         if rule == MultiPlane::Off || ops[first].kind == OpKind::CopyBack {
             self.note_oldest(die, class);

@@ -40,29 +40,30 @@ pub use reclaim::{GcMode, ReclaimPolicy};
 use std::collections::VecDeque;
 use translate::Translation;
 
-/// The device's own events.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// A doorbell write has reached the controller.
-    Doorbell(u16),
-    /// A command has been fetched.
-    Fetched(u32),
-    /// The controller has processed a command.
-    Ready(u32),
-    /// The data of a write has arrived.
-    DataIn(u32),
-    /// The buffer's memory has been accessed for a command.
-    Buffered(u32),
-    /// A completion has reached the host.
-    HostDone(u32),
-    /// The array of a die has finished.
-    ArrayDone(u32),
-    /// A read's data has left its die.
-    TransferDone(u32),
-    /// A channel has become free.
-    ChannelFree(u32),
-    /// A die that was told to suspend takes commands.
-    Suspended(u32),
+kernel::events! {
+    /// The device's own events.
+    pub enum Event {
+        /// A doorbell write has reached the controller.
+        Doorbell(u16),
+        /// A command has been fetched.
+        Fetched(u32),
+        /// The controller has processed a command.
+        Ready(u32),
+        /// The data of a write has arrived.
+        DataIn(u32),
+        /// The buffer's memory has been accessed for a command.
+        Buffered(u32),
+        /// A completion has reached the host.
+        HostDone(u32),
+        /// The array of a die has finished.
+        ArrayDone(u32),
+        /// A read's data has left its die.
+        TransferDone(u32),
+        /// A channel has become free.
+        ChannelFree(u32),
+        /// A die that was told to suspend takes commands.
+        Suspended(u32),
+    }
 }
 
 /// Messages that the device sends.
@@ -135,7 +136,7 @@ pub struct Device {
     translation: Option<Translation>,
     host: Host,
     active: Slab<Active>,
-    jobs: Vec<Option<Job>>,
+    jobs: Vec<Option<Box<Job>>>,
     /// Commands that wait for space: by group, or all in the first list if the allocator chooses the group.
     waiting: Vec<VecDeque<u32>>,
     /// A command waits for space where nothing is being reclaimed: it has to be tried again.
@@ -145,8 +146,9 @@ pub struct Device {
     gc: ReclaimPolicy,
     /// Whose turn it is to take moved data, if any group may.
     gc_turn: u64,
-    /// Staging lists of jobs that have ended.
-    spare_staging: Vec<Vec<(Lpn, Slot)>>,
+    /// Jobs that have ended, with their lists.
+    #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
+    spare_jobs: Vec<Box<Job>>,
     placements: u8,
     unit_bytes: u64,
     /// What happened.
@@ -178,7 +180,7 @@ impl Device {
             moves: Vec::new(),
             gc: parts.gc,
             gc_turn: 0,
-            spare_staging: Vec::new(),
+            spare_jobs: Vec::new(),
             placements: parts.placements.max(1),
             unit_bytes: u64::from(geo.shape.unit_bytes),
             stats: DeviceStats::default(),

@@ -8,6 +8,7 @@ use proto::{Lpn, Slot};
 use std::collections::BTreeSet;
 
 /// Reclaiming one reclaim unit.
+#[derive(Default)]
 pub(super) struct Job {
     ru: u64,
     /// How far its slots have been looked through.
@@ -89,19 +90,8 @@ impl Device {
     }
 
     fn run_job(&mut self, group: u32, ru: u64, levels_wear: bool, cx: &mut impl Cx<Event, Out>) {
-        let job = Job {
-            ru,
-            cursor: 0,
-            scanned: false,
-            reads: 0,
-            programs: 0,
-            erases: 0,
-            erasing: false,
-            staged: self.spare_staging.pop().unwrap_or_default(),
-            parked: false,
-            levels_wear,
-            pages: BTreeSet::new(),
-        };
+        let mut job = self.spare_jobs.pop().unwrap_or_default();
+        *job = Job { ru, levels_wear, staged: std::mem::take(&mut job.staged), ..Job::default() };
         self.jobs[group as usize] = Some(job);
         self.advance(group, cx);
     }
@@ -192,6 +182,7 @@ impl Device {
             if self.copies_back(units) && self.issue_copy(group, job, slot, units, cx.now()) {
                 continue;
             }
+            self.ftl.array.prefetch(slot);
             let at = self.ftl.geo.address(slot);
             let bytes = u32::from(units) * self.unit_bytes as u32;
             let op = Op::new(OpKind::Read, Class::GcRead, at, slot, units, bytes, group);
@@ -318,16 +309,14 @@ impl Device {
     /// A block of the victim has been erased.
     pub(super) fn erase_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let group = op.owner;
-        let Some(job) = &mut self.jobs[group as usize] else { return };
-        job.erases -= 1;
-        if job.erases > 0 {
-            return;
-        }
+        let erased = self.jobs[group as usize].take_if(|job| {
+            job.erases -= 1;
+            job.erases == 0
+        });
+        let Some(mut job) = erased else { return };
         let ru = job.ru;
         let pages = std::mem::take(&mut job.pages);
-        let staging = std::mem::take(&mut job.staged);
-        self.spare_staging.push(staging);
-        self.jobs[group as usize] = None;
+        self.spare_jobs.push(job);
         self.ftl.erased(ru);
         if self.ftl.free(group) < self.ftl.thresholds.stop {
             self.start_job(group, cx);

@@ -73,6 +73,9 @@ impl Device {
             for n in 0..u64::from(self.ftl.geo.units_per_program) {
                 let lpn = (n < u64::from(units)).then(|| Lpn(unit + n));
                 self.ftl.fill(Slot(slot.0 + n), lpn);
+                if let Some(lpn) = lpn {
+                    self.ftl.prefetch_overwritten(lpn);
+                }
             }
             let at = self.ftl.geo.address(slot);
             let bytes = u32::from(units) * self.unit_bytes as u32;

@@ -116,6 +116,14 @@ impl Index {
         self.unlink(ru);
     }
 
+    /// Has the processor fetch the entry of a reclaim unit, if it has one.
+    #[inline]
+    pub(crate) fn prefetch(&self, ru: u32) {
+        if let Some(entry) = self.entries.get(ru as usize) {
+            kernel::prefetch(entry);
+        }
+    }
+
     /// A closed unit's valid count has changed.
     #[inline]
     pub(crate) fn revalue(&mut self, ru: u32, valid: u32) {

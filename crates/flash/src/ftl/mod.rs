@@ -248,6 +248,16 @@ impl Ftl {
         self.map.prefetch(lpn.0);
     }
 
+    /// Has the processor fetch what overwriting a unit will change; its entry should have been fetched before.
+    #[inline]
+    pub fn prefetch_overwritten(&self, lpn: Lpn) {
+        if let Some(old) = self.lookup(lpn) {
+            self.valid.prefetch(old.0);
+            let (group, number) = self.split(self.geo.ru_of_slot(old));
+            self.groups[group].prefetch(number);
+        }
+    }
+
     /// Reserves the next program unit of a stream in a group; its first slot. `None`: wait for an erase.
     #[inline]
     pub fn reserve(&mut self, group: u32, stream: Stream) -> Option<Slot> {

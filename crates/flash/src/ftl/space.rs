@@ -289,6 +289,13 @@ impl Group {
         self.index.insert(ru, self.rus[ru as usize].valid);
     }
 
+    /// Has the processor fetch the records of a reclaim unit.
+    #[inline]
+    pub(crate) fn prefetch(&self, ru: u32) {
+        kernel::prefetch(&self.rus[ru as usize]);
+        self.index.prefetch(ru);
+    }
+
     /// Bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
         let records = self.rus.capacity() * size_of::<Ru>() + self.closed_at.capacity() * size_of::<u64>();

@@ -156,7 +156,7 @@ mod tests {
     use kernel::EventQueue;
 
     fn filled(queues: u16, each: u32, arbitration: Arbitration) -> Nvme {
-        let mut places = EventQueue::<()>::new();
+        let mut places = EventQueue::<u32>::new();
         let mut nvme = Nvme::new(queues, u32::MAX, arbitration);
         for queue in 0..queues {
             for n in 0..each {

@@ -8,15 +8,16 @@ use kernel::{Cx, Slab, Time};
 use proto::{Command, Completion, IoRequest, Status};
 use stats::{Little, Series};
 
-/// The injector's own events.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// A source wants to be asked again.
-    Ask(u16),
-    /// The host's software has prepared a command.
-    Submit(u32),
-    /// The host's software has seen a completion.
-    Seen(u32),
+kernel::events! {
+    /// The injector's own events.
+    pub enum Event {
+        /// A source wants to be asked again.
+        Ask(u16),
+        /// The host's software has prepared a command.
+        Submit(u32),
+        /// The host's software has seen a completion.
+        Seen(u32),
+    }
 }
 
 /// Messages that the injector sends.

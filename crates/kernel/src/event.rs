@@ -1,0 +1,109 @@
+//! Events as one word each, so that the queue moves them in registers: copying a small enum that was just built part
+//! by part costs more than all else that the queue does with it.
+
+/// An event that fits into the lowest bits of a word.
+pub trait Event: Copy {
+    /// Bits that [`Event::word`] uses.
+    const BITS: u32;
+    /// The event as a word.
+    fn word(self) -> u64;
+    /// The event that [`Event::word`] gave this word for.
+    fn from_word(word: u64) -> Self;
+}
+
+macro_rules! numbers {
+    ($($number:ty),+) => {$(
+        impl Event for $number {
+            const BITS: u32 = <$number>::BITS;
+            #[inline]
+            fn word(self) -> u64 {
+                u64::from(self)
+            }
+            #[inline]
+            fn from_word(word: u64) -> $number {
+                word as $number
+            }
+        }
+    )+};
+}
+numbers!(u16, u32);
+
+/// Defines an enum of events, each with one value that is an [`Event`] itself: a name, or the event of a part.
+#[macro_export]
+macro_rules! events {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident {
+            $($(#[$doc:meta])* $variant:ident($value:ty),)+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        $vis enum $name {
+            $($(#[$doc])* $variant($value),)+
+        }
+
+        const _: () = {
+            enum Kind { $($variant),+ }
+
+            /// Bits of the longest value: the kind stands above them.
+            const VALUE: u32 = {
+                let mut bits = 0;
+                $(if <$value as $crate::Event>::BITS > bits { bits = <$value as $crate::Event>::BITS; })+
+                bits
+            };
+
+            impl $crate::Event for $name {
+                const BITS: u32 = VALUE + 8;
+                #[inline]
+                fn word(self) -> u64 {
+                    match self {
+                        $(Self::$variant(value) => {
+                            (Kind::$variant as u64) << VALUE | $crate::Event::word(value)
+                        })+
+                    }
+                }
+                #[inline]
+                fn from_word(word: u64) -> Self {
+                    let kind = word >> VALUE;
+                    let value = word & ((1 << VALUE) - 1);
+                    $(if kind == Kind::$variant as u64 {
+                        return Self::$variant($crate::Event::from_word(value));
+                    })+
+                    unreachable!("a word that no event gave: {word:#x}")
+                }
+            }
+
+            assert!(VALUE + 8 <= 64, "the events do not fit into a word");
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Event;
+
+    events! {
+        enum Inner {
+            Short(u16),
+            Long(u32),
+        }
+    }
+    events! {
+        enum Outer {
+            Number(u32),
+            Part(Inner),
+        }
+    }
+
+    #[test]
+    fn a_word_gives_back_its_event() {
+        let inner = [Inner::Short(0), Inner::Short(u16::MAX), Inner::Long(0), Inner::Long(u32::MAX)];
+        let outer = [Outer::Number(7), Outer::Number(u32::MAX)];
+        for event in inner.map(Outer::Part).into_iter().chain(outer) {
+            assert_eq!(Outer::from_word(event.word()), event);
+            assert_eq!(event.word() >> Outer::BITS, 0);
+        }
+        assert_eq!((Inner::BITS, Outer::BITS), (40, 48));
+    }
+}
