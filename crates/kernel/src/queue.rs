@@ -203,7 +203,7 @@ impl<E: Event> EventQueue<E> {
     fn push_near(&mut self, entry: Entry) {
         let mut at = self.near.len();
         if at >= SORTED {
-            self.push_crowd(entry);
+            self.push_crowd(entry.time, entry.order, entry.event);
             return;
         }
         let key = entry.key();
@@ -215,8 +215,10 @@ impl<E: Event> EventQueue<E> {
         self.near[at] = entry;
     }
 
+    /// Takes the entry in pieces: one that is handed over in memory is put together there everywhere else too.
     #[cold]
-    fn push_crowd(&mut self, entry: Entry) {
+    fn push_crowd(&mut self, time: u64, order: u64, event: u64) {
+        let entry = Entry { time, order, event };
         let mut at = self.crowd.len();
         let key = entry.key();
         self.crowd.push(entry);
