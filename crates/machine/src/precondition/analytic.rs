@@ -1,7 +1,6 @@
 //! The steady state under uniform random writes, drawn from its theory.
 
 use super::fill::Fill;
-use super::permutation::Permutation;
 use super::session::Session;
 use config::Diagnostic;
 use flash::ftl::assume::Drawn;
@@ -12,6 +11,7 @@ use kernel::Rng;
 use proto::Lpn;
 use std::collections::BTreeMap;
 use theory::wa;
+use workload::synth::Permutation;
 
 /// Largest mean share of a reclaim unit that may be padding, which the theory does not know.
 const MOST_PADDING: f64 = 0.01;

@@ -14,17 +14,15 @@
 pub mod analytic;
 mod draw;
 mod fill;
-mod permutation;
-mod replay;
 mod report;
 mod session;
 pub mod steady;
 mod text;
+pub mod trace;
 pub mod uniform;
 pub mod zipf;
 
 pub use fill::Fill;
-pub use replay::apply_writes;
 pub use report::{FreeUnits, Report};
 pub use text::parse;
 
@@ -59,6 +57,10 @@ config::policies! {
         /// Storage Performance Test Specification defines it. 20 drive writes after the first reclaim it ends anyway,
         /// and the report says that it is not steady.
         steady(steady::Params),
+        /// Written in order, then with the writes of a trace, one after another.
+        ///
+        /// Units that a write touches are written whole; deallocations count, reads do not.
+        trace(trace::Params),
         /// The steady state under uniform random writes, drawn from its theory.
         ///
         /// Valid counts are drawn from the stationary histogram of the victim policy (`greedy`, `d_choices`, `random`,
@@ -89,6 +91,7 @@ pub fn apply(
         Precondition::uniform(params) => uniform::apply(params, &mut session)?,
         Precondition::zipf(params) => zipf::apply(params, &mut session)?,
         Precondition::steady(params) => steady::apply(params, &mut session)?,
+        Precondition::trace(params) => trace::apply(params, &mut session)?,
         Precondition::analytic(fill) => analytic::apply(fill, &mut session)?,
     }
     session.report(state.name())

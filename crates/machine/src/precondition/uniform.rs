@@ -1,12 +1,12 @@
 //! Written once in random order, then overwritten at random, without garbage collection.
 
-use super::permutation::Permutation;
 use super::session::Session;
 use config::Diagnostic;
 use config::units::Share;
 use proto::Lpn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use workload::synth::Permutation;
 
 /// Parameters of `uniform`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,12 +1,13 @@
 //! Overwritten with Zipf-distributed popularity.
 
-use super::draw::{Draw, MAX_THETA, Zipf};
-use super::permutation::Permutation;
+use super::draw::Draw;
+
 use super::session::Session;
 use config::Diagnostic;
 use config::units::Share;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use workload::synth::{Permutation, Zipf};
 
 /// Windows of write amplification in a drive write.
 const WINDOWS: f64 = 5.0;
@@ -33,8 +34,8 @@ impl Default for Params {
 
 /// Draws by popularity from a share.
 pub(super) fn draw(theta: f64, units: u64, session: &Session<'_>) -> Result<Draw, Diagnostic> {
-    if !(theta > 0.0 && theta <= MAX_THETA) {
-        let what = format!("a Zipf skew of {theta} does not lie above 0 and at most at {MAX_THETA}");
+    if !(theta > 0.0 && theta <= Zipf::MAX_THETA) {
+        let what = format!("a Zipf skew of {theta} does not lie above 0 and at most at {}", Zipf::MAX_THETA);
         return Err(Diagnostic::new(what).help("without skew, take `uniform`"));
     }
     Ok(Draw::Zipf(Zipf::new(units, theta), Permutation::new(units, session.key("scatter"))))

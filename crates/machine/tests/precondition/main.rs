@@ -164,22 +164,36 @@ fn a_terabyte_written_in_order_costs_its_reclaim_units() {
     assert_eq!(ftl.lpn_at(last), Some(proto::Lpn(ftl.logical() - 1)));
 }
 
+/// A trace in MQSim's format: times, device, sector, sectors, 0 for a write; extents in map units of 4 KiB.
+fn trace(writes: impl IntoIterator<Item = (u64, u64)>) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let line = |(n, (first, units)): (usize, (u64, u64))| format!("{n} 0 {} {} 0\n", first * 8, units * 8);
+    let text: String = writes.into_iter().enumerate().map(line).collect();
+    std::fs::write(file.path(), text).expect("it can be written to");
+    file
+}
+
 #[test]
-fn replayed_writes_leave_what_timed_ones_would() {
+fn a_trace_leaves_what_its_writes_would() {
     let system = small(&[]);
-    let mut device = system.device(1).expect("a device");
     // Two extents of which the second overlaps the first, then the first unit again and again.
-    let writes = [(0, 1000), (900, 200)].into_iter().chain((0..50).map(|_| (0, 1)));
-    let report = precondition::apply_writes(&system.spec.flash, &mut device.ftl, writes).expect("room");
+    let file = trace([(0, 1000), (900, 200)].into_iter().chain((0..50).map(|_| (0, 1))));
+    let state = |more: &str| format!("trace:file={},format=mqsim,remap=error,{more}", file.path().display());
+    let (device, report) = prepared(&system, &state("share=0%"), 1);
     check(&device.ftl, 1100);
     assert_eq!(device.ftl.programmed_units(), 1250);
     assert!((report.invalid_share - 150.0 / 1250.0).abs() < 1e-12);
-    assert_eq!(report.write_amplification, Some(1.0));
-    // Once more, onto the same device.
-    let again = precondition::apply_writes(&system.spec.flash, &mut device.ftl, [(0, 1100)]).expect("room");
+    assert_eq!((report.kind, report.write_amplification), ("trace", Some(1.0)));
+    // Twice; the last program unit of a pass is not filled up.
+    let (device, report) = prepared(&system, &state("share=0%,passes=2"), 1);
     check(&device.ftl, 1100);
-    assert_eq!(device.ftl.programmed_units(), 2350);
-    assert_eq!(again.kind, "trace");
+    assert_eq!(device.ftl.programmed_units(), 2500);
+    assert!((report.drive_writes - 2500.0 / 111_411.0).abs() < 1e-9);
+    // On top of the first half.
+    let (device, _) = prepared(&system, &state("share=50%"), 1);
+    let half = 111_411 / 2;
+    assert!(device.ftl.mapped().abs_diff(half) <= 1, "{}", device.ftl.mapped());
+    assert_eq!(device.ftl.programmed_units(), device.ftl.mapped() + 1250);
 }
 
 #[test]

@@ -96,14 +96,19 @@ fn steady_states_without_a_theory() {
 }
 
 #[test]
-fn writes_beyond_the_end() {
-    let system = small(&[]);
-    for write in [(111_411, 1), (111_000, 412), (u64::MAX, 2)] {
-        let mut device = system.device(1).expect("a device");
-        let fault = precondition::apply_writes(&system.spec.flash, &mut device.ftl, [(0, 5), write])
-            .expect_err("beyond the end");
-        assert!(fault.what.contains("111411 of the device"), "{fault}");
-    }
+fn traces_that_do_not_fit_or_are_not_there() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    // The last unit is number 111,410.
+    std::fs::write(file.path(), format!("0 0 0 40 0\n1 0 {} 16 0\n", 111_410 * 8)).expect("written");
+    let state = |more: &str| format!("trace:file={},format=mqsim,remap=error{more}", file.path().display());
+    let (what, _) = refused(&[], &state(""));
+    assert!(what.contains("device"), "{what}");
+    let (what, help) = refused(&[], &state(",passes=0"));
+    assert!(what.contains("0 passes") && help.contains("1000"), "{what}");
+    let (what, help) = refused(&[], "trace");
+    assert!(what.contains("names no trace") && help.contains("file"), "{what}");
+    let (what, _) = refused(&[], "trace:file=no-such-file.trace");
+    assert!(what.contains("cannot read the trace"), "{what}");
 }
 
 #[test]

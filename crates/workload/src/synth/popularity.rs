@@ -78,7 +78,7 @@ impl Popular {
     #[inline]
     fn rank(&self, stream: &mut Stream) -> u64 {
         match &self.popularity {
-            Sampler::Zipf(zipf) => zipf.draw(stream),
+            Sampler::Zipf(zipf) => zipf.rank(|| stream.unit()),
             Sampler::Pareto { last, power } => (last * libm::exp(power * libm::log(stream.unit()))) as u64,
             Sampler::Normal { blocks, jitter } => normal(*blocks, *jitter, stream),
         }

@@ -1,7 +1,5 @@
 //! Zipf ranks by rejection-inversion.
 
-use super::rng::Stream;
-
 /// Draws ranks `0..n` with probability proportional to `(rank + 1)^-theta`, in constant time and memory.
 ///
 /// Rejection-inversion: W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
@@ -38,11 +36,11 @@ impl Zipf {
         zipf
     }
 
-    /// A rank.
+    /// A rank, from draws that are uniform between 0 and 1.
     #[inline]
-    pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
+    pub fn rank(&self, mut unit: impl FnMut() -> f64) -> u64 {
         loop {
-            let area = self.low + stream.unit() * self.width;
+            let area = self.low + unit() * self.width;
             let x = self.inverse_area(area);
             let k = (x + 0.5).floor().clamp(1.0, self.n);
             if k - x <= self.accept || area >= self.area(k + 0.5) - self.height(k) {
@@ -76,7 +74,7 @@ impl Zipf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rng::Purpose;
+    use super::super::rng::{Purpose, Stream};
     use super::*;
 
     /// Draws against the probabilities summed naively; ranks beyond `head` are one cell.
@@ -85,7 +83,7 @@ mod tests {
         let mut stream = Stream::new(11, Purpose::Offset);
         let mut counts = vec![0u64; head + 1];
         for _ in 0..draws {
-            let rank = zipf.draw(&mut stream);
+            let rank = zipf.rank(|| stream.unit());
             assert!(rank < n);
             counts[(rank as usize).min(head)] += 1;
         }
@@ -135,7 +133,7 @@ mod tests {
         for (n, theta) in [(1, 0.99), (2, 50.0), (u64::MAX >> 12, 0.01), (1 << 40, 1.0 + 1e-12)] {
             let zipf = Zipf::new(n, theta);
             for _ in 0..1000 {
-                assert!(zipf.draw(&mut stream) < n, "{n} {theta}");
+                assert!(zipf.rank(|| stream.unit()) < n, "{n} {theta}");
             }
         }
     }
