@@ -179,3 +179,27 @@ fn write_backs_of_the_map_take_less_than_reclaiming_gains() {
         soak(&Combination { map_unit: 512, tight: true, ..combination });
     }
 }
+
+#[test]
+fn reclaiming_ends_although_its_moves_cost_space() {
+    // Once, the oldest unit was moved for ever although it was full: what others gave back went into translation pages.
+    let combination = Combination {
+        map_unit: 16384,
+        victim: VictimPolicy::fifo,
+        fill: Fill::Steady,
+        tight: true,
+        memory: Memory::WriteBackAndReads,
+        map: Map::Pages,
+        mode: GcModeSpec::foreground,
+        scope: GcScope::global,
+        allocation: Allocation::round_robin,
+        ..combination()
+    };
+    soak(&combination);
+    soak(&Combination {
+        memory: Memory::None,
+        map: Map::Entries,
+        mode: GcModeSpec::background,
+        ..combination
+    });
+}
