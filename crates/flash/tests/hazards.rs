@@ -179,3 +179,45 @@ fn write_backs_of_the_map_take_less_than_reclaiming_gains() {
         soak(&Combination { map_unit: 512, tight: true, ..combination });
     }
 }
+
+#[test]
+fn reclaiming_ends_although_its_moves_cost_space() {
+    // Once, the oldest unit was moved for ever although it was full: what others gave back went into translation pages.
+    let combination = Combination {
+        map_unit: 16384,
+        victim: VictimPolicy::fifo,
+        fill: Fill::Steady,
+        tight: true,
+        memory: Memory::WriteBackAndReads,
+        map: Map::Pages,
+        mode: GcModeSpec::foreground,
+        scope: GcScope::global,
+        allocation: Allocation::round_robin,
+        ..combination()
+    };
+    soak(&combination);
+    soak(&Combination {
+        memory: Memory::None,
+        map: Map::Entries,
+        mode: GcModeSpec::background,
+        ..combination
+    });
+}
+
+#[test]
+fn deallocations_and_unread_pages_reach_the_map_on_flash() {
+    // Once, a deallocation left its entry as it was; and a translation page of which the cache had nothing but one
+    // changed entry was written back as if it had the others.
+    for map in [Map::Entries, Map::Pages] {
+        let mut bench = Bench::new(&Combination { map, ..combination() });
+        let units = bench.device.ftl.logical();
+        let trims: Vec<Io> = (0..40).map(|n| (IoOp::Trim, n * 37 % units * UNIT, UNIT)).collect();
+        // Far apart: each takes a place in the cache of another page.
+        let writes: Vec<Io> = (0..400).map(|n| (IoOp::Write, n * 1009 % units * UNIT, UNIT)).collect();
+        for ios in [&trims, &writes, &trims, &writes] {
+            assert_eq!(bench.run(ios, 16), ios.len());
+        }
+        let checks = bench.device.checks(bench.cx.queue.now());
+        assert!(checks.iter().any(|check| check.name == "shadow_map"));
+    }
+}

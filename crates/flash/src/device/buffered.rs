@@ -145,7 +145,7 @@ impl Device {
         if buffered.waiting.front() == Some(&id) {
             buffered.waiting.pop_front();
         }
-        if buffered.promises_flash(&command) {
+        if buffered.promises_flash(&command) && !self.ignores_fua() {
             self.active[id].life.reach(milestone::BUFFER, cx.now());
             buffered.barriers.push_back((buffered.buffer.barrier(), id));
         } else {
@@ -191,7 +191,7 @@ impl Device {
     /// Whether the buffer has all that a command reads of a unit.
     #[inline]
     pub(super) fn is_buffered(&mut self, id: u32, command: &Command, unit: u64) -> bool {
-        if self.buffered.is_none() {
+        if self.buffered.is_none() || self.passes_buffer() {
             return false;
         }
         let want = self.sectors(command, unit);
@@ -383,13 +383,14 @@ impl Device {
         for n in 0..u64::from(op.units) {
             let slot = Slot(op.slot.0 + n);
             if let Some(lpn) = self.ftl.lpn_at(slot)
-                && !buffered.buffer.flushed(lpn).discarded
+                && (!buffered.buffer.flushed(lpn).discarded || self.maps_discarded())
             {
                 self.ftl.commit(lpn, slot);
                 self.map_changed(lpn, cx);
             }
         }
         self.ftl.programmed(op.slot);
+        self.mutate_program(op);
         self.go_on(&mut buffered, cx);
         self.buffered = Some(buffered);
     }

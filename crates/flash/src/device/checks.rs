@@ -195,11 +195,20 @@ impl Device {
             Ok(units) => format!("{units} units"),
             Err(ru) => format!("reclaim unit {ru} has another number of valid slots than it says"),
         };
-        vec![
+        let mut checks = vec![
             Check::new("shadow_reads", shadow.violations == 0, detail.trim_end().to_owned()),
             Check::new("shadow_units", audit.is_ok(), audited),
             Check::new("valid_slots", recount == Ok(self.units_on_flash()), counted),
-        ]
+        ];
+        if let Some(translation) = &self.translation {
+            let audit = shadow.audit_map(&self.ftl, |lpn| translation.knows(lpn, &self.jobs));
+            let detail = match audit {
+                Ok(units) => format!("{units} entries"),
+                Err((entries, first)) => format!("{entries} entries are out of date, first of unit {first}"),
+            };
+            checks.push(Check::new("shadow_map", audit.is_ok(), detail));
+        }
+        checks
     }
 }
 

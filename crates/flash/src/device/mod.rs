@@ -209,7 +209,8 @@ impl Device {
     /// If the device is at work.
     pub fn attach_shadow(&mut self) {
         assert!(self.active.is_empty() && self.backend.ops.is_empty(), "a shadow joins an idle device");
-        self.shadow = Some(Box::new(Shadow::new(&self.ftl)));
+        let cache = self.translation.as_ref().map(|t| &t.cache);
+        self.shadow = Some(Box::new(Shadow::new(&self.ftl, cache)));
     }
 
     /// The shadow, if there is one.
@@ -262,6 +263,7 @@ impl Device {
     fn finished(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let op = self.backend.ops[name];
         self.backend.ops.remove(name);
+        self.mutate_data(name, &op);
         if self.shadow.is_some()
             && !self.loses(&op)
             && let Some(shadow) = &mut self.shadow
@@ -320,7 +322,7 @@ impl Device {
         let (first, end) = self.whole_units(&command);
         for unit in first..end {
             self.discard_buffered(Lpn(unit));
-            self.trim(Lpn(unit));
+            self.trim(Lpn(unit), cx);
         }
         self.after_discard(cx);
         if command.op == IoOp::WriteZeroes && self.zero_edges(id, cx) {
@@ -329,9 +331,12 @@ impl Device {
         self.complete(id, cx);
     }
 
-    fn trim(&mut self, lpn: Lpn) {
+    fn trim(&mut self, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
         self.mutate_trim(lpn);
-        self.stats.trimmed_units += u64::from(self.ftl.trim(lpn));
+        if self.ftl.trim(lpn) {
+            self.stats.trimmed_units += 1;
+            self.map_changed(lpn, cx);
+        }
     }
 
     /// What back end and FTL have counted since the window began.

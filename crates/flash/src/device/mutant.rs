@@ -29,6 +29,17 @@ impl Device {
             self.ftl.commit(lpn, to);
             return true;
         }
+        #[cfg(test)]
+        if self.mutant.is(Mutant::StalePageCopy) && lpn.0 >= self.ftl.logical() {
+            let lost = self.ftl.lookup(lpn) != Some(from);
+            // Counted as any other move: only the entries give it away.
+            self.ftl.counters.map_commits -= u64::from(lost);
+            self.ftl.counters.moves += u64::from(lost);
+            if lost {
+                self.ftl.commit_map(lpn, to);
+                return true;
+            }
+        }
         self.ftl.commit_move(lpn, from, to)
     }
 
@@ -39,6 +50,15 @@ impl Device {
         return self.mutant.loses(_op);
         #[cfg(not(test))]
         false
+    }
+
+    /// An operation is about to leave its data in the array.
+    #[inline]
+    pub(super) fn mutate_data(&mut self, _name: u32, _op: &Op) {
+        #[cfg(test)]
+        if self.mutant.tears(_op) {
+            self.shadow.iter_mut().for_each(|s| s.tears(_name));
+        }
     }
 
     /// An erase has been queued.
@@ -84,6 +104,51 @@ impl Device {
         if self.mutant.is(Mutant::LostLine) && _lpn.0.is_multiple_of(16) {
             _buffer.discard(_lpn);
         }
+    }
+
+    /// Whether a read passes over what the buffer has.
+    #[inline]
+    pub(super) fn passes_buffer(&self) -> bool {
+        #[cfg(test)]
+        return self.mutant.is(Mutant::BufferPassed);
+        #[cfg(not(test))]
+        false
+    }
+
+    /// Whether a write that must be on flash is answered from the buffer.
+    #[inline]
+    pub(super) fn ignores_fua(&self) -> bool {
+        #[cfg(test)]
+        return self.mutant.is(Mutant::FuaIgnored);
+        #[cfg(not(test))]
+        false
+    }
+
+    /// Whether data that was deallocated on its way from the buffer to flash is mapped there.
+    #[inline]
+    pub(super) fn maps_discarded(&self) -> bool {
+        #[cfg(test)]
+        return self.mutant.is(Mutant::DiscardIgnored);
+        #[cfg(not(test))]
+        false
+    }
+
+    /// Whether changes that leave the map's cache do not reach their translation page.
+    #[inline]
+    pub(super) fn loses_write_back(&self) -> bool {
+        #[cfg(test)]
+        return self.mutant.is(Mutant::LostWriteBack);
+        #[cfg(not(test))]
+        false
+    }
+
+    /// Whether a translation page that has changed while it was being programmed is left as it is.
+    #[inline]
+    pub(super) fn leaves_page_stale(&self) -> bool {
+        #[cfg(test)]
+        return self.mutant.is(Mutant::StalePage);
+        #[cfg(not(test))]
+        false
     }
 
     /// Whether a flush is answered before what it waits for is on flash.
@@ -140,6 +205,20 @@ mod planted {
         LostLine,
         /// A flush is answered before anything is on flash.
         EarlyFlush,
+        /// A write that must be on flash is answered before it is.
+        FuaIgnored,
+        /// A read does not look into the buffer: it passes the writes there.
+        BufferPassed,
+        /// A unit that was deallocated on its way from the buffer to flash comes back.
+        DiscardIgnored,
+        /// Of a program of several units only the first is in the array.
+        TornProgram,
+        /// What leaves the map's cache is not written to its translation page.
+        LostWriteBack,
+        /// A translation page that has changed while it was being programmed stays as it was.
+        StalePage,
+        /// A moved copy of a translation page is committed although the page has been written back.
+        StalePageCopy,
     }
 
     /// The fault, and what it needs to remember.
@@ -163,6 +242,10 @@ mod planted {
 
         pub(crate) fn loses(&mut self, op: &Op) -> bool {
             self.is(Mutant::LostProgram) && self.is_due(op)
+        }
+
+        pub(crate) fn tears(&mut self, op: &Op) -> bool {
+            self.is(Mutant::TornProgram) && self.is_due(op) && op.units > 1
         }
     }
 

@@ -4,6 +4,7 @@
 //! Translation pages are logical units behind the host's. Their place follows the stripe order of their own number;
 //! garbage collection moves them like any other unit.
 
+use super::reclaim::Job;
 use super::{Device, Event, Out, milestone};
 use crate::backend::op::{Class, Op, OpKind};
 use crate::buffer::Flush;
@@ -79,6 +80,14 @@ impl Translation {
             stalled: Vec::new(),
         }
     }
+
+    /// Whether the controller's memory has a unit's entry, and it may be newer than flash.
+    pub(super) fn knows(&self, lpn: u64, jobs: &[Option<Job>]) -> bool {
+        let page = self.cache.page_of(lpn);
+        self.cache.is_dirty(lpn)
+            || self.backs.contains_key(&page)
+            || jobs.iter().flatten().any(|job| job.pages.contains(&page))
+    }
 }
 
 impl Device {
@@ -126,6 +135,9 @@ impl Device {
     fn looks_up(&mut self, lpn: u64, waiter: Waiter, cx: &mut impl Cx<Event, Out>) -> bool {
         let Some(mut translation) = self.translation.take() else { return true };
         let found = translation.cache.look_up(lpn);
+        if found && let Some(shadow) = &mut self.shadow {
+            shadow.map_finds(lpn, &self.ftl);
+        }
         let page = translation.cache.page_of(lpn);
         if !found && let Some(waiting) = translation.waiting.get_mut(&page) {
             translation.cache.counters.joined += 1;
@@ -136,9 +148,8 @@ impl Device {
                 translation.waiting.insert(page, vec![waiter]);
             } else {
                 // A page that was never written holds nothing: its entries are known at once.
-                let back = translation.cache.load(lpn);
                 self.translation = Some(translation);
-                self.write_back(back, cx);
+                self.load_entry(lpn, None, cx);
                 return true;
             }
         }
@@ -160,8 +171,11 @@ impl Device {
         let owner = translation.errands.insert(errand);
         let at = self.ftl.geo.address(slot);
         let op = Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner);
-        self.backend.enqueue(cx.now(), op);
+        let name = self.backend.enqueue(cx.now(), op);
         self.ledger.read_ops += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.line_fetches(name, slot);
+        }
         true
     }
 
@@ -174,21 +188,23 @@ impl Device {
         let errand = translation.errands[op.owner];
         translation.errands.remove(op.owner);
         match errand {
-            Errand::Fetch(page) => self.page_is_here(page, cx),
-            Errand::ReadBack(page) => self.program_page(page, cx),
+            Errand::Fetch(page) => self.page_is_here(page, op.slot, cx),
+            Errand::ReadBack(page) => {
+                self.shadow_merges(page, Some(op.slot));
+                self.program_page(page, cx);
+            }
             Errand::WriteBack => self.pages_are_durable(op, cx),
         }
     }
 
-    fn page_is_here(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
+    fn page_is_here(&mut self, page: u64, slot: Slot, cx: &mut impl Cx<Event, Out>) {
         let waiting = self.translation.as_mut().and_then(|t| t.waiting.remove(&page)).unwrap_or_default();
         for waiter in waiting {
             let lpn = match waiter {
                 Waiter::Command(_, unit) => unit,
                 Waiter::Flush(flush) => flush.lpn.0,
             };
-            let back = self.translation.as_mut().and_then(|t| t.cache.load(lpn));
-            self.write_back(back, cx);
+            self.load_entry(lpn, Some(slot), cx);
             match waiter {
                 Waiter::Command(id, unit) => {
                     self.active[id].reach(milestone::MAPPING, cx.now());
@@ -201,12 +217,35 @@ impl Device {
                 Waiter::Flush(flush) => self.destage_translated(&flush, cx),
             }
         }
+        if let Some(shadow) = &mut self.shadow {
+            shadow.map_has_loaded(page);
+        }
+    }
+
+    /// Takes an entry into the cache: from the page that has just been read at `slot`, or from one never written.
+    fn load_entry(&mut self, lpn: u64, slot: Option<Slot>, cx: &mut impl Cx<Event, Out>) {
+        if let Some(shadow) = &mut self.shadow
+            && let Some(translation) = &self.translation
+        {
+            shadow.map_loads(lpn, slot, translation.knows(lpn, &self.jobs), &self.ftl);
+        }
+        let back = self.translation.as_mut().and_then(|t| t.cache.load(lpn));
+        self.write_back(back, cx);
+    }
+
+    fn shadow_merges(&mut self, page: u64, slot: Option<Slot>) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.map_merges(page, slot, &self.ftl);
+        }
     }
 
     /// A unit's place has changed: the map's cached part is newer than flash.
     #[inline]
     pub(super) fn map_changed(&mut self, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
         if self.translation.is_some() && lpn.0 < self.ftl.logical() {
+            if let Some(shadow) = &mut self.shadow {
+                shadow.map_changes(lpn, &self.ftl);
+            }
             let back = self.translation.as_mut().and_then(|t| t.cache.change(lpn.0));
             self.write_back(back, cx);
         }
@@ -214,11 +253,15 @@ impl Device {
 
     fn write_back(&mut self, back: Option<WriteBack>, cx: &mut impl Cx<Event, Out>) {
         let Some(WriteBack { page, needs_read }) = back else { return };
+        if self.loses_write_back() {
+            return;
+        }
+        let leaves_stale = self.leaves_page_stale();
         if let Some(translation) = &mut self.translation {
             match translation.backs.get_mut(&page) {
                 Some(Back::Gathers) => return,
                 Some(under_way) => {
-                    *under_way = Back::Again;
+                    *under_way = if leaves_stale { *under_way } else { Back::Again };
                     return;
                 }
                 None => translation.backs.insert(page, Back::Gathers),
@@ -231,6 +274,7 @@ impl Device {
             if reads {
                 return;
             }
+            self.shadow_merges(page, None);
         }
         self.program_page(page, cx);
     }
@@ -241,7 +285,15 @@ impl Device {
         let lpns: Vec<Lpn> = slots.clone().filter_map(|slot| self.ftl.lpn_at(slot)).collect();
         slots.zip(&lpns).for_each(|(slot, lpn)| self.ftl.commit_map(*lpn, slot));
         self.ftl.programmed(op.slot);
-        lpns.iter().for_each(|lpn| self.written_back(lpn.0 - self.ftl.logical(), cx));
+        let first = self.ftl.logical();
+        for (n, lpn) in lpns.iter().enumerate() {
+            if let Some(shadow) = &mut self.shadow {
+                let awaited =
+                    self.translation.as_ref().is_some_and(|t| t.waiting.contains_key(&(lpn.0 - first)));
+                shadow.map_is_durable(lpn.0 - first, Slot(op.slot.0 + n as u64), awaited, &self.ftl);
+            }
+            self.written_back(lpn.0 - first, cx);
+        }
     }
 
     fn written_back(&mut self, page: u64, cx: &mut impl Cx<Event, Out>) {
@@ -290,7 +342,7 @@ impl Device {
             let name = self.backend.enqueue(cx.now(), op);
             self.ledger.program_ops += 1;
             if let Some(shadow) = &mut self.shadow {
-                shadow.own_writes(name, &lpns);
+                shadow.map_writes(name, &lpns, &self.ftl);
             }
             self.reclaim(group, cx);
         }
@@ -303,6 +355,9 @@ impl Device {
             return;
         }
         let Some(translation) = &mut self.translation else { return };
+        if let Some(shadow) = &mut self.shadow {
+            shadow.map_changes(lpn, &self.ftl);
+        }
         if !translation.cache.change_if_here(lpn.0)
             && let Some(job) = &mut self.jobs[group as usize]
         {

@@ -24,10 +24,12 @@ pub enum Granularity {
 struct Place {
     key: u64,
     dirty: bool,
+    /// A page of which only what has changed is here: it has not been read.
+    partial: bool,
     prev: u32,
     next: u32,
 }
-kernel::snapshot!(Place { key, dirty, prev, next });
+kernel::snapshot!(Place { key, dirty, partial, prev, next });
 
 /// A translation page that must be written back, because a dirty part of it left the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +104,8 @@ impl MapCache {
     /// Whether a logical unit's entry is here; if so it becomes the most recently used.
     pub fn look_up(&mut self, lpn: u64) -> bool {
         let key = self.key(lpn);
-        let Some(place) = self.index.get(&key).copied() else {
+        let here = self.index.get(&key).copied().filter(|place| !self.places[*place as usize].partial);
+        let Some(place) = here else {
             self.counters.misses += 1;
             return false;
         };
@@ -135,8 +138,9 @@ impl MapCache {
     fn enter(&mut self, lpn: u64, dirty: bool) -> Option<WriteBack> {
         let key = self.key(lpn);
         if let Some(place) = self.index.get(&key).copied() {
-            if dirty && !self.places[place as usize].dirty {
-                self.places[place as usize].dirty = true;
+            let known = &mut self.places[place as usize];
+            known.partial &= dirty;
+            if dirty && !std::mem::replace(&mut known.dirty, true) {
                 self.dirty.insert(key);
             }
             self.unlink(place);
@@ -144,7 +148,8 @@ impl MapCache {
             return None;
         }
         let written = if self.index.len() as u32 >= self.capacity { self.evict() } else { None };
-        let fresh = Place { key, dirty, prev: NONE, next: NONE };
+        let partial = dirty && self.granularity_is_page;
+        let fresh = Place { key, dirty, partial, prev: NONE, next: NONE };
         let place = if let Some(place) = self.free.pop() {
             self.places[place as usize] = fresh;
             place
@@ -163,7 +168,7 @@ impl MapCache {
     /// Gives up the least recently used place. If it is dirty, every dirty entry of its page is written with it.
     fn evict(&mut self) -> Option<WriteBack> {
         let last = self.ends.1;
-        let Place { key, dirty, .. } = self.places[last as usize];
+        let Place { key, dirty, partial, .. } = self.places[last as usize];
         self.unlink(last);
         self.index.remove(&key);
         self.free.push(last);
@@ -173,7 +178,7 @@ impl MapCache {
         self.counters.write_backs += 1;
         if self.granularity_is_page {
             self.dirty.remove(&key);
-            return Some(WriteBack { page: key, needs_read: false });
+            return Some(WriteBack { page: key, needs_read: partial });
         }
         let page = self.page_of(key);
         let first = page * self.entries_per_page;
@@ -185,6 +190,21 @@ impl MapCache {
             }
         }
         Some(WriteBack { page, needs_read: (together.len() as u64) < self.entries_per_page })
+    }
+
+    /// Whether a logical unit's entry is here and newer than on flash.
+    pub fn is_dirty(&self, lpn: u64) -> bool {
+        self.dirty.contains(&self.key(lpn))
+    }
+
+    /// Entries a translation page.
+    pub fn entries_per_page(&self) -> u64 {
+        self.entries_per_page
+    }
+
+    /// Whether its places hold whole pages.
+    pub fn holds_pages(&self) -> bool {
+        self.granularity_is_page
     }
 
     fn unlink(&mut self, place: u32) {
@@ -227,7 +247,8 @@ mod tests {
     /// The naive reference: a list in order of use.
     #[derive(Default)]
     struct Naive {
-        list: Vec<(u64, bool)>,
+        /// Key, dirty, partial.
+        list: Vec<(u64, bool, bool)>,
     }
 
     impl Naive {
@@ -239,20 +260,20 @@ mod tests {
             per_page: u64,
             by_page: bool,
         ) -> Option<WriteBack> {
-            if let Some(at) = self.list.iter().position(|(k, _)| *k == key) {
-                let (_, was) = self.list.remove(at);
-                self.list.push((key, was || dirty));
+            if let Some(at) = self.list.iter().position(|(k, ..)| *k == key) {
+                let (_, was, lacks) = self.list.remove(at);
+                self.list.push((key, was || dirty, lacks && dirty));
                 return None;
             }
             let mut written = None;
             if self.list.len() == capacity {
-                let (old, was_dirty) = self.list.remove(0);
+                let (old, was_dirty, lacks) = self.list.remove(0);
                 if was_dirty && by_page {
-                    written = Some(WriteBack { page: old, needs_read: false });
+                    written = Some(WriteBack { page: old, needs_read: lacks });
                 } else if was_dirty {
                     let page = old / per_page;
                     let mut together = 1;
-                    for (k, d) in &mut self.list {
+                    for (k, d, _) in &mut self.list {
                         if *d && *k / per_page == page {
                             *d = false;
                             together += 1;
@@ -261,7 +282,7 @@ mod tests {
                     written = Some(WriteBack { page, needs_read: together < per_page });
                 }
             }
-            self.list.push((key, dirty));
+            self.list.push((key, dirty, dirty && by_page));
             written
         }
     }
@@ -277,7 +298,7 @@ mod tests {
                 let key = if by_page { lpn / per_page } else { lpn };
                 match what {
                     0 => {
-                        let at = naive.list.iter().position(|(k, _)| *k == key);
+                        let at = naive.list.iter().position(|(k, _, lacks)| *k == key && !lacks);
                         prop_assert_eq!(cache.look_up(lpn), at.is_some());
                         if let Some(at) = at {
                             let entry = naive.list.remove(at);

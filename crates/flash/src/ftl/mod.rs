@@ -369,7 +369,12 @@ impl Ftl {
     }
 
     /// The closed reclaim unit of a group that the policy wants back; it is taken out of the index.
+    ///
+    /// A policy need not look at what it gains. Where moves cost space themselves, because translation pages change with
+    /// them, such a one could reclaim for ever and get nowhere: after a lap through the group without any host data
+    /// committed, the emptiest unit goes first.
     pub fn pick_victim(&mut self, group: u32) -> Option<u64> {
+        let runs_in_circles = self.groups[group as usize].laps(self.counters.host_commits);
         let g = &self.groups[group as usize];
         let (geo, array) = (&self.geo, &self.array);
         let first = u64::from(group) * u64::from(geo.shape.blocks);
@@ -388,7 +393,7 @@ impl Ftl {
         if view.valid(emptiest) + self.geo.units_per_program > self.geo.units_per_ru {
             return None;
         }
-        let number = self.victim.pick(&view)?;
+        let number = if runs_in_circles { emptiest } else { self.victim.pick(&view)? };
         self.groups[group as usize].collect(number);
         Some(self.join(group, number))
     }

@@ -156,6 +156,8 @@ pub(crate) struct Group {
     pub(crate) wear_clock: u32,
     /// Valid map units.
     pub(crate) valid: u64,
+    /// Victims since the host's last commit, and its number.
+    pub(crate) lap: (u32, u64),
 }
 
 impl kernel::Snapshot for Freed {
@@ -174,7 +176,7 @@ impl kernel::Snapshot for Freed {
     }
 }
 kernel::snapshot!(FreeUnits { fresh, end, freed });
-kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock, valid });
+kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock, valid, lap });
 
 impl Group {
     /// All units free. With `least_worn`, the least erased free unit is opened next (dynamic wear levelling); without,
@@ -190,7 +192,16 @@ impl Group {
             free_min: count,
             wear_clock: 0,
             valid: 0,
+            lap: (0, 0),
         }
+    }
+
+    /// One more victim is wanted, after the host's commit number `commits`. Whether there have been as many since that
+    /// commit as there are units.
+    pub(crate) fn laps(&mut self, commits: u64) -> bool {
+        let (victims, since) = self.lap;
+        self.lap = if since == commits { (victims.saturating_add(1), since) } else { (0, commits) };
+        self.lap.0 > self.free.end
     }
 
     /// A reclaim unit.

@@ -1,5 +1,6 @@
 //! What stands for data: which write each sector of a map unit came from.
 
+use super::map::Entries;
 use proto::Lpn;
 use std::fmt;
 
@@ -98,9 +99,21 @@ pub(super) struct Content {
     pub(super) lpn: Lpn,
     /// Which writes it came from.
     pub(super) stamps: Stamps,
+    /// Of a translation page, its entries.
+    pub(super) entries: Entries,
 }
 
 impl Content {
+    /// Data of a unit of the host's.
+    pub(super) fn new(lpn: Lpn, stamps: Stamps) -> Content {
+        Content { lpn, stamps, entries: Entries::Unknown }
+    }
+
+    /// What a reader of a translation page makes of it.
+    pub(super) fn entries_of(self, lpn: Lpn) -> Entries {
+        if self.lpn == lpn { self.entries } else { Entries::Unknown }
+    }
+
     /// What a reader of `lpn` makes of it.
     pub(super) fn seen_as(self, lpn: Lpn) -> Stamps {
         if self.lpn == lpn { self.stamps } else { Stamps::Whole(Version::FOREIGN) }

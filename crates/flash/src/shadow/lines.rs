@@ -66,19 +66,12 @@ impl Shadow {
             match self.leaving.remove(lpn) {
                 Some((present, line)) => {
                     let stamps = Stamps::Whole(Version::ZERO).under(&line, present);
-                    data.push(Content { lpn: *lpn, stamps });
+                    data.push(Content::new(*lpn, stamps));
                 }
                 None => self.violation(format!("unit {} is flushed without having left the buffer", lpn.0)),
             }
         }
         self.carries(name, data);
-    }
-
-    /// A program of units that the device made itself, such as parts of its map, has been queued.
-    pub fn own_writes(&mut self, name: u32, lpns: &[Lpn]) {
-        let stamps = Stamps::Whole(Version::of_write(self.writes));
-        self.writes += 1;
-        self.carries(name, lpns.iter().map(|lpn| Content { lpn: *lpn, stamps: stamps.clone() }).collect());
     }
 
     /// Forgets a unit's line: what a device does that loses it.
@@ -110,7 +103,7 @@ mod tests {
             let mut combination = any.expect("pairs are covered");
             combination.fill = Fill::Sequential;
             let ftl = combination.build(1).expect("it can be built").ftl;
-            Stage { shadow: Shadow::new(&ftl), ftl }
+            Stage { shadow: Shadow::new(&ftl, None), ftl }
         }
         fn enters(&mut self, id: u32, op: IoOp, sectors: std::ops::Range<u64>) {
             let offset = LPN.0 * UNIT + sectors.start * 512;

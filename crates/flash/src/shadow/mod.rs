@@ -9,8 +9,8 @@
 //! writes; the array is sensed; an operation is finished. The shadow schedules nothing and answers nothing, so results
 //! with it and without are the same. Its hooks are marked cold, so that a device without one keeps its fast path short.
 //!
-//! A buffer in the controller's memory is one more place for data (`lines`). A power cut empties that memory and the
-//! commands' table, and leaves the pages.
+//! A buffer in the controller's memory is one more place for data (`lines`), and so is a demand-cached map (`map`). A
+//! power cut empties that memory and the commands' table, and leaves the pages.
 //!
 //! Atomicity is checked per sector of 512 B. Sectors of one unit that two commands wrote are each checked, not whether
 //! they are from one command.
@@ -19,13 +19,16 @@ mod data;
 mod durable;
 mod errand;
 mod lines;
+mod map;
 mod oracle;
 mod truth;
 
 use crate::backend::op::{Op, OpKind};
 use crate::ftl::Ftl;
+use crate::ftl::map_cache::MapCache;
 use data::{Content, SECTOR, Sectors, Stamps, Version};
 use errand::Errand;
+use map::MapMemory;
 use oracle::Oracle;
 use proto::{Command, IoOp, Lpn, Slot, Status};
 use rustc_hash::FxHashMap;
@@ -71,6 +74,8 @@ pub struct Shadow {
     leaving: FxHashMap<Lpn, (Sectors, Stamps)>,
     /// Units that have been in the buffer since they were last found on flash as they should be.
     unsettled: BTreeSet<Lpn>,
+    /// What memory has of a demand-cached map.
+    map: MapMemory,
     writes: u64,
     /// Units whose data the host has been given, each compared.
     pub units_checked: u64,
@@ -81,8 +86,8 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    /// A shadow of a device in its present state, which it takes for granted.
-    pub(crate) fn new(ftl: &Ftl) -> Shadow {
+    /// A shadow of a device in its present state, which it takes for granted; `cache` if its map is demand-cached.
+    pub(crate) fn new(ftl: &Ftl, cache: Option<&MapCache>) -> Shadow {
         Shadow {
             unit_bytes: u64::from(ftl.geo.shape.unit_bytes),
             truth: Truth::new(ftl),
@@ -95,6 +100,7 @@ impl Shadow {
             lines: FxHashMap::default(),
             leaving: FxHashMap::default(),
             unsettled: BTreeSet::new(),
+            map: MapMemory::new(cache),
             writes: 0,
             units_checked: 0,
             violations: 0,
@@ -273,7 +279,7 @@ impl Shadow {
                     let under = inside.got.iter().find(|(l, _)| l.0 == unit).map(|(_, stamps)| stamps);
                     under.unwrap_or(&Stamps::Whole(Version::ZERO)).with(inside.version, sectors)
                 };
-                Content { lpn: Lpn(unit), stamps }
+                Content::new(Lpn(unit), stamps)
             })
             .collect();
         self.carries(name, data);
@@ -285,6 +291,12 @@ impl Shadow {
         if let Some((_, content)) = self.landed.iter().find(|(s, _)| *s == slot) {
             self.moving.insert(slot, content.clone());
         }
+    }
+
+    /// Of what a program carries, only the first unit reaches the array.
+    #[cfg(test)]
+    pub(crate) fn tears(&mut self, name: u32) {
+        self.errand(name).data.truncate(1);
     }
 
     /// A program of moved units has been queued.

@@ -1,6 +1,7 @@
 //! What is physically in the pages.
 
 use super::data::{Content, Stamps, Version};
+use super::map::Entries;
 use crate::ftl::{Ftl, MapCopy};
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
@@ -28,7 +29,12 @@ impl Truth {
 
     /// What a logical unit held when the shadow began.
     pub(super) fn initially(&self, lpn: Lpn, ftl: &Ftl) -> Version {
-        if self.initial.lookup(lpn, &ftl.geo).is_some() { Version::BASE } else { Version::ZERO }
+        if self.initial_slot(lpn, ftl).is_some() { Version::BASE } else { Version::ZERO }
+    }
+
+    /// Where a logical unit lay when the shadow began.
+    pub(super) fn initial_slot(&self, lpn: Lpn, ftl: &Ftl) -> Option<Slot> {
+        self.initial.lookup(lpn, &ftl.geo)
     }
 
     /// What sensing a slot finds.
@@ -36,17 +42,19 @@ impl Truth {
         let (block, unit) = ftl.geo.block_of_slot(slot);
         match self.blocks.get(&block).map(|cells| &cells[unit as usize]) {
             Some(Cell::Data(content)) => content.clone(),
-            Some(Cell::Blank) => Content { lpn: Lpn(u64::MAX), stamps: Stamps::Whole(Version::BLANK) },
+            Some(Cell::Blank) => Content::new(Lpn(u64::MAX), Stamps::Whole(Version::BLANK)),
             Some(Cell::Initial) | None => self.read_initial(slot, ftl),
         }
     }
 
     fn read_initial(&self, slot: Slot, ftl: &Ftl) -> Content {
         let Some(lpn) = ftl.lpn_at(slot).filter(|_| ftl.array.is_programmed(slot, &ftl.geo)) else {
-            return Content { lpn: Lpn(u64::MAX), stamps: Stamps::Whole(Version::BLANK) };
+            return Content::new(Lpn(u64::MAX), Stamps::Whole(Version::BLANK));
         };
         let newest = self.initial.lookup(lpn, &ftl.geo) == Some(slot);
-        Content { lpn, stamps: Stamps::Whole(if newest { Version::BASE } else { Version::STALE }) }
+        let stamps = Stamps::Whole(if newest { Version::BASE } else { Version::STALE });
+        let entries = if newest && lpn.0 >= ftl.logical() { Entries::Initial } else { Entries::Unknown };
+        Content { lpn, stamps, entries }
     }
 
     fn cells(&mut self, block: u64, ftl: &Ftl) -> &mut Box<[Cell]> {

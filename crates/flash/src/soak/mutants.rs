@@ -104,19 +104,43 @@ fn a_lost_update_is_found() {
 }
 
 #[test]
-fn faults_around_the_buffer_are_found() {
-    let device = Combination { memory: Memory::WriteBack, ..device() };
-    assert!(failures_of(&device, None).is_empty());
-    for mutant in [Mutant::LostLine, Mutant::EarlyFlush] {
-        let found = failures_of(&device, Some(mutant));
-        assert!(found.contains(&"shadow_reads"), "{mutant:?} is found by {found:?} only");
+fn a_torn_program_is_found() {
+    is_found(Mutant::TornProgram);
+}
+
+/// Whether the device is sound by itself, and a check of this name finds each mutant of it.
+fn are_found(device: &Combination, mutants: &[Mutant], check: &str) {
+    assert_eq!(failures_of(device, None), [""; 0]);
+    for mutant in mutants {
+        let found = failures_of(device, Some(*mutant));
+        assert!(found.contains(&check), "{mutant:?} is found by {found:?} only");
     }
 }
 
 #[test]
-fn swapped_entries_of_a_demand_map_are_found() {
-    let device = Combination { map: Map::Entries, ..device() };
-    assert!(failures_of(&device, None).is_empty());
-    let found = failures_of(&device, Some(Mutant::SwappedEntries));
-    assert!(found.contains(&"shadow_reads"), "found by {found:?} only");
+fn faults_around_the_buffer_are_found() {
+    use Mutant::*;
+    let device = Combination { memory: Memory::WriteBack, ..device() };
+    let mutants =
+        [LostLine, EarlyFlush, FuaIgnored, BufferPassed, DiscardIgnored, SwappedEntries, TornProgram];
+    are_found(&device, &mutants, "shadow_reads");
+    let caches_reads = Combination { memory: Memory::WriteBackAndReads, ..device };
+    are_found(&caches_reads, &[LostLine, BufferPassed, LostProgram], "shadow_reads");
+}
+
+#[test]
+fn a_write_through_the_buffer_that_is_answered_early_is_found() {
+    let device = Combination { memory: Memory::WriteThrough, ..device() };
+    are_found(&device, &[Mutant::FuaIgnored], "shadow_reads");
+}
+
+#[test]
+fn faults_of_a_demand_map_are_found() {
+    use Mutant::*;
+    for map in [Map::Entries, Map::Pages] {
+        let device = Combination { map, ..device() };
+        are_found(&device, &[SwappedEntries, StaleCopy, LostWriteBack, StalePage], "shadow_reads");
+        // The next write-back of the page sets it right: only a look at the whole map is sure to find it.
+        are_found(&device, &[StalePageCopy], "shadow_map");
+    }
 }
