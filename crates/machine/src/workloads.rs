@@ -44,8 +44,6 @@ pub struct WorkloadOptions {
     pub trace: TraceOptions,
     /// Replays traces at a queue depth instead of at their own times.
     pub queue_depth: Option<u32>,
-    /// Requests that the device's queues can hold.
-    pub limit: u32,
     /// Bytes of the device.
     pub capacity: u64,
     /// The run's seed.
@@ -111,7 +109,7 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
     };
     let replay = match options.queue_depth {
         Some(depth) => Replay::Closed { depth },
-        None => Replay::Open { limit: options.limit },
+        None => Replay::Open,
     };
     let name =
         Path::new(text).file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());

@@ -28,7 +28,7 @@ pub struct FtlSpec {
     pub allocation: Allocation,
     /// Share of the raw capacity that the host does not see.
     pub over_provisioning: Share,
-    /// Host data streams that are kept apart by placement hint.
+    /// Host data streams that are kept apart: a stream for each flow of the workload, the last for all that are left.
     pub placements: u8,
     /// Garbage collection.
     pub gc: GcSpec,
