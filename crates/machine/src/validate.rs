@@ -12,12 +12,12 @@ const SLOWEST: u64 = 1_000_000;
 /// The slowest channel, transfers a second.
 const SLOWEST_CHANNEL: u64 = 1_000_000;
 
-/// Whole numbers that have other bounds than their type.
+/// Whole numbers that have other bounds than their type. A least of zero leaves zero to the part, which says why not.
 const COUNTS: &[(&str, u64, u64)] = &[
-    ("flash.geometry.channels", 1, 65_536),
-    ("flash.geometry.ways", 1, 65_536),
-    ("flash.geometry.dies", 1, 65_536),
-    ("flash.host.controller.cores", 1, 65_536),
+    ("flash.geometry.channels", 0, 65_536),
+    ("flash.geometry.ways", 0, 65_536),
+    ("flash.geometry.dies", 0, 65_536),
+    ("flash.host.controller.cores", 0, 65_536),
     ("flash.host.nvme.arbitration.round_robin.burst", 1, u32::MAX as u64),
     ("flash.host.nvme.arbitration.weighted.burst", 1, u32::MAX as u64),
     ("flash.host.nvme.arbitration.weighted.high", 1, u32::MAX as u64),
@@ -58,8 +58,10 @@ pub(crate) fn check(resolved: &Resolved) -> Result<(), Diagnostic> {
         let count = find(&table, key).and_then(toml::Value::as_integer);
         let is_beyond = |n: i64| u64::try_from(n).map_or(true, |n| !(*least..=*most).contains(&n));
         if let Some(n) = count.filter(|n| is_beyond(*n)) {
-            faults
-                .push(resolved.diagnose(key, format!("{n} is out of range; allowed are {least} to {most}")));
+            faults.push(
+                resolved
+                    .diagnose(key, format!("{n} is out of range; allowed are {} to {most}", least.max(&1))),
+            );
         }
     }
     // The product of numbers that are out of range says nothing new.
