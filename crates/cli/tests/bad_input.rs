@@ -32,7 +32,7 @@ fn refused_in_all(arguments: &[&str], said: &[&str]) -> String {
     for text in said {
         assert!(done.stderr.contains(text), "{arguments:?}\nno `{text}` in\n{}", done.stderr);
     }
-    let remedy = ["help: ", "allowed", "did you mean", "such as", "takes", "expected"];
+    let remedy = ["help: ", "allowed", "did you mean", "such as", "takes", "expected", "at least"];
     assert!(
         remedy.iter().any(|word| done.stderr.contains(word)),
         "{arguments:?}: no remedy in\n{}",
@@ -69,7 +69,7 @@ fn spec_refused(folder: &Path, key: &str, value: &str, said: &[&str]) {
 #[test]
 fn values_that_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&str, &str, &[&str]); 9] = [
+    let cases: [(&str, &str, &[&str]); 11] = [
         ("flash.cell.erase", "\"3MB\"", &["is a size, not a duration", "allowed: ps, ns, us"]),
         ("flash.cell.erase", "3", &["65us"]),
         ("flash.geometry.page_size", "\"-4KiB\"", &["-4KiB"]),
@@ -78,7 +78,13 @@ fn values_that_cannot_be() {
         ("flash.ftl.gc.start", "30", &["the thresholds cross", "hard 2 <= start 30 < stop 26"]),
         ("flash.ftl.gc.victim", "\"gredy\"", &["did you mean `greedy`", "allowed: greedy, cost_benefit"]),
         ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),
-        ("flash.ftl.over_provisioning", "1", &["1"]),
+        ("flash.ftl.over_provisioning", "1", &["the integer 1 may mean per cent or a part of one"]),
+        ("flash.ftl.over_provisioning", "\"100%\"", &["100% leaves nothing for the host"]),
+        (
+            "flash.ftl.stripe",
+            "\"CWDD\"",
+            &["is no order of the four letters C (channel)", "such as \"CWDP\""],
+        ),
     ];
     for (key, value, said) in cases {
         spec_refused(folder.path(), key, value, said);

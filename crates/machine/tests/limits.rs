@@ -1,6 +1,8 @@
 //! Values that parse but cannot be simulated are refused with their limit, never met by a panic.
 
-use machine::Loaded;
+use config::{Layers, Presets};
+use machine::systems::SYSTEMS;
+use machine::{Loaded, Spec};
 use proptest::prelude::*;
 
 const PARTS: [&str; 5] = [
@@ -68,8 +70,40 @@ fn value() -> impl Strategy<Value = String> {
     prop_oneof![6 => quantity.clone(), 1 => word.prop_map(str::to_owned), 1 => quantity.prop_map(|q| format!("[\"{q}\"]"))]
 }
 
+/// A damaged text inherits nothing that exists.
+struct NoPresets;
+
+impl Presets for NoPresets {
+    fn find(&self, _: &str) -> Option<(String, String)> {
+        None
+    }
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
+    /// A shipped spec with a few bytes changed or its end cut off: a spec, or a diagnostic that names the line.
+    #[test]
+    fn no_damage_to_a_spec_makes_it_panic(
+        system in prop::sample::select(SYSTEMS.to_vec()),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = system.1.as_bytes().to_vec();
+        for (at, byte) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+        let text = String::from_utf8_lossy(&bytes);
+        let read = Layers::from_text("damaged.toml", &text, &NoPresets).and_then(|mut layers| layers.parse::<Spec>());
+        if let Err(fault) = read {
+            prop_assert!(fault.to_string().contains("--> damaged.toml"), "{fault}");
+        }
+    }
+
     /// Any values of any keys: a device, or a diagnostic with a place.
     #[test]
     fn no_value_makes_a_spec_panic(

@@ -64,8 +64,9 @@ pub fn human(document: &Document) -> String {
             );
         }
     }
-    for warning in &d.warnings {
-        let _ = writeln!(text, "\n  note: {warning}");
+    for (at, warning) in d.warnings.iter().enumerate() {
+        let apart = if at == 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{apart}  note: {warning}");
     }
     for check in d.checks.iter().filter(|c| !c.ok) {
         let _ = writeln!(text, "\n  FAILED: {}: {}", check.name, check.detail);

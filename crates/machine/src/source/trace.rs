@@ -73,6 +73,9 @@ impl Source for TraceSource {
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.reader.notes().warnings().into_iter().map(|w| format!("{}: {w}", self.name)).collect()
+        let notes = self.reader.notes();
+        let read_as = format!("read as `{}`", notes.format);
+        let said = std::iter::once(read_as).chain(notes.warnings());
+        said.map(|warning| format!("{}: {warning}", self.name)).collect()
     }
 }
