@@ -88,4 +88,5 @@ pub(crate) fn write_whole_with<T>(
 /// A file that cannot be written.
 pub(crate) fn cannot_write(path: &Path, fault: &io::Error) -> Diagnostic {
     Diagnostic::new(format!("cannot write {}: {fault}", path.display()))
+        .help("a path that can be written must be given: a file in a folder of yours")
 }

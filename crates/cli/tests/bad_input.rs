@@ -15,8 +15,15 @@ fn good_lines(n: u64) -> String {
     (0..n).map(|at| format!("{} 0 {} 8 {}\n", at * 1_000, at * 8, at % 2)).collect()
 }
 
-/// Panics unless the arguments are refused in one diagnostic that says all of `said`.
+/// Panics unless the arguments are refused in exactly one diagnostic that says all of `said`, and what to do about it.
 fn refused(arguments: &[&str], said: &[&str]) {
+    let stderr = refused_in_all(arguments, said);
+    let faults = stderr.lines().filter(|line| line.starts_with("error: ")).count();
+    assert_eq!(faults, 1, "{arguments:?}\n{stderr}");
+}
+
+/// As [`refused`], where a diagnostic may tell several faults; what it said.
+fn refused_in_all(arguments: &[&str], said: &[&str]) -> String {
     let done = nandscape(arguments);
     assert_eq!(done.code, Some(2), "{arguments:?}\n{}\n{}", done.stdout, done.stderr);
     assert_eq!(done.stdout, "", "{arguments:?}");
@@ -25,6 +32,13 @@ fn refused(arguments: &[&str], said: &[&str]) {
     for text in said {
         assert!(done.stderr.contains(text), "{arguments:?}\nno `{text}` in\n{}", done.stderr);
     }
+    let remedy = ["help: ", "allowed", "did you mean", "such as", "takes", "expected", "at least"];
+    assert!(
+        remedy.iter().any(|word| done.stderr.contains(word)),
+        "{arguments:?}: no remedy in\n{}",
+        done.stderr
+    );
+    done.stderr
 }
 
 /// A run of a trace on the tiny device is refused.
@@ -55,7 +69,7 @@ fn spec_refused(folder: &Path, key: &str, value: &str, said: &[&str]) {
 #[test]
 fn values_that_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&str, &str, &[&str]); 9] = [
+    let cases: [(&str, &str, &[&str]); 11] = [
         ("flash.cell.erase", "\"3MB\"", &["is a size, not a duration", "allowed: ps, ns, us"]),
         ("flash.cell.erase", "3", &["65us"]),
         ("flash.geometry.page_size", "\"-4KiB\"", &["-4KiB"]),
@@ -64,7 +78,13 @@ fn values_that_cannot_be() {
         ("flash.ftl.gc.start", "30", &["the thresholds cross", "hard 2 <= start 30 < stop 26"]),
         ("flash.ftl.gc.victim", "\"gredy\"", &["did you mean `greedy`", "allowed: greedy, cost_benefit"]),
         ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),
-        ("flash.ftl.over_provisioning", "1", &["1"]),
+        ("flash.ftl.over_provisioning", "1", &["the integer 1 may mean per cent or a part of one"]),
+        ("flash.ftl.over_provisioning", "\"100%\"", &["100% leaves nothing for the host"]),
+        (
+            "flash.ftl.stripe",
+            "\"CWDD\"",
+            &["is no order of the four letters C (channel)", "such as \"CWDP\""],
+        ),
     ];
     for (key, value, said) in cases {
         spec_refused(folder.path(), key, value, said);
@@ -84,7 +104,7 @@ fn every_fault_of_a_file_is_told_at_once() {
     let text =
         "inherits = \"d16\"\n[flash.geometry]\nchanels = 8\nways = -1\n[flash.cell]\nerase = \"3MB\"\n";
     let system = file(folder.path(), "three.toml", text);
-    refused(&["check", &system], &["three.toml:3:1", "three.toml:4:8", "three.toml:6:9"]);
+    refused_in_all(&["check", &system], &["three.toml:3:1", "three.toml:4:8", "three.toml:6:9"]);
 }
 
 #[test]
@@ -96,6 +116,30 @@ fn files_that_are_no_specs() {
     refused(&["check", &binary], &["is not UTF-8 text (byte 4)"]);
     refused(&["check", "no/such.toml"], &["cannot read `no/such.toml`"]);
     refused(&["check", "d61"], &["there is no preset `d61`", "did you mean `d16`"]);
+}
+
+/// Sparse files of 1 GB where a system or a job is expected are refused by their size.
+#[test]
+fn files_that_are_too_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let hole = |name: &str| {
+        let path = folder.path().join(name);
+        File::create(&path).unwrap().set_len(1 << 30).unwrap();
+        path.display().to_string()
+    };
+    let said = ["is larger than 16 MiB", "help: a file written by hand is expected"];
+    refused(&["check", &hole("large.toml")], &said);
+    refused(&["sweep", &hole("sweep.toml")], &said);
+    trace_refused(&hole("large.fio"), &[], &said);
+}
+
+#[test]
+fn a_job_file_of_any_name_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = file(folder.path(), "job.txt", "; four reads\n\n[four]\nrw=read\nbs=4k\nnumber_ios=4\n");
+    let done = run_tiny(&["--json", "--workload", &job]).well();
+    assert_eq!(done.json()["io"]["flows"][0]["name"], "four");
+    assert_eq!(done.json()["io"]["all"]["requests"], 4);
 }
 
 #[test]
@@ -151,22 +195,57 @@ fn an_unsorted_trace() {
     trace_refused(&trace, &["--sort-window", "1"], &said);
 }
 
-fn packed(text: &[u8]) -> Vec<u8> {
+fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()
 }
 
+fn xz(text: &[u8]) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bzip2(text: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(text: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+/// Cut in the middle and right behind the first bytes, damaged in the middle, and followed by something else: for each
+/// packing, with the name of the file and the line that was reached. `--lenient` mends lines, not files.
 #[test]
-fn a_truncated_gzip() {
+fn a_truncated_or_damaged_pack() {
     let folder = tempfile::tempdir().unwrap();
-    let whole = packed(good_lines(20_000).as_bytes());
-    let path = file(folder.path(), "whole.gz", &whole);
-    let shown = nandscape(&["trace", "inspect", "--json", &path]).well().json();
-    assert_eq!((&shown[0]["requests"], &shown[0]["compression"]), (&20_000.into(), &"gzip".into()));
-    let path = file(folder.path(), "cut.gz", &whole[..whole.len() / 2]);
-    refused(&["trace", "inspect", &path], &["cut.gz", "gzip"]);
-    trace_refused(&path, &[], &["cut.gz", "gzip"]);
+    let packs: [(&str, fn(&[u8]) -> Vec<u8>); 4] =
+        [("gzip", gzip), ("xz", xz), ("bzip2", bzip2), ("zstd", zstd)];
+    let text = good_lines(20_000);
+    for (name, pack) in packs {
+        let whole = pack(text.as_bytes());
+        let path = file(folder.path(), "whole", &whole);
+        let shown = nandscape(&["trace", "inspect", "--json", &path]).well().json();
+        assert_eq!((&shown[0]["requests"], &shown[0]["compression"]), (&20_000.into(), &name.into()));
+        let ends = format!("the {name} data ends early: the file is cut off or damaged");
+        for length in [whole.len() / 2, whole.len() - 1, 11] {
+            let path = file(folder.path(), "cut", &whole[..length]);
+            let said = [ends.as_str(), "--> ", "cut:", "help: fetch or pack the file again"];
+            refused(&["trace", "inspect", &path], &said);
+            trace_refused(&path, &[], &said);
+            trace_refused(&path, &["--lenient"], &said);
+        }
+        let path = file(folder.path(), "more", [&whole[..], b"and more"].concat());
+        trace_refused(&path, &[], &["more:", name]);
+        let mut damaged = whole.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle..middle + 64].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        let path = file(folder.path(), "damaged", &damaged);
+        trace_refused(&path, &[], &["damaged:"]);
+    }
 }
 
 #[test]
@@ -193,16 +272,23 @@ fn a_line_with_a_missing_field() {
     assert!(done.json()["warnings"].to_string().contains("first on line 11"), "{}", done.stdout);
 }
 
-/// 1 GB without a line feed, once on disk (sparse, of zeroes) and once as text in a gzip of many members.
+/// 1 GB without a line feed, once on disk (sparse, of zeroes) and once as text in a gzip of many members. Neither takes
+/// memory.
 #[test]
 fn one_line_of_a_gigabyte() {
     const MEMBER: usize = 8 << 20;
     let folder = tempfile::tempdir().unwrap();
-    let member = packed(&vec![b'7'; MEMBER]);
-    let mut content = packed(good_lines(10).as_bytes());
+    let member = gzip(&vec![b'7'; MEMBER]);
+    let mut content = gzip(good_lines(10).as_bytes());
     (0..(1 << 30) / MEMBER).for_each(|_| content.extend_from_slice(&member));
     let path = file(folder.path(), "long.gz", content);
-    trace_refused(&path, &[], &["long.gz:11", "64 KiB"]);
+    trace_refused(&path, &[], &["long.gz:11", "a line longer than 64 KiB", "--lenient skips"]);
+    let done = run_tiny(&["--workload", &path, "--lenient", "--json"]).well();
+    let document = done.json();
+    assert_eq!(document["io"]["all"]["requests"], 10);
+    assert!(document["warnings"].to_string().contains("1 lines skipped: line too long, first on line 11"));
+    let peak = document["run"]["peak_rss_bytes"].as_u64().unwrap();
+    assert!(peak < 64 << 20, "{peak} bytes in memory");
     let path = folder.path().join("hole.trace");
     let mut hole = File::create(&path).unwrap();
     hole.write_all(good_lines(10).as_bytes()).unwrap();
@@ -210,15 +296,112 @@ fn one_line_of_a_gigabyte() {
     trace_refused(&path.display().to_string(), &[], &["hole.trace:1", "this is binary data"]);
 }
 
+/// Text as other systems write it is no fault.
+#[test]
+fn line_ends_and_byte_order_marks() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = file(folder.path(), "lf.trace", good_lines(50));
+    let expected = run_tiny(&["--workload", &plain, "--json"]).well().json()["io"]["all"].clone();
+    assert_eq!(expected["requests"], 50);
+    let crlf = good_lines(50).replace('\n', "\r\n");
+    for (name, text) in [
+        ("crlf.trace", crlf.clone()),
+        ("bom.trace", format!("\u{feff}{}", good_lines(50))),
+        ("open.trace", good_lines(50).trim_end().to_owned()),
+        (
+            "blank.trace",
+            format!("\n# {crlf}\n{crlf}\n \n", crlf = crlf.replace("0 0 0 8 0\r\n", "0 0 0 8 0\n")),
+        ),
+    ] {
+        let path = file(folder.path(), name, text);
+        let found = run_tiny(&["--workload", &path, "--json"]).well().json()["io"]["all"].clone();
+        if name != "blank.trace" {
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+    let system = file(folder.path(), "crlf.toml", "inherits = \"d16\"\r\n\r\nflash.geometry.ways = 2\r\n");
+    nandscape(&["check", &system]).well();
+}
+
+/// Bytes that are no UTF-8 are named and shown as far as they can be, and never reach the terminal raw.
+#[test]
+fn bytes_that_are_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let latin = [good_lines(100).as_bytes(), b"100000 0 \xff\xfe 8 1\n"].concat();
+    let path = file(folder.path(), "latin.trace", latin);
+    trace_refused(&path, &[], &["latin.trace:101:10", "is not a number", "--lenient skips and counts"]);
+    let escape = [good_lines(100).as_bytes(), b"100000 0 \x1b[31m 8 1\n"].concat();
+    let path = file(folder.path(), "escape.trace", escape);
+    let done = run_tiny(&["--json", "--workload", &path]);
+    assert!(done.code == Some(2) && !done.stderr.contains('\u{1b}'), "{}", done.stderr);
+    let job = file(folder.path(), "latin.fio", b"[job]\nrw=read\nname=\xff\n");
+    trace_refused(&job, &[], &["latin.fio", "UTF-8"]);
+}
+
+/// What a line can say wrongly: the file, the line, the column, what is allowed. `--lenient` skips it, counts it by
+/// kind, and says so in the result.
+#[test]
+fn a_line_that_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        ("10000 0 -8 8 1", 9, "the start sector is not a number: `-8`", "a whole number", "not a number"),
+        (
+            "10000 0 8 -8 1",
+            11,
+            "the number of sectors is not a number: `-8`",
+            "a whole number",
+            "not a number",
+        ),
+        ("10000 0 8 0 1", 11, "a request of length zero", "", "zero length"),
+        ("10000 0 8 8 2", 13, "unknown type: `2`", "1 (read), 0 (write)", "unknown operation"),
+        ("10000 0 99999999999999999999 8 1", 9, "is too large", "below 2^64", "number too large"),
+        ("10000 0 8 4294967296 1", 11, "more than 1 GiB", "", "implausible length"),
+        ("10000 0 8 8", 12, "the line ends before the type", "", "missing field"),
+        ("10000 0 8 8 1 1", 15, "more fields than", "", "extra field"),
+    ];
+    for (line, column, what, allowed, kind) in cases {
+        let text = format!("{}{line}\n11000 0 8 8 1\n{line}\n", good_lines(10));
+        let path = file(folder.path(), "bad.trace", text);
+        let place = format!("bad.trace:11:{column}\n   11 | {line}");
+        let said = [what, place.as_str(), allowed, "`time device start_sector sectors type`", "--lenient"];
+        trace_refused(&path, &["--format", "mqsim"], &said);
+        let done = run_tiny(&["--workload", &path, "--format", "mqsim", "--lenient", "--json"]).well();
+        let document = done.json();
+        assert_eq!(document["io"]["all"]["requests"], 11, "{line}");
+        let counted = format!("2 lines skipped: {kind}, first on line 11");
+        assert!(document["warnings"].to_string().contains(&counted), "{line}: {}", document["warnings"]);
+    }
+}
+
+/// A file of which more lines are bad than good is told by the format that fits best.
+#[test]
+fn a_file_that_is_mostly_bad() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "mostly.trace", "0 0 0 8 1\n1000 0\n2000 0\n");
+    let said = ["`mqsim` fits best, but only 1 of the first 3 lines", "--format mqsim says what is wrong"];
+    trace_refused(&path, &[], &said);
+    trace_refused(
+        &path,
+        &["--format", "mqsim"],
+        &["mostly.trace:2:7", "the line ends before the start sector"],
+    );
+}
+
 #[test]
 fn traces_that_are_none() {
     let folder = tempfile::tempdir().unwrap();
     let empty = file(folder.path(), "empty.trace", "");
-    trace_refused(&empty, &[], &["empty.trace"]);
+    trace_refused(&empty, &[], &["the trace is empty", "empty.trace:1", "`list formats`"]);
+    let blank = file(folder.path(), "blank.trace", "\n# nothing\n\n");
+    trace_refused(&blank, &[], &["the trace is empty", "blank.trace:1"]);
     let prose = file(folder.path(), "prose.trace", "It was the best of times,\nit was the worst of times.\n");
     trace_refused(&prose, &[], &["prose.trace"]);
-    trace_refused("no/such.trace", &[], &["no/such.trace"]);
-    trace_refused(&folder.path().display().to_string(), &[], &["folder"]);
+    trace_refused("no/such.trace", &[], &["No such file", "--> no/such.trace", "is the path right?"]);
+    trace_refused(
+        &folder.path().display().to_string(),
+        &[],
+        &["this is a folder", "name one of the files in it"],
+    );
     let good = file(folder.path(), "good.trace", good_lines(10));
     trace_refused(&good, &["--format", "msrc"], &["did you mean `msr`"]);
     trace_refused(&good, &["--time-unit", "ks"], &["allowed: s, ms, us"]);

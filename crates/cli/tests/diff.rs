@@ -30,6 +30,15 @@ fn differences_of_spec_and_metrics() {
     let iops = of("io.all.iops").expect("fewer requests a second");
     let [x, y] = ["a", "b"].map(|side| iops[side].as_f64().unwrap());
     assert!((iops["relative"].as_f64().unwrap() - (y - x) / x).abs() < 1e-12 && y < x);
+    // Of the dies and channels the mean.
+    let result = |side: &str| {
+        let text = std::fs::read(format!("{side}/result.json")).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()["flash"][0]["utilisation"]["die"].clone()
+    };
+    let dies: Vec<f64> = result(&a).as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    let die = of("flash.0.utilisation.die.mean").expect("dies are busy for longer");
+    assert_eq!((dies.len(), die["a"].as_f64()), (32, Some(dies.iter().sum::<f64>() / 32.0)));
+    assert!(!metrics.iter().any(|m| m["key"] == "flash.0.utilisation.die.0"));
     assert!(of("io.all.requests").is_none(), "what is equal is left out");
     let is_apart =
         |m: &Value| m["key"].as_str().is_some_and(|k| k.starts_with("run.") || k.starts_with("io.series"));

@@ -114,7 +114,9 @@ impl Place {
     fn write_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = usize::try_from(self.column).unwrap_or(usize::MAX);
         let first = if column > SHOWN - 20 { column - SHOWN / 2 } else { 0 };
-        let shown: String = self.text.chars().skip(first).take(SHOWN).collect();
+        // What would move the cursor or change colours must not reach a terminal.
+        let plain = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
+        let shown: String = self.text.chars().skip(first).take(SHOWN).map(plain).collect();
         let number = if self.line > 0 { self.line.to_string() } else { String::new() };
         write!(f, "\n{number:>5} | {shown}")?;
         if column > 0 && column - first <= shown.chars().count() + 1 {
@@ -212,6 +214,13 @@ mod tests {
         assert_eq!(caret_under("\tways = X4", 9), Some('X'));
         let long = format!("a = [{}X]", "1,".repeat(200));
         assert_eq!(caret_under(&long, 406), Some('X'));
+    }
+
+    #[test]
+    fn terminal_escapes_are_not_printed() {
+        let place = Place { text: "a = \u{1b}[31m1\t2".into(), column: 5, ..place() };
+        let text = Diagnostic::new("x").at(place).to_string();
+        assert!(!text.contains('\u{1b}') && text.contains("[31m1\t2"), "{text:?}");
     }
 
     #[test]

@@ -7,7 +7,9 @@ pub mod layer;
 mod policies;
 pub mod policy;
 pub mod schema;
+mod text;
 pub mod units;
 
 pub use diag::{Diagnostic, Place};
 pub use layer::{Layers, Presets, Resolved};
+pub use text::read_text;

@@ -12,6 +12,7 @@ pub mod source;
 pub mod spec;
 pub mod stall;
 pub mod systems;
+mod validate;
 pub mod workloads;
 
 pub use event::Ev;

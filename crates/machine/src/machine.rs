@@ -9,6 +9,9 @@ use workload::inject::Injector;
 
 /// Steps at one instant after which the machine is taken to be stuck.
 const STALL_STEPS: u64 = 1_000_000;
+/// The clock ends at 2^64 ps. What is scheduled next lies within an hour (`validate`) or at a source's own time, so a run
+/// that ends a day before never passes the end.
+const HORIZON: Time = Time::from_s(u64::MAX / 1_000_000_000_000 - 86_400);
 /// Events between two looks at the outside: interrupts, progress.
 const SLICE: u64 = 1 << 16;
 
@@ -25,6 +28,8 @@ pub enum End {
     Stall,
     /// A source failed.
     Failed,
+    /// Simulated time has come to the end of the clock.
+    Horizon,
 }
 
 /// When the measured window begins.
@@ -103,6 +108,9 @@ impl Machine {
             } else {
                 instant = now;
                 steps = 0;
+                if now > HORIZON {
+                    return Some(End::Horizon);
+                }
             }
             match event {
                 Ev::Flash(event) => self.device.handle(event, &mut FlashCx(&mut self.wires)),

@@ -3,7 +3,7 @@
 use crate::machine::{End, Machine, Warmup};
 use crate::precondition::{self, Precondition};
 use crate::result::{Document, Frame, PreconditionResult, RunFigures};
-use crate::spec::Loaded;
+use crate::spec::{Loaded, queues};
 use crate::stall;
 use crate::workloads::{self, WorkloadOptions};
 use config::Diagnostic;
@@ -57,12 +57,10 @@ impl Plan {
     }
 
     /// How the workloads are to be read for a device.
-    fn workload_options(&self, loaded: &Loaded, device: &Device) -> WorkloadOptions {
-        let nvme = loaded.spec.flash.host.nvme.as_ref();
+    fn workload_options(&self, device: &Device) -> WorkloadOptions {
         WorkloadOptions {
             trace: self.trace.clone(),
             queue_depth: self.queue_depth,
-            limit: nvme.map_or(u32::MAX, |n| u32::from(n.queues).saturating_mul(n.depth)),
             capacity: device.capacity(),
             seed: self.seed,
         }
@@ -121,7 +119,7 @@ pub fn run_alone(plan: &Plan) -> Result<Document, Diagnostic> {
 /// As [`run`].
 pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
-    let options = plan.workload_options(&loaded, &loaded.device(plan.seed)?);
+    let options = plan.workload_options(&loaded.device(plan.seed)?);
     let mut warnings = Vec::new();
     for text in &plan.workloads {
         warnings.extend(workloads::check(text, &options)?);
@@ -142,7 +140,7 @@ pub fn run_observed(
     let mut device = loaded.device(plan.seed)?;
     let spec = &loaded.spec;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
-    let options = plan.workload_options(&loaded, &device);
+    let options = plan.workload_options(&device);
     let mut sources = Vec::new();
     let mut warnings = Vec::new();
     let mut ramp = Time::ZERO;
@@ -161,8 +159,7 @@ pub fn run_observed(
     }
     let precondition = PreconditionResult { report, seconds: (outside.cpu_s)() - before };
     let cost = HostCost { submit: spec.host.submit.time(), complete: spec.host.complete.time() };
-    let queues = spec.flash.host.nvme.as_ref().map_or(1, |n| n.queues);
-    let mut injector = Injector::new(sources, queues, cost);
+    let mut injector = Injector::new(sources, queues(&spec.flash), cost);
     injector.observer = observers.requests;
     device.backend.observer = observers.commands;
     let warmup = plan.warmup.or((ramp > Time::ZERO).then_some(Warmup::Until(ramp)));

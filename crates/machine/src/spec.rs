@@ -7,6 +7,7 @@ use flash::spec::{Built, FlashSpec, SpecError};
 use flash::{Device, spec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use workload::inject::Queues;
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +65,7 @@ impl Loaded {
             resolved.set(assignment)?;
         }
         let spec: Spec = resolved.parse()?;
+        crate::validate::check(&resolved)?;
         let loaded = Loaded { name: name.to_owned(), spec, resolved };
         // Building geometry and thresholds checks what a parser cannot.
         loaded.device(0)?;
@@ -99,6 +101,6 @@ impl Loaded {
 }
 
 /// The host interface's queues, as the injector needs to know.
-pub fn queues(spec: &spec::FlashSpec) -> u16 {
-    spec.host.nvme.as_ref().map_or(1, |n| n.queues)
+pub fn queues(spec: &spec::FlashSpec) -> Queues {
+    spec.host.nvme.as_ref().map_or(Queues::UNBOUNDED, |n| Queues { count: n.queues, depth: n.depth })
 }

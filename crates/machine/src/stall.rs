@@ -13,6 +13,12 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
     let what = match end {
         End::Deadlock => "nothing is pending, but work is left",
         End::Stall => "time does not move any more",
+        End::Horizon => {
+            let now = machine.now();
+            return vec![format!(
+                "the run was ended at {now}, a day before the end of the simulated clock: the workload lasts longer"
+            )];
+        }
         End::Done | End::Interrupted | End::Failed => return Vec::new(),
     };
     let now = machine.now();

@@ -3,6 +3,8 @@
 use crate::source::{FioSource, Replay, TraceSource};
 use config::Diagnostic;
 use kernel::Time;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use workload::fio;
 use workload::inject::Source;
@@ -44,8 +46,6 @@ pub struct WorkloadOptions {
     pub trace: TraceOptions,
     /// Replays traces at a queue depth instead of at their own times.
     pub queue_depth: Option<u32>,
-    /// Requests that the device's queues can hold.
-    pub limit: u32,
     /// Bytes of the device.
     pub capacity: u64,
     /// The run's seed.
@@ -68,6 +68,7 @@ enum Named {
     Trace(Box<TraceReader>),
 }
 
+/// What a text names: a shipped workload, an inline job, a job file, else a trace.
 fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if let Some((.., job)) = WORKLOADS.iter().find(|(name, ..)| *name == text) {
         return fio::parse_inline(job).map(Named::Jobs);
@@ -81,17 +82,31 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     }
     if !path.exists() && !text.contains(['/', '.']) {
         let names = WORKLOADS.iter().map(|(name, ..)| *name);
-        return Err(Diagnostic::new(format!("no workload `{text}`"))
-            .allowed(text, names)
-            .help("a shipped name, a trace file, an fio job file (.fio) or an inline job (fio:rw=randread,bs=4k,...)"));
+        return Err(Diagnostic::new(format!("no workload `{text}`")).allowed(text, names).help(
+            "a shipped name, a trace file, an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
+        ));
     }
     let mut trace = options.trace.clone();
     trace.capacity = Some(options.capacity);
     TraceReader::open(path, &trace).map(|reader| Named::Trace(Box::new(reader)))
 }
 
+/// By its name, or by its first line: a section title, which no trace has.
 fn is_job_file(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "fio")
+    const BEGINNING: u64 = 4096;
+    if path.extension().is_some_and(|e| e == "fio") {
+        return true;
+    }
+    // A pipe gives its bytes only once.
+    if !path.is_file() {
+        return false;
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut start));
+    let text = String::from_utf8_lossy(&start);
+    let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with([';', '#']));
+    read.is_ok() && first.is_some_and(|line| line.starts_with('[') && line.ends_with(']'))
 }
 
 /// The file behind what a user wrote: a job file or a trace. `None` for shipped names and inline jobs.
@@ -111,7 +126,7 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
     };
     let replay = match options.queue_depth {
         Some(depth) => Replay::Closed { depth },
-        None => Replay::Open { limit: options.limit },
+        None => Replay::Open,
     };
     let name =
         Path::new(text).file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());

@@ -5,7 +5,7 @@ use machine::{Loaded, Machine};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 use std::sync::atomic::AtomicBool;
-use workload::inject::{HostCost, Injector};
+use workload::inject::{HostCost, Injector, Queues};
 use workload::trace::TraceOptions;
 
 #[global_allocator]
@@ -22,12 +22,15 @@ fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
     let options = WorkloadOptions {
         trace: TraceOptions::default(),
         queue_depth: None,
-        limit: u32::MAX,
         capacity: device.capacity(),
         seed: 1,
     };
     let opened = workloads::open(job, &options).expect("a good job");
-    let mut machine = Machine::new(device, Injector::new(vec![opened.source], 1, HostCost::default()), None);
+    let mut machine = Machine::new(
+        device,
+        Injector::new(vec![opened.source], Queues::UNBOUNDED, HostCost::default()),
+        None,
+    );
     let mut looks = Vec::with_capacity(1 << 16);
     machine.run(&AtomicBool::new(false), |_| looks.push(ALLOCATOR.stats().allocations));
     looks

@@ -7,7 +7,7 @@ use machine::{End, Loaded, Machine, stall};
 use proto::IoRequest;
 use std::sync::atomic::AtomicBool;
 use workload::fio;
-use workload::inject::{HostCost, Injector, Next, Source};
+use workload::inject::{HostCost, Injector, Next, Queues, Source};
 
 fn device() -> flash::Device {
     let set = [
@@ -30,7 +30,7 @@ fn job(text: &str, device: &flash::Device) -> Box<dyn Source> {
 }
 
 fn run(device: flash::Device, source: Box<dyn Source>) -> (Machine, End) {
-    let injector = Injector::new(vec![source], 1, HostCost::default());
+    let injector = Injector::new(vec![source], Queues::UNBOUNDED, HostCost::default());
     let mut machine = Machine::new(device, injector, None);
     let end = machine.run(&AtomicBool::new(false), |_| {});
     (machine, end)
@@ -99,4 +99,14 @@ fn a_run_that_ends_well_has_nothing_to_report() {
     let (machine, end) = run(device, source);
     assert_eq!(end, End::Done);
     assert!(stall::report(&machine, end).is_empty());
+}
+
+#[test]
+fn a_run_that_lasts_longer_than_the_clock_ends_before_it() {
+    let device = device();
+    let source = job("fio:rw=read,bs=4k,startdelay=213d,number_ios=100", &device);
+    let (machine, end) = run(device, source);
+    assert_eq!(end, End::Horizon);
+    let report = stall::report(&machine, end);
+    assert!(report[0].contains("the end of the simulated clock"), "{report:?}");
 }

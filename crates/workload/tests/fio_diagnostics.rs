@@ -9,7 +9,7 @@ use std::path::Path;
 use config::Diagnostic;
 use fio_common::CAPACITY;
 use proptest::prelude::*;
-use workload::fio::{Class, Jobs, Notes, option, options, parse_file, parse_inline, parse_text};
+use workload::fio::{Class, Jobs, Notes, fuzz_one, option, options, parse_file, parse_inline, parse_text};
 
 fn error(text: &str) -> Diagnostic {
     match parse_inline(text).and_then(|jobs| jobs.resolve(CAPACITY).map(|_| ())) {
@@ -267,6 +267,16 @@ fn aliases_are_the_same_option() {
     assert_eq!(job("readwrite=randwrite,blocksize=8k,io_limit=1m"), job("rw=randwrite,bs=8k,io_size=1m"));
 }
 
+/// Jobs of both kinds, with every kind of value.
+const JOBS: [&str; 6] = [
+    "fio:rw=randrw,rwmixread=70,bs=4k,8k,iodepth=16,number_ios=100",
+    "rw=randwrite,bssplit=4k/60:8k/40,random_distribution=zipf:1.1,size=50%,rate_iops=1000,time_based,runtime=1",
+    "rw=rw:4k,bsrange=512-64k,thinktime=10us,fsync=8,offset=1m,io_size=2m,loops=2",
+    "[global]\nbs=4k\n[a]\nrw=randread\nnumjobs=3\n[b]\nstonewall\nrw=write\nsize=1m\n",
+    "; remark\n[a]\nrw=randread:8\nrandom_distribution=zoned:50/5:50/95\nrate=1m,2m\nrate_process=poisson\n",
+    "[a]\nrw=trim\nbs=64k\noffset=50%\noffset_increment=1m\nstartdelay=1\nramp_time=2s\n",
+];
+
 /// Words that make random text look like a job.
 fn piece() -> impl Strategy<Value = String> {
     let names: Vec<&'static str> = options().map(|row| row.name).collect();
@@ -308,6 +318,28 @@ proptest! {
         for jobs in [parse_inline(&text), parse_text("p.fio", &text)].into_iter().flatten() {
             let _ = jobs.resolve(capacity);
         }
+    }
+
+    /// A job that is right, with a few bytes changed, cut off somewhere, or followed by anything.
+    #[test]
+    fn no_damaged_job_panics(
+        choice: u8,
+        job in prop::sample::select(JOBS.to_vec()),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in any::<prop::sample::Index>(),
+        tail in prop::collection::vec(any::<u8>(), 0..8),
+    ) {
+        let mut bytes = vec![choice];
+        bytes.extend(job.as_bytes());
+        for (at, byte) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if choice & 2 != 0 {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        bytes.extend(tail);
+        fuzz_one(&bytes);
     }
 
     #[test]

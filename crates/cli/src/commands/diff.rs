@@ -25,6 +25,11 @@ pub(crate) struct Args {
 /// time.
 const APART: [&str; 5] = ["spec", "spec_sha256", "run", "precondition.seconds", "io.series"];
 
+/// Lists of more numbers than this are compared by their mean.
+const MANY: usize = 4;
+/// Characters of a value that are shown.
+const SHOWN: usize = 40;
+
 /// The differences of two results.
 #[derive(Serialize)]
 struct Differences {
@@ -114,6 +119,11 @@ fn collect(key: &str, value: &Value, found: &mut Leaves) {
     let join = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
     match value {
         Value::Object(table) => table.iter().for_each(|(name, inner)| collect(&join(name), inner, found)),
+        // One figure for each die would bury the others.
+        Value::Array(items) if items.len() > MANY && items.iter().all(Value::is_number) => {
+            let sum: f64 = items.iter().filter_map(Value::as_f64).sum();
+            found.insert(join("mean"), (sum / items.len() as f64).into());
+        }
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(at, inner)| collect(&join(&at.to_string()), inner, found));
         }
@@ -165,6 +175,9 @@ fn human(differences: &Differences) -> String {
 fn cells(difference: &Difference) -> [String; 4] {
     let shown = |value: &Value| match value {
         Value::Null => "-".to_owned(),
+        Value::String(text) if text.chars().count() > SHOWN => {
+            text.chars().take(SHOWN - 1).chain(['…']).collect()
+        }
         Value::String(text) => text.clone(),
         Value::Number(number) if number.is_f64() => format!("{:.6}", number.as_f64().unwrap_or_default()),
         other => other.to_string(),

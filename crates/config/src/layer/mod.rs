@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Place};
+use crate::text::read_text;
 use tree::{Node, Source, Value};
 
 pub use resolved::Resolved;
@@ -140,11 +141,7 @@ fn is_path(name: &str) -> bool {
 fn open_file(path: &Path) -> Result<Opened, Diagnostic> {
     let shown = path.display().to_string();
     let unreadable = |fault: std::io::Error| Diagnostic::new(format!("cannot read `{shown}`: {fault}"));
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    let text = String::from_utf8(bytes).map_err(|fault| {
-        let byte = fault.utf8_error().valid_up_to();
-        Diagnostic::new(format!("`{shown}` is not UTF-8 text (byte {byte})"))
-    })?;
+    let text = read_text(path)?;
     // The canonical path is the same for every way to write it, which a search for cycles needs.
     let identity = path.canonicalize().map_err(unreadable)?.display().to_string();
     let folder = Some(path.parent().unwrap_or(Path::new("")).to_owned());

@@ -201,7 +201,9 @@ impl<'de, I: Iterator<Item = (&'de String, &'de Node)>> MapAccess<'de> for Table
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Fault> {
         let (key, node) = self.value.ok_or_else(|| Fault::custom("a value was asked for before its key"))?;
         let step = Step { parent: self.table.step, name: key.clone() };
-        seed.deserialize(self.table.child(node, &step))
+        let child = self.table.child(node, &step);
+        // A type that looks at its value after reading it has no reader to point with.
+        seed.deserialize(child).map_err(|fault| child.locate(fault))
     }
 }
 

@@ -48,7 +48,8 @@ impl Resolved {
         let origin = |key, value| Origin { source: Arc::clone(&source), layer: self.top + 1, key, value };
         let Some((path, value)) = assignment.split_once('=') else {
             return Err(Diagnostic::new("an override has the form `key.path=value`")
-                .at(origin(0..0, 0..0).value_place("")));
+                .at(origin(0..0, 0..0).value_place(""))
+                .help("such as flash.geometry.channels=4; `nandscape params` lists the keys"));
         };
         let segments = split_path(path).map_err(|(what, byte)| {
             Diagnostic::new(what).at(origin(0..0, byte..byte).value_place(path.trim()))

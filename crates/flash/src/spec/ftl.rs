@@ -28,7 +28,7 @@ pub struct FtlSpec {
     pub allocation: Allocation,
     /// Share of the raw capacity that the host does not see.
     pub over_provisioning: Share,
-    /// Host data streams that are kept apart by placement hint.
+    /// Host data streams that are kept apart: a stream for each flow of the workload, the last for all that are left.
     pub placements: u8,
     /// Garbage collection.
     pub gc: GcSpec,
@@ -167,7 +167,8 @@ impl FtlSpec {
         }
         if !(hard <= start && start < stop) {
             let what = format!("the thresholds cross: hard {hard} <= start {start} < stop {stop} must hold");
-            return Err(SpecError::new("ftl.gc.start", what));
+            let help = "keep ftl.gc.hard at ftl.gc.start or below, and ftl.gc.stop above ftl.gc.start";
+            return Err(SpecError::new("ftl.gc.start", what).help(help));
         }
         Ok(())
     }
@@ -206,7 +207,10 @@ impl FtlSpec {
     pub(crate) fn logical(&self, geo: &Geometry) -> Result<u64, SpecError> {
         let logical = self.over_provisioning.of(geo.slots);
         let logical = geo.slots - logical;
-        positive("ftl.over_provisioning", logical)?;
+        if logical == 0 {
+            let what = format!("over-provisioning of {} leaves nothing for the host", self.over_provisioning);
+            return Err(SpecError::new("ftl.over_provisioning", what).help("7% to 28% is usual"));
+        }
         let hidden = self.translation(logical)?.map_or(0, |(_, pages)| pages);
         let per_group = (logical + hidden).div_ceil(u64::from(geo.groups));
         let needed = per_group.div_ceil(u64::from(geo.units_per_ru));

@@ -60,9 +60,9 @@ pub struct ControllerSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NvmeSpec {
-    /// Submission queues.
+    /// Submission queues; the flows of the workload take them in turn.
     pub queues: u16,
-    /// Entries a submission queue.
+    /// Commands that may be outstanding in a submission queue; more wait at the host.
     pub depth: u32,
     /// Commands that the controller holds at once, over all queues.
     pub in_controller: u32,

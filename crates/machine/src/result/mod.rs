@@ -11,6 +11,7 @@ pub use self::summary::human;
 
 use crate::machine::{End, Machine};
 use crate::precondition;
+use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -127,6 +128,11 @@ impl Document {
             warnings
                 .push(format!("{unwritten} reads of map units that hold no data: they cost no flash time"));
         }
+        let lag = machine.injector.lag_max;
+        if lag > Time::ZERO {
+            warnings
+                .push(format!("saturated: requests waited up to {lag} for room in their submission queue"));
+        }
         if let Some(failure) = &machine.injector.failure {
             warnings.push(failure.to_string());
         }
@@ -182,7 +188,7 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
     );
     check(
         NO_WORK_LEFT,
-        !matches!(end, End::Deadlock | End::Stall | End::Failed),
+        !matches!(end, End::Deadlock | End::Stall | End::Failed | End::Horizon),
         format!("ended by {end:?}"),
     );
     check(

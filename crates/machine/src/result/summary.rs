@@ -64,8 +64,9 @@ pub fn human(document: &Document) -> String {
             );
         }
     }
-    for warning in &d.warnings {
-        let _ = writeln!(text, "\n  note: {warning}");
+    for (at, warning) in d.warnings.iter().enumerate() {
+        let apart = if at == 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{apart}  note: {warning}");
     }
     for check in d.checks.iter().filter(|c| !c.ok) {
         let _ = writeln!(text, "\n  FAILED: {}: {}", check.name, check.detail);
@@ -87,7 +88,7 @@ fn line(op: &OpResult) -> String {
     let optional = |v: Option<f64>| v.map_or_else(|| "-".into(), time);
     format!(
         "{:>11}{:>12.1}{:>11}{:>11}{:>11}{:>11}{:>11}",
-        count(op.iops as u64),
+        rate(op.iops),
         op.bandwidth_bytes_per_s / 1e6,
         optional(l.mean),
         optional(l.p50),
@@ -104,6 +105,16 @@ fn time(ns: f64) -> String {
         n if n >= 1e6 => format!("{:.2} ms", n / 1e6),
         n if n >= 1e3 => format!("{:.2} us", n / 1e3),
         n => format!("{n:.0} ns"),
+    }
+}
+
+/// A rate with three digits or more.
+fn rate(per_s: f64) -> String {
+    match per_s {
+        r if r >= 100.0 => count(r.round() as u64),
+        r if r >= 10.0 => format!("{r:.1}"),
+        r if r >= 1.0 => format!("{r:.2}"),
+        r => format!("{r:.3}"),
     }
 }
 

@@ -9,12 +9,9 @@ use workload::trace::TraceReader;
 /// How a trace is replayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replay {
-    /// Every request arrives at its own time; at most `limit` are outstanding, and the backlog beyond that is the
-    /// reader's position in the trace.
-    Open {
-        /// Requests that the device's queues can hold.
-        limit: u32,
-    },
+    /// Every request arrives at its own time. While its submission queue is full it waits, and the backlog behind it is
+    /// the reader's position in the trace.
+    Open,
     /// Requests are issued as fast as a queue depth allows; the trace's times are not used.
     Closed {
         /// Requests outstanding.
@@ -47,7 +44,7 @@ impl Source for TraceSource {
         }
         let Some(request) = self.ahead else { return Ok(Next::Done) };
         let (at, limit) = match self.replay {
-            Replay::Open { limit } => (request.at, limit),
+            Replay::Open => (request.at, u32::MAX),
             Replay::Closed { depth } => (now, depth),
         };
         if at > now {
@@ -62,6 +59,10 @@ impl Source for TraceSource {
 
     fn completed(&mut self, _: Time, _: &IoRequest) {}
 
+    fn backlog(&self) -> u32 {
+        1
+    }
+
     fn flows(&self) -> Vec<String> {
         let names = self.reader.notes().flows.names();
         names.iter().map(|flow| format!("{}/{flow}", self.name)).collect()
@@ -72,6 +73,9 @@ impl Source for TraceSource {
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.reader.notes().warnings().into_iter().map(|w| format!("{}: {w}", self.name)).collect()
+        let notes = self.reader.notes();
+        let read_as = format!("read as `{}`", notes.format);
+        let said = std::iter::once(read_as).chain(notes.warnings());
+        said.map(|warning| format!("{}: {warning}", self.name)).collect()
     }
 }

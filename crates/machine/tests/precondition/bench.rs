@@ -7,7 +7,7 @@ use machine::precondition::{self, Report};
 use machine::{End, Loaded, Machine, Warmup};
 use proto::{IoOp, IoRequest, Lpn};
 use std::sync::atomic::AtomicBool;
-use workload::inject::{HostCost, Injector, Next, Source};
+use workload::inject::{HostCost, Injector, Next, Queues, Source};
 
 /// D16 made small: 8 planes of 256 blocks of 64 units of 4 KiB.
 pub(crate) const SMALL: [&str; 7] = [
@@ -93,7 +93,7 @@ pub(crate) fn write_in_time(
     let unit_bytes = u64::from(device.ftl.geo.shape.unit_bytes);
     let rng = Rng::stream(seed, "writes");
     let source = RandomWrites { rng, units, unit_bytes, left: writes, pace, next: Time::ZERO };
-    let injector = Injector::new(vec![Box::new(source)], 1, HostCost::default());
+    let injector = Injector::new(vec![Box::new(source)], Queues::UNBOUNDED, HostCost::default());
     // A warm-up that never ends makes the machine look up every few events.
     let mut machine = Machine::new(device, injector, Some(Warmup::Requests(u64::MAX)));
     let mut marks = Vec::new();

@@ -20,6 +20,7 @@
 
 mod check;
 mod distribution;
+mod fuzz;
 mod honoured;
 mod inert;
 mod jobs;
@@ -35,3 +36,6 @@ pub use parse::{parse_file, parse_inline, parse_text};
 pub use spec::{Distribution, Engine, Given, JobSpec, Pattern, Rw};
 pub use table::{Class, FioOption, option, options};
 pub use value::Quantity;
+
+#[doc(hidden)]
+pub use fuzz::fuzz_one;

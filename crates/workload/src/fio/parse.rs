@@ -79,12 +79,7 @@ fn assignment(line: &str, place: Place) -> Assignment<'_> {
 
 /// Reads a job file from disk.
 pub fn parse_file(path: &Path) -> Result<Jobs, Diagnostic> {
-    let name = path.display().to_string();
-    let bytes = std::fs::read(path)
-        .map_err(|error| Diagnostic::new(format!("cannot read the fio job file `{name}`: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Diagnostic::new(format!("the fio job file `{name}` is not UTF-8 text")))?;
-    parse_text(&name, &text)
+    parse_text(&path.display().to_string(), &config::read_text(path)?)
 }
 
 /// Reads the text of a job file; `name` is what diagnostics call it.

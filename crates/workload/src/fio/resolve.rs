@@ -133,12 +133,16 @@ impl JobSpec {
         let start = match u64::try_from(start) {
             Ok(start) if start < capacity => start,
             _ => {
-                let what = format!(
-                    "job `{}`, clone {clone}: offset {base} + {clone} x {step} = {start} is not on the device of \
-                     {capacity} bytes",
-                    self.name
-                );
-                return Err(Diagnostic::new(what).at(self.place_of("offset")));
+                let (name, last) = (&self.name, capacity.saturating_sub(1));
+                let what = match clone {
+                    0 => format!("job `{name}`: offset {start} is not on the device of {capacity} bytes"),
+                    _ => format!(
+                        "job `{name}`, clone {clone}: offset {base} + {clone} x {step} = {start} is not on the device of \
+                         {capacity} bytes"
+                    ),
+                };
+                let help = format!("offset may be {last} at most, or a share of the device such as 50%");
+                return Err(Diagnostic::new(what).at(self.place_of("offset")).help(help));
             }
         };
         self.check_sectors("offset", start)?;

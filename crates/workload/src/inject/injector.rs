@@ -7,6 +7,7 @@ use config::Diagnostic;
 use kernel::{Cx, Slab, Time};
 use proto::{Command, Completion, IoRequest, Status};
 use stats::{Little, Series};
+use std::collections::VecDeque;
 
 kernel::events! {
     /// The injector's own events.
@@ -36,9 +37,33 @@ pub struct HostCost {
     pub complete: Time,
 }
 
+/// The device's submission queues. Flows take them in turn, in the order in which they first appear.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queues {
+    /// How many.
+    pub count: u16,
+    /// Commands that may be outstanding in each: a command keeps its entry until it has completed, as in a driver.
+    pub depth: u32,
+}
+
+impl Queues {
+    /// One that is never full: a memory port.
+    pub const UNBOUNDED: Queues = Queues { count: 1, depth: u32::MAX };
+}
+
+/// A submission queue as the host's driver knows it.
+struct Queue {
+    /// Entries that are free.
+    room: u32,
+    /// Requests that wait for one, each with its source, the first first.
+    waiting: VecDeque<(u16, IoRequest)>,
+}
+
 struct Running {
     source: Box<dyn Source>,
     outstanding: u32,
+    /// Requests that wait for room in their queues.
+    held: u32,
     /// Time of the pending `Ask`.
     asked: Option<Time>,
     /// Index into the injector's flows, by the source's flow number.
@@ -52,6 +77,7 @@ struct Pending {
     source: u16,
     /// Index into the injector's flows.
     flow: u16,
+    queue: u16,
     issued: Time,
     submitted: Time,
     answered: Time,
@@ -69,14 +95,14 @@ pub struct Injector {
     sources: Vec<Running>,
     pending: Slab<Pending>,
     cost: HostCost,
-    queues: u16,
+    queues: Vec<Queue>,
     /// What was measured, by flow.
     pub flows: Vec<FlowStats>,
     /// Completions of all flows over time.
     pub series: Series,
     /// When the last request of the window completed.
     pub last_completion: Time,
-    /// The longest that a request of the window had to wait before it was issued: backlog of an open loop.
+    /// The longest that a request of the window had to wait for room in its queue: the backlog of an open loop.
     pub lag_max: Time,
     /// Requests issued since the beginning.
     pub issued: u64,
@@ -93,10 +119,11 @@ pub struct Injector {
 }
 
 impl Injector {
-    /// An injector over sources that submit to `queues` submission queues in turn.
-    pub fn new(sources: Vec<Box<dyn Source>>, queues: u16, cost: HostCost) -> Injector {
+    /// An injector over sources that submit to the device's queues.
+    pub fn new(sources: Vec<Box<dyn Source>>, queues: Queues, cost: HostCost) -> Injector {
         let running =
-            |source| Running { source, outstanding: 0, asked: None, flows: Vec::new(), done: false };
+            |source| Running { source, outstanding: 0, held: 0, asked: None, flows: Vec::new(), done: false };
+        let queue = |_| Queue { room: queues.depth.max(1), waiting: VecDeque::new() };
         Injector {
             sources: sources.into_iter().map(running).collect(),
             flows: Vec::new(),
@@ -105,7 +132,7 @@ impl Injector {
             lag_max: Time::ZERO,
             pending: Slab::default(),
             cost,
-            queues: queues.max(1),
+            queues: (0..queues.count.max(1)).map(queue).collect(),
             issued: 0,
             completed: 0,
             errors: 0,
@@ -140,6 +167,9 @@ impl Injector {
     fn ask(&mut self, source: u16, cx: &mut impl Cx<Event, Out>) {
         loop {
             let running = &mut self.sources[usize::from(source)];
+            if running.held >= running.source.backlog() {
+                return;
+            }
             match running.source.poll(cx.now(), running.outstanding) {
                 Ok(Next::Issue(request)) => self.issue(source, request, cx),
                 Ok(Next::At(time)) => {
@@ -164,18 +194,28 @@ impl Injector {
         }
     }
 
+    /// Puts a request into its queue; if that is full, the request waits at the host.
     #[inline]
     fn issue(&mut self, source: u16, request: IoRequest, cx: &mut impl Cx<Event, Out>) {
+        let flow = self.flow(source, request.flow);
+        let number = flow % self.queues.len() as u16;
+        let queue = &mut self.queues[usize::from(number)];
+        if queue.room == 0 {
+            queue.waiting.push_back((source, request));
+            self.sources[usize::from(source)].held += 1;
+            return;
+        }
+        queue.room -= 1;
         let now = cx.now();
         self.issued += 1;
         self.lag_max = self.lag_max.max(now.since(request.at));
         self.sources[usize::from(source)].outstanding += 1;
         self.in_flight.arrive(now);
-        let flow = self.flow(source, request.flow);
         let tag = self.pending.insert(Pending {
             request,
             source,
             flow,
+            queue: number,
             issued: now,
             submitted: now,
             answered: now,
@@ -191,17 +231,18 @@ impl Injector {
     fn submit(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let pending = &mut self.pending[tag];
         pending.submitted = cx.now();
-        let Pending { request, source, flow, .. } = *pending;
+        let Pending { request, flow, queue, .. } = *pending;
         cx.emit(Out::Submit(Command {
             tag,
             op: request.op,
             fua: request.fua,
             offset: request.offset,
             bytes: request.bytes,
-            queue: source % self.queues,
+            queue,
             flow,
             namespace: 1,
-            placement: 0,
+            // Data of different flows dies at different times: a device with several streams keeps it apart.
+            placement: flow.min(u8::MAX.into()) as u8,
             priority: 2,
         }));
     }
@@ -209,8 +250,11 @@ impl Injector {
     /// The device has answered.
     #[inline]
     pub fn complete(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
-        self.pending[completion.tag].answered = cx.now();
+        let pending = &mut self.pending[completion.tag];
+        pending.answered = cx.now();
+        let queue = pending.queue;
         self.errors += u64::from(completion.status != Status::Success);
+        self.make_room(queue, cx);
         if self.cost.complete == Time::ZERO {
             self.seen(completion.tag, cx);
         } else {
@@ -218,10 +262,22 @@ impl Injector {
         }
     }
 
+    /// An entry of a queue is free: who has waited longest for one goes on.
+    #[inline]
+    fn make_room(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
+        let queue = &mut self.queues[usize::from(queue)];
+        queue.room += 1;
+        if let Some((source, request)) = queue.waiting.pop_front() {
+            self.sources[usize::from(source)].held -= 1;
+            self.issue(source, request, cx);
+            self.ask(source, cx);
+        }
+    }
+
     #[inline]
     fn seen(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
-        let Pending { request, source, flow, issued, submitted, answered } = self.pending[tag];
+        let Pending { request, source, flow, issued, submitted, answered, .. } = self.pending[tag];
         self.pending.remove(tag);
         if let Some(observer) = &mut self.observer {
             observer.completed(&Seen { request, flow, issued, submitted, answered, completed: now });

@@ -6,6 +6,6 @@ mod observe;
 mod source;
 
 pub use flow::{FlowStats, OpStats};
-pub use injector::{Event, HostCost, Injector, Out};
+pub use injector::{Event, HostCost, Injector, Out, Queues};
 pub use observe::{Observer, Seen, Waiting};
 pub use source::{Next, Source};

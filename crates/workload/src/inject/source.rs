@@ -29,6 +29,11 @@ pub trait Source {
     fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic>;
     /// One of its requests has completed.
     fn completed(&mut self, now: Time, request: &IoRequest);
+    /// Requests of its own that may wait at the host for room in their submission queue; while so many do, it is not
+    /// asked. A source that limits what it has outstanding needs no other limit.
+    fn backlog(&self) -> u32 {
+        u32::MAX
+    }
     /// Names of its flows so far; [`IoRequest::flow`] is an index into them.
     fn flows(&self) -> Vec<String>;
     /// What a user must know about how it was read: skipped, moved, ignored.

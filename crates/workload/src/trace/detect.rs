@@ -118,7 +118,9 @@ pub(crate) fn detect_in(
     refuse_binary(source, prefix)?;
     let lines = sample(prefix, all);
     let Some(first) = lines.first() else {
-        return Err(Diagnostic::new("the trace is empty").at(place(source, b"")));
+        return Err(Diagnostic::new("the trace is empty")
+            .at(place(source, b""))
+            .help("a trace has a line for each request; `list formats` shows them"));
     };
     let mut readings = Vec::with_capacity(FORMATS.len());
     for format in FORMATS {
@@ -145,11 +147,23 @@ pub(crate) fn detect_in(
     }
     match candidates.first() {
         Some(chosen) => Ok(Detected { format: chosen.format, candidates }),
-        None => Err(Diagnostic::new(format!("the content fits no trace format: its first line has {}", shape(first)))
-            .at(place(source, first))
-            .allowed("", formats().map(|info| info.name))
-            .help("`list formats` shows the record of each; --format names one; `csv` takes any columns with a header")),
+        None => Err(fits_none(&readings, first).at(place(source, first))),
     }
+}
+
+fn fits_none(readings: &[Reading], first: &[u8]) -> Diagnostic {
+    let best = readings.iter().filter(|r| r.requests > 0).min_by_key(|r| r.bad_lines);
+    if let Some(Reading { format, good_lines, bad_lines, .. }) = best {
+        let what = format!(
+            "the content fits no trace format: `{format}` fits best, but only {} of the first {} lines",
+            human::count(*good_lines),
+            human::count(good_lines + bad_lines)
+        );
+        return Diagnostic::new(what).help(format!("--format {format} says what is wrong with the others"));
+    }
+    Diagnostic::new(format!("the content fits no trace format: its first line has {}", shape(first)))
+        .allowed("", formats().map(|info| info.name))
+        .help("`list formats` shows the record of each; --format names one; `csv` takes any columns with a header")
 }
 
 /// The format that the options name, or the one that the content shows with a warning if it shows several.
@@ -205,7 +219,8 @@ fn shape(line: &[u8]) -> String {
     let shown = kinds.iter().take(12).copied().collect::<Vec<_>>().join(", ");
     let more = if kinds.len() > 12 { ", …" } else { "" };
     let separator = if comma { "commas" } else { "blanks" };
-    format!("{} fields separated by {separator}: {shown}{more}", kinds.len())
+    let fields = if kinds.len() == 1 { "field" } else { "fields" };
+    format!("{} {fields} separated by {separator}: {shown}{more}", kinds.len())
 }
 
 /// Refuses content that is not text.

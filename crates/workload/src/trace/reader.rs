@@ -314,7 +314,8 @@ impl TraceReader {
 pub(crate) fn open_file(path: &Path) -> Result<File, Diagnostic> {
     let source = path.display().to_string();
     if path.is_dir() {
-        return Err(Diagnostic::new("this is a folder, not a trace").at(Place { source, ..Place::default() }));
+        let what = Diagnostic::new("this is a folder, not a trace").at(Place { source, ..Place::default() });
+        return Err(what.help("name one of the files in it"));
     }
     File::open(path).map_err(|e| cannot_read(&source, &e))
 }

@@ -44,7 +44,8 @@ impl Scan {
         }
         let all = lines.prefix_is_all();
         let prefix = lines.prefix().map_err(|e| cannot_read(source, &e))?;
-        let (format, detected) = detect::choose(source, prefix, all, options)?;
+        let (format, detected) =
+            detect::choose(source, prefix, all, options).map_err(|fault| unpacked(fault, compression))?;
         let parser = (format.parser)(&format.settings(options, prefix)?);
         let mut sheet = Sheet::default();
         describe(&mut sheet.notes, format, compression, detected);
@@ -163,10 +164,23 @@ fn describe(
     }
 }
 
+/// A diagnostic about unpacked content: where a codec checks its data only at the end, damage looks like bad content.
+fn unpacked(mut fault: Diagnostic, compression: Compression) -> Diagnostic {
+    if compression != Compression::Plain {
+        fault.what = format!("unpacked from {}, {}", compression.name(), fault.what);
+    }
+    fault
+}
+
 /// The diagnostic of an input that cannot be opened or read at all.
 pub(crate) fn cannot_read(source: &str, error: &io::Error) -> Diagnostic {
     let place = Place { source: source.to_owned(), ..Place::default() };
-    Diagnostic::new(format!("cannot read the trace: {error}")).at(place)
+    let help = match error.kind() {
+        io::ErrorKind::NotFound => "is the path right? it is relative to the folder that the command runs in",
+        io::ErrorKind::PermissionDenied => "the file must be readable by you",
+        _ => "is it a file that can be read from start to end?",
+    };
+    Diagnostic::new(format!("cannot read the trace: {error}")).at(place).help(help)
 }
 
 /// The diagnostic of an input that fails after `line` whole lines.
@@ -175,7 +189,7 @@ fn broken(source: &str, compression: Compression, meter: &Meter, line: u64, erro
     let what = match compression {
         Compression::Plain => format!("reading fails: {detail}"),
         _ if meter.at_end() => {
-            format!("the {} data ends early: the file is cut off or damaged ({detail})", compression.name())
+            format!("the {} data ends early: the file is cut off or damaged", compression.name())
         }
         _ => format!("the {} data is damaged ({detail})", compression.name()),
     };

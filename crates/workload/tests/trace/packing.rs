@@ -43,8 +43,8 @@ fn zstd(data: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-type Pack = fn(&[u8]) -> Vec<u8>;
-const PACKS: [(&str, Pack); 4] = [("gzip", gzip), ("xz", xz), ("bzip2", bzip2), ("zstd", zstd)];
+pub(crate) type Pack = fn(&[u8]) -> Vec<u8>;
+pub(crate) const PACKS: [(&str, Pack); 4] = [("gzip", gzip), ("xz", xz), ("bzip2", bzip2), ("zstd", zstd)];
 
 fn options() -> TraceOptions {
     TraceOptions { format: Some("mqsim".to_owned()), ..TraceOptions::default() }

@@ -87,6 +87,26 @@ proptest! {
         fuzz_one(&bytes);
     }
 
+    /// A whole pack of good lines, with bytes changed or cut off.
+    #[test]
+    fn no_damage_to_a_good_pack_panics(
+        choice in any::<u8>(),
+        format in any::<prop::sample::Index>(),
+        pack in 0_usize..4,
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let examples: Vec<&str> = formats().map(|info| info.example).collect();
+        let text = format.get(&examples).repeat(20);
+        let mut packed = crate::packing::PACKS[pack].1(text.as_bytes());
+        for (at, byte) in edits {
+            let at = at.index(packed.len());
+            packed[at] = byte;
+        }
+        packed.truncate(1 + cut.index(packed.len()));
+        fuzz_one(&[&[choice], &packed[..]].concat());
+    }
+
     #[test]
     fn no_damaged_pack_panics(magic in 0_usize..5, choice in any::<u8>(), rest in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut bytes = vec![choice];

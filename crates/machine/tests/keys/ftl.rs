@@ -1,0 +1,313 @@
+//! The translation layer and the buffer.
+
+use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
+use super::{Case, LARGE_READ, MIXED, ONE_READ, ONE_WRITE, OVERWRITE, READ, SKEWED};
+
+const READ_MEAN: &str = "/io/read/latency_ns/mean";
+const WRITE_MEAN: &str = "/io/write/latency_ns/mean";
+const MAP_READS: &str = "/flash/0/reads/mapping";
+
+const DEMAND: &[&str] =
+    &["flash.ftl.mapping={ demand = { capacity = \"4KiB\", granularity = \"entry\", cached_entry = \"8B\", \
+     stored_entry = \"8B\", read = \"4KiB\" } }"];
+const DEMAND_PAGE: &[&str] =
+    &["flash.ftl.mapping={ demand = { capacity = \"8KiB\", granularity = \"page\", cached_entry = \"8B\", \
+     stored_entry = \"8B\", read = \"4KiB\" } }"];
+const BUFFER: &[&str] =
+    &["flash.buffer={ capacity = \"1MiB\", reads = true, writes = true, high = \"50%\", low = \"25%\", \
+     in_flight = \"128KiB\", protected = true, eviction = \"lru\", admission = \"always\", \
+     bandwidth = \"1GB/s\", latency = \"1us\" }"];
+/// Half of the reads go to units that fit the buffer.
+const LOCAL_READ: &[&str] =
+    &["fio:rw=randread,bs=4k,iodepth=8,randrepeat=0,loops=2,random_distribution=zoned:50/2:50/98"];
+const LOCAL_MIX: &[&str] =
+    &["fio:rw=randrw,rwmixread=50,bs=4k,iodepth=8,randrepeat=0,loops=3,random_distribution=zoned:50/5:50/95"];
+/// A tenth of the space takes nine tenths of the writes.
+const HOT_AND_COLD: &[&str] = &[
+    "fio:rw=randwrite,bs=4k,iodepth=9,size=10%,randrepeat=0,loops=30",
+    "fio:rw=randwrite,bs=4k,iodepth=1,offset=10%,randrepeat=0",
+];
+const SYNCED: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,number_ios=1000,fsync=16"];
+
+pub(crate) const CASES: &[Case] = &[
+    // Half a map unit must be read before it is written.
+    Case {
+        key: "flash.ftl.map_unit",
+        context: &[],
+        jobs: &["fio:rw=randwrite,bs=2k,iodepth=4,number_ios=500"],
+        values: &["2KiB", "4KiB"],
+        predicted: Rises("/flash/0/reads/rmw"),
+    },
+    Case {
+        key: "flash.ftl.mapping",
+        context: DEMAND,
+        jobs: READ,
+        values: &["table", "{ demand = {} }"],
+        predicted: Rises(MAP_READS),
+    },
+    Case {
+        key: "flash.ftl.mapping.demand.capacity",
+        context: DEMAND,
+        jobs: LOCAL_READ,
+        values: &["1KiB", "4KiB", "32KiB"],
+        predicted: Falls(MAP_READS),
+    },
+    Case {
+        key: "flash.ftl.mapping.demand.granularity",
+        context: DEMAND,
+        jobs: LARGE_READ,
+        values: &["entry", "page"],
+        predicted: Falls(MAP_READS),
+    },
+    Case {
+        key: "flash.ftl.mapping.demand.cached_entry",
+        context: DEMAND,
+        jobs: LOCAL_READ,
+        values: &["4B", "8B", "32B"],
+        predicted: Rises(MAP_READS),
+    },
+    Case {
+        key: "flash.ftl.mapping.demand.stored_entry",
+        context: DEMAND_PAGE,
+        jobs: LOCAL_READ,
+        values: &["4B", "8B", "16B"],
+        predicted: Rises(MAP_READS),
+    },
+    Case {
+        key: "flash.ftl.mapping.demand.read",
+        context: DEMAND,
+        jobs: ONE_READ,
+        values: &["512B", "1KiB", "4KiB"],
+        predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "flash.ftl.reclaim_unit",
+        context: &[],
+        jobs: OVERWRITE,
+        values: &["block", "plane_set", "superblock"],
+        predicted: Differ,
+    },
+    // Consecutive pages of 64 KiB lie on one channel, or on both.
+    Case {
+        key: "flash.ftl.stripe",
+        context: &["precondition=none"],
+        jobs: &["fio:rw=randwrite,bs=8k,iodepth=1,number_ios=100"],
+        values: &["CWDP", "WCDP", "PWDC"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.allocation",
+        context: &[],
+        jobs: MIXED,
+        values: &["striped", "round_robin", "least_queued"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.allocation.least_queued.look",
+        context: &[],
+        jobs: MIXED,
+        values: &["1", "2", "8"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.over_provisioning",
+        context: &[],
+        jobs: OVERWRITE,
+        values: &["20%", "30%", "40%"],
+        predicted: Falls("/flash/0/write_amplification"),
+    },
+    Case {
+        key: "flash.ftl.gc.victim",
+        context: &["precondition=steady"],
+        jobs: SKEWED,
+        values: &["greedy", "cost_benefit", "fifo", "random", "d_choices", "windowed_greedy"],
+        predicted: Differ,
+    },
+    // The best of more units is emptier.
+    Case {
+        key: "flash.ftl.gc.victim.d_choices.d",
+        context: &[],
+        jobs: OVERWRITE,
+        values: &["1", "2", "8"],
+        predicted: Falls("/flash/0/write_amplification"),
+    },
+    Case {
+        key: "flash.ftl.gc.victim.windowed_greedy.window",
+        context: &[],
+        jobs: OVERWRITE,
+        values: &["1", "4", "16"],
+        predicted: Falls("/flash/0/write_amplification"),
+    },
+    Case {
+        key: "flash.ftl.gc.start",
+        context: &["flash.ftl.gc.stop=6"],
+        jobs: OVERWRITE,
+        values: &["1", "3", "5"],
+        predicted: Rises("/flash/0/capacity/reserved_pages"),
+    },
+    // Reclaiming that goes on for longer frees more at a time.
+    Case {
+        key: "flash.ftl.gc.stop",
+        context: &[],
+        jobs: OVERWRITE,
+        values: &["4", "5", "6"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.gc.hard",
+        context: &["flash.ftl.gc.mode=background"],
+        jobs: OVERWRITE,
+        values: &["1", "2", "3"],
+        predicted: Rises("/flash/0/free_blocks_min"),
+    },
+    Case {
+        key: "flash.ftl.gc.mode",
+        context: &[],
+        jobs: MIXED,
+        values: &["preemptible", "foreground", "background"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.gc.scope",
+        context: &["flash.ftl.allocation=round_robin"],
+        jobs: OVERWRITE,
+        values: &["local", "global"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.gc.window",
+        context: &[],
+        jobs: OVERWRITE,
+        values: &["1", "2", "8"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.gc.copy_back",
+        context: &[],
+        jobs: OVERWRITE,
+        values: &["false", "true"],
+        predicted: Rises("/flash/0/copy_backs"),
+    },
+    Case {
+        key: "flash.ftl.wear.dynamic",
+        context: &[],
+        jobs: SKEWED,
+        values: &["false", "true"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.wear.static_gap",
+        context: &[],
+        jobs: SKEWED,
+        values: &["100", "2"],
+        predicted: Rises("/flash/0/wear_programs"),
+    },
+    // Blocks of data that is written often empty themselves, if they hold no other.
+    Case {
+        key: "flash.ftl.placements",
+        context: &["flash.ftl.over_provisioning=30%"],
+        jobs: HOT_AND_COLD,
+        values: &["1", "2"],
+        predicted: Falls("/flash/0/write_amplification"),
+    },
+    // Every stream has a reclaim unit open, and what it has open is not spare.
+    Case {
+        key: "flash.ftl.placements",
+        context: &["flash.ftl.over_provisioning=16%"],
+        jobs: ONE_WRITE,
+        values: &["1", "2"],
+        predicted: RefusedAfterFirst("are frontiers"),
+    },
+    Case {
+        key: "flash.buffer.capacity",
+        context: BUFFER,
+        jobs: LOCAL_READ,
+        values: &["256KiB", "1MiB", "4MiB"],
+        predicted: Falls("/flash/0/reads/host"),
+    },
+    Case {
+        key: "flash.buffer.reads",
+        context: BUFFER,
+        jobs: LOCAL_READ,
+        values: &["true", "false"],
+        predicted: Rises("/flash/0/reads/host"),
+    },
+    Case {
+        key: "flash.buffer.writes",
+        context: BUFFER,
+        jobs: ONE_WRITE,
+        values: &["true", "false"],
+        predicted: Rises(WRITE_MEAN),
+    },
+    // The later flushing begins, the more overwrites find their unit still here.
+    Case {
+        key: "flash.buffer.high",
+        context: BUFFER,
+        jobs: LOCAL_MIX,
+        values: &["30%", "60%", "90%"],
+        predicted: Falls("/flash/0/host_programs"),
+    },
+    Case {
+        key: "flash.buffer.low",
+        context: BUFFER,
+        jobs: LOCAL_MIX,
+        values: &["10%", "25%", "50%"],
+        predicted: Falls("/flash/0/host_programs"),
+    },
+    Case {
+        key: "flash.buffer.in_flight",
+        context: BUFFER,
+        jobs: OVERWRITE,
+        values: &["16KiB", "64KiB", "256KiB"],
+        predicted: Falls(WRITE_MEAN),
+    },
+    Case {
+        key: "flash.buffer.protected",
+        context: BUFFER,
+        jobs: SYNCED,
+        values: &["true", "false"],
+        predicted: Rises("/io/flush/latency_ns/mean"),
+    },
+    Case {
+        key: "flash.buffer.eviction",
+        context: BUFFER,
+        jobs: LOCAL_MIX,
+        values: &["lru", "fifo", "{ cflru = { window = 4 } }"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.buffer.eviction.cflru.window",
+        context: BUFFER,
+        jobs: LOCAL_MIX,
+        values: &["1", "4", "16"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.buffer.admission",
+        context: BUFFER,
+        jobs: LOCAL_READ,
+        values: &["always", "writes_only", "second_touch"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.buffer.admission.second_touch.ghosts",
+        context: BUFFER,
+        jobs: LOCAL_READ,
+        values: &["16", "256", "4096"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.buffer.bandwidth",
+        context: BUFFER,
+        jobs: ONE_WRITE,
+        values: &["100MB/s", "1GB/s", "10GB/s"],
+        predicted: Falls(WRITE_MEAN),
+    },
+    Case {
+        key: "flash.buffer.latency",
+        context: BUFFER,
+        jobs: ONE_WRITE,
+        values: &["100ns", "1us", "10us"],
+        predicted: Rises(WRITE_MEAN),
+    },
+];

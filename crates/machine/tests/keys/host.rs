@@ -1,0 +1,210 @@
+//! The host interface and the host's software.
+
+use super::Predicted::{Differ, Falls, Rises};
+use super::{Case, LARGE_READ, ONE_READ, ONE_WRITE, READ};
+
+const READ_MEAN: &str = "/io/read/latency_ns/mean";
+const FIRST: &str = "/io/flows/0/read/latency_ns/mean";
+
+const PCIE: &[&str] = &[
+    "flash.host.link={ pcie = { generation = 3, lanes = 4, max_payload = \"256B\", latency = \"250ns\" } }",
+];
+/// The controller is the bottleneck, and holds few commands.
+const FULL: &[&str] =
+    &["flash.host.nvme.queues=4", "flash.host.nvme.in_controller=8", "flash.host.controller.command=20us"];
+const WEIGHTED: &[&str] = &[
+    "flash.host.nvme.queues=4",
+    "flash.host.nvme.in_controller=4",
+    "flash.host.controller.command=20us",
+    "flash.host.nvme.arbitration={ weighted = { burst = 1, high = 8, medium = 4, low = 2, classes = [1, 2, 3] } }",
+];
+/// As [`WEIGHTED`], with two queues of one class.
+const ALIKE: &[&str] = &[
+    "flash.host.nvme.queues=4",
+    "flash.host.nvme.in_controller=4",
+    "flash.host.controller.command=20us",
+    "flash.host.nvme.arbitration={ weighted = { burst = 1, high = 8, medium = 4, low = 2, classes = [2, 2, 3] } }",
+];
+/// Three jobs that fight for the controller.
+const THREE: &[&str] = &["fio:rw=randread,bs=4k,iodepth=32,number_ios=1500,numjobs=3"];
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        key: "flash.host.link",
+        context: PCIE,
+        jobs: ONE_READ,
+        values: &["{ pcie = {} }", "{ plain = { bandwidth = \"1GB/s\", latency = \"0us\" } }"],
+        predicted: Rises("/breakdown_ns/read/host_transfer"),
+    },
+    Case {
+        key: "flash.host.link.pcie.generation",
+        context: PCIE,
+        jobs: LARGE_READ,
+        values: &["1", "3", "5"],
+        predicted: Falls(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.link.pcie.lanes",
+        context: PCIE,
+        jobs: LARGE_READ,
+        values: &["1", "4", "16"],
+        predicted: Falls(READ_MEAN),
+    },
+    // Larger packets have fewer headers.
+    Case {
+        key: "flash.host.link.pcie.max_payload",
+        context: PCIE,
+        jobs: ONE_READ,
+        values: &["128B", "256B", "512B"],
+        predicted: Falls(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.link.pcie.latency",
+        context: PCIE,
+        jobs: ONE_READ,
+        values: &["0ns", "250ns", "1us"],
+        predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.link.plain.bandwidth",
+        context: &[],
+        jobs: ONE_READ,
+        values: &["100MB/s", "1GB/s", "16GB/s"],
+        predicted: Falls(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.link.plain.latency",
+        context: &[],
+        jobs: ONE_READ,
+        values: &["0ns", "1us", "5us"],
+        predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.controller.cores",
+        context: &["flash.host.controller.command=20us"],
+        jobs: READ,
+        values: &["1", "2", "4"],
+        predicted: Rises("/io/all/iops"),
+    },
+    Case {
+        key: "flash.host.controller.command",
+        context: &[],
+        jobs: ONE_READ,
+        values: &["0us", "5us", "20us"],
+        predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.controller.unit",
+        context: &[],
+        jobs: LARGE_READ,
+        values: &["0us", "1us", "5us"],
+        predicted: Rises(READ_MEAN),
+    },
+    // Three jobs have three queues, two, or one.
+    Case {
+        key: "flash.host.nvme.queues",
+        context: &["flash.host.nvme.depth=8"],
+        jobs: THREE,
+        values: &["1", "2", "3"],
+        predicted: Rises("/io/all/iops"),
+    },
+    // What does not fit the queue waits at the host.
+    Case {
+        key: "flash.host.nvme.depth",
+        context: &[],
+        jobs: READ,
+        values: &["2", "8", "64"],
+        predicted: Falls("/io/read/slat_ns/mean"),
+    },
+    Case {
+        key: "flash.host.nvme.in_controller",
+        context: &[],
+        jobs: READ,
+        values: &["1", "8", "64"],
+        predicted: Falls("/breakdown_ns/read/submission"),
+    },
+    Case {
+        key: "flash.host.nvme.arbitration",
+        context: WEIGHTED,
+        jobs: THREE,
+        values: &["{ weighted = {} }", "{ round_robin = { burst = 1 } }"],
+        predicted: Rises(FIRST),
+    },
+    Case {
+        key: "flash.host.nvme.arbitration.round_robin.burst",
+        context: FULL,
+        jobs: THREE,
+        values: &["1", "4", "16"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.host.nvme.arbitration.weighted.burst",
+        context: ALIKE,
+        jobs: THREE,
+        values: &["1", "4", "16"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.host.nvme.arbitration.weighted.high",
+        context: WEIGHTED,
+        jobs: THREE,
+        values: &["1", "4", "16"],
+        predicted: Falls(FIRST),
+    },
+    Case {
+        key: "flash.host.nvme.arbitration.weighted.medium",
+        context: WEIGHTED,
+        jobs: THREE,
+        values: &["1", "4", "16"],
+        predicted: Falls("/io/flows/1/read/latency_ns/mean"),
+    },
+    Case {
+        key: "flash.host.nvme.arbitration.weighted.low",
+        context: WEIGHTED,
+        jobs: THREE,
+        values: &["1", "4", "16"],
+        predicted: Falls("/io/flows/2/read/latency_ns/mean"),
+    },
+    Case {
+        key: "flash.host.nvme.arbitration.weighted.classes",
+        context: WEIGHTED,
+        jobs: THREE,
+        values: &["[0, 2, 3]", "[1, 2, 3]", "[3, 2, 1]"],
+        predicted: Rises(FIRST),
+    },
+    Case {
+        key: "flash.host.nvme.doorbell",
+        context: &[],
+        jobs: ONE_READ,
+        values: &["0us", "1us", "5us"],
+        predicted: Rises("/breakdown_ns/read/submission"),
+    },
+    Case {
+        key: "flash.host.nvme.fetch",
+        context: &[],
+        jobs: ONE_READ,
+        values: &["0us", "1us", "5us"],
+        predicted: Rises("/breakdown_ns/read/submission"),
+    },
+    Case {
+        key: "flash.host.nvme.interrupt",
+        context: &[],
+        jobs: ONE_READ,
+        values: &["0us", "1us", "5us"],
+        predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "host.submit",
+        context: &[],
+        jobs: ONE_WRITE,
+        values: &["0us", "1us", "5us"],
+        predicted: Rises("/io/write/slat_ns/mean"),
+    },
+    Case {
+        key: "host.complete",
+        context: &[],
+        jobs: ONE_WRITE,
+        values: &["0us", "1us", "5us"],
+        predicted: Rises("/io/write/clat_ns/mean"),
+    },
+];

@@ -1,0 +1,208 @@
+//! No dead options: every key of a spec, changed, moves a result in the way that its meaning predicts.
+//!
+//! A key is in one of three lists: the cases here, where a run is repeated with another value; the values that are
+//! refused; or [`INERT`], with the reason why nothing moves and a test that nothing does. A new key without a place in
+//! one of them fails [`every_key_has_its_case`].
+
+mod array;
+mod ftl;
+mod host;
+mod state;
+
+use machine::run::{Plan, run_alone};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A key, and what its values make of a short run.
+pub(crate) struct Case {
+    /// The key.
+    key: &'static str,
+    /// What else is set, so that the key matters.
+    context: &'static [&'static str],
+    /// The workloads.
+    jobs: &'static [&'static str],
+    /// Values, as TOML or text.
+    values: &'static [&'static str],
+    /// What is predicted.
+    predicted: Predicted,
+}
+
+/// What a row of values makes of the result.
+pub(crate) enum Predicted {
+    /// This figure rises from value to value.
+    Rises(&'static str),
+    /// This figure falls from value to value.
+    Falls(&'static str),
+    /// No two results are the same.
+    Differ,
+    /// All but the first are refused, each in a diagnostic with these words.
+    RefusedAfterFirst(&'static str),
+}
+
+/// A device of 16 MiB in 2 channels of 2 dies of 2 planes, written once in order.
+const BASE: [&str; 9] = [
+    "flash.geometry.channels=2",
+    "flash.geometry.ways=2",
+    "flash.geometry.blocks=32",
+    "flash.geometry.pages=16",
+    "flash.ftl.gc.start=3",
+    "flash.ftl.gc.stop=4",
+    "flash.ftl.gc.hard=1",
+    "flash.ftl.over_provisioning=25%",
+    "precondition=sequential",
+];
+
+/// One request at a time.
+pub(crate) const ONE_READ: &[&str] = &["fio:rw=randread,bs=4k,iodepth=1,number_ios=200"];
+pub(crate) const ONE_WRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=1,number_ios=200"];
+/// Enough at a time to have queues.
+pub(crate) const READ: &[&str] = &["fio:rw=randread,bs=4k,iodepth=32,number_ios=2000"];
+pub(crate) const LARGE_READ: &[&str] = &["fio:rw=read,bs=64k,iodepth=4,number_ios=150"];
+/// Twice the device, so that space must be reclaimed.
+pub(crate) const OVERWRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=16,number_ios=6000,norandommap=1"];
+/// Some units are written much more often than others.
+pub(crate) const SKEWED: &[&str] =
+    &["fio:rw=randwrite,bs=4k,iodepth=16,random_distribution=zipf:1.1,randrepeat=0,loops=4"];
+pub(crate) const MIXED: &[&str] =
+    &["fio:rw=randrw,rwmixread=50,bs=4k,iodepth=32,norandommap=1,randrepeat=0,loops=2"];
+
+/// Keys that change nothing, and why they exist.
+const INERT: [(&str, &str); 3] = [
+    ("description", "names the system in `list` and `explain`"),
+    ("sim.fold", "how the simulation works, not what it finds: folding saves events"),
+    ("sim.shadow", "an observer: it adds its own checks and changes no other figure"),
+];
+
+fn cases() -> impl Iterator<Item = &'static Case> {
+    [array::CASES, ftl::CASES, host::CASES, state::CASES].into_iter().flatten()
+}
+
+/// The result document of a run with these values set, or the diagnostic.
+fn run(set: &[&str], jobs: &[&str]) -> Result<Value, String> {
+    let mut plan = Plan::new("d16", jobs[0]);
+    plan.workloads = jobs.iter().map(|job| (*job).to_owned()).collect();
+    plan.set = BASE.iter().chain(set).map(|assignment| (*assignment).to_owned()).collect();
+    let document = run_alone(&plan).map_err(|diagnostic| diagnostic.to_string())?;
+    assert!(document.ok, "{set:?}: {:?}", document.checks);
+    Ok(serde_json::to_value(document).expect("a document has a JSON form"))
+}
+
+/// What a run found: the document without the spec and what it cost.
+fn found(mut document: Value) -> Value {
+    let all = document.as_object_mut().expect("a document is an object");
+    for apart in ["spec", "spec_sha256", "run", "workload"] {
+        all.remove(apart);
+    }
+    document
+}
+
+/// A figure by its path. A breakdown leaves out what took no time.
+fn figure(document: &Value, path: &str) -> f64 {
+    let found = document.pointer(path);
+    if found.is_none() && path.starts_with("/breakdown_ns/") {
+        return 0.0;
+    }
+    found.and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure {path}"))
+}
+
+fn hold(case: &Case) -> Result<(), String> {
+    let Case { key, context, jobs, values, predicted } = case;
+    let results: Vec<Result<Value, String>> = values
+        .iter()
+        .map(|value| {
+            let own = format!("{key}={value}");
+            let set: Vec<&str> = context.iter().copied().chain([own.as_str()]).collect();
+            run(&set, jobs).map(found)
+        })
+        .collect();
+    let good = |n: usize| results[n].as_ref().map_err(|e| format!("{key}={}: {e}", values[n]));
+    let steps = 1..values.len();
+    match predicted {
+        Predicted::Rises(path) | Predicted::Falls(path) => {
+            let falls = matches!(predicted, Predicted::Falls(_));
+            for n in steps {
+                let (before, after) = (figure(good(n - 1)?, path), figure(good(n)?, path));
+                if if falls { after >= before } else { after <= before } {
+                    return Err(format!(
+                        "{key}: {path} is {before} at {} and {after} at {}",
+                        values[n - 1],
+                        values[n]
+                    ));
+                }
+            }
+        }
+        Predicted::Differ => {
+            for n in steps {
+                for m in 0..n {
+                    if good(m)? == good(n)? {
+                        return Err(format!("{key}: {} and {} are the same", values[m], values[n]));
+                    }
+                }
+            }
+        }
+        Predicted::RefusedAfterFirst(words) => {
+            good(0)?;
+            for n in steps {
+                match &results[n] {
+                    Ok(_) => return Err(format!("{key}={} is not refused", values[n])),
+                    Err(text) if !text.contains(words) => return Err(format!("no `{words}` in\n{text}")),
+                    Err(_) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_key_moves_what_it_should() {
+    let faults: Vec<String> = cases().filter_map(|case| hold(case).err()).collect();
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_key_has_its_case() {
+    let mut known: BTreeSet<String> = INERT.iter().map(|(key, _)| (*key).to_owned()).collect();
+    for case in cases() {
+        known.insert(case.key.to_owned());
+    }
+    let keys: BTreeSet<String> = machine::catalogue::params().into_iter().map(|p| p.key).collect();
+    let missing: Vec<_> = keys.difference(&known).collect();
+    assert!(missing.is_empty(), "keys without a case: {missing:?}");
+    let gone: Vec<_> = known.difference(&keys).collect();
+    assert!(gone.is_empty(), "cases without a key: {gone:?}");
+}
+
+/// Every choice of a policy family is a value of a case of its key.
+#[test]
+fn every_choice_has_its_case() {
+    for family in machine::catalogue::FAMILIES {
+        let values: Vec<_> =
+            cases().filter(|c| c.key == family.key).flat_map(|c| c.values.to_vec()).collect();
+        for entry in family.entries {
+            assert!(
+                values.iter().any(|v| v.contains(entry.name)),
+                "{}: no case has `{}`",
+                family.key,
+                entry.name
+            );
+        }
+    }
+}
+
+#[test]
+fn inert_keys_change_nothing() {
+    for (key, values) in
+        [("description", ["a", "b"]), ("sim.fold", ["true", "false"]), ("sim.shadow", ["true", "false"])]
+    {
+        let of = |value: &str| {
+            let own = format!("{key}={value}");
+            let mut document = found(run(&[&own], MIXED).expect("it runs"));
+            if key == "sim.shadow" {
+                document.as_object_mut().expect("an object").remove("checks");
+            }
+            document
+        };
+        assert_eq!(of(values[0]), of(values[1]), "{key}");
+    }
+}
