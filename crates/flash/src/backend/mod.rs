@@ -203,7 +203,7 @@ impl Backend {
             timing,
             dies: (0..geo.die_count).map(die).collect(),
             channels: vec![Channel::default(); geo.shape.channels as usize],
-            queues: Queues::new(geo.die_count, geo.shape.planes),
+            queues: Queues::new(geo.die_count, geo.die_planes, geo.shape.planes),
             ops: Slab::default(),
             finished: VecDeque::new(),
             touched: Vec::new(),

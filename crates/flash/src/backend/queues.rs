@@ -26,20 +26,25 @@ pub(super) struct Queues {
     dies: Vec<DieQueues>,
     lists: Vec<List>,
     planes: usize,
+    /// By plane, the planes of the same die, itself among them: only these may share its command.
+    mates: Vec<u16>,
     arrivals: u64,
     /// Order of arrival, by operation name.
     arrived: Vec<u64>,
 }
 
 impl Queues {
-    pub(super) fn new(dies: u32, planes: u32) -> Queues {
+    /// `dies` that work at the same time, each of `planes` planes, which share commands `together` at a time.
+    pub(super) fn new(dies: u32, planes: u32, together: u32) -> Queues {
         assert!(planes <= 16, "a die has at most 16 planes");
+        let mates = |plane: u32| (u16::MAX >> (16 - together)) << (plane / together * together);
         let none = DieQueues { classes: 0, planes: [0; Class::COUNT], oldest: [0; Class::COUNT], count: 0 };
         let lists = dies as usize * Class::COUNT * planes as usize;
         Queues {
             dies: vec![none; dies as usize],
             lists: vec![List { head: NO_OP, tail: NO_OP }; lists],
             planes: planes as usize,
+            mates: (0..planes).map(mates).collect(),
             arrivals: 0,
             arrived: Vec::new(),
         }
@@ -151,7 +156,7 @@ impl Queues {
         }
         let lead = ops[first];
         let mut last = first;
-        let mut others = self.dies[die as usize].planes[class as usize] & !(1 << plane);
+        let mut others = self.dies[die as usize].planes[class as usize] & self.mates[plane] & !(1 << plane);
         while others != 0 {
             let other = others.trailing_zeros() as usize;
             others &= others - 1;

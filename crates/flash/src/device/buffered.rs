@@ -3,6 +3,7 @@
 //! A dirty unit on its way to flash passes through here: if the buffer has only part of it, the rest is read first; then
 //! it joins an assembly of units until a program unit is full; then it is programmed and committed.
 
+use super::rewrites::Rewrites;
 use super::{Device, Event, Out, milestone};
 use crate::backend::op::{Class, Op, OpKind, Purpose};
 use crate::buffer::{Buffer, Flush, Sectors, Write};
@@ -19,6 +20,10 @@ pub struct BufferParts {
     pub buffer: Buffer,
     /// Most map units on their way to flash at once.
     pub in_flight: u32,
+    /// Host writes wait while as many sectors, or more, want to be flushed or are being flushed.
+    pub throttle: u64,
+    /// How long a unit that was written stays if it is written again.
+    pub keep: Option<Time>,
     /// Whether a write is acknowledged from the buffer.
     pub acknowledges_early: bool,
     /// Whether the buffer survives a power cut.
@@ -37,6 +42,7 @@ pub struct Buffered {
     dram: Serial,
     /// Writes that wait for room, oldest first.
     waiting: VecDeque<u32>,
+    rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
     barriers: VecDeque<(u64, u32)>,
     /// Units that wait for their program unit to fill up: by group, or one for all if allocation is dynamic.
@@ -52,6 +58,7 @@ pub struct Buffered {
 
 struct Limits {
     in_flight: u32,
+    throttle: u64,
     acknowledges_early: bool,
     protected: bool,
     rate: Rate,
@@ -64,6 +71,7 @@ impl Buffered {
             buffer: parts.buffer,
             parts: Limits {
                 in_flight: parts.in_flight,
+                throttle: parts.throttle,
                 acknowledges_early: parts.acknowledges_early,
                 protected: parts.protected,
                 rate: parts.rate,
@@ -71,6 +79,7 @@ impl Buffered {
             },
             dram: Serial::default(),
             waiting: VecDeque::new(),
+            rewrites: parts.keep.map(Rewrites::new),
             barriers: VecDeque::new(),
             assemblies: vec![Vec::new(); assemblies],
             stalled: Vec::new(),
@@ -89,6 +98,11 @@ impl Buffered {
             IoOp::Flush => !self.parts.protected,
             IoOp::Read | IoOp::Trim => false,
         }
+    }
+
+    /// Whether too much is on its way to flash to take a write.
+    fn is_throttled(&self) -> bool {
+        self.buffer.unflushed() >= self.parts.throttle
     }
 
     /// One access of the DRAM; when it ends.
@@ -126,8 +140,13 @@ impl Device {
         // Who came first is served first.
         let must_wait = buffered.waiting.front().is_some_and(|first| *first != id);
         while unit < end && !must_wait {
-            if buffered.buffer.write(Lpn(unit), self.sectors(&command, unit)) == Write::Full {
+            if buffered.is_throttled()
+                || buffered.buffer.write(Lpn(unit), self.sectors(&command, unit)) == Write::Full
+            {
                 break;
+            }
+            if let Some(rewrites) = &mut buffered.rewrites {
+                buffered.buffer.keep(Lpn(unit), rewrites.is_again(Lpn(unit)));
             }
             if let Some(shadow) = &mut self.shadow {
                 shadow.line_takes(id, Lpn(unit));
@@ -136,6 +155,9 @@ impl Device {
             unit += 1;
         }
         self.active[id].next = unit;
+        if let Some(rewrites) = &mut buffered.rewrites {
+            rewrites.wrote(cx.now());
+        }
         if unit < end {
             if buffered.waiting.front() != Some(&id) {
                 buffered.waiting.push_back(id);
@@ -251,7 +273,8 @@ impl Device {
     /// Sends dirty units on their way, as far as the limit allows.
     fn flush(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
         while buffered.buffer.flushing() < buffered.parts.in_flight {
-            let next = if buffered.buffer.wants_flush() {
+            let is_throttled = !buffered.waiting.is_empty() && buffered.is_throttled();
+            let next = if is_throttled || buffered.buffer.wants_flush() {
                 buffered.buffer.next_flush()
             } else {
                 let barrier = buffered.barriers.back().map(|(barrier, _)| *barrier);

@@ -11,6 +11,7 @@ mod merge;
 mod mutant;
 mod read;
 mod reclaim;
+mod rewrites;
 mod space;
 mod stats;
 mod translate;
@@ -121,6 +122,8 @@ pub struct DeviceParts {
     pub gc: ReclaimPolicy,
     /// Host data streams: placements above are folded onto the last one.
     pub placements: u8,
+    /// Whether a read of a unit that was never written costs what it would if it had been.
+    pub reads_unwritten: bool,
 }
 
 /// One flash device.
@@ -148,6 +151,7 @@ pub struct Device {
     /// Staging lists of jobs that have ended.
     spare_staging: Vec<Vec<(Lpn, Slot)>>,
     placements: u8,
+    reads_unwritten: bool,
     unit_bytes: u64,
     /// What happened.
     pub stats: DeviceStats,
@@ -180,6 +184,7 @@ impl Device {
             gc_turn: 0,
             spare_staging: Vec::new(),
             placements: parts.placements.max(1),
+            reads_unwritten: parts.reads_unwritten,
             unit_bytes: u64::from(geo.shape.unit_bytes),
             stats: DeviceStats::default(),
             ledger: Ledger::default(),
@@ -269,6 +274,7 @@ impl Device {
         match (op.purpose, op.kind) {
             (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
             (Purpose::Host, _) => self.host_read_done(&op, cx),
+            (Purpose::Absent, _) => self.data_read(&op, cx),
             (Purpose::Flush, _) => self.flush_done(&op, cx),
             (Purpose::FlushMerge, _) => self.flush_merge_done(&op, cx),
             (Purpose::Reclaim, OpKind::Read) => self.gc_read_done(&op, cx),

@@ -179,6 +179,13 @@ impl Ftl {
         lookup(&self.map, &self.base, lpn, &self.geo)
     }
 
+    /// Where writing the whole device in order would have put a unit that was never written. `None` if it was written or
+    /// deallocated.
+    pub fn place_if_written(&self, lpn: Lpn) -> Option<Slot> {
+        let never = self.map.get(lpn.0).is_none() && self.base.slot(lpn, &self.geo).is_none();
+        if never { Base::Sequential { units: u64::MAX }.slot(lpn, &self.geo) } else { None }
+    }
+
     /// The map as it stands, for an observer that must know what there was when it began.
     pub(crate) fn map_copy(&self) -> MapCopy {
         MapCopy { map: self.map.clone(), base: self.base }

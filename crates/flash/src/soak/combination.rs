@@ -14,7 +14,7 @@ use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
     GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, MultiPlaneRule,
     NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder, SuspendSpec,
-    WearSpec,
+    UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -259,6 +259,7 @@ impl Combination {
                 arbiter: self.arbiter.clone(),
             },
             die: DieSpec {
+                interleave: true,
                 scheduler: self.scheduler.clone(),
                 multi_plane: self.multi_plane,
                 suspend: SuspendSpec {
@@ -288,6 +289,8 @@ impl Combination {
             high: Share::percent(50),
             low: Share::percent(25),
             in_flight: Bytes::new((units + 3) * self.map_unit),
+            throttle: self.suspend.then(|| Bytes::new((units + 2) * self.map_unit)),
+            keep_rewrites: self.copy_back.then(|| Duration::new(Time::from_ms(3))),
             protected: self.memory == Memory::Protected,
             eviction: EvictionPolicy::all_defaults().swap_remove(self.memory as usize % 3),
             admission: AdmissionPolicy::all_defaults().swap_remove(0),
@@ -323,6 +326,7 @@ impl Combination {
             allocation: self.allocation.clone(),
             over_provisioning: Share::percent(50),
             placements: self.placements,
+            unwritten_read: if self.tight { UnwrittenRead::as_written } else { UnwrittenRead::zero },
             gc: GcSpec {
                 victim: self.victim.clone(),
                 start,

@@ -1,6 +1,6 @@
 //! From a spec to a device.
 
-use super::{FlashSpec, GcModeSpec, Programming, SpecError};
+use super::{FlashSpec, GcModeSpec, Programming, SpecError, UnwrittenRead};
 use crate::backend::BackendPolicy;
 use crate::backend::timing::Timing;
 use crate::device::{Device, DeviceParts};
@@ -29,6 +29,7 @@ impl FlashSpec {
         self.geometry.check()?;
         self.cell.check(&self.geometry)?;
         self.channel.check()?;
+        self.die.check(&self.geometry)?;
         let page = self.geometry.page_size.get();
         self.ftl.check(page, page * u64::from(self.geometry.pages))?;
         let unit_pages = (self.ftl.map_unit.get() / page).max(1) as u32;
@@ -51,6 +52,7 @@ impl FlashSpec {
             program_pages,
             reclaim: self.ftl.reclaim_unit.into(),
             stripe: self.ftl.stripe.0,
+            interleave: self.die.interleave,
         }))
     }
 
@@ -92,6 +94,7 @@ impl FlashSpec {
             host: self.host.build(context.fold)?,
             gc: self.ftl.reclaim(),
             placements: self.ftl.placements,
+            reads_unwritten: self.ftl.unwritten_read == UnwrittenRead::as_written,
         }))
     }
 

@@ -1,6 +1,6 @@
 //! Channels and dies as a user writes them.
 
-use super::SpecError;
+use super::{GeometrySpec, SpecError};
 use crate::backend::arbiter::Arbitration;
 use crate::backend::sched::Scheduling;
 use crate::backend::{MultiPlane, Suspend};
@@ -154,10 +154,15 @@ impl ChannelSpec {
     }
 }
 
+/// Most planes that may take turns.
+const MOST_PLANES: u64 = 16;
+
 /// What dies can do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DieSpec {
+    /// Whether the dies of a way work at the same time; if not, a way carries out one command at a time, as MQSim has it.
+    pub interleave: bool,
     /// Which operation a free die takes next.
     pub scheduler: Scheduling,
     /// Which operations of a die's planes may share one command.
@@ -204,6 +209,15 @@ impl DieSpec {
             MultiPlaneRule::same_page => MultiPlane::SamePage,
             MultiPlaneRule::same_block => MultiPlane::SameBlock,
         }
+    }
+    pub(crate) fn check(&self, geometry: &GeometrySpec) -> Result<(), SpecError> {
+        let planes = u64::from(geometry.dies) * u64::from(geometry.planes);
+        if !self.interleave && planes > MOST_PLANES {
+            let what =
+                format!("{planes} planes behind one command at a time; at most {MOST_PLANES} are modelled");
+            return Err(SpecError::new("die.interleave", what));
+        }
+        Ok(())
     }
     pub(crate) fn suspend(&self) -> Suspend {
         let s = &self.suspend;

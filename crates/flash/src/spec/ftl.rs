@@ -30,6 +30,8 @@ pub struct FtlSpec {
     pub over_provisioning: Share,
     /// Host data streams that are kept apart by placement hint.
     pub placements: u8,
+    /// What it costs to read a map unit that was never written.
+    pub unwritten_read: UnwrittenRead,
     /// Garbage collection.
     pub gc: GcSpec,
     /// Wear levelling.
@@ -65,6 +67,20 @@ config::policies! {
         default entry,
         /// A whole translation page.
         page,
+    }
+}
+
+config::policies! {
+    /// What it costs to read a map unit that was never written. It is counted, and the answer is zeroes, either way; a
+    /// deallocated unit costs nothing.
+    #[derive(Copy, Eq)]
+    pub family UnwrittenRead = "flash.ftl.unwritten_read": choice {
+        /// Nothing: the map says that there is no data.
+        default zero,
+        /// A read of the page where writing the device in order would have put it.
+        ///
+        /// As if the device had been written before the run, without writing it.
+        as_written,
     }
 }
 
