@@ -316,6 +316,10 @@ impl Buffer {
     pub fn is_dirty(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].oldest().is_some())
     }
+    /// Whether some data of the unit waits to be flushed, and is not to stay.
+    pub fn wants_out(&self, lpn: Lpn) -> bool {
+        self.find(lpn).is_some_and(|line| self.lines[line as usize].waiting() > 0)
+    }
     /// Whether a flush of the unit is under way, discarded or not.
     pub fn is_flushing(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].state == LineState::Flushing)

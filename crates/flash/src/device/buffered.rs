@@ -140,13 +140,16 @@ impl Device {
         // Who came first is served first.
         let must_wait = buffered.waiting.front().is_some_and(|first| *first != id);
         while unit < end && !must_wait {
+            // What waits for its first flush takes the new data along.
+            let goes_along = buffered.rewrites.is_some() && buffered.buffer.wants_out(Lpn(unit));
             if buffered.is_throttled()
                 || buffered.buffer.write(Lpn(unit), self.sectors(&command, unit)) == Write::Full
             {
                 break;
             }
             if let Some(rewrites) = &mut buffered.rewrites {
-                buffered.buffer.keep(Lpn(unit), rewrites.is_again(Lpn(unit)));
+                let again = rewrites.is_again(Lpn(unit));
+                buffered.buffer.keep(Lpn(unit), again && !goes_along);
             }
             if let Some(shadow) = &mut self.shadow {
                 shadow.line_takes(id, Lpn(unit));
