@@ -320,6 +320,11 @@ impl Buffer {
     pub fn wants_out(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].waiting() > 0)
     }
+    /// Sectors of the unit that are being flushed.
+    pub fn flushing_sectors(&self, lpn: Lpn) -> u32 {
+        let line = self.find(lpn).map(|line| &self.lines[line as usize]);
+        line.filter(|line| line.state == LineState::Flushing).map_or(0, |line| line.flushing_sectors)
+    }
     /// Whether a flush of the unit is under way, discarded or not.
     pub fn is_flushing(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].state == LineState::Flushing)

@@ -24,6 +24,8 @@ pub struct BufferParts {
     pub throttle: u64,
     /// How long a unit that was written stays if it is written again.
     pub keep: Option<Time>,
+    /// Whether programs of units that flash has nothing of move only the sectors that were written.
+    pub moves_sectors: bool,
     /// Whether a write is acknowledged from the buffer.
     pub acknowledges_early: bool,
     /// Whether the buffer survives a power cut.
@@ -59,6 +61,7 @@ pub struct Buffered {
 struct Limits {
     in_flight: u32,
     throttle: u64,
+    moves_sectors: bool,
     acknowledges_early: bool,
     protected: bool,
     rate: Rate,
@@ -72,6 +75,7 @@ impl Buffered {
             parts: Limits {
                 in_flight: parts.in_flight,
                 throttle: parts.throttle,
+                moves_sectors: parts.moves_sectors,
                 acknowledges_early: parts.acknowledges_early,
                 protected: parts.protected,
                 rate: parts.rate,
@@ -386,7 +390,7 @@ impl Device {
                 self.ftl.fill(Slot(slot.0 + n as u64), None);
             }
             let at = self.ftl.geo.address(slot);
-            let bytes = units as u32 * self.unit_bytes as u32;
+            let bytes = self.bytes_to_program(buffered, &buffered.assemblies[assembly][..units]);
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
             op.purpose = Purpose::Flush;
             op.erases = self.erases_of(slot);
@@ -399,6 +403,20 @@ impl Device {
             buffered.programs += 1;
             self.reclaim(group, cx);
         }
+    }
+
+    /// Bytes that go over the channel to program units from the buffer.
+    fn bytes_to_program(&self, buffered: &Buffered, lpns: &[Lpn]) -> u32 {
+        let whole = self.unit_bytes as u32;
+        if !buffered.parts.moves_sectors {
+            return lpns.len() as u32 * whole;
+        }
+        // What flash has of a unit has been read, to be programmed with the rest.
+        let of = |lpn: Lpn| match self.ftl.lookup(lpn) {
+            Some(_) => whole,
+            None => buffered.buffer.flushing_sectors(lpn) * 512,
+        };
+        lpns.iter().map(|lpn| of(*lpn)).sum()
     }
 
     /// A program unit of flushed data is durable.

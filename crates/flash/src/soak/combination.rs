@@ -12,9 +12,9 @@ use crate::ftl::gc::VictimPolicy;
 use crate::geometry::Digit;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
-    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, MultiPlaneRule,
-    NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder, SuspendSpec,
-    UnwrittenRead, WearSpec,
+    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, Moves,
+    MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder,
+    SuspendSpec, UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -291,6 +291,7 @@ impl Combination {
             in_flight: Bytes::new((units + 3) * self.map_unit),
             throttle: self.suspend.then(|| Bytes::new((units + 2) * self.map_unit)),
             keep_rewrites: self.copy_back.then(|| Duration::new(Time::from_ms(3))),
+            moves: if self.tight { Moves::sectors } else { Moves::units },
             protected: self.memory == Memory::Protected,
             eviction: EvictionPolicy::all_defaults().swap_remove(self.memory as usize % 3),
             admission: AdmissionPolicy::all_defaults().swap_remove(0),

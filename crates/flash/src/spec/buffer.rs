@@ -33,6 +33,8 @@ pub struct BufferSpec {
     /// What is written again within this time stays until room or a flush command asks for it, as in MQSim: windows of
     /// this length follow each other. Left out, it is flushed like anything else.
     pub keep_rewrites: Option<Duration>,
+    /// What goes over the channel when a unit is programmed that flash has nothing of.
+    pub moves: Moves,
     /// Whether capacitors keep the buffer through a power cut: flush and forced unit access then cost nothing more.
     pub protected: bool,
     /// Which clean line makes room, and which dirty line is flushed next.
@@ -43,6 +45,17 @@ pub struct BufferSpec {
     pub bandwidth: Bandwidth,
     /// Time of an access before its first byte.
     pub latency: Duration,
+}
+
+config::policies! {
+    /// What goes over the channel when a unit is programmed from the buffer that flash has nothing of.
+    #[derive(Copy, Eq)]
+    pub family Moves = "flash.buffer.moves": choice {
+        /// The whole unit; what was not written is zeroes.
+        default units,
+        /// The sectors that were written, at their column addresses, as in MQSim.
+        sectors,
+    }
 }
 
 impl BufferSpec {
@@ -87,6 +100,7 @@ impl BufferSpec {
             buffer: Buffer::new(shape, self.eviction.build(&()), self.admission.build(&())),
             in_flight,
             throttle: self.throttle.map_or(u64::MAX, |t| t.get() / 512),
+            moves_sectors: self.moves == Moves::sectors,
             keep: self.keep_rewrites.map(|window| window.time()),
             acknowledges_early: self.writes,
             protected: self.protected,

@@ -8,7 +8,7 @@ mod ftl;
 mod host;
 mod shape;
 
-pub use buffer::BufferSpec;
+pub use buffer::{BufferSpec, Moves};
 pub use build::Built;
 pub use cell::{CellSpec, PageLayout, Programming};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
