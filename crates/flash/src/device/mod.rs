@@ -200,6 +200,11 @@ impl Device {
         self.ftl.logical() * self.unit_bytes
     }
 
+    /// Whether a read of a unit that was never written costs what it would if it had been.
+    pub fn reads_unwritten(&self) -> bool {
+        self.reads_unwritten
+    }
+
     /// Commands inside the device.
     pub fn in_flight(&self) -> usize {
         self.active.len()
