@@ -1,6 +1,6 @@
 //! The queues of operations at each die: one list a class and plane.
 
-use super::MultiPlane;
+use super::{MultiPlane, Sharing};
 use super::op::{Class, NO_OP, Op, OpKind};
 use kernel::{Slab, Time};
 
@@ -145,12 +145,47 @@ impl Queues {
         name
     }
 
-    /// Takes the oldest operation of a class, and the heads of the other planes' queues that may share its command.
+    /// Takes an operation out of the middle of its queue: the one behind `before`.
+    fn unlink(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, plane: usize, before: u32) -> u32 {
+        let list = self.list(die, class, plane);
+        let name = ops[before].next;
+        let next = ops[name].next;
+        ops[before].next = next;
+        if next == NO_OP {
+            self.lists[list].tail = before;
+        }
+        self.dies[die as usize].count -= 1;
+        name
+    }
+
+    /// The first of a plane's oldest operations that may share a command: the one before it, if it is not the oldest.
     #[inline]
-    pub(super) fn take(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, rule: MultiPlane) -> u32 {
+    fn partner(&self, ops: &Slab<Op>, list: usize, lead: &Op, sharing: Sharing) -> Option<u32> {
+        let (mut before, mut at) = (NO_OP, self.lists[list].head);
+        // Only reads may overtake: pages of a block are programmed in order.
+        let search = if lead.kind == OpKind::Read { sharing.search } else { 1 };
+        for _ in 0..search {
+            let candidate = &ops[at];
+            // An erase names no page; everything else must agree in it.
+            let same_page = candidate.page == lead.page || lead.kind == OpKind::Erase;
+            let same_block = sharing.rule == MultiPlane::SamePage || candidate.block == lead.block;
+            if candidate.kind == lead.kind && same_page && same_block {
+                return Some(before);
+            }
+            if candidate.next == NO_OP {
+                break;
+            }
+            (before, at) = (at, candidate.next);
+        }
+        None
+    }
+
+    /// Takes the oldest operation of a class, and those of the other planes' queues that share its command.
+    #[inline]
+    pub(super) fn take(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, sharing: Sharing) -> u32 {
         let (plane, _) = self.first(die, class);
         let first = self.pop(ops, die, class, plane);
-        if rule == MultiPlane::Off || ops[first].kind == OpKind::CopyBack {
+        if sharing.rule == MultiPlane::Off || ops[first].kind == OpKind::CopyBack {
             self.note_oldest(die, class);
             return first;
         }
@@ -160,12 +195,11 @@ impl Queues {
         while others != 0 {
             let other = others.trailing_zeros() as usize;
             others &= others - 1;
-            let candidate = &ops[self.lists[self.list(die, class, other)].head];
-            // An erase names no page; everything else must agree in it.
-            let same_page = candidate.page == lead.page || lead.kind == OpKind::Erase;
-            let same_block = rule == MultiPlane::SamePage || candidate.block == lead.block;
-            if candidate.kind == lead.kind && same_page && same_block {
-                let mate = self.pop(ops, die, class, other);
+            if let Some(before) = self.partner(ops, self.list(die, class, other), &lead, sharing) {
+                let mate = match before {
+                    NO_OP => self.pop(ops, die, class, other),
+                    before => self.unlink(ops, die, class, other, before),
+                };
                 ops[last].mate = mate;
                 last = mate;
             }

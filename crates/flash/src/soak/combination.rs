@@ -262,6 +262,7 @@ impl Combination {
                 interleave: true,
                 scheduler: self.scheduler.clone(),
                 multi_plane: self.multi_plane,
+                partner_search: if self.least_worn { 4 } else { 1 },
                 suspend: SuspendSpec {
                     program: self.suspend,
                     erase: self.suspend,

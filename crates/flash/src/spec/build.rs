@@ -86,7 +86,7 @@ impl FlashSpec {
             policy: BackendPolicy {
                 scheduler: self.die.scheduler.build(&()),
                 arbiter: self.channel.arbiter.build(&()),
-                multi_plane: self.die.multi_plane(),
+                sharing: self.die.sharing(),
                 suspend: self.die.suspend(),
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,
