@@ -77,6 +77,8 @@ pub enum Purpose {
     Host,
     /// Where units without data would lie: `owner` is the command.
     Absent,
+    /// The same, of a unit that the buffer has in part: `owner` is the merge.
+    AbsentMerge,
     /// The rest of a unit that the buffer has in part: `owner` is the merge.
     FlushMerge,
     /// Units from the buffer.

@@ -104,6 +104,11 @@ impl Buffered {
         }
     }
 
+    /// What is missing of a unit is going to be read.
+    pub(super) fn begin_merge(&mut self, lpn: Lpn) -> u32 {
+        self.merging.insert(lpn)
+    }
+
     /// Whether too much is on its way to flash to take a write.
     fn is_throttled(&self) -> bool {
         self.buffer.unflushed() >= self.parts.throttle
@@ -324,7 +329,7 @@ impl Device {
             Some(slot) if !whole => {
                 self.stats.merge_reads += 1;
                 self.ftl.pin(slot);
-                let name = buffered.merging.insert(flush.lpn);
+                let name = buffered.begin_merge(flush.lpn);
                 let at = self.ftl.geo.address(slot);
                 let mut op =
                     Op::new(OpKind::Read, Class::HostRead, at, slot, 1, self.unit_bytes as u32, name);
@@ -335,6 +340,7 @@ impl Device {
                     shadow.line_fetches(name, slot);
                 }
             }
+            None if !whole && self.merges_absent(buffered, flush, cx.now()) => {}
             _ => self.assemble(buffered, flush.lpn, cx),
         }
     }
@@ -344,12 +350,17 @@ impl Device {
         if self.ftl.unpin(op.slot) {
             self.reclaim_unpinned(op.slot, cx);
         }
-        let Some(mut buffered) = self.buffered.take() else { return };
-        let lpn = buffered.merging[op.owner];
-        buffered.merging.remove(op.owner);
-        if let Some(shadow) = &mut self.shadow {
-            shadow.line_is_completed(lpn, op.slot);
+        if let (Some(shadow), Some(buffered)) = (&mut self.shadow, &self.buffered) {
+            shadow.line_is_completed(buffered.merging[op.owner], op.slot);
         }
+        self.merged(op.owner, cx);
+    }
+
+    /// A unit on its way to flash is whole.
+    pub(super) fn merged(&mut self, merge: u32, cx: &mut impl Cx<Event, Out>) {
+        let Some(mut buffered) = self.buffered.take() else { return };
+        let lpn = buffered.merging[merge];
+        buffered.merging.remove(merge);
         self.assemble(&mut buffered, lpn, cx);
         self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);

@@ -4,6 +4,7 @@
 //! `reclaim` runs garbage collection. The FTL has no time; everything that takes time is in the back end, on the
 //! link, or in the controller's cores.
 
+mod absent;
 mod buffered;
 mod checks;
 mod host;
@@ -17,6 +18,7 @@ mod stats;
 mod translate;
 mod write;
 
+pub use absent::Unwritten;
 pub use buffered::{BufferParts, Buffered};
 pub use checks::Check;
 pub use host::{HostParams, NvmeParams};
@@ -30,6 +32,7 @@ use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
 use crate::ftl::alloc::Allocator;
 use crate::ftl::{Ftl, FtlCounters};
 use crate::shadow::Shadow;
+use absent::Absent;
 use ::stats::Milestones;
 use checks::Ledger;
 use host::Host;
@@ -122,8 +125,8 @@ pub struct DeviceParts {
     pub gc: ReclaimPolicy,
     /// Host data streams: placements above are folded onto the last one.
     pub placements: u8,
-    /// Whether a read of a unit that was never written costs what it would if it had been.
-    pub reads_unwritten: bool,
+    /// What reading a unit costs that was never written.
+    pub unwritten: Unwritten,
 }
 
 /// One flash device.
@@ -151,7 +154,7 @@ pub struct Device {
     /// Staging lists of jobs that have ended.
     spare_staging: Vec<Vec<(Lpn, Slot)>>,
     placements: u8,
-    reads_unwritten: bool,
+    absent: Absent,
     unit_bytes: u64,
     /// What happened.
     pub stats: DeviceStats,
@@ -184,7 +187,7 @@ impl Device {
             gc_turn: 0,
             spare_staging: Vec::new(),
             placements: parts.placements.max(1),
-            reads_unwritten: parts.reads_unwritten,
+            absent: Absent::new(parts.unwritten, groups),
             unit_bytes: u64::from(geo.shape.unit_bytes),
             stats: DeviceStats::default(),
             ledger: Ledger::default(),
@@ -198,11 +201,6 @@ impl Device {
     /// Bytes that the host can address.
     pub fn capacity(&self) -> u64 {
         self.ftl.logical() * self.unit_bytes
-    }
-
-    /// Whether a read of a unit that was never written costs what it would if it had been.
-    pub fn reads_unwritten(&self) -> bool {
-        self.reads_unwritten
     }
 
     /// Commands inside the device.
@@ -280,6 +278,7 @@ impl Device {
             (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
             (Purpose::Host, _) => self.host_read_done(&op, cx),
             (Purpose::Absent, _) => self.data_read(&op, cx),
+            (Purpose::AbsentMerge, _) => self.absent_merge_done(&op, cx),
             (Purpose::Flush, _) => self.flush_done(&op, cx),
             (Purpose::FlushMerge, _) => self.flush_merge_done(&op, cx),
             (Purpose::Reclaim, OpKind::Read) => self.gc_read_done(&op, cx),

@@ -1,7 +1,7 @@
 //! Host reads.
 
 use super::{Device, Event, Out, milestone};
-use crate::backend::op::{Class, Op, OpKind, Purpose};
+use crate::backend::op::{Class, Op, OpKind};
 use kernel::{Cx, Time};
 use proto::{Lpn, Slot};
 
@@ -86,30 +86,6 @@ impl Device {
         if active.pending == 0 {
             self.complete(id, cx);
         }
-    }
-
-    /// A unit holds no data, so that zeroes are read. If that takes as long as reading data, where it would lie.
-    #[cold]
-    fn finds_nothing(&mut self, id: u32, unit: u64, bytes: u32, now: Time) -> Option<Slot> {
-        self.stats.unwritten_reads += 1;
-        if let Some(shadow) = &mut self.shadow {
-            shadow.finds_nothing(id, Lpn(unit));
-        }
-        let slot = if self.reads_unwritten { self.ftl.place_if_written(Lpn(unit)) } else { None };
-        if slot.is_none() {
-            self.host.link.to_host(now, u64::from(bytes));
-        }
-        slot
-    }
-
-    /// Queues the read of a page for units that hold no data. What else the page holds, or will, does not matter.
-    #[cold]
-    fn queue_absent(&mut self, id: u32, class: Class, run: &Run, now: Time) {
-        let at = self.ftl.geo.address(run.slot);
-        let mut op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, id);
-        op.purpose = Purpose::Absent;
-        self.backend.enqueue(now, op);
-        self.ledger.read_ops += 1;
     }
 
     pub(super) fn queue_read(&mut self, id: u32, class: Class, run: &Run, now: Time) {

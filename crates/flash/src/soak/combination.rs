@@ -328,7 +328,11 @@ impl Combination {
             allocation: self.allocation.clone(),
             over_provisioning: Share::percent(50),
             placements: self.placements,
-            unwritten_read: if self.tight { UnwrittenRead::as_written } else { UnwrittenRead::zero },
+            unwritten_read: match (self.tight, self.suspend) {
+                (false, _) => UnwrittenRead::zero,
+                (true, false) => UnwrittenRead::as_written,
+                (true, true) => UnwrittenRead::created,
+            },
             gc: GcSpec {
                 victim: self.victim.clone(),
                 start,

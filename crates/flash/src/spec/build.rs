@@ -1,6 +1,6 @@
 //! From a spec to a device.
 
-use super::{FlashSpec, GcModeSpec, Programming, SpecError, UnwrittenRead};
+use super::{FlashSpec, GcModeSpec, Programming, SpecError};
 use crate::backend::BackendPolicy;
 use crate::backend::timing::Timing;
 use crate::device::{Device, DeviceParts};
@@ -94,7 +94,7 @@ impl FlashSpec {
             host: self.host.build(context.fold)?,
             gc: self.ftl.reclaim(),
             placements: self.ftl.placements,
-            reads_unwritten: self.ftl.unwritten_read == UnwrittenRead::as_written,
+            unwritten: self.ftl.unwritten_read.into(),
         }))
     }
 

@@ -1,7 +1,7 @@
 //! The translation layer as a user writes it.
 
 use super::{ReclaimUnit, SpecError, StripeOrder, positive};
-use crate::device::{GcMode, ReclaimPolicy, TranslationParts};
+use crate::device::{GcMode, ReclaimPolicy, TranslationParts, Unwritten};
 use crate::ftl::Thresholds;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::gc::VictimPolicy;
@@ -81,6 +81,21 @@ config::policies! {
         ///
         /// As if the device had been written before the run, without writing it.
         as_written,
+        /// A read of a page that the first read gives it, and merges later on.
+        ///
+        /// What MQSim does: the unit then counts as written in the sectors of its first read, so that writing others
+        /// from the buffer merges them with nothing. Pages are given in order in each group. No space is taken.
+        created,
+    }
+}
+
+impl From<UnwrittenRead> for Unwritten {
+    fn from(rule: UnwrittenRead) -> Unwritten {
+        match rule {
+            UnwrittenRead::zero => Unwritten::Free,
+            UnwrittenRead::as_written => Unwritten::AsWritten,
+            UnwrittenRead::created => Unwritten::Created,
+        }
     }
 }
 
