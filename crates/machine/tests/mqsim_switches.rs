@@ -41,6 +41,25 @@ fn reads_of_an_empty_device_take_as_long_as_of_a_full_one() {
     }
 }
 
+/// Pages are created in order, in each group: reading in order creates each where writing in order would have put it.
+#[test]
+fn reading_in_order_creates_pages_in_order() {
+    let created = |job| times_of(&["precondition=none", "flash.ftl.unwritten_read=created"], job);
+    let as_written = |job| times_of(&["precondition=none", "flash.ftl.unwritten_read=as_written"], job);
+    let in_order = "rw=read,bs=4k,size=16m,iodepth=64,number_ios=4096";
+    assert_eq!(created(in_order), as_written(in_order));
+    // Out of order they lie closer together, and pair more often.
+    let at_random = "rw=randread,bs=4k,iodepth=512,number_ios=4000";
+    assert_ne!(created(at_random), as_written(at_random));
+    // Read again, they are where they were.
+    let twice = "rw=randread,bs=4k,size=4m,iodepth=1,number_ios=2048";
+    assert_eq!(created(twice), as_written(twice));
+}
+
+fn times_of(set: &[&str], job: &str) -> [Value; 3] {
+    times(&run("d16", set, job)).map(Value::clone)
+}
+
 /// A deallocated unit is known to hold nothing.
 #[test]
 fn deallocated_units_cost_nothing() {
@@ -109,6 +128,19 @@ fn a_throttle_holds_writes_back_until_flash_has_taken_others() {
     near(write_ns("512B", "units", 512), program_ns(8192.0));
     // Without that, the buffer's memory is the slowest part.
     assert!(write_ns("256MiB", "sectors", 8192) < 50_000.0);
+}
+
+/// The more reads are looked at, the more find a partner.
+#[test]
+fn a_longer_search_finds_more_partners() {
+    let pairs = |search: &str| {
+        let set = ["precondition={ sequential = { share = \"100%\" } }", search];
+        figure(&run("d16", &set, "rw=randread,bs=4k,iodepth=2048,number_ios=20000"), "/flash/0/multi_plane")
+    };
+    // Each plane has some 32 reads waiting, of 128 page numbers: the chance that one of them fits is near 1/4.
+    let (one, all) = (pairs("flash.die.partner_search=1"), pairs("flash.die.partner_search=64"));
+    assert!(one < 20_000.0 / 128.0 * 1.3, "{one} pairs");
+    assert!((3_000.0..6_000.0).contains(&all), "{all} pairs");
 }
 
 #[test]

@@ -247,8 +247,8 @@ fn mqsims_own_trace_touches_the_pages_it_names() {
     let document = serde_json::to_value(document).expect("a document has a JSON form");
     let of = |path: &str| figure(&document, &format!("/flash/0/{path}"));
     let mqsim = |metric: &str| mqsim("tpcc-small.trace", "shipped-ssdconfig", metric);
-    let merged = mqsim("page_reads_rmw");
-    assert_eq!(of("reads/host") - of("reads/rmw"), mqsim("page_reads_user") - merged);
+    assert_eq!(of("reads/host"), mqsim("page_reads_user"));
+    assert_eq!(of("reads/rmw"), mqsim("page_reads_rmw"));
     assert_eq!(of("host_programs"), mqsim("page_programs_user"));
     assert_eq!(
         (of("reads/gc"), of("gc_programs"), of("mapping_programs"), of("erases")),
@@ -263,10 +263,7 @@ fn mqsims_own_trace_touches_the_pages_it_names() {
     near(mean_ns(&document, "read"), means[0], 0.05);
     near(mean_ns(&document, "write"), means[1], 0.05);
     near(mean_ns(&document, "all"), (4381.0 * means[0] + 2618.0 * means[1]) / 6999.0, 0.05);
-    // Known gaps, with their causes in the system's README.
-    assert!(merged == 3.0 && of("reads/rmw") == 0.0, "gap closed: {} merges", of("reads/rmw"));
-    let pairs = mqsim("read_commands_two_plane") + mqsim("program_commands_two_plane");
-    assert!(of("multi_plane") < 0.97 * pairs, "gap closed: {} of {pairs}", of("multi_plane"));
+    near(of("multi_plane"), mqsim("read_commands_two_plane") + mqsim("program_commands_two_plane"), 0.1);
 }
 
 /// A figure that was measured with MQSim.

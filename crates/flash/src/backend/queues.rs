@@ -1,7 +1,7 @@
 //! The queues of operations at each die: one list a class and plane.
 
-use super::{MultiPlane, Sharing};
 use super::op::{Class, NO_OP, Op, OpKind};
+use super::{MultiPlane, Sharing};
 use kernel::{Slab, Time};
 
 #[derive(Clone, Copy, Debug)]
@@ -219,5 +219,68 @@ impl Queues {
             }
         }
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::op::Address;
+    use proto::Slot;
+
+    fn queue(queues: &mut Queues, ops: &mut Slab<Op>, kind: OpKind, plane: u8, page: u32) -> u32 {
+        let class = if kind == OpKind::Read { Class::HostRead } else { Class::HostProgram };
+        let name =
+            ops.insert(Op::new(kind, class, Address { die: 0, plane, block: 0, page }, Slot(0), 1, 0, 0));
+        queues.push(ops, name);
+        name
+    }
+
+    fn taken(queues: &mut Queues, ops: &mut Slab<Op>, class: Class, search: u32) -> Vec<u32> {
+        let sharing = Sharing { rule: MultiPlane::SamePage, search };
+        let mut at = queues.take(ops, 0, class, sharing);
+        let mut names = Vec::new();
+        while at != NO_OP {
+            names.push(at);
+            at = ops[at].mate;
+        }
+        names
+    }
+
+    #[test]
+    fn a_partner_is_found_as_far_as_is_looked() {
+        for search in 1..=3 {
+            let (mut queues, mut ops) = (Queues::new(1, 2, 2), Slab::default());
+            let lead = queue(&mut queues, &mut ops, OpKind::Read, 0, 7);
+            let others = [1, 2, 7].map(|page| queue(&mut queues, &mut ops, OpKind::Read, 1, page));
+            let expected = if search < 3 { vec![lead] } else { vec![lead, others[2]] };
+            assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, search), expected);
+            // The end of the queue is where it should be, and the rest leaves in order.
+            let last = queue(&mut queues, &mut ops, OpKind::Read, 1, 3);
+            let rest: Vec<u32> = if search < 3 { others.to_vec() } else { others[..2].to_vec() };
+            for name in rest.into_iter().chain([last]) {
+                assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, search), [name]);
+            }
+            assert_eq!((queues.waiting(0), queues.backlog(0)), (0, 0));
+        }
+    }
+
+    #[test]
+    fn programs_keep_the_order_of_their_plane() {
+        let (mut queues, mut ops) = (Queues::new(1, 2, 2), Slab::default());
+        let lead = queue(&mut queues, &mut ops, OpKind::Program, 0, 7);
+        for page in [1, 7] {
+            queue(&mut queues, &mut ops, OpKind::Program, 1, page);
+        }
+        assert_eq!(taken(&mut queues, &mut ops, Class::HostProgram, 9), [lead]);
+    }
+
+    #[test]
+    fn only_planes_of_one_die_share_a_command() {
+        // Two dies of two planes that take turns.
+        let (mut queues, mut ops) = (Queues::new(1, 4, 2), Slab::default());
+        let names = [1, 2, 0, 3].map(|plane| queue(&mut queues, &mut ops, OpKind::Read, plane, 5));
+        assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, 1), [names[0], names[2]]);
+        assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, 1), [names[1], names[3]]);
     }
 }

@@ -54,7 +54,8 @@ impl Absent {
         }
         let geo = &ftl.geo;
         let (group, _, unit) = geo.sequential_place(lpn.0);
-        let nth = self.taken[group as usize];
+        // Behind what the host has written in the open block.
+        let nth = self.taken[group as usize] + ftl.programs_of_host(group);
         self.taken[group as usize] += 1;
         let (blocks, programs) = (u64::from(geo.shape.blocks), u64::from(geo.programs_per_ru));
         let ru = u64::from(group) * blocks + nth / programs % blocks;
@@ -103,6 +104,13 @@ impl Device {
         op.purpose = purpose;
         self.backend.enqueue(now, op);
         self.ledger.read_ops += 1;
+        self.ledger.absent_reads += 1;
+    }
+
+    /// Zeroes for a read have taken their time.
+    pub(super) fn absent_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        self.ledger.absent_reads -= 1;
+        self.data_read(op, cx);
     }
 
     /// A unit without data leaves the buffer. Whether it is merged first with what a read has created.
@@ -117,6 +125,7 @@ impl Device {
 
     /// What a read has created of a unit has been read: it goes on its way.
     pub(super) fn absent_merge_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        self.ledger.absent_reads -= 1;
         self.merged(op.owner, cx);
     }
 }

@@ -32,8 +32,8 @@ use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
 use crate::ftl::alloc::Allocator;
 use crate::ftl::{Ftl, FtlCounters};
 use crate::shadow::Shadow;
-use absent::Absent;
 use ::stats::Milestones;
+use absent::Absent;
 use checks::Ledger;
 use host::Host;
 use kernel::{Cx, Slab, Time};
@@ -277,7 +277,7 @@ impl Device {
         match (op.purpose, op.kind) {
             (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
             (Purpose::Host, _) => self.host_read_done(&op, cx),
-            (Purpose::Absent, _) => self.data_read(&op, cx),
+            (Purpose::Absent, _) => self.absent_done(&op, cx),
             (Purpose::AbsentMerge, _) => self.absent_merge_done(&op, cx),
             (Purpose::Flush, _) => self.flush_done(&op, cx),
             (Purpose::FlushMerge, _) => self.flush_merge_done(&op, cx),

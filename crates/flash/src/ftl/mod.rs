@@ -179,6 +179,11 @@ impl Ftl {
         lookup(&self.map, &self.base, lpn, &self.geo)
     }
 
+    /// Program units that the host has taken of the block that it writes in a group.
+    pub fn programs_of_host(&self, group: u32) -> u64 {
+        self.groups[group as usize].open(Stream::Host(0)).map_or(0, |(_, taken)| u64::from(taken))
+    }
+
     /// Where writing the whole device in order would have put a unit that was never written. `None` if it was written or
     /// deallocated.
     pub fn place_if_written(&self, lpn: Lpn) -> Option<Slot> {
