@@ -60,6 +60,8 @@ pub struct Shape {
     pub reclaim: Reclaim,
     /// Order in which consecutive program units go over the device, fastest digit first.
     pub stripe: [Digit; 4],
+    /// Whether the dies of a package work at the same time.
+    pub interleave: bool,
 }
 
 /// A shape with everything that follows from it.
@@ -67,8 +69,10 @@ pub struct Shape {
 pub struct Geometry {
     /// What it was built from.
     pub shape: Shape,
-    /// Dies on the device.
+    /// Dies on the device that can work at the same time. Those of a package that take turns count as one.
     pub die_count: u32,
+    /// Planes of such a die.
+    pub die_planes: u32,
     /// Planes on the device.
     pub plane_count: u32,
     /// Blocks on the device.
@@ -112,8 +116,10 @@ impl Geometry {
     /// Works out a shape. The caller has checked that every field is at least one, that a map unit divides a page or
     /// is a multiple of it, and that program units fill a block.
     pub fn new(shape: Shape) -> Geometry {
-        let die_count = shape.channels * shape.ways * shape.dies;
-        let plane_count = die_count * shape.planes;
+        let packages = shape.channels * shape.ways;
+        let plane_count = packages * shape.dies * shape.planes;
+        let die_count = if shape.interleave { packages * shape.dies } else { packages };
+        let die_planes = plane_count / die_count;
         let block_count = u64::from(plane_count) * u64::from(shape.blocks);
         let block_bytes = u64::from(shape.pages) * u64::from(shape.page_bytes);
         let program_pages = shape.program_pages.max(shape.unit_bytes.div_ceil(shape.page_bytes));
@@ -146,6 +152,7 @@ impl Geometry {
         }
         Geometry {
             die_count,
+            die_planes,
             plane_count,
             block_count,
             units_per_block,
@@ -166,7 +173,7 @@ impl Geometry {
             by_lanes: FastDiv::new(u64::from(lanes)),
             by_groups: FastDiv::new(u64::from(plane_count / lanes)),
             by_units_per_program: FastDiv::new(u64::from(units_per_program)),
-            by_planes: FastDiv::new(u64::from(shape.planes)),
+            by_planes: FastDiv::new(u64::from(die_planes)),
             by_page: FastDiv::new(u64::from(shape.page_bytes)),
             by_units_per_page: FastDiv::new(u64::from((shape.page_bytes / shape.unit_bytes).max(1))),
             shape,
@@ -198,7 +205,7 @@ impl Geometry {
     /// The channel of a die.
     #[inline]
     pub fn channel_of_die(&self, die: u32) -> u32 {
-        die / (self.shape.ways * self.shape.dies)
+        die / (self.die_count / self.shape.channels)
     }
     /// The first page that a unit of a block occupies.
     #[inline]
@@ -268,8 +275,8 @@ impl Geometry {
     }
     /// The groups that have planes on a die.
     pub fn groups_of_die(&self, die: u32) -> std::ops::RangeInclusive<u32> {
-        let first = die * self.shape.planes;
-        first / self.lanes..=(first + self.shape.planes - 1) / self.lanes
+        let first = die * self.die_planes;
+        first / self.lanes..=(first + self.die_planes - 1) / self.lanes
     }
     /// The die of a group's first plane.
     pub fn first_die_of_group(&self, group: u32) -> u32 {
@@ -357,6 +364,7 @@ pub(crate) mod tests {
             program_pages: 3,
             reclaim,
             stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
+            interleave: true,
         }
     }
 
@@ -391,6 +399,20 @@ pub(crate) mod tests {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..24).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn dies_that_take_turns_are_one() {
+        let geo = |interleave| Geometry::new(Shape { interleave, ..small(Reclaim::Block) });
+        let (apart, together) = (geo(true), geo(false));
+        assert_eq!((apart.die_count, together.die_count), (12, 6));
+        for slot in (0..apart.slots).step_by(97).map(Slot) {
+            let (a, t) = (apart.address(slot), together.address(slot));
+            assert_eq!((a.die / 2, a.die as u8 % 2 * 2 + a.plane), (t.die, t.plane));
+            assert_eq!((a.block, a.page), (t.block, t.page));
+            assert_eq!(apart.channel_of_die(a.die), together.channel_of_die(t.die));
+        }
+        assert_eq!(together.groups_of_die(5), 20..=23);
     }
 
     #[test]

@@ -115,6 +115,38 @@ fn write_zeroes_covers_units_in_part() {
     assert_eq!(bench.device.stats.unwritten_reads, 1);
 }
 
+/// A unit that was never written, and that a read has created with the sectors that it read, as in MQSim.
+#[test]
+fn a_created_unit_is_merged_with_nothing() {
+    // These have the spec say that reads create.
+    let created = Combination {
+        fill: Fill::Empty,
+        memory: Memory::WriteBack,
+        tight: true,
+        suspend: true,
+        ..combination()
+    };
+    let mut bench = Bench::new(&created);
+    let sector = |unit: u64, n: u64| (unit * UNIT + n * SECTOR, SECTOR);
+    let io = |op: IoOp, (offset, bytes): (u64, u64)| (op, offset, bytes);
+    let reads = [io(IoOp::Read, sector(3, 0)), io(IoOp::Read, sector(4, 0)), io(IoOp::Read, sector(3, 1))];
+    assert_eq!(bench.run(&reads, 1), 3);
+    assert_eq!(bench.device.stats.unwritten_reads, 3);
+    // One write leaves the sector of the first read beside its own, one covers it, one meets a unit that was not read.
+    let writes = [
+        io(IoOp::Write, sector(3, 1)),
+        io(IoOp::Write, sector(4, 0)),
+        io(IoOp::Write, sector(5, 1)),
+        (IoOp::Flush, 0, 0),
+    ];
+    assert_eq!(bench.run(&writes, 1), 4);
+    assert_eq!(bench.device.stats.merge_reads, 1);
+    // The rest of them is zeroes.
+    assert_eq!(bench.run(&[(IoOp::Read, 3 * UNIT, 3 * UNIT)], 1), 1);
+    assert_eq!(bench.device.stats.unwritten_reads, 3);
+    assert!(bench.device.shadow().is_some_and(|s| s.violations == 0 && s.units_checked >= 6));
+}
+
 #[test]
 fn space_in_another_group_is_found() {
     // Only what lies in one group is overwritten, and the new data goes to all of them: the others fill up with data

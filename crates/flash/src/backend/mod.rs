@@ -34,6 +34,16 @@ pub enum MultiPlane {
     SameBlock,
 }
 
+/// How planes of a die come to share a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sharing {
+    /// Which operations may.
+    pub rule: MultiPlane,
+    /// How many of the oldest reads of each other plane are looked at for a partner, at least one. Of anything else,
+    /// only the oldest is.
+    pub search: u32,
+}
+
 /// Program and erase suspend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Suspend {
@@ -157,7 +167,7 @@ pub struct Backend {
     scheduler: Box<dyn Scheduler>,
     holds_line: bool,
     arbiter: Box<dyn Arbiter>,
-    multi_plane: MultiPlane,
+    sharing: Sharing,
     suspend: Suspend,
     fold: bool,
     /// What happened.
@@ -175,7 +185,7 @@ pub struct BackendPolicy {
     /// Who gets a channel.
     pub arbiter: Box<dyn Arbiter>,
     /// Multi-plane commands.
-    pub multi_plane: MultiPlane,
+    pub sharing: Sharing,
     /// Suspends.
     pub suspend: Suspend,
     /// Whether somebody wants to know when a die runs out of work.
@@ -203,7 +213,7 @@ impl Backend {
             timing,
             dies: (0..geo.die_count).map(die).collect(),
             channels: vec![Channel::default(); geo.shape.channels as usize],
-            queues: Queues::new(geo.die_count, geo.shape.planes),
+            queues: Queues::new(geo.die_count, geo.die_planes, geo.shape.planes),
             ops: Slab::default(),
             finished: VecDeque::new(),
             touched: Vec::new(),
@@ -212,7 +222,7 @@ impl Backend {
             holds_line: policy.scheduler.holds_line(),
             scheduler: policy.scheduler,
             arbiter: policy.arbiter,
-            multi_plane: policy.multi_plane,
+            sharing: policy.sharing,
             suspend: policy.suspend,
             fold: policy.fold,
             counters: BackendCounters::default(),
@@ -364,7 +374,7 @@ impl Backend {
     fn grant_command(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let Some(class) = self.pick(die, now) else { return };
-        let first = self.queues.take(&mut self.ops, die, class, self.multi_plane);
+        let first = self.queues.take(&mut self.ops, die, class, self.sharing);
         let (mut tenure, mut array) = (Time::ZERO, Time::ZERO);
         let mut at = first;
         while at != NO_OP {

@@ -75,6 +75,10 @@ impl Class {
 pub enum Purpose {
     /// Data of a command: `owner` is the command.
     Host,
+    /// Where units without data would lie: `owner` is the command.
+    Absent,
+    /// The same, of a unit that the buffer has in part: `owner` is the merge.
+    AbsentMerge,
     /// The rest of a unit that the buffer has in part: `owner` is the merge.
     FlushMerge,
     /// Units from the buffer.

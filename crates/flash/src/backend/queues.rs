@@ -1,7 +1,7 @@
 //! The queues of operations at each die: one list a class and plane.
 
-use super::MultiPlane;
 use super::op::{Class, NO_OP, Op, OpKind};
+use super::{MultiPlane, Sharing};
 use kernel::{Slab, Time};
 
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +28,18 @@ pub(super) struct Queues {
     dies: Vec<DieQueues>,
     lists: Vec<List>,
     planes: usize,
+    /// By plane, the planes of the same die, itself among them: only these may share its command.
+    mates: Vec<u16>,
     arrivals: u64,
     /// Order of arrival, by operation name.
     arrived: Vec<u64>,
 }
 
 impl Queues {
-    pub(super) fn new(dies: u32, planes: u32) -> Queues {
+    /// `dies` that work at the same time, each of `planes` planes, which share commands `together` at a time.
+    pub(super) fn new(dies: u32, planes: u32, together: u32) -> Queues {
         assert!(planes <= 16, "a die has at most 16 planes");
+        let mates = |plane: u32| (u16::MAX >> (16 - together)) << (plane / together * together);
         let none = DieQueues {
             classes: 0,
             planes: [0; Class::COUNT],
@@ -48,6 +52,7 @@ impl Queues {
             dies: vec![none; dies as usize],
             lists: vec![List { head: NO_OP, tail: NO_OP }; lists],
             planes: planes as usize,
+            mates: (0..planes).map(mates).collect(),
             arrivals: 0,
             arrived: Vec::new(),
         }
@@ -152,27 +157,61 @@ impl Queues {
         name
     }
 
-    /// Takes the oldest operation of a class, and the heads of the other planes' queues that may share its command.
+    /// Takes an operation out of the middle of its queue: the one behind `before`.
+    fn unlink(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, plane: usize, before: u32) -> u32 {
+        let list = self.list(die, class, plane);
+        let name = ops[before].next;
+        let next = ops[name].next;
+        ops[before].next = next;
+        if next == NO_OP {
+            self.lists[list].tail = before;
+        }
+        self.dies[die as usize].count -= 1;
+        name
+    }
+
+    /// The first of a plane's oldest operations that may share a command: the one before it, if it is not the oldest.
     #[inline]
-    pub(super) fn take(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, rule: MultiPlane) -> u32 {
+    fn partner(&self, ops: &Slab<Op>, list: usize, lead: &Op, sharing: Sharing) -> Option<u32> {
+        let (mut before, mut at) = (NO_OP, self.lists[list].head);
+        // Only reads may overtake: pages of a block are programmed in order.
+        let search = if lead.kind == OpKind::Read { sharing.search } else { 1 };
+        for _ in 0..search {
+            let candidate = &ops[at];
+            // An erase names no page; everything else must agree in it.
+            let same_page = candidate.page == lead.page || lead.kind == OpKind::Erase;
+            let same_block = sharing.rule == MultiPlane::SamePage || candidate.block == lead.block;
+            if candidate.kind == lead.kind && same_page && same_block {
+                return Some(before);
+            }
+            if candidate.next == NO_OP {
+                break;
+            }
+            (before, at) = (at, candidate.next);
+        }
+        None
+    }
+
+    /// Takes the oldest operation of a class, and those of the other planes' queues that share its command.
+    #[inline]
+    pub(super) fn take(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, sharing: Sharing) -> u32 {
         let plane = usize::from(self.dies[die as usize].lead[class as usize]);
         let first = self.pop(ops, die, class, plane);
-        if rule == MultiPlane::Off || ops[first].kind == OpKind::CopyBack {
+        if sharing.rule == MultiPlane::Off || ops[first].kind == OpKind::CopyBack {
             self.note_oldest(die, class);
             return first;
         }
         let lead = ops[first];
         let mut last = first;
-        let mut others = self.dies[die as usize].planes[class as usize] & !(1 << plane);
+        let mut others = self.dies[die as usize].planes[class as usize] & self.mates[plane] & !(1 << plane);
         while others != 0 {
             let other = others.trailing_zeros() as usize;
             others &= others - 1;
-            let candidate = &ops[self.lists[self.list(die, class, other)].head];
-            // An erase names no page; everything else must agree in it.
-            let same_page = candidate.page == lead.page || lead.kind == OpKind::Erase;
-            let same_block = rule == MultiPlane::SamePage || candidate.block == lead.block;
-            if candidate.kind == lead.kind && same_page && same_block {
-                let mate = self.pop(ops, die, class, other);
+            if let Some(before) = self.partner(ops, self.list(die, class, other), &lead, sharing) {
+                let mate = match before {
+                    NO_OP => self.pop(ops, die, class, other),
+                    before => self.unlink(ops, die, class, other, before),
+                };
                 ops[last].mate = mate;
                 last = mate;
             }
@@ -192,5 +231,68 @@ impl Queues {
             }
         }
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::op::Address;
+    use proto::Slot;
+
+    fn queue(queues: &mut Queues, ops: &mut Slab<Op>, kind: OpKind, plane: u8, page: u32) -> u32 {
+        let class = if kind == OpKind::Read { Class::HostRead } else { Class::HostProgram };
+        let name =
+            ops.insert(Op::new(kind, class, Address { die: 0, plane, block: 0, page }, Slot(0), 1, 0, 0));
+        queues.push(ops, name);
+        name
+    }
+
+    fn taken(queues: &mut Queues, ops: &mut Slab<Op>, class: Class, search: u32) -> Vec<u32> {
+        let sharing = Sharing { rule: MultiPlane::SamePage, search };
+        let mut at = queues.take(ops, 0, class, sharing);
+        let mut names = Vec::new();
+        while at != NO_OP {
+            names.push(at);
+            at = ops[at].mate;
+        }
+        names
+    }
+
+    #[test]
+    fn a_partner_is_found_as_far_as_is_looked() {
+        for search in 1..=3 {
+            let (mut queues, mut ops) = (Queues::new(1, 2, 2), Slab::default());
+            let lead = queue(&mut queues, &mut ops, OpKind::Read, 0, 7);
+            let others = [1, 2, 7].map(|page| queue(&mut queues, &mut ops, OpKind::Read, 1, page));
+            let expected = if search < 3 { vec![lead] } else { vec![lead, others[2]] };
+            assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, search), expected);
+            // The end of the queue is where it should be, and the rest leaves in order.
+            let last = queue(&mut queues, &mut ops, OpKind::Read, 1, 3);
+            let rest: Vec<u32> = if search < 3 { others.to_vec() } else { others[..2].to_vec() };
+            for name in rest.into_iter().chain([last]) {
+                assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, search), [name]);
+            }
+            assert_eq!((queues.waiting(0), queues.backlog(0)), (0, 0));
+        }
+    }
+
+    #[test]
+    fn programs_keep_the_order_of_their_plane() {
+        let (mut queues, mut ops) = (Queues::new(1, 2, 2), Slab::default());
+        let lead = queue(&mut queues, &mut ops, OpKind::Program, 0, 7);
+        for page in [1, 7] {
+            queue(&mut queues, &mut ops, OpKind::Program, 1, page);
+        }
+        assert_eq!(taken(&mut queues, &mut ops, Class::HostProgram, 9), [lead]);
+    }
+
+    #[test]
+    fn only_planes_of_one_die_share_a_command() {
+        // Two dies of two planes that take turns.
+        let (mut queues, mut ops) = (Queues::new(1, 4, 2), Slab::default());
+        let names = [1, 2, 0, 3].map(|plane| queue(&mut queues, &mut ops, OpKind::Read, plane, 5));
+        assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, 1), [names[0], names[2]]);
+        assert_eq!(taken(&mut queues, &mut ops, Class::HostRead, 1), [names[1], names[3]]);
     }
 }

@@ -16,10 +16,14 @@ pub(super) struct Line {
     pub(super) state: LineState,
     /// The unit was deallocated after the flush under way began.
     pub(super) discarded: bool,
+    /// What is dirty stays until room or a flush command asks for it.
+    pub(super) kept: bool,
     /// Sequence number of the first write that made `dirty` not empty.
     pub(super) since: u64,
     /// The same of the data that is being flushed.
     pub(super) flushing_since: u64,
+    /// Sectors of that data.
+    pub(super) flushing_sectors: u32,
 }
 
 impl Line {
@@ -31,9 +35,22 @@ impl Line {
             dirty: 0,
             state: LineState::Clean,
             discarded: false,
+            kept: false,
             since: 0,
             flushing_since: 0,
+            flushing_sectors: 0,
         }
+    }
+
+    /// Sectors that are on their way to flash, or wait for it.
+    pub(super) fn unflushed(&self) -> u64 {
+        let under_way = if self.state == LineState::Flushing { self.flushing_sectors } else { 0 };
+        u64::from(under_way) + self.waiting()
+    }
+
+    /// Sectors that wait for their flush.
+    pub(super) fn waiting(&self) -> u64 {
+        if self.kept { 0 } else { u64::from(self.dirty.count_ones()) }
     }
 
     /// The oldest write whose data is here and not durable.
@@ -51,6 +68,7 @@ impl Line {
             && self.dirty & !self.present == 0
             && self.since <= sequence
             && self.flushing_since <= sequence
+            && (self.dirty != 0 || !self.kept)
             && match self.state {
                 LineState::Clean => self.dirty == 0 && self.present != 0 && !self.discarded,
                 LineState::Dirty => self.dirty != 0 && !self.discarded,
@@ -71,14 +89,17 @@ impl Snapshot for LineState {
 
 impl Snapshot for Line {
     fn save(&self, out: &mut Vec<u8>) {
-        let Line { lpn, present, dirty, state, discarded, since, flushing_since } = self;
+        let Line { lpn, present, dirty, state, discarded, kept, since, flushing_since, flushing_sectors } =
+            self;
         lpn.0.save(out);
         present.save(out);
         dirty.save(out);
         state.save(out);
         discarded.save(out);
+        kept.save(out);
         since.save(out);
         flushing_since.save(out);
+        flushing_sectors.save(out);
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         Some(Line {
@@ -87,8 +108,10 @@ impl Snapshot for Line {
             dirty: Sectors::load(input)?,
             state: LineState::load(input)?,
             discarded: bool::load(input)?,
+            kept: bool::load(input)?,
             since: u64::load(input)?,
             flushing_since: u64::load(input)?,
+            flushing_sectors: u32::load(input)?,
         })
     }
 }

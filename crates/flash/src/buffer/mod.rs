@@ -46,8 +46,11 @@ pub struct Buffer {
     admission: Box<dyn Admission>,
     /// Writes taken.
     sequence: u64,
+    /// Dirty lines that want to be flushed.
     dirty: u32,
     flushing: u32,
+    /// Sectors that want to be flushed, or are being flushed.
+    unflushed: u64,
     /// The high watermark was passed and the low one is not reached.
     draining: bool,
     /// Something was turned away for want of room, and none has appeared since.
@@ -80,6 +83,7 @@ impl Buffer {
             sequence: 0,
             dirty: 0,
             flushing: 0,
+            unflushed: 0,
             draining: false,
             starving: false,
             counters: BufferCounters::default(),
@@ -126,8 +130,10 @@ impl Buffer {
         let record = &mut self.lines[line as usize];
         let absorbed = record.dirty != 0;
         self.counters.writes_absorbed += u64::from(absorbed);
+        let before = record.waiting();
         record.present |= sectors;
         record.dirty |= sectors;
+        self.unflushed += record.waiting() - before;
         if outcome == Write::Merged {
             self.eviction.touch(line);
         }
@@ -144,6 +150,28 @@ impl Buffer {
             }
         }
         outcome
+    }
+
+    /// Whether what is dirty of a unit, and not being flushed, stays here until room is wanted or a flush command comes:
+    /// neither watermark then counts it. A unit that has nothing dirty is left as it is; a flush ends it.
+    pub fn keep(&mut self, lpn: Lpn, kept: bool) {
+        let Some(line) = self.find(lpn) else { return };
+        let record = &mut self.lines[line as usize];
+        if record.dirty == 0 || record.kept == kept {
+            return;
+        }
+        let before = record.waiting();
+        let waits = record.state == LineState::Dirty;
+        if waits {
+            self.unwait(line);
+        }
+        let record = &mut self.lines[line as usize];
+        record.kept = kept;
+        self.unflushed = self.unflushed - before + record.waiting();
+        if waits {
+            self.turn(line, LineState::Dirty);
+            self.wait(line);
+        }
     }
 
     /// Offers sectors that were read from flash. They enter as clean if reads are cached, and if the unit has a line or
@@ -179,10 +207,12 @@ impl Buffer {
         let record = &mut self.lines[line as usize];
         let lost = record.oldest().is_some();
         self.counters.discards += u64::from(lost);
+        self.unflushed -= record.waiting();
         match record.state {
             LineState::Flushing => {
                 record.present = 0;
                 record.dirty = 0;
+                record.kept = false;
                 record.discarded = true;
                 self.under_way.remove(line);
             }
@@ -205,9 +235,11 @@ impl Buffer {
         self.draining || (self.starving && self.flushing == 0)
     }
 
-    /// Begins the flush that the eviction policy wants next. `None` if no line is dirty.
+    /// Begins the flush that the eviction policy wants next; of a line that is to stay only if room is wanted and there
+    /// is no other. `None` if no such line is dirty.
     pub fn next_flush(&mut self) -> Option<Flush> {
-        let line = self.eviction.flush()?;
+        let kept = || self.waiting.first().filter(|_| self.starving).map(|(_, line)| line);
+        let line = self.eviction.flush().or_else(kept)?;
         Some(self.begin(line))
     }
 
@@ -236,6 +268,7 @@ impl Buffer {
         self.under_way.remove(line);
         self.flushing -= 1;
         let record = &mut self.lines[line as usize];
+        self.unflushed -= u64::from(record.flushing_sectors);
         let discarded = std::mem::take(&mut record.discarded);
         self.counters.flushes_discarded += u64::from(discarded);
         let dirty = record.dirty != 0;
@@ -259,9 +292,13 @@ impl Buffer {
             || self.eviction.evict().is_some()
     }
 
-    /// Lines that are dirty and not being flushed.
+    /// Lines that are dirty and not being flushed, without those that are to stay.
     pub fn dirty(&self) -> u32 {
         self.dirty
+    }
+    /// Sectors that want to be flushed, or are being flushed.
+    pub fn unflushed(&self) -> u64 {
+        self.unflushed
     }
     /// Lines being flushed.
     pub fn flushing(&self) -> u32 {
@@ -278,6 +315,15 @@ impl Buffer {
     /// Whether some data of the unit is here and not durable.
     pub fn is_dirty(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].oldest().is_some())
+    }
+    /// Whether some data of the unit waits to be flushed, and is not to stay.
+    pub fn wants_out(&self, lpn: Lpn) -> bool {
+        self.find(lpn).is_some_and(|line| self.lines[line as usize].waiting() > 0)
+    }
+    /// Sectors of the unit that are being flushed.
+    pub fn flushing_sectors(&self, lpn: Lpn) -> u32 {
+        let line = self.find(lpn).map(|line| &self.lines[line as usize]);
+        line.filter(|line| line.state == LineState::Flushing).map_or(0, |line| line.flushing_sectors)
     }
     /// Whether a flush of the unit is under way, discarded or not.
     pub fn is_flushing(&self, lpn: Lpn) -> bool {
@@ -340,21 +386,25 @@ impl Buffer {
     }
 
     fn turn(&mut self, line: u32, state: LineState) {
-        self.lines[line as usize].state = state;
-        self.eviction.turn(line, state);
+        let record = &mut self.lines[line as usize];
+        record.state = state;
+        // A line that is to stay must not be chosen: the policy takes it for one whose flush is under way.
+        let stays = record.kept && state == LineState::Dirty;
+        self.eviction.turn(line, if stays { LineState::Flushing } else { state });
     }
 
     /// A line has become dirty.
     fn wait(&mut self, line: u32) {
-        self.waiting.insert(line, self.lines[line as usize].since);
-        self.dirty += 1;
+        let record = &self.lines[line as usize];
+        self.waiting.insert(line, record.since);
+        self.dirty += u32::from(!record.kept);
         self.draining |= self.dirty > self.high;
     }
 
     /// A dirty line is one no longer.
     fn unwait(&mut self, line: u32) {
         self.waiting.remove(line);
-        self.dirty -= 1;
+        self.dirty -= u32::from(!self.lines[line as usize].kept);
         self.draining &= self.dirty > self.low;
     }
 
@@ -369,7 +419,11 @@ impl Buffer {
         self.unwait(line);
         let record = &mut self.lines[line as usize];
         let flush = Flush { lpn: record.lpn, dirty: record.dirty, present: record.present };
+        let before = record.waiting();
+        record.kept = false;
         record.flushing_since = record.since;
+        record.flushing_sectors = record.dirty.count_ones();
+        self.unflushed = self.unflushed - before + u64::from(record.flushing_sectors);
         record.dirty = 0;
         self.under_way.insert(line, record.flushing_since);
         self.flushing += 1;

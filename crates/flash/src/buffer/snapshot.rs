@@ -23,6 +23,7 @@ impl Buffer {
             sequence,
             dirty: _,
             flushing: _,
+            unflushed: _,
             draining,
             starving,
             counters,
@@ -78,7 +79,9 @@ impl Buffer {
         waiting.sort_unstable();
         under_way.sort_unstable();
         self.flushing = self.count(LineState::Flushing, &vacant);
-        self.dirty = waiting.len() as u32;
+        self.dirty = waiting.iter().filter(|(_, line)| !self.lines[*line as usize].kept).count() as u32;
+        let used = self.lines.iter().zip(&vacant).filter(|(_, vacant)| !**vacant);
+        self.unflushed = used.map(|(line, _)| line.unflushed()).sum();
         self.waiting = Order::from_sorted(&waiting, self.lines.len())?;
         self.under_way = Order::from_sorted(&under_way, self.lines.len())?;
         Some(())

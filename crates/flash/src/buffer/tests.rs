@@ -16,6 +16,10 @@ fn step(buffer: &mut Buffer, model: &mut Model, step: Step) -> Result<(), TestCa
         Step::Write(u, s) => prop_assert_eq!(buffer.write(Lpn(u), s), model.write(u, s)),
         Step::Fill(u, s) => prop_assert_eq!(buffer.fill(Lpn(u), s), model.fill(u, s)),
         Step::Discard(u) => prop_assert_eq!(buffer.discard(Lpn(u)), model.discard(u)),
+        Step::Keep(u, kept) => {
+            buffer.keep(Lpn(u), kept);
+            model.keep(u, kept);
+        }
         Step::NextFlush => prop_assert_eq!(buffer.next_flush(), model.next_flush()),
         Step::FlushLine(u) => prop_assert_eq!(buffer.flush_line(Lpn(u)), model.flush_line(u)),
         Step::FlushUntil(back) => {
@@ -54,7 +58,8 @@ proptest! {
             prop_assert_eq!(buffer.barrier(), model.sequence());
             prop_assert_eq!(buffer.oldest_unflushed(), model.oldest_unflushed());
             prop_assert_eq!(buffer.has_room(), model.has_room());
-            prop_assert!(!buffer.wants_flush() || buffer.dirty() > 0, "a flush is wanted and none is possible");
+            prop_assert_eq!(buffer.unflushed(), model.unflushed());
+            prop_assert!(!buffer.wants_flush() || model.has_dirty(), "a flush is wanted and none is possible");
             for u in 0..UNITS {
                 prop_assert_eq!(buffer.is_dirty(Lpn(u)), model.is_dirty(u));
             }
@@ -168,8 +173,7 @@ impl Drive {
                     sectors(set).for_each(|n| self.dram[u as usize][n] = version);
                     self.pending.push((version, u, false));
                 } else {
-                    let busy = self.buffer.dirty() + self.buffer.flushing();
-                    assert!(busy > 0 && self.buffer.lines() == self.buffer.shape().lines);
+                    assert_eq!(self.buffer.lines(), self.buffer.shape().lines);
                     assert!(
                         self.buffer.flushing() > 0 || self.buffer.wants_flush(),
                         "nothing will make room"
@@ -183,6 +187,7 @@ impl Drive {
                 self.newest[u as usize] = Unit::default();
                 self.flash[u as usize] = Unit::default();
             }
+            Step::Keep(u, kept) => self.buffer.keep(Lpn(u), kept),
             Step::NextFlush => {
                 let flush = self.buffer.next_flush();
                 self.begin(flush);

@@ -3,6 +3,7 @@
 //! A dirty unit on its way to flash passes through here: if the buffer has only part of it, the rest is read first; then
 //! it joins an assembly of units until a program unit is full; then it is programmed and committed.
 
+use super::rewrites::Rewrites;
 use super::{Device, Event, Out, milestone};
 use crate::backend::op::{Class, Op, OpKind, Purpose};
 use crate::buffer::{Buffer, Flush, Sectors, Write};
@@ -19,6 +20,12 @@ pub struct BufferParts {
     pub buffer: Buffer,
     /// Most map units on their way to flash at once.
     pub in_flight: u32,
+    /// Host writes wait while as many sectors, or more, want to be flushed or are being flushed.
+    pub throttle: u64,
+    /// How long a unit that was written stays if it is written again.
+    pub keep: Option<Time>,
+    /// Whether programs of units that flash has nothing of move only the sectors that were written.
+    pub moves_sectors: bool,
     /// Whether a write is acknowledged from the buffer.
     pub acknowledges_early: bool,
     /// Whether the buffer survives a power cut.
@@ -37,6 +44,7 @@ pub struct Buffered {
     dram: Serial,
     /// Writes that wait for room, oldest first.
     waiting: VecDeque<u32>,
+    rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
     barriers: VecDeque<(u64, u32)>,
     /// Units that wait for their program unit to fill up: by group, or one for all if allocation is dynamic.
@@ -52,6 +60,8 @@ pub struct Buffered {
 
 struct Limits {
     in_flight: u32,
+    throttle: u64,
+    moves_sectors: bool,
     acknowledges_early: bool,
     protected: bool,
     rate: Rate,
@@ -64,6 +74,8 @@ impl Buffered {
             buffer: parts.buffer,
             parts: Limits {
                 in_flight: parts.in_flight,
+                throttle: parts.throttle,
+                moves_sectors: parts.moves_sectors,
                 acknowledges_early: parts.acknowledges_early,
                 protected: parts.protected,
                 rate: parts.rate,
@@ -71,6 +83,7 @@ impl Buffered {
             },
             dram: Serial::default(),
             waiting: VecDeque::new(),
+            rewrites: parts.keep.map(Rewrites::new),
             barriers: VecDeque::new(),
             assemblies: vec![Vec::new(); assemblies],
             stalled: Vec::new(),
@@ -89,6 +102,16 @@ impl Buffered {
             IoOp::Flush => !self.parts.protected,
             IoOp::Read | IoOp::Trim => false,
         }
+    }
+
+    /// What is missing of a unit is going to be read.
+    pub(super) fn begin_merge(&mut self, lpn: Lpn) -> u32 {
+        self.merging.insert(lpn)
+    }
+
+    /// Whether too much is on its way to flash to take a write.
+    fn is_throttled(&self) -> bool {
+        self.buffer.unflushed() >= self.parts.throttle
     }
 
     /// One access of the DRAM; when it ends.
@@ -126,8 +149,16 @@ impl Device {
         // Who came first is served first.
         let must_wait = buffered.waiting.front().is_some_and(|first| *first != id);
         while unit < end && !must_wait {
-            if buffered.buffer.write(Lpn(unit), self.sectors(&command, unit)) == Write::Full {
+            // What waits for its first flush takes the new data along.
+            let goes_along = buffered.rewrites.is_some() && buffered.buffer.wants_out(Lpn(unit));
+            if buffered.is_throttled()
+                || buffered.buffer.write(Lpn(unit), self.sectors(&command, unit)) == Write::Full
+            {
                 break;
+            }
+            if let Some(rewrites) = &mut buffered.rewrites {
+                let again = rewrites.is_again(Lpn(unit));
+                buffered.buffer.keep(Lpn(unit), again && !goes_along);
             }
             if let Some(shadow) = &mut self.shadow {
                 shadow.line_takes(id, Lpn(unit));
@@ -136,6 +167,9 @@ impl Device {
             unit += 1;
         }
         self.active[id].next = unit;
+        if let Some(rewrites) = &mut buffered.rewrites {
+            rewrites.wrote(cx.now());
+        }
         if unit < end {
             if buffered.waiting.front() != Some(&id) {
                 buffered.waiting.push_back(id);
@@ -251,7 +285,8 @@ impl Device {
     /// Sends dirty units on their way, as far as the limit allows.
     fn flush(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
         while buffered.buffer.flushing() < buffered.parts.in_flight {
-            let next = if buffered.buffer.wants_flush() {
+            let is_throttled = !buffered.waiting.is_empty() && buffered.is_throttled();
+            let next = if is_throttled || buffered.buffer.wants_flush() {
                 buffered.buffer.next_flush()
             } else {
                 let barrier = buffered.barriers.back().map(|(barrier, _)| *barrier);
@@ -294,7 +329,7 @@ impl Device {
             Some(slot) if !whole => {
                 self.stats.merge_reads += 1;
                 self.ftl.pin(slot);
-                let name = buffered.merging.insert(flush.lpn);
+                let name = buffered.begin_merge(flush.lpn);
                 let at = self.ftl.geo.address(slot);
                 let mut op =
                     Op::new(OpKind::Read, Class::HostRead, at, slot, 1, self.unit_bytes as u32, name);
@@ -305,6 +340,7 @@ impl Device {
                     shadow.line_fetches(name, slot);
                 }
             }
+            None if !whole && self.merges_absent(buffered, flush, cx.now()) => {}
             _ => self.assemble(buffered, flush.lpn, cx),
         }
     }
@@ -314,12 +350,17 @@ impl Device {
         if self.ftl.unpin(op.slot) {
             self.reclaim_unpinned(op.slot, cx);
         }
-        let Some(mut buffered) = self.buffered.take() else { return };
-        let lpn = buffered.merging[op.owner];
-        buffered.merging.remove(op.owner);
-        if let Some(shadow) = &mut self.shadow {
-            shadow.line_is_completed(lpn, op.slot);
+        if let (Some(shadow), Some(buffered)) = (&mut self.shadow, &self.buffered) {
+            shadow.line_is_completed(buffered.merging[op.owner], op.slot);
         }
+        self.merged(op.owner, cx);
+    }
+
+    /// A unit on its way to flash is whole.
+    pub(super) fn merged(&mut self, merge: u32, cx: &mut impl Cx<Event, Out>) {
+        let Some(mut buffered) = self.buffered.take() else { return };
+        let lpn = buffered.merging[merge];
+        buffered.merging.remove(merge);
         self.assemble(&mut buffered, lpn, cx);
         self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);
@@ -360,7 +401,7 @@ impl Device {
                 self.ftl.fill(Slot(slot.0 + n as u64), None);
             }
             let at = self.ftl.geo.address(slot);
-            let bytes = units as u32 * self.unit_bytes as u32;
+            let bytes = self.bytes_to_program(buffered, &buffered.assemblies[assembly][..units]);
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
             op.purpose = Purpose::Flush;
             op.erases = self.erases_of(slot);
@@ -373,6 +414,20 @@ impl Device {
             buffered.programs += 1;
             self.reclaim(group, cx);
         }
+    }
+
+    /// Bytes that go over the channel to program units from the buffer.
+    fn bytes_to_program(&self, buffered: &Buffered, lpns: &[Lpn]) -> u32 {
+        let whole = self.unit_bytes as u32;
+        if !buffered.parts.moves_sectors {
+            return lpns.len() as u32 * whole;
+        }
+        // What flash has of a unit has been read, to be programmed with the rest.
+        let of = |lpn: Lpn| match self.ftl.lookup(lpn) {
+            Some(_) => whole,
+            None => buffered.buffer.flushing_sectors(lpn) * 512,
+        };
+        lpns.iter().map(|lpn| of(*lpn)).sum()
     }
 
     /// A program unit of flushed data is durable.

@@ -37,6 +37,8 @@ pub(super) struct Ledger {
     pub(super) completed: u64,
     /// Read operations queued for commands.
     pub(super) read_ops: u64,
+    /// Of these, reads under way that no page is pinned for: they only take time.
+    pub(super) absent_reads: u64,
     /// Programs and copy-backs queued.
     pub(super) program_ops: u64,
     /// What the FTL had counted before: preconditioning.
@@ -136,7 +138,7 @@ impl Device {
                 "pins",
                 [
                     ("reads of reclaim units", census.readers),
-                    ("read operations under way", self.ledger.read_ops - reads),
+                    ("read operations under way", self.ledger.read_ops - reads - self.ledger.absent_reads),
                 ],
             ),
             Check::equal(

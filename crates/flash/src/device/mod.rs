@@ -4,6 +4,7 @@
 //! `reclaim` runs garbage collection. The FTL has no time; everything that takes time is in the back end, on the
 //! link, or in the controller's cores.
 
+mod absent;
 mod buffered;
 mod checks;
 mod host;
@@ -11,11 +12,13 @@ mod merge;
 mod mutant;
 mod read;
 mod reclaim;
+mod rewrites;
 mod space;
 mod stats;
 mod translate;
 mod write;
 
+pub use absent::Unwritten;
 pub use buffered::{BufferParts, Buffered};
 pub use checks::Check;
 pub use host::{HostParams, NvmeParams};
@@ -30,6 +33,7 @@ use crate::ftl::alloc::Allocator;
 use crate::ftl::{Ftl, FtlCounters};
 use crate::shadow::Shadow;
 use ::stats::Milestones;
+use absent::Absent;
 use checks::Ledger;
 use host::Host;
 use kernel::{Cx, Slab, Time};
@@ -122,6 +126,8 @@ pub struct DeviceParts {
     pub gc: ReclaimPolicy,
     /// Host data streams: placements above are folded onto the last one.
     pub placements: u8,
+    /// What reading a unit costs that was never written.
+    pub unwritten: Unwritten,
 }
 
 /// One flash device.
@@ -150,6 +156,7 @@ pub struct Device {
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     spare_jobs: Vec<Box<Job>>,
     placements: u8,
+    absent: Absent,
     unit_bytes: u64,
     /// What happened.
     pub stats: DeviceStats,
@@ -182,6 +189,7 @@ impl Device {
             gc_turn: 0,
             spare_jobs: Vec::new(),
             placements: parts.placements.max(1),
+            absent: Absent::new(parts.unwritten, groups),
             unit_bytes: u64::from(geo.shape.unit_bytes),
             stats: DeviceStats::default(),
             ledger: Ledger::default(),
@@ -273,6 +281,8 @@ impl Device {
         match (op.purpose, op.kind) {
             (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
             (Purpose::Host, _) => self.host_read_done(&op, cx),
+            (Purpose::Absent, _) => self.absent_done(&op, cx),
+            (Purpose::AbsentMerge, _) => self.absent_merge_done(&op, cx),
             (Purpose::Flush, _) => self.flush_done(&op, cx),
             (Purpose::FlushMerge, _) => self.flush_merge_done(&op, cx),
             (Purpose::Reclaim, OpKind::Read) => self.gc_read_done(&op, cx),

@@ -12,7 +12,7 @@ impl Device {
         let command = active.command;
         let (first, end) = (active.next, active.end);
         let class = Class::host_read(command.priority);
-        let mut run: Option<Run> = None;
+        let (mut run, mut absent): (Option<Run>, Option<Run>) = (None, None);
         let mut pending = 0;
         let mut from_buffer = 0;
         for unit in first..end {
@@ -26,25 +26,19 @@ impl Device {
                 continue;
             }
             let Some(slot) = self.ftl.lookup(Lpn(unit)) else {
-                self.stats.unwritten_reads += 1;
-                self.host.link.to_host(cx.now(), u64::from(bytes));
-                if let Some(shadow) = &mut self.shadow {
-                    shadow.finds_nothing(id, Lpn(unit));
+                if let Some(slot) = self.finds_nothing(id, unit, bytes, cx.now()) {
+                    let page = self.ftl.geo.page_name(slot);
+                    if let Some(r) = Run::add(&mut absent, page, slot, bytes) {
+                        self.queue_absent(id, class, &r, cx.now());
+                        pending += 1;
+                    }
                 }
                 continue;
             };
             let page = self.ftl.geo.page_name(slot);
-            match &mut run {
-                Some(r) if r.page == page => {
-                    r.units += 1;
-                    r.bytes += bytes;
-                }
-                _ => {
-                    if let Some(r) = run.replace(Run { page, slot, units: 1, bytes }) {
-                        self.queue_read(id, class, &r, cx.now());
-                        pending += 1;
-                    }
-                }
+            if let Some(r) = Run::add(&mut run, page, slot, bytes) {
+                self.queue_read(id, class, &r, cx.now());
+                pending += 1;
             }
             if let Some(shadow) = &mut self.shadow {
                 shadow.looks_up(Lpn(unit), slot);
@@ -52,6 +46,10 @@ impl Device {
         }
         if let Some(r) = run {
             self.queue_read(id, class, &r, cx.now());
+            pending += 1;
+        }
+        if let Some(r) = absent {
+            self.queue_absent(id, class, &r, cx.now());
             pending += 1;
         }
         if from_buffer > 0 {
@@ -69,20 +67,20 @@ impl Device {
     /// A unit whose translation had to be waited for is read by itself.
     pub(super) fn read_late_unit(&mut self, id: u32, unit: u64, cx: &mut impl Cx<Event, Out>) {
         let command = self.active[id].command;
+        let class = Class::host_read(command.priority);
         let bytes = self.bytes_of_unit(&command, unit);
         if let Some(slot) = self.ftl.lookup(Lpn(unit)) {
             if let Some(shadow) = &mut self.shadow {
                 shadow.looks_up(Lpn(unit), slot);
             }
             let run = Run { page: 0, slot, units: 1, bytes };
-            self.queue_read(id, Class::host_read(command.priority), &run, cx.now());
+            self.queue_read(id, class, &run, cx.now());
             return;
         }
-        if let Some(shadow) = &mut self.shadow {
-            shadow.finds_nothing(id, Lpn(unit));
+        if let Some(slot) = self.finds_nothing(id, unit, bytes, cx.now()) {
+            self.queue_absent(id, class, &Run { page: 0, slot, units: 1, bytes }, cx.now());
+            return;
         }
-        self.stats.unwritten_reads += 1;
-        self.host.link.to_host(cx.now(), u64::from(bytes));
         let active = &mut self.active[id];
         active.pending -= 1;
         if active.pending == 0 {
@@ -106,15 +104,19 @@ impl Device {
         if self.ftl.unpin(op.slot) {
             self.reclaim_unpinned(op.slot, cx);
         }
-        let id = op.owner;
-        let now = cx.now();
-        if self.active[id].command.op != proto::IoOp::Read {
+        if self.active[op.owner].command.op != proto::IoOp::Read {
             self.merge_read_done(op, cx);
             return;
         }
         if self.buffered.is_some() {
             self.fill_from(op);
         }
+        self.data_read(op, cx);
+    }
+
+    /// The data of a read is in the controller, or the zeroes that stand for it.
+    pub(super) fn data_read(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        let (id, now) = (op.owner, cx.now());
         self.host.link.to_host(now, u64::from(op.bytes));
         let active = &mut self.active[id];
         active.pending -= 1;
@@ -135,4 +137,19 @@ pub(super) struct Run {
     pub(super) slot: Slot,
     pub(super) units: u16,
     pub(super) bytes: u32,
+}
+
+impl Run {
+    /// Adds a unit to the run; if it lies in another page, begins a run of its own and returns the one before.
+    #[inline]
+    fn add(run: &mut Option<Run>, page: u64, slot: Slot, bytes: u32) -> Option<Run> {
+        match run {
+            Some(r) if r.page == page => {
+                r.units += 1;
+                r.bytes += bytes;
+                None
+            }
+            _ => run.replace(Run { page, slot, units: 1, bytes }),
+        }
+    }
 }

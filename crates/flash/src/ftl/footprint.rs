@@ -25,6 +25,7 @@ fn large() -> Geometry {
         program_pages: 3,
         reclaim: Reclaim::Block,
         stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
+        interleave: true,
     })
 }
 
@@ -91,6 +92,7 @@ fn d16_fits_in_64_mib_whatever_is_written() {
         program_pages: 1,
         reclaim: Reclaim::Block,
         stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
+        interleave: true,
     });
     let (slots, logical) = (geo.slots, geo.slots / 100 * 88);
     let context = VictimContext { seed: 1, device: "flash".into() };

@@ -180,6 +180,18 @@ impl Ftl {
         lookup(&self.map, &self.base, lpn, &self.geo)
     }
 
+    /// Program units that the host has taken of the block that it writes in a group.
+    pub fn programs_of_host(&self, group: u32) -> u64 {
+        self.groups[group as usize].open(Stream::Host(0)).map_or(0, |(_, taken)| u64::from(taken))
+    }
+
+    /// Where writing the whole device in order would have put a unit that was never written. `None` if it was written or
+    /// deallocated.
+    pub fn place_if_written(&self, lpn: Lpn) -> Option<Slot> {
+        let never = self.map.get(lpn.0).is_none() && self.base.slot(lpn, &self.geo).is_none();
+        if never { Base::Sequential { units: u64::MAX }.slot(lpn, &self.geo) } else { None }
+    }
+
     /// The map as it stands, for an observer that must know what there was when it began.
     pub(crate) fn map_copy(&self) -> MapCopy {
         MapCopy { map: self.map.clone(), base: self.base }

@@ -359,7 +359,6 @@ impl Group {
     }
 
     /// Program units taken from a stream's open unit, if it has one: (unit, program units).
-    #[cfg(test)]
     pub(crate) fn open(&self, stream: Stream) -> Option<(u32, u32)> {
         let frontier = self.frontiers[stream.index()];
         (frontier.ru != NONE).then_some((frontier.ru, frontier.next))

@@ -12,9 +12,9 @@ use crate::ftl::gc::VictimPolicy;
 use crate::geometry::Digit;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
-    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, MultiPlaneRule,
-    NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder, SuspendSpec,
-    WearSpec,
+    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, Moves,
+    MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder,
+    SuspendSpec, UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -259,8 +259,10 @@ impl Combination {
                 arbiter: self.arbiter.clone(),
             },
             die: DieSpec {
+                interleave: true,
                 scheduler: self.scheduler.clone(),
                 multi_plane: self.multi_plane,
+                partner_search: if self.least_worn { 4 } else { 1 },
                 suspend: SuspendSpec {
                     program: self.suspend,
                     erase: self.suspend,
@@ -288,6 +290,9 @@ impl Combination {
             high: Share::percent(50),
             low: Share::percent(25),
             in_flight: Bytes::new((units + 3) * self.map_unit),
+            throttle: self.suspend.then(|| Bytes::new((units + 2) * self.map_unit)),
+            keep_rewrites: self.copy_back.then(|| Duration::new(Time::from_ms(3))),
+            moves: if self.tight { Moves::sectors } else { Moves::units },
             protected: self.memory == Memory::Protected,
             eviction: EvictionPolicy::all_defaults().swap_remove(self.memory as usize % 3),
             admission: AdmissionPolicy::all_defaults().swap_remove(0),
@@ -323,6 +328,11 @@ impl Combination {
             allocation: self.allocation.clone(),
             over_provisioning: Share::percent(50),
             placements: self.placements,
+            unwritten_read: match (self.tight, self.suspend) {
+                (false, _) => UnwrittenRead::zero,
+                (true, false) => UnwrittenRead::as_written,
+                (true, true) => UnwrittenRead::created,
+            },
             gc: GcSpec {
                 victim: self.victim.clone(),
                 start,

@@ -27,6 +27,14 @@ pub struct BufferSpec {
     pub low: Share,
     /// Most data that is on its way from here to flash at once.
     pub in_flight: Bytes,
+    /// Host writes wait while as much written data, counted in sectors of 512 B, is on its way to flash or waits for it;
+    /// left out, only for room.
+    pub throttle: Option<Bytes>,
+    /// What is written again within this time stays until room or a flush command asks for it, as in MQSim: windows of
+    /// this length follow each other. Left out, it is flushed like anything else.
+    pub keep_rewrites: Option<Duration>,
+    /// What goes over the channel when a unit is programmed that flash has nothing of.
+    pub moves: Moves,
     /// Whether capacitors keep the buffer through a power cut: flush and forced unit access then cost nothing more.
     pub protected: bool,
     /// Which clean line makes room, and which dirty line is flushed next.
@@ -37,6 +45,17 @@ pub struct BufferSpec {
     pub bandwidth: Bandwidth,
     /// Time of an access before its first byte.
     pub latency: Duration,
+}
+
+config::policies! {
+    /// What goes over the channel when a unit is programmed from the buffer that flash has nothing of.
+    #[derive(Copy, Eq)]
+    pub family Moves = "flash.buffer.moves": choice {
+        /// The whole unit; what was not written is zeroes.
+        default units,
+        /// The sectors that were written, at their column addresses, as in MQSim.
+        sectors,
+    }
 }
 
 impl BufferSpec {
@@ -65,6 +84,10 @@ impl BufferSpec {
             );
             return Err(SpecError::new("buffer.in_flight", what));
         }
+        if self.throttle.is_some_and(|t| t.get() < 512) {
+            let what = "a throttle of less than a sector of 512 B lets no write in";
+            return Err(SpecError::new("buffer.throttle", what));
+        }
         let shape = BufferShape {
             lines,
             unit_sectors: geo.shape.unit_bytes / 512,
@@ -76,6 +99,9 @@ impl BufferSpec {
         Ok(BufferParts {
             buffer: Buffer::new(shape, self.eviction.build(&()), self.admission.build(&())),
             in_flight,
+            throttle: self.throttle.map_or(u64::MAX, |t| t.get() / 512),
+            moves_sectors: self.moves == Moves::sectors,
+            keep: self.keep_rewrites.map(|window| window.time()),
             acknowledges_early: self.writes,
             protected: self.protected,
             rate: Rate::new(self.bandwidth.bytes_per_s()),

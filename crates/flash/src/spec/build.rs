@@ -29,6 +29,7 @@ impl FlashSpec {
         self.geometry.check()?;
         self.cell.check(&self.geometry)?;
         self.channel.check()?;
+        self.die.check(&self.geometry)?;
         let page = self.geometry.page_size.get();
         self.ftl.check(page, page * u64::from(self.geometry.pages))?;
         let unit_pages = (self.ftl.map_unit.get() / page).max(1) as u32;
@@ -51,6 +52,7 @@ impl FlashSpec {
             program_pages,
             reclaim: self.ftl.reclaim_unit.into(),
             stripe: self.ftl.stripe.0,
+            interleave: self.die.interleave,
         }))
     }
 
@@ -84,7 +86,7 @@ impl FlashSpec {
             policy: BackendPolicy {
                 scheduler: self.die.scheduler.build(&()),
                 arbiter: self.channel.arbiter.build(&()),
-                multi_plane: self.die.multi_plane(),
+                sharing: self.die.sharing(),
                 suspend: self.die.suspend(),
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,
@@ -92,6 +94,7 @@ impl FlashSpec {
             host: self.host.build(context.fold)?,
             gc: self.ftl.reclaim(),
             placements: self.ftl.placements,
+            unwritten: self.ftl.unwritten_read.into(),
         }))
     }
 

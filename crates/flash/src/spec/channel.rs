@@ -1,9 +1,9 @@
 //! Channels and dies as a user writes them.
 
-use super::SpecError;
+use super::{GeometrySpec, SpecError, positive};
 use crate::backend::arbiter::Arbitration;
 use crate::backend::sched::Scheduling;
-use crate::backend::{MultiPlane, Suspend};
+use crate::backend::{MultiPlane, Sharing, Suspend};
 use config::units::{Duration, TransferRate};
 use kernel::Time;
 use schemars::JsonSchema;
@@ -154,14 +154,22 @@ impl ChannelSpec {
     }
 }
 
+/// Most planes that may take turns.
+const MOST_PLANES: u64 = 16;
+
 /// What dies can do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DieSpec {
+    /// Whether the dies of a way work at the same time; if not, a way carries out one command at a time, as MQSim has it.
+    pub interleave: bool,
     /// Which operation a free die takes next.
     pub scheduler: Scheduling,
     /// Which operations of a die's planes may share one command.
     pub multi_plane: MultiPlaneRule,
+    /// Reads of each other plane, oldest first, that are looked at for one that may share a read's command. Programs
+    /// and erases only pair with the oldest.
+    pub partner_search: u32,
     /// Interrupting programs and erases for reads.
     pub suspend: SuspendSpec,
 }
@@ -198,12 +206,23 @@ pub struct SuspendSpec {
 }
 
 impl DieSpec {
-    pub(crate) fn multi_plane(&self) -> MultiPlane {
-        match self.multi_plane {
+    pub(crate) fn sharing(&self) -> Sharing {
+        let rule = match self.multi_plane {
             MultiPlaneRule::off => MultiPlane::Off,
             MultiPlaneRule::same_page => MultiPlane::SamePage,
             MultiPlaneRule::same_block => MultiPlane::SameBlock,
+        };
+        Sharing { rule, search: self.partner_search }
+    }
+    pub(crate) fn check(&self, geometry: &GeometrySpec) -> Result<(), SpecError> {
+        positive("die.partner_search", self.partner_search.into())?;
+        let planes = u64::from(geometry.dies) * u64::from(geometry.planes);
+        if !self.interleave && planes > MOST_PLANES {
+            let what =
+                format!("{planes} planes behind one command at a time; at most {MOST_PLANES} are modelled");
+            return Err(SpecError::new("die.interleave", what));
         }
+        Ok(())
     }
     pub(crate) fn suspend(&self) -> Suspend {
         let s = &self.suspend;

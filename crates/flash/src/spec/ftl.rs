@@ -1,7 +1,7 @@
 //! The translation layer as a user writes it.
 
 use super::{ReclaimUnit, SpecError, StripeOrder, positive};
-use crate::device::{GcMode, ReclaimPolicy, TranslationParts};
+use crate::device::{GcMode, ReclaimPolicy, TranslationParts, Unwritten};
 use crate::ftl::Thresholds;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::gc::VictimPolicy;
@@ -30,6 +30,8 @@ pub struct FtlSpec {
     pub over_provisioning: Share,
     /// Host data streams that are kept apart: a stream for each flow of the workload, the last for all that are left.
     pub placements: u8,
+    /// What it costs to read a map unit that was never written.
+    pub unwritten_read: UnwrittenRead,
     /// Garbage collection.
     pub gc: GcSpec,
     /// Wear levelling.
@@ -65,6 +67,35 @@ config::policies! {
         default entry,
         /// A whole translation page.
         page,
+    }
+}
+
+config::policies! {
+    /// What it costs to read a map unit that was never written. It is counted, and the answer is zeroes, either way; a
+    /// deallocated unit costs nothing.
+    #[derive(Copy, Eq)]
+    pub family UnwrittenRead = "flash.ftl.unwritten_read": choice {
+        /// Nothing: the map says that there is no data.
+        default zero,
+        /// A read of the page where writing the device in order would have put it.
+        ///
+        /// As if the device had been written before the run, without writing it.
+        as_written,
+        /// A read of a page that the first read gives it, and merges later on.
+        ///
+        /// What MQSim does: the unit then counts as written in the sectors of its first read, so that writing others
+        /// from the buffer merges them with nothing. Pages are given in order in each group. No space is taken.
+        created,
+    }
+}
+
+impl From<UnwrittenRead> for Unwritten {
+    fn from(rule: UnwrittenRead) -> Unwritten {
+        match rule {
+            UnwrittenRead::zero => Unwritten::Free,
+            UnwrittenRead::as_written => Unwritten::AsWritten,
+            UnwrittenRead::created => Unwritten::Created,
+        }
     }
 }
 

@@ -8,11 +8,11 @@ mod ftl;
 mod host;
 mod shape;
 
-pub use buffer::BufferSpec;
+pub use buffer::{BufferSpec, Moves};
 pub use build::Built;
 pub use cell::{CellSpec, PageLayout, Programming};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
-pub use ftl::{FtlSpec, GcModeSpec, GcScope, GcSpec, MapGranularity, Mapping, WearSpec};
+pub use ftl::{FtlSpec, GcModeSpec, GcScope, GcSpec, MapGranularity, Mapping, UnwrittenRead, WearSpec};
 pub use host::{ControllerSpec, HostSpec, LinkSpec, NvmeArbitration, NvmeSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 

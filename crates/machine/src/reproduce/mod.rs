@@ -4,6 +4,7 @@
 //! share nothing, so that they run side by side with the same result as one after another.
 
 mod churn;
+mod data;
 mod peers;
 mod row;
 mod run;

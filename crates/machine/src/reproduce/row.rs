@@ -99,7 +99,7 @@ pub struct Row {
     pub kind: &'static str,
     /// The reference value.
     pub paper: f64,
-    /// Ours; none if the run that should have given it failed.
+    /// Ours; none if the run that should have given it failed, or its data is not here.
     pub measured: Option<f64>,
     /// The tolerance, or how else the two are compared.
     pub tolerance: Rule,
@@ -150,6 +150,12 @@ impl Row {
     pub(crate) fn failed(id: &str, why: impl fmt::Display) -> Row {
         Row { measured: None, within: false, ..Row::new(id, "", 0.0, 0.0, Rule::Exact) }
             .note(format!("no value: {why}"))
+    }
+
+    /// A row that cannot be measured here, for want of a file of the data sets. It stands against nothing.
+    pub(crate) fn skipped(id: &str, unit: &'static str, file: &str) -> Row {
+        Row { measured: None, within: true, ..Row::new(id, unit, 0.0, 0.0, Rule::Exact) }
+            .note(format!("skipped: no data ({file})"))
     }
 
     /// Measured less reference: as a share of the reference in per cent, or as it is where that says nothing.

@@ -125,8 +125,8 @@ impl Document {
         warnings.extend(machine.injector.warnings());
         let unwritten = machine.device.stats.unwritten_reads;
         if unwritten > 0 {
-            warnings
-                .push(format!("{unwritten} reads of map units that hold no data: they cost no flash time"));
+            let cost = if machine.device.reads_unwritten() { "as much as others" } else { "no flash time" };
+            warnings.push(format!("{unwritten} reads of map units that hold no data: they cost {cost}"));
         }
         let lag = machine.injector.lag_max;
         if lag > Time::ZERO {

@@ -39,6 +39,7 @@ pub(super) enum Step {
     Write(u64, Sectors),
     Fill(u64, Sectors),
     Discard(u64),
+    Keep(u64, bool),
     NextFlush,
     FlushLine(u64),
     /// Of a barrier, counted back from the newest write.
@@ -56,6 +57,7 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (unit.clone(), sectors.clone()).prop_map(|(u, s)| Step::Write(u, s)),
         3 => (unit.clone(), sectors).prop_map(|(u, s)| Step::Fill(u, s)),
         1 => unit.clone().prop_map(Step::Discard),
+        2 => (unit.clone(), any::<bool>()).prop_map(|(u, kept)| Step::Keep(u, kept)),
         3 => Just(Step::NextFlush),
         1 => unit.prop_map(Step::FlushLine),
         1 => (0u64..8).prop_map(Step::FlushUntil),
@@ -85,6 +87,9 @@ struct Unit {
     since: u64,
     /// A flush is under way, of data since then.
     flushing: Option<u64>,
+    /// What is being flushed.
+    in_flight: Sectors,
+    kept: bool,
     discarded: bool,
     entered: u64,
     used: u64,
@@ -96,6 +101,9 @@ impl Unit {
     }
     fn is_dirty(&self) -> bool {
         self.dirty != 0 && self.flushing.is_none()
+    }
+    fn wants_flush(&self) -> bool {
+        self.is_dirty() && !self.kept
     }
     fn oldest(&self) -> Option<u64> {
         let flushing = self.flushing.filter(|_| !self.discarded);
@@ -139,7 +147,24 @@ impl Model {
         self.units.len() < self.shape.lines as usize || self.victim().is_some()
     }
     pub(super) fn dirty(&self) -> u32 {
-        self.units.values().filter(|u| u.is_dirty()).count() as u32
+        self.units.values().filter(|u| u.wants_flush()).count() as u32
+    }
+    pub(super) fn unflushed(&self) -> u64 {
+        let of = |unit: &Unit| {
+            let under_way = unit.flushing.map_or(0, |_| unit.in_flight.count_ones());
+            under_way + if unit.kept { 0 } else { unit.dirty.count_ones() }
+        };
+        self.units.values().map(|unit| u64::from(of(unit))).sum()
+    }
+    /// Whether a flush can begin where one is wanted.
+    pub(super) fn has_dirty(&self) -> bool {
+        self.units.values().any(Unit::is_dirty)
+    }
+    pub(super) fn keep(&mut self, lpn: u64, kept: bool) {
+        if let Some(unit) = self.units.get_mut(&lpn).filter(|unit| unit.dirty != 0) {
+            unit.kept = kept;
+        }
+        self.settle();
     }
     pub(super) fn flushing(&self) -> u32 {
         self.units.values().filter(|u| u.flushing.is_some()).count() as u32
@@ -240,7 +265,7 @@ impl Model {
         let Some(unit) = self.units.get_mut(&lpn) else { return false };
         let lost = unit.oldest().is_some();
         if unit.flushing.is_some() {
-            (unit.present, unit.dirty, unit.discarded) = (0, 0, true);
+            (unit.present, unit.dirty, unit.kept, unit.discarded) = (0, 0, false, true);
         } else {
             self.units.remove(&lpn);
         }
@@ -254,13 +279,18 @@ impl Model {
         assert!(unit.flushing.is_none(), "two flushes of unit {lpn}");
         let flush = Flush { lpn: Lpn(lpn), dirty: unit.dirty, present: unit.present };
         unit.flushing = Some(unit.since);
-        unit.dirty = 0;
+        unit.in_flight = unit.dirty;
+        (unit.dirty, unit.kept) = (0, false);
         self.settle();
         flush
     }
 
     pub(super) fn next_flush(&mut self) -> Option<Flush> {
-        let lpn = self.first(Unit::is_dirty)?;
+        let longest_kept = || {
+            let kept = self.units.iter().filter(|(_, u)| self.starving && u.is_dirty());
+            kept.min_by_key(|(_, u)| u.since).map(|(lpn, _)| *lpn)
+        };
+        let lpn = self.first(Unit::wants_flush).or_else(longest_kept)?;
         Some(self.begin(lpn))
     }
 

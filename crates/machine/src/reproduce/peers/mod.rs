@@ -6,10 +6,11 @@ mod amplification;
 mod limit;
 mod mqsim;
 mod reads;
+mod tpcc;
 
 use super::Case;
 
 /// Every case.
 pub(super) fn cases() -> Vec<Case> {
-    [limit::cases(), reads::cases(), amplification::cases()].into_iter().flatten().collect()
+    [limit::cases(), reads::cases(), tpcc::cases(), amplification::cases()].into_iter().flatten().collect()
 }
