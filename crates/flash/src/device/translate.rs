@@ -82,7 +82,7 @@ impl Translation {
     }
 
     /// Whether the controller's memory has a unit's entry, and it may be newer than flash.
-    pub(super) fn knows(&self, lpn: u64, jobs: &[Option<Job>]) -> bool {
+    pub(super) fn knows(&self, lpn: u64, jobs: &[Option<Box<Job>>]) -> bool {
         let page = self.cache.page_of(lpn);
         self.cache.is_dirty(lpn)
             || self.backs.contains_key(&page)
