@@ -371,6 +371,10 @@ impl Buffer {
             line
         } else {
             self.lines.push(record);
+            if self.lines.len() == self.shape.lines as usize {
+                // All it will ever hold: a table that is half empty clears up in place, and never grows again.
+                self.index.reserve(self.lines.len());
+            }
             (self.lines.len() - 1) as u32
         };
         self.index.insert(lpn, line);

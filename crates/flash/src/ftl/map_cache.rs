@@ -155,6 +155,10 @@ impl MapCache {
             place
         } else {
             self.places.push(fresh);
+            if self.places.len() == self.capacity as usize {
+                // All it will ever hold: a table that is half empty clears up in place, and never grows again.
+                self.index.reserve(self.capacity as usize);
+            }
             (self.places.len() - 1) as u32
         };
         self.index.insert(key, place);

@@ -386,7 +386,6 @@ impl Ftl {
     /// them, such a one could reclaim for ever and get nowhere: after a lap through the group without any host data
     /// committed, the emptiest unit goes first.
     pub fn pick_victim(&mut self, group: u32) -> Option<u64> {
-        let runs_in_circles = self.groups[group as usize].laps(self.counters.host_commits);
         let g = &self.groups[group as usize];
         let (geo, array) = (&self.geo, &self.array);
         let first = u64::from(group) * u64::from(geo.shape.blocks);
@@ -405,7 +404,9 @@ impl Ftl {
         if view.valid(emptiest) + self.geo.units_per_program > self.geo.units_per_ru {
             return None;
         }
-        let number = if runs_in_circles { emptiest } else { self.victim.pick(&view)? };
+        let number =
+            if g.runs_in_circles(self.counters.host_commits) { emptiest } else { self.victim.pick(&view)? };
+        self.groups[group as usize].count_victim(self.counters.host_commits);
         self.groups[group as usize].collect(number);
         Some(self.join(group, number))
     }

@@ -196,12 +196,15 @@ impl Group {
         }
     }
 
-    /// One more victim is wanted, after the host's commit number `commits`. Whether there have been as many since that
-    /// commit as there are units.
-    pub(crate) fn laps(&mut self, commits: u64) -> bool {
-        let (victims, since) = self.lap;
-        self.lap = if since == commits { (victims.saturating_add(1), since) } else { (0, commits) };
-        self.lap.0 > self.free.end
+    /// Whether there have been as many victims since the host's commit number `commits` as there are units.
+    pub(crate) fn runs_in_circles(&self, commits: u64) -> bool {
+        self.lap.1 == commits && self.lap.0 >= self.free.end
+    }
+
+    /// One more victim has been picked, after the host's commit number `commits`.
+    pub(crate) fn count_victim(&mut self, commits: u64) {
+        let before = if self.lap.1 == commits { self.lap.0 } else { 0 };
+        self.lap = (before.saturating_add(1), commits);
     }
 
     /// A reclaim unit.

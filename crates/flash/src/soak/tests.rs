@@ -1,6 +1,9 @@
 //! The soak in small.
 
 use super::*;
+use crate::backend::observe::{Observer, Tenure};
+use std::cell::Cell;
+use std::rc::Rc;
 
 #[test]
 fn every_combination_keeps_its_data() {
@@ -32,5 +35,30 @@ fn folding_changes_nothing() {
             run(&folded, 2_000, 3, false).expect("it can be built").digest
         };
         assert_eq!(run(true), run(false), "{combination}");
+    }
+}
+
+/// Counts the commands that it is shown.
+struct Counts(Rc<Cell<u64>>);
+
+impl Observer for Counts {
+    fn ended(&mut self, _: &Tenure) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+#[test]
+fn observers_change_nothing() {
+    for combination in &combinations(5) {
+        let seen = Rc::new(Cell::new(0));
+        let run = |observer: Option<Box<dyn Observer>>| {
+            let mut device = combination.build(5).expect("it can be built");
+            device.backend.observer = observer;
+            let mut host = Host::new(device, 5, combination.depth);
+            (host.drive(2_000), host.digest(), host.now())
+        };
+        let alone = run(None);
+        assert_eq!(run(Some(Box::new(Counts(seen.clone())))), alone, "{combination}");
+        assert!(seen.get() > 0, "{combination}: the observer has seen nothing");
     }
 }

@@ -1,0 +1,73 @@
+//! A shadow beside every shipped system: nothing is lost, and neither it nor folding changes a result.
+
+use machine::run::{Plan, run_alone};
+use machine::systems::SYSTEMS;
+use serde_json::Value;
+use workload::trace::TraceOptions;
+
+/// What makes a system small enough for garbage collection to begin within the test.
+fn small(system: &str) -> &'static [&'static str] {
+    match system {
+        "d16" => &["flash.geometry.blocks=32"],
+        // Its thresholds need many blocks a plane.
+        "mqsim-default" => &["flash.geometry.pages=16", "flash.geometry.dies=1"],
+        "pm9a3" => &["flash.geometry.blocks=128", "flash.geometry.pages=24"],
+        "z-ssd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
+        other => panic!("say how {other} becomes small"),
+    }
+}
+
+/// Jobs that meet in the same units: parts of them and many at once, deallocations, and flushes.
+const JOBS: [&str; 4] = [
+    "fio:rw=randrw,rwmixread=60,bsrange=512-64k,iodepth=16,number_ios=3000,size=20%,norandommap=1",
+    "fio:rw=randwrite,bs=64k,iodepth=16,number_ios=3000,size=90%,norandommap=1,io_size=100g",
+    "fio:rw=randtrim,bs=16k,iodepth=2,number_ios=400,size=20%,norandommap=1",
+    "fio:rw=write,bs=24k,iodepth=4,fsync=8,number_ios=400,size=20%",
+];
+
+fn run(system: &str, set: &[&str]) -> Value {
+    let one_channel = ["flash.geometry.channels=1", "flash.geometry.ways=1"];
+    let set = one_channel.iter().chain(small(system)).chain(set).map(|key| (*key).to_owned()).collect();
+    let plan = Plan {
+        system: system.into(),
+        set,
+        workloads: JOBS.map(String::from).into(),
+        seed: 1,
+        precondition: None,
+        warmup: None,
+        trace: TraceOptions::default(),
+        queue_depth: None,
+    };
+    let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}: {e}"));
+    serde_json::to_value(document).expect("a document has a JSON form")
+}
+
+fn check<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let checks = document["checks"].as_array().expect("a list of checks");
+    checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no check {name}"))
+}
+
+#[test]
+fn every_system_keeps_its_data_under_a_shadow() {
+    for (system, _) in SYSTEMS {
+        let document = run(system, &["sim.shadow=true"]);
+        assert_eq!(document["ok"], true, "{system}: {:#}", document["checks"]);
+        for name in ["shadow_reads", "shadow_units", "valid_slots"] {
+            assert_eq!(check(&document, name)["ok"], true, "{system}, {name}");
+        }
+        let read = check(&document, "shadow_reads")["detail"].as_str().unwrap_or_default();
+        let units: u64 = read.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        assert!(units > 1_000, "{system}: {read}");
+        let erases = document.pointer("/flash/0/erases").and_then(Value::as_u64).unwrap_or(0);
+        assert!(erases > 0, "{system}: nothing was erased");
+        let on_demand = document.pointer("/spec/flash/ftl/mapping/demand").is_some();
+        assert_eq!(document["checks"].to_string().contains("shadow_map"), on_demand, "{system}");
+
+        let plain = run(system, &["sim.shadow=false"]);
+        let unfolded = run(system, &["sim.fold=false"]);
+        for part in ["simulated_ns", "io", "flash", "breakdown_ns"] {
+            assert_eq!(document[part], plain[part], "{system}: a shadow changes {part}");
+            assert_eq!(unfolded[part], plain[part], "{system}: folding changes {part}");
+        }
+    }
+}
