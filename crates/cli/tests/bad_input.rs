@@ -32,7 +32,7 @@ fn refused_in_all(arguments: &[&str], said: &[&str]) -> String {
     for text in said {
         assert!(done.stderr.contains(text), "{arguments:?}\nno `{text}` in\n{}", done.stderr);
     }
-    let remedy = ["help: ", "allowed", "did you mean", "such as", "takes", "expected", "at least"];
+    let remedy = ["help: ", "allowed", "did you mean", "such as", "takes", "expected", "at least", "write `"];
     assert!(
         remedy.iter().any(|word| done.stderr.contains(word)),
         "{arguments:?}: no remedy in\n{}",
