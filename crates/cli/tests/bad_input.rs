@@ -32,7 +32,7 @@ fn refused_in_all(arguments: &[&str], said: &[&str]) -> String {
     for text in said {
         assert!(done.stderr.contains(text), "{arguments:?}\nno `{text}` in\n{}", done.stderr);
     }
-    let remedy = ["help: ", "allowed", "did you mean", "such as", "takes", "expected", "at least"];
+    let remedy = ["help: ", "allowed", "did you mean", "such as", "takes", "expected", "at least", "write `"];
     assert!(
         remedy.iter().any(|word| done.stderr.contains(word)),
         "{arguments:?}: no remedy in\n{}",
@@ -79,7 +79,7 @@ fn values_that_cannot_be() {
         ("flash.ftl.gc.victim", "\"gredy\"", &["did you mean `greedy`", "allowed: greedy, cost_benefit"]),
         ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),
         ("flash.ftl.over_provisioning", "1", &["the integer 1 may mean per cent or a part of one"]),
-        ("flash.ftl.over_provisioning", "\"100%\"", &["100% leaves nothing for the host"]),
+        ("flash.ftl.over_provisioning", "\"100%\"", &["leaves nothing for the host", "7% to 28% is usual"]),
         (
             "flash.ftl.stripe",
             "\"CWDD\"",

@@ -1,6 +1,7 @@
 //! Values that parse but cannot be simulated are refused with their limit, never met by a panic.
 
 use config::{Layers, Presets};
+use machine::run::{Plan, run_alone};
 use machine::systems::SYSTEMS;
 use machine::{Loaded, Spec};
 use proptest::prelude::*;
@@ -84,6 +85,24 @@ impl Presets for NoPresets {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
+    /// Whatever loads runs, and its checks hold.
+    #[test]
+    fn no_value_makes_a_run_panic(
+        sets in prop::collection::vec((any::<prop::sample::Index>(), value()), 1..4),
+    ) {
+        // Sizes and states decide how long a run takes; what they may be is tested above.
+        let is_quick = |key: &String| !key.starts_with("flash.geometry") && !key.starts_with("precondition");
+        let keys: Vec<String> = machine::catalogue::params().into_iter().map(|p| p.key).filter(is_quick).collect();
+        let texts = sets.iter().map(|(key, value)| format!("{}={value}", key.get(&keys)));
+        let mut plan = Plan::new("d16", "fio:rw=randrw,bs=6k,iodepth=8,number_ios=60,fsync=9");
+        plan.set = PARTS.iter().map(|text| (*text).to_owned()).chain(texts).collect();
+        plan.set.push("precondition=sequential".to_owned());
+        match run_alone(&plan) {
+            Ok(document) => prop_assert!(document.ok, "{:?}: {:?}", plan.set, document.checks),
+            Err(fault) => prop_assert!(fault.place.is_some(), "{:?}: {fault}", plan.set),
+        }
+    }
+
     /// A shipped spec with a few bytes changed or its end cut off: a spec, or a diagnostic that names the line.
     #[test]
     fn no_damage_to_a_spec_makes_it_panic(

@@ -154,12 +154,13 @@ fn compare(a: &Leaves, b: &Leaves) -> Vec<Difference> {
 fn human(differences: &Differences) -> String {
     let Differences { a, b, spec, metrics, .. } = differences;
     let mut text = format!("A: {a}\nB: {b}\n");
-    for (title, all) in [("spec", spec), ("metrics", metrics)] {
+    let told = without_echoes(metrics);
+    for (title, all) in [("spec", &spec.iter().collect()), ("metrics", &told)] {
         if all.is_empty() {
             let _ = write!(text, "\n{title}: no difference\n");
             continue;
         }
-        let rows: Vec<[String; 4]> = all.iter().map(cells).collect();
+        let rows: Vec<[String; 4]> = all.iter().map(|difference| cells(difference)).collect();
         let width = |n: usize| rows.iter().map(|row| row[n].chars().count()).max().unwrap_or(0);
         let (key, left, right) = (width(0).max(title.len()), width(1), width(2));
         let _ = write!(text, "\n{title:key$}  {:>left$}  {:>right$}\n", "A", "B");
@@ -168,8 +169,35 @@ fn human(differences: &Differences) -> String {
                 writeln!(text, "{}", format!("{name:key$}  {a:>left$}  {b:>right$}  {change:>9}").trim_end());
         }
     }
+    let echoes = metrics.len() - told.len();
+    if echoes > 0 {
+        let _ = write!(
+            text,
+            "\n{echoes} figures of parts that say the same as the whole are left out; --json has all\n"
+        );
+    }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// The differences without those of `io` that repeat another: where all requests are reads of one flow, every figure
+/// stands there four times, and where the host's software costs nothing, every latency three times.
+fn without_echoes(all: &[Difference]) -> Vec<&Difference> {
+    let figure = |d: &Difference| d.key.rsplit('.').next().map(str::to_owned);
+    let is_echo = |later: &Difference, other: &Difference| {
+        later.key.starts_with("io.")
+            && other.key.starts_with("io.")
+            && (&later.a, &later.b) == (&other.a, &other.b)
+            && figure(later) == figure(other)
+            && rank(other) < rank(later)
+    };
+    all.iter().filter(|d| !all.iter().any(|other| is_echo(d, other))).collect()
+}
+
+/// Who is kept of two that say the same: the whole before a kind, a kind before a flow, the latency before its parts.
+fn rank(difference: &Difference) -> (bool, bool, bool, &str) {
+    let key = difference.key.as_str();
+    (key.starts_with("io.flows."), !key.starts_with("io.all."), !key.contains(".latency_ns."), key)
 }
 
 fn cells(difference: &Difference) -> [String; 4] {

@@ -1,6 +1,6 @@
 //! The result as a person likes to read it.
 
-use super::{Document, OpResult};
+use super::{Document, FlashResult, OpResult};
 use std::fmt::Write;
 
 /// A short report.
@@ -37,33 +37,7 @@ pub fn human(document: &Document) -> String {
             .collect();
         let _ = writeln!(text, "\n  a {name} waits for: {}", list.join(", "));
     }
-    for f in &d.flash {
-        let mean = |v: &[f64]| 100.0 * v.iter().sum::<f64>() / v.len().max(1) as f64;
-        let _ = writeln!(
-            text,
-            "\n  {}: channels {:.0} % busy, dies {:.0} % busy; units read {} host + {} gc + {} mapping; programmed {} host + {} gc + {} mapping",
-            f.name,
-            mean(&f.utilisation.channel),
-            mean(&f.utilisation.die),
-            count(f.reads.host),
-            count(f.reads.gc),
-            count(f.reads.mapping),
-            count(f.host_programs),
-            count(f.gc_programs),
-            count(f.mapping_programs)
-        );
-        if let Some(waf) = f.write_amplification {
-            let _ = writeln!(
-                text,
-                "  write amplification {waf:.3}; {} collections, {} erases, at least {} reclaim units free; erase counts {} to {}",
-                count(f.gc_runs),
-                count(f.erases),
-                f.free_blocks_min,
-                f.erase_count.min,
-                f.erase_count.max
-            );
-        }
-    }
+    d.flash.iter().for_each(|f| flash(f, &mut text));
     for (at, warning) in d.warnings.iter().enumerate() {
         let apart = if at == 0 { "\n" } else { "" };
         let _ = writeln!(text, "{apart}  note: {warning}");
@@ -81,6 +55,35 @@ pub fn human(document: &Document) -> String {
         d.run.peak_rss_bytes >> 20
     );
     text
+}
+
+/// What a flash device did.
+fn flash(f: &FlashResult, text: &mut String) {
+    let mean = |v: &[f64]| 100.0 * v.iter().sum::<f64>() / v.len().max(1) as f64;
+    let _ = writeln!(
+        text,
+        "\n  {}: channels {:.0} % busy, dies {:.0} % busy; units read {} host + {} gc + {} mapping; programmed {} host + {} gc + {} mapping",
+        f.name,
+        mean(&f.utilisation.channel),
+        mean(&f.utilisation.die),
+        count(f.reads.host),
+        count(f.reads.gc),
+        count(f.reads.mapping),
+        count(f.host_programs),
+        count(f.gc_programs),
+        count(f.mapping_programs)
+    );
+    if let Some(waf) = f.write_amplification {
+        let _ = writeln!(
+            text,
+            "  write amplification {waf:.3}; {} collections, {} erases, at least {} reclaim units free; erase counts {} to {}",
+            count(f.gc_runs),
+            count(f.erases),
+            f.free_blocks_min,
+            f.erase_count.min,
+            f.erase_count.max
+        );
+    }
 }
 
 fn line(op: &OpResult) -> String {

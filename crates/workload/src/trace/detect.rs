@@ -161,9 +161,19 @@ fn fits_none(readings: &[Reading], first: &[u8]) -> Diagnostic {
         );
         return Diagnostic::new(what).help(format!("--format {format} says what is wrong with the others"));
     }
+    let is_header = first.contains(&b',')
+        && !first.split(|b| *b == b',').any(|f| f.trim_ascii().iter().all(u8::is_ascii_digit));
+    let help = match is_header {
+        true => {
+            "a header as `csv` reads it names the units: time_s,op,offset_bytes,size_bytes; `list formats` shows the records of the others"
+        }
+        false => {
+            "`list formats` shows the record of each; --format names one; `csv` takes any columns with a header"
+        }
+    };
     Diagnostic::new(format!("the content fits no trace format: its first line has {}", shape(first)))
         .allowed("", formats().map(|info| info.name))
-        .help("`list formats` shows the record of each; --format names one; `csv` takes any columns with a header")
+        .help(help)
 }
 
 /// The format that the options name, or the one that the content shows with a warning if it shows several.
