@@ -43,6 +43,8 @@ pub(super) struct Ledger {
     opening: FtlCounters,
 }
 
+kernel::snapshot!(Ledger { submitted, completed, read_ops, program_ops, opening });
+
 impl Ledger {
     /// A command has been submitted.
     #[inline]

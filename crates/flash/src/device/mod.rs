@@ -11,6 +11,7 @@ mod merge;
 mod mutant;
 mod read;
 mod reclaim;
+mod snapshot;
 mod space;
 mod stats;
 mod translate;
@@ -21,6 +22,7 @@ pub use checks::Check;
 pub use host::{HostParams, NvmeParams};
 #[cfg(test)]
 pub(crate) use mutant::Mutant;
+pub use snapshot::SnapshotFault;
 pub use stats::{DeviceStats, MILESTONES, milestone};
 pub use translate::TranslationParts;
 

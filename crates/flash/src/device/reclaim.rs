@@ -54,6 +54,20 @@ pub struct ReclaimPolicy {
     pub level_wear: Option<u32>,
 }
 
+kernel::snapshot!(Job {
+    ru,
+    cursor,
+    scanned,
+    reads,
+    programs,
+    erases,
+    erasing,
+    staged,
+    parked,
+    levels_wear,
+    pages
+});
+
 impl Job {
     /// Blocks of its reclaim unit that have been erased.
     pub(super) fn erased(&self, lanes: u32) -> u32 {

@@ -64,6 +64,21 @@ impl Host {
         }
     }
 
+    /// The same host at the same moment before another device.
+    #[cfg(test)]
+    pub(crate) fn before(&self, device: Device) -> Host {
+        let mut other = Host::new(device, 0, self.depth);
+        other.cx.queue.after(self.now(), Event::ChannelFree(0));
+        other.cx.queue.pop();
+        Host {
+            rng: self.rng.clone(),
+            issued: self.issued,
+            completed: self.completed,
+            digest: self.digest.clone(),
+            ..other
+        }
+    }
+
     /// Digest of all completions with their times.
     pub fn digest(&self) -> u64 {
         self.digest.value()
