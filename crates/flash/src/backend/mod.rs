@@ -7,6 +7,7 @@
 pub mod arbiter;
 pub mod observe;
 pub mod op;
+mod power;
 mod queues;
 pub mod sched;
 mod snapshot;

@@ -91,6 +91,11 @@ impl Buffered {
         }
     }
 
+    /// Whether its lines survive a power cut.
+    pub(super) fn is_protected(&self) -> bool {
+        self.parts.protected
+    }
+
     /// Whether nobody waits for it and nothing of it is being programmed.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.barriers.is_empty() && self.programs + self.translating == 0
@@ -208,6 +213,7 @@ impl Device {
 
     /// Serves a flush command: it waits for what was written before it.
     pub(super) fn start_flush(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        self.write_journal();
         match self.buffered.take() {
             Some(mut buffered) if !buffered.parts.protected && !self.answers_flush_early() => {
                 buffered.barriers.push_back((buffered.buffer.barrier(), id));

@@ -9,6 +9,7 @@ mod checks;
 mod host;
 mod merge;
 mod mutant;
+mod power;
 mod read;
 mod reclaim;
 mod snapshot;
@@ -30,6 +31,7 @@ use crate::backend::op::{OpKind, Purpose};
 use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
 use crate::ftl::alloc::Allocator;
 use crate::ftl::{Ftl, FtlCounters};
+use crate::recovery::Journal;
 use crate::shadow::Shadow;
 use ::stats::Milestones;
 use checks::Ledger;
@@ -156,6 +158,8 @@ pub struct Device {
     /// What happened since the beginning, for the checks.
     ledger: Ledger,
     shadow: Option<Box<Shadow>>,
+    /// Deallocations, if the device can be recovered.
+    journal: Option<Box<Journal>>,
     #[cfg(test)]
     mutant: mutant::State,
 }
@@ -186,6 +190,7 @@ impl Device {
             stats: DeviceStats::default(),
             ledger: Ledger::default(),
             shadow: None,
+            journal: None,
             #[cfg(test)]
             mutant: mutant::State::default(),
             ftl: parts.ftl,
@@ -209,7 +214,11 @@ impl Device {
     /// If the device is at work.
     pub fn attach_shadow(&mut self) {
         assert!(self.active.is_empty() && self.backend.ops.is_empty(), "a shadow joins an idle device");
-        self.shadow = Some(Box::new(Shadow::new(&self.ftl)));
+        let mut shadow = Shadow::new(&self.ftl);
+        if let Some(buffered) = &self.buffered {
+            shadow.takes_over(&buffered.buffer, &self.ftl);
+        }
+        self.shadow = Some(Box::new(shadow));
     }
 
     /// The shadow, if there is one.
@@ -268,6 +277,9 @@ impl Device {
         {
             shadow.finished(name, &op, &self.ftl);
         }
+        if self.journal.is_some() {
+            self.stamp(name, &op);
+        }
         match (op.purpose, op.kind) {
             (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
             (Purpose::Host, _) => self.host_read_done(&op, cx),
@@ -277,6 +289,9 @@ impl Device {
             (Purpose::Reclaim, OpKind::Erase) => self.erase_done(&op, cx),
             (Purpose::Reclaim, _) => self.gc_program_done(name, &op, cx),
             (Purpose::Map, _) => self.map_done(&op, cx),
+        }
+        if self.journal.is_some() {
+            self.void_refused(&op);
         }
     }
 
@@ -323,6 +338,9 @@ impl Device {
             self.trim(Lpn(unit));
         }
         self.after_discard(cx);
+        if command.op == IoOp::WriteZeroes {
+            self.write_journal();
+        }
         if command.op == IoOp::WriteZeroes && self.zero_edges(id, cx) {
             return;
         }
@@ -331,7 +349,11 @@ impl Device {
 
     fn trim(&mut self, lpn: Lpn) {
         self.mutate_trim(lpn);
-        self.stats.trimmed_units += u64::from(self.ftl.trim(lpn));
+        let trimmed = self.ftl.trim(lpn);
+        self.stats.trimmed_units += u64::from(trimmed);
+        if trimmed && self.journal.is_some() {
+            self.note_trim(lpn);
+        }
     }
 
     /// What back end and FTL have counted since the window began.

@@ -69,6 +69,16 @@ kernel::snapshot!(Job {
 });
 
 impl Job {
+    /// The reclaim unit.
+    pub(super) fn ru(&self) -> u64 {
+        self.ru
+    }
+
+    /// Whether its blocks are being erased.
+    pub(super) fn is_erasing(&self) -> bool {
+        self.erasing
+    }
+
     /// Blocks of its reclaim unit that have been erased.
     pub(super) fn erased(&self, lanes: u32) -> u32 {
         if self.erasing { lanes - self.erases } else { 0 }

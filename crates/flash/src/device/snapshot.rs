@@ -9,6 +9,7 @@
 use super::Device;
 use super::checks::Ledger;
 use super::reclaim::Job;
+use crate::recovery::Journal;
 use kernel::Snapshot;
 use std::fmt;
 
@@ -82,6 +83,7 @@ impl Device {
             stats,
             ledger,
             shadow: _,
+            journal,
             #[cfg(test)]
                 mutant: _,
         } = self;
@@ -97,6 +99,7 @@ impl Device {
         gc_turn.save(out);
         stats.save(out);
         ledger.save(out);
+        journal.as_deref().cloned().save(out);
         Ok(())
     }
 
@@ -132,6 +135,7 @@ impl Device {
         self.gc_turn = u64::load(input)?;
         self.stats.load(input)?;
         self.ledger = Ledger::load(input)?;
+        self.journal = Option::<Journal>::load(input)?.map(Box::new);
         Some(())
     }
 }

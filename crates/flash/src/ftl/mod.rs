@@ -15,6 +15,7 @@ pub mod functional;
 pub mod gc;
 pub(crate) mod index;
 pub mod map_cache;
+mod recovered;
 mod snapshot;
 pub mod space;
 pub mod table;

@@ -18,6 +18,7 @@
 mod data;
 mod durable;
 mod errand;
+mod floor;
 mod lines;
 mod oracle;
 mod truth;
@@ -26,6 +27,8 @@ use crate::backend::op::{Op, OpKind};
 use crate::ftl::Ftl;
 use data::{Content, SECTOR, Sectors, Stamps, Version};
 use errand::Errand;
+use floor::Floor;
+pub(crate) use floor::Survivors;
 use oracle::Oracle;
 use proto::{Command, IoOp, Lpn, Slot, Status};
 use rustc_hash::FxHashMap;
@@ -71,6 +74,8 @@ pub struct Shadow {
     leaving: FxHashMap<Lpn, (Sectors, Stamps)>,
     /// Units that have been in the buffer since they were last found on flash as they should be.
     unsettled: BTreeSet<Lpn>,
+    /// What a power cut must leave, if one is to come.
+    floor: Option<Floor>,
     writes: u64,
     /// Units whose data the host has been given, each compared.
     pub units_checked: u64,
@@ -95,6 +100,7 @@ impl Shadow {
             lines: FxHashMap::default(),
             leaving: FxHashMap::default(),
             unsettled: BTreeSet::new(),
+            floor: None,
             writes: 0,
             units_checked: 0,
             violations: 0,
@@ -103,7 +109,7 @@ impl Shadow {
     }
 
     #[cold]
-    fn violation(&mut self, what: String) {
+    pub(crate) fn violation(&mut self, what: String) {
         self.violations += 1;
         if self.described.len() < DESCRIBED {
             self.described.push(what);
@@ -162,6 +168,7 @@ impl Shadow {
                 IoOp::Trim => self.oracle.begin_write(lpn, id, version, sectors, true),
             }
         }
+        self.floor_rises(id, command, version, durable, ftl);
         if durable && command.op != IoOp::Flush {
             for unit in self.units(command) {
                 self.oracle.begin_durable(Lpn(unit), id, self.sectors(command, unit));
@@ -181,6 +188,9 @@ impl Shadow {
     pub(crate) fn leaves(&mut self, id: u32, status: Status, ftl: &Ftl) {
         let Some(inside) = self.commands.get_mut(id as usize).and_then(Option::take) else { return };
         self.oracle.tick();
+        if let Some(floor) = &mut self.floor {
+            floor.acknowledged(id);
+        }
         let answered = status == Status::Success;
         for unit in self.units(&inside.command) {
             let lpn = Lpn(unit);
@@ -369,9 +379,8 @@ impl Shadow {
             let all = Sectors::MAX >> (128 - self.unit_bytes / SECTOR);
             let mut illegal = None;
             stamps.each(|version, sectors| {
-                let legal = self.oracle.legal_now(lpn, version).unwrap_or_else(|| {
-                    if self.truth.initially(lpn, ftl) == version { Sectors::MAX } else { 0 }
-                });
+                let legal = self.oracle.legal_now(lpn, version);
+                let legal = legal.unwrap_or_else(|| self.truth.initially(lpn, ftl).of(version));
                 if sectors & all & !legal != 0 {
                     illegal = Some(version);
                 }

@@ -1,5 +1,8 @@
 //! The host of a soak: keeps commands in flight whose extents meet as often as possible.
 
+#[cfg(test)]
+mod stops;
+
 use crate::device::{Check, Device, Event, Out};
 use kernel::{Digest, Recorder, Rng, Time};
 use proto::{Command, IoOp, Status};
@@ -61,21 +64,6 @@ impl Host {
             digest: Digest::default(),
             failed: Vec::new(),
             refused: false,
-        }
-    }
-
-    /// The same host at the same moment before another device.
-    #[cfg(test)]
-    pub(crate) fn before(&self, device: Device) -> Host {
-        let mut other = Host::new(device, 0, self.depth);
-        other.cx.queue.after(self.now(), Event::ChannelFree(0));
-        other.cx.queue.pop();
-        Host {
-            rng: self.rng.clone(),
-            issued: self.issued,
-            completed: self.completed,
-            digest: self.digest.clone(),
-            ..other
         }
     }
 
