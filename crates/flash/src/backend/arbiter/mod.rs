@@ -77,7 +77,7 @@ mod tests {
                 let must = rng.below(3) as usize;
                 let heads: Heads = std::array::from_fn(|want| {
                     let place = rng.below(1000);
-                    (want == must || place % 2 == 0).then_some(place)
+                    (want == must || place.is_multiple_of(2)).then_some(place)
                 });
                 let mut bytes = Vec::new();
                 policy.save(&mut bytes);

@@ -87,7 +87,7 @@ mod tests {
             let mut rng = Rng::stream(1, "test");
             let mut draw = || Lpn(rng.below(11_000));
             let some: Vec<Lpn> = (0..40_000).map(|_| draw()).collect();
-            writer.write_all(&mut ftl, some.into_iter()).expect("there is spare space");
+            writer.write_all(&mut ftl, some).expect("there is spare space");
             writer.finish(&mut ftl).expect("there is spare space");
             let mut bytes = Vec::new();
             ftl.save(&mut bytes);
