@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::shadow::{Shadow, Survivors};
 use crate::soak::{Combination, End, Fill, Host, Map, Memory, combinations};
 use kernel::{Rng, Time};
-use proto::{Lpn, Slot};
+use proto::{IoOp, Lpn, Slot};
 use std::collections::BTreeMap;
 
 /// Cuts the power of a device at work.
@@ -38,7 +38,7 @@ fn what_was_durable_survives_any_cut() {
         let mut device = combination.build(6).expect("it can be built");
         device.attach_shadow();
         device.record_stamps().expect("it is idle");
-        for life in 0..2 {
+        for life in 0..4 {
             device.watch_durability();
             let mut host = Host::new(device, 6 + life, combination.depth);
             assert_eq!(host.run_events(4_000 + rng.below(16_000)), End::Done, "{combination}");
@@ -109,6 +109,28 @@ fn a_scan_takes_as_long_as_a_die_reads_its_pages() {
         (sensing * 1_000 + pages / 4 * 100, (sensing + 200) * 1_000 + (pages / 4 + 4) * 5_000);
     let time = report.time.ps() / 1_000;
     assert!((least..most).contains(&time), "{least} {time} {most}");
+}
+
+/// Nothing but erases has deallocations written to the journal, and there are many.
+#[test]
+fn an_erase_does_not_bring_older_copies_back() {
+    let combination = busy(Memory::None).0;
+    let mut device = combination.build(6).expect("it can be built");
+    device.attach_shadow();
+    device.record_stamps().expect("it is idle");
+    let mut undone = 0;
+    for life in 0..60 {
+        device.watch_durability();
+        let mut host = Host::new(device, life, 4);
+        let wanted = |op| matches!(op, IoOp::Write | IoOp::Trim);
+        assert_eq!(host.run_events_of(1_000 + 7 * life, wanted), End::Done);
+        let left = cut(host);
+        undone += left.0.cut.trims_undone;
+        let (found, _, survivors) = recovered(&combination, left, newest);
+        assert_eq!(survivors.lost, None, "life {life}");
+        device = found;
+    }
+    assert!(undone > 100, "{undone}");
 }
 
 /// A device whose every unit is overwritten again and again, cut at work.

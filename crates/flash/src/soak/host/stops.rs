@@ -2,6 +2,7 @@
 
 use super::{End, Host};
 use crate::device::{Device, Event};
+use proto::IoOp;
 
 impl Host {
     /// The same host at the same moment before another device.
@@ -20,9 +21,17 @@ impl Host {
 
     /// Keeps the device busy for a number of events and stops, whatever is under way.
     pub(crate) fn run_events(&mut self, events: u64) -> End {
+        self.run_events_of(events, |_| true)
+    }
+
+    /// The same with commands of some kinds only.
+    pub(crate) fn run_events_of(&mut self, events: u64, wanted: impl Fn(IoOp) -> bool) -> End {
         for _ in 0..events {
             while self.issued - self.completed < u64::from(self.depth) {
                 let command = self.command();
+                if !wanted(command.op) {
+                    continue;
+                }
                 self.issued += 1;
                 self.device.submit(command, &mut self.cx);
             }
