@@ -8,6 +8,7 @@ mod fastdiv;
 pub mod ftl;
 pub mod geometry;
 pub mod hostif;
+pub mod recovery;
 pub mod shadow;
 pub mod soak;
 pub mod spec;

@@ -1,7 +1,7 @@
 //! A PCI Express link: two directions, each first in first out, packets with headers.
 
 use crate::Rate;
-use kernel::{Time, resource::Serial};
+use kernel::{Snapshot, Time, resource::Serial};
 
 /// Bytes that framing, sequence number, header and link CRC add to a packet (PCIe base specification: 3 DW + 1 DW
 /// header, 4 B sequence and framing, 4 B LCRC).
@@ -63,6 +63,20 @@ impl Link {
     #[inline]
     pub fn to_device(&mut self, now: Time, bytes: u64) -> Time {
         self.to_device.grant(now, self.payload.time(bytes))
+    }
+
+    /// Appends how far each direction is booked, and what it has carried; rate and latency are not part of it.
+    pub fn save(&self, out: &mut Vec<u8>) {
+        let Link { payload: _, latency: _, to_host, to_device } = self;
+        to_host.save(out);
+        to_device.save(out);
+    }
+
+    /// Replaces that by what a link saved; `None` if it is cut short or malformed.
+    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.to_host = Serial::load(input)?;
+        self.to_device = Serial::load(input)?;
+        Some(())
     }
 
     /// Payload bytes a second, each way.

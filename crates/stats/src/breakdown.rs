@@ -1,6 +1,6 @@
 //! Where the latency went: the life of a task, tiled by milestones.
 
-use kernel::Time;
+use kernel::{Snapshot, Time};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::fmt;
@@ -78,6 +78,8 @@ pub struct Untiled {
     pub tasks: u64,
 }
 
+kernel::snapshot!(Untiled { start, total, parts, tasks });
+
 impl fmt::Display for Untiled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -149,6 +151,32 @@ impl<const N: usize> Breakdown<N> {
     /// Forgets every task: the end of warm-up.
     pub fn clear(&mut self) {
         *self = Breakdown::new(self.names);
+    }
+
+    /// Appends what was recorded; the names are not part of it.
+    pub fn save(&self, out: &mut Vec<u8>) {
+        let Breakdown { names: _, sums, total, recent, recent_total, tasks, untiled } = self;
+        sums.save(out);
+        total.save(out);
+        recent.save(out);
+        recent_total.save(out);
+        tasks.save(out);
+        untiled.save(out);
+    }
+
+    /// Replaces what was recorded by what a breakdown over the same milestones saved; `None` if that is cut short or
+    /// malformed.
+    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        *self = Breakdown {
+            names: self.names,
+            sums: Snapshot::load(input)?,
+            total: Snapshot::load(input)?,
+            recent: Snapshot::load(input)?,
+            recent_total: Snapshot::load(input)?,
+            tasks: Snapshot::load(input)?,
+            untiled: Snapshot::load(input)?,
+        };
+        Some(())
     }
 
     /// Finished tasks.

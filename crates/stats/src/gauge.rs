@@ -12,6 +12,8 @@ pub struct Gauge {
     integral: u128,
 }
 
+kernel::snapshot!(Gauge { value, max, start, changed, integral });
+
 impl Gauge {
     /// A gauge that holds `value` from `start` on.
     pub const fn new(start: Time, value: u64) -> Gauge {

@@ -20,6 +20,8 @@ pub struct Little {
     sojourn: u128,
 }
 
+kernel::snapshot!(Little { inside, start, arrivals, departures, sojourn });
+
 /// The two sides of Little's identity disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LittleViolation {

@@ -3,6 +3,10 @@
 //! It owns how far each block is programmed, how often it was erased, and the out-of-band area of each map unit (the
 //! logical address written with the data). Everything else of the device is DRAM.
 
+mod stamps;
+
+pub(crate) use stamps::{Stamp, Stamps};
+
 use crate::ftl::base::Base;
 use crate::ftl::table::Table;
 use crate::geometry::Geometry;
@@ -20,9 +24,11 @@ pub struct NandArray {
     programmed: Vec<u32>,
     /// Erase count, by block.
     erases: Vec<u32>,
+    /// Sequence numbers, if anybody wants to recover from them.
+    pub(crate) stamps: Option<Stamps>,
 }
 
-kernel::snapshot!(NandArray { oob, programmed, erases });
+kernel::snapshot!(NandArray { oob, programmed, erases, stamps });
 
 impl NandArray {
     /// An erased array. `logical` bounds the logical addresses that will be written.
@@ -31,6 +37,7 @@ impl NandArray {
             oob: Table::new(geo.slots, logical + 2),
             programmed: vec![0; geo.block_count as usize],
             erases: vec![0; geo.block_count as usize],
+            stamps: None,
         }
     }
 
@@ -65,6 +72,22 @@ impl NandArray {
         let programmed = &mut self.programmed[block as usize];
         assert_eq!(*programmed * geo.units_per_program, unit, "block {block} programmed out of order");
         *programmed += 1;
+    }
+
+    /// Power went while the program unit at `slot` was being programmed: it is used up, and nothing can be read from it.
+    pub(crate) fn tear_program(&mut self, slot: Slot, geo: &Geometry) {
+        self.program(slot, geo);
+        (slot.0..slot.0 + u64::from(geo.units_per_program)).for_each(|n| self.load_register(Slot(n), None));
+    }
+
+    /// Power went while a block was being erased: nothing can be read from it, and it must be erased again.
+    pub(crate) fn tear_block(&mut self, block: u64, geo: &Geometry) {
+        let first = geo.first_slot(block).0;
+        let units = self.programmed[block as usize] * geo.units_per_program;
+        (first..first + u64::from(units)).for_each(|n| self.load_register(Slot(n), None));
+        if let Some(stamps) = &mut self.stamps {
+            stamps.tear(block, geo);
+        }
     }
 
     /// Whether the unit at `slot` has been programmed since its block was erased.

@@ -7,8 +7,10 @@
 pub mod arbiter;
 pub mod observe;
 pub mod op;
+mod power;
 mod queues;
 pub mod sched;
+mod snapshot;
 pub mod timing;
 
 use crate::device::{Event, Out};
@@ -75,6 +77,8 @@ pub struct BackendCounters {
     /// Suspends.
     pub suspends: u64,
 }
+
+kernel::snapshot!(BackendCounters { done, units, multi_plane, copy_backs, suspends });
 
 impl BackendCounters {
     /// What was counted since `origin`.

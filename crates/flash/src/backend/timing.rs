@@ -64,7 +64,7 @@ impl Timing {
     }
 
     #[inline]
-    fn sense(&self, page: u32, pages: u32) -> Time {
+    pub(super) fn sense(&self, page: u32, pages: u32) -> Time {
         if pages == 1 {
             return self.read[usize::from(self.page_type[page as usize])];
         }

@@ -325,6 +325,25 @@ impl Buffer {
         let line = self.find(lpn).map(|line| &self.lines[line as usize]);
         line.filter(|line| line.state == LineState::Flushing).map_or(0, |line| line.flushing_sectors)
     }
+    /// Units with data that is not durable, oldest first, and its sectors; of a unit on its way to flash, all that are
+    /// here.
+    pub fn unflushed_lines(&self) -> Vec<(Lpn, Sectors)> {
+        let mut lines: Vec<&Line> = self
+            .index
+            .values()
+            .map(|name| &self.lines[*name as usize])
+            .filter(|l| l.oldest().is_some())
+            .collect();
+        lines.sort_unstable_by_key(|line| line.oldest());
+        let whole = |line: &Line| line.state == LineState::Flushing && !line.discarded;
+        lines.into_iter().map(|l| (l.lpn, if whole(l) { l.present } else { l.dirty })).collect()
+    }
+    /// Every unit that has a line.
+    pub fn held(&self) -> Vec<Lpn> {
+        let mut units: Vec<Lpn> = self.index.keys().copied().collect();
+        units.sort_unstable();
+        units
+    }
     /// Whether a flush of the unit is under way, discarded or not.
     pub fn is_flushing(&self, lpn: Lpn) -> bool {
         self.find(lpn).is_some_and(|line| self.lines[line as usize].state == LineState::Flushing)

@@ -9,7 +9,7 @@ use crate::buffer::{Flush, Sectors};
 use crate::device::buffered::Buffered;
 use crate::device::read::Run;
 use crate::ftl::Ftl;
-use kernel::{Cx, Time};
+use kernel::{Cx, Snapshot, Time};
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 
@@ -37,6 +37,22 @@ impl Absent {
     pub(super) fn new(rule: Unwritten, groups: usize) -> Absent {
         let taken = if rule == Unwritten::Created { vec![0; groups] } else { Vec::new() };
         Absent { rule, created: FxHashMap::default(), taken }
+    }
+
+    /// Appends the state; the rule is not part of it.
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        let Absent { rule: _, created, taken } = self;
+        let mut created: Vec<(Lpn, (Slot, Sectors))> = created.iter().map(|(lpn, at)| (*lpn, *at)).collect();
+        created.sort_unstable_by_key(|(lpn, _)| *lpn);
+        created.save(out);
+        taken.save(out);
+    }
+
+    /// Replaces the state by one that a device of the same rule saved; `None` if it is cut short or malformed.
+    pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.created = Vec::load(input)?.into_iter().collect();
+        self.taken = Vec::load(input).filter(|t: &Vec<u64>| t.len() == self.taken.len())?;
+        Some(())
     }
 
     /// Where a unit without data would lie, some of whose sectors are read. `None` if it costs nothing to know that it

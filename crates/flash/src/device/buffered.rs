@@ -9,7 +9,7 @@ use crate::backend::op::{Class, Op, OpKind, Purpose};
 use crate::buffer::{Buffer, Flush, Sectors, Write};
 use crate::ftl::space::Stream;
 use kernel::resource::Serial;
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, Slab, Snapshot, Time};
 use net::Rate;
 use proto::{Command, IoOp, Lpn, Slot};
 use std::collections::VecDeque;
@@ -114,6 +114,50 @@ impl Buffered {
         self.buffer.unflushed() >= self.parts.throttle
     }
 
+    /// Whether its lines survive a power cut.
+    pub(super) fn is_protected(&self) -> bool {
+        self.parts.protected
+    }
+
+    /// Whether nobody waits for it and nothing of it is being programmed.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.barriers.is_empty() && self.programs + self.translating == 0
+    }
+
+    /// Appends the state of an idle buffer; units that wait for their program unit to fill up are part of it.
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        let Buffered {
+            buffer,
+            parts: _,
+            dram,
+            waiting: _,
+            rewrites,
+            barriers: _,
+            assemblies,
+            stalled,
+            merging: _,
+            programs: _,
+            translating: _,
+        } = self;
+        buffer.save(out);
+        dram.save(out);
+        rewrites.iter().for_each(|r| r.save(out));
+        assemblies.save(out);
+        stalled.save(out);
+    }
+
+    /// Replaces the state by one that a buffer of the same parameters saved; `None` if it is cut short or malformed.
+    pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.buffer.load(input)?;
+        self.dram = Serial::load(input)?;
+        if let Some(rewrites) = &mut self.rewrites {
+            rewrites.load(input)?;
+        }
+        self.assemblies = Vec::load(input).filter(|a: &Vec<Vec<Lpn>>| a.len() == self.assemblies.len())?;
+        self.stalled = Vec::load(input)?;
+        Some(())
+    }
+
     /// One access of the DRAM; when it ends.
     fn access(&mut self, now: Time, bytes: u64) -> Time {
         self.dram.grant(now, self.parts.latency + self.parts.rate.time(bytes))
@@ -208,6 +252,7 @@ impl Device {
 
     /// Serves a flush command: it waits for what was written before it.
     pub(super) fn start_flush(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        self.write_journal();
         match self.buffered.take() {
             Some(mut buffered) if !buffered.parts.protected && !self.answers_flush_early() => {
                 buffered.barriers.push_back((buffered.buffer.barrier(), id));

@@ -45,12 +45,19 @@ pub(super) struct Ledger {
     opening: FtlCounters,
 }
 
+kernel::snapshot!(Ledger { submitted, completed, read_ops, program_ops, absent_reads, opening });
+
 impl Ledger {
+    /// What the FTL has counted so far is none of the device's doing.
+    pub(super) fn open(&mut self, ftl: &Ftl) {
+        self.opening = ftl.counters;
+    }
+
     /// A command has been submitted.
     #[inline]
     pub(super) fn submitted(&mut self, ftl: &Ftl) {
         if self.submitted == 0 {
-            self.opening = ftl.counters;
+            self.open(ftl);
         }
         self.submitted += 1;
     }

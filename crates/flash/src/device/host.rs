@@ -3,7 +3,7 @@
 use super::{Active, Device, Event, Out, milestone};
 use crate::hostif::nvme::{Arbitration, Nvme};
 use ::stats::Milestones;
-use kernel::{Cx, Time, resource::Pool};
+use kernel::{Cx, Snapshot, Time, resource::Pool};
 use net::pcie::Link;
 use proto::{Command, Completion, IoOp, Lpn, Status};
 
@@ -82,6 +82,34 @@ impl Host {
             folds: params.fold && never_full,
             link: params.link,
         }
+    }
+}
+
+impl Host {
+    /// Appends the state of the link, the cores and the queues' turns; nothing is outstanding.
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        let Host {
+            link,
+            cores,
+            command_cost: _,
+            unit_cost: _,
+            nvme,
+            doorbell: _,
+            fetch: _,
+            interrupt: _,
+            folds: _,
+        } = self;
+        link.save(out);
+        cores.save(out);
+        nvme.iter().for_each(|n| n.save(out));
+    }
+
+    /// Replaces it by what a host interface of the same parameters saved; `None` if that is cut short or malformed.
+    pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.link.load(input)?;
+        let cores = Pool::load(input).filter(|c| c.len() == self.cores.len())?;
+        self.cores = cores;
+        self.nvme.as_mut().map_or(Some(()), |n| n.load(input))
     }
 }
 

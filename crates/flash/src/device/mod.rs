@@ -10,9 +10,11 @@ mod checks;
 mod host;
 mod merge;
 mod mutant;
+mod power;
 mod read;
 mod reclaim;
 mod rewrites;
+mod snapshot;
 mod space;
 mod stats;
 mod translate;
@@ -24,6 +26,7 @@ pub use checks::Check;
 pub use host::{HostParams, NvmeParams};
 #[cfg(test)]
 pub(crate) use mutant::Mutant;
+pub use snapshot::SnapshotFault;
 pub use stats::{DeviceStats, MILESTONES, milestone};
 pub use translate::TranslationParts;
 
@@ -31,6 +34,7 @@ use crate::backend::op::{OpKind, Purpose};
 use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
 use crate::ftl::alloc::Allocator;
 use crate::ftl::{Ftl, FtlCounters};
+use crate::recovery::Journal;
 use crate::shadow::Shadow;
 use ::stats::Milestones;
 use absent::Absent;
@@ -163,6 +167,8 @@ pub struct Device {
     /// What happened since the beginning, for the checks.
     ledger: Ledger,
     shadow: Option<Box<Shadow>>,
+    /// Deallocations, if the device can be recovered.
+    journal: Option<Box<Journal>>,
     #[cfg(test)]
     mutant: mutant::State,
 }
@@ -194,6 +200,7 @@ impl Device {
             stats: DeviceStats::default(),
             ledger: Ledger::default(),
             shadow: None,
+            journal: None,
             #[cfg(test)]
             mutant: mutant::State::default(),
             ftl: parts.ftl,
@@ -218,7 +225,11 @@ impl Device {
     pub fn attach_shadow(&mut self) {
         assert!(self.active.is_empty() && self.backend.ops.is_empty(), "a shadow joins an idle device");
         let cache = self.translation.as_ref().map(|t| &t.cache);
-        self.shadow = Some(Box::new(Shadow::new(&self.ftl, cache)));
+        let mut shadow = Shadow::new(&self.ftl, cache);
+        if let Some(buffered) = &self.buffered {
+            shadow.takes_over(&buffered.buffer, &self.ftl);
+        }
+        self.shadow = Some(Box::new(shadow));
     }
 
     /// The shadow, if there is one.
@@ -278,6 +289,9 @@ impl Device {
         {
             shadow.finished(name, &op, &self.ftl);
         }
+        if self.journal.is_some() {
+            self.stamp(name, &op);
+        }
         match (op.purpose, op.kind) {
             (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
             (Purpose::Host, _) => self.host_read_done(&op, cx),
@@ -289,6 +303,9 @@ impl Device {
             (Purpose::Reclaim, OpKind::Erase) => self.erase_done(&op, cx),
             (Purpose::Reclaim, _) => self.gc_program_done(name, &op, cx),
             (Purpose::Map, _) => self.map_done(&op, cx),
+        }
+        if self.journal.is_some() {
+            self.void_refused(&op);
         }
     }
 
@@ -335,6 +352,9 @@ impl Device {
             self.trim(Lpn(unit), cx);
         }
         self.after_discard(cx);
+        if command.op == IoOp::WriteZeroes {
+            self.write_journal();
+        }
         if command.op == IoOp::WriteZeroes && self.zero_edges(id, cx) {
             return;
         }
@@ -343,9 +363,13 @@ impl Device {
 
     fn trim(&mut self, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
         self.mutate_trim(lpn);
-        if self.ftl.trim(lpn) {
-            self.stats.trimmed_units += 1;
-            self.map_changed(lpn, cx);
+        if !self.ftl.trim(lpn) {
+            return;
+        }
+        self.stats.trimmed_units += 1;
+        self.map_changed(lpn, cx);
+        if self.journal.is_some() {
+            self.note_trim(lpn);
         }
     }
 

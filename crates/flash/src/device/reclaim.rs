@@ -55,7 +55,31 @@ pub struct ReclaimPolicy {
     pub level_wear: Option<u32>,
 }
 
+kernel::snapshot!(Job {
+    ru,
+    cursor,
+    scanned,
+    reads,
+    programs,
+    erases,
+    erasing,
+    staged,
+    parked,
+    levels_wear,
+    pages
+});
+
 impl Job {
+    /// The reclaim unit.
+    pub(super) fn ru(&self) -> u64 {
+        self.ru
+    }
+
+    /// Whether its blocks are being erased.
+    pub(super) fn is_erasing(&self) -> bool {
+        self.erasing
+    }
+
     /// Blocks of its reclaim unit that have been erased.
     pub(super) fn erased(&self, lanes: u32) -> u32 {
         if self.erasing { lanes - self.erases } else { 0 }

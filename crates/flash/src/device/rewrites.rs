@@ -1,6 +1,6 @@
 //! Units that are written again soon after.
 
-use kernel::Time;
+use kernel::{Snapshot, Time};
 use proto::Lpn;
 use rustc_hash::FxHashSet;
 
@@ -16,6 +16,22 @@ pub(super) struct Rewrites {
 impl Rewrites {
     pub(super) fn new(window: Time) -> Rewrites {
         Rewrites { window, until: Time::ZERO, written: FxHashSet::default() }
+    }
+
+    /// Appends the state; the length of a window is not part of it.
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        let Rewrites { window: _, until, written } = self;
+        let mut written: Vec<Lpn> = written.iter().copied().collect();
+        written.sort_unstable();
+        until.save(out);
+        written.save(out);
+    }
+
+    /// Replaces the state by a saved one; `None` if it is cut short or malformed.
+    pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.until = Time::load(input)?;
+        self.written = Vec::load(input)?.into_iter().collect();
+        Some(())
     }
 
     /// A unit is written. Whether it was in this window before.

@@ -3,7 +3,7 @@
 use crate::backend::Backend;
 use crate::ftl::Ftl;
 use ::stats::{Breakdown, Milestones};
-use kernel::Time;
+use kernel::{Snapshot, Time};
 use proto::{Command, IoOp};
 
 /// What a command waits for, in the order of its life.
@@ -86,6 +86,8 @@ pub(crate) struct Origin {
     pub(crate) die_busy: Vec<Time>,
 }
 
+kernel::snapshot!(Origin { backend, ftl, channel_busy, die_busy });
+
 impl Default for DeviceStats {
     fn default() -> DeviceStats {
         DeviceStats {
@@ -114,6 +116,39 @@ impl DeviceStats {
             }
             IoOp::Trim | IoOp::WriteZeroes | IoOp::Flush => self.others.record(life, now),
         }
+    }
+
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        let DeviceStats {
+            reads,
+            writes,
+            others,
+            unwritten_reads,
+            merge_reads,
+            trimmed_units,
+            gc_runs,
+            wear_units,
+            written_bytes,
+            origin,
+        } = self;
+        [reads, writes, others].into_iter().for_each(|b| b.save(out));
+        let counts = [unwritten_reads, merge_reads, trimmed_units, gc_runs, wear_units, written_bytes];
+        counts.into_iter().for_each(|n| n.save(out));
+        origin.save(out);
+    }
+
+    pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        for breakdown in [&mut self.reads, &mut self.writes, &mut self.others] {
+            breakdown.load(input)?;
+        }
+        self.unwritten_reads = u64::load(input)?;
+        self.merge_reads = u64::load(input)?;
+        self.trimmed_units = u64::load(input)?;
+        self.gc_runs = u64::load(input)?;
+        self.wear_units = u64::load(input)?;
+        self.written_bytes = u64::load(input)?;
+        self.origin = Origin::load(input)?;
+        Some(())
     }
 
     pub(super) fn starting(now: Time, ftl: &Ftl, backend: &Backend) -> DeviceStats {

@@ -10,7 +10,7 @@ use crate::backend::op::{Class, Op, OpKind};
 use crate::buffer::Flush;
 use crate::ftl::map_cache::{MapCache, WriteBack};
 use crate::ftl::space::Stream;
-use kernel::{Cx, Slab};
+use kernel::{Cx, Slab, Snapshot};
 use proto::{IoOp, Lpn, Slot};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -87,6 +87,26 @@ impl Translation {
         self.cache.is_dirty(lpn)
             || self.backs.contains_key(&page)
             || jobs.iter().flatten().any(|job| job.pages.contains(&page))
+    }
+}
+
+impl Translation {
+    /// Appends the state while no page is being read or programmed. Pages that wait for their program unit to fill up
+    /// are part of it: they are the write-backs.
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        let Translation { cache, read_bytes: _, waiting: _, errands: _, backs: _, gathered, stalled } = self;
+        cache.save(out);
+        gathered.save(out);
+        stalled.save(out);
+    }
+
+    /// Replaces the state by one that a map of the same parameters saved; `None` if it is cut short or malformed.
+    pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.cache.restore(input)?;
+        self.gathered = Vec::load(input).filter(|g: &Vec<Vec<u64>>| g.len() == self.gathered.len())?;
+        self.stalled = Vec::load(input)?;
+        self.backs = self.gathered.iter().flatten().map(|page| (*page, Back::Gathers)).collect();
+        Some(())
     }
 }
 

@@ -52,7 +52,8 @@ impl Ftl {
                 census.inflight += u64::from(ru.inflight);
                 let programmed = self.programs_of(self.join(g as u32, number as u32));
                 let expected = given[number].checked_sub(ru.inflight);
-                let wrong = ru.state != RuState::Bad && (programmed.is_none() || programmed != expected);
+                let given = ru.short || programmed == expected;
+                let wrong = ru.state != RuState::Bad && (programmed.is_none() || !given);
                 census.misprogrammed += u64::from(wrong);
             }
         }

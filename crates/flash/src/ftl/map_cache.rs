@@ -4,6 +4,7 @@
 //! of it. This state machine says which part: what is here, what must be read, what must be written back. Translation
 //! pages are logical units behind the host's, so that the same map, allocation and garbage collection serve them.
 
+use kernel::Snapshot;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -52,6 +53,8 @@ pub struct MapCacheCounters {
     /// Translation pages written back.
     pub write_backs: u64,
 }
+
+kernel::snapshot!(MapCacheCounters { hits, misses, joined, write_backs });
 
 /// Which part of the map is in the controller's memory; least recently used leaves first.
 #[derive(Clone, Debug)]
@@ -211,6 +214,46 @@ impl MapCache {
         self.granularity_is_page
     }
 
+    /// Appends the state; sizes are not part of it.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        let MapCache {
+            granularity_is_page: _,
+            entries_per_page: _,
+            capacity: _,
+            places,
+            free,
+            index: _,
+            ends,
+            dirty,
+            counters,
+        } = self;
+        places.save(out);
+        free.save(out);
+        ends.save(out);
+        dirty.save(out);
+        counters.save(out);
+    }
+
+    /// Replaces the state by one that a cache of the same sizes saved; `None` if it is cut short or malformed.
+    pub(crate) fn restore(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.places = Vec::load(input)?;
+        self.free = Vec::load(input)?;
+        self.ends = Snapshot::load(input)?;
+        self.dirty = BTreeSet::load(input)?;
+        self.counters = MapCacheCounters::load(input)?;
+        let mut vacant = vec![false; self.places.len()];
+        for place in &self.free {
+            *vacant.get_mut(*place as usize)? = true;
+        }
+        let held = (0u32..).zip(&self.places).filter(|(place, _)| !vacant[*place as usize]);
+        self.index = held.map(|(place, held)| (held.key, place)).collect();
+        let sound = |at: u32| at == NONE || (at as usize) < self.places.len();
+        let linked = self.places.iter().all(|p| sound(p.prev) && sound(p.next));
+        let fits = self.places.len() <= self.capacity as usize
+            && self.index.len() + self.free.len() == self.places.len();
+        (linked && fits && sound(self.ends.0) && sound(self.ends.1)).then_some(())
+    }
+
     fn unlink(&mut self, place: u32) {
         let Place { prev, next, .. } = self.places[place as usize];
         match prev {
@@ -313,6 +356,11 @@ mod tests {
                     _ => prop_assert_eq!(cache.change(lpn), naive.enter(key, true, capacity, per_page, by_page)),
                 }
                 prop_assert_eq!(cache.len(), naive.list.len());
+                // Save, load and go on with the copy.
+                let mut bytes = Vec::new();
+                cache.save(&mut bytes);
+                cache = MapCache::new(granularity, per_page, capacity as u32);
+                prop_assert_eq!(cache.restore(&mut bytes.as_slice()), Some(()));
             }
         }
     }

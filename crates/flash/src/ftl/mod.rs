@@ -15,6 +15,8 @@ pub mod functional;
 pub mod gc;
 pub(crate) mod index;
 pub mod map_cache;
+mod recovered;
+mod snapshot;
 pub mod space;
 pub mod table;
 #[cfg(test)]
@@ -62,6 +64,16 @@ pub struct FtlCounters {
     /// Reclaim units erased.
     pub erases: u64,
 }
+
+kernel::snapshot!(FtlCounters {
+    host_commits,
+    map_commits,
+    moves,
+    moves_dropped,
+    merges_dropped,
+    trims,
+    erases
+});
 
 impl FtlCounters {
     /// What was counted since `origin`.

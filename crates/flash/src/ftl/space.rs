@@ -1,5 +1,9 @@
 //! Reclaim units, their states, free lists and frontiers.
 
+mod recovered;
+
+pub(crate) use recovered::Recovered;
+
 use super::index::{Index, NONE};
 use crate::array::NandArray;
 use crate::geometry::Geometry;
@@ -69,11 +73,14 @@ pub struct Ru {
     pub state: RuState,
     /// Whether unwritten table entries of it follow the implicit base.
     pub follows_base: bool,
+    /// Closed before it was full: power went while it was open.
+    pub short: bool,
 }
-kernel::snapshot!(Ru { valid, readers, inflight, state, follows_base });
+kernel::snapshot!(Ru { valid, readers, inflight, state, follows_base, short });
 
 /// A reclaim unit that was never opened.
-const FRESH: Ru = Ru { valid: 0, readers: 0, inflight: 0, state: RuState::Free, follows_base: false };
+const FRESH: Ru =
+    Ru { valid: 0, readers: 0, inflight: 0, state: RuState::Free, follows_base: false, short: false };
 
 /// Free reclaim units of a group. Those that were never opened are a range of numbers and cost no memory.
 #[derive(Clone, Debug)]
@@ -353,6 +360,7 @@ impl Group {
         debug_assert!(unit.valid == 0 && unit.readers == 0 && unit.inflight == 0, "erased while in use");
         unit.state = RuState::Free;
         unit.follows_base = false;
+        unit.short = false;
         self.free.put(ru, erases);
     }
 

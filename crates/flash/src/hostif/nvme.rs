@@ -1,6 +1,6 @@
 //! NVMe submission queues and their arbitration (NVM Express base specification 2.0, section 3.4.4).
 
-use kernel::Ticket;
+use kernel::{Snapshot, Ticket};
 use std::collections::VecDeque;
 
 /// Which submission queue is fetched from next.
@@ -106,6 +106,22 @@ impl Nvme {
         sq.entries.pop_front()
     }
 
+    /// Appends whose turn it is. The queues are empty: nothing is outstanding.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        let Nvme { queues: _, classes, arbitration: _, limit: _, inside: _ } = self;
+        for ClassState { queues: _, turn, left, credit } in classes {
+            (*turn, (*left, *credit)).save(out);
+        }
+    }
+
+    /// Takes back whose turn it was; `None` if that is cut short or malformed.
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        for class in &mut self.classes {
+            (class.turn, (class.left, class.credit)) = Snapshot::load(input)?;
+        }
+        Some(())
+    }
+
     fn has_work(&self, class: usize) -> bool {
         self.classes[class].queues.iter().any(|q| self.queues[*q].visible > 0)
     }
@@ -198,6 +214,22 @@ mod tests {
         let mut share = [0; 4];
         order(&mut nvme, 14).iter().for_each(|q| share[*q as usize] += 1);
         assert_eq!(share, [0, 8, 4, 2]);
+    }
+
+    #[test]
+    fn turns_are_loaded_as_saved() {
+        let weighted = Arbitration::Weighted { burst: 2, weights: [4, 2, 1], classes: vec![1, 1, 2, 3] };
+        for arbitration in [Arbitration::RoundRobin { burst: 3 }, weighted] {
+            for taken in 0..12 {
+                let mut nvme = filled(4, 20, arbitration.clone());
+                order(&mut nvme, taken);
+                let mut bytes = Vec::new();
+                nvme.save(&mut bytes);
+                let mut copy = Nvme { classes: filled(4, 20, arbitration.clone()).classes, ..nvme.clone() };
+                assert_eq!(copy.load(&mut bytes.as_slice()), Some(()));
+                assert_eq!(order(&mut copy, 30), order(&mut nvme, 30));
+            }
+        }
     }
 
     #[test]

@@ -63,6 +63,13 @@ impl Stamps {
         }
     }
 
+    /// Sectors of a version.
+    pub(super) fn of(&self, version: Version) -> Sectors {
+        let mut all = 0;
+        self.each(|v, sectors| all |= if v == version { sectors } else { 0 });
+        all
+    }
+
     /// These stamps with `sectors` of others laid over.
     pub(super) fn under(&self, others: &Stamps, sectors: Sectors) -> Stamps {
         let mut all = self.clone();

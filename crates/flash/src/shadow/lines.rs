@@ -5,10 +5,36 @@
 
 use super::Shadow;
 use super::data::{Content, Sectors, Stamps, Version};
+use crate::buffer::Buffer;
 use crate::ftl::Ftl;
 use proto::{Lpn, Slot};
+use rustc_hash::FxHashMap;
 
 impl Shadow {
+    /// The buffer is not empty at the beginning: what flash does not hold is as if it had just been written.
+    pub(crate) fn takes_over(&mut self, buffer: &Buffer, ftl: &Ftl) {
+        let unflushed: FxHashMap<Lpn, Sectors> = buffer.unflushed_lines().into_iter().collect();
+        for lpn in buffer.held() {
+            let mut line = self.on_flash(lpn, ftl);
+            if let Some(sectors) = unflushed.get(&lpn) {
+                let version = Version::of_write(self.writes);
+                self.writes += 1;
+                self.oracle.tick();
+                self.oracle.touch(lpn, || self.truth.initially(lpn, ftl));
+                self.oracle.begin_write(lpn, u32::MAX, version, *sectors, false);
+                self.oracle.tick();
+                self.oracle.end_write(lpn, u32::MAX);
+                self.unsettled.insert(lpn);
+                line = line.with(version, *sectors);
+            }
+            if buffer.is_flushing(lpn) {
+                // What is not here has been read from flash.
+                self.leaving.insert(lpn, (Sectors::MAX, line.clone()));
+            }
+            self.lines.insert(lpn, line);
+        }
+    }
+
     /// A line has taken a unit's sectors from a write command.
     pub fn line_takes(&mut self, id: u32, lpn: Lpn) {
         let Some(inside) = self.commands.get(id as usize).and_then(Option::as_ref) else { return };

@@ -23,9 +23,10 @@ fn word(slot: Option<Slot>) -> Word {
 }
 
 /// The entries of a translation page.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum Entries {
     /// No translation page, or nothing that can be relied on.
+    #[default]
     Unknown,
     /// As they were when the shadow began.
     Initial,
@@ -49,13 +50,17 @@ pub(super) struct MapMemory {
     /// What has gone to flash while an older copy of its page was on its way from there, by page: memory keeps it until
     /// that has arrived.
     kept: FxHashMap<u64, FxHashMap<u64, Word>>,
+    /// What memory had of the map before: taken for granted if the shadow has joined a device that was used.
+    before: Entries,
 }
 
 impl MapMemory {
     pub(super) fn new(cache: Option<&MapCache>) -> MapMemory {
         let shape = cache.map(|c| (c.entries_per_page(), c.holds_pages()));
         let (per_page, by_page) = shape.unwrap_or((1, false));
-        MapMemory { per_page, by_page, ..MapMemory::default() }
+        let used = cache.is_some_and(|c| !c.is_empty());
+        let before = if used { Entries::Initial } else { Entries::Unknown };
+        MapMemory { per_page, by_page, before, ..MapMemory::default() }
     }
 }
 
@@ -96,7 +101,8 @@ impl Shadow {
             true => self.map.pages.get(&(lpn / self.map.per_page)).map(|page| self.entry(page, lpn, ftl)),
             false => self.map.entries.get(&lpn).copied(),
         };
-        let found = self.map.fresh.get(&lpn).copied().or(old).unwrap_or(UNKNOWN);
+        let found = self.map.fresh.get(&lpn).copied().or(old);
+        let found = found.unwrap_or_else(|| self.entry(&self.map.before, lpn, ftl));
         self.compare_entry(lpn, found, "in the map cache", ftl);
     }
 
@@ -147,7 +153,7 @@ impl Shadow {
         for lpn in lpns {
             let page = lpn.0 - ftl.logical();
             let read = self.map.bases.remove(&page);
-            let base = read.or_else(|| self.map.pages.get(&page).cloned()).unwrap_or(Entries::Unknown);
+            let base = read.or_else(|| self.map.pages.get(&page).cloned()).unwrap_or_else(|| self.map.before.clone());
             let entries = self.page_with(page, &base, &self.map.fresh, ftl);
             data.push(Content { lpn: *lpn, stamps: stamps.clone(), entries });
         }

@@ -18,6 +18,7 @@
 mod data;
 mod durable;
 mod errand;
+mod floor;
 mod lines;
 mod map;
 mod oracle;
@@ -28,6 +29,8 @@ use crate::ftl::Ftl;
 use crate::ftl::map_cache::MapCache;
 use data::{Content, SECTOR, Sectors, Stamps, Version};
 use errand::Errand;
+use floor::Floor;
+pub(crate) use floor::Survivors;
 use map::MapMemory;
 use oracle::Oracle;
 use proto::{Command, IoOp, Lpn, Slot, Status};
@@ -76,6 +79,8 @@ pub struct Shadow {
     unsettled: BTreeSet<Lpn>,
     /// What memory has of a demand-cached map.
     map: MapMemory,
+    /// What a power cut must leave, if one is to come.
+    floor: Option<Floor>,
     writes: u64,
     /// Units whose data the host has been given, each compared.
     pub units_checked: u64,
@@ -101,6 +106,7 @@ impl Shadow {
             leaving: FxHashMap::default(),
             unsettled: BTreeSet::new(),
             map: MapMemory::new(cache),
+            floor: None,
             writes: 0,
             units_checked: 0,
             violations: 0,
@@ -109,7 +115,7 @@ impl Shadow {
     }
 
     #[cold]
-    fn violation(&mut self, what: String) {
+    pub(crate) fn violation(&mut self, what: String) {
         self.violations += 1;
         if self.described.len() < DESCRIBED {
             self.described.push(what);
@@ -168,6 +174,7 @@ impl Shadow {
                 IoOp::Trim => self.oracle.begin_write(lpn, id, version, sectors, true),
             }
         }
+        self.floor_rises(id, command, version, durable, ftl);
         if durable && command.op != IoOp::Flush {
             for unit in self.units(command) {
                 self.oracle.begin_durable(Lpn(unit), id, self.sectors(command, unit));
@@ -187,6 +194,9 @@ impl Shadow {
     pub(crate) fn leaves(&mut self, id: u32, status: Status, ftl: &Ftl) {
         let Some(inside) = self.commands.get_mut(id as usize).and_then(Option::take) else { return };
         self.oracle.tick();
+        if let Some(floor) = &mut self.floor {
+            floor.acknowledged(id);
+        }
         let answered = status == Status::Success;
         for unit in self.units(&inside.command) {
             let lpn = Lpn(unit);
@@ -381,9 +391,8 @@ impl Shadow {
             let all = Sectors::MAX >> (128 - self.unit_bytes / SECTOR);
             let mut illegal = None;
             stamps.each(|version, sectors| {
-                let legal = self.oracle.legal_now(lpn, version).unwrap_or_else(|| {
-                    if self.truth.initially(lpn, ftl) == version { Sectors::MAX } else { 0 }
-                });
+                let legal = self.oracle.legal_now(lpn, version);
+                let legal = legal.unwrap_or_else(|| self.truth.initially(lpn, ftl).of(version));
                 if sectors & all & !legal != 0 {
                     illegal = Some(version);
                 }

@@ -44,16 +44,13 @@ struct Unit {
 }
 
 impl Unit {
-    fn untouched(initially: Version) -> Unit {
-        let first = Write {
-            command: u32::MAX,
-            version: initially,
-            sectors: Sectors::MAX,
-            submitted: 0,
-            acknowledged: 0,
-            may_keep: false,
-        };
-        Unit { writes: vec![first], reads: Vec::new() }
+    fn untouched(initially: &Stamps) -> Unit {
+        let mut writes = Vec::new();
+        initially.each(|version, sectors| {
+            let (command, submitted, acknowledged) = (u32::MAX, 0, 0);
+            writes.push(Write { command, version, sectors, submitted, acknowledged, may_keep: false });
+        });
+        Unit { writes, reads: Vec::new() }
     }
 }
 
@@ -72,8 +69,8 @@ impl Oracle {
     }
 
     /// Makes a unit known with what it held at the beginning.
-    pub(super) fn touch(&mut self, lpn: Lpn, initially: impl FnOnce() -> Version) {
-        self.units.entry(lpn).or_insert_with(|| Unit::untouched(initially()));
+    pub(super) fn touch(&mut self, lpn: Lpn, initially: impl FnOnce() -> Stamps) {
+        self.units.entry(lpn).or_insert_with(|| Unit::untouched(&initially()));
     }
 
     /// A write of some sectors is submitted. `may_keep`: a deallocation, which need not change anything.
@@ -174,6 +171,11 @@ impl Oracle {
         })
     }
 
+    /// Versions that a unit may hold now, with the sectors that may hold each.
+    pub(super) fn candidates(&self, lpn: Lpn) -> impl Iterator<Item = (Version, Sectors)> {
+        self.units.get(&lpn).into_iter().flat_map(|unit| unit.writes.iter().map(|w| (w.version, w.sectors)))
+    }
+
     /// Sectors of a unit that may hold `version` now; `None` for a unit that was never touched.
     pub(super) fn legal_now(&self, lpn: Lpn, version: Version) -> Option<Sectors> {
         let unit = self.units.get(&lpn)?;
@@ -217,7 +219,7 @@ mod tests {
     impl Host {
         fn new() -> Host {
             let mut oracle = Oracle::default();
-            oracle.touch(UNIT, || Version::BASE);
+            oracle.touch(UNIT, || Stamps::Whole(Version::BASE));
             Host { oracle }
         }
         fn write(&mut self, command: u32, sectors: Sectors) {

@@ -20,21 +20,32 @@ pub(super) struct Truth {
     blocks: FxHashMap<u64, Box<[Cell]>>,
     /// The map when the shadow began: it says which initial copies were the newest.
     initial: MapCopy,
+    /// What each logical unit held when power came back, if it was cut since.
+    recovered: Option<Vec<Stamps>>,
 }
 
 impl Truth {
     pub(super) fn new(ftl: &Ftl) -> Truth {
-        Truth { blocks: FxHashMap::default(), initial: ftl.map_copy() }
+        Truth { blocks: FxHashMap::default(), initial: ftl.map_copy(), recovered: None }
     }
 
     /// What a logical unit held when the shadow began.
-    pub(super) fn initially(&self, lpn: Lpn, ftl: &Ftl) -> Version {
-        if self.initial_slot(lpn, ftl).is_some() { Version::BASE } else { Version::ZERO }
+    pub(super) fn initially(&self, lpn: Lpn, ftl: &Ftl) -> Stamps {
+        if let Some(held) = self.recovered.as_ref().and_then(|units| units.get(lpn.0 as usize)) {
+            return held.clone();
+        }
+        let holds = self.initial_slot(lpn, ftl).is_some();
+        Stamps::Whole(if holds { Version::BASE } else { Version::ZERO })
     }
 
     /// Where a logical unit lay when the shadow began.
     pub(super) fn initial_slot(&self, lpn: Lpn, ftl: &Ftl) -> Option<Slot> {
         self.initial.lookup(lpn, &ftl.geo)
+    }
+
+    /// Power is back: what each logical unit holds is what the account begins with. The pages are as they were.
+    pub(super) fn restart(&mut self, held: Vec<Stamps>) {
+        self.recovered = Some(held);
     }
 
     /// What sensing a slot finds.

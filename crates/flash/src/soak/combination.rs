@@ -376,6 +376,22 @@ impl Combination {
     /// # Errors
     /// If it cannot be built.
     pub fn build(&self, seed: u64) -> Result<Device, SpecError> {
+        let mut device = self.build_empty(seed)?;
+        match self.fill {
+            Fill::Empty => {}
+            Fill::Sequential => device.ftl.assume_sequential(device.ftl.logical()),
+            Fill::Steady => write_at_random(&mut device.ftl, seed)
+                .ok_or_else(|| SpecError::new("ftl", "there is no space to write at random"))?,
+        }
+        device.format_map();
+        Ok(device)
+    }
+
+    /// The device as it comes from the factory.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub fn build_empty(&self, seed: u64) -> Result<Device, SpecError> {
         let built = Built { seed, name: "soak".into(), fold: self.fold };
         let mut spec = self.spec();
         let mut device = spec.build(&built)?;
@@ -386,13 +402,6 @@ impl Combination {
                 Err(_) => break,
             }
         }
-        match self.fill {
-            Fill::Empty => {}
-            Fill::Sequential => device.ftl.assume_sequential(device.ftl.logical()),
-            Fill::Steady => write_at_random(&mut device.ftl, seed)
-                .ok_or_else(|| SpecError::new("ftl", "there is no space to write at random"))?,
-        }
-        device.format_map();
         Ok(device)
     }
 }

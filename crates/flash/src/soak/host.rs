@@ -1,5 +1,8 @@
 //! The host of a soak: keeps commands in flight whose extents meet as often as possible.
 
+#[cfg(test)]
+mod stops;
+
 use crate::device::{Check, Device, Event, Out};
 use kernel::{Digest, Recorder, Rng, Time};
 use proto::{Command, IoOp, Status};

@@ -6,6 +6,8 @@ mod host;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
+mod snapshots;
+#[cfg(test)]
 mod tests;
 
 pub use combination::{Combination, Fill, Map, Memory, combinations};

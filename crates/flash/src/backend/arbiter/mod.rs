@@ -41,9 +41,16 @@ config::policies! {
 /// Chooses among the dies that wait for one channel.
 ///
 /// Contract: a pure decision; the answer is a kind that has a head; at least one has.
+/// What `load` has read back decides like what `save` wrote.
 pub trait Arbiter {
     /// The kind whose head gets the channel.
     fn pick(&mut self, heads: &Heads) -> Want;
+    /// Appends the policy's own state, parameters apart.
+    fn save(&self, _out: &mut Vec<u8>) {}
+    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
+        Some(())
+    }
 }
 
 /// Of the given kinds, the one whose head came first.
@@ -58,5 +65,29 @@ mod tests {
     #[test]
     fn the_family_keeps_its_contract() {
         config::policy::check_family::<Arbitration>().expect("the list is whole");
+    }
+
+    #[test]
+    fn what_is_loaded_decides_like_what_was_saved() {
+        let mut rng = kernel::Rng::stream(1, "test");
+        for family in Arbitration::all_defaults() {
+            let mut policy = family.build(&());
+            for _ in 0..200 {
+                // Some kind waits, others may.
+                let must = rng.below(3) as usize;
+                let heads: Heads = std::array::from_fn(|want| {
+                    let place = rng.below(1000);
+                    (want == must || place.is_multiple_of(2)).then_some(place)
+                });
+                let mut bytes = Vec::new();
+                policy.save(&mut bytes);
+                let mut copy = family.build(&());
+                assert_eq!(copy.load(&mut bytes.as_slice()), Some(()), "{}", family.name());
+                let want = policy.pick(&heads);
+                assert_eq!(copy.pick(&heads), want, "{}", family.name());
+                assert!(heads[want as usize].is_some(), "{}", family.name());
+                policy = copy;
+            }
+        }
     }
 }

@@ -70,6 +70,7 @@ config::policies! {
 ///
 /// Contract: a pure decision; the answer is one of the view's classes, never empty; the cost does not depend on how
 /// many dies there are. Inside a class, operations of one plane leave in order of arrival.
+/// What `load` has read back decides like what `save` wrote.
 pub trait Scheduler {
     /// The class whose oldest operation goes next.
     fn pick(&mut self, view: &DieView<'_>) -> Option<Class>;
@@ -77,6 +78,12 @@ pub trait Scheduler {
     /// behind it.
     fn holds_line(&self) -> bool {
         false
+    }
+    /// Appends the policy's own state, parameters apart.
+    fn save(&self, _out: &mut Vec<u8>) {}
+    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
+        Some(())
     }
 }
 
@@ -87,5 +94,31 @@ mod tests {
     #[test]
     fn the_family_keeps_its_contract() {
         config::policy::check_family::<Scheduling>().expect("the list is whole");
+    }
+
+    #[test]
+    fn what_is_loaded_decides_like_what_was_saved() {
+        let mut rng = kernel::Rng::stream(1, "test");
+        for family in Scheduling::all_defaults() {
+            let mut policy = family.build(&());
+            for _ in 0..200 {
+                let waiting = 1 + rng.below((1 << Class::COUNT) - 1) as u16;
+                let oldest = std::array::from_fn(|_| rng.below(1000));
+                let view = DieView {
+                    now: Time::from_ms(10),
+                    waiting,
+                    oldest: &oldest,
+                    since: &|class| Time::from_us(10 * oldest[class as usize]),
+                };
+                let mut bytes = Vec::new();
+                policy.save(&mut bytes);
+                let mut copy = family.build(&());
+                assert_eq!(copy.load(&mut bytes.as_slice()), Some(()), "{}", family.name());
+                let class = policy.pick(&view);
+                assert_eq!(copy.pick(&view), class, "{}", family.name());
+                assert!(class.is_some_and(|c| waiting >> c as u8 & 1 == 1), "{}", family.name());
+                policy = copy;
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::ftl::space::Stream;
 ///
 /// Contract: a pure decision over the FTL, the back end and the policy's own state; the answer is a group of the
 /// device; a dynamic policy avoids groups without space as long as another has some.
+/// What `load` has read back decides like what `save` wrote.
 pub trait Allocator {
     /// The group for the logical program unit `stripe`, which `stream` writes.
     fn place(&mut self, stripe: u64, stream: Stream, ftl: &Ftl, backend: &Backend) -> u32;
@@ -19,11 +20,11 @@ pub trait Allocator {
     fn is_static(&self) -> bool {
         false
     }
-    /// Appends the policy's own state.
+    /// Appends the policy's own state, parameters apart.
     fn save(&self, _out: &mut Vec<u8>) {}
-    /// Takes the policy's own state back; false if it is malformed.
-    fn load(&mut self, _input: &mut &[u8]) -> bool {
-        true
+    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
+        Some(())
     }
 }
 
@@ -46,9 +47,30 @@ config::policies! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::soak::combinations;
 
     #[test]
     fn the_family_keeps_its_contract() {
         config::policy::check_family::<Allocation>().expect("the list is whole");
+    }
+
+    #[test]
+    fn what_is_loaded_decides_like_what_was_saved() {
+        let combination = combinations(1).swap_remove(0);
+        let mut device = combination.build(1).expect("it can be built");
+        for family in Allocation::all_defaults() {
+            let mut policy = family.build(&());
+            for stripe in 0..50 {
+                let mut bytes = Vec::new();
+                policy.save(&mut bytes);
+                let mut copy = family.build(&());
+                assert_eq!(copy.load(&mut bytes.as_slice()), Some(()), "{}", family.name());
+                let group = policy.place(stripe, Stream::Gc, &device.ftl, &device.backend);
+                let same = copy.place(stripe, Stream::Gc, &device.ftl, &device.backend);
+                assert_eq!(group, same, "{}", family.name());
+                assert!(device.ftl.reserve(group, Stream::Gc).is_some(), "{}", family.name());
+                policy = copy;
+            }
+        }
     }
 }

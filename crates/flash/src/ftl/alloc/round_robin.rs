@@ -30,7 +30,8 @@ impl Allocator for RoundRobin {
     fn save(&self, out: &mut Vec<u8>) {
         self.turn.save(out);
     }
-    fn load(&mut self, input: &mut &[u8]) -> bool {
-        u64::load(input).map(|turn| self.turn = turn).is_some()
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.turn = u64::load(input)?;
+        Some(())
     }
 }

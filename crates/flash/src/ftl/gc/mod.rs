@@ -13,14 +13,15 @@ pub use super::index::VictimView;
 ///
 /// Contract: a pure decision over the view plus the policy's own state; the answer is one of the closed units of the
 /// view, which is never empty; no call costs more than the view's iterators allow, and none walks all closed units.
+/// What `load` has read back decides like what `save` wrote.
 pub trait Victim {
     /// The unit to reclaim, by number in the group. `None` if the policy wants to wait.
     fn pick(&mut self, view: &VictimView<'_>) -> Option<u32>;
-    /// Appends the policy's own state.
+    /// Appends the policy's own state, parameters apart.
     fn save(&self, _out: &mut Vec<u8>) {}
-    /// Takes the policy's own state back; false if it is malformed.
-    fn load(&mut self, _input: &mut &[u8]) -> bool {
-        true
+    /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
+    fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
+        Some(())
     }
 }
 
@@ -64,9 +65,46 @@ config::policies! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ftl::Ftl;
+    use crate::ftl::functional::{FunctionalWriter, Placement};
+    use crate::ftl::testing::ftl_with;
+    use crate::geometry::Reclaim;
+    use kernel::Rng;
+    use proto::Lpn;
 
     #[test]
     fn the_family_keeps_its_contract() {
         config::policy::check_family::<VictimPolicy>().expect("the list is whole");
+    }
+
+    #[test]
+    fn what_is_loaded_decides_like_what_was_saved() {
+        let context = VictimContext { seed: 3, device: "flash".into() };
+        for family in VictimPolicy::all_defaults() {
+            let fresh = || ftl_with(Reclaim::Block, 11_000, family.build(&context));
+            let mut ftl = fresh();
+            let mut writer = FunctionalWriter::new(&ftl, Placement::Striped);
+            let mut rng = Rng::stream(1, "test");
+            let mut draw = || Lpn(rng.below(11_000));
+            let some: Vec<Lpn> = (0..40_000).map(|_| draw()).collect();
+            writer.write_all(&mut ftl, some).expect("there is spare space");
+            writer.finish(&mut ftl).expect("there is spare space");
+            let mut bytes = Vec::new();
+            ftl.save(&mut bytes);
+            let mut copy = fresh();
+            let mut input = bytes.as_slice();
+            assert_eq!(copy.load(&mut input), Some(()), "{}", family.name());
+            assert!(input.is_empty(), "{}", family.name());
+            assert_eq!(fresh().load(&mut &bytes[..bytes.len() - 1]), None, "{}", family.name());
+            let more: Vec<Lpn> = (0..20_000).map(|_| draw()).collect();
+            let go_on = |ftl: &mut Ftl| {
+                let mut writer = FunctionalWriter::new(ftl, Placement::Striped);
+                writer.write_all(ftl, more.iter().copied()).expect("there is spare space");
+                (0..11_000).map(|lpn| ftl.lookup(Lpn(lpn))).collect::<Vec<_>>()
+            };
+            assert_eq!(go_on(&mut copy), go_on(&mut ftl), "{}", family.name());
+            assert_eq!(copy.counters, ftl.counters);
+            assert!(ftl.counters.moves > 10_000, "{} moves", ftl.counters.moves);
+        }
     }
 }

@@ -23,7 +23,8 @@ impl Victim for Random {
     fn save(&self, out: &mut Vec<u8>) {
         self.rng.save(out);
     }
-    fn load(&mut self, input: &mut &[u8]) -> bool {
-        Rng::load(input).map(|rng| self.rng = rng).is_some()
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.rng = Rng::load(input)?;
+        Some(())
     }
 }

@@ -1,0 +1,95 @@
+//! Saving and loading an idle back end.
+
+use super::{Backend, BackendCounters, Channel, Die, DieState};
+use kernel::{Snapshot, Time};
+use stats::Little;
+
+impl Backend {
+    /// Whether nothing waits, works or is booked.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.ops.is_empty() && self.finished.is_empty() && self.channels.iter().all(|c| !c.looks_again)
+    }
+
+    /// Appends the state of an idle back end, that of the policies included; times, switches and observers are not part
+    /// of it. Places in the order of arrival begin anew: only their order counts.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        // Naming every field makes a forgotten one a compile error.
+        let Backend {
+            timing: _,
+            dies,
+            channels,
+            queues: _,
+            ops: _,
+            finished: _,
+            touched: _,
+            went_idle: _,
+            tells_idle: _,
+            scheduler,
+            holds_line: _,
+            arbiter,
+            sharing: _,
+            suspend: _,
+            fold: _,
+            counters,
+            queued,
+            observer: _,
+        } = self;
+        dies.iter().for_each(|die| die.save(out));
+        channels.iter().for_each(|channel| channel.save(out));
+        counters.save(out);
+        queued.save(out);
+        scheduler.save(out);
+        arbiter.save(out);
+    }
+
+    /// Replaces the state by one that a back end of the same parameters saved; `None` if it is cut short or malformed.
+    pub(crate) fn restore(&mut self, input: &mut &[u8]) -> Option<()> {
+        for die in &mut self.dies {
+            die.busy = Time::load(input)?;
+        }
+        for channel in &mut self.channels {
+            (channel.busy_until, channel.busy) = Snapshot::load(input)?;
+        }
+        self.counters = BackendCounters::load(input)?;
+        self.queued = Little::load(input)?;
+        self.scheduler.load(input)?;
+        self.arbiter.load(input)
+    }
+}
+
+impl Die {
+    /// Everything else of an idle die is as new, or not looked at before it is written.
+    fn save(&self, out: &mut Vec<u8>) {
+        let Die {
+            state,
+            channel: _,
+            active: _,
+            ticket: _,
+            array_from: _,
+            array_to: _,
+            suspended,
+            busy_since: _,
+            busy,
+            touched: _,
+        } = self;
+        debug_assert!(*state == DieState::Idle && suspended.is_none(), "an idle die");
+        busy.save(out);
+    }
+}
+
+impl Channel {
+    /// A channel that nobody waits for: the wake-up at the end of its last tenure is no longer needed.
+    fn save(&self, out: &mut Vec<u8>) {
+        let Channel {
+            busy_until,
+            busy,
+            looks_again: _,
+            moves_data: _,
+            wake: _,
+            waiting: _,
+            asked: _,
+            line: _,
+        } = self;
+        (*busy_until, *busy).save(out);
+    }
+}

@@ -1,0 +1,50 @@
+//! A group as a scan of flash finds it.
+
+use super::{FRESH, FreeUnits, Freed, Frontier, Group, NONE, Ru, RuState};
+use crate::ftl::index::Index;
+use crate::geometry::Geometry;
+
+/// What a scan says about a reclaim unit.
+pub(crate) struct Recovered {
+    /// Valid map units.
+    pub(crate) valid: u32,
+    /// Erased.
+    pub(crate) is_free: bool,
+    /// Programmed in part.
+    pub(crate) is_short: bool,
+    /// Number of its first program: reclaim units are taken to have been closed in the order in which they were opened.
+    pub(crate) opened: u64,
+    /// Erase count.
+    pub(crate) erases: u32,
+}
+
+impl Group {
+    /// Takes over what a scan has found, one record a reclaim unit. No unit is open: the next program opens a free one.
+    pub(crate) fn recover(&mut self, geo: &Geometry, units: &[Recovered]) {
+        let least_worn = matches!(self.free.freed, Freed::LeastWorn(_));
+        let count = units.len() as u32;
+        self.free = FreeUnits { fresh: count, ..FreeUnits::new(count, least_worn) };
+        self.index = Index::new(count, geo.units_per_ru);
+        self.frontiers.fill(Frontier { ru: NONE, next: 0 });
+        self.rus = units
+            .iter()
+            .map(|unit| Ru {
+                valid: unit.valid,
+                state: if unit.is_free { RuState::Free } else { RuState::Closed },
+                short: unit.is_short,
+                ..FRESH
+            })
+            .collect();
+        self.closed_at = units.iter().map(|unit| unit.opened).collect();
+        self.valid = units.iter().map(|unit| u64::from(unit.valid)).sum();
+        let mut closed: Vec<u32> = (0..count).filter(|n| !units[*n as usize].is_free).collect();
+        closed.sort_by_key(|n| units[*n as usize].opened);
+        for number in closed {
+            self.index.insert(number, units[number as usize].valid);
+        }
+        for number in (0..count).filter(|n| units[*n as usize].is_free) {
+            self.free.put(number, units[number as usize].erases);
+        }
+        self.free_min = self.free.len();
+    }
+}
