@@ -151,8 +151,9 @@ impl Device {
         (cut.lines_kept, cut.lines_lost) = if is_protected { (count, 0) } else { (0, count) };
         let (journal, undone) = journal.cut();
         cut.trims_undone = undone;
+        let retired = self.ftl.retired_units();
         let (array, base) = self.ftl.into_array();
-        Some((Durable { array, base, journal, lines, cut }, self.shadow))
+        Some((Durable { array, base, journal, retired, lines, cut }, self.shadow))
     }
 
     /// Blocks that have been erased while others of their reclaim unit have not: the translation layer learns of it when

@@ -163,6 +163,8 @@ pub(crate) struct Group {
     pub(crate) wear_clock: u32,
     /// Valid map units.
     pub(crate) valid: u64,
+    /// Units that have failed.
+    pub(crate) retired: u32,
 }
 
 impl kernel::Snapshot for Freed {
@@ -181,7 +183,7 @@ impl kernel::Snapshot for Freed {
     }
 }
 kernel::snapshot!(FreeUnits { fresh, end, freed });
-kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock, valid });
+kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock, valid, retired });
 
 impl Group {
     /// All units free. With `least_worn`, the least erased free unit is opened next (dynamic wear levelling); without,
@@ -197,6 +199,7 @@ impl Group {
             free_min: count,
             wear_clock: 0,
             valid: 0,
+            retired: 0,
         }
     }
 
@@ -341,6 +344,25 @@ impl Group {
         unit.follows_base = false;
         unit.short = false;
         self.free.put(ru, erases);
+    }
+
+    /// A unit has been erased and is not used again.
+    pub(crate) fn retire(&mut self, ru: u32) {
+        let unit = &mut self.rus[ru as usize];
+        debug_assert!(unit.valid == 0 && unit.readers == 0 && unit.inflight == 0, "retired while in use");
+        *unit = Ru { state: RuState::Bad, ..FRESH };
+        self.retired += 1;
+    }
+
+    /// The last `bad` units do not work; nothing was opened before.
+    pub(crate) fn lose(&mut self, bad: u32) {
+        self.free.end -= bad.min(self.free.end);
+        self.free_min = self.free();
+    }
+
+    /// Units that have not been bad from the beginning.
+    pub(crate) fn usable(&self) -> u32 {
+        self.free.end
     }
 
     /// The frontiers' units, with the program units taken from each.
