@@ -78,6 +78,8 @@ pub struct BadCounts {
 /// What a translation layer knows about bad blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BadBlocks {
+    /// Whether there are any, or may be.
+    exist: bool,
     factory: u64,
     lives: Option<Lives>,
     /// Units that each group can still lose.
@@ -89,7 +91,7 @@ pub(crate) struct BadBlocks {
 impl BadBlocks {
     /// Appends what has happened; what was there from the beginning is not part of it.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
-        let BadBlocks { factory: _, lives: _, spare, grown, worn_out } = self;
+        let BadBlocks { exist: _, factory: _, lives: _, spare, grown, worn_out } = self;
         spare.save(out);
         grown.save(out);
         worn_out.save(out);
@@ -112,7 +114,7 @@ impl Ftl {
             group.lose(*lost);
         }
         let spare = self.groups.iter().map(|group| group.usable().saturating_sub(least)).collect();
-        self.bad = BadBlocks { factory: factory.blocks, lives, spare, ..BadBlocks::default() };
+        self.bad = BadBlocks { exist: true, factory: factory.blocks, lives, spare, ..BadBlocks::default() };
     }
 
     /// Reclaim units of a group that have not been bad from the beginning.
@@ -125,8 +127,12 @@ impl Ftl {
         self.groups.iter().map(|group| group.usable()).min().unwrap_or(0)
     }
 
-    /// Bad blocks so far.
-    pub fn bad_counts(&self) -> BadCounts {
+    /// Bad blocks so far; `None` if there are none and never will be.
+    pub fn bad_counts(&self) -> Option<BadCounts> {
+        self.bad.exist.then(|| self.count_bad())
+    }
+
+    fn count_bad(&self) -> BadCounts {
         let usable: u64 = self.groups.iter().map(|group| u64::from(group.usable())).sum();
         let retired: u64 = self.groups.iter().map(|group| u64::from(group.retired)).sum();
         let units = self.geo.ru_count - usable + retired;

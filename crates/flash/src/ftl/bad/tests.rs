@@ -1,6 +1,6 @@
 //! Bad blocks against probability theory, and in devices at work.
 
-use super::{BadCounts, Factory, Lives};
+use super::{Factory, Lives};
 use crate::device::Device;
 use crate::geometry::{Geometry, Reclaim, Shape, tests::small};
 use crate::soak::{Combination, End, Fill, Host, Map, Memory, combinations};
@@ -69,7 +69,7 @@ fn devices_wear_out_in_good_order() {
     let (mut retired, mut refused) = (0, 0);
     for combination in &combinations(9) {
         let device = device(combination, 5, 12).unwrap_or_else(|e| panic!("{combination}: {}", e.what));
-        let factory = device.ftl.bad_counts();
+        let factory = device.ftl.bad_counts().expect("blocks may be bad");
         assert!(factory.factory > 0 && factory.units > 0 && factory.grown == 0, "{factory:?}");
         let mut device =
             combination.filled(device, 3).unwrap_or_else(|e| panic!("{combination}: {}", e.what));
@@ -77,7 +77,7 @@ fn devices_wear_out_in_good_order() {
         let mut host = Host::new(device, 3, combination.depth);
         let end = host.drive(9_000);
         assert_eq!(host.failed, [], "{combination}");
-        let counts = host.device.ftl.bad_counts();
+        let counts = host.device.ftl.bad_counts().expect("blocks may be bad");
         let worn_out = host.device.ftl.is_worn_out();
         assert!(end == End::Done || (end == End::Refused && worn_out), "{combination}: {end:?} {counts:?}");
         assert!(counts.grown >= counts.units - factory.units, "{counts:?}");
@@ -88,10 +88,47 @@ fn devices_wear_out_in_good_order() {
 }
 
 #[test]
+fn bad_units_stay_bad() {
+    let combination = Combination { fill: Fill::Steady, depth: 16, ..combinations(9).swap_remove(0) };
+    let device = || device(&combination, 5, 12).unwrap_or_else(|e| panic!("{combination}: {}", e.what));
+    let worn = || {
+        let mut device = combination.filled(device(), 3).unwrap_or_else(|e| panic!("{}", e.what));
+        device.record_stamps().expect("it is idle");
+        device.attach_shadow();
+        device.watch_durability();
+        Host::new(device, 3, combination.depth)
+    };
+    let mut host = worn();
+    assert_eq!(host.drive(6_000), End::Done);
+    let counts = host.device.ftl.bad_counts().expect("blocks may be bad");
+    assert!(counts.grown > 0, "{counts:?}");
+    let mut bytes = Vec::new();
+    host.device.save(&mut bytes).expect("it is idle");
+    let mut copy = device();
+    copy.load(&mut bytes.as_slice()).expect("it fits");
+    assert_eq!(copy.ftl.bad_counts(), Some(counts));
+    let mut copy = host.before(copy);
+    assert_eq!((copy.drive(7_000), copy.digest()), (host.drive(7_000), host.digest()));
+
+    let mut host = worn();
+    assert_eq!(host.run_events(40_000), End::Done);
+    let counts = host.device.ftl.bad_counts().expect("blocks may be bad");
+    assert!(counts.grown > 0, "{counts:?}");
+    let now = host.now();
+    let (durable, shadow) = host.device.cut_power(now).expect("it keeps stamps");
+    let mut again = device();
+    again.recover(durable, shadow).expect("it fits");
+    assert_eq!(again.ftl.bad_counts(), Some(counts));
+    let mut host = Host::new(again, 4, 16);
+    assert!(matches!(host.drive(1_000), End::Done | End::Refused));
+    assert_eq!(host.failed, []);
+}
+
+#[test]
 fn without_the_key_nothing_is_bad() {
     let combination = combinations(9).swap_remove(0);
     let device = combination.build(9).expect("it can be built");
-    assert_eq!(device.ftl.bad_counts(), BadCounts::default());
+    assert_eq!(device.ftl.bad_counts(), None);
     assert_eq!(device.ftl.fewest_usable(), device.ftl.geo.shape.blocks);
 }
 
