@@ -91,6 +91,14 @@ impl<T: Snapshot> Snapshot for Option<T> {
         Some(if bool::load(input)? { Some(T::load(input)?) } else { None })
     }
 }
+impl<T: Snapshot> Snapshot for Box<T> {
+    fn save(&self, out: &mut Vec<u8>) {
+        (**self).save(out);
+    }
+    fn load(input: &mut &[u8]) -> Option<Self> {
+        T::load(input).map(Box::new)
+    }
+}
 impl<A: Snapshot, B: Snapshot> Snapshot for (A, B) {
     fn save(&self, out: &mut Vec<u8>) {
         self.0.save(out);

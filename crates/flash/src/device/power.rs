@@ -144,7 +144,7 @@ impl Device {
                 }
             }
         }
-        let lines = self.buffered.as_ref().map_or_else(Vec::new, |b| b.buffer.unflushed());
+        let lines = self.buffered.as_ref().map_or_else(Vec::new, |b| b.buffer.not_durable());
         let is_protected = self.is_protected();
         let count = lines.len() as u64;
         let lines = if is_protected { lines } else { Vec::new() };

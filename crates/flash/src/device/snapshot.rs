@@ -99,7 +99,7 @@ impl Device {
         gc_turn.save(out);
         stats.save(out);
         ledger.save(out);
-        journal.as_deref().cloned().save(out);
+        journal.save(out);
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl Device {
         self.gc_turn = u64::load(input)?;
         self.stats.load(input)?;
         self.ledger = Ledger::load(input)?;
-        self.journal = Option::<Journal>::load(input)?.map(Box::new);
+        self.journal = Option::load(input)?;
         Some(())
     }
 }
