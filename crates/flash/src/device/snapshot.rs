@@ -8,8 +8,6 @@
 
 use super::Device;
 use super::checks::Ledger;
-use super::reclaim::Job;
-use crate::recovery::Journal;
 use kernel::Snapshot;
 use std::fmt;
 
