@@ -128,7 +128,11 @@ impl Device {
             translation.load(input)?;
         }
         self.host.load(input)?;
-        self.jobs = Vec::<Option<Job>>::load(input).filter(|jobs| jobs.len() == self.jobs.len())?;
+        let groups = self.jobs.len();
+        self.jobs = Vec::load(input)?;
+        if self.jobs.len() != groups {
+            return None;
+        }
         self.stalled = bool::load(input)?;
         self.gc_turn = u64::load(input)?;
         self.stats.load(input)?;
