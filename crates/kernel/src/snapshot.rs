@@ -80,14 +80,6 @@ impl Snapshot for Time {
         Some(Time::from_ps(u64::load(input)?))
     }
 }
-impl<T: Snapshot> Snapshot for Box<T> {
-    fn save(&self, out: &mut Vec<u8>) {
-        (**self).save(out);
-    }
-    fn load(input: &mut &[u8]) -> Option<Self> {
-        T::load(input).map(Box::new)
-    }
-}
 impl<T: Snapshot> Snapshot for Option<T> {
     fn save(&self, out: &mut Vec<u8>) {
         self.is_some().save(out);
@@ -97,6 +89,14 @@ impl<T: Snapshot> Snapshot for Option<T> {
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         Some(if bool::load(input)? { Some(T::load(input)?) } else { None })
+    }
+}
+impl<T: Snapshot> Snapshot for Box<T> {
+    fn save(&self, out: &mut Vec<u8>) {
+        (**self).save(out);
+    }
+    fn load(input: &mut &[u8]) -> Option<Self> {
+        T::load(input).map(Box::new)
     }
 }
 impl<A: Snapshot, B: Snapshot> Snapshot for (A, B) {

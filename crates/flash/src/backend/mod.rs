@@ -78,8 +78,6 @@ pub struct BackendCounters {
     pub suspends: u64,
 }
 
-kernel::snapshot!(BackendCounters { done, units, multi_plane, copy_backs, suspends });
-
 impl BackendCounters {
     /// What was counted since `origin`.
     pub fn since(&self, origin: &BackendCounters) -> BackendCounters {

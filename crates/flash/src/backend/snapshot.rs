@@ -4,6 +4,8 @@ use super::{Backend, BackendCounters, Channel, Die, DieState};
 use kernel::{Snapshot, Time};
 use stats::Little;
 
+kernel::snapshot!(BackendCounters { done, units, multi_plane, copy_backs, suspends });
+
 impl Backend {
     /// Whether nothing waits, works or is booked.
     pub(crate) fn is_at_rest(&self) -> bool {

@@ -327,7 +327,7 @@ impl Buffer {
     }
     /// Units with data that is not durable, oldest first, and its sectors; of a unit on its way to flash, all that are
     /// here.
-    pub fn unflushed_lines(&self) -> Vec<(Lpn, Sectors)> {
+    pub fn not_durable(&self) -> Vec<(Lpn, Sectors)> {
         let mut lines: Vec<&Line> = self
             .index
             .values()

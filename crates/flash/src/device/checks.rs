@@ -138,8 +138,15 @@ impl Device {
         let programs = of(&[Class::HostProgram, Class::MapProgram, Class::GcProgram]);
         let [free, open, full, closed, collecting, bad] = census.states;
         let jobs = self.jobs.iter().flatten().count() as u64;
-        let states = [free, open, closed, collecting, free + open + full + closed + collecting + bad];
-        let lists = [census.listed_free, census.frontiers, census.listed_closed, jobs, self.ftl.geo.ru_count];
+        let states = [free, open, closed, collecting, bad, free + open + full + closed + collecting + bad];
+        let lists = [
+            census.listed_free,
+            census.frontiers,
+            census.listed_closed,
+            jobs,
+            census.listed_bad,
+            self.ftl.geo.ru_count,
+        ];
         vec![
             Check::equal(
                 "pins",
@@ -163,7 +170,7 @@ impl Device {
             Check::new(
                 "reclaim_units",
                 states == lists,
-                format!("free, open, closed, collecting, all: by state {states:?}, by list {lists:?}"),
+                format!("free, open, closed, collecting, bad, all: by state {states:?}, by list {lists:?}"),
             ),
             Check::new(
                 "block_programs",

@@ -191,6 +191,11 @@ impl Device {
     pub(super) fn ready(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::CONTROLLER, cx.now());
+        if self.ftl.is_worn_out() && matches!(active.command.op, IoOp::Write | IoOp::WriteZeroes) {
+            active.status = Status::WriteFault;
+            self.complete(id, cx);
+            return;
+        }
         match active.command.op {
             IoOp::Read => self.start_read(id, cx),
             IoOp::Write => {

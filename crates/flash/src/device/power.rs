@@ -144,15 +144,16 @@ impl Device {
                 }
             }
         }
-        let lines = self.buffered.as_ref().map_or_else(Vec::new, |b| b.buffer.unflushed_lines());
+        let lines = self.buffered.as_ref().map_or_else(Vec::new, |b| b.buffer.not_durable());
         let is_protected = self.is_protected();
         let count = lines.len() as u64;
         let lines = if is_protected { lines } else { Vec::new() };
         (cut.lines_kept, cut.lines_lost) = if is_protected { (count, 0) } else { (0, count) };
         let (journal, undone) = journal.cut();
         cut.trims_undone = undone;
+        let retired = self.ftl.retired_units();
         let (array, base) = self.ftl.into_array();
-        Some((Durable { array, base, journal, lines, cut }, self.shadow))
+        Some((Durable { array, base, journal, retired, lines, cut }, self.shadow))
     }
 
     /// Blocks that have been erased while others of their reclaim unit have not: the translation layer learns of it when

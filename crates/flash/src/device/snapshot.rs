@@ -8,8 +8,6 @@
 
 use super::Device;
 use super::checks::Ledger;
-use super::reclaim::Job;
-use crate::recovery::Journal;
 use kernel::Snapshot;
 use std::fmt;
 
@@ -100,7 +98,7 @@ impl Device {
         gc_turn.save(out);
         stats.save(out);
         ledger.save(out);
-        journal.as_deref().cloned().save(out);
+        journal.save(out);
         absent.save(out);
         Ok(())
     }
@@ -132,12 +130,16 @@ impl Device {
             translation.load(input)?;
         }
         self.host.load(input)?;
-        self.jobs = Vec::<Option<Box<Job>>>::load(input).filter(|jobs| jobs.len() == self.jobs.len())?;
+        let groups = self.jobs.len();
+        self.jobs = Vec::load(input)?;
+        if self.jobs.len() != groups {
+            return None;
+        }
         self.stalled = bool::load(input)?;
         self.gc_turn = u64::load(input)?;
         self.stats.load(input)?;
         self.ledger = Ledger::load(input)?;
-        self.journal = Option::<Journal>::load(input)?.map(Box::new);
+        self.journal = Option::load(input)?;
         self.absent.load(input)
     }
 }

@@ -10,6 +10,8 @@ pub(crate) struct Census {
     pub(crate) states: [u64; 6],
     /// On free lists.
     pub(crate) listed_free: u64,
+    /// Counted as bad.
+    pub(crate) listed_bad: u64,
     /// Frontiers.
     pub(crate) frontiers: u64,
     /// In the index that victims come from.
@@ -36,8 +38,11 @@ impl Ftl {
             census.miscounted += u64::from(held != group.valid);
             census.listed_free += u64::from(group.free());
             // Units behind the last record have never been opened.
-            census.states[RuState::Free as usize] +=
-                u64::from(self.geo.shape.blocks) - group.rus.len() as u64;
+            census.states[RuState::Free as usize] += u64::from(group.usable()) - group.rus.len() as u64;
+            // Those behind the usable ones never worked.
+            let unusable = u64::from(self.geo.shape.blocks - group.usable());
+            census.states[RuState::Bad as usize] += unusable;
+            census.listed_bad += unusable + u64::from(group.retired);
             census.frontiers += group.open_units().count() as u64;
             census.listed_closed += group.index.len() as u64;
             let mut given: Vec<u32> = group

@@ -7,6 +7,7 @@
 
 pub mod alloc;
 pub mod assume;
+pub mod bad;
 pub mod base;
 pub(crate) mod census;
 #[cfg(test)]
@@ -142,6 +143,7 @@ pub struct Ftl {
     logical: u64,
     /// Units behind the host's: translation pages.
     hidden: u64,
+    bad: bad::BadBlocks,
 }
 
 impl Ftl {
@@ -169,6 +171,7 @@ impl Ftl {
             mapped: 0,
             logical,
             hidden,
+            bad: bad::BadBlocks::default(),
             geo,
         }
     }
@@ -535,7 +538,11 @@ impl Ftl {
         }
         let erases = erase_blocks(&mut self.array, &self.geo, ru);
         let (group, number) = self.split(ru);
-        self.groups[group].release(number, erases);
+        if self.wears_out() && self.fails(ru) {
+            self.groups[group].retire(number);
+        } else {
+            self.groups[group].release(number, erases);
+        }
         self.counters.erases += 1;
     }
 

@@ -25,6 +25,7 @@ impl Ftl {
             mapped,
             logical: _,
             hidden: _,
+            bad,
         } = self;
         array.save(out);
         map.save(out);
@@ -34,6 +35,7 @@ impl Ftl {
         clock.save(out);
         counters.save(out);
         mapped.save(out);
+        bad.save(out);
         victim.save(out);
     }
 
@@ -49,6 +51,7 @@ impl Ftl {
         self.clock = u64::load(input)?;
         self.counters = FtlCounters::load(input)?;
         self.mapped = u64::load(input)?;
+        self.bad.load(input)?;
         self.victim.load(input)
     }
 }

@@ -165,6 +165,8 @@ pub(crate) struct Group {
     pub(crate) valid: u64,
     /// Victims since the host's last commit, and its number.
     pub(crate) lap: (u32, u64),
+    /// Units that have failed.
+    pub(crate) retired: u32,
 }
 
 impl kernel::Snapshot for Freed {
@@ -183,7 +185,18 @@ impl kernel::Snapshot for Freed {
     }
 }
 kernel::snapshot!(FreeUnits { fresh, end, freed });
-kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, wear_clock, valid, lap });
+kernel::snapshot!(Group {
+    rus,
+    closed_at,
+    index,
+    free,
+    frontiers,
+    free_min,
+    wear_clock,
+    valid,
+    lap,
+    retired
+});
 
 impl Group {
     /// All units free. With `least_worn`, the least erased free unit is opened next (dynamic wear levelling); without,
@@ -200,6 +213,7 @@ impl Group {
             wear_clock: 0,
             valid: 0,
             lap: (0, 0),
+            retired: 0,
         }
     }
 
@@ -362,6 +376,25 @@ impl Group {
         unit.follows_base = false;
         unit.short = false;
         self.free.put(ru, erases);
+    }
+
+    /// A unit has been erased and is not used again.
+    pub(crate) fn retire(&mut self, ru: u32) {
+        let unit = &mut self.rus[ru as usize];
+        debug_assert!(unit.valid == 0 && unit.readers == 0 && unit.inflight == 0, "retired while in use");
+        *unit = Ru { state: RuState::Bad, ..FRESH };
+        self.retired += 1;
+    }
+
+    /// The last `bad` units do not work; nothing was opened before.
+    pub(crate) fn lose(&mut self, bad: u32) {
+        self.free.end -= bad.min(self.free.end);
+        self.free_min = self.free();
+    }
+
+    /// Units that have not been bad from the beginning.
+    pub(crate) fn usable(&self) -> u32 {
+        self.free.end
     }
 
     /// The frontiers' units, with the program units taken from each.

@@ -43,6 +43,8 @@ pub struct Durable {
     /// What never-erased blocks of the array hold that are not stored one by one.
     pub(crate) base: Base,
     pub(crate) journal: Journal,
+    /// Reclaim units that have failed.
+    pub(crate) retired: Vec<u64>,
     /// Dirty sectors of a protected buffer, oldest first.
     pub(crate) lines: Vec<(Lpn, Sectors)>,
     /// What the cut has interrupted.

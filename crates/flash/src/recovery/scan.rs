@@ -2,7 +2,7 @@
 
 use super::{Durable, Journal, Recovery};
 use crate::array::{NandArray, Stamp};
-use crate::ftl::space::Recovered;
+use crate::ftl::space::{Recovered, RuState};
 use crate::ftl::{Ftl, FtlCounters};
 use crate::geometry::Geometry;
 use proto::{Lpn, Slot};
@@ -19,7 +19,7 @@ impl Ftl {
         newer: Newer,
         mut erased: impl FnMut(u64),
     ) -> (Recovery, Journal) {
-        let Durable { array, base, journal, .. } = durable;
+        let Durable { array, base, journal, retired, .. } = durable;
         let mut report = Recovery::default();
         self.array = array;
         self.set_base(base);
@@ -34,7 +34,8 @@ impl Ftl {
         for lpn in (0..logical + self.hidden()).map(Lpn) {
             report.units += u64::from(self.accept_found(lpn));
         }
-        self.rebuild_groups(&mut report, &mut erased);
+        self.rebuild_groups(&retired, &mut report, &mut erased);
+        self.assume_retired(&retired);
         (report, journal)
     }
 
@@ -74,12 +75,12 @@ impl Ftl {
     }
 
     /// Gives every reclaim unit its place: free, closed, or closed before it was full.
-    fn rebuild_groups(&mut self, report: &mut Recovery, erased: &mut impl FnMut(u64)) {
+    fn rebuild_groups(&mut self, retired: &[u64], report: &mut Recovery, erased: &mut impl FnMut(u64)) {
         let blocks = self.geo.shape.blocks;
         for group in 0..self.geo.groups {
             let first = u64::from(group) * u64::from(blocks);
             let mut units = Vec::with_capacity(blocks as usize);
-            for ru in first..first + u64::from(blocks) {
+            for ru in first..first + u64::from(self.usable(group)) {
                 let valid = self.found_in(ru);
                 let programs = programs(&self.array, &self.geo, ru);
                 let is_short = programs > 0 && programs < self.geo.programs_per_ru;
@@ -90,9 +91,16 @@ impl Ftl {
                 let is_short = is_short && valid > 0;
                 report.closed_short += u64::from(is_short);
                 let lane = self.geo.block_of_ru(ru, 0);
+                let state = match () {
+                    () if retired.contains(&ru) => RuState::Bad,
+                    () if programs == 0 || (valid == 0 && programs < self.geo.programs_per_ru) => {
+                        RuState::Free
+                    }
+                    () => RuState::Closed,
+                };
                 units.push(Recovered {
                     valid,
-                    is_free: programs == 0 || (valid == 0 && programs < self.geo.programs_per_ru),
+                    state,
                     is_short,
                     opened: self.array.stamps.as_ref().map_or(0, |s| s.opened(lane)),
                     erases: self.array.erases(lane),

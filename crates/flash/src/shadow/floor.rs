@@ -9,7 +9,7 @@ use super::Shadow;
 use super::data::{Sectors, Stamps, Version};
 use crate::ftl::Ftl;
 use crate::ftl::map_cache::MapCache;
-use proto::{Command, IoOp, Lpn};
+use proto::{Command, IoOp, Lpn, Status};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -62,8 +62,19 @@ impl Floor {
         self.units.entry(lpn).or_insert_with(|| initial(&initially())).push(write);
     }
 
-    /// A command has been answered.
-    pub(super) fn acknowledged(&mut self, id: u32) {
+    /// A command has been answered, or refused: then nothing of it has happened.
+    pub(super) fn leaves(&mut self, id: u32, status: Status) {
+        if status == Status::Success {
+            self.acknowledged(id);
+        } else if let Some(Inside::Write(units)) = self.inside.remove(&id) {
+            for lpn in units {
+                let writes = self.units.entry(lpn).or_default();
+                writes.retain(|w| w.command != id || w.acknowledged != OUTSTANDING);
+            }
+        }
+    }
+
+    fn acknowledged(&mut self, id: u32) {
         self.sequence += 1;
         let now = self.sequence;
         match self.inside.remove(&id) {

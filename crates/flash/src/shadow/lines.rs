@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 impl Shadow {
     /// The buffer is not empty at the beginning: what flash does not hold is as if it had just been written.
     pub(crate) fn takes_over(&mut self, buffer: &Buffer, ftl: &Ftl) {
-        let unflushed: FxHashMap<Lpn, Sectors> = buffer.unflushed_lines().into_iter().collect();
+        let unflushed: FxHashMap<Lpn, Sectors> = buffer.not_durable().into_iter().collect();
         for lpn in buffer.held() {
             let mut line = self.on_flash(lpn, ftl);
             if let Some(sectors) = unflushed.get(&lpn) {

@@ -153,7 +153,9 @@ impl Shadow {
         for lpn in lpns {
             let page = lpn.0 - ftl.logical();
             let read = self.map.bases.remove(&page);
-            let base = read.or_else(|| self.map.pages.get(&page).cloned()).unwrap_or_else(|| self.map.before.clone());
+            let base = read
+                .or_else(|| self.map.pages.get(&page).cloned())
+                .unwrap_or_else(|| self.map.before.clone());
             let entries = self.page_with(page, &base, &self.map.fresh, ftl);
             data.push(Content { lpn: *lpn, stamps: stamps.clone(), entries });
         }

@@ -195,7 +195,7 @@ impl Shadow {
         let Some(inside) = self.commands.get_mut(id as usize).and_then(Option::take) else { return };
         self.oracle.tick();
         if let Some(floor) = &mut self.floor {
-            floor.acknowledged(id);
+            floor.leaves(id, status);
         }
         let answered = status == Status::Success;
         for unit in self.units(&inside.command) {
@@ -204,6 +204,8 @@ impl Shadow {
                 let found = inside.got.iter().find(|(l, _)| *l == lpn).map(|(_, stamps)| stamps);
                 let wrong = self.oracle.end_read(lpn, id, found.filter(|_| answered));
                 self.compared(lpn, &inside.command, answered && found.is_none(), wrong);
+            } else if !answered {
+                self.oracle.cancel_write(lpn, id);
             } else {
                 self.oracle.end_write(lpn, id);
                 if inside.durable {

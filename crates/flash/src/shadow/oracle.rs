@@ -104,6 +104,13 @@ impl Oracle {
         unit.writes.retain(|w| w.sectors != 0);
     }
 
+    /// A write is refused: nothing of it has happened, whatever was promised.
+    pub(super) fn cancel_write(&mut self, lpn: Lpn, command: u32) {
+        let Some(unit) = self.units.get_mut(&lpn) else { return };
+        unit.writes.retain(|w| w.command != command || w.acknowledged != OUTSTANDING);
+        unit.reads.retain(|r| r.command != command);
+    }
+
     /// A read of some sectors is submitted.
     pub(super) fn begin_read(&mut self, lpn: Lpn, command: u32, sectors: Sectors) {
         let submitted = self.sequence;

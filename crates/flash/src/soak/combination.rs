@@ -233,6 +233,7 @@ impl Combination {
         let read = if self.one_shot { vec![us(40), us(60), us(80)] } else { vec![us(30), us(50)] };
         FlashSpec {
             buffer: self.buffer(),
+            bad_blocks: None,
             geometry: GeometrySpec {
                 channels: 2,
                 ways: 2,
@@ -376,7 +377,15 @@ impl Combination {
     /// # Errors
     /// If it cannot be built.
     pub fn build(&self, seed: u64) -> Result<Device, SpecError> {
-        let mut device = self.build_empty(seed)?;
+        let device = self.build_empty(seed)?;
+        self.filled(device, seed)
+    }
+
+    /// A device that holds at the beginning what it should.
+    ///
+    /// # Errors
+    /// If there is no space for it.
+    pub(crate) fn filled(&self, mut device: Device, seed: u64) -> Result<Device, SpecError> {
         match self.fill {
             Fill::Empty => {}
             Fill::Sequential => device.ftl.assume_sequential(device.ftl.logical()),

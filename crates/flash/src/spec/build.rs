@@ -62,14 +62,16 @@ impl FlashSpec {
     /// The first value that cannot be built, with its key.
     pub fn build(&self, context: &Built) -> Result<Device, SpecError> {
         let geo = self.geometry()?;
-        let logical = self.ftl.logical(&geo)?;
+        let factory = self.bad_blocks.as_ref().map(|bad| bad.factory(&geo, context.seed, &context.name));
+        let lost = factory.iter().flat_map(|f| f.lost.iter().copied()).max().unwrap_or(0);
+        let logical = self.ftl.logical(&geo, lost)?;
         let timing = self.timing(&geo)?;
         let buffer = self.buffer.as_ref().map(|b| b.build(&geo)).transpose()?;
         let (translation, hidden) = self.ftl.translation(logical)?.unzip();
         let victim =
             self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() });
         let thresholds = self.ftl.thresholds();
-        let ftl = Ftl::new(
+        let mut ftl = Ftl::new(
             geo,
             (logical, hidden.unwrap_or(0)),
             self.ftl.placements,
@@ -77,6 +79,10 @@ impl FlashSpec {
             thresholds,
             victim,
         );
+        if let (Some(bad), Some(factory)) = (&self.bad_blocks, &factory) {
+            let lives = bad.lives(context.seed, &context.name)?;
+            ftl.set_bad_blocks(factory, lives, self.ftl.least_units(&ftl.geo));
+        }
         Ok(Device::new(DeviceParts {
             ftl,
             allocator: self.ftl.allocation.build(&()),

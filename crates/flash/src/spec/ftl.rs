@@ -234,8 +234,9 @@ impl FtlSpec {
         Thresholds { start: self.gc.start, stop: self.gc.stop, hard: self.gc.hard }
     }
 
-    /// Logical map units, after checking that reclaiming can always free something.
-    pub(crate) fn logical(&self, geo: &Geometry) -> Result<u64, SpecError> {
+    /// Logical map units, after checking that reclaiming can always free something although some group lacks `bad`
+    /// reclaim units.
+    pub(crate) fn logical(&self, geo: &Geometry, bad: u32) -> Result<u64, SpecError> {
         let logical = self.over_provisioning.of(geo.slots);
         let logical = geo.slots - logical;
         if logical == 0 {
@@ -249,28 +250,37 @@ impl FtlSpec {
         // translation pages if there are any.
         let frontiers = u64::from(self.placements) + 1 + u64::from(hidden > 0);
         let kept = u64::from(self.gc.start) + frontiers;
-        let blocks = u64::from(geo.shape.blocks);
+        let blocks = u64::from(geo.shape.blocks.saturating_sub(bad));
         if needed + kept > blocks {
+            let lost = if bad == 0 { String::new() } else { format!(" left without {bad} bad ones") };
             let what = format!(
-                "no spare space: a group has {blocks} reclaim units; {needed} hold the logical space, {} are kept free and {frontiers} are frontiers, {} too many",
+                "no spare space: a group has {blocks} reclaim units{lost}; {needed} hold the logical space, {} are kept free and {frontiers} are frontiers, {} too many",
                 self.gc.start,
                 needed + kept - blocks,
             );
             return Err(SpecError::new("ftl.over_provisioning", what)
                 .help("raise ftl.over_provisioning or lower ftl.gc.start"));
         }
-        self.check_progress(geo, per_group, hidden > 0)?;
+        self.check_progress(geo, bad, per_group, hidden > 0)?;
         Ok(logical)
+    }
+
+    /// Reclaim units that each group cannot do without.
+    pub(crate) fn least_units(&self, geo: &Geometry) -> u32 {
+        // The more are bad, the less there is room.
+        let lost: Vec<u32> = (0..=geo.shape.blocks).collect();
+        let most = lost.partition_point(|bad| self.logical(geo, *bad).is_ok()) as u32;
+        geo.shape.blocks + 1 - most.max(1)
     }
 
     /// While host data waits for space, some reclaim unit must give back at least one program unit. Those that give
     /// nothing back may each have invalid units, but fewer than a program unit.
-    fn check_progress(&self, geo: &Geometry, per_group: u64, maps: bool) -> Result<(), SpecError> {
+    fn check_progress(&self, geo: &Geometry, bad: u32, per_group: u64, maps: bool) -> Result<(), SpecError> {
         let holes = u64::from(geo.units_per_program + buckets_width(geo.units_per_ru)) - 2;
         let fullest = u64::from(geo.units_per_ru).saturating_sub(holes).max(1);
         // The frontier of the data that waits is used up; the others may be empty.
         let apart = u64::from(self.gc.hard) + u64::from(self.placements) + u64::from(maps);
-        let closed = u64::from(geo.shape.blocks).saturating_sub(apart);
+        let closed = u64::from(geo.shape.blocks.saturating_sub(bad)).saturating_sub(apart);
         if closed * fullest > per_group {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! What a user writes about a flash device, and what is built from it.
 
+mod bad;
 mod buffer;
 mod build;
 mod cell;
@@ -8,6 +9,7 @@ mod ftl;
 mod host;
 mod shape;
 
+pub use bad::{BadBlocksSpec, GrownSpec};
 pub use buffer::{BufferSpec, Moves};
 pub use build::Built;
 pub use cell::{CellSpec, PageLayout, Programming};
@@ -35,6 +37,9 @@ pub struct FlashSpec {
     pub ftl: FtlSpec,
     /// The data buffer in the drive's DRAM; left out, writes are acknowledged from flash and reads go there.
     pub buffer: Option<BufferSpec>,
+    /// Blocks that do not work; left out, all do, for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bad_blocks: Option<BadBlocksSpec>,
     /// How the host reaches the device.
     pub host: HostSpec,
 }

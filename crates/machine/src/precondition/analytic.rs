@@ -166,7 +166,8 @@ pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagno
         if count == 0 {
             continue;
         }
-        let drawn = draw_group(model, &mut histograms, count, session);
+        let usable = session.ftl.usable(group);
+        let drawn = draw_group(model, &mut histograms, (count, usable), session);
         let closed = drawn.closed.len() as u32;
         let in_closed: u64 = drawn.closed.iter().map(|c| u64::from(*c)).sum();
         if in_closed > 0 {
@@ -192,7 +193,12 @@ pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagno
 
 /// One cycle of the collector: it stops at `stop` free units and starts again at `start`; between, the host opens one
 /// after another. Both frontiers are anywhere in their reclaim unit.
-fn draw_group(model: Model, histograms: &mut Histograms, count: u64, session: &mut Session<'_>) -> Drawn {
+fn draw_group(
+    model: Model,
+    histograms: &mut Histograms,
+    (count, usable): (u64, u32),
+    session: &mut Session<'_>,
+) -> Drawn {
     let (geo, limits) = (&session.ftl.geo, session.ftl.thresholds);
     let rng = &mut session.rng;
     let programs = u64::from(geo.programs_per_ru);
@@ -207,7 +213,7 @@ fn draw_group(model: Model, histograms: &mut Histograms, count: u64, session: &m
     let valid = count - open(host, moved);
     // Where spare space is so short that the collector cannot get to `stop`, it does not.
     let least = (valid / u64::from(geo.units_per_ru)) as u32 + 1;
-    let closed = geo.shape.blocks.saturating_sub(taken + free).max(least);
+    let closed = usable.saturating_sub(taken + free).max(least);
     Drawn { closed: model.counts(histograms, closed, valid, rng), host, moved }
 }
 

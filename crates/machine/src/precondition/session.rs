@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
     pub(super) fn require_spare(&self) -> Result<(), Diagnostic> {
         let geo = &self.ftl.geo;
         let per_group = self.units.div_ceil(u64::from(geo.groups));
-        let (blocks, kept) = (geo.shape.blocks, self.ftl.thresholds.start);
+        let (blocks, kept) = (self.ftl.fewest_usable(), self.ftl.thresholds.start);
         let closed = blocks.saturating_sub(kept + 2);
         let space = u64::from(closed) * u64::from(geo.units_per_ru);
         if per_group < space {
@@ -156,15 +156,15 @@ impl<'a> Session<'a> {
     pub(super) fn no_space(&self, refused: NoSpace) -> Diagnostic {
         let geo = &self.ftl.geo;
         let first = u64::from(refused.group) * u64::from(geo.shape.blocks);
-        let valid: u64 =
-            (0..u64::from(geo.shape.blocks)).map(|n| u64::from(self.ftl.valid_units(first + n))).sum();
+        let blocks = self.ftl.usable(refused.group);
+        let valid: u64 = (0..u64::from(blocks)).map(|n| u64::from(self.ftl.valid_units(first + n))).sum();
         let what = format!(
             "group {} has no space after {:.2} drive writes: {valid} of its {} map units are valid, {} of its {} reclaim units are free and the last {} are not for the host",
             refused.group,
             self.drive_writes(),
-            u64::from(geo.shape.blocks) * u64::from(geo.units_per_ru),
+            u64::from(blocks) * u64::from(geo.units_per_ru),
             refused.free,
-            geo.shape.blocks,
+            blocks,
             self.ftl.thresholds.hard,
         );
         Diagnostic::new(what).help("lower the share or raise flash.ftl.over_provisioning")

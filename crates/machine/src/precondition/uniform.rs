@@ -53,7 +53,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Di
 /// Map units that must have been programmed for the invalid share: valid units over the valid share.
 fn programmed_in_the_end(params: &Params, units: u64, session: &Session<'_>) -> Result<u64, Diagnostic> {
     let geo = &session.ftl.geo;
-    let (blocks, kept) = (geo.shape.blocks, session.ftl.thresholds.start);
+    let (blocks, kept) = (session.ftl.fewest_usable(), session.ftl.thresholds.start);
     // Reclaiming starts with the write that finds no more than `kept` units free, behind the first program unit of the
     // reclaim unit that was taken last.
     let whole = blocks.saturating_sub(kept + 1);

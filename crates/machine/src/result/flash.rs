@@ -42,6 +42,17 @@ pub struct EraseCount {
     pub max: u32,
 }
 
+/// Blocks that do not work, since the beginning.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BadBlocks {
+    /// Blocks that were bad from the factory.
+    pub factory: u64,
+    /// Blocks that have failed with wear.
+    pub grown: u64,
+    /// Reclaim units out of use for one or the other.
+    pub reclaim_units: u64,
+}
+
 /// Shares of the measured window, one a channel and one a die.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Utilisation {
@@ -90,6 +101,9 @@ pub struct FlashResult {
     pub free_blocks_min: u32,
     /// Erase counts since the beginning.
     pub erase_count: EraseCount,
+    /// Blocks out of use; left out where `flash.bad_blocks` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bad_blocks: Option<BadBlocks>,
     /// How busy everything was.
     pub utilisation: Utilisation,
 }
@@ -131,6 +145,7 @@ impl FlashResult {
             ftl_write_amplification: ratio(programmed, host),
             free_blocks_min: ftl.free_min(),
             erase_count: erase_count(ftl),
+            bad_blocks: bad_blocks(ftl),
             utilisation: utilisation(machine),
         }
     }
@@ -155,6 +170,11 @@ fn erase_count(ftl: &Ftl) -> EraseCount {
         mean: sum as f64 / counts.len().max(1) as f64,
         max: counts.iter().copied().max().unwrap_or(0),
     }
+}
+
+fn bad_blocks(ftl: &Ftl) -> Option<BadBlocks> {
+    let counts = ftl.bad_counts()?;
+    Some(BadBlocks { factory: counts.factory, grown: counts.grown, reclaim_units: counts.units })
 }
 
 fn utilisation(machine: &Machine) -> Utilisation {

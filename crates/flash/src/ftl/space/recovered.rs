@@ -8,8 +8,8 @@ use crate::geometry::Geometry;
 pub(crate) struct Recovered {
     /// Valid map units.
     pub(crate) valid: u32,
-    /// Erased.
-    pub(crate) is_free: bool,
+    /// Free, closed or bad.
+    pub(crate) state: RuState,
     /// Programmed in part.
     pub(crate) is_short: bool,
     /// Number of its first program: reclaim units are taken to have been closed in the order in which they were opened.
@@ -19,7 +19,7 @@ pub(crate) struct Recovered {
 }
 
 impl Group {
-    /// Takes over what a scan has found, one record a reclaim unit. No unit is open: the next program opens a free one.
+    /// Takes over what a scan has found, one record for each usable unit. No unit is open: the next program opens a free one.
     pub(crate) fn recover(&mut self, geo: &Geometry, units: &[Recovered]) {
         let least_worn = matches!(self.free.freed, Freed::LeastWorn(_));
         let count = units.len() as u32;
@@ -28,23 +28,20 @@ impl Group {
         self.frontiers.fill(Frontier { ru: NONE, next: 0 });
         self.rus = units
             .iter()
-            .map(|unit| Ru {
-                valid: unit.valid,
-                state: if unit.is_free { RuState::Free } else { RuState::Closed },
-                short: unit.is_short,
-                ..FRESH
-            })
+            .map(|unit| Ru { valid: unit.valid, state: unit.state, short: unit.is_short, ..FRESH })
             .collect();
         self.closed_at = units.iter().map(|unit| unit.opened).collect();
         self.valid = units.iter().map(|unit| u64::from(unit.valid)).sum();
-        let mut closed: Vec<u32> = (0..count).filter(|n| !units[*n as usize].is_free).collect();
+        let of = |state: RuState| (0..count).filter(move |n| units[*n as usize].state == state);
+        let mut closed: Vec<u32> = of(RuState::Closed).collect();
         closed.sort_by_key(|n| units[*n as usize].opened);
         for number in closed {
             self.index.insert(number, units[number as usize].valid);
         }
-        for number in (0..count).filter(|n| units[*n as usize].is_free) {
+        for number in of(RuState::Free) {
             self.free.put(number, units[number as usize].erases);
         }
+        self.retired = of(RuState::Bad).count() as u32;
         self.free_min = self.free.len();
     }
 }
