@@ -385,7 +385,14 @@ impl Shadow {
     /// O(logical units). What is wrong first, and how often.
     pub(crate) fn audit(&self, ftl: &Ftl, buffered: impl Fn(Lpn) -> Sectors) -> Result<u64, (u64, String)> {
         let (mut wrong, mut first) = (0, String::new());
-        for lpn in (0..ftl.logical()).map(Lpn) {
+        // Most units of a large device: as they were, in a block that is as it was.
+        let is_untouched = |lpn: Lpn| {
+            let slot = ftl.lookup(lpn);
+            slot == self.truth.initial_slot(lpn, ftl)
+                && !slot.is_some_and(|slot| self.truth.knows_block_of(slot, ftl))
+                && !self.oracle.knows(lpn)
+        };
+        for lpn in (0..ftl.logical()).map(Lpn).filter(|lpn| !is_untouched(*lpn)) {
             let mut stamps = self.on_flash(lpn, ftl);
             if let Some(line) = self.lines.get(&lpn) {
                 stamps = stamps.under(line, buffered(lpn));

@@ -73,6 +73,11 @@ impl Oracle {
         self.units.entry(lpn).or_insert_with(|| Unit::untouched(&initially()));
     }
 
+    /// Whether a command has touched a unit.
+    pub(super) fn knows(&self, lpn: Lpn) -> bool {
+        self.units.contains_key(&lpn)
+    }
+
     /// A write of some sectors is submitted. `may_keep`: a deallocation, which need not change anything.
     pub(super) fn begin_write(
         &mut self,

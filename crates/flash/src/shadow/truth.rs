@@ -48,6 +48,11 @@ impl Truth {
         self.recovered = Some(held);
     }
 
+    /// Whether the block of a slot has been programmed or erased.
+    pub(super) fn knows_block_of(&self, slot: Slot, ftl: &Ftl) -> bool {
+        self.blocks.contains_key(&ftl.geo.block_of_slot(slot).0)
+    }
+
     /// What sensing a slot finds.
     pub(super) fn read(&self, slot: Slot, ftl: &Ftl) -> Content {
         let (block, unit) = ftl.geo.block_of_slot(slot);
