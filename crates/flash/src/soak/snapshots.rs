@@ -1,6 +1,6 @@
 //! A device that is saved and loaded goes on as the one that was not.
 
-use super::{Combination, End, Host, combinations};
+use super::{Combination, End, Host, Map, combinations};
 use crate::device::SnapshotFault;
 
 /// A host before a copy of its device, which has been loaded from a snapshot.
@@ -25,8 +25,12 @@ fn a_copy_goes_on_as_the_original_does() {
         for operations in [3_000, 6_000, 9_000] {
             // The copy is built with another seed: what it draws is part of the state.
             let mut copy = copied(&host, combination);
-            copy.device.attach_shadow();
-            assert_eq!((host.drive(operations), copy.drive(operations)), (End::Done, End::Done));
+            // What a map cache holds is nothing that a shadow could take for granted.
+            if combination.map == Map::Table {
+                copy.device.attach_shadow();
+            }
+            let ends = (host.drive(operations), copy.drive(operations));
+            assert_eq!(ends, (End::Done, End::Done), "{combination}");
             assert_eq!(copy.digest(), host.digest(), "{combination}");
             assert_eq!(copy.failed, [], "{combination}");
             let counted = |h: &Host| (h.device.ftl.counters, h.device.backend.counters.clone());
