@@ -274,9 +274,12 @@ impl Device {
         self.buffered = Some(buffered);
     }
 
-    /// A deallocation drops what the buffer has of a unit. Whether that was not durable: who waits for it has his answer.
-    pub(super) fn discard_buffered(&mut self, lpn: Lpn) -> bool {
-        self.buffered.as_mut().is_some_and(|b| b.buffer.discard(lpn))
+    /// A deallocation drops what the buffer has of a unit.
+    pub(super) fn discard_buffered(&mut self, lpn: Lpn) {
+        let lost = self.buffered.as_mut().is_some_and(|b| b.buffer.discard(lpn));
+        if lost && self.journal.is_some() {
+            self.note_lost(lpn);
+        }
     }
 
     /// After a deallocation: room may have appeared.

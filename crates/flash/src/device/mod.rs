@@ -333,16 +333,14 @@ impl Device {
             return;
         }
         let (first, end) = self.whole_units(&command);
-        let mut lost = command.op == IoOp::WriteZeroes;
         for unit in first..end {
-            lost |= self.discard_buffered(Lpn(unit));
+            self.discard_buffered(Lpn(unit));
             self.trim(Lpn(unit));
         }
-        // A write whose data is gone is as durable as its deallocation.
-        if lost {
+        self.after_discard(cx);
+        if command.op == IoOp::WriteZeroes {
             self.write_journal();
         }
-        self.after_discard(cx);
         if command.op == IoOp::WriteZeroes && self.zero_edges(id, cx) {
             return;
         }
