@@ -19,9 +19,9 @@ fn copied(host: &Host, combination: &Combination) -> Host {
 
 #[test]
 fn a_copy_goes_on_as_the_original_does() {
-    for combination in &combinations(5) {
-        let device = combination.build(5).expect("it can be built");
-        let mut host = Host::new(device, 5, combination.depth);
+    for combination in &combinations(7) {
+        let device = combination.build(7).expect("it can be built");
+        let mut host = Host::new(device, 7, combination.depth);
         for operations in [3_000, 6_000, 9_000] {
             // The copy is built with another seed: what it draws is part of the state.
             let mut copy = copied(&host, combination);
@@ -42,8 +42,8 @@ fn a_copy_goes_on_as_the_original_does() {
 
 #[test]
 fn a_snapshot_that_does_not_fit_is_refused() {
-    let all = combinations(5);
-    let device = |c: &Combination| c.build(5).expect("it can be built");
+    let all = combinations(7);
+    let device = |c: &Combination| c.build(7).expect("it can be built");
     let first = device(&all[0]);
     let mut bytes = Vec::new();
     first.save(&mut bytes).expect("it is idle");
