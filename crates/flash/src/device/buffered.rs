@@ -315,8 +315,9 @@ impl Device {
 
     /// A deallocation drops what the buffer has of a unit.
     pub(super) fn discard_buffered(&mut self, lpn: Lpn) {
-        if let Some(buffered) = &mut self.buffered {
-            buffered.buffer.discard(lpn);
+        let lost = self.buffered.as_mut().is_some_and(|b| b.buffer.discard(lpn));
+        if lost && self.journal.is_some() {
+            self.note_lost(lpn);
         }
     }
 

@@ -108,6 +108,14 @@ impl Device {
         }
     }
 
+    /// A unit is being deallocated whose data was not durable yet. Who waits for that gets his answer now: the unit's older
+    /// copy must not come back.
+    #[cold]
+    pub(super) fn note_lost(&mut self, lpn: Lpn) {
+        self.note_trim(lpn);
+        self.write_journal();
+    }
+
     /// Deallocations so far will survive a power cut.
     #[inline]
     pub(super) fn write_journal(&mut self) {

@@ -7,6 +7,7 @@
 //!
 //! * with a flush command,
 //! * with a write of zeroes that is answered from flash,
+//! * with a deallocation that takes data from the buffer whose write waits to become durable,
 //! * before any block is erased: the newest copy of a deallocated unit may lie in it, and an older one elsewhere,
 //! * at once, if the device's memory is protected: it lies there.
 //!

@@ -1,6 +1,6 @@
 //! A device that is saved and loaded goes on as the one that was not.
 
-use super::{Combination, End, Host, combinations};
+use super::{Combination, End, Host, Map, combinations};
 use crate::device::SnapshotFault;
 
 /// A host before a copy of its device, which has been loaded from a snapshot.
@@ -19,14 +19,18 @@ fn copied(host: &Host, combination: &Combination) -> Host {
 
 #[test]
 fn a_copy_goes_on_as_the_original_does() {
-    for combination in &combinations(5) {
-        let device = combination.build(5).expect("it can be built");
-        let mut host = Host::new(device, 5, combination.depth);
+    for combination in &combinations(7) {
+        let device = combination.build(7).expect("it can be built");
+        let mut host = Host::new(device, 7, combination.depth);
         for operations in [3_000, 6_000, 9_000] {
             // The copy is built with another seed: what it draws is part of the state.
             let mut copy = copied(&host, combination);
-            copy.device.attach_shadow();
-            assert_eq!((host.drive(operations), copy.drive(operations)), (End::Done, End::Done));
+            // What a map cache holds is nothing that a shadow could take for granted.
+            if combination.map == Map::Table {
+                copy.device.attach_shadow();
+            }
+            let ends = (host.drive(operations), copy.drive(operations));
+            assert_eq!(ends, (End::Done, End::Done), "{combination}");
             assert_eq!(copy.digest(), host.digest(), "{combination}");
             assert_eq!(copy.failed, [], "{combination}");
             let counted = |h: &Host| (h.device.ftl.counters, h.device.backend.counters.clone());
@@ -38,8 +42,8 @@ fn a_copy_goes_on_as_the_original_does() {
 
 #[test]
 fn a_snapshot_that_does_not_fit_is_refused() {
-    let all = combinations(5);
-    let device = |c: &Combination| c.build(5).expect("it can be built");
+    let all = combinations(7);
+    let device = |c: &Combination| c.build(7).expect("it can be built");
     let first = device(&all[0]);
     let mut bytes = Vec::new();
     first.save(&mut bytes).expect("it is idle");
