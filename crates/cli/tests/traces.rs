@@ -110,12 +110,12 @@ fn a_failed_conversion_leaves_no_file() {
 #[test]
 fn a_trace_that_outruns_the_device_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let burst: String = (0..500).map(|n| format!("1000 0 {} 8 1\n", n * 8)).collect();
+    let burst: String = (0..500).map(|n| format!("1000 0 {} 8 0\n", n * 8)).collect();
     let path = file(folder.path(), "burst.trace", burst);
     let run = |depth: &str| {
         let set = format!("flash.host.nvme.depth={depth}");
         let more = ["--workload", &path, "--format", "mqsim", "--json", "--set", &set];
-        run_tiny(&[&more[..], &["--precondition", "sequential"]].concat()).well().json()
+        run_tiny(&more).well().json()
     };
     let (narrow, wide) = (run("8"), run("500"));
     assert_eq!(
