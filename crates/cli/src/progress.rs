@@ -3,9 +3,13 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use machine::Machine;
 use std::io::IsTerminal;
+use std::time::Duration;
 
 /// Steps of a bar that shows a share.
 const STEPS: u64 = 10_000;
+
+/// How often a bar moves while nobody tells it anything.
+const TICK: Duration = Duration::from_millis(200);
 
 /// The progress of one run.
 pub(crate) struct RunBar(ProgressBar);
@@ -18,6 +22,9 @@ impl RunBar {
         }
         let bar = ProgressBar::new(STEPS);
         set_style(&bar, "{spinner} [{elapsed}] {wide_msg}");
+        // Until the machine runs there is nobody to move the bar.
+        bar.set_message("bringing the device into its state");
+        bar.enable_steady_tick(TICK);
         RunBar(bar)
     }
 

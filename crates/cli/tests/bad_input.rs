@@ -217,13 +217,14 @@ fn zstd(text: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
+type Pack = fn(&[u8]) -> Vec<u8>;
+
 /// Cut in the middle and right behind the first bytes, damaged in the middle, and followed by something else: for each
 /// packing, with the name of the file and the line that was reached. `--lenient` mends lines, not files.
 #[test]
 fn a_truncated_or_damaged_pack() {
     let folder = tempfile::tempdir().unwrap();
-    let packs: [(&str, fn(&[u8]) -> Vec<u8>); 4] =
-        [("gzip", gzip), ("xz", xz), ("bzip2", bzip2), ("zstd", zstd)];
+    let packs: [(&str, Pack); 4] = [("gzip", gzip), ("xz", xz), ("bzip2", bzip2), ("zstd", zstd)];
     let text = good_lines(20_000);
     for (name, pack) in packs {
         let whole = pack(text.as_bytes());

@@ -270,6 +270,21 @@ fn a_folder_gets_the_result_and_the_spec_that_repeats_it() {
     assert_eq!(again["precondition"]["kind"], "none");
 }
 
+/// A folder that cannot be made is told before the run, not after it.
+#[test]
+fn a_folder_that_cannot_be_written_costs_no_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = file(folder.path(), "taken", "");
+    let endless = "fio:rw=randread,bs=4k,time_based=1,runtime=100d";
+    let done = run_tiny(&["--workload", endless, "--out", &format!("{taken}/below")]);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""));
+    assert!(
+        done.stderr.starts_with("error: cannot write") && done.stderr.contains("taken"),
+        "{}",
+        done.stderr
+    );
+}
+
 #[test]
 fn json_is_one_document_and_nothing_else() {
     let run =

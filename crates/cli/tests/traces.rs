@@ -104,3 +104,34 @@ fn a_failed_conversion_leaves_no_file() {
     assert!(done.stderr.contains("t.trace:101"), "{}", done.stderr);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+/// A burst that no queue holds waits in the trace: every request is served, none is early, and the result says for how
+/// long the queue was full.
+#[test]
+fn a_trace_that_outruns_the_device_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let burst: String = (0..500).map(|n| format!("1000 0 {} 8 0\n", n * 8)).collect();
+    let path = file(folder.path(), "burst.trace", burst);
+    let run = |depth: &str| {
+        let set = format!("flash.host.nvme.depth={depth}");
+        let more = ["--workload", &path, "--format", "mqsim", "--json", "--set", &set];
+        run_tiny(&more).well().json()
+    };
+    let (narrow, wide) = (run("8"), run("500"));
+    assert_eq!(
+        (&narrow["io"]["all"]["requests"], &wide["io"]["all"]["requests"]),
+        (&500.into(), &500.into())
+    );
+    let lag = |document: &Value| document["io"]["lag_max_ns"].as_f64().unwrap();
+    let said =
+        |document: &Value| document["warnings"].to_string().contains("saturated: requests waited up to");
+    assert!(lag(&narrow) > 0.0 && said(&narrow), "{}", narrow["warnings"]);
+    assert!(lag(&wide) == 0.0 && !said(&wide), "{}", wide["warnings"]);
+    // The last request has waited for nearly the whole run, and its latency knows.
+    let latency = narrow["io"]["all"]["latency_ns"]["max"].as_f64().unwrap();
+    assert!(latency > lag(&narrow) && latency <= narrow["simulated_ns"].as_f64().unwrap());
+    // At most eight at once: by Little's law no more than that on average in the device.
+    let device = narrow["io"]["all"]["device_latency_ns"]["mean"].as_f64().unwrap();
+    let in_device = device * narrow["io"]["all"]["iops"].as_f64().unwrap() / 1e9;
+    assert!(in_device <= 8.0 + 1e-9, "{in_device}");
+}

@@ -9,7 +9,7 @@ use config::Diagnostic;
 use machine::result::{Document, human};
 use machine::run::{Observers, Outside, Plan, run_observed};
 use machine::{Loaded, Machine, Warmup, precondition};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use workload::trace::Remap;
 
 /// What to run.
@@ -78,6 +78,11 @@ impl Args {
 /// Unusable input.
 pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     let plan = args.plan()?;
+    // First, so that a folder that cannot be written costs no run.
+    if let Some(folder) = &args.out {
+        let spec = Loaded::load(&plan.system, &plan.set)?.to_toml();
+        write_whole(&folder.join("spec.toml"), spec.as_bytes())?;
+    }
     let log = args.log.as_deref().map(RequestLog::create).transpose()?;
     let timeline = args.timeline.as_deref().map(Timeline::create).transpose()?;
     catch_interrupts()?;
@@ -85,14 +90,14 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     let document = simulate(&plan, &bar, observers(log.as_ref(), timeline.as_ref()));
     bar.end();
     let document = document?;
-    if let Some(folder) = &args.out {
-        write_out(folder, &document, &plan)?;
-    }
     print(&if args.json { document.to_json() } else { human(&document) })?;
     if document.is_stuck() {
         document.warnings.iter().for_each(|line| eprintln!("{line}"));
     }
     let written = finish(log.as_ref(), timeline.as_ref());
+    if let Some(folder) = &args.out {
+        write_whole(&folder.join("result.json"), document.to_json().as_bytes())?;
+    }
     Ok(document.ok && !document.partial && written)
 }
 
@@ -137,12 +142,6 @@ fn finish(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> bool {
         _ => {}
     }
     whole
-}
-
-fn write_out(folder: &Path, document: &Document, plan: &Plan) -> Result<(), Diagnostic> {
-    let spec = Loaded::load(&plan.system, &plan.set)?.to_toml();
-    write_whole(&folder.join("spec.toml"), spec.as_bytes())?;
-    write_whole(&folder.join("result.json"), document.to_json().as_bytes())
 }
 
 /// The state as an override, so that the resolved spec has it.
