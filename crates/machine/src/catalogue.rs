@@ -13,7 +13,8 @@ use flash::buffer::evict::EvictionPolicy;
 use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
 use flash::spec::{
-    GcModeSpec, GcScope, Interface, MapGranularity, MultiPlaneRule, PageLayout, Programming, ReclaimUnit,
+    GcModeSpec, GcScope, Interface, MapGranularity, Moves, MultiPlaneRule, PageLayout, Programming,
+    ReclaimUnit, UnwrittenRead,
 };
 
 /// Every policy family, in the order of a spec.
@@ -26,9 +27,11 @@ pub const FAMILIES: &[&Family] = &[
     MultiPlaneRule::FAMILY,
     AdmissionPolicy::FAMILY,
     EvictionPolicy::FAMILY,
+    Moves::FAMILY,
     ReclaimUnit::FAMILY,
     Allocation::FAMILY,
     MapGranularity::FAMILY,
+    UnwrittenRead::FAMILY,
     VictimPolicy::FAMILY,
     GcModeSpec::FAMILY,
     GcScope::FAMILY,
