@@ -10,8 +10,11 @@ pub mod op;
 mod power;
 mod queues;
 pub mod sched;
+mod sharing;
 mod snapshot;
 pub mod timing;
+
+pub use sharing::{MultiPlane, Sharing};
 
 use crate::device::{Event, Out};
 use crate::geometry::Geometry;
@@ -24,27 +27,6 @@ use sched::{DieView, Scheduler};
 use stats::Little;
 use std::collections::VecDeque;
 use timing::Timing;
-
-/// Which operations of a die's planes may share one command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MultiPlane {
-    /// None.
-    Off,
-    /// Same page number, any blocks.
-    SamePage,
-    /// Same block number and same page number.
-    SameBlock,
-}
-
-/// How planes of a die come to share a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sharing {
-    /// Which operations may.
-    pub rule: MultiPlane,
-    /// How many of the oldest reads of each other plane are looked at for a partner, at least one. Of anything else,
-    /// only the oldest is.
-    pub search: u32,
-}
 
 /// Program and erase suspend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -152,10 +152,9 @@ impl Row {
             .note(format!("no value: {why}"))
     }
 
-    /// A row that cannot be measured here, for want of a file of the data sets. It stands against nothing.
-    pub(crate) fn skipped(id: &str, unit: &'static str, file: &str) -> Row {
-        Row { measured: None, within: true, ..Row::new(id, unit, 0.0, 0.0, Rule::Exact) }
-            .note(format!("skipped: no data ({file})"))
+    /// The same row where it cannot be measured, for want of a file of the data sets. It contradicts nothing.
+    pub(crate) fn skipped(self, file: &str) -> Row {
+        Row { measured: None, within: true, ..self }.note(format!("skipped: no data ({file})"))
     }
 
     /// Measured less reference: as a share of the reference in per cent, or as it is where that says nothing.

@@ -22,7 +22,11 @@ pub fn table(rows: &[Row]) -> String {
             row.unit,
             row.difference().map_or_else(|| "-".into(), |d| d.to_string()),
             row.tolerance.to_string(),
-            if row.within { "yes" } else { "NO" }
+            match (row.within, row.measured) {
+                (true, None) => "skipped",
+                (true, _) => "yes",
+                (false, _) => "NO",
+            }
         );
     }
     text.push('\n');
@@ -32,7 +36,7 @@ pub fn table(rows: &[Row]) -> String {
             let _ = writeln!(text, "    {}", row.note);
         }
     }
-    let within = rows.iter().filter(|row| row.within).count();
+    let within = rows.iter().filter(|row| row.within && row.measured.is_some()).count();
     let _ = write!(text, "\n{within} of {} rows within tolerance", rows.len());
     text
 }
@@ -55,6 +59,7 @@ mod tests {
     fn every_row_is_a_line_and_has_its_note() {
         let rows = [
             Row::new("a.exact", "ns", 55_722.0, 55_722.0, Rule::Exact).place("sum").note("parts"),
+            Row::new("c.absent", "ns", 1.0, f64::NAN, Rule::Exact).skipped("a.trace"),
             Row::new("b.off", "ratio", 2.0, 2.1, Rule::Share(0.02)),
         ];
         let text = table(&rows);
@@ -62,6 +67,7 @@ mod tests {
         assert!(line("a.exact").ends_with("yes") && line("a.exact").contains("55722"));
         assert!(line("b.off").ends_with("NO") && line("b.off").contains("+5.000 %"));
         assert!(text.contains("a.exact: sum\n    parts\n"));
-        assert!(text.ends_with("1 of 2 rows within tolerance"));
+        assert!(line("c.absent").ends_with("skipped") && text.contains("no data (a.trace)"));
+        assert!(text.ends_with("1 of 3 rows within tolerance"));
     }
 }
