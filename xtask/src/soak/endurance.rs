@@ -135,7 +135,7 @@ impl Memory {
         Some(Memory {
             warm: rss(WARM)?,
             half: rss(50)?,
-            end: inside.clone().last()?.rss_kib,
+            end: inside.clone().next_back()?.rss_kib,
             most: inside.map(|s| s.rss_kib).max()?,
         })
     }
