@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 const PARTS: [&str; 5] = [
     "flash.buffer={ capacity = \"1MiB\", reads = true, writes = true, high = \"50%\", low = \"25%\", \
-     in_flight = \"128KiB\", protected = true, eviction = \"lru\", admission = \"always\", \
+     in_flight = \"128KiB\", protected = true, eviction = \"lru\", admission = \"always\", moves = \"units\", \
      bandwidth = \"1GB/s\", latency = \"1us\" }",
     "flash.ftl.mapping={ demand = { capacity = \"4KiB\", granularity = \"entry\", cached_entry = \"8B\", \
      stored_entry = \"8B\", read = \"4KiB\" } }",

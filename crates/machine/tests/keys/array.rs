@@ -201,6 +201,22 @@ pub(crate) const CASES: &[Case] = &[
         values: &["off", "same_block", "same_page"],
         predicted: Rises("/flash/0/multi_plane"),
     },
+    // One command at a time for all dies of a way, or one for each.
+    Case {
+        key: "flash.die.interleave",
+        context: &["flash.geometry.dies=2"],
+        jobs: READ,
+        values: &["false", "true"],
+        predicted: Rises(IOPS),
+    },
+    // The more reads are looked at, the more find a partner.
+    Case {
+        key: "flash.die.partner_search",
+        context: &[],
+        jobs: READ,
+        values: &["1", "16"],
+        predicted: Rises("/flash/0/multi_plane"),
+    },
     Case {
         key: "flash.die.suspend.program",
         context: SUSPENDING,

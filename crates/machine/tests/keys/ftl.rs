@@ -13,10 +13,20 @@ const DEMAND: &[&str] =
 const DEMAND_PAGE: &[&str] =
     &["flash.ftl.mapping={ demand = { capacity = \"8KiB\", granularity = \"page\", cached_entry = \"8B\", \
      stored_entry = \"8B\", read = \"4KiB\" } }"];
-const BUFFER: &[&str] =
-    &["flash.buffer={ capacity = \"1MiB\", reads = true, writes = true, high = \"50%\", low = \"25%\", \
-     in_flight = \"128KiB\", protected = true, eviction = \"lru\", admission = \"always\", \
-     bandwidth = \"1GB/s\", latency = \"1us\" }"];
+const BUFFER: &[&str] = &[
+    "flash.buffer={ capacity = \"1MiB\", reads = true, writes = true, high = \"50%\", low = \"25%\", \
+     in_flight = \"128KiB\", protected = true, eviction = \"lru\", admission = \"always\", moves = \"units\", \
+     bandwidth = \"1GB/s\", latency = \"1us\" }",
+];
+const BAD: &[&str] = &["flash.ftl.over_provisioning=40%", "flash.bad_blocks={ factory = \"0%\" }"];
+/// Blocks that live for 20 erases or so.
+const WORN: &[&str] = &[
+    "flash.ftl.over_provisioning=50%",
+    "flash.bad_blocks={ factory = \"0%\", grown = { endurance = 30, shape = 4.0 } }",
+];
+const LONG_OVERWRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=16,norandommap=1,randrepeat=0,loops=8"];
+/// A device that holds nothing, behind a buffer.
+const HALF: &[&str] = &[BUFFER[0], "precondition=none"];
 /// Half of the reads go to units that fit the buffer.
 const LOCAL_READ: &[&str] =
     &["fio:rw=randread,bs=4k,iodepth=8,randrepeat=0,loops=2,random_distribution=zoned:50/2:50/98"];
@@ -217,6 +227,59 @@ pub(crate) const CASES: &[Case] = &[
         jobs: ONE_WRITE,
         values: &["1", "2"],
         predicted: RefusedAfterFirst("are frontiers"),
+    },
+    Case {
+        key: "flash.ftl.unwritten_read",
+        context: &["precondition=none"],
+        jobs: MIXED,
+        values: &["zero", "as_written", "created"],
+        predicted: Differ,
+    },
+    // Bad blocks are spare space lost.
+    Case {
+        key: "flash.bad_blocks.factory",
+        context: BAD,
+        jobs: OVERWRITE,
+        values: &["0%", "4%", "8%"],
+        predicted: Rises("/flash/0/write_amplification"),
+    },
+    Case {
+        key: "flash.bad_blocks.grown.endurance",
+        context: WORN,
+        jobs: LONG_OVERWRITE,
+        values: &["10", "20", "1000000"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.bad_blocks.grown.shape",
+        context: WORN,
+        jobs: LONG_OVERWRITE,
+        values: &["1.0", "2.0", "8.0"],
+        predicted: Differ,
+    },
+    // What may be on its way bounds how fast writes are taken.
+    Case {
+        key: "flash.buffer.throttle",
+        context: BUFFER,
+        jobs: OVERWRITE,
+        values: &["16KiB", "64KiB", "512KiB"],
+        predicted: Falls(WRITE_MEAN),
+    },
+    // What is soon written again is flushed once.
+    Case {
+        key: "flash.buffer.keep_rewrites",
+        context: BUFFER,
+        jobs: LOCAL_MIX,
+        values: &["1us", "10ms"],
+        predicted: Falls("/flash/0/host_programs"),
+    },
+    // Half of every unit is written.
+    Case {
+        key: "flash.buffer.moves",
+        context: HALF,
+        jobs: &["fio:rw=randwrite,bs=2k,ba=4k,iodepth=8,number_ios=1000"],
+        values: &["units", "sectors"],
+        predicted: Falls("/flash/0/utilisation/channel/0"),
     },
     Case {
         key: "flash.buffer.capacity",

@@ -1,17 +1,31 @@
 //! The state before the run.
 
-use super::Predicted::{Differ, Rises};
+use super::Predicted::{Differ, RefusedAfterFirst, Rises};
 use super::{Case, OVERWRITE, READ};
 
 const MAPPED: &str = "/precondition/mapped_share";
 const WRITES: &str = "/precondition/drive_writes";
+
+/// Nothing is written but what the trace writes. Files stand beside this one.
+const NOTHING_BEFORE: &[&str] =
+    &["precondition={ trace = { file = \"tests/keys/far.trace\", format = \"mqsim\", share = \"0%\" } }"];
+const NEAR: &[&str] =
+    &["precondition={ trace = { file = \"tests/keys/near.trace\", format = \"mqsim\", share = \"0%\" } }"];
 
 pub(crate) const CASES: &[Case] = &[
     Case {
         key: "precondition",
         context: &[],
         jobs: OVERWRITE,
-        values: &["none", "sequential", "uniform", "zipf", "steady", "analytic"],
+        values: &[
+            "none",
+            "sequential",
+            "uniform",
+            "zipf",
+            "steady",
+            "analytic",
+            "{ trace = { file = \"tests/keys/near.trace\", format = \"mqsim\" } }",
+        ],
         predicted: Differ,
     },
     Case {
@@ -91,5 +105,48 @@ pub(crate) const CASES: &[Case] = &[
         jobs: READ,
         values: &["50%", "80%", "100%"],
         predicted: Rises(MAPPED),
+    },
+    Case {
+        key: "precondition.trace.file",
+        context: NOTHING_BEFORE,
+        jobs: READ,
+        values: &["tests/keys/near.trace", "tests/keys/far.trace"],
+        predicted: Differ,
+    },
+    // What is a sector to one format is a byte to the other.
+    Case {
+        key: "precondition.trace.format",
+        context: NEAR,
+        jobs: READ,
+        values: &["femu", "mqsim"],
+        predicted: Rises(MAPPED),
+    },
+    Case {
+        key: "precondition.trace.remap",
+        context: NOTHING_BEFORE,
+        jobs: READ,
+        values: &["compact", "wrap"],
+        predicted: Differ,
+    },
+    Case {
+        key: "precondition.trace.remap",
+        context: NOTHING_BEFORE,
+        jobs: READ,
+        values: &["wrap", "error"],
+        predicted: RefusedAfterFirst("beyond"),
+    },
+    Case {
+        key: "precondition.trace.share",
+        context: NEAR,
+        jobs: READ,
+        values: &["10%", "50%", "100%"],
+        predicted: Rises(MAPPED),
+    },
+    Case {
+        key: "precondition.trace.passes",
+        context: NEAR,
+        jobs: READ,
+        values: &["1", "2", "4"],
+        predicted: Rises(WRITES),
     },
 ];
