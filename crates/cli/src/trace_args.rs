@@ -34,7 +34,7 @@ pub(crate) struct TraceArgs {
     /// Skips and counts bad lines
     #[arg(long)]
     pub(crate) lenient: bool,
-    /// What happens to requests beyond the device: error, wrap, or compact (the default of a run; counted and said)
+    /// What happens to requests beyond the device: fit (the default of a run: as recorded if all fit, else compact), error, wrap or compact; counted and said
     #[arg(long)]
     remap: Option<String>,
     /// The blkparse event that stands for a request (D, Q, ...)

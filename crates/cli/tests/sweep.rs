@@ -200,7 +200,7 @@ fn files_that_cannot_be() {
         ("warmup = \"soon\"", "--warmup takes", "s.toml:3:"),
         ("seeds = []", "nothing to run", "s.toml:3:"),
         ("seeds = [-1]", "out of range", "s.toml:3:"),
-        ("[trace]\nremap = \"fold\"", "allowed: error, wrap, compact", "s.toml:3:"),
+        ("[trace]\nremap = \"fold\"", "allowed: fit, error, wrap, compact", "s.toml:3:"),
     ];
     for (text, said, place) in cases {
         let path = file(folder.path(), "s.toml", format!("{head}{text}\n"));

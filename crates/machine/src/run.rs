@@ -44,7 +44,7 @@ impl Plan {
             seed: 1,
             precondition: None,
             warmup: None,
-            trace: TraceOptions { remap: Remap::Compact, ..TraceOptions::default() },
+            trace: TraceOptions { remap: Remap::Fit, ..TraceOptions::default() },
             queue_depth: None,
         }
     }

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
         seed: 1,
         precondition: None,
         warmup: None,
-        trace: args.trace.options(Remap::Compact)?,
+        trace: args.trace.options(Remap::Fit)?,
         queue_depth: None,
     };
     let (loaded, warnings) = run::check(&plan)?;

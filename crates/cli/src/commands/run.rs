@@ -66,7 +66,7 @@ impl Args {
             seed: self.seed,
             precondition: None,
             warmup: self.warmup.as_deref().map(warmup).transpose()?,
-            trace: self.trace.options(Remap::Compact)?,
+            trace: self.trace.options(Remap::Fit)?,
             queue_depth: self.queue_depth,
         })
     }

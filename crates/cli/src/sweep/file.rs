@@ -110,7 +110,7 @@ impl Sweep {
             }
         }
         let warmup = text.warmup.as_deref().map(warmup).transpose();
-        let trace = text.trace.options(Remap::Compact);
+        let trace = text.trace.options(Remap::Fit);
         let metrics =
             if text.metrics.is_empty() { METRICS.map(str::to_owned).to_vec() } else { text.metrics.clone() };
         Ok(Sweep {

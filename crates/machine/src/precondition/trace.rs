@@ -19,7 +19,7 @@ pub struct Params {
     pub file: String,
     /// Name of its format; left out, it is recognised by content.
     pub format: Option<String>,
-    /// What happens to requests beyond the device: `error`, `wrap` or `compact`, as in a workload.
+    /// What happens to requests beyond the device: `fit`, `error`, `wrap` or `compact`, as in a workload.
     pub remap: String,
     /// Share of the logical space, from its beginning, that is written in order before; zero for none.
     pub share: Share,
@@ -32,7 +32,7 @@ impl Default for Params {
         Params {
             file: String::new(),
             format: None,
-            remap: "compact".into(),
+            remap: "fit".into(),
             share: Share::percent(100),
             passes: 1,
         }

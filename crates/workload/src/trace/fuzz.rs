@@ -16,7 +16,7 @@ pub fn fuzz_one(data: &[u8]) {
         format: (choice & 1 != 0).then(|| names[usize::from(choice >> 1) % names.len()].to_owned()),
         lenient: choice & 2 != 0,
         capacity: (choice & 4 != 0).then_some(64 << 20),
-        remap: [Remap::Error, Remap::Wrap, Remap::Compact][usize::from(choice >> 3) % 3],
+        remap: [Remap::Error, Remap::Wrap, Remap::Compact, Remap::Fit][usize::from(choice >> 3) % 4],
         sort_window: usize::from(choice >> 5),
         time_scale: TimeScale::new(1, 1 + u64::from(choice >> 6)).unwrap_or(TimeScale::ONE),
         ..TraceOptions::default()

@@ -199,6 +199,10 @@ fn decimal_ratio(text: &str) -> Option<(u64, u64)> {
 /// What happens to requests that do not fit the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remap {
+    /// As recorded if all requests of the trace come from one device and fit; else [`Remap::Compact`], and so for a pipe.
+    ///
+    /// A file is gone through once more to find out, at most to the first request that does not fit.
+    Fit,
     /// A request beyond the device is an error.
     Error,
     /// The offset modulo the capacity, moved down if the request would straddle the end.
@@ -208,8 +212,15 @@ pub enum Remap {
 }
 
 impl Remap {
-    const ALL: [(&'static str, Remap); 3] =
-        [("error", Remap::Error), ("wrap", Remap::Wrap), ("compact", Remap::Compact)];
+    const ALL: [(&'static str, Remap); 4] =
+        [("fit", Remap::Fit), ("error", Remap::Error), ("wrap", Remap::Wrap), ("compact", Remap::Compact)];
+}
+
+impl Remap {
+    /// Whether a reader packs regions; what fits as it is has been found out before.
+    pub(crate) fn packs(self) -> bool {
+        matches!(self, Remap::Compact | Remap::Fit)
+    }
 }
 
 impl FromStr for Remap {

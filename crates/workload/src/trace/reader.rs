@@ -59,7 +59,9 @@ impl TraceReader {
         let source = path.display().to_string();
         let file = open_file(path)?;
         let file_bytes = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
-        let mut reader = TraceReader::from_read(&source, file, options)?;
+        let fits = options.remap == Remap::Fit && file_bytes.is_some() && fits(path, options);
+        let remap = if fits { Remap::Error } else { options.remap };
+        let mut reader = TraceReader::from_read(&source, file, &TraceOptions { remap, ..options.clone() })?;
         reader.file_bytes = file_bytes;
         reader.path = Some(path.to_owned());
         Ok(reader)
@@ -75,7 +77,7 @@ impl TraceReader {
         options: &TraceOptions,
     ) -> Result<TraceReader, Diagnostic> {
         let mut scan = Scan::new(source, input, options)?;
-        scan.notes_mut().one_device = options.capacity.is_some() && options.remap != Remap::Compact;
+        scan.notes_mut().one_device = options.capacity.is_some() && !options.remap.packs();
         Ok(TraceReader {
             scan,
             options: options.clone(),
@@ -284,7 +286,7 @@ impl TraceReader {
                 "--remap wrap folds addresses into the device, --remap compact packs what the trace touches"
             }
             Remap::Wrap => "the device must hold the largest request",
-            Remap::Compact => {
+            Remap::Compact | Remap::Fit => {
                 "--remap wrap folds addresses into the device; --max-requests or --end shorten the trace"
             }
         };
@@ -318,4 +320,17 @@ pub(crate) fn open_file(path: &Path) -> Result<File, Diagnostic> {
         return Err(what.help("name one of the files in it"));
     }
     File::open(path).map_err(|e| cannot_read(&source, &e))
+}
+
+/// Whether all requests of a file come from one device and lie inside the simulated one.
+fn fits(path: &Path, options: &TraceOptions) -> bool {
+    let strict = TraceOptions { remap: Remap::Error, ..options.clone() };
+    let Ok(mut reader) = TraceReader::open(path, &strict) else { return false };
+    loop {
+        match reader.next() {
+            Ok(Some(_)) if reader.notes().flows.names().len() <= 1 => {}
+            Ok(None) => return true,
+            Ok(Some(_)) | Err(_) => return false,
+        }
+    }
 }

@@ -68,8 +68,8 @@ impl Remapper {
             Remap::Error if fits(extent, capacity) => whole(extent),
             Remap::Error => Err(Beyond::End),
             Remap::Wrap => whole(wrap(extent, capacity)?),
-            Remap::Compact if op == IoOp::Trim => Ok(self.compact_trim(flow, extent)),
-            Remap::Compact => whole(self.compact(flow, extent, capacity)?),
+            _ if op == IoOp::Trim => Ok(self.compact_trim(flow, extent)),
+            Remap::Compact | Remap::Fit => whole(self.compact(flow, extent, capacity)?),
         }
     }
 
