@@ -17,6 +17,9 @@ use std::ops::Range;
 const CHUNK_BITS: u32 = 19;
 /// Tables of this many entries and more are sparse: map units of 4 TiB in 4 KiB units.
 const SPARSE: u64 = 1 << 30;
+/// Tables of up to this many entries lie on huge pages: the map of 128 GiB in 4 KiB units. Larger ones are touched here
+/// and there, and would take a huge page for each place.
+const DENSE: u64 = 1 << 25;
 /// Entries a chunk of a sparse table: 32 KiB.
 const SPARSE_CHUNK_BITS: u32 = 12;
 /// Words a chunk of a sparse set of flags: 4 KiB, the flags of 128 MiB in 4 KiB units.
@@ -68,7 +71,7 @@ impl<T: Pod + Default> Chunks<T> {
     #[cold]
     #[inline(never)]
     fn allocate(&mut self, at: usize) {
-        self.chunks[at] = Some(Zeroed::new(entries(self.len, self.bits, at)));
+        self.chunks[at] = Some(Zeroed::new(entries(self.len, self.bits, at), self.len <= DENSE));
     }
     /// Has the processor fetch what [`Chunks::get`] will read.
     #[inline]
@@ -169,7 +172,7 @@ macro_rules! chunks_snapshot {
                     }
                     let chunk = new.chunks.get_mut(usize::try_from(at).ok()?)?;
                     let count = entries(len, bits, at as usize);
-                    let mut items = Zeroed::new(count);
+                    let mut items = Zeroed::new(count, len <= DENSE);
                     for item in items.all_mut() {
                         *item = <$t>::load(input)?;
                     }
