@@ -10,11 +10,13 @@ pub mod assume;
 pub mod bad;
 pub mod base;
 pub(crate) mod census;
+mod chunks;
 #[cfg(test)]
 mod footprint;
 pub mod functional;
 pub mod gc;
 pub(crate) mod index;
+mod leaves;
 pub mod map_cache;
 mod recovered;
 mod snapshot;

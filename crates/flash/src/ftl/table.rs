@@ -4,24 +4,21 @@
 //! and come zeroed from the operating system, so that untouched pages of a chunk cost nothing: a 64 TiB drive costs
 //! what is written to it.
 //!
-//! Tables that fit in memory whole have large chunks, which huge pages can back. The larger ones are touched in few
-//! places, a few blocks of each plane: theirs are small, so that what is touched is bounded by what is allocated
-//! whatever the page size.
+//! Tables that fit in memory whole lie in large chunks, on huge pages. The larger ones are touched here and there, at
+//! random and in a few blocks of each plane: they have leaves of a few entries, so that what is touched costs as much as
+//! it holds.
 
-use super::zeroed::Zeroed;
-use bytemuck::Pod;
+use super::chunks::Chunks;
+use super::leaves::Leaves;
 use kernel::Snapshot;
 use std::ops::Range;
 
-/// Entries a chunk: one huge page of narrow entries, two of wide ones.
+/// Entries a chunk: one huge page of them.
 const CHUNK_BITS: u32 = 19;
-/// Tables of this many entries and more are sparse: map units of 4 TiB in 4 KiB units.
-const SPARSE: u64 = 1 << 30;
-/// Tables of up to this many entries lie on huge pages: the map of 128 GiB in 4 KiB units. Larger ones are touched here
-/// and there, and would take a huge page for each place.
+/// Tables of up to this many entries lie in chunks: the map of 128 GiB in 4 KiB units.
 const DENSE: u64 = 1 << 25;
-/// Entries a chunk of a sparse table: 32 KiB.
-const SPARSE_CHUNK_BITS: u32 = 12;
+/// Sets of this many flags and more are sparse: map units of 4 TiB in 4 KiB units.
+const SPARSE: u64 = 1 << 30;
 /// Words a chunk of a sparse set of flags: 4 KiB, the flags of 128 MiB in 4 KiB units.
 const SPARSE_FLAGS_BITS: u32 = 9;
 
@@ -33,78 +30,27 @@ pub struct Table {
 
 #[derive(Clone, Debug)]
 enum Store {
-    Narrow(Chunks<u32>),
-    Wide(Chunks<u64>),
-}
-
-#[derive(Clone, Debug)]
-struct Chunks<T: Pod + Default> {
-    chunks: Vec<Option<Zeroed<T>>>,
-    len: u64,
-    /// Entries a chunk, as a power of two.
-    bits: u32,
-}
-
-impl<T: Pod + Default> Chunks<T> {
-    fn new(len: u64, bits: u32) -> Chunks<T> {
-        let count = usize::try_from(len.div_ceil(1 << bits)).expect("a table that this machine can address");
-        Chunks { chunks: std::iter::repeat_with(|| None).take(count).collect(), len, bits }
-    }
-    #[inline]
-    fn get(&self, index: u64) -> T {
-        debug_assert!(index < self.len);
-        match &self.chunks[(index >> self.bits) as usize] {
-            Some(chunk) => chunk.all()[index as usize & ((1 << self.bits) - 1)],
-            None => T::default(),
-        }
-    }
-    #[inline]
-    fn slot(&mut self, index: u64) -> &mut T {
-        debug_assert!(index < self.len);
-        let at = (index >> self.bits) as usize;
-        if self.chunks[at].is_none() {
-            self.allocate(at);
-        }
-        let chunk = self.chunks[at].as_mut().expect("it has just been allocated");
-        &mut chunk.all_mut()[index as usize & ((1 << self.bits) - 1)]
-    }
-    #[cold]
-    #[inline(never)]
-    fn allocate(&mut self, at: usize) {
-        self.chunks[at] = Some(Zeroed::new(entries(self.len, self.bits, at), self.len <= DENSE));
-    }
-    /// Has the processor fetch what [`Chunks::get`] will read.
-    #[inline]
-    fn prefetch(&self, index: u64) {
-        if let Some(chunk) = &self.chunks[(index >> self.bits) as usize] {
-            kernel::prefetch(&chunk.all()[index as usize & ((1 << self.bits) - 1)]);
-        }
-    }
-    /// Bytes allocated: the directory, and the chunks that were written to.
-    fn bytes(&self) -> u64 {
-        let entries: usize = self.chunks.iter().flatten().map(|c| c.all().len()).sum();
-        (size_of_val(self.chunks.as_slice()) + entries * size_of::<T>()) as u64
-    }
-}
-
-/// Entries of the chunk at a place of the directory: the last one is cut short.
-fn entries(len: u64, bits: u32, at: usize) -> usize {
-    (len - ((at as u64) << bits)).min(1 << bits) as usize
+    Dense(Chunks<u32>),
+    Narrow(Leaves<u32>),
+    Wide(Leaves<u64>),
 }
 
 impl Table {
     /// `len` inherited entries; words will be below `bound`.
     pub fn new(len: u64, bound: u64) -> Table {
         let narrow = bound < u64::from(u32::MAX);
-        let bits = if len < SPARSE { CHUNK_BITS } else { SPARSE_CHUNK_BITS };
-        let store =
-            if narrow { Store::Narrow(Chunks::new(len, bits)) } else { Store::Wide(Chunks::new(len, bits)) };
+        let store = match narrow {
+            true if len <= DENSE => Store::Dense(Chunks::new(len, CHUNK_BITS)),
+            true => Store::Narrow(Leaves::new(len)),
+            false => Store::Wide(Leaves::new(len)),
+        };
         Table { store }
     }
     /// The word at `index`, or `None` if it was never written.
     #[inline]
     pub fn get(&self, index: u64) -> Option<u64> {
         let word = match &self.store {
+            Store::Dense(c) => u64::from(c.get(index)),
             Store::Narrow(c) => u64::from(c.get(index)),
             Store::Wide(c) => c.get(index),
         };
@@ -114,6 +60,7 @@ impl Table {
     #[inline]
     pub fn prefetch(&self, index: u64) {
         match &self.store {
+            Store::Dense(c) => c.prefetch(index),
             Store::Narrow(c) => c.prefetch(index),
             Store::Wide(c) => c.prefetch(index),
         }
@@ -122,6 +69,7 @@ impl Table {
     #[inline]
     pub fn set(&mut self, index: u64, word: u64) {
         match &mut self.store {
+            Store::Dense(c) => *c.slot(index) = word as u32 + 1,
             Store::Narrow(c) => *c.slot(index) = word as u32 + 1,
             Store::Wide(c) => *c.slot(index) = word + 1,
         }
@@ -129,13 +77,15 @@ impl Table {
     /// Entries.
     pub fn len(&self) -> u64 {
         match &self.store {
-            Store::Narrow(c) => c.len,
-            Store::Wide(c) => c.len,
+            Store::Dense(c) => c.len,
+            Store::Narrow(c) => c.len(),
+            Store::Wide(c) => c.len(),
         }
     }
     /// Bytes allocated.
     pub fn bytes(&self) -> u64 {
         match &self.store {
+            Store::Dense(c) => c.bytes(),
             Store::Narrow(c) => c.bytes(),
             Store::Wide(c) => c.bytes(),
         }
@@ -146,62 +96,28 @@ impl Table {
     }
 }
 
-macro_rules! chunks_snapshot {
-    ($t:ty) => {
-        impl Snapshot for Chunks<$t> {
-            fn save(&self, out: &mut Vec<u8>) {
-                (self.len, self.bits).save(out);
-                for (at, chunk) in self.chunks.iter().enumerate() {
-                    if let Some(chunk) = chunk {
-                        (at as u64).save(out);
-                        chunk.all().iter().for_each(|x| x.save(out));
-                    }
-                }
-                u64::MAX.save(out);
-            }
-            fn load(input: &mut &[u8]) -> Option<Self> {
-                let (len, bits) = <(u64, u32)>::load(input)?;
-                if !(1..32).contains(&bits) {
-                    return None;
-                }
-                let mut new = Chunks::new(len, bits);
-                loop {
-                    let at = u64::load(input)?;
-                    if at == u64::MAX {
-                        return Some(new);
-                    }
-                    let chunk = new.chunks.get_mut(usize::try_from(at).ok()?)?;
-                    let count = entries(len, bits, at as usize);
-                    let mut items = Zeroed::new(count, len <= DENSE);
-                    for item in items.all_mut() {
-                        *item = <$t>::load(input)?;
-                    }
-                    *chunk = Some(items);
-                }
-            }
-        }
-    };
-}
-chunks_snapshot!(u32);
-chunks_snapshot!(u64);
-
 impl Snapshot for Table {
     fn save(&self, out: &mut Vec<u8>) {
         match &self.store {
-            Store::Narrow(c) => {
+            Store::Dense(c) => {
                 0u8.save(out);
                 c.save(out);
             }
-            Store::Wide(c) => {
+            Store::Narrow(c) => {
                 1u8.save(out);
+                c.save(out);
+            }
+            Store::Wide(c) => {
+                2u8.save(out);
                 c.save(out);
             }
         }
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         let store = match u8::load(input)? {
-            0 => Store::Narrow(Chunks::load(input)?),
-            1 => Store::Wide(Chunks::load(input)?),
+            0 => Store::Dense(Chunks::load(input)?),
+            1 => Store::Narrow(Leaves::load(input)?),
+            2 => Store::Wide(Leaves::load(input)?),
             _ => return None,
         };
         Some(Table { store })

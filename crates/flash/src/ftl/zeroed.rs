@@ -20,10 +20,9 @@ enum Memory<T> {
 }
 
 impl<T: Pod + Default> Zeroed<T> {
-    /// `dense`: most of it will be touched, so that nothing is lost if it comes in large pieces.
-    pub(super) fn new(len: usize, dense: bool) -> Zeroed<T> {
+    pub(super) fn new(len: usize) -> Zeroed<T> {
         let bytes = len * size_of::<T>();
-        let mapped = if dense && bytes >= HUGE { MmapMut::map_anon(bytes).ok() } else { None };
+        let mapped = if bytes < HUGE { None } else { MmapMut::map_anon(bytes).ok() };
         let memory = match mapped {
             Some(map) => {
                 prefer_huge_pages(&map);
@@ -61,7 +60,7 @@ fn prefer_huge_pages(map: &MmapMut) {
 
 impl<T: Pod + Default> Clone for Zeroed<T> {
     fn clone(&self) -> Zeroed<T> {
-        let mut copy = Zeroed::new(self.all().len(), matches!(self.memory, Memory::Mapped(..)));
+        let mut copy = Zeroed::new(self.all().len());
         copy.all_mut().copy_from_slice(self.all());
         copy
     }
@@ -79,10 +78,8 @@ mod tests {
 
     #[test]
     fn small_and_mapped_memory_are_zero_and_keep_what_is_written() {
-        for (len, dense) in
-            [(1, true), (1000, true), (HUGE / 8, true), (HUGE / 8 + 1, true), (HUGE / 8, false)]
-        {
-            let mut items = Zeroed::<u64>::new(len, dense);
+        for len in [1, 1000, HUGE / 8, HUGE / 8 + 1] {
+            let mut items = Zeroed::<u64>::new(len);
             assert!(items.all().len() == len && items.all().iter().all(|item| *item == 0), "{len}");
             items.all_mut()[len - 1] = 7;
             let copy = items.clone();

@@ -77,7 +77,8 @@ impl TraceReader {
         options: &TraceOptions,
     ) -> Result<TraceReader, Diagnostic> {
         let mut scan = Scan::new(source, input, options)?;
-        scan.notes_mut().one_device = options.capacity.is_some() && !options.remap.packs();
+        scan.notes_mut().one_device =
+            options.capacity.is_some() && !options.remap.packs() && !scan.info().one_device;
         Ok(TraceReader {
             scan,
             options: options.clone(),
@@ -326,9 +327,10 @@ pub(crate) fn open_file(path: &Path) -> Result<File, Diagnostic> {
 fn fits(path: &Path, options: &TraceOptions) -> bool {
     let strict = TraceOptions { remap: Remap::Error, ..options.clone() };
     let Ok(mut reader) = TraceReader::open(path, &strict) else { return false };
+    let shares = reader.scan.info().one_device;
     loop {
         match reader.next() {
-            Ok(Some(_)) if reader.notes().flows.names().len() <= 1 => {}
+            Ok(Some(_)) if shares || reader.notes().flows.names().len() <= 1 => {}
             Ok(None) => return true,
             Ok(Some(_)) | Err(_) => return false,
         }

@@ -8,7 +8,7 @@ use config::{Diagnostic, Place};
 
 use crate::trace::detect::{self, is_blank_or_comment};
 use crate::trace::fault::{Fault, FaultKind, is_binary, shown};
-use crate::trace::format::{Format, LineParser};
+use crate::trace::format::{Format, FormatInfo, LineParser};
 use crate::trace::human;
 use crate::trace::input::{Compression, Input, Meter};
 use crate::trace::lines::{Line, Lines};
@@ -62,6 +62,11 @@ impl Scan {
     }
 
     /// What diagnostics call the input.
+    /// What is known of the format.
+    pub(crate) fn info(&self) -> &'static FormatInfo {
+        &self.format.info
+    }
+
     pub(crate) fn source(&self) -> &str {
         &self.source
     }

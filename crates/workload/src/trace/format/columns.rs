@@ -21,6 +21,7 @@ pub(crate) static FORMAT: Format = Format {
         time_unit: None,
         sector: None,
         whole_seconds: false,
+        one_device: false,
     },
     parser: |_| Box::new(Parser { columns: None }),
     plausible: any_request,

@@ -17,6 +17,7 @@ pub(crate) static FORMAT: Format = Format {
         time_unit: Some(TimeUnit::Millisecond),
         sector: None,
         whole_seconds: false,
+        one_device: false,
     },
     parser: |settings| Box::new(Parser::new(settings)),
     // A disk moves whole sectors. Without this every DiskSim trace would fit as well.

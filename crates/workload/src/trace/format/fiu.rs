@@ -18,6 +18,7 @@ pub(crate) static FORMAT: Format = Format {
         time_unit: Some(TimeUnit::Nanosecond),
         sector: Some(512),
         whole_seconds: false,
+        one_device: false,
     },
     parser: |settings| Box::new(Parser::new(settings)),
     plausible: any_request,

@@ -62,6 +62,8 @@ pub struct FormatInfo {
     pub sector: Option<u64>,
     /// Whether times are whole seconds, so that the requests of a second arrive at once.
     pub whole_seconds: bool,
+    /// Whether its streams share the addresses of one device, whatever their names.
+    pub one_device: bool,
 }
 
 /// A format: its description and its parser.

@@ -20,6 +20,7 @@ pub(crate) static FORMAT: Format = Format {
         time_unit: Some(TimeUnit::Filetime),
         sector: None,
         whole_seconds: false,
+        one_device: false,
     },
     parser: |settings| Box::new(Parser::new(settings)),
     plausible: any_request,

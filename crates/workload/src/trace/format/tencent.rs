@@ -17,6 +17,7 @@ pub(crate) static FORMAT: Format = Format {
         time_unit: Some(TimeUnit::Second),
         sector: Some(512),
         whole_seconds: true,
+        one_device: false,
     },
     parser: |settings| Box::new(Parser::new(settings)),
     plausible: any_request,
