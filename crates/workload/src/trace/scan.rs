@@ -61,12 +61,12 @@ impl Scan {
         })
     }
 
-    /// What diagnostics call the input.
     /// What is known of the format.
     pub(crate) fn info(&self) -> &'static FormatInfo {
         &self.format.info
     }
 
+    /// What diagnostics call the input.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
