@@ -2,7 +2,8 @@
 
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, is_header, ops};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -19,37 +20,21 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: false,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, Some("device_id"), parse),
     plausible: any_request,
 };
 
-struct Parser {
-    exponent: u32,
-    first: bool,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, first: true }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        if std::mem::take(&mut self.first) && is_header(line, "device_id") {
-            return Ok(());
-        }
-        let mut fields = Fields::commas(line);
-        let device = fields.next("device")?;
-        device.integer()?;
-        let op = ops::letter(fields.next("opcode")?)?;
-        let offset = fields.next("offset")?;
-        let length = fields.next("length")?;
-        let at = fields.next("timestamp")?.whole_time(self.exponent)?;
-        fields.end()?;
-        let extent = Extent::read(op, offset, 1, length, 1)?;
-        let flow = sheet.flow(device)?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::commas(line);
+    let device = fields.next("device")?;
+    device.integer()?;
+    let op = ops::letter(fields.next("opcode")?)?;
+    let offset = fields.next("offset")?;
+    let length = fields.next("length")?;
+    let at = fields.next("timestamp")?.whole_time(units.exponent)?;
+    fields.end()?;
+    let extent = Extent::read(op, offset, 1, length, 1)?;
+    let flow = sheet.flow(device)?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }

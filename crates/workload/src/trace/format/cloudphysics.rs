@@ -4,7 +4,8 @@ use proto::IoOp;
 
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, is_header};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -21,39 +22,22 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: true,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, Some("version"), parse),
     plausible: any_request,
 };
 
-struct Parser {
-    exponent: u32,
-    sector: u64,
-    first: bool,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, sector: settings.sector, first: true }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        if std::mem::take(&mut self.first) && is_header(line, "version") {
-            return Ok(());
-        }
-        let mut fields = Fields::commas(line);
-        fields.next("version")?.integer()?;
-        let at = fields.next("time")?.whole_time(self.exponent)?;
-        let op = scsi(fields.next("SCSI opcode")?)?;
-        let size = fields.next("size")?;
-        let block = fields.next("block number")?;
-        fields.end()?;
-        let extent = Extent::read(op, block, self.sector, size, 1)?;
-        let flow = sheet.flow(Field { text: b"disk", name: "disk", at: 0 })?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::commas(line);
+    fields.next("version")?.integer()?;
+    let at = fields.next("time")?.whole_time(units.exponent)?;
+    let op = scsi(fields.next("SCSI opcode")?)?;
+    let size = fields.next("size")?;
+    let block = fields.next("block number")?;
+    fields.end()?;
+    let extent = Extent::read(op, block, units.sector, size, 1)?;
+    let flow = sheet.flow(Field { text: b"disk", name: "disk", at: 0 })?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }
 
 /// The operation of a SCSI block command (SBC-4, table of operation codes).

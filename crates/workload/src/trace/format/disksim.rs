@@ -4,7 +4,8 @@ use proto::IoOp;
 
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -21,38 +22,25 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: false,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, None, parse),
     plausible: any_request,
 };
 
 /// The flag of a read (`disksim_reqflags.h`); the others (asynchronous, time-critical …) order nothing here.
 const READ: u64 = 1;
 
-struct Parser {
-    exponent: u32,
-    sector: u64,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, sector: settings.sector }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        let mut fields = Fields::blanks(line);
-        let at = fields.next("time")?.decimal_time(self.exponent)?;
-        let device = fields.next("device")?;
-        device.integer()?;
-        let start = fields.next("start block")?;
-        let blocks = fields.next("number of blocks")?;
-        let flags = fields.next("flags")?.hexadecimal()?;
-        fields.end()?;
-        let op = if flags & READ != 0 { IoOp::Read } else { IoOp::Write };
-        let extent = Extent::read(op, start, self.sector, blocks, self.sector)?;
-        let flow = sheet.flow(device)?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::blanks(line);
+    let at = fields.next("time")?.decimal_time(units.exponent)?;
+    let device = fields.next("device")?;
+    device.integer()?;
+    let start = fields.next("start block")?;
+    let blocks = fields.next("number of blocks")?;
+    let flags = fields.next("flags")?.hexadecimal()?;
+    fields.end()?;
+    let op = if flags & READ != 0 { IoOp::Read } else { IoOp::Write };
+    let extent = Extent::read(op, start, units.sector, blocks, units.sector)?;
+    let flow = sheet.flow(device)?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }

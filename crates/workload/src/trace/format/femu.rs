@@ -2,7 +2,8 @@
 
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, ops};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -19,34 +20,22 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: false,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, None, parse),
     // A disk moves whole sectors. Without this every DiskSim trace would fit as well.
     plausible: |request| request.offset % 512 == 0 && request.bytes % 512 == 0,
 };
 
-struct Parser {
-    exponent: u32,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        let mut fields = Fields::blanks(line);
-        let at = fields.next("time")?.decimal_time(self.exponent)?;
-        let disk = fields.next("disk")?;
-        disk.integer()?;
-        let offset = fields.next("offset")?;
-        let bytes = fields.next("length")?;
-        let op = ops::one_is_read(fields.next("type")?)?;
-        fields.end()?;
-        let extent = Extent::read(op, offset, 1, bytes, 1)?;
-        let flow = sheet.flow(disk)?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::blanks(line);
+    let at = fields.next("time")?.decimal_time(units.exponent)?;
+    let disk = fields.next("disk")?;
+    disk.integer()?;
+    let offset = fields.next("offset")?;
+    let bytes = fields.next("length")?;
+    let op = ops::one_is_read(fields.next("type")?)?;
+    fields.end()?;
+    let extent = Extent::read(op, offset, 1, bytes, 1)?;
+    let flow = sheet.flow(disk)?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }

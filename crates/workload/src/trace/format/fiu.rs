@@ -2,7 +2,8 @@
 
 use crate::trace::fault::Fault;
 use crate::trace::field::{Field, Fields};
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, ops};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -20,40 +21,27 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: false,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, None, parse),
     plausible: any_request,
 };
 
-struct Parser {
-    exponent: u32,
-    sector: u64,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, sector: settings.sector }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        let mut fields = Fields::blanks(line);
-        let at = fields.next("time")?.whole_time(self.exponent)?;
-        fields.next("process id")?.integer()?;
-        fields.next("process")?;
-        let block = fields.next("block address")?;
-        let blocks = fields.next("number of blocks")?;
-        let op = ops::letter(fields.next("type")?)?;
-        let major = fields.next("major device number")?;
-        major.integer()?;
-        let minor = fields.next("minor device number")?;
-        minor.integer()?;
-        fields.next("MD5 of the content")?;
-        fields.end()?;
-        let extent = Extent::read(op, block, self.sector, blocks, self.sector)?;
-        let device = &line[major.at..minor.at + minor.text.len()];
-        let flow = sheet.flow(Field { text: device, name: "device", at: major.at })?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::blanks(line);
+    let at = fields.next("time")?.whole_time(units.exponent)?;
+    fields.next("process id")?.integer()?;
+    fields.next("process")?;
+    let block = fields.next("block address")?;
+    let blocks = fields.next("number of blocks")?;
+    let op = ops::letter(fields.next("type")?)?;
+    let major = fields.next("major device number")?;
+    major.integer()?;
+    let minor = fields.next("minor device number")?;
+    minor.integer()?;
+    fields.next("MD5 of the content")?;
+    fields.end()?;
+    let extent = Extent::read(op, block, units.sector, blocks, units.sector)?;
+    let device = &line[major.at..minor.at + minor.text.len()];
+    let flow = sheet.flow(Field { text: device, name: "device", at: major.at })?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }

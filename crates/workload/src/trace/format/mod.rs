@@ -12,6 +12,7 @@ mod iolog;
 mod mqsim;
 mod msr;
 mod ops;
+mod plain;
 mod spc;
 mod systor17;
 mod tencent;

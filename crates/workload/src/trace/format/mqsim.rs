@@ -2,7 +2,8 @@
 
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, ops};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -19,34 +20,21 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: false,
         one_device: true,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, None, parse),
     plausible: any_request,
 };
 
-struct Parser {
-    exponent: u32,
-    sector: u64,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, sector: settings.sector }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        let mut fields = Fields::blanks(line);
-        let at = fields.next("time")?.whole_time(self.exponent)?;
-        let device = fields.next("device")?;
-        device.integer()?;
-        let start = fields.next("start sector")?;
-        let sectors = fields.next("number of sectors")?;
-        let op = ops::one_is_read(fields.next("type")?)?;
-        fields.end()?;
-        let extent = Extent::read(op, start, self.sector, sectors, self.sector)?;
-        let flow = sheet.flow(device)?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::blanks(line);
+    let at = fields.next("time")?.whole_time(units.exponent)?;
+    let device = fields.next("device")?;
+    device.integer()?;
+    let start = fields.next("start sector")?;
+    let sectors = fields.next("number of sectors")?;
+    let op = ops::one_is_read(fields.next("type")?)?;
+    fields.end()?;
+    let extent = Extent::read(op, start, units.sector, sectors, units.sector)?;
+    let flow = sheet.flow(device)?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }

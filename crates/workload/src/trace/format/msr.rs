@@ -4,7 +4,8 @@ use proto::IoOp;
 
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, is_header};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -22,44 +23,27 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: false,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, Some("Timestamp"), parse),
     plausible: any_request,
 };
 
-struct Parser {
-    exponent: u32,
-    first: bool,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, first: true }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        if std::mem::take(&mut self.first) && is_header(line, "Timestamp") {
-            return Ok(());
-        }
-        let mut fields = Fields::commas(line);
-        let at = fields.next("timestamp")?.whole_time(self.exponent)?;
-        let host = fields.next("host name")?;
-        let disk = fields.next("disk number")?;
-        disk.integer()?;
-        let op = operation(fields.next("type")?)?;
-        let offset = fields.next("offset")?;
-        let size = fields.next("size")?;
-        fields.next("response time")?.integer()?;
-        fields.end()?;
-        let extent = Extent::read(op, offset, 1, size, 1)?;
-        // Host and disk stand side by side: one slice of the line names the volume without a copy.
-        let volume =
-            Field { text: &line[host.at..disk.at + disk.text.len()], name: "host name", at: host.at };
-        let flow = sheet.flow(volume)?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::commas(line);
+    let at = fields.next("timestamp")?.whole_time(units.exponent)?;
+    let host = fields.next("host name")?;
+    let disk = fields.next("disk number")?;
+    disk.integer()?;
+    let op = operation(fields.next("type")?)?;
+    let offset = fields.next("offset")?;
+    let size = fields.next("size")?;
+    fields.next("response time")?.integer()?;
+    fields.end()?;
+    let extent = Extent::read(op, offset, 1, size, 1)?;
+    // Host and disk stand side by side: one slice of the line names the volume without a copy.
+    let volume = Field { text: &line[host.at..disk.at + disk.text.len()], name: "host name", at: host.at };
+    let flow = sheet.flow(volume)?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }
 
 fn operation(field: Field<'_>) -> Result<IoOp, Fault> {

@@ -2,7 +2,8 @@
 
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, ops};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -19,34 +20,21 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: false,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, None, parse),
     plausible: any_request,
 };
 
-struct Parser {
-    exponent: u32,
-    sector: u64,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, sector: settings.sector }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        // The standard lets a line carry more fields; they are the owner's own.
-        let mut fields = Fields::commas(line);
-        let unit = fields.next("ASU")?;
-        unit.integer()?;
-        let block = fields.next("LBA")?;
-        let size = fields.next("size")?;
-        let op = ops::letter(fields.next("opcode")?)?;
-        let at = fields.next("timestamp")?.decimal_time(self.exponent)?;
-        let extent = Extent::read(op, block, self.sector, size, 1)?;
-        let flow = sheet.flow(unit)?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    // The standard lets a line carry more fields; they are the owner's own.
+    let mut fields = Fields::commas(line);
+    let unit = fields.next("ASU")?;
+    unit.integer()?;
+    let block = fields.next("LBA")?;
+    let size = fields.next("size")?;
+    let op = ops::letter(fields.next("opcode")?)?;
+    let at = fields.next("timestamp")?.decimal_time(units.exponent)?;
+    let extent = Extent::read(op, block, units.sector, size, 1)?;
+    let flow = sheet.flow(unit)?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }

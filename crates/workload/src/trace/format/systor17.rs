@@ -2,7 +2,8 @@
 
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, is_header, ops};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -21,41 +22,25 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: false,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, Some("Timestamp"), parse),
     plausible: any_request,
 };
 
-struct Parser {
-    exponent: u32,
-    first: bool,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, first: true }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::commas(line);
+    let at = fields.next("timestamp")?.decimal_time(units.exponent)?;
+    let response = fields.next("response time")?;
+    if !response.text.is_empty() {
+        response.decimal_time(units.exponent)?;
     }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        if std::mem::take(&mut self.first) && is_header(line, "Timestamp") {
-            return Ok(());
-        }
-        let mut fields = Fields::commas(line);
-        let at = fields.next("timestamp")?.decimal_time(self.exponent)?;
-        let response = fields.next("response time")?;
-        if !response.text.is_empty() {
-            response.decimal_time(self.exponent)?;
-        }
-        let op = ops::letter(fields.next("type")?)?;
-        let lun = fields.next("LUN")?;
-        lun.integer()?;
-        let offset = fields.next("offset")?;
-        let size = fields.next("size")?;
-        fields.end()?;
-        let extent = Extent::read(op, offset, 1, size, 1)?;
-        let flow = sheet.flow(lun)?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+    let op = ops::letter(fields.next("type")?)?;
+    let lun = fields.next("LUN")?;
+    lun.integer()?;
+    let offset = fields.next("offset")?;
+    let size = fields.next("size")?;
+    fields.end()?;
+    let extent = Extent::read(op, offset, 1, size, 1)?;
+    let flow = sheet.flow(lun)?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }

@@ -2,7 +2,8 @@
 
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request, is_header, ops};
+use crate::trace::format::plain::{Units, plain};
+use crate::trace::format::{Format, FormatInfo, any_request, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -19,38 +20,21 @@ pub(crate) static FORMAT: Format = Format {
         whole_seconds: true,
         one_device: false,
     },
-    parser: |settings| Box::new(Parser::new(settings)),
+    parser: |settings| plain(settings, Some("Timestamp"), parse),
     plausible: any_request,
 };
 
-struct Parser {
-    exponent: u32,
-    sector: u64,
-    first: bool,
-}
-
-impl Parser {
-    fn new(settings: &Settings<'_>) -> Parser {
-        Parser { exponent: settings.exponent, sector: settings.sector, first: true }
-    }
-}
-
-impl LineParser for Parser {
-    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        if std::mem::take(&mut self.first) && is_header(line, "Timestamp") {
-            return Ok(());
-        }
-        let mut fields = Fields::commas(line);
-        let at = fields.next("timestamp")?.whole_time(self.exponent)?;
-        let offset = fields.next("offset")?;
-        let size = fields.next("size")?;
-        let op = ops::zero_is_read(fields.next("type")?)?;
-        let volume = fields.next("volume")?;
-        volume.integer()?;
-        fields.end()?;
-        let extent = Extent::read(op, offset, self.sector, size, self.sector)?;
-        let flow = sheet.flow(volume)?;
-        sheet.request(at, op, extent, flow, false);
-        Ok(())
-    }
+fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
+    let mut fields = Fields::commas(line);
+    let at = fields.next("timestamp")?.whole_time(units.exponent)?;
+    let offset = fields.next("offset")?;
+    let size = fields.next("size")?;
+    let op = ops::zero_is_read(fields.next("type")?)?;
+    let volume = fields.next("volume")?;
+    volume.integer()?;
+    fields.end()?;
+    let extent = Extent::read(op, offset, units.sector, size, units.sector)?;
+    let flow = sheet.flow(volume)?;
+    sheet.request(at, op, extent, flow, false);
+    Ok(())
 }
