@@ -41,7 +41,7 @@ impl Device {
         Ok(())
     }
 
-    /// Has the shadow, if there is one, note from now on what a power cut must leave ([`Shadow::survivors`]).
+    /// Has the shadow, if there is one, note from now on what a power cut must leave (`Shadow::survivors`).
     pub fn watch_durability(&mut self) {
         let is_protected = self.is_protected();
         if let Some(shadow) = &mut self.shadow {
