@@ -172,21 +172,27 @@ impl<E: Event> EventQueue<E> {
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
         loop {
-            let entry = if self.crowd.is_empty() {
-                match self.near.pop() {
-                    Some(entry) => entry,
-                    None if self.refill() => continue,
-                    None => return None,
+            // In pieces, as in `push_crowd`: what was written in pieces a moment ago is slow to read as a whole.
+            let (time, order, event) = match self.near.last() {
+                Some(entry) if self.crowd.is_empty() => {
+                    let pieces = (entry.time, entry.order, entry.event);
+                    self.near.truncate(self.near.len() - 1);
+                    pieces
                 }
-            } else {
-                self.pop_crowded()
+                None if self.crowd.is_empty() => {
+                    if self.refill() {
+                        continue;
+                    }
+                    return None;
+                }
+                _ => self.pop_crowded(),
             };
-            if !self.cancelled.is_empty() && self.cancelled.remove(&entry.order) {
+            if !self.cancelled.is_empty() && self.cancelled.remove(&order) {
                 continue;
             }
-            debug_assert!(entry.time >= self.now, "time went back");
-            self.now = entry.time;
-            return Some(E::from_word(entry.event));
+            debug_assert!(time >= self.now, "time went back");
+            self.now = time;
+            return Some(E::from_word(event));
         }
     }
 
@@ -235,10 +241,10 @@ impl<E: Event> EventQueue<E> {
 
     /// The next event while the heap is not empty.
     #[cold]
-    fn pop_crowded(&mut self) -> Entry {
+    fn pop_crowded(&mut self) -> (u64, u64, u64) {
         let top = self.crowd[0];
         if let Some(entry) = self.near.pop_if(|e| e.key() < top.key()) {
-            return entry;
+            return (entry.time, entry.order, entry.event);
         }
         let last = self.crowd[self.crowd.len() - 1];
         self.crowd.truncate(self.crowd.len() - 1);
@@ -259,7 +265,7 @@ impl<E: Event> EventQueue<E> {
             }
             self.crowd[at] = last;
         }
-        top
+        (top.time, top.order, top.event)
     }
 
     #[inline]
