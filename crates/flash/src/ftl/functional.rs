@@ -1,9 +1,8 @@
 //! The functional mode: the same FTL functions, run without time. Preconditioning uses it.
 
+use super::Ftl;
 use super::space::{Stream, block_starts};
-use super::{DEALLOCATED, Ftl};
 use proto::{Lpn, Slot};
-use std::hint::black_box;
 
 /// Units that are looked up together before they are written.
 const AHEAD: usize = 64;
@@ -182,19 +181,11 @@ impl Ftl {
         Ok(())
     }
 
-    /// Loads what the writes of these units will change. Loads that wait for nothing overlap; in the middle of a write
+    /// Has the processor fetch what the writes of these units will change: fetches overlap; in the middle of a write
     /// they would wait for each other.
     fn look_ahead(&self, lpns: &[Lpn]) {
-        let mut words = [0; AHEAD];
-        for (word, lpn) in words.iter_mut().zip(lpns) {
-            *word = self.map.get(lpn.0).unwrap_or(DEALLOCATED);
-        }
-        let old = words.iter().filter(|word| **word != DEALLOCATED).map(|word| {
-            let slot = Slot(word - 1);
-            let (group, number) = self.split(self.geo.ru_of_slot(slot));
-            self.valid.word(slot.0 >> 6) ^ u64::from(self.groups[group].ru(number).valid)
-        });
-        black_box(old.fold(0, |all, word| all ^ word));
+        lpns.iter().for_each(|lpn| self.prefetch(*lpn));
+        lpns.iter().for_each(|lpn| self.prefetch_overwritten(*lpn));
     }
 
     #[inline]
@@ -271,8 +262,7 @@ impl Ftl {
 
     /// Writes units behind the frontier of moved data and points the map at them.
     fn relocate(&mut self, group: u32, moves: &[(Lpn, Slot)]) -> Result<(), NoSpace> {
-        // As in `write_all`: all entries are loaded before the first is changed.
-        black_box(moves.iter().fold(0, |all, (lpn, _)| all ^ self.map.get(lpn.0).unwrap_or(0)));
+        moves.iter().for_each(|(lpn, _)| self.prefetch(*lpn));
         let per_program = self.geo.units_per_program;
         let keep = self.keep(Stream::Gc);
         let mut rest = moves;
