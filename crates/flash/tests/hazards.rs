@@ -237,6 +237,33 @@ fn reclaiming_ends_although_its_moves_cost_space() {
 }
 
 #[test]
+fn a_group_over_its_share_gives_data_away() {
+    // Once, full units of such a group were copied back inside it for ever, although no command waited.
+    let combination = Combination {
+        map_unit: 16384,
+        allocation: Allocation::all_defaults().swap_remove(2),
+        victim: VictimPolicy::fifo,
+        copy_back: true,
+        scheduler: Scheduling::in_order,
+        arbiter: Arbitration::data_first,
+        suspend: true,
+        fill: Fill::Steady,
+        fold: false,
+        tight: true,
+        memory: Memory::WriteThrough,
+        map: Map::Pages,
+        scope: GcScope::global,
+        gap: Some(2),
+        ..combination()
+    };
+    let outcome = flash::soak::run(&combination, 6_000, 5, true).expect("it can be built");
+    assert!(outcome.is_ok(), "{outcome:#?}");
+    for map in [Map::Table, Map::Entries] {
+        soak(&Combination { map, ..combination.clone() });
+    }
+}
+
+#[test]
 fn deallocations_and_unread_pages_reach_the_map_on_flash() {
     // Once, a deallocation left its entry as it was; and a translation page of which the cache had nothing but one
     // changed entry was written back as if it had the others.

@@ -72,3 +72,27 @@ fn every_system_keeps_its_data_under_a_shadow() {
         }
     }
 }
+
+/// Small blocks of which each holds units of many translation pages. Once, writing those back took what collection had
+/// gained, and no request was answered any more.
+#[test]
+fn collection_does_not_feed_itself_with_translation_pages() {
+    let set =
+        ["flash.geometry.channels=1", "flash.geometry.ways=1", "flash.geometry.pages=16", "sim.shadow=true"];
+    let plan = Plan {
+        system: "mqsim-default".into(),
+        set: set.map(String::from).into(),
+        workloads: vec!["fio:rw=randwrite,bs=8k,iodepth=16,number_ios=2000".into()],
+        seed: 1,
+        precondition: Some("steady:share=100%".into()),
+        warmup: None,
+        trace: TraceOptions::default(),
+        queue_depth: None,
+    };
+    let document = run_alone(&plan).unwrap_or_else(|e| panic!("{e}"));
+    let document = serde_json::to_value(document).expect("a document has a JSON form");
+    assert_eq!(document["ok"], true, "{:#}", document["checks"]);
+    assert_eq!(document["io"]["write"]["requests"], 2_000);
+    let erases = document.pointer("/flash/0/erases").and_then(Value::as_u64).unwrap_or(0);
+    assert!(erases > 0, "nothing was erased");
+}

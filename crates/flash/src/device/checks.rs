@@ -217,7 +217,7 @@ impl Device {
             Check::new("valid_slots", recount == Ok(self.units_on_flash()), counted),
         ];
         if let Some(translation) = &self.translation {
-            let audit = shadow.audit_map(&self.ftl, |lpn| translation.knows(lpn, &self.jobs));
+            let audit = shadow.audit_map(&self.ftl, |lpn| translation.knows(lpn));
             let detail = match audit {
                 Ok(units) => format!("{units} entries"),
                 Err((entries, first)) => format!("{entries} entries are out of date, first of unit {first}"),

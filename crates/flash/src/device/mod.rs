@@ -9,6 +9,7 @@ mod buffered;
 mod checks;
 mod host;
 mod merge;
+mod moved;
 mod mutant;
 mod power;
 mod read;

@@ -5,7 +5,6 @@ use crate::backend::op::{Class, Op, OpKind};
 use crate::ftl::space::Stream;
 use kernel::{Cx, Time};
 use proto::{Lpn, Slot};
-use std::collections::BTreeSet;
 
 /// Reclaiming one reclaim unit.
 #[derive(Default)]
@@ -25,8 +24,6 @@ pub(super) struct Job {
     parked: bool,
     /// Evens out wear instead of gaining space.
     levels_wear: bool,
-    /// Translation pages that its moves have changed on flash.
-    pub(super) pages: BTreeSet<u64>,
 }
 
 /// How garbage collection shares the device with the host.
@@ -55,19 +52,7 @@ pub struct ReclaimPolicy {
     pub level_wear: Option<u32>,
 }
 
-kernel::snapshot!(Job {
-    ru,
-    cursor,
-    scanned,
-    reads,
-    programs,
-    erases,
-    erasing,
-    staged,
-    parked,
-    levels_wear,
-    pages
-});
+kernel::snapshot!(Job { ru, cursor, scanned, reads, programs, erases, erasing, staged, parked, levels_wear });
 
 impl Job {
     /// The reclaim unit.
@@ -203,7 +188,7 @@ impl Device {
                 units += 1;
                 job.cursor = ahead;
             }
-            if self.copies_back(units) && self.issue_copy(group, job, slot, units, cx.now()) {
+            if self.copies_back(group, units) && self.issue_copy(group, job, slot, units, cx.now()) {
                 continue;
             }
             self.ftl.array.prefetch(slot);
@@ -218,14 +203,17 @@ impl Device {
         }
     }
 
-    /// Copy-back moves whole pages inside a plane; a group of one plane has its frontier there.
-    fn copies_back(&self, units: u16) -> bool {
+    /// Copy-back moves whole pages inside a plane; a group of one plane has its frontier there. A group over its share
+    /// has to give data away: full victims copied inside it would gain nothing.
+    fn copies_back(&self, group: u32, units: u16) -> bool {
         let geo = &self.ftl.geo;
-        self.gc.copy_back && geo.lanes == 1 && u32::from(units) == geo.units_per_program
+        let keeps = !self.gc.global || self.ftl.share_left(group) >= 0;
+        self.gc.copy_back && keeps && geo.lanes == 1 && u32::from(units) == geo.units_per_program
     }
 
     fn issue_copy(&mut self, group: u32, job: &mut Job, from: Slot, units: u16, now: Time) -> bool {
         let Some(to) = self.ftl.reserve(group, Stream::Gc) else { return false };
+        self.spends_on_moves(group);
         let mut op =
             Op::new(OpKind::CopyBack, Class::GcProgram, self.ftl.geo.address(to), to, units, 0, group);
         op.source_page = self.ftl.geo.address(from).page;
@@ -261,6 +249,7 @@ impl Device {
             // The hard limit keeps this from failing: a job frees more than it takes.
             let target = self.destination(group);
             let Some(to) = self.ftl.reserve(target, Stream::Gc) else { return };
+            self.spends_on_moves(target);
             self.stats.wear_units +=
                 if job.levels_wear { job.staged.len().min(per_program) as u64 } else { 0 };
             let units = job.staged.len().min(per_program);
@@ -314,7 +303,7 @@ impl Device {
         for n in 0..self.moves[name as usize].len() {
             let (lpn, from) = self.moves[name as usize][n];
             if self.commit_move(lpn, from, Slot(op.slot.0 + n as u64)) {
-                self.map_moved(lpn, op.owner);
+                self.map_moved(lpn);
             }
         }
         self.ftl.programmed(op.slot);
@@ -337,11 +326,11 @@ impl Device {
             job.erases -= 1;
             job.erases == 0
         });
-        let Some(mut job) = erased else { return };
+        let Some(job) = erased else { return };
         let ru = job.ru;
-        let pages = std::mem::take(&mut job.pages);
         self.spare_jobs.push(job);
         self.ftl.erased(ru);
+        self.gains_by_erase(group);
         if self.ftl.free(group) < self.ftl.thresholds.stop {
             self.start_job(group, cx);
         } else if let Some(gap) = self.gc.level_wear
@@ -349,10 +338,9 @@ impl Device {
         {
             self.run_job(group, ru, true, cx);
         }
-        // While space is short, what was moved last is likely to be moved again soon: the next job takes the pages over.
-        match &mut self.jobs[group as usize] {
-            Some(next) => next.pages.extend(pages),
-            None => self.write_back_moved(&pages, cx),
+        // While space is short, what was moved last is likely to be moved again soon.
+        if self.jobs[group as usize].is_none() {
+            self.write_back_moved(cx);
         }
         self.wake(group, cx);
         if self.gc.global {

@@ -4,7 +4,7 @@
 //! Translation pages are logical units behind the host's. Their place follows the stripe order of their own number;
 //! garbage collection moves them like any other unit.
 
-use super::reclaim::Job;
+use super::moved::Moved;
 use super::{Device, Event, Out, milestone};
 use crate::backend::op::{Class, Op, OpKind};
 use crate::buffer::Flush;
@@ -13,7 +13,6 @@ use crate::ftl::space::Stream;
 use kernel::{Cx, Slab, Snapshot};
 use proto::{IoOp, Lpn, Slot};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeSet;
 
 /// What a demand-cached map is built from.
 pub struct TranslationParts {
@@ -66,6 +65,8 @@ pub(super) struct Translation {
     gathered: Vec<Vec<u64>>,
     /// Groups that a full program unit has found no space in.
     stalled: Vec<u32>,
+    /// Pages that moves have changed, by group.
+    pub(super) moved: Vec<Moved>,
 }
 
 impl Translation {
@@ -78,15 +79,16 @@ impl Translation {
             backs: FxHashMap::default(),
             gathered: vec![Vec::new(); groups],
             stalled: Vec::new(),
+            moved: vec![Moved::default(); groups],
         }
     }
 
     /// Whether the controller's memory has a unit's entry, and it may be newer than flash.
-    pub(super) fn knows(&self, lpn: u64, jobs: &[Option<Box<Job>>]) -> bool {
+    pub(super) fn knows(&self, lpn: u64) -> bool {
         let page = self.cache.page_of(lpn);
         self.cache.is_dirty(lpn)
             || self.backs.contains_key(&page)
-            || jobs.iter().flatten().any(|job| job.pages.contains(&page))
+            || self.moved.iter().any(|moved| moved.has(page))
     }
 }
 
@@ -94,10 +96,12 @@ impl Translation {
     /// Appends the state while no page is being read or programmed. Pages that wait for their program unit to fill up
     /// are part of it: they are the write-backs.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
-        let Translation { cache, read_bytes: _, waiting: _, errands: _, backs: _, gathered, stalled } = self;
+        let Translation { cache, read_bytes: _, waiting: _, errands: _, backs: _, gathered, stalled, moved } =
+            self;
         cache.save(out);
         gathered.save(out);
         stalled.save(out);
+        moved.save(out);
     }
 
     /// Replaces the state by one that a map of the same parameters saved; `None` if it is cut short or malformed.
@@ -105,6 +109,7 @@ impl Translation {
         self.cache.restore(input)?;
         self.gathered = Vec::load(input).filter(|g: &Vec<Vec<u64>>| g.len() == self.gathered.len())?;
         self.stalled = Vec::load(input)?;
+        self.moved = Vec::load(input).filter(|m: &Vec<Moved>| m.len() == self.moved.len())?;
         self.backs = self.gathered.iter().flatten().map(|page| (*page, Back::Gathers)).collect();
         Some(())
     }
@@ -247,7 +252,7 @@ impl Device {
         if let Some(shadow) = &mut self.shadow
             && let Some(translation) = &self.translation
         {
-            shadow.map_loads(lpn, slot, translation.knows(lpn, &self.jobs), &self.ftl);
+            shadow.map_loads(lpn, slot, translation.knows(lpn), &self.ftl);
         }
         let back = self.translation.as_mut().and_then(|t| t.cache.load(lpn));
         self.write_back(back, cx);
@@ -271,7 +276,7 @@ impl Device {
         }
     }
 
-    fn write_back(&mut self, back: Option<WriteBack>, cx: &mut impl Cx<Event, Out>) {
+    pub(super) fn write_back(&mut self, back: Option<WriteBack>, cx: &mut impl Cx<Event, Out>) {
         let Some(WriteBack { page, needs_read }) = back else { return };
         if self.loses_write_back() {
             return;
@@ -352,6 +357,7 @@ impl Device {
             let lpns: Vec<Lpn> = pages.map(|page| Lpn(first + page)).collect();
             for (n, lpn) in lpns.iter().enumerate() {
                 translation.backs.insert(lpn.0 - first, Back::Programs);
+                translation.moved[group as usize].written(lpn.0 - first);
                 self.ftl.fill(Slot(slot.0 + n as u64), Some(*lpn));
             }
             let owner = translation.errands.insert(Errand::WriteBack);
@@ -368,9 +374,8 @@ impl Device {
         }
     }
 
-    /// Garbage collection has moved a unit. What the cache does not hold is not brought in for that: the page is noted,
-    /// and changed once for all units of the job.
-    pub(super) fn map_moved(&mut self, lpn: Lpn, group: u32) {
+    /// Garbage collection has moved a unit. What the cache does not hold is not brought in for that: the page is noted.
+    pub(super) fn map_moved(&mut self, lpn: Lpn) {
         if lpn.0 >= self.ftl.logical() {
             return;
         }
@@ -378,17 +383,10 @@ impl Device {
         if let Some(shadow) = &mut self.shadow {
             shadow.map_changes(lpn, &self.ftl);
         }
-        if !translation.cache.change_if_here(lpn.0)
-            && let Some(job) = &mut self.jobs[group as usize]
-        {
-            job.pages.insert(translation.cache.page_of(lpn.0));
-        }
-    }
-
-    /// Writes back the pages that a job has noted.
-    pub(super) fn write_back_moved(&mut self, pages: &BTreeSet<u64>, cx: &mut impl Cx<Event, Out>) {
-        for page in pages {
-            self.write_back(Some(WriteBack { page: *page, needs_read: true }), cx);
+        if !translation.cache.change_if_here(lpn.0) {
+            let page = translation.cache.page_of(lpn.0);
+            let group = self.ftl.geo.group_at(page / u64::from(self.ftl.geo.units_per_program));
+            translation.moved[group as usize].note(page);
         }
     }
 
