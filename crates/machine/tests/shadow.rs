@@ -1,5 +1,6 @@
 //! A shadow beside every shipped system: nothing is lost, and neither it nor folding changes a result.
 
+use machine::precondition::parse;
 use machine::run::{Plan, run_alone};
 use machine::systems::SYSTEMS;
 use serde_json::Value;
@@ -82,9 +83,9 @@ fn collection_does_not_feed_itself_with_translation_pages() {
     let plan = Plan {
         system: "mqsim-default".into(),
         set: set.map(String::from).into(),
-        workloads: vec!["fio:rw=randwrite,bs=8k,iodepth=16,number_ios=2000".into()],
+        workloads: vec!["fio:rw=randwrite,bs=8k,iodepth=16,number_ios=20000".into()],
         seed: 1,
-        precondition: Some("steady:share=100%".into()),
+        precondition: Some(parse("steady:share=100%").expect("a state of the device")),
         warmup: None,
         trace: TraceOptions::default(),
         queue_depth: None,
@@ -92,7 +93,7 @@ fn collection_does_not_feed_itself_with_translation_pages() {
     let document = run_alone(&plan).unwrap_or_else(|e| panic!("{e}"));
     let document = serde_json::to_value(document).expect("a document has a JSON form");
     assert_eq!(document["ok"], true, "{:#}", document["checks"]);
-    assert_eq!(document["io"]["write"]["requests"], 2_000);
+    assert_eq!(document["io"]["write"]["requests"], 20_000);
     let erases = document.pointer("/flash/0/erases").and_then(Value::as_u64).unwrap_or(0);
     assert!(erases > 0, "nothing was erased");
 }

@@ -44,7 +44,8 @@ pub struct FtlSpec {
 pub enum Mapping {
     /// In the controller's memory as a whole.
     Table,
-    /// On flash, in translation pages of one map unit each; the controller's memory holds a part of it.
+    /// On flash, in translation pages of one map unit each; the controller's memory holds a part of it. Pages that
+    /// collection has changed may wait in memory beside that part, and take half of what it gains at most.
     Demand {
         /// Memory for the part that is held.
         capacity: Bytes,
