@@ -12,7 +12,7 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 }
 
 #[test]
-#[ignore = "ten million operations take minutes"]
+#[ignore = "ten million operations take minutes: `cargo xtask soak` runs it"]
 fn ten_million_operations_keep_their_data() {
     let (wanted, mut seed) = (setting("SOAK_OPS", 10_000_000), setting("SOAK_SEED", 1));
     let each = setting("SOAK_EACH", 30_000);

@@ -2,11 +2,10 @@
 
 use config::Diagnostic;
 use machine::Loaded;
-use machine::run::{Outside, Plan, run, run_alone};
+use machine::run::{Plan, run_alone};
 use machine::systems::SYSTEMS;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use workload::trace::{Remap, TraceOptions};
 
 fn repository() -> PathBuf {
@@ -33,24 +32,9 @@ fn run_job(system: &str, job: &str) -> Value {
 /// Runs on a device of which the first part was written in order; the result document.
 fn run_on(system: &str, share: &str, set: &[&str], workload: &str) -> Value {
     let filled = format!("precondition={{ sequential = {{ share = \"{share}\" }} }}");
-    let plan = Plan {
-        system: system.into(),
-        set: set.iter().map(|key| (*key).to_owned()).chain([filled]).collect(),
-        workloads: vec![workload.into()],
-        seed: 1,
-        precondition: None,
-        warmup: None,
-        trace: TraceOptions { remap: Remap::Error, ..TraceOptions::default() },
-        queue_depth: None,
-    };
-    let mut outside = Outside {
-        cpu_s: &|| 0.0,
-        wall_s: &|| 0.0,
-        peak_rss: &|| 0,
-        stop: &AtomicBool::new(false),
-        watch: &mut |_| {},
-    };
-    let document = run(&plan, &mut outside).unwrap_or_else(|e| panic!("{system}, {workload}: {e}"));
+    let mut plan = set.iter().fold(Plan::new(system, workload), |plan, key| plan.set(key)).set(&filled);
+    plan.trace.remap = Remap::Error;
+    let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}, {workload}: {e}"));
     assert!(document.ok, "{system}, {workload}: {:?}", document.checks);
     serde_json::to_value(document).expect("a document has a JSON form")
 }

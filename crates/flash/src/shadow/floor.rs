@@ -7,13 +7,12 @@
 
 use super::Shadow;
 use super::data::{Sectors, Stamps, Version};
+use super::oracle::OUTSTANDING;
 use crate::ftl::Ftl;
 use crate::ftl::map_cache::MapCache;
 use proto::{Command, IoOp, Lpn, Status};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-
-const OUTSTANDING: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
 struct Write {

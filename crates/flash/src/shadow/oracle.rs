@@ -13,7 +13,7 @@ use proto::Lpn;
 use rustc_hash::FxHashMap;
 
 /// Not acknowledged yet.
-const OUTSTANDING: u64 = u64::MAX;
+pub(super) const OUTSTANDING: u64 = u64::MAX;
 
 /// A write, or deallocation, that may be the last one of its `sectors`.
 #[derive(Clone, Debug)]

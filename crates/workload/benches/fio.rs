@@ -1,4 +1,4 @@
-//! What a request costs. Run with `cargo test --release -p nandscape-workload --test fio_speed -- --ignored --nocapture`.
+//! What drawing a request costs: `cargo bench -p nandscape-workload --bench fio`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -25,20 +25,16 @@ fn cost(options: &str) -> f64 {
     (0..5).map(|_| one()).fold(f64::INFINITY, f64::min)
 }
 
-#[test]
-#[ignore = "a measurement"]
-fn a_request_costs_a_handful_of_nanoseconds() {
-    for (options, most) in [
-        ("rw=read,bs=4k", 30.0),
-        ("rw=randread,bs=4k", 30.0),
-        ("rw=randread,bs=4k,size=3t", 30.0),
-        ("rw=randread,bs=4k,norandommap", 30.0),
-        ("rw=randrw,bs=4k,norandommap,rwmixread=70", 40.0),
-        ("rw=randread,bs=4k,random_distribution=zipf:0.99,size=4t", 80.0),
-        ("rw=randread,bssplit=4k/60:64k/40,norandommap,size=4t", 60.0),
+fn main() {
+    for options in [
+        "rw=read,bs=4k",
+        "rw=randread,bs=4k",
+        "rw=randread,bs=4k,size=3t",
+        "rw=randread,bs=4k,norandommap",
+        "rw=randrw,bs=4k,norandommap,rwmixread=70",
+        "rw=randread,bs=4k,random_distribution=zipf:0.99,size=4t",
+        "rw=randread,bssplit=4k/60:64k/40,norandommap,size=4t",
     ] {
-        let cost = cost(options);
-        println!("{cost:6.1} ns  {options}");
-        assert!(cost < most, "{options}: {cost} ns");
+        println!("{:6.1} ns  {options}", cost(options));
     }
 }
