@@ -7,9 +7,11 @@ pub mod layer;
 mod policies;
 pub mod policy;
 pub mod schema;
+mod spec_error;
 mod text;
 pub mod units;
 
 pub use diag::{Diagnostic, Place};
 pub use layer::{Layers, Presets, Resolved};
+pub use spec_error::SpecError;
 pub use text::read_text;

@@ -71,6 +71,14 @@ impl Time {
         let ps = (bytes as u128 * 1_000_000_000_000).div_ceil(bytes_per_s as u128);
         Time(ps as u64)
     }
+    /// The period of a clock of `hz` cycles a second, rounded to the nearest picosecond.
+    ///
+    /// # Panics
+    /// If `hz` is zero.
+    pub const fn period(hz: u64) -> Time {
+        assert!(hz > 0, "a clock that stands still has no period");
+        Time((1_000_000_000_000 + hz / 2) / hz)
+    }
     /// Addition that reports the horizon (213 days) instead of wrapping.
     pub const fn checked_add(self, other: Time) -> Option<Time> {
         match self.0.checked_add(other.0) {

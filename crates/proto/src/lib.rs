@@ -3,6 +3,8 @@
 //! A part crate knows this crate and never another part. Everything here is plain data.
 
 mod block;
+pub mod memory;
+pub mod simt;
 mod units;
 
 pub use block::{Command, Completion, IoOp, IoRequest, Status};

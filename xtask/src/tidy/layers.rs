@@ -21,8 +21,8 @@ const FLOORS: &[(&str, u8)] = &[
     ("py", 4),
 ];
 
-/// Dependencies within a floor: the flash device's PCIe link is a resource of net's.
-const WITHIN: &[(&str, &str)] = &[("flash", "net")];
+/// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's.
+const WITHIN: &[(&str, &str)] = &[("flash", "net"), ("host", "net"), ("compute", "mem"), ("flash", "mem")];
 
 /// Crates that stand apart: closed forms share no code with what they check.
 const ALONE: &[&str] = &["theory"];

@@ -1,6 +1,6 @@
 //! Bad blocks as a user writes them.
 
-use super::{SpecError, positive};
+use super::SpecError;
 use crate::ftl::bad::{Factory, Lives};
 use crate::geometry::Geometry;
 use config::units::Share;
@@ -36,7 +36,7 @@ impl BadBlocksSpec {
 
     pub(crate) fn lives(&self, seed: u64, device: &str) -> Result<Option<Lives>, SpecError> {
         let Some(grown) = &self.grown else { return Ok(None) };
-        positive("bad_blocks.grown.endurance", grown.endurance.into())?;
+        SpecError::positive("bad_blocks.grown.endurance", grown.endurance.into())?;
         if !(grown.shape.is_finite() && grown.shape > 0.0) {
             let what = format!("a Weibull shape of {} is not a positive number", grown.shape);
             return Err(SpecError::new("bad_blocks.grown.shape", what));

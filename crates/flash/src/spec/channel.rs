@@ -1,6 +1,6 @@
 //! Channels and dies as a user writes them.
 
-use super::{GeometrySpec, SpecError, positive};
+use super::{GeometrySpec, SpecError};
 use crate::backend::arbiter::Arbitration;
 use crate::backend::sched::Scheduling;
 use crate::backend::{MultiPlane, Sharing, Suspend};
@@ -215,7 +215,7 @@ impl DieSpec {
         Sharing { rule, search: self.partner_search }
     }
     pub(crate) fn check(&self, geometry: &GeometrySpec) -> Result<(), SpecError> {
-        positive("die.partner_search", self.partner_search.into())?;
+        SpecError::positive("die.partner_search", self.partner_search.into())?;
         let planes = u64::from(geometry.dies) * u64::from(geometry.planes);
         if !self.interleave && planes > MOST_PLANES {
             let what =

@@ -1,6 +1,6 @@
 //! The translation layer as a user writes it.
 
-use super::{ReclaimUnit, SpecError, StripeOrder, positive};
+use super::{ReclaimUnit, SpecError, StripeOrder};
 use crate::device::{GcMode, ReclaimPolicy, TranslationParts, Unwritten};
 use crate::ftl::Thresholds;
 use crate::ftl::alloc::Allocation;
@@ -187,8 +187,8 @@ impl FtlSpec {
             );
             return Err(SpecError::new("ftl.map_unit", what));
         }
-        positive("ftl.placements", self.placements.into())?;
-        positive("ftl.gc.window", self.gc.window.into())?;
+        SpecError::positive("ftl.placements", self.placements.into())?;
+        SpecError::positive("ftl.gc.window", self.gc.window.into())?;
         let GcSpec { start, stop, hard, .. } = self.gc;
         if hard == 0 {
             return Err(SpecError::new(
@@ -212,11 +212,11 @@ impl FtlSpec {
             return Ok(None);
         };
         let key = |name: &str| format!("ftl.mapping.demand.{name}");
-        positive(&key("cached_entry"), cached_entry.get())?;
-        positive(&key("stored_entry"), stored_entry.get())?;
+        SpecError::positive(&key("cached_entry"), cached_entry.get())?;
+        SpecError::positive(&key("stored_entry"), stored_entry.get())?;
         let unit = self.map_unit.get();
         let entries = unit / stored_entry.get();
-        positive(&key("stored_entry"), entries)?;
+        SpecError::positive(&key("stored_entry"), entries)?;
         if read.get() == 0 || read.get() > unit {
             let what = format!("a look-up of {read} from a translation page of {unit} B");
             return Err(SpecError::new(&key("read"), what));
@@ -226,7 +226,7 @@ impl FtlSpec {
             MapGranularity::page => (Granularity::Page, unit),
         };
         let places = u32::try_from(capacity.get() / place).unwrap_or(u32::MAX);
-        positive(&key("capacity"), places.into())?;
+        SpecError::positive(&key("capacity"), places.into())?;
         let cache = MapCache::new(granularity, entries, places);
         Ok(Some((TranslationParts { cache, read_bytes: read.get() as u32 }, logical.div_ceil(entries))))
     }

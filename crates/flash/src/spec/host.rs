@@ -1,6 +1,6 @@
 //! The host interface as a user writes it.
 
-use super::{SpecError, positive};
+use super::SpecError;
 use crate::device::{HostParams, NvmeParams};
 use crate::hostif::nvme::Arbitration;
 use config::units::{Bandwidth, Bytes, Duration};
@@ -115,7 +115,7 @@ impl LinkSpec {
                     let what = format!("{lanes} lanes; allowed are 1, 2, 4, 8, 16");
                     return Err(SpecError::new("host.link.pcie.lanes", what));
                 }
-                positive("host.link.pcie.max_payload", max_payload.get())?;
+                SpecError::positive("host.link.pcie.max_payload", max_payload.get())?;
                 Ok(Link::new(lane * u64::from(*lanes), max_payload.get(), latency.time()))
             }
         }
@@ -124,7 +124,7 @@ impl LinkSpec {
 
 impl HostSpec {
     pub(crate) fn build(&self, fold: bool) -> Result<HostParams, SpecError> {
-        positive("host.controller.cores", self.controller.cores.into())?;
+        SpecError::positive("host.controller.cores", self.controller.cores.into())?;
         let nvme = self.nvme.as_ref().map(NvmeSpec::build).transpose()?;
         Ok(HostParams {
             link: self.link.build()?,
@@ -139,9 +139,9 @@ impl HostSpec {
 
 impl NvmeSpec {
     fn build(&self) -> Result<NvmeParams, SpecError> {
-        positive("host.nvme.queues", self.queues.into())?;
-        positive("host.nvme.depth", self.depth.into())?;
-        positive("host.nvme.in_controller", self.in_controller.into())?;
+        SpecError::positive("host.nvme.queues", self.queues.into())?;
+        SpecError::positive("host.nvme.depth", self.depth.into())?;
+        SpecError::positive("host.nvme.in_controller", self.in_controller.into())?;
         let arbitration = match &self.arbitration {
             NvmeArbitration::RoundRobin { burst } => Arbitration::RoundRobin { burst: *burst },
             NvmeArbitration::Weighted { burst, high, medium, low, classes } => {

@@ -18,6 +18,7 @@ pub use ftl::{FtlSpec, GcModeSpec, GcScope, GcSpec, MapGranularity, Mapping, Unw
 pub use host::{ControllerSpec, HostSpec, LinkSpec, NvmeArbitration, NvmeSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 
+pub use config::SpecError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,33 +43,4 @@ pub struct FlashSpec {
     pub bad_blocks: Option<BadBlocksSpec>,
     /// How the host reaches the device.
     pub host: HostSpec,
-}
-
-/// A value that parses but cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpecError {
-    /// Key inside the flash table, dotted.
-    pub key: String,
-    /// What is wrong, with the arithmetic.
-    pub what: String,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
-impl SpecError {
-    pub(crate) fn new(key: &str, what: impl Into<String>) -> SpecError {
-        SpecError { key: key.into(), what: what.into(), help: None }
-    }
-    pub(crate) fn help(mut self, help: impl Into<String>) -> SpecError {
-        self.help = Some(help.into());
-        self
-    }
-}
-
-/// `value`, if it is at least one.
-pub(crate) fn positive(key: &str, value: u64) -> Result<(), SpecError> {
-    if value == 0 {
-        return Err(SpecError::new(key, format!("`{key}` is 0, but must be at least 1")));
-    }
-    Ok(())
 }

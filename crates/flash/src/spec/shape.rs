@@ -1,6 +1,6 @@
 //! Geometry as a user writes it.
 
-use super::{SpecError, positive};
+use super::SpecError;
 use crate::geometry::{Digit, Reclaim};
 use config::units::Bytes;
 use schemars::JsonSchema;
@@ -30,12 +30,12 @@ pub struct GeometrySpec {
 
 impl GeometrySpec {
     pub(crate) fn check(&self) -> Result<(), SpecError> {
-        positive("geometry.channels", self.channels.into())?;
-        positive("geometry.ways", self.ways.into())?;
-        positive("geometry.dies", self.dies.into())?;
-        positive("geometry.planes", self.planes.into())?;
-        positive("geometry.blocks", self.blocks.into())?;
-        positive("geometry.pages", self.pages.into())?;
+        SpecError::positive("geometry.channels", self.channels.into())?;
+        SpecError::positive("geometry.ways", self.ways.into())?;
+        SpecError::positive("geometry.dies", self.dies.into())?;
+        SpecError::positive("geometry.planes", self.planes.into())?;
+        SpecError::positive("geometry.blocks", self.blocks.into())?;
+        SpecError::positive("geometry.pages", self.pages.into())?;
         let page = self.page_size.get();
         if page < 512 || !page.is_multiple_of(512) || page > 1 << 20 {
             let what = format!("a page of {} is not a multiple of 512 B up to 1 MiB", self.page_size);

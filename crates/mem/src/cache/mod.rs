@@ -1,0 +1,4 @@
+//! Caches: tag arrays, replacement, miss status.
+
+pub mod replace;
+pub mod tags;

@@ -1,0 +1,38 @@
+//! Least recently used.
+
+use super::Replacement;
+
+/// Least recently used: the way that was entered or touched longest ago.
+pub struct Lru {
+    ways: u32,
+    clock: u64,
+    used: Vec<u64>,
+}
+
+impl Lru {
+    /// For `sets` of `ways`.
+    pub fn new(sets: u32, ways: u32) -> Lru {
+        Lru { ways, clock: 0, used: vec![0; (sets * ways) as usize] }
+    }
+
+    #[inline]
+    fn stamp(&mut self, set: u32, way: u32) {
+        self.clock += 1;
+        self.used[(set * self.ways + way) as usize] = self.clock;
+    }
+}
+
+impl Replacement for Lru {
+    #[inline]
+    fn enter(&mut self, set: u32, way: u32) {
+        self.stamp(set, way);
+    }
+    #[inline]
+    fn touch(&mut self, set: u32, way: u32) {
+        self.stamp(set, way);
+    }
+    fn victim(&mut self, set: u32, may: &dyn Fn(u32) -> bool) -> Option<u32> {
+        let first = set * self.ways;
+        (0..self.ways).filter(|way| may(*way)).min_by_key(|way| self.used[(first + way) as usize])
+    }
+}

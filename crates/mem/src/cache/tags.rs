@@ -1,0 +1,132 @@
+//! A set-associative tag array.
+
+use super::replace::{Replacement, ReplacementPolicy};
+
+/// No line.
+const EMPTY: u64 = u64::MAX;
+
+/// Sets and ways.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Sets; a line's set is its number modulo the sets.
+    pub sets: u32,
+    /// Ways a set.
+    pub ways: u32,
+}
+
+/// Which lines a cache holds, each with a record `M`. Lines are numbers; it has no time.
+pub struct Tags<M> {
+    shape: Shape,
+    lines: Vec<u64>,
+    meta: Vec<M>,
+    policy: Box<dyn Replacement>,
+}
+
+impl<M: Copy + Default> Tags<M> {
+    /// An empty array.
+    pub fn new(shape: Shape, policy: &ReplacementPolicy) -> Tags<M> {
+        let places = (shape.sets * shape.ways) as usize;
+        Tags {
+            shape,
+            lines: vec![EMPTY; places],
+            meta: vec![M::default(); places],
+            policy: policy.build(&(shape.sets, shape.ways)),
+        }
+    }
+
+    #[inline]
+    fn set_of(&self, line: u64) -> u32 {
+        if self.shape.sets.is_power_of_two() {
+            line as u32 & (self.shape.sets - 1)
+        } else {
+            (line % u64::from(self.shape.sets)) as u32
+        }
+    }
+
+    /// The place of a line; not a use.
+    #[inline]
+    pub fn find(&self, line: u64) -> Option<u32> {
+        let first = self.set_of(line) * self.shape.ways;
+        let set = &self.lines[first as usize..(first + self.shape.ways) as usize];
+        set.iter().position(|l| *l == line).map(|way| first + way as u32)
+    }
+
+    /// The line of a place has been used.
+    #[inline]
+    pub fn touch(&mut self, place: u32) {
+        self.policy.touch(place / self.shape.ways, place % self.shape.ways);
+    }
+
+    /// Puts a line that is not here into an empty way or, if there is none, into the way that the policy chooses among
+    /// those whose record satisfies `may`. The place, and what had to go; none if nothing may go.
+    pub fn insert(
+        &mut self,
+        line: u64,
+        meta: M,
+        may: impl Fn(&M) -> bool,
+    ) -> Option<(u32, Option<(u64, M)>)> {
+        let set = self.set_of(line);
+        let first = (set * self.shape.ways) as usize;
+        let lines = &self.lines[first..first + self.shape.ways as usize];
+        let (way, gone) = match lines.iter().position(|l| *l == EMPTY) {
+            Some(way) => (way as u32, None),
+            None => {
+                let records = &self.meta;
+                let way = self.policy.victim(set, &|way| may(&records[first + way as usize]))?;
+                let place = first + way as usize;
+                (way, Some((self.lines[place], self.meta[place])))
+            }
+        };
+        let place = first + way as usize;
+        self.lines[place] = line;
+        self.meta[place] = meta;
+        self.policy.enter(set, way);
+        Some((place as u32, gone))
+    }
+
+    /// Empties a place.
+    pub fn remove(&mut self, place: u32) {
+        self.lines[place as usize] = EMPTY;
+    }
+
+    /// The line in a place, if there is one.
+    #[inline]
+    pub fn line(&self, place: u32) -> Option<u64> {
+        Some(self.lines[place as usize]).filter(|l| *l != EMPTY)
+    }
+
+    /// The record of a place.
+    #[inline]
+    pub fn meta(&self, place: u32) -> &M {
+        &self.meta[place as usize]
+    }
+
+    /// The record of a place.
+    #[inline]
+    pub fn meta_mut(&mut self, place: u32) -> &mut M {
+        &mut self.meta[place as usize]
+    }
+
+    /// Places: sets times ways.
+    pub fn places(&self) -> u32 {
+        self.shape.sets * self.shape.ways
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_line_of_a_set_goes() {
+        let mut tags: Tags<u8> = Tags::new(Shape { sets: 2, ways: 2 }, &ReplacementPolicy::lru);
+        for line in [0, 2, 1] {
+            assert_eq!(tags.insert(line, 0, |_| true).expect("room").1, None);
+        }
+        tags.touch(tags.find(0).expect("here"));
+        assert_eq!(tags.insert(4, 7, |_| true).expect("room").1, Some((2, 0)));
+        assert_eq!((tags.find(2), tags.find(0).is_some(), tags.find(1).is_some()), (None, true, true));
+        assert_eq!(tags.insert(6, 0, |meta| *meta != 0).expect("room").1, Some((4, 7)));
+        assert_eq!(tags.insert(8, 0, |meta| *meta != 0), None);
+    }
+}

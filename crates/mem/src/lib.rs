@@ -1,0 +1,4 @@
+//! The memory hierarchy: caches, translation, DRAM.
+
+pub mod cache;
+pub mod mmu;

@@ -1,0 +1,3 @@
+//! Translation from virtual to physical addresses.
+
+pub mod tlb;

@@ -1,0 +1,225 @@
+//! Messages of a memory hierarchy: lines between a core's first-level cache and the shared cache, lines of a page between
+//! the shared cache and memory, translations.
+//!
+//! Each message carries the time of its latest milestone, so that every part on its way can say what it has just stopped
+//! waiting for, and the parts of a latency sum to the latency.
+
+use kernel::Time;
+
+/// Bytes of a cache line: what a warp's accesses are merged into.
+pub const LINE: u64 = 128;
+/// Bytes of a page: what memory is allocated in, and what flash reads.
+pub const PAGE: u64 = 4096;
+/// Lines of a page.
+pub const LINES: u32 = (PAGE / LINE) as u32;
+
+/// What an access does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum AccessKind {
+    /// Returns a line.
+    Read,
+    /// Stores bytes of a line; the answer says that it has been taken.
+    Write,
+    /// Reads and writes in the shared cache; the answer brings the old value.
+    Atomic,
+}
+
+/// An access to one line, on its way from a requester to the shared cache, or back as its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// The requester's own name for it.
+    pub tag: u32,
+    /// What it does.
+    pub kind: AccessKind,
+    /// First byte of the line, physical.
+    pub address: u64,
+    /// Bytes read or written.
+    pub bytes: u8,
+    /// The application.
+    pub app: u8,
+    /// The requester: a multiprocessor, or, one above the last of them, the memory management unit.
+    pub port: u16,
+    /// The warp, numbered over the whole machine.
+    pub warp: u16,
+    /// Address of the instruction; zero for a page walk.
+    pub pc: u32,
+    /// Its latest milestone.
+    pub since: Time,
+}
+
+/// Lines of one page, on their way from the shared cache to memory, or back as the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemCommand {
+    /// The sender's own name for it.
+    pub tag: u32,
+    /// First byte of the page, physical.
+    pub page: u64,
+    /// Lines of the page: bit `n` is the line at `page + n * LINE`.
+    pub lines: u32,
+    /// Whether the lines are stored.
+    pub write: bool,
+    /// Whether a request of a core waits for it: its milestones count. Not so prefetches and write-backs.
+    pub demand: bool,
+    /// The application.
+    pub app: u8,
+    /// The bank of the shared cache that it comes from.
+    pub port: u16,
+    /// Address of the instruction behind it, zero if there is none.
+    pub pc: u32,
+    /// Its latest milestone.
+    pub since: Time,
+}
+
+impl MemCommand {
+    /// Bytes of its lines.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.lines.count_ones()) * LINE
+    }
+}
+
+/// A page's translation that a core lacks, and its answer. A page here is the reach of one translation entry, which the
+/// page table says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Translation {
+    /// The multiprocessor that asks.
+    pub port: u16,
+    /// The application.
+    pub app: u8,
+    /// Virtual page.
+    pub page: u64,
+    /// Physical page; in the answer.
+    pub frame: u64,
+    /// When the core asked.
+    pub since: Time,
+}
+
+/// What a request stops waiting for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Stage {
+    /// The load-store unit and the first-level cache.
+    L1,
+    /// A request of the same core for the same line.
+    L1Merge,
+    /// The second-level TLB.
+    Tlb,
+    /// The page walk.
+    Walk,
+    /// The page fault.
+    Fault,
+    /// The network between cores, cache banks and controllers.
+    Network,
+    /// The bank of the shared cache.
+    L2,
+    /// A fetch of the same data that another request had begun.
+    L2Merge,
+    /// The controller in front of memory.
+    Controller,
+    /// Address translation of the flash.
+    Ftl,
+    /// The DRAM buffer of an SSD.
+    Buffer,
+    /// DRAM or persistent memory.
+    Memory,
+    /// Flash registers.
+    Register,
+    /// The network between flash controllers and packages, and inside packages.
+    FlashNetwork,
+    /// The flash array: waiting for the plane, and reading it.
+    Array,
+    /// Garbage collection that blocks the application.
+    Reclaim,
+}
+
+impl Stage {
+    /// Number of stages.
+    pub const COUNT: usize = 16;
+    /// Their names, in order.
+    pub const NAMES: [&'static str; Stage::COUNT] = [
+        "l1",
+        "l1_merge",
+        "tlb",
+        "walk",
+        "fault",
+        "network",
+        "l2",
+        "l2_merge",
+        "controller",
+        "ftl",
+        "buffer",
+        "memory",
+        "register",
+        "flash_network",
+        "array",
+        "reclaim",
+    ];
+}
+
+/// Time waited for each stage, summed over requests: one part's share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    reads: [u128; Stage::COUNT],
+    writes: [u128; Stage::COUNT],
+}
+
+impl Tally {
+    /// A request has stopped waiting for `stage`; `since` is its latest milestone, and becomes `now`.
+    #[inline]
+    pub fn reach(&mut self, stage: Stage, write: bool, since: &mut Time, now: Time) {
+        let sums = if write { &mut self.writes } else { &mut self.reads };
+        sums[stage as usize] += u128::from(now.since(*since).ps());
+        *since = now;
+    }
+
+    /// As [`Tally::reach`], for an access. Atomics count as reads: somebody waits for the value.
+    #[inline]
+    pub fn access(&mut self, stage: Stage, access: &mut Access, now: Time) {
+        self.reach(stage, access.kind == AccessKind::Write, &mut access.since, now);
+    }
+
+    /// As [`Tally::reach`], for a command; nothing for one that nobody waits for.
+    #[inline]
+    pub fn command(&mut self, stage: Stage, command: &mut MemCommand, now: Time) {
+        if command.demand {
+            self.reach(stage, command.write, &mut command.since, now);
+        } else {
+            command.since = now;
+        }
+    }
+
+    /// Picoseconds that reads and atomics have waited for each stage.
+    pub fn reads(&self) -> &[u128; Stage::COUNT] {
+        &self.reads
+    }
+
+    /// Picoseconds that writes have waited for each stage.
+    pub fn writes(&self) -> &[u128; Stage::COUNT] {
+        &self.writes
+    }
+
+    /// Adds another part's share.
+    pub fn add(&mut self, other: &Tally) {
+        for n in 0..Stage::COUNT {
+            self.reads[n] += other.reads[n];
+            self.writes[n] += other.writes[n];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINES, Stage, Tally};
+    use kernel::Time;
+
+    #[test]
+    fn stages_tile_a_life() {
+        let (mut tally, mut since) = (Tally::default(), Time::from_ns(5));
+        tally.reach(Stage::L1, false, &mut since, Time::from_ns(7));
+        tally.reach(Stage::Array, false, &mut since, Time::from_ns(3_007));
+        tally.reach(Stage::Reclaim, true, &mut since, Time::from_ns(3_010));
+        assert_eq!(tally.reads().iter().sum::<u128>(), 3_002_000);
+        assert_eq!(tally.writes()[Stage::Reclaim as usize], 3_000);
+        assert_eq!((Stage::Reclaim as usize, LINES), (Stage::COUNT - 1, 32));
+    }
+}
