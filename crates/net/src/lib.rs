@@ -1,7 +1,10 @@
 //! Links between parts.
 
 mod rate;
+mod spec;
 
+pub mod crossbar;
 pub mod pcie;
 
 pub use rate::Rate;
+pub use spec::CrossbarSpec;

@@ -1,0 +1,28 @@
+//! Networks as a user writes them.
+
+use config::SpecError;
+use config::units::{Bytes, Frequency};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The network between the multiprocessors, the banks of the shared cache and the controllers in front of memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CrossbarSpec {
+    /// Clock of the links.
+    pub clock: Frequency,
+    /// Bytes that a link carries in a cycle.
+    pub width: Bytes,
+    /// Bytes of a packet besides its data: address, command, routing.
+    pub header: Bytes,
+    /// Cycles from link to link.
+    pub latency: u32,
+}
+
+impl CrossbarSpec {
+    pub(crate) fn check(&self) -> Result<(), SpecError> {
+        SpecError::positive("clock", self.clock.hz())?;
+        SpecError::positive("width", self.width.get())?;
+        SpecError::positive("header", self.header.get())
+    }
+}
