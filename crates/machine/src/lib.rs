@@ -1,7 +1,9 @@
 //! One machine from a spec: parts, wires, running, results.
 
+mod assemble;
 pub mod catalogue;
 mod event;
+pub mod gpu;
 mod machine;
 pub mod precondition;
 pub mod reproduce;

@@ -1,9 +1,11 @@
 //! The machine: parts, wires, and the loop that runs them.
 
 use crate::event::Ev;
+use crate::gpu::{CLAIMED, GpuSide};
 use crate::route::{FlashCx, InjectCx, Message, Wires};
 use flash::Device;
 use kernel::Time;
+use proto::Completion;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::inject::Injector;
 
@@ -44,8 +46,10 @@ pub enum Warmup {
 /// A machine that runs.
 pub struct Machine {
     wires: Wires,
-    /// The flash device.
-    pub device: Device,
+    /// The flash device, if there is one.
+    device: Option<Device>,
+    /// The GPU and its memory, if there is one.
+    gpu: Option<Box<GpuSide>>,
     /// Where requests come from.
     pub injector: Injector,
     /// Events run.
@@ -60,10 +64,11 @@ pub struct Machine {
 
 impl Machine {
     /// A machine at time zero.
-    pub fn new(device: Device, injector: Injector, warmup: Option<Warmup>) -> Machine {
+    pub fn new(device: impl Into<Option<Device>>, injector: Injector, warmup: Option<Warmup>) -> Machine {
         Machine {
             wires: Wires::default(),
-            device,
+            device: device.into(),
+            gpu: None,
             injector,
             events: 0,
             measured_from: Time::ZERO,
@@ -71,6 +76,36 @@ impl Machine {
             instant: Time::ZERO,
             steps: 0,
         }
+    }
+
+    /// The flash device.
+    ///
+    /// # Panics
+    /// If the machine has none.
+    pub fn device(&self) -> &Device {
+        self.drive().expect("a machine with a flash device")
+    }
+
+    /// The flash device, if there is one.
+    pub fn drive(&self) -> Option<&Device> {
+        self.device.as_ref()
+    }
+
+    /// Gives the machine a GPU.
+    #[must_use]
+    pub fn with_gpu(mut self, gpu: Option<GpuSide>) -> Machine {
+        self.gpu = gpu.map(Box::new);
+        self
+    }
+
+    /// The GPU and its memory, if there is one.
+    pub fn gpu(&self) -> Option<&GpuSide> {
+        self.gpu.as_deref()
+    }
+
+    /// Commands at the flash device that do not come from the injector.
+    pub fn claimed(&self) -> usize {
+        self.gpu.as_ref().map_or(0, |gpu| gpu.claimed())
     }
 
     /// The present.
@@ -81,6 +116,9 @@ impl Machine {
     /// Runs to the end, or until `stop` is set. `watch` is called now and then.
     pub fn run(&mut self, stop: &AtomicBool, mut watch: impl FnMut(&Machine)) -> End {
         self.injector.start(&mut InjectCx(&mut self.wires));
+        if let Some(gpu) = &mut self.gpu {
+            gpu.begin(&mut self.wires);
+        }
         self.route();
         loop {
             match self.slice() {
@@ -113,8 +151,17 @@ impl Machine {
                 }
             }
             match event {
-                Ev::Flash(event) => self.device.handle(event, &mut FlashCx(&mut self.wires)),
+                Ev::Flash(event) => {
+                    if let Some(device) = &mut self.device {
+                        device.handle(event, &mut FlashCx(&mut self.wires));
+                    }
+                }
                 Ev::Inject(event) => self.injector.handle(event, &mut InjectCx(&mut self.wires)),
+                event => {
+                    if let Some(gpu) = &mut self.gpu {
+                        gpu.handle(event, &mut self.wires);
+                    }
+                }
             }
             self.route();
         }
@@ -127,20 +174,35 @@ impl Machine {
     fn route(&mut self) {
         while let Some(message) = self.wires.messages.pop_front() {
             match message {
-                Message::FromFlash(flash::Out::Complete(completion)) => {
-                    self.injector.complete(completion, &mut InjectCx(&mut self.wires));
-                }
+                Message::FromFlash(flash::Out::Complete(completion)) => self.complete(completion),
                 Message::FromInjector(workload::inject::Out::Submit(command)) => {
-                    self.device.submit(command, &mut FlashCx(&mut self.wires));
+                    if let Some(device) = &mut self.device {
+                        device.submit(command, &mut FlashCx(&mut self.wires));
+                    }
+                }
+                message => {
+                    if let Some(gpu) = &mut self.gpu {
+                        gpu.deliver(message, self.device.as_mut(), &mut self.wires);
+                    }
                 }
             }
         }
     }
 
+    /// A completion goes to whoever has sent the command.
+    #[inline]
+    fn complete(&mut self, completion: Completion) {
+        match &mut self.gpu {
+            Some(gpu) if completion.tag & CLAIMED != 0 => gpu.completed(completion, &mut self.wires),
+            _ => self.injector.complete(completion, &mut InjectCx(&mut self.wires)),
+        }
+    }
+
     fn ended(&self) -> End {
+        let gpu_is_done = self.gpu.as_ref().is_none_or(|gpu| gpu.is_done());
         if self.injector.failure.is_some() {
             End::Failed
-        } else if self.injector.outstanding() > 0 || !self.injector.is_done() {
+        } else if self.injector.outstanding() > 0 || !self.injector.is_done() || !gpu_is_done {
             End::Deadlock
         } else {
             End::Done
@@ -156,7 +218,13 @@ impl Machine {
         if over {
             self.warmup = None;
             self.measured_from = self.now();
-            self.device.reset_stats(self.now());
+            let now = self.now();
+            if let Some(device) = &mut self.device {
+                device.reset_stats(now);
+            }
+            if let Some(gpu) = &mut self.gpu {
+                gpu.reset_stats(now);
+            }
             self.injector.reset(self.now());
         }
     }

@@ -1,6 +1,7 @@
 //! The wires between the parts: each part's context, and where its messages go.
 
 use crate::event::Ev;
+use crate::gpu::Packet;
 use kernel::{Cx, EventQueue, Ticket, Time};
 use std::collections::VecDeque;
 
@@ -9,6 +10,14 @@ use std::collections::VecDeque;
 pub(crate) enum Message {
     FromFlash(flash::Out),
     FromInjector(workload::inject::Out),
+    FromGpu(compute::simt::Out),
+    FromNetwork(net::crossbar::Out<Packet>),
+    FromL2(mem::l2::Out),
+    FromMmu(mem::mmu::Out),
+    FromDram(mem::dram::Out),
+    FromDirect(flash::direct::Out),
+    FromEngine(flash::engine::Out),
+    FromPaging(host::paging::Out),
 }
 
 /// Events and messages of the whole machine.
@@ -62,3 +71,11 @@ macro_rules! context {
 
 context!(FlashCx, flash::Event, flash::Out, Ev::Flash, Message::FromFlash);
 context!(InjectCx, workload::inject::Event, workload::inject::Out, Ev::Inject, Message::FromInjector);
+context!(GpuCx, compute::simt::Event, compute::simt::Out, Ev::Gpu, Message::FromGpu);
+context!(NetworkCx, net::crossbar::Event, net::crossbar::Out<Packet>, Ev::Network, Message::FromNetwork);
+context!(L2Cx, mem::l2::Event, mem::l2::Out, Ev::L2, Message::FromL2);
+context!(MmuCx, mem::mmu::Event, mem::mmu::Out, Ev::Mmu, Message::FromMmu);
+context!(DramCx, mem::dram::Event, mem::dram::Out, Ev::Dram, Message::FromDram);
+context!(DirectCx, flash::direct::Event, flash::direct::Out, Ev::Direct, Message::FromDirect);
+context!(EngineCx, flash::engine::Event, flash::engine::Out, Ev::Engine, Message::FromEngine);
+context!(PagingCx, host::paging::Event, host::paging::Out, Ev::Paging, Message::FromPaging);

@@ -1,16 +1,14 @@
 //! One run, from names to the result document.
 
+use crate::assemble::{self, Assembled, assemble};
 use crate::machine::{End, Machine, Warmup};
-use crate::precondition::{self, Precondition};
-use crate::result::{Document, Frame, PreconditionResult, RunFigures};
-use crate::spec::{Loaded, queues};
+use crate::precondition::Precondition;
+use crate::result::{Document, Frame, RunFigures};
+use crate::spec::Loaded;
 use crate::stall;
-use crate::workloads::{self, WorkloadOptions};
+use crate::workloads;
 use config::Diagnostic;
-use flash::Device;
-use kernel::Time;
 use std::sync::atomic::AtomicBool;
-use workload::inject::{HostCost, Injector};
 use workload::trace::{Remap, TraceOptions};
 
 /// What to run.
@@ -54,16 +52,6 @@ impl Plan {
     pub fn set(mut self, assignment: &str) -> Plan {
         self.set.push(assignment.to_owned());
         self
-    }
-
-    /// How the workloads are to be read for a device.
-    fn workload_options(&self, device: &Device) -> WorkloadOptions {
-        WorkloadOptions {
-            trace: self.trace.clone(),
-            queue_depth: self.queue_depth,
-            capacity: device.capacity(),
-            seed: self.seed,
-        }
     }
 }
 
@@ -119,7 +107,8 @@ pub fn run_alone(plan: &Plan) -> Result<Document, Diagnostic> {
 /// As [`run`].
 pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
-    let options = plan.workload_options(&loaded.device(plan.seed)?);
+    let device = loaded.spec.flash.is_some().then(|| loaded.device(plan.seed)).transpose()?;
+    let options = assemble::options(plan, device.as_ref());
     let mut warnings = Vec::new();
     for text in &plan.workloads {
         warnings.extend(workloads::check(text, &options)?);
@@ -137,33 +126,8 @@ pub fn run_observed(
     observers: Observers,
 ) -> Result<Document, Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
-    let mut device = loaded.device(plan.seed)?;
-    let spec = &loaded.spec;
-    // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
-    let options = plan.workload_options(&device);
-    let mut sources = Vec::new();
-    let mut warnings = Vec::new();
-    let mut ramp = Time::ZERO;
-    for text in &plan.workloads {
-        let opened = workloads::open(text, &options)?;
-        sources.push(opened.source);
-        warnings.extend(opened.warnings);
-        ramp = ramp.max(opened.ramp);
-    }
-    let state = plan.precondition.as_ref().unwrap_or(&spec.precondition);
-    let before = (outside.cpu_s)();
-    let report = precondition::apply(state, &spec.flash, &mut device.ftl, plan.seed)?;
-    device.format_map();
-    if spec.sim.shadow {
-        device.attach_shadow();
-    }
-    let precondition = PreconditionResult { report, seconds: (outside.cpu_s)() - before };
-    let cost = HostCost { submit: spec.host.submit.time(), complete: spec.host.complete.time() };
-    let mut injector = Injector::new(sources, queues(&spec.flash), cost);
-    injector.observer = observers.requests;
-    device.backend.observer = observers.commands;
-    let warmup = plan.warmup.or((ramp > Time::ZERO).then_some(Warmup::Until(ramp)));
-    let mut machine = Machine::new(device, injector, warmup);
+    let Assembled { mut machine, mut warnings, precondition } =
+        assemble(plan, &loaded, outside.cpu_s, observers)?;
     let (cpu, wall) = ((outside.cpu_s)(), (outside.wall_s)());
     let end = machine.run(outside.stop, |m| (outside.watch)(m));
     let cpu_s = (outside.cpu_s)() - cpu;
@@ -183,7 +147,7 @@ pub fn run_observed(
     let frame = Frame {
         system: loaded.name.clone(),
         // The spec came out of a TOML file: it has a JSON form.
-        spec: serde_json::to_value(spec).unwrap_or_default(),
+        spec: serde_json::to_value(&loaded.spec).unwrap_or_default(),
         seed: plan.seed,
         workload: plan.workloads.clone(),
         warnings,

@@ -3,8 +3,17 @@
 use crate::precondition::Precondition;
 use config::units::Duration;
 use config::{Diagnostic, Layers, Resolved};
-use flash::spec::{Built, FlashSpec, SpecError};
+use compute::simt::GpuSpec;
+use config::SpecError;
+use flash::direct::DirectSpec;
+use flash::engine::EngineSpec;
+use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
+use host::paging::PagingSpec;
+use mem::dram::DramSpec;
+use mem::l2::L2Spec;
+use mem::mmu::MmuSpec;
+use net::CrossbarSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::inject::Queues;
@@ -15,12 +24,39 @@ use workload::inject::Queues;
 pub struct Spec {
     /// What the machine is, in one line.
     pub description: String,
-    /// The flash device.
-    pub flash: FlashSpec,
+    /// The flash device: a drive, or the flash behind an SSD engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash: Option<FlashSpec>,
+    /// The GPU's multiprocessors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<GpuSpec>,
+    /// The GPU's memory management unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mmu: Option<MmuSpec>,
+    /// The network between multiprocessors, cache banks and controllers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<CrossbarSpec>,
+    /// The cache that the multiprocessors share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l2: Option<L2Spec>,
+    /// Memory behind the shared cache: DRAM, or persistent memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dram: Option<DramSpec>,
+    /// Memory behind the shared cache: flash whose controllers are on the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct: Option<DirectSpec>,
+    /// Memory behind the shared cache: an SSD engine, with the flash device behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineSpec>,
+    /// The host that brings missing pages from the flash device into the GPU's memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paging: Option<PagingSpec>,
     /// The host's software.
-    pub host: HostSoftware,
-    /// The state that the device is brought into before the run.
-    pub precondition: Precondition,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostSoftware>,
+    /// The state that the flash device is brought into before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precondition: Option<Precondition>,
     /// The simulation itself.
     pub sim: Sim,
 }
@@ -43,6 +79,17 @@ pub struct Sim {
     pub fold: bool,
     /// Whether a shadow follows every unit's data and checks every read. Costs memory and time.
     pub shadow: bool,
+}
+
+/// A flash device and what is in front of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Drive<'a> {
+    /// The flash device.
+    pub flash: &'a FlashSpec,
+    /// The host's software.
+    pub host: &'a HostSoftware,
+    /// The state that the device is brought into.
+    pub precondition: &'a Precondition,
 }
 
 /// A spec with the memory of where each value stands.
@@ -68,7 +115,9 @@ impl Loaded {
         crate::validate::check(&resolved)?;
         let loaded = Loaded { name: name.to_owned(), spec, resolved };
         // Building geometry and thresholds checks what a parser cannot.
-        loaded.device(0)?;
+        if loaded.drive()?.flash.is_some() {
+            loaded.device(0)?;
+        }
         Ok(loaded)
     }
 
@@ -82,17 +131,30 @@ impl Loaded {
         self.resolved.diagnose(key, what)
     }
 
-    /// Builds the device, empty and idle.
+    /// The drive.
+    ///
+    /// # Errors
+    /// A system without one.
+    pub fn drive(&self) -> Result<Drive<'_>, Diagnostic> {
+        let Spec { flash, host, precondition, .. } = &self.spec;
+        match (flash, host, precondition) {
+            (Some(flash), Some(host), Some(precondition)) => Ok(Drive { flash, host, precondition }),
+            _ => Err(Diagnostic::new(format!("the system `{}` has no flash device that a host reaches", self.name))
+                .help("block requests need the tables `flash`, `host` and `precondition`")),
+        }
+    }
+
+    /// Builds the flash device, empty and idle.
     ///
     /// # Errors
     /// What cannot be built.
     pub fn device(&self, seed: u64) -> Result<Device, Diagnostic> {
         let context = Built { seed, name: "flash0".into(), fold: self.spec.sim.fold };
-        self.spec.flash.build(&context).map_err(|error| self.explain(error))
+        self.drive()?.flash.build(&context).map_err(|error| self.explain("flash", error))
     }
 
-    fn explain(&self, error: SpecError) -> Diagnostic {
-        let diagnostic = self.resolved.diagnose(&format!("flash.{}", error.key), error.what);
+    pub(crate) fn explain(&self, table: &str, error: SpecError) -> Diagnostic {
+        let diagnostic = self.resolved.diagnose(&format!("{table}.{}", error.key), error.what);
         match error.help {
             Some(help) => diagnostic.help(help),
             None => diagnostic,

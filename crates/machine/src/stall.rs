@@ -1,6 +1,7 @@
 //! Who waits for whom since when, for a run that ended without having done its work.
 
 use crate::machine::{End, Machine};
+use flash::Device;
 use kernel::Time;
 use proto::IoOp;
 use workload::inject::Waiting;
@@ -27,8 +28,10 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
         vec![format!("the run is stuck at {now}: {what}; {} in flight", count(outstanding, "request"))];
     lines.extend(requests(machine, now));
     lines.extend(sources(machine));
-    lines.extend(groups(machine));
-    lines.extend(dies(machine, now));
+    if let Some(device) = machine.drive() {
+        lines.extend(groups(device));
+        lines.extend(dies(device, now));
+    }
     lines
 }
 
@@ -75,8 +78,8 @@ fn sources(machine: &Machine) -> Vec<String> {
 }
 
 /// Groups in which host writes must wait until reclaiming has freed something.
-fn groups(machine: &Machine) -> Vec<String> {
-    let ftl = &machine.device.ftl;
+fn groups(device: &Device) -> Vec<String> {
+    let ftl = &device.ftl;
     let hard = ftl.thresholds.hard;
     let short = (0..ftl.geo.groups).filter(|group| ftl.free(*group) <= hard);
     let line = |group| {
@@ -88,9 +91,9 @@ fn groups(machine: &Machine) -> Vec<String> {
     shorten(short.map(line).collect(), "group")
 }
 
-fn dies(machine: &Machine, now: Time) -> Vec<String> {
-    let backend = &machine.device.backend;
-    let busy = (0..machine.device.ftl.geo.die_count).filter(|die| !backend.is_idle(*die));
+fn dies(device: &Device, now: Time) -> Vec<String> {
+    let backend = &device.backend;
+    let busy = (0..device.ftl.geo.die_count).filter(|die| !backend.is_idle(*die));
     let line =
         |die| format!("die {die} has {} queued or under way", count(backend.load(die) as usize, "operation"));
     let mut lines = shorten(busy.map(line).collect(), "die");

@@ -8,6 +8,8 @@ use std::io::Read;
 use std::path::Path;
 use workload::fio;
 use workload::inject::Source;
+use workload::program::{self, Program};
+use workload::simt_trace;
 use workload::trace::{TraceOptions, TraceReader};
 
 /// Name, meaning and inline job of every shipped workload. A new one is a line.
@@ -53,7 +55,15 @@ pub struct WorkloadOptions {
 }
 
 /// What a workload became.
-pub struct Opened {
+pub enum Opened {
+    /// Requests of a host.
+    Requests(Requests),
+    /// Programs of a GPU, side by side.
+    Programs(Vec<Box<dyn Program>>),
+}
+
+/// Requests of a host.
+pub struct Requests {
     /// Its source.
     pub source: Box<dyn Source>,
     /// What a user must know about how it was read.
@@ -66,9 +76,10 @@ pub struct Opened {
 enum Named {
     Jobs(fio::Jobs),
     Trace(Box<TraceReader>),
+    Programs(Vec<Box<dyn Program>>),
 }
 
-/// What a text names: a shipped workload, an inline job, a job file, else a trace.
+/// What a text names: a program, a shipped workload, an inline job, a job file, else a trace.
 fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if let Some((.., job)) = WORKLOADS.iter().find(|(name, ..)| *name == text) {
         return fio::parse_inline(job).map(Named::Jobs);
@@ -76,14 +87,20 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if text.starts_with("fio:") {
         return fio::parse_inline(text).map(Named::Jobs);
     }
+    if let Some(programs) = program::find(text) {
+        return programs.map(Named::Programs);
+    }
     let path = Path::new(text);
+    if simt_trace::is_gpu_trace(path) {
+        return simt_trace::open(path).map(|program| Named::Programs(vec![program]));
+    }
     if is_job_file(path) {
         return fio::parse_file(path).map(Named::Jobs);
     }
     if !path.exists() && !text.contains(['/', '.']) {
-        let names = WORKLOADS.iter().map(|(name, ..)| *name);
+        let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::names());
         return Err(Diagnostic::new(format!("no workload `{text}`")).allowed(text, names).help(
-            "a shipped name, a trace file, an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
+            "a shipped name, a program (bfs1, betw-back), a trace file, an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
     let mut trace = options.trace.clone();
@@ -121,7 +138,8 @@ pub fn file_of(text: &str) -> Option<&Path> {
 /// Everything that is wrong with it.
 pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
     let reader = match find(text, options)? {
-        Named::Jobs(jobs) => return from_jobs(&jobs, options),
+        Named::Jobs(jobs) => return from_jobs(&jobs, options).map(Opened::Requests),
+        Named::Programs(programs) => return Ok(Opened::Programs(programs)),
         Named::Trace(reader) => reader,
     };
     let replay = match options.queue_depth {
@@ -130,11 +148,11 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
     };
     let name =
         Path::new(text).file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());
-    Ok(Opened {
+    Ok(Opened::Requests(Requests {
         source: Box::new(TraceSource::new(name, *reader, replay)),
         warnings: Vec::new(),
         ramp: Time::ZERO,
-    })
+    }))
 }
 
 /// Looks through a workload without running it, a trace to its last line; what a user must know about it.
@@ -143,6 +161,7 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
 /// Everything that is wrong with it.
 pub fn check(text: &str, options: &WorkloadOptions) -> Result<Vec<String>, Diagnostic> {
     match find(text, options)? {
+        Named::Programs(_) => Ok(Vec::new()),
         Named::Jobs(jobs) => from_jobs(&jobs, options).map(|opened| opened.warnings),
         Named::Trace(mut reader) => {
             while reader.next()?.is_some() {}
@@ -151,11 +170,11 @@ pub fn check(text: &str, options: &WorkloadOptions) -> Result<Vec<String>, Diagn
     }
 }
 
-fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
+fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {
     let inert =
         |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
     let source = FioSource::new(jobs, options.capacity, options.seed)?;
-    Ok(Opened { ramp: source.ramp(), source: Box::new(source), warnings })
+    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings })
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// What to reproduce.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What to hold results against: theory, peers, or all
+    /// What to hold results against: theory, peers, zng, or all
     target: String,
     /// Only rows of this id, or whose id begins with it; repeatable
     #[arg(long)]
@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Runs that go on at once; results do not depend on it
     #[arg(long, default_value_t = 1)]
     jobs: usize,
+    /// Everything that a paper states, every workload and several seeds: hours instead of minutes
+    #[arg(long)]
+    full: bool,
     /// Prints the rows as JSON
     #[arg(long)]
     json: bool,
@@ -37,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
         let request = Request {
             only: &args.only,
             jobs: args.jobs,
-            effort: Effort::Full,
+            effort: if args.full { Effort::Whole } else { Effort::Full },
             stop: &STOP,
             progress: &progress,
         };
@@ -76,7 +79,7 @@ fn progress(done: usize, of: usize) {
     if terminal.is_terminal() {
         let end = if done == of { "\r\x1b[K" } else { "" };
         // A terminal that has gone away is no reason to stop.
-        let _ = write!(terminal, "\r{done} of {of} cases{end}");
+        let _ = write!(terminal, "\r{done} of {of} runs{end}");
         let _ = terminal.flush();
     }
 }

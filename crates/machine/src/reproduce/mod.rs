@@ -8,15 +8,19 @@ mod data;
 mod peers;
 mod row;
 mod run;
+mod expected;
 mod stand;
+mod study;
 mod table;
 mod theory;
+mod zng;
 
 pub use row::{Difference, Row, Rule};
 pub use run::{Report, Request, run};
 pub use table::table;
 
 use config::Diagnostic;
+use study::Entry;
 use std::sync::atomic::AtomicBool;
 
 /// Something that is reproduced.
@@ -25,18 +29,33 @@ pub struct Target {
     pub name: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
-    cases: fn() -> Vec<Case>,
+    work: Work,
+}
+
+/// What is to be done for a target.
+enum Work {
+    /// Cases that share nothing.
+    Cases(fn() -> Vec<Case>),
+    /// Rows that share runs.
+    Study(fn(Effort) -> Vec<Entry>),
 }
 
 /// Everything that can be reproduced. A new target is a folder and a line.
 pub const TARGETS: &[Target] = &[
-    Target { name: "theory", about: "closed forms and fixed points", cases: theory::cases },
-    Target { name: "peers", about: "figures measured with other simulators", cases: peers::cases },
+    Target { name: "theory", about: "closed forms and fixed points", work: Work::Cases(theory::cases) },
+    Target { name: "peers", about: "figures measured with other simulators", work: Work::Cases(peers::cases) },
+    Target {
+        name: "zng",
+        about: "Zhang and Jung, ZnG, ISCA 2020: seven platforms on graph and scientific programs",
+        work: Work::Study(zng::entries),
+    },
 ];
 
 /// How long runs are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
+    /// Everything, with several seeds and confidence intervals where rows are means: hours for a paper.
+    Whole,
     /// As long as the tolerances ask for: minutes for everything.
     Full,
     /// As short as a test may be. Where that leaves statistical uncertainty, tolerances are wider by it.
@@ -54,7 +73,7 @@ impl Context<'_> {
     /// One of two counts, by the effort.
     pub(crate) fn choose<T>(&self, full: T, quick: T) -> T {
         match self.effort {
-            Effort::Full => full,
+            Effort::Whole | Effort::Full => full,
             Effort::Quick => quick,
         }
     }

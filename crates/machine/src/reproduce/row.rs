@@ -28,6 +28,10 @@ pub enum Rule {
         /// Half width of the confidence interval, in the row's unit.
         half_width: f64,
     },
+    /// Within so much of the reference, in the row's unit.
+    Points(f64),
+    /// A gain in per cent: 100 per cent and ours, over 100 per cent and the reference, within this share of one.
+    Gain(f64),
     /// Not below the reference.
     AtLeast,
     /// Not above the reference.
@@ -45,6 +49,8 @@ impl Rule {
             Rule::Share(share) => apart <= near(share),
             Rule::Interval { share, half_width } => half_width < near(share) && apart <= half_width,
             Rule::Sampled { share, half_width } => apart <= near(share) + half_width,
+            Rule::Points(points) => apart <= points,
+            Rule::Gain(share) => ((100.0 + measured) / (100.0 + paper) - 1.0).abs() <= share,
             Rule::AtLeast => measured >= paper,
             Rule::AtMost => measured <= paper,
             Rule::Apart(share) => apart > near(share),
@@ -67,6 +73,8 @@ impl fmt::Display for Rule {
             Rule::Share(share) => write!(f, "{} %", percent(share)),
             Rule::Interval { share, half_width } => write!(f, "{} %, +-{half_width:.4}", percent(share)),
             Rule::Sampled { share, half_width } => write!(f, "{} % +{half_width:.4}", percent(share)),
+            Rule::Points(points) => write!(f, "+-{points:.3}"),
+            Rule::Gain(share) => write!(f, "gain {} %", percent(share)),
             Rule::AtLeast => f.write_str(">="),
             Rule::AtMost => f.write_str("<="),
             Rule::Apart(share) => write!(f, "gap > {} %", percent(share)),
@@ -206,6 +214,10 @@ mod tests {
             (Rule::AtLeast, 95.0, 95.0, true),
             (Rule::AtLeast, 95.0, 94.9, false),
             (Rule::AtMost, 95.0, 95.1, false),
+            (Rule::Points(2.0), 10.0, 12.0, true),
+            (Rule::Points(2.0), 10.0, 7.9, false),
+            (Rule::Gain(0.25), 100.0, 149.0, true),
+            (Rule::Gain(0.25), 100.0, 151.0, false),
             (Rule::Apart(0.05), 100.0, 106.0, true),
             (Rule::Apart(0.05), 100.0, 104.0, false),
         ];

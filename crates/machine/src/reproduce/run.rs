@@ -1,6 +1,7 @@
 //! Selecting and running the cases of a target.
 
-use super::{Case, Context, Effort, Row, Target};
+use super::study::{Entry, Found, Point};
+use super::{Case, Context, Effort, Row, Target, Work};
 use config::Diagnostic;
 use config::diag::nearest;
 use std::collections::BTreeSet;
@@ -11,13 +12,13 @@ use std::sync::{Mutex, PoisonError};
 pub struct Request<'a> {
     /// Ids of rows, or beginnings of ids; everything if empty.
     pub only: &'a [String],
-    /// Cases that run at once, at least one. Results do not depend on it.
+    /// Cases or runs that go on at once, at least one. Results do not depend on it.
     pub jobs: usize,
     /// How long runs are.
     pub effort: Effort,
     /// Set to leave out what has not begun and to end what has.
     pub stop: &'a AtomicBool,
-    /// Told how many cases are done, of how many.
+    /// Told how many cases or runs are done, of how many.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
@@ -43,34 +44,58 @@ impl Report {
 /// # Errors
 /// A name that selects nothing, with the nearest that would.
 pub fn run(target: &Target, request: &Request<'_>) -> Result<Report, Diagnostic> {
-    let cases = (target.cases)();
-    let wanted = select(&cases, request.only)?;
+    match target.work {
+        Work::Cases(cases) => run_cases(target, &cases(), request),
+        Work::Study(entries) => run_study(target, &entries(request.effort), request),
+    }
+}
+
+fn run_cases(target: &Target, cases: &[Case], request: &Request<'_>) -> Result<Report, Diagnostic> {
+    let wanted = select(cases.iter().flat_map(|case| &case.ids), request.only)?;
     let selected: Vec<&Case> = cases.iter().filter(|c| c.ids.iter().any(|id| wanted.contains(id))).collect();
-    let rows = run_all(&selected, request);
+    let context = Context { effort: request.effort, stop: request.stop };
+    let rows = run_all(&selected, |case| run_case(case, &context), request);
     let partial = request.stop.load(Ordering::Relaxed) || rows.iter().any(Option::is_none);
     let rows = rows.into_iter().flatten().flatten().filter(|row| wanted.contains(&row.id)).collect();
     Ok(Report { target: target.name, rows: by_family(rows), partial })
 }
 
-/// Runs cases on as many threads as asked for; their rows in the order of the cases, `None` where one was not run.
-fn run_all(cases: &[&Case], request: &Request<'_>) -> Vec<Option<Vec<Row>>> {
-    let results: Vec<Mutex<Option<Vec<Row>>>> = cases.iter().map(|_| Mutex::new(None)).collect();
+fn run_study(target: &Target, entries: &[Entry], request: &Request<'_>) -> Result<Report, Diagnostic> {
+    let wanted = select(entries.iter().map(|entry| &entry.id), request.only)?;
+    let selected: Vec<&Entry> = entries.iter().filter(|entry| wanted.contains(&entry.id)).collect();
+    let points: BTreeSet<&Point> = selected.iter().flat_map(|entry| &entry.points).collect();
+    let points: Vec<&Point> = points.into_iter().collect();
+    let documents =
+        run_all(&points, |point| point.run(request.stop).map_err(|why| why.one_line()), request);
+    let partial = request.stop.load(Ordering::Relaxed) || documents.iter().any(Option::is_none);
+    let found = points.into_iter().cloned().zip(documents);
+    let found = Found(found.filter_map(|(point, document)| Some((point, document?))).collect());
+    Ok(Report { target: target.name, rows: selected.iter().map(|entry| entry.row(&found)).collect(), partial })
+}
+
+/// Does tasks on as many threads as asked for; what came of them in their order, `None` where one was not begun or not
+/// brought to its end.
+fn run_all<T: Sync, R: Send>(
+    tasks: &[&T],
+    task: impl Fn(&T) -> R + Sync,
+    request: &Request<'_>,
+) -> Vec<Option<R>> {
+    let results: Vec<Mutex<Option<R>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let context = Context { effort: request.effort, stop: request.stop };
     let work = || {
         while !request.stop.load(Ordering::Relaxed) {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(case) = cases.get(at) else { break };
-            let rows = run_case(case, &context);
+            let Some(one) = tasks.get(at) else { break };
+            let result = task(one);
             if !request.stop.load(Ordering::Relaxed) {
-                *results[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(rows);
+                *results[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             }
-            (request.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, cases.len());
+            (request.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, tasks.len());
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..request.jobs.clamp(1, cases.len().max(1)) {
-            scope.spawn(work);
+        for _ in 1..request.jobs.clamp(1, tasks.len().max(1)) {
+            scope.spawn(&work);
         }
         work();
     });
@@ -89,8 +114,11 @@ fn run_case(case: &Case, context: &Context<'_>) -> Vec<Row> {
 }
 
 /// Ids that the names select.
-fn select(cases: &[Case], only: &[String]) -> Result<BTreeSet<String>, Diagnostic> {
-    let ids: Vec<&String> = cases.iter().flat_map(|c| &c.ids).collect();
+fn select<'a>(
+    ids: impl Iterator<Item = &'a String>,
+    only: &[String],
+) -> Result<BTreeSet<String>, Diagnostic> {
+    let ids: Vec<&String> = ids.collect();
     if only.is_empty() {
         return Ok(ids.into_iter().cloned().collect());
     }
@@ -151,7 +179,7 @@ mod tests {
         vec![one(["a.x", "z.a"]), one(["a.xy", "z.b"]), one(["b.x.1", "z.c"]), failing]
     }
 
-    const TARGET: Target = Target { name: "test", about: "", cases };
+    const TARGET: Target = Target { name: "test", about: "", work: Work::Cases(cases) };
 
     fn report(only: &[&str], jobs: usize) -> Result<Report, Diagnostic> {
         let only: Vec<String> = only.iter().map(|o| (*o).to_owned()).collect();
@@ -167,7 +195,10 @@ mod tests {
     #[test]
     fn every_row_has_a_name_of_its_own() {
         for target in crate::reproduce::TARGETS {
-            let mut ids: Vec<String> = (target.cases)().into_iter().flat_map(|case| case.ids).collect();
+            let mut ids: Vec<String> = match target.work {
+                Work::Cases(cases) => cases().into_iter().flat_map(|case| case.ids).collect(),
+                Work::Study(entries) => entries(Effort::Whole).into_iter().map(|entry| entry.id).collect(),
+            };
             let count = ids.len();
             ids.sort_unstable();
             ids.dedup();

@@ -3,7 +3,7 @@
 use super::{Context, Row, Rule};
 use crate::machine::{End, Machine};
 use crate::source::FioSource;
-use crate::spec::{Loaded, queues};
+use crate::spec::{Drive, Loaded, queues};
 use config::Diagnostic;
 use flash::Device;
 use flash::backend::op::Class;
@@ -58,9 +58,9 @@ pub(super) fn drive(
     source: Box<dyn Source>,
     context: &Context<'_>,
 ) -> Result<Ran, Diagnostic> {
-    let host = &loaded.spec.host;
+    let Drive { flash, host, .. } = loaded.drive()?;
     let cost = HostCost { submit: host.submit.time(), complete: host.complete.time() };
-    let injector = Injector::new(vec![source], queues(&loaded.spec.flash), cost);
+    let injector = Injector::new(vec![source], queues(flash), cost);
     let mut machine = Machine::new(device, injector, None);
     let end = machine.run(context.stop, |_| ());
     if let Some(failure) = machine.injector.failure.take() {
@@ -108,7 +108,7 @@ impl Ran {
 
     /// Map units programmed for each that the host's writes asked for.
     pub(super) fn amplification(&self) -> f64 {
-        let units = self.0.device.backend.counters.units;
+        let units = self.0.device().backend.counters.units;
         let [host, gc] = [Class::HostProgram, Class::GcProgram].map(|class| units[class as usize] as f64);
         (host + gc) / host
     }

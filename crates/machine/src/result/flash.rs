@@ -1,6 +1,7 @@
 //! What a flash device did.
 
 use crate::machine::Machine;
+use flash::Device;
 use flash::backend::op::Class;
 use flash::ftl::Ftl;
 use kernel::Time;
@@ -109,8 +110,7 @@ pub struct FlashResult {
 }
 
 impl FlashResult {
-    pub(super) fn collect(name: &str, machine: &Machine) -> FlashResult {
-        let device = &machine.device;
+    pub(super) fn collect(name: &str, device: &Device, machine: &Machine) -> FlashResult {
         let ftl = &device.ftl;
         let (backend, ftl_counters) = device.window_counters();
         let units = |class: Class| backend.units[class as usize];
@@ -146,7 +146,7 @@ impl FlashResult {
             free_blocks_min: ftl.free_min(),
             erase_count: erase_count(ftl),
             bad_blocks: bad_blocks(ftl),
-            utilisation: utilisation(machine),
+            utilisation: utilisation(device, machine),
         }
     }
 }
@@ -177,10 +177,10 @@ fn bad_blocks(ftl: &Ftl) -> Option<BadBlocks> {
     Some(BadBlocks { factory: counts.factory, grown: counts.grown, reclaim_units: counts.units })
 }
 
-fn utilisation(machine: &Machine) -> Utilisation {
+fn utilisation(device: &Device, machine: &Machine) -> Utilisation {
     let now = machine.now();
     let window = now.since(machine.measured_from).as_s_f64();
-    let (channel, die) = machine.device.window_busy(now);
+    let (channel, die) = device.window_busy(now);
     let share = |busy: Vec<Time>| {
         busy.into_iter().map(|b| if window > 0.0 { b.as_s_f64() / window } else { 0.0 }).collect()
     };

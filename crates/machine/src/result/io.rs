@@ -150,9 +150,10 @@ fn result(op: &OpStats, seconds: f64) -> OpResult {
 
 /// Mean time a milestone, with the host's share, so that it sums to the mean latency.
 pub(super) fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
-    let DeviceStats { reads, writes, .. } = &machine.device.stats;
     let flows = &machine.injector.flows;
     let mut all = BTreeMap::new();
+    let Some(device) = machine.drive() else { return all };
+    let DeviceStats { reads, writes, .. } = &device.stats;
     for (name, device, of) in
         [("read", reads, (|f| &f.read) as fn(&FlowStats) -> &OpStats), ("write", writes, |f| &f.write)]
     {

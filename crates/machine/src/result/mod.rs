@@ -11,6 +11,7 @@ pub use self::summary::human;
 
 use crate::machine::{End, Machine};
 use crate::precondition;
+use ::flash::Device;
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,8 +51,9 @@ pub struct Document {
     pub simulated_ns: f64,
     /// The run itself; the only part that differs from run to run.
     pub run: RunFigures,
-    /// What preconditioning did.
-    pub precondition: PreconditionResult,
+    /// What preconditioning did; left out where there is no flash device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precondition: Option<PreconditionResult>,
     /// What the host saw.
     pub io: Io,
     /// What the flash devices did.
@@ -111,8 +113,8 @@ pub struct Frame {
     pub workload: Vec<String>,
     /// Warnings that arose before the run.
     pub warnings: Vec<String>,
-    /// What preconditioning did.
-    pub precondition: PreconditionResult,
+    /// What preconditioning did, if there is a flash device.
+    pub precondition: Option<PreconditionResult>,
 }
 
 impl Document {
@@ -123,11 +125,7 @@ impl Document {
         let checks = checks(machine, end);
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
-        let unwritten = machine.device.stats.unwritten_reads;
-        if unwritten > 0 {
-            let cost = if machine.device.reads_unwritten() { "as much as others" } else { "no flash time" };
-            warnings.push(format!("{unwritten} reads of map units that hold no data: they cost {cost}"));
-        }
+        warnings.extend(machine.drive().and_then(unwritten_reads));
         let lag = machine.injector.lag_max;
         if lag > Time::ZERO {
             warnings
@@ -152,7 +150,7 @@ impl Document {
             precondition: frame.precondition,
             breakdown_ns: io::breakdown(machine),
             io,
-            flash: vec![FlashResult::collect("flash0", machine)],
+            flash: machine.drive().map(|device| FlashResult::collect("flash0", device, machine)).into_iter().collect(),
             checks,
         }
     }
@@ -182,11 +180,6 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         format!("{} issued, {} completed, {outstanding} in flight", injector.issued, injector.completed),
     );
     check(
-        "the device holds what the host waits for",
-        machine.device.in_flight() as u64 == outstanding,
-        format!("{} in the device, {outstanding} at the host", machine.device.in_flight()),
-    );
-    check(
         NO_WORK_LEFT,
         !matches!(end, End::Deadlock | End::Stall | End::Failed | End::Horizon),
         format!("ended by {end:?}"),
@@ -196,10 +189,21 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         injector.errors == 0,
         format!("{} completions with an error", injector.errors),
     );
-    let device = machine.device.checks(machine.now()).into_iter();
-    let shown = |ok, detail| if ok { String::new() } else { detail };
-    checks.extend(device.map(|c| Check { name: c.name.into(), ok: c.ok, detail: shown(c.ok, c.detail) }));
+    if let Some(device) = machine.drive() {
+        check(
+            "the device holds what the host waits for",
+            device.in_flight() == injector.outstanding() + machine.claimed(),
+            format!("{} in the device, {outstanding} at the host", device.in_flight()),
+        );
+        device.checks(machine.now()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
+    }
     checks
+}
+
+fn unwritten_reads(device: &Device) -> Option<String> {
+    let unwritten = device.stats.unwritten_reads;
+    let cost = if device.reads_unwritten() { "as much as others" } else { "no flash time" };
+    (unwritten > 0).then(|| format!("{unwritten} reads of map units that hold no data: they cost {cost}"))
 }
 
 fn sha256(spec: &Value) -> String {

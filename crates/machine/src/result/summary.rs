@@ -11,11 +11,14 @@ pub fn human(document: &Document) -> String {
     let _ = writeln!(text, "{}  {}{partial}", d.system, d.workload.join("  "));
     let _ = writeln!(
         text,
-        "  simulated {}, {} requests, preconditioned: {} ({:.1} % mapped)",
+        "  simulated {}, {} requests{}",
         time(d.simulated_ns),
         count(d.io.kinds.all.requests),
-        d.precondition.report.kind,
-        100.0 * d.precondition.report.mapped_share
+        d.precondition.as_ref().map_or(String::new(), |p| format!(
+            ", preconditioned: {} ({:.1} % mapped)",
+            p.report.kind,
+            100.0 * p.report.mapped_share
+        ))
     );
     let _ = writeln!(
         text,

@@ -99,12 +99,12 @@ pub(crate) fn write_in_time(
     let mut marks = Vec::new();
     let end = machine.run(&AtomicBool::new(false), |machine| {
         if machine.injector.completed >= (marks.len() as u64 + 1) * every {
-            marks.push(machine.device.ftl.counters);
+            marks.push(machine.device().ftl.counters);
         }
     });
     assert_eq!(end, End::Done);
     if marks.len() as u64 * every < writes {
-        marks.push(machine.device.ftl.counters);
+        marks.push(machine.device().ftl.counters);
     }
     (machine, marks)
 }

@@ -58,7 +58,7 @@ proptest! {
         prop_assert_eq!(device.ftl.counters, flash::ftl::FtlCounters { erases, ..Default::default() });
         let units = device.ftl.logical() / 2;
         let (machine, _) = write_in_time(device, units, (3000, 3000), Pace::Closed(16), seed);
-        check(&machine.device.ftl, machine.device.ftl.mapped());
+        check(&machine.device().ftl, machine.device().ftl.mapped());
     }
 }
 

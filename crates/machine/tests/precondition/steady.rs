@@ -25,7 +25,7 @@ fn valid_counts_are_those_of_timed_writes_and_of_the_theory() {
         let pace = Pace::Open(Time::from_ms(100));
         let (timed, _) = write_in_time(filled, units, (writes, writes), pace, 5);
         let found = steady.ftl.valid_histogram();
-        let p = homogeneity(&found, &timed.device.ftl.valid_histogram());
+        let p = homogeneity(&found, &timed.device().ftl.valid_histogram());
         assert!(p > ALPHA, "{victim}: timed writes, p = {p}");
         let (analytic, drawn) = prepared(&system, "analytic", 6);
         let p = homogeneity(&found, &analytic.ftl.valid_histogram());

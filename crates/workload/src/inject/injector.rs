@@ -119,6 +119,12 @@ pub struct Injector {
 }
 
 impl Injector {
+    /// An injector without work.
+    pub fn idle() -> Injector {
+        let cost = HostCost { submit: Time::ZERO, complete: Time::ZERO };
+        Injector::new(Vec::new(), Queues::UNBOUNDED, cost)
+    }
+
     /// An injector over sources that submit to the device's queues.
     pub fn new(sources: Vec<Box<dyn Source>>, queues: Queues, cost: HostCost) -> Injector {
         let running =

@@ -60,7 +60,7 @@ fn rows(id: &str, start: Option<u32>, rule: Rule, context: &Context<'_>) -> Resu
     let ran = overwrite(&overrides, depth, context.choose(1, 3), context)?;
     let kept =
         start.map_or("25 as its threshold says".to_owned(), |start| format!("{start} as MQSim in fact"));
-    let ftl = &ran.0.device.ftl;
+    let ftl = &ran.0.device().ftl;
     let plane = ftl.logical() * SHARE / 100 / u64::from(ftl.geo.groups);
     let closed = u64::from(ftl.geo.shape.blocks - ftl.thresholds.start - FRONTIERS);
     let pages = ftl.geo.shape.pages;

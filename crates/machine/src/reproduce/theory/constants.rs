@@ -1,6 +1,6 @@
 //! The constants of a spec in picoseconds, read for formulas: none of the simulator's own arithmetic is used.
 
-use crate::spec::Spec;
+use crate::spec::Drive;
 use flash::spec::{Interface, LinkSpec};
 
 /// Picoseconds a second.
@@ -10,7 +10,7 @@ const COMPLETION_BYTES: u64 = 16;
 
 /// What a formula needs to know of a device.
 pub(super) struct Constants<'a> {
-    spec: &'a Spec,
+    drive: Drive<'a>,
     /// Bytes a second of a channel, and of the link in each direction.
     pub(super) channel_rate: u64,
     pub(super) link_rate: u64,
@@ -21,9 +21,9 @@ pub(super) struct Constants<'a> {
 pub(super) type Part = (&'static str, u64);
 
 impl Constants<'_> {
-    pub(super) fn of(spec: &Spec) -> Constants<'_> {
-        let channel = &spec.flash.channel;
-        let (link_rate, latency) = match &spec.flash.host.link {
+    pub(super) fn of(drive: Drive<'_>) -> Constants<'_> {
+        let channel = &drive.flash.channel;
+        let (link_rate, latency) = match &drive.flash.host.link {
             LinkSpec::Plain { bandwidth, latency } => (bandwidth.bytes_per_s(), latency),
             LinkSpec::Pcie { generation, lanes, max_payload, latency } => {
                 let payload = max_payload.get();
@@ -32,7 +32,7 @@ impl Constants<'_> {
             }
         };
         Constants {
-            spec,
+            drive,
             channel_rate: channel.rate.per_s() * u64::from(channel.width) / 8,
             link_rate,
             link_latency: latency.time().ps(),
@@ -41,17 +41,17 @@ impl Constants<'_> {
 
     /// Cell array to page register, page register to cell array, erase. One page type.
     pub(super) fn read(&self) -> u64 {
-        self.spec.flash.cell.read[0].time().ps()
+        self.drive.flash.cell.read[0].time().ps()
     }
     pub(super) fn program(&self) -> u64 {
-        self.spec.flash.cell.program[0].time().ps()
+        self.drive.flash.cell.program[0].time().ps()
     }
     pub(super) fn erase(&self) -> u64 {
-        self.spec.flash.cell.erase.time().ps()
+        self.drive.flash.cell.erase.time().ps()
     }
     /// Bytes of a page.
     pub(super) fn page(&self) -> u64 {
-        self.spec.flash.geometry.page_size.get()
+        self.drive.flash.geometry.page_size.get()
     }
 
     /// Command and address cycles of a read or a program, set-up of data out, set-up of data in.
@@ -59,7 +59,7 @@ impl Constants<'_> {
     /// ONFI 4.2, timing tables: tCS, seven cycles of tWC or tCAD (two commands, five addresses), tWB; tRR and the read
     /// preamble; tADL and the write preamble.
     pub(super) fn cycles(&self) -> [u64; 3] {
-        let ns = match self.spec.flash.channel.interface {
+        let ns = match self.drive.flash.channel.interface {
             Interface::sdr => [15 + 7 * 20 + 100, 20 + 16, 70],
             Interface::nv_ddr2 | Interface::nv_ddr3 | Interface::nv_lpddr4 => {
                 [20 + 7 * 25 + 100, 20 + 30, 150]
@@ -76,7 +76,7 @@ impl Constants<'_> {
 
     /// From the application to the controller's firmware, done with the command of one map unit.
     fn before(&self) -> Vec<Part> {
-        let host = &self.spec.flash.host;
+        let host = &self.drive.flash.host;
         let (doorbell, fetch) = match &host.nvme {
             // The doorbell crosses the link once, the fetch there and back.
             Some(n) => {
@@ -86,7 +86,7 @@ impl Constants<'_> {
         };
         let firmware = host.controller.command.time().ps() + host.controller.unit.time().ps();
         vec![
-            ("host software", self.spec.host.submit.time().ps()),
+            ("host software", self.drive.host.submit.time().ps()),
             ("doorbell", doorbell),
             ("fetch", fetch),
             ("controller", firmware),
@@ -95,13 +95,13 @@ impl Constants<'_> {
 
     /// From the controller's firmware back to the application.
     fn after(&self) -> Vec<Part> {
-        let nvme = self.spec.flash.host.nvme.as_ref();
+        let nvme = self.drive.flash.host.nvme.as_ref();
         let entry = nvme.map_or(0, |_| transfer(COMPLETION_BYTES, self.link_rate));
         let interrupt = nvme.map_or(0, |n| n.interrupt.time().ps());
         vec![
             ("completion entry", entry + self.link_latency),
             ("interrupt", interrupt),
-            ("host software", self.spec.host.complete.time().ps()),
+            ("host software", self.drive.host.complete.time().ps()),
         ]
     }
 
@@ -132,7 +132,7 @@ impl Constants<'_> {
     /// The device as the formulas of [`theory::flash`] want it, in bytes and picoseconds, for operations of `planes`
     /// planes whose set-up takes `set_up` for each plane.
     pub(super) fn device(&self, planes: u32, set_up: u64) -> theory::flash::Device {
-        let geometry = &self.spec.flash.geometry;
+        let geometry = &self.drive.flash.geometry;
         let second = SECOND as f64;
         theory::flash::Device {
             channels: geometry.channels,

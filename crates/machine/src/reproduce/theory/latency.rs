@@ -56,7 +56,7 @@ fn rows(
     let loaded = d16(overrides)?;
     let read = op == IoOp::Read;
     let device = device(&loaded, read)?;
-    let constants = Constants::of(&loaded.spec);
+    let constants = Constants::of(loaded.drive()?);
     let (parts, rw) =
         if read { (constants.read_parts(), "randread") } else { (constants.write_parts(), "randwrite") };
     let expected = parts.iter().map(|part| part.1).sum();

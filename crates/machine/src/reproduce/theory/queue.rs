@@ -39,7 +39,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn poisson(name: &str, load: u32, requests: u64, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let loaded = d16(ONE_DIE)?;
-    let constants = Constants::of(&loaded.spec);
+    let constants = Constants::of(loaded.drive()?);
     let [command, data_out, _] = constants.cycles();
     let service =
         (command + constants.read() + data_out + constants.on_channel(constants.page())) as f64 / 1e12;
@@ -79,14 +79,14 @@ fn poisson(name: &str, load: u32, requests: u64, context: &Context<'_>) -> Resul
 
 fn network(name: &str, depth: u32, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let loaded = d16(SERVERS)?;
-    let constants = Constants::of(&loaded.spec);
+    let constants = Constants::of(loaded.drive()?);
     let [command, data_out, _] = constants.cycles();
     let service =
         (command + constants.read() + data_out + constants.on_channel(constants.page())) as f64 / 1e12;
     // What a request spends without holding a die.
     let unloaded: u64 = constants.read_parts().iter().map(|part| part.1).sum();
     let think = unloaded as f64 / 1e12 - service;
-    let dies = loaded.spec.flash.geometry.channels;
+    let dies = loaded.drive()?.flash.geometry.channels;
     let demands = vec![service / f64::from(dies); dies as usize];
 
     let requests = context.choose(2_000_000, 200_000);

@@ -169,7 +169,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn rows(b: &Bottleneck, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let loaded = d16(b.overrides)?;
-    let constants = Constants::of(&loaded.spec);
+    let constants = Constants::of(loaded.drive()?);
     let [command, data_out, data_in] = constants.cycles();
     let (set_up, completion) = if b.op == IoOp::Read { (data_out, 16) } else { (data_in, 0) };
     let model = constants.device(b.planes, command + set_up);

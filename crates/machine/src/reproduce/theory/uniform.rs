@@ -145,7 +145,7 @@ fn in_time(name: &str, policy: &Policy, spare: u32, context: &Context<'_>) -> Re
     let row =
         Row::new(format!("wa.{name}.timed"), "ratio", expected, ran.amplification(), Rule::Share(TOLERANCE))
             .place(policy.place)
-            .note(format!("{job}; {how}; at least {} blocks free", ran.0.device.ftl.free_min()));
+            .note(format!("{job}; {how}; at least {} blocks free", ran.0.device().ftl.free_min()));
     Ok([vec![row], ran.little(&format!("wa.{name}")).to_vec()].concat())
 }
 
@@ -161,7 +161,7 @@ fn saturated() -> Case {
         let source =
             fio(&format!("fio:rw=randwrite,bs=4k,norandommap=1,iodepth=8,io_size={bytes}"), &device)?;
         let ran = drive(&loaded, device, source, context)?;
-        let constants = Constants::of(&loaded.spec);
+        let constants = Constants::of(loaded.drive()?);
         let [command, data_out, data_in] = constants.cycles();
         // The formula has one set-up for all operations; reads and programs differ by a thousandth of a program.
         let model = constants.device(1, command + (data_out + data_in) / 2);

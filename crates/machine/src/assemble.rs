@@ -1,0 +1,107 @@
+//! From a plan to a machine that is ready to run.
+
+use crate::gpu;
+use crate::machine::{Machine, Warmup};
+use crate::precondition;
+use crate::result::PreconditionResult;
+use crate::run::{Observers, Plan};
+use crate::spec::{Drive, Loaded, queues};
+use crate::workloads::{self, Opened, WorkloadOptions};
+use config::Diagnostic;
+use flash::Device;
+use kernel::Time;
+use workload::inject::{HostCost, Injector, Source};
+use workload::program::{Apps, Program};
+
+/// What a plan's workloads became.
+#[derive(Default)]
+pub(crate) struct Work {
+    sources: Vec<Box<dyn Source>>,
+    programs: Vec<Box<dyn Program>>,
+    warnings: Vec<String>,
+    ramp: Time,
+}
+
+impl Work {
+    /// Opens every workload of a plan.
+    ///
+    /// # Errors
+    /// A workload that is wrong, or that the system cannot run.
+    fn open(plan: &Plan, loaded: &Loaded, device: Option<&Device>) -> Result<Work, Diagnostic> {
+        let options = options(plan, device);
+        let mut work = Work::default();
+        for text in &plan.workloads {
+            match workloads::open(text, &options)? {
+                Opened::Programs(programs) => work.programs.extend(programs),
+                Opened::Requests(requests) => {
+                    loaded.drive()?;
+                    work.sources.push(requests.source);
+                    work.warnings.extend(requests.warnings);
+                    work.ramp = work.ramp.max(requests.ramp);
+                }
+            }
+        }
+        Ok(work)
+    }
+}
+
+/// How the workloads are to be read for a device.
+pub(crate) fn options(plan: &Plan, device: Option<&Device>) -> WorkloadOptions {
+    WorkloadOptions {
+        trace: plan.trace.clone(),
+        queue_depth: plan.queue_depth,
+        capacity: device.map_or(0, Device::capacity),
+        seed: plan.seed,
+    }
+}
+
+/// A machine that is ready to run, and what is known about it before.
+pub(crate) struct Assembled {
+    pub(crate) machine: Machine,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) precondition: Option<PreconditionResult>,
+}
+
+/// Builds the machine and brings its flash device into its state.
+///
+/// # Errors
+/// Everything that is unusable about the plan.
+pub(crate) fn assemble(
+    plan: &Plan,
+    loaded: &Loaded,
+    cpu_s: &dyn Fn() -> f64,
+    observers: Observers,
+) -> Result<Assembled, Diagnostic> {
+    let spec = &loaded.spec;
+    let mut device = spec.flash.is_some().then(|| loaded.device(plan.seed)).transpose()?;
+    // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
+    let work = Work::open(plan, loaded, device.as_ref())?;
+    let gpu = match work.programs.is_empty() {
+        true => None,
+        false => Some(gpu::build(loaded, Apps::new(work.programs), plan.seed)?),
+    };
+    let mut precondition = None;
+    if let Some(device) = &mut device {
+        let Drive { flash, precondition: state, .. } = loaded.drive()?;
+        let before = cpu_s();
+        let state = plan.precondition.as_ref().unwrap_or(state);
+        let report = precondition::apply(state, flash, &mut device.ftl, plan.seed)?;
+        device.format_map();
+        if spec.sim.shadow {
+            device.attach_shadow();
+        }
+        device.backend.observer = observers.commands;
+        precondition = Some(PreconditionResult { report, seconds: cpu_s() - before });
+    }
+    let mut injector = match loaded.drive() {
+        Ok(Drive { flash, host, .. }) => {
+            let cost = HostCost { submit: host.submit.time(), complete: host.complete.time() };
+            Injector::new(work.sources, queues(flash), cost)
+        }
+        Err(_) => Injector::idle(),
+    };
+    injector.observer = observers.requests;
+    let warmup = plan.warmup.or((work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp)));
+    let machine = Machine::new(device, injector, warmup).with_gpu(gpu);
+    Ok(Assembled { machine, warnings: work.warnings, precondition })
+}

@@ -1,0 +1,97 @@
+//! From a spec to the GPU side of a machine.
+
+use super::{GpuSide, Memory, Ports};
+use crate::spec::Loaded;
+use compute::simt::Gpu;
+use config::Diagnostic;
+use flash::direct::Direct;
+use flash::engine::Engine;
+use host::paging::Paging;
+use mem::dram::Dram;
+use mem::l2::L2;
+use mem::mmu::Mmu;
+use net::crossbar::Crossbar;
+use proto::memory::Tally;
+use proto::simt::Programs;
+use workload::program::Apps;
+
+/// The tables of a spec that say what stands behind the shared cache.
+const MEMORIES: &str = "`dram`, `direct`, or `engine` with `flash`";
+
+/// Builds the GPU side for the applications.
+///
+/// # Errors
+/// A spec that cannot be built, or applications that do not fit.
+pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSide, Diagnostic> {
+    let spec = &loaded.spec;
+    let name = &loaded.name;
+    let (Some(gpu), Some(mmu), Some(network), Some(l2)) = (&spec.gpu, &spec.mmu, &spec.network, &spec.l2)
+    else {
+        return Err(Diagnostic::new(format!("the system `{name}` has no GPU"))
+            .help("programs need the tables `gpu`, `mmu`, `network`, `l2`, and one of the memories"));
+    };
+    let memory = memory(loaded, seed)?;
+    let paging = match &spec.paging {
+        Some(paging) => Some(Paging::new(paging).map_err(|e| loaded.explain("paging", e))?),
+        None => None,
+    };
+    let controllers = match &memory {
+        Memory::Dram(_) => 0,
+        Memory::Direct(direct) => direct.controllers(),
+        Memory::Engine(_) => 1,
+    };
+    let l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
+    let mut mmu = Mmu::new(mmu, gpu.multiprocessors()).map_err(|e| loaded.explain("mmu", e))?;
+    let gpu = Gpu::new(gpu, programs.apps(), mmu.reach()).map_err(|e| loaded.explain("gpu", e))?;
+    let ports = Ports { multiprocessors: gpu.ports(), banks: l2.banks() };
+    if let Memory::Direct(direct) = &memory
+        && direct.reach() != mmu.reach()
+    {
+        let what = format!(
+            "an entry of the mapping table covers {} B, a translation entry {} B: with `direct` the two are one table",
+            direct.reach(),
+            mmu.reach()
+        );
+        return Err(loaded.diagnose("mmu", &what));
+    }
+    for app in 0..programs.apps() {
+        mmu.add_app(app, programs.footprint(app), paging.is_none());
+    }
+    let network = Crossbar::new(network, ports.controller(controllers)).map_err(|e| loaded.explain("network", e))?;
+    let ended = vec![None; usize::from(programs.apps())];
+    let side = GpuSide {
+        programs,
+        gpu,
+        mmu,
+        network,
+        l2,
+        memory,
+        paging,
+        ports,
+        tally: Tally::default(),
+        ended,
+        claimed: 0,
+    };
+    Ok(side)
+}
+
+fn memory(loaded: &Loaded, seed: u64) -> Result<Memory, Diagnostic> {
+    let spec = &loaded.spec;
+    match (&spec.dram, &spec.direct, &spec.engine) {
+        (Some(dram), None, None) => {
+            Ok(Memory::Dram(Box::new(Dram::new(dram).map_err(|e| loaded.explain("dram", e))?)))
+        }
+        (None, Some(direct), None) => {
+            Ok(Memory::Direct(Box::new(Direct::new(direct, seed).map_err(|e| loaded.explain("direct", e))?)))
+        }
+        (None, None, Some(engine)) => {
+            Ok(Memory::Engine(Box::new(Engine::new(engine).map_err(|e| loaded.explain("engine", e))?)))
+        }
+        (dram, direct, engine) => {
+            let found = [dram.is_some(), direct.is_some(), engine.is_some()];
+            let count = found.into_iter().filter(|f| *f).count();
+            Err(Diagnostic::new(format!("the system `{}` has {count} memories behind its shared cache", loaded.name))
+                .help(format!("exactly one of {MEMORIES}")))
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The GPU side of a machine: multiprocessors, translation, network, shared cache, and the memory behind it.
+
+mod build;
+mod wires;
+
+pub(crate) use build::build;
+pub(crate) use wires::Packet;
+
+use compute::simt::Gpu;
+use flash::direct::Direct;
+use flash::engine::Engine;
+use host::paging::Paging;
+use kernel::Time;
+use mem::dram::Dram;
+use mem::l2::L2;
+use mem::mmu::Mmu;
+use net::crossbar::Crossbar;
+use proto::memory::Tally;
+use workload::program::Apps;
+
+/// Bit of a command's tag that says that it comes from the GPU side and not from the injector.
+pub(crate) const CLAIMED: u32 = 1 << 31;
+
+/// What stands behind the shared cache.
+pub enum Memory {
+    /// DRAM or persistent memory, its controllers beside the cache banks.
+    Dram(Box<Dram>),
+    /// Flash whose controllers are on the network.
+    Direct(Box<Direct>),
+    /// An SSD engine on the network, and the flash device behind it.
+    Engine(Box<Engine>),
+}
+
+/// Where each part is on the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ports {
+    multiprocessors: u16,
+    banks: u16,
+}
+
+impl Ports {
+    fn mmu(self) -> u16 {
+        self.multiprocessors
+    }
+    fn bank(self, bank: u16) -> u16 {
+        self.multiprocessors + 1 + bank
+    }
+    fn controller(self, controller: u16) -> u16 {
+        self.multiprocessors + 1 + self.banks + controller
+    }
+}
+
+/// The parts of the GPU side.
+pub struct GpuSide {
+    /// What runs.
+    pub programs: Apps,
+    /// The multiprocessors.
+    pub gpu: Gpu,
+    /// Translation.
+    pub mmu: Mmu,
+    /// The network.
+    pub network: Crossbar<Packet>,
+    /// The shared cache.
+    pub l2: L2,
+    /// Memory.
+    pub memory: Memory,
+    /// Paging by the host, if memory does not hold everything from the start.
+    pub paging: Option<Paging>,
+    ports: Ports,
+    /// Time that requests have spent on the network.
+    pub tally: Tally,
+    /// When each application has ended.
+    pub ended: Vec<Option<Time>>,
+    /// Commands at the flash device.
+    claimed: usize,
+}
+
+impl GpuSide {
+    /// Whether every application has ended and nothing is under way.
+    pub fn is_done(&self) -> bool {
+        self.gpu.is_done() && self.outstanding() == 0
+    }
+
+    /// Requests, commands and packets under way.
+    pub fn outstanding(&self) -> usize {
+        let memory = match &self.memory {
+            Memory::Dram(dram) => dram.outstanding(),
+            Memory::Direct(direct) => direct.outstanding(),
+            Memory::Engine(engine) => engine.outstanding(),
+        };
+        let paging = self.paging.as_ref().map_or(0, Paging::outstanding);
+        self.gpu.outstanding()
+            + self.mmu.outstanding()
+            + self.network.outstanding()
+            + self.l2.outstanding()
+            + memory
+            + paging
+    }
+
+    /// Commands of the GPU side at the flash device.
+    pub fn claimed(&self) -> usize {
+        self.claimed
+    }
+
+    /// Time that requests have waited for each stage, all parts together.
+    pub fn total_tally(&self) -> Tally {
+        let mut total = self.tally.clone();
+        total.add(&self.gpu.tally);
+        total.add(&self.mmu.tally);
+        total.add(&self.l2.tally);
+        total.add(match &self.memory {
+            Memory::Dram(dram) => &dram.tally,
+            Memory::Direct(direct) => &direct.tally,
+            Memory::Engine(engine) => &engine.tally,
+        });
+        if let Some(paging) = &self.paging {
+            total.add(&paging.tally);
+        }
+        total
+    }
+
+    /// Starts the measured window.
+    pub fn reset_stats(&mut self, now: Time) {
+        self.gpu.reset_stats(now);
+        self.mmu.reset_stats(now);
+        self.network.reset_stats();
+        self.l2.reset_stats(now);
+        self.tally = Tally::default();
+        match &mut self.memory {
+            Memory::Dram(dram) => dram.reset_stats(now),
+            Memory::Direct(direct) => direct.reset_stats(now),
+            Memory::Engine(engine) => engine.reset_stats(now),
+        }
+        if let Some(paging) = &mut self.paging {
+            paging.reset_stats(now);
+        }
+    }
+}

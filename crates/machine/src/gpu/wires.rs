@@ -1,0 +1,225 @@
+//! Which message of a GPU part goes where.
+
+use super::{CLAIMED, GpuSide, Memory};
+use crate::event::Ev;
+use crate::route::{
+    DirectCx, DramCx, EngineCx, FlashCx, GpuCx, L2Cx, Message, MmuCx, NetworkCx, PagingCx, Wires,
+};
+use flash::Device;
+use net::crossbar::Class;
+use proto::memory::{Access, AccessKind, LINE, MemCommand, Stage};
+use proto::{Command, Completion};
+
+/// What a packet on the network carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Packet {
+    /// An access on its way to a cache bank.
+    Access(Access),
+    /// Its answer.
+    Answer(Access),
+    /// A command on its way to a controller.
+    Command(MemCommand),
+    /// Its answer.
+    Done(MemCommand),
+    /// A dirty page that flash registers hand back to the cache.
+    Park {
+        /// First byte of the page.
+        page: u64,
+        /// Its dirty lines.
+        lines: u32,
+        /// The application.
+        app: u8,
+    },
+}
+
+impl GpuSide {
+    /// Launches the first kernels.
+    pub(crate) fn begin(&mut self, wires: &mut Wires) {
+        self.gpu.begin(&mut self.programs, &mut GpuCx(wires));
+    }
+
+    /// Runs an event of one of the parts.
+    #[inline]
+    pub(crate) fn handle(&mut self, event: Ev, wires: &mut Wires) {
+        match (event, &mut self.memory) {
+            (Ev::Gpu(event), _) => self.gpu.handle(event, &mut self.programs, &mut GpuCx(wires)),
+            (Ev::Network(event), _) => self.network.handle(event, &mut NetworkCx(wires)),
+            (Ev::L2(event), _) => self.l2.handle(event, &mut L2Cx(wires)),
+            (Ev::Mmu(event), _) => self.mmu.handle(event, &mut MmuCx(wires)),
+            (Ev::Dram(event), Memory::Dram(dram)) => dram.handle(event, &mut DramCx(wires)),
+            (Ev::Direct(event), Memory::Direct(direct)) => direct.handle(event, &mut DirectCx(wires)),
+            (Ev::Engine(event), Memory::Engine(engine)) => engine.handle(event, &mut EngineCx(wires)),
+            (Ev::Paging(event), _) => {
+                if let Some(paging) = &mut self.paging {
+                    paging.handle(event, &mut PagingCx(wires));
+                }
+            }
+            (event, _) => unreachable!("{event:?} of a part that is not here"),
+        }
+    }
+
+    /// Delivers a message of one of the parts.
+    #[inline]
+    pub(crate) fn deliver(&mut self, message: Message, device: Option<&mut Device>, wires: &mut Wires) {
+        match message {
+            Message::FromGpu(out) => self.from_gpu(out, wires),
+            Message::FromNetwork(packet) => self.arrived(packet.to, packet.payload, wires),
+            Message::FromL2(mem::l2::Out::Answer(access)) => self.answer(access, wires),
+            Message::FromL2(mem::l2::Out::Command(command)) => self.command(command, wires),
+            Message::FromMmu(out) => self.from_mmu(out, wires),
+            Message::FromDram(mem::dram::Out::Done(command)) => self.l2.done(command, &mut L2Cx(wires)),
+            Message::FromDirect(out) => self.from_direct(out, wires),
+            Message::FromEngine(flash::engine::Out::Done(command)) => self.done(0, command, wires),
+            Message::FromEngine(flash::engine::Out::Submit(command)) => self.submit(command, device, wires),
+            Message::FromPaging(out) => self.from_paging(out, device, wires),
+            Message::FromFlash(_) | Message::FromInjector(_) => unreachable!("the machine's own wires"),
+        }
+    }
+
+    /// The flash device has done a command of the GPU side.
+    pub(crate) fn completed(&mut self, completion: Completion, wires: &mut Wires) {
+        self.claimed -= 1;
+        let completion = Completion { tag: completion.tag & !CLAIMED, ..completion };
+        match (&mut self.memory, &mut self.paging) {
+            (Memory::Engine(engine), _) => engine.completed(completion, &mut EngineCx(wires)),
+            (_, Some(paging)) => paging.completed(completion, &mut PagingCx(wires)),
+            _ => unreachable!("nobody here has a flash device"),
+        }
+    }
+
+    fn from_gpu(&mut self, out: compute::simt::Out, wires: &mut Wires) {
+        match out {
+            compute::simt::Out::Access(access) => self.access(access.port, access, wires),
+            compute::simt::Out::Translate(translation) => {
+                self.mmu.translate(translation, &mut MmuCx(wires));
+            }
+            compute::simt::Out::Finished(app) => self.ended[usize::from(app)] = Some(wires.queue.now()),
+        }
+    }
+
+    fn from_mmu(&mut self, out: mem::mmu::Out, wires: &mut Wires) {
+        match out {
+            mem::mmu::Out::Walk(access) => self.access(self.ports.mmu(), access, wires),
+            mem::mmu::Out::Translated(translation) => {
+                self.gpu.translated(translation, &mut self.programs, &mut GpuCx(wires));
+            }
+            mem::mmu::Out::Fault(translation) => match &mut self.paging {
+                Some(paging) => paging.fault(translation, &mut PagingCx(wires)),
+                None => unreachable!("a page is missing that nobody can bring"),
+            },
+        }
+    }
+
+    fn from_paging(&mut self, out: host::paging::Out, device: Option<&mut Device>, wires: &mut Wires) {
+        match out {
+            host::paging::Out::Resolved(translation) => self.mmu.resolve(translation, &mut MmuCx(wires)),
+            host::paging::Out::Evict { app, page } => {
+                self.mmu.evict(app, page);
+                self.gpu.invalidate(app, page);
+            }
+            host::paging::Out::Submit(command) => self.submit(command, device, wires),
+        }
+    }
+
+    fn from_direct(&mut self, out: flash::direct::Out, wires: &mut Wires) {
+        match out {
+            flash::direct::Out::Done(command) => {
+                let Memory::Direct(direct) = &self.memory else { unreachable!("its own message") };
+                self.done(direct.controller_of(command.page), command, wires);
+            }
+            flash::direct::Out::Park { page, lines, app } => {
+                let Memory::Direct(direct) = &self.memory else { unreachable!("its own message") };
+                let route = (
+                    self.ports.controller(direct.controller_of(page)),
+                    self.ports.bank(self.l2.bank_of(page)),
+                );
+                let bytes = u64::from(lines.count_ones()) * LINE;
+                let packet = Packet::Park { page, lines, app };
+                self.network.send(route, Class::Request, bytes, packet, &mut NetworkCx(wires));
+            }
+            flash::direct::Out::Reclaim { app, begins } => {
+                if begins {
+                    self.l2.purge(app, &mut L2Cx(wires));
+                }
+            }
+        }
+    }
+
+    /// Sends an access to its cache bank.
+    fn access(&mut self, from: u16, access: Access, wires: &mut Wires) {
+        let to = self.ports.bank(self.l2.bank_of(access.address));
+        let bytes = if access.kind == AccessKind::Read { 0 } else { u64::from(access.bytes) };
+        self.network.send((from, to), Class::Request, bytes, Packet::Access(access), &mut NetworkCx(wires));
+    }
+
+    /// Sends a cache bank's answer to its requester.
+    fn answer(&mut self, access: Access, wires: &mut Wires) {
+        let from = self.ports.bank(self.l2.bank_of(access.address));
+        let bytes = if access.kind == AccessKind::Write { 0 } else { u64::from(access.bytes) };
+        let packet = Packet::Answer(access);
+        self.network.send((from, access.port), Class::Answer, bytes, packet, &mut NetworkCx(wires));
+    }
+
+    /// Hands a command of the shared cache to memory: over the network, unless memory is beside the bank.
+    fn command(&mut self, command: MemCommand, wires: &mut Wires) {
+        let controller = match &mut self.memory {
+            Memory::Dram(dram) => return dram.command(command, &mut DramCx(wires)),
+            Memory::Direct(direct) => direct.controller_of(command.page),
+            Memory::Engine(_) => 0,
+        };
+        let route = (self.ports.bank(command.port), self.ports.controller(controller));
+        let bytes = if command.write { command.bytes() } else { 0 };
+        self.network.send(route, Class::Request, bytes, Packet::Command(command), &mut NetworkCx(wires));
+    }
+
+    /// Sends a controller's answer to its cache bank.
+    fn done(&mut self, controller: u16, command: MemCommand, wires: &mut Wires) {
+        let route = (self.ports.controller(controller), self.ports.bank(command.port));
+        let bytes = if command.write { 0 } else { command.bytes() };
+        self.network.send(route, Class::Answer, bytes, Packet::Done(command), &mut NetworkCx(wires));
+    }
+
+    /// A packet has come to an endpoint of the network.
+    fn arrived(&mut self, to: u16, packet: Packet, wires: &mut Wires) {
+        let now = wires.queue.now();
+        match packet {
+            Packet::Access(mut access) => {
+                self.tally.access(Stage::Network, &mut access, now);
+                self.l2.access(to - self.ports.bank(0), access, &mut L2Cx(wires));
+            }
+            Packet::Answer(mut access) => {
+                self.tally.access(Stage::Network, &mut access, now);
+                if to == self.ports.mmu() {
+                    self.mmu.walked(access, &mut MmuCx(wires));
+                } else {
+                    self.gpu.answer(access, &mut self.programs, &mut GpuCx(wires));
+                }
+            }
+            Packet::Command(mut command) => {
+                self.tally.command(Stage::Network, &mut command, now);
+                match &mut self.memory {
+                    Memory::Direct(direct) => direct.command(command, &mut DirectCx(wires)),
+                    Memory::Engine(engine) => engine.command(command, &mut EngineCx(wires)),
+                    Memory::Dram(_) => unreachable!("DRAM is not on the network"),
+                }
+            }
+            Packet::Done(mut command) => {
+                self.tally.command(Stage::Network, &mut command, now);
+                self.l2.done(command, &mut L2Cx(wires));
+            }
+            Packet::Park { page, lines, app } => {
+                let taken = self.l2.park(page, lines, app, &mut L2Cx(wires));
+                if !taken && let Memory::Direct(direct) = &mut self.memory {
+                    direct.refused(page, lines, app, &mut DirectCx(wires));
+                }
+            }
+        }
+    }
+
+    /// Gives the flash device a command of the GPU side.
+    fn submit(&mut self, command: Command, device: Option<&mut Device>, wires: &mut Wires) {
+        let Some(device) = device else { unreachable!("a part with a flash device behind it, and none there") };
+        self.claimed += 1;
+        device.submit(Command { tag: command.tag | CLAIMED, ..command }, &mut FlashCx(wires));
+    }
+}

@@ -1,0 +1,224 @@
+//! A paper's figures: `papers/<name>/expected.toml`, and what stands within tolerance of them.
+//!
+//! The rules are those at the head of each file.
+
+use super::{Row, Rule};
+use config::Diagnostic;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Share of the paper's value that ours may differ by.
+const WITHIN: f64 = 0.25;
+/// Percentages below 100: at least and at most so many points.
+const POINTS: (f64, f64) = (2.0, 10.0);
+
+/// One figure of a paper.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Figure {
+    pub(crate) id: String,
+    #[serde(rename = "where")]
+    place: String,
+    of: String,
+    unit: String,
+    #[serde(default)]
+    kind: Kind,
+    #[serde(default)]
+    cmp: Comparison,
+    value: Option<toml::Value>,
+    #[serde(default)]
+    note: String,
+    /// What belongs to no row: values by program.
+    #[serde(flatten)]
+    pub(crate) rest: BTreeMap<String, toml::Value>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    #[default]
+    Measured,
+    Arithmetic,
+    Input,
+    Cited,
+    Undecidable,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+enum Comparison {
+    #[default]
+    #[serde(rename = "~")]
+    Near,
+    #[serde(rename = ">=")]
+    AtLeast,
+    #[serde(rename = "<=")]
+    AtMost,
+    #[serde(rename = "log10")]
+    Decade,
+    #[serde(rename = "order")]
+    Order,
+    #[serde(rename = "grid")]
+    Grid,
+}
+
+/// The figures of a paper.
+pub(crate) struct Expected {
+    figures: Vec<Figure>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    target: Vec<Figure>,
+}
+
+impl Expected {
+    /// Reads the text of an `expected.toml`.
+    ///
+    /// # Panics
+    /// If it is malformed: the files ship with the program.
+    pub(crate) fn read(text: &str) -> Expected {
+        let file: File = toml::from_str(text).expect("expected.toml ships with the program");
+        Expected { figures: file.target }
+    }
+
+    /// All figures, in the order of the file.
+    pub(crate) fn figures(&self) -> &[Figure] {
+        &self.figures
+    }
+}
+
+impl Figure {
+    /// Whether it is an order of groups.
+    pub(crate) fn is_order(&self) -> bool {
+        self.cmp == Comparison::Order
+    }
+
+    /// The paper's value, if it is one number.
+    pub(crate) fn number(&self) -> Option<f64> {
+        let value = self.value.as_ref()?;
+        value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
+    }
+
+    /// The paper's order: groups, the best first.
+    pub(crate) fn groups(&self) -> Vec<Vec<String>> {
+        let list = |value: &toml::Value| value.as_array().cloned().unwrap_or_default();
+        let names = |group: &toml::Value| list(group).iter().filter_map(|n| n.as_str().map(str::to_owned)).collect();
+        self.value.as_ref().map(list).unwrap_or_default().iter().map(names).collect()
+    }
+
+    /// How ours is held against the paper's.
+    fn rule(&self, paper: f64) -> Rule {
+        match self.cmp {
+            Comparison::AtLeast => Rule::AtLeast,
+            Comparison::AtMost => Rule::AtMost,
+            Comparison::Decade => Rule::Points(0.5),
+            Comparison::Order | Comparison::Grid => Rule::Exact,
+            Comparison::Near if self.unit == "pct" && paper.abs() >= 100.0 => Rule::Gain(WITHIN),
+            Comparison::Near if self.unit == "pct" => {
+                Rule::Points((WITHIN * paper.abs()).clamp(POINTS.0, POINTS.1))
+            }
+            Comparison::Near => Rule::Share(WITHIN),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.kind {
+            Kind::Measured => "measured",
+            Kind::Arithmetic => "arithmetic",
+            Kind::Input => "input",
+            Kind::Cited => "cited",
+            Kind::Undecidable => "undecidable",
+        }
+    }
+
+    /// The row of a figure that is a number.
+    ///
+    /// # Errors
+    /// A figure that is none.
+    pub(crate) fn row(&self, measured: f64, note: impl Into<String>) -> Result<Row, Diagnostic> {
+        let paper = self
+            .number()
+            .ok_or_else(|| Diagnostic::new(format!("the paper's value of {} is no number", self.id)))?;
+        let signs_agree = measured == 0.0 || paper == 0.0 || measured.signum() == paper.signum();
+        let row = Row::new(self.id.clone(), unit(&self.unit), paper, measured, self.rule(paper));
+        Ok(Row { within: row.within && signs_agree, ..self.finish(row, note.into()) })
+    }
+
+    /// The row of an order: `values` of each name, more is better. Ours is 1 if every group lies above the next.
+    pub(crate) fn order(&self, values: &[(&str, f64)], note: impl Into<String>) -> Row {
+        let of = |name: &String| values.iter().find(|(n, _)| n == name).map_or(f64::NAN, |(_, value)| *value);
+        let holds = self.groups().windows(2).all(|pair| {
+            pair[0].iter().all(|better| pair[1].iter().all(|worse| of(better) > of(worse)))
+        });
+        let shown: Vec<String> = values.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
+        let note = [shown.join(", "), note.into()].join("; ");
+        self.finish(
+            Row::new(self.id.clone(), "holds", 1.0, f64::from(u8::from(holds)), Rule::Exact),
+            note.trim_end_matches("; ").to_owned(),
+        )
+    }
+
+    /// The row of a grid: ours is what the paper's point reaches of the best point's value.
+    pub(crate) fn grid(&self, share_of_best: f64, note: impl Into<String>) -> Row {
+        let row = Row::new(self.id.clone(), "of best", 1.0, share_of_best, Rule::Points(0.01));
+        self.finish(row, note.into())
+    }
+
+    fn finish(&self, row: Row, note: String) -> Row {
+        let remarks: Vec<&str> = [note.as_str(), self.note.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
+        Row { kind: self.kind(), place: format!("{}: {}", self.place, self.of), note: remarks.join(" | "), ..row }
+    }
+}
+
+/// The unit as rows have it.
+fn unit(text: &str) -> &'static str {
+    match text {
+        "x" => "x",
+        "pct" => "%",
+        "GB/s" => "GB/s",
+        "per page" => "per page",
+        "KB" => "KB",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(text: &str) -> Figure {
+        let text = format!("[[target]]\nid = \"a.b\"\nwhere = \"V\"\nof = \"it\"\n{text}");
+        Expected::read(&text).figures[0].clone()
+    }
+
+    #[test]
+    fn tolerances_are_those_of_the_head_of_the_file() {
+        for (text, measured, within) in [
+            ("unit = \"x\"\nvalue = 4", 5.0, true),
+            ("unit = \"x\"\nvalue = 4", 5.1, false),
+            // 25 % of 31, and no sign but the paper's.
+            ("unit = \"pct\"\nvalue = 31", 38.7, true),
+            ("unit = \"pct\"\nvalue = 31", 38.8, false),
+            // At least two points, at most ten.
+            ("unit = \"pct\"\nvalue = 5", 7.0, true),
+            ("unit = \"pct\"\nvalue = 1", -0.5, false),
+            ("unit = \"pct\"\nvalue = 93", 82.9, false),
+            // A gain of 186 % is a ratio of 2.86.
+            ("unit = \"pct\"\nvalue = 186", 257.0, true),
+            ("unit = \"pct\"\nvalue = 186", 258.0, false),
+            ("unit = \"pct\"\ncmp = \">=\"\nvalue = 90", 91.0, true),
+            ("unit = \"pct\"\ncmp = \">=\"\nvalue = 90", 89.0, false),
+        ] {
+            let row = figure(text).row(measured, "").expect("a number");
+            assert_eq!(row.within, within, "{text}: {measured}");
+        }
+    }
+
+    #[test]
+    fn an_order_holds_between_groups_and_not_inside() {
+        let order = figure("unit = \"order\"\ncmp = \"order\"\nvalue = [[\"a\"], [\"b\", \"c\"]]");
+        assert!(order.is_order());
+        assert!(order.order(&[("a", 3.0), ("b", 1.0), ("c", 2.0)], "").within);
+        assert!(!order.order(&[("a", 3.0), ("b", 3.0), ("c", 2.0)], "").within);
+        assert!(!order.order(&[("a", 3.0), ("b", 1.0)], "").within, "a missing value holds nothing");
+    }
+}

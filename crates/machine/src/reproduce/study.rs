@@ -1,0 +1,107 @@
+//! Studies: rows that share runs.
+//!
+//! A row of a paper is a ratio or a mean over many runs, and most runs serve several rows. So an entry names the points it
+//! needs, every point is run once, side by side, and rows are worked out from what was found.
+
+use super::Row;
+use crate::result::Document;
+use crate::run::{Outside, Plan, run};
+use config::Diagnostic;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+
+/// One run.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Point {
+    pub(crate) system: String,
+    pub(crate) set: Vec<String>,
+    pub(crate) workloads: Vec<String>,
+    pub(crate) seed: u64,
+}
+
+impl Point {
+    /// A workload on a system as it is shipped.
+    pub(crate) fn new(system: &str, workload: &str) -> Point {
+        Point::several(system, workload, 1)
+    }
+
+    /// So many instances of a workload side by side.
+    pub(crate) fn several(system: &str, workload: &str, instances: usize) -> Point {
+        let workloads = vec![workload.to_owned(); instances];
+        Point { system: system.into(), set: Vec::new(), workloads, seed: 1 }
+    }
+
+    /// Overrides a value of the spec.
+    pub(crate) fn set(mut self, assignment: &str) -> Point {
+        self.set.push(assignment.into());
+        self
+    }
+
+    /// Another seed.
+    pub(crate) fn seed(mut self, seed: u64) -> Point {
+        self.seed = seed;
+        self
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// A plan that is unusable, or a run whose checks fail or that leaves work undone.
+    pub(crate) fn run(&self, stop: &AtomicBool) -> Result<Document, Diagnostic> {
+        let mut plan = Plan::new(&self.system, "");
+        plan.workloads = self.workloads.clone();
+        plan.set = self.set.clone();
+        plan.seed = self.seed;
+        let mut outside =
+            Outside { cpu_s: &|| 0.0, wall_s: &|| 0.0, peak_rss: &|| 0, stop, watch: &mut |_| {} };
+        let document = run(&plan, &mut outside)?;
+        match document.checks.iter().find(|check| !check.ok) {
+            Some(check) => {
+                Err(Diagnostic::new(format!("{self}: {}: {}", check.name, check.detail)))
+            }
+            None => Ok(document),
+        }
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.workloads.join(" and "), self.system)?;
+        self.set.iter().try_for_each(|set| write!(f, " {set}"))
+    }
+}
+
+/// What the points have come to.
+#[derive(Default)]
+pub(crate) struct Found(pub(crate) BTreeMap<Point, Result<Document, String>>);
+
+impl Found {
+    /// The document of a point.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn get(&self, point: &Point) -> Result<&Document, Diagnostic> {
+        match self.0.get(point) {
+            Some(Ok(document)) => Ok(document),
+            Some(Err(why)) => Err(Diagnostic::new(why.clone())),
+            None => Err(Diagnostic::new(format!("{point} was not run"))),
+        }
+    }
+}
+
+type Compute = dyn Fn(&Found) -> Result<Row, Diagnostic> + Send + Sync;
+
+/// A row, and the runs that it needs.
+pub(crate) struct Entry {
+    pub(crate) id: String,
+    pub(crate) points: Vec<Point>,
+    pub(crate) compute: Box<Compute>,
+}
+
+impl Entry {
+    /// The row, or that it failed.
+    pub(crate) fn row(&self, found: &Found) -> Row {
+        (self.compute)(found).unwrap_or_else(|why| Row::failed(&self.id, why.one_line()))
+    }
+}
