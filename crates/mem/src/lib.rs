@@ -1,4 +1,5 @@
 //! The memory hierarchy: caches, translation, DRAM.
 
 pub mod cache;
+pub mod l2;
 pub mod mmu;

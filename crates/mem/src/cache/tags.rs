@@ -1,6 +1,7 @@
 //! A set-associative tag array.
 
-use super::replace::{Replacement, ReplacementPolicy};
+use super::replace::{Places, Replacement, ReplacementPolicy};
+use std::ops::Range;
 
 /// No line.
 const EMPTY: u64 = u64::MAX;
@@ -23,14 +24,19 @@ pub struct Tags<M> {
 }
 
 impl<M: Copy + Default> Tags<M> {
-    /// An empty array.
+    /// An empty array. Every array made so draws the same random numbers, if its policy draws any.
     pub fn new(shape: Shape, policy: &ReplacementPolicy) -> Tags<M> {
+        Tags::seeded(shape, policy, 0)
+    }
+
+    /// An empty array whose policy draws from the random stream of `seed`.
+    pub fn seeded(shape: Shape, policy: &ReplacementPolicy, seed: u64) -> Tags<M> {
         let places = (shape.sets * shape.ways) as usize;
         Tags {
             shape,
             lines: vec![EMPTY; places],
             meta: vec![M::default(); places],
-            policy: policy.build(&(shape.sets, shape.ways)),
+            policy: policy.build(&Places { sets: shape.sets, ways: shape.ways, seed }),
         }
     }
 
@@ -87,6 +93,13 @@ impl<M: Copy + Default> Tags<M> {
     /// Empties a place.
     pub fn remove(&mut self, place: u32) {
         self.lines[place as usize] = EMPTY;
+        self.policy.leave(place / self.shape.ways, place % self.shape.ways);
+    }
+
+    /// The places where a line may lie.
+    pub fn set(&self, line: u64) -> Range<u32> {
+        let first = self.set_of(line) * self.shape.ways;
+        first..first + self.shape.ways
     }
 
     /// The line in a place, if there is one.

@@ -31,6 +31,7 @@ impl Replacement for Lru {
     fn touch(&mut self, set: u32, way: u32) {
         self.stamp(set, way);
     }
+    fn leave(&mut self, _set: u32, _way: u32) {}
     fn victim(&mut self, set: u32, may: &dyn Fn(u32) -> bool) -> Option<u32> {
         let first = set * self.ways;
         (0..self.ways).filter(|way| may(*way)).min_by_key(|way| self.used[(first + way) as usize])

@@ -1,0 +1,30 @@
+//! First in, first out.
+
+use super::Replacement;
+
+/// First in, first out: the way that was entered longest ago.
+pub struct Fifo {
+    ways: u32,
+    clock: u64,
+    entered: Vec<u64>,
+}
+
+impl Fifo {
+    /// For `sets` of `ways`.
+    pub fn new(sets: u32, ways: u32) -> Fifo {
+        Fifo { ways, clock: 0, entered: vec![0; (sets * ways) as usize] }
+    }
+}
+
+impl Replacement for Fifo {
+    fn enter(&mut self, set: u32, way: u32) {
+        self.clock += 1;
+        self.entered[(set * self.ways + way) as usize] = self.clock;
+    }
+    fn touch(&mut self, _set: u32, _way: u32) {}
+    fn leave(&mut self, _set: u32, _way: u32) {}
+    fn victim(&mut self, set: u32, may: &dyn Fn(u32) -> bool) -> Option<u32> {
+        let first = set * self.ways;
+        (0..self.ways).filter(|way| may(*way)).min_by_key(|way| self.entered[(first + way) as usize])
+    }
+}

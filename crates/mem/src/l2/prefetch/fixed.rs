@@ -1,0 +1,46 @@
+//! A chunk of fixed size.
+
+use super::{Prefetch, PrefetchStats, Reading, check_chunk, lines_of};
+use config::SpecError;
+use config::units::Bytes;
+use proto::memory::PAGE;
+
+/// Parameters of `fixed`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// What a read miss fetches: lines of 128 B, a page at most.
+    pub chunk: Bytes,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { chunk: Bytes::new(PAGE) }
+    }
+}
+
+impl Params {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        check_chunk("prefetch.fixed.chunk", self.chunk, 1)
+    }
+}
+
+/// Fetches the chunk around every missed line.
+pub struct Fixed {
+    lines: u32,
+}
+
+impl Fixed {
+    /// From its parameters.
+    pub fn new(params: &Params) -> Fixed {
+        Fixed { lines: lines_of(params.chunk) }
+    }
+}
+
+impl Prefetch for Fixed {
+    fn read(&mut self, _reading: &Reading, _stats: &mut PrefetchStats) {}
+    fn chunk(&mut self, _reading: &Reading, stats: &mut PrefetchStats) -> u32 {
+        stats.decide(self.lines)
+    }
+    fn evicted(&mut self, _used: bool, _stats: &mut PrefetchStats) {}
+}

@@ -1,0 +1,41 @@
+//! The access monitor, which sets the granularity of prefetching (ZnG, section IV-B).
+
+use super::PrefetchStats;
+use config::units::Share;
+
+/// Counts prefetched lines that are evicted, and how many of them nobody had read. After every `window` of them the
+/// share of the unread, the waste ratio, is compared with two thresholds, and the counts begin anew.
+pub(super) struct Monitor {
+    pub(super) high: Share,
+    pub(super) low: Share,
+    pub(super) window: u32,
+    /// Bounds of the granularity, and what it grows by, in lines.
+    pub(super) least: u32,
+    pub(super) most: u32,
+    pub(super) step: u32,
+    /// Lines that a prefetch fetches.
+    pub(super) granularity: u32,
+    pub(super) evicted: u32,
+    pub(super) unused: u32,
+}
+
+impl Monitor {
+    /// A prefetched line has been evicted.
+    pub(super) fn evicted(&mut self, used: bool, stats: &mut PrefetchStats) {
+        self.evicted += 1;
+        self.unused += u32::from(!used);
+        if self.evicted < self.window {
+            return;
+        }
+        let waste = f64::from(self.unused) / f64::from(self.evicted);
+        (self.evicted, self.unused) = (0, 0);
+        stats.evaluations += 1;
+        if waste > self.high.get() {
+            stats.halvings += 1;
+            self.granularity = (self.granularity / 2).max(self.least);
+        } else if waste < self.low.get() {
+            stats.raises += 1;
+            self.granularity = (self.granularity + self.step).min(self.most);
+        }
+    }
+}

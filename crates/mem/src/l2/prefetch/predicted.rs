@@ -1,0 +1,60 @@
+//! A chunk of fixed size where the predictor says so.
+
+use super::predictor::{self, Predictor};
+use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk, lines_of};
+use config::SpecError;
+use config::units::Bytes;
+use proto::memory::PAGE;
+
+/// Parameters of `predicted`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Entries of the predictor table: a power of two from 8.
+    pub entries: u32,
+    /// The count of an entry, 0 to 15, must be above this to prefetch.
+    pub cutoff: u8,
+    /// What is fetched then: lines of 128 B, a page at most.
+    pub chunk: Bytes,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        // ZnG, sections IV-B and V-D.
+        Params { entries: 512, cutoff: 12, chunk: Bytes::new(PAGE) }
+    }
+}
+
+impl Params {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        predictor::check("predicted", self.entries, self.cutoff)?;
+        check_chunk("prefetch.predicted.chunk", self.chunk, 1)
+    }
+}
+
+/// Fetches the chunk around a missed line if the predictor says that its page will be read further.
+pub struct Predicted {
+    predictor: Predictor,
+    lines: u32,
+}
+
+impl Predicted {
+    /// From its parameters.
+    pub fn new(params: &Params, context: &PrefetchContext) -> Predicted {
+        Predicted {
+            predictor: Predictor::new(params.entries, params.cutoff, context),
+            lines: lines_of(params.chunk),
+        }
+    }
+}
+
+impl Prefetch for Predicted {
+    fn read(&mut self, reading: &Reading, stats: &mut PrefetchStats) {
+        self.predictor.read(reading, stats);
+    }
+    fn chunk(&mut self, reading: &Reading, stats: &mut PrefetchStats) -> u32 {
+        let yes = self.predictor.test(reading, stats);
+        stats.decide(if yes { self.lines } else { 1 })
+    }
+    fn evicted(&mut self, _used: bool, _stats: &mut PrefetchStats) {}
+}
