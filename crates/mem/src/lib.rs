@@ -1,4 +1,5 @@
 //! The memory hierarchy: caches, translation, DRAM.
 
 pub mod cache;
+pub mod dram;
 pub mod mmu;
