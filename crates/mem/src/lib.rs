@@ -1,5 +1,6 @@
 //! The memory hierarchy: caches, translation, DRAM.
 
 pub mod cache;
+pub mod dram;
 pub mod l2;
 pub mod mmu;

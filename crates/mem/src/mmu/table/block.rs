@@ -1,0 +1,117 @@
+//! One table in a buffer of the unit: ZnG's read-only block mapping table.
+
+use super::{Step, Table};
+use config::SpecError;
+use config::units::Bytes;
+use proto::memory::PAGE;
+
+/// Parameters of `block`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Bytes that one entry covers: the data blocks that it groups. A multiple of 4 KiB, not necessarily a power of two.
+    pub reach: Bytes,
+    /// Cycles of a look-up in the buffer.
+    pub latency: u32,
+    /// Bits of one field of an entry: enough to number every flash block.
+    pub field_bits: u32,
+}
+
+impl Default for Params {
+    /// 128 blocks of 384 pages of 4 KiB, and fields for 1,024 blocks in each of 1,024 planes, as ZnG's Table I has them;
+    /// the latency is chosen.
+    fn default() -> Params {
+        Params { reach: Bytes::from_kib(192 << 10), latency: 4, field_bits: 20 }
+    }
+}
+
+impl Params {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        let reach = self.reach.get();
+        if reach == 0 || !reach.is_multiple_of(PAGE) {
+            let what = format!("an entry that covers {} cannot be a number of whole pages", self.reach);
+            return Err(SpecError::new("table.block.reach", what).help("give a multiple of 4KiB"));
+        }
+        SpecError::positive("table.block.field_bits", self.field_bits.into())
+    }
+}
+
+/// Fields of an entry: virtual, logical, physical log and physical data block number (ZnG, section IV-A).
+pub const FIELDS: u64 = 4;
+
+/// The size of a block mapping table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size {
+    /// Entries.
+    pub entries: u64,
+    /// Bits of one field: enough to number every block.
+    pub field_bits: u32,
+    /// Bytes of all entries, without gaps.
+    pub bytes: u64,
+}
+
+impl Size {
+    /// The table of `planes` with `blocks` of `pages` of 4 KiB each, an entry for every `reach` bytes of data blocks.
+    ///
+    /// None if the reach is not a whole number of blocks, or if there is nothing to map.
+    pub fn of(planes: u64, blocks: u64, pages: u64, reach: u64) -> Option<Size> {
+        let (blocks, block) = (planes * blocks, pages * PAGE);
+        if blocks == 0 || block == 0 || reach == 0 || !reach.is_multiple_of(block) {
+            return None;
+        }
+        let entries = blocks.div_ceil(reach / block);
+        let field_bits = (blocks - 1).max(1).ilog2() + 1;
+        Some(Size { entries, field_bits, bytes: bytes(entries, field_bits) })
+    }
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Size { entries, field_bits, bytes } = self;
+        write!(f, "{entries} entries x {FIELDS} fields x {field_bits} bits = {bytes} B")
+    }
+}
+
+fn bytes(entries: u64, field_bits: u32) -> u64 {
+    (entries * FIELDS * u64::from(field_bits)).div_ceil(8)
+}
+
+/// One table with an entry for a group of blocks, held in the unit itself.
+///
+/// Source: Zhang and Jung, "ZnG: Architecting GPU Multi-Processors with New Flash for Scalable Data Analysis", ISCA 2020,
+/// sections III-B and VI.
+pub struct Block {
+    params: Params,
+    entries: u64,
+}
+
+impl Block {
+    /// No entries yet.
+    pub fn new(params: &Params) -> Block {
+        Block { params: params.clone(), entries: 0 }
+    }
+}
+
+impl Table for Block {
+    fn reach(&self) -> u64 {
+        self.params.reach.get()
+    }
+
+    fn span(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn lay_out(&mut self, pages: &[u64], base: u64) -> u64 {
+        self.entries = pages.iter().sum();
+        base
+    }
+
+    fn bytes(&self) -> u64 {
+        bytes(self.entries, self.params.field_bits)
+    }
+
+    fn step(&mut self, _app: u8, _page: u64, level: &mut u8) -> Step {
+        *level = 1;
+        Step { cycles: self.params.latency, cached: 0, read: None }
+    }
+}

@@ -1,0 +1,163 @@
+//! Levels of tables in memory, with a cache of their upper levels.
+
+use super::{Step, Table};
+use crate::mmu::spec::sets;
+use crate::mmu::tlb::Tlb;
+use config::SpecError;
+use config::units::Bytes;
+use proto::memory::PAGE;
+
+/// Bytes of an entry.
+const ENTRY: u64 = 8;
+/// Bits of a page number that one level resolves: a table is a page of 4 KiB.
+const BITS: u32 = 9;
+/// Bytes of one table.
+const TABLE: u64 = ENTRY << BITS;
+/// Bits of an index inside a level; the level stands above them in the walk cache.
+const INDEX: u32 = 48;
+
+/// Parameters of `radix`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Levels: x86-64 has four for pages of 4 KiB.
+    pub levels: u8,
+    /// Bytes of a page: what one translation covers. A power of two.
+    pub page: Bytes,
+    /// The cache of entries of the upper levels.
+    pub walk_cache: WalkCache,
+}
+
+/// The page walk cache.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WalkCache {
+    /// Entries of upper levels that it holds; least recently used out first.
+    pub entries: u32,
+    /// Ways a set.
+    pub ways: u32,
+    /// Cycles of a look-up: one for every upper level of a walk, found or not.
+    pub latency: u32,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { levels: 4, page: Bytes::new(PAGE), walk_cache: WalkCache::default() }
+    }
+}
+
+impl Default for WalkCache {
+    /// 8 KiB of entries of 8 B in 16 ways, 10 cycles: the walk cache of Power, Hill and Wood (HPCA 2014) as
+    /// Ausavarungnirun et al. (MASK, ASPLOS 2018) configure it.
+    fn default() -> WalkCache {
+        WalkCache { entries: 1024, ways: 16, latency: 10 }
+    }
+}
+
+impl Params {
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        if !(1..=5).contains(&self.levels) {
+            let what = format!("a page table of {} levels cannot be walked", self.levels);
+            return Err(SpecError::new("table.radix.levels", what).help("give 1 to 5 levels"));
+        }
+        let page = self.page.get();
+        if page < PAGE || !page.is_power_of_two() {
+            let what = format!("a page of {} cannot be mapped", self.page);
+            return Err(SpecError::new("table.radix.page", what).help("give a power of two from 4KiB"));
+        }
+        sets("table.radix.walk_cache", self.walk_cache.entries, self.walk_cache.ways)
+    }
+}
+
+/// Levels of tables of 512 entries of 8 B in memory.
+///
+/// An application's addresses begin at zero, so the tables of one level stand one behind the other, the leaves first.
+/// A walk goes from the root to the leaf. Each upper level is looked up in the walk cache and read from memory if it is
+/// not there; the leaf is always read. That is the cache of page-table entries by level of AMD's and of Power, Hill and
+/// Wood's unit; a cache that jumps to the lowest level it holds would save its own look-ups, no reads.
+pub struct Radix {
+    levels: u8,
+    page: u64,
+    latency: u32,
+    /// Where each level of each application begins, leaf first.
+    bases: Vec<Vec<u64>>,
+    bytes: u64,
+    cache: Tlb,
+}
+
+impl Radix {
+    /// No tables yet.
+    pub fn new(params: &Params) -> Radix {
+        let cache = &params.walk_cache;
+        Radix {
+            levels: params.levels,
+            page: params.page.get(),
+            latency: cache.latency,
+            bases: Vec::new(),
+            bytes: 0,
+            cache: Tlb::new(cache.entries, cache.ways),
+        }
+    }
+
+    /// The level of the tree, leaf zero, that the read number `read` of a walk belongs to.
+    #[inline]
+    fn height(&self, read: u8) -> u8 {
+        self.levels - 1 - read
+    }
+}
+
+impl Table for Radix {
+    fn reach(&self) -> u64 {
+        self.page
+    }
+
+    fn span(&self) -> u64 {
+        self.page.saturating_mul(1 << (BITS * u32::from(self.levels)))
+    }
+
+    fn lay_out(&mut self, pages: &[u64], base: u64) -> u64 {
+        let mut end = base.next_multiple_of(TABLE);
+        let start = end;
+        self.bases.clear();
+        for &pages in pages {
+            let mut entries = pages;
+            let mut bases = Vec::with_capacity(self.levels.into());
+            for _ in 0..self.levels {
+                bases.push(end);
+                entries = entries.div_ceil(1 << BITS);
+                end += entries * TABLE;
+            }
+            self.bases.push(bases);
+        }
+        self.bytes = end - start;
+        end
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn step(&mut self, app: u8, page: u64, level: &mut u8) -> Step {
+        // The level counts reads of the walk, found in the cache or not; the latest of them, if any, has arrived now.
+        let key = |height: u8| u64::from(height) << INDEX | page >> (BITS * u32::from(height));
+        if *level > 0 && *level < self.levels {
+            self.cache.fill(app, key(self.height(*level - 1)), 0);
+        }
+        let mut step = Step { cycles: 0, cached: 0, read: None };
+        while *level < self.levels {
+            let height = self.height(*level);
+            *level += 1;
+            if height > 0 {
+                step.cycles += self.latency;
+                if self.cache.look_up(app, key(height)).is_some() {
+                    step.cached += 1;
+                    continue;
+                }
+            }
+            let index = page >> (BITS * u32::from(height));
+            step.read = Some(self.bases[usize::from(app)][usize::from(height)] + index * ENTRY);
+            break;
+        }
+        step
+    }
+}
