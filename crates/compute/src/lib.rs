@@ -1,1 +1,3 @@
 //! Processors.
+
+pub mod simt;

@@ -1,0 +1,221 @@
+//! The multiprocessors as a user writes them.
+
+use super::sched::WarpScheduling;
+use config::SpecError;
+use config::units::{Bytes, Frequency};
+use mem::cache::replace::ReplacementPolicy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Most warps of a multiprocessor: they are bits of one word.
+const WARPS: u64 = 128;
+/// Longest latency inside a multiprocessor, in cycles.
+const LONGEST: u64 = 4096;
+
+/// The streaming multiprocessors of a GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GpuSpec {
+    /// Multiprocessors.
+    pub sms: u16,
+    /// Their clock.
+    pub clock: Frequency,
+    /// Warp instructions that a multiprocessor issues a cycle.
+    pub issue: u8,
+    /// Which ready warp issues next.
+    pub scheduler: WarpScheduling,
+    /// What a multiprocessor holds at once.
+    pub resident: ResidentSpec,
+    /// Integer and floating-point arithmetic.
+    pub alu: AluSpec,
+    /// Special functions: square root, division, transcendental.
+    pub sfu: SfuSpec,
+    /// The blocks' shared memory.
+    pub shared: SharedSpec,
+    /// The load-store unit.
+    pub load_store: LoadStoreSpec,
+    /// The first-level data cache: physical, write-through, stores evict.
+    pub l1: L1Spec,
+    /// The first-level translation lookaside buffer.
+    pub tlb: TlbSpec,
+}
+
+/// What a multiprocessor holds at once. A block stays until its last warp has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResidentSpec {
+    /// Warps: 1 to 128.
+    pub warps: u8,
+    /// Blocks.
+    pub blocks: u16,
+    /// Threads, counted in whole warps.
+    pub threads: u32,
+    /// Threads of one block.
+    pub block_threads: u32,
+    /// Registers of 32 bits.
+    pub registers: u32,
+    /// Shared memory.
+    pub shared: Bytes,
+}
+
+/// Integer and floating-point arithmetic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AluSpec {
+    /// Cycles from issue to the issue of an instruction that reads the result.
+    pub latency: u16,
+}
+
+/// Special functions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SfuSpec {
+    /// Cycles from issue to the issue of an instruction that reads the result.
+    pub latency: u16,
+    /// Cycles from one instruction to the next: lanes of a warp over special function units.
+    pub interval: u16,
+}
+
+/// Shared memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SharedSpec {
+    /// Cycles from issue to the issue of an instruction that reads the result, without bank conflicts.
+    pub latency: u16,
+    /// Banks of 4 B: a power of two. Lanes that touch different words of a bank take a cycle each.
+    pub banks: u16,
+}
+
+/// The load-store unit. It merges the addresses of a warp into lines of 128 B and takes one line a cycle to the cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadStoreSpec {
+    /// Lines in the unit: those that wait for the cache and those that wait for a translation. An instruction enters
+    /// while there are fewer, with all of its lines.
+    pub queue: u32,
+    /// Stores and atomics outstanding; the unit waits for a free one.
+    pub stores: u32,
+}
+
+/// The first-level data cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct L1Spec {
+    /// Sets of lines of 128 B.
+    pub sets: u32,
+    /// Ways a set.
+    pub ways: u32,
+    /// Which line of a set makes room.
+    pub replacement: ReplacementPolicy,
+    /// Cycles from the issue of a load that hits to the issue of an instruction that reads the value.
+    pub latency: u16,
+    /// Lines that are missing at once (miss status holding registers); the unit waits for a free one.
+    pub miss_registers: u16,
+    /// Requests for a missing line that wait beside the first; the unit waits with the next.
+    pub merges: u16,
+}
+
+/// The first-level translation lookaside buffer, least recently used out first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlbSpec {
+    /// Translations.
+    pub entries: u32,
+    /// Ways a set: a divisor of the entries; as many for a fully associative buffer.
+    pub ways: u32,
+    /// Pages whose translation is missing at once; the unit waits with the next.
+    pub misses: u16,
+}
+
+impl GpuSpec {
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key inside the `gpu` table.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let positive = SpecError::positive;
+        positive("sms", self.sms.into())?;
+        at_most("sms", u64::from(self.sms), u64::from(u16::MAX) - 1, "ports of the network")?;
+        positive("clock", self.clock.hz())?;
+        at_most("clock", self.clock.hz(), 1_000_000_000_000, "Hz: time is counted in picoseconds")?;
+        positive("issue", self.issue.into())?;
+        self.resident.check()?;
+        let warps = u64::from(self.sms) * u64::from(self.resident.warps);
+        if warps > 1 << 16 {
+            let what = format!("{} multiprocessors of {} warps are {warps}", self.sms, self.resident.warps);
+            return Err(SpecError::new("resident.warps", format!("{what}; 65536 have a number")));
+        }
+        for (key, cycles) in [
+            ("alu.latency", self.alu.latency),
+            ("sfu.latency", self.sfu.latency),
+            ("sfu.interval", self.sfu.interval),
+            ("shared.latency", self.shared.latency),
+            ("l1.latency", self.l1.latency),
+        ] {
+            positive(key, cycles.into())?;
+            at_most(key, cycles.into(), LONGEST, "cycles")?;
+        }
+        if !self.shared.banks.is_power_of_two() {
+            let what = format!("{} banks are not a power of two", self.shared.banks);
+            return Err(SpecError::new("shared.banks", what));
+        }
+        positive("load_store.queue", self.load_store.queue.into())?;
+        positive("load_store.stores", self.load_store.stores.into())?;
+        self.l1.check()?;
+        self.tlb.check()
+    }
+}
+
+impl ResidentSpec {
+    fn check(&self) -> Result<(), SpecError> {
+        SpecError::positive("resident.warps", self.warps.into())?;
+        at_most("resident.warps", self.warps.into(), WARPS, "warps")?;
+        SpecError::positive("resident.blocks", self.blocks.into())?;
+        SpecError::positive("resident.threads", self.threads.into())?;
+        SpecError::positive("resident.block_threads", self.block_threads.into())?;
+        SpecError::positive("resident.registers", self.registers.into())
+    }
+}
+
+impl L1Spec {
+    fn check(&self) -> Result<(), SpecError> {
+        SpecError::positive("l1.sets", self.sets.into())?;
+        SpecError::positive("l1.ways", self.ways.into())?;
+        at_most("l1.ways", u64::from(self.sets) * u64::from(self.ways), 1 << 24, "lines")?;
+        SpecError::positive("l1.miss_registers", self.miss_registers.into())
+    }
+}
+
+impl TlbSpec {
+    fn check(&self) -> Result<(), SpecError> {
+        SpecError::positive("tlb.entries", self.entries.into())?;
+        SpecError::positive("tlb.ways", self.ways.into())?;
+        SpecError::positive("tlb.misses", self.misses.into())?;
+        at_most("tlb.entries", self.entries.into(), 1 << 24, "translations")?;
+        if !self.entries.is_multiple_of(self.ways) {
+            let what = format!("{} entries do not divide into sets of {} ways", self.entries, self.ways);
+            return Err(SpecError::new("tlb.ways", what)
+                .help("as many ways as entries make the buffer fully associative"));
+        }
+        Ok(())
+    }
+}
+
+fn at_most(key: &str, value: u64, most: u64, unit: &str) -> Result<(), SpecError> {
+    if value > most {
+        return Err(SpecError::new(
+            key,
+            format!("`{key}` makes {value}, but at most {most} {unit} are possible"),
+        ));
+    }
+    Ok(())
+}
+
+/// The reach of a translation entry, in bytes, as the page table says.
+pub(crate) fn check_reach(reach: u64) -> Result<(), SpecError> {
+    if reach == 0 || !reach.is_multiple_of(proto::memory::PAGE) {
+        let what = format!("a translation entry covers {reach} B, which is not a number of pages of 4 KiB");
+        return Err(SpecError::new("tlb", what));
+    }
+    Ok(())
+}
