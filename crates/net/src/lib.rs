@@ -2,6 +2,7 @@
 
 mod rate;
 
+pub mod mesh;
 pub mod pcie;
 
 pub use rate::Rate;
