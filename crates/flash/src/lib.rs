@@ -4,6 +4,7 @@ pub mod array;
 pub mod backend;
 pub mod buffer;
 pub mod device;
+pub mod engine;
 mod fastdiv;
 pub mod ftl;
 pub mod geometry;
