@@ -5,6 +5,7 @@ pub mod backend;
 pub mod buffer;
 pub mod device;
 pub mod direct;
+pub mod engine;
 mod fastdiv;
 pub mod ftl;
 pub mod geometry;

@@ -1,1 +1,3 @@
 //! Host software.
+
+pub mod paging;

@@ -1,10 +1,10 @@
 //! A whole machine as a user writes it.
 
 use crate::precondition::Precondition;
-use config::units::Duration;
-use config::{Diagnostic, Layers, Resolved};
 use compute::simt::GpuSpec;
 use config::SpecError;
+use config::units::Duration;
+use config::{Diagnostic, Layers, Resolved};
 use flash::direct::DirectSpec;
 use flash::engine::EngineSpec;
 use flash::spec::{Built, FlashSpec};
@@ -139,8 +139,11 @@ impl Loaded {
         let Spec { flash, host, precondition, .. } = &self.spec;
         match (flash, host, precondition) {
             (Some(flash), Some(host), Some(precondition)) => Ok(Drive { flash, host, precondition }),
-            _ => Err(Diagnostic::new(format!("the system `{}` has no flash device that a host reaches", self.name))
-                .help("block requests need the tables `flash`, `host` and `precondition`")),
+            _ => Err(Diagnostic::new(format!(
+                "the system `{}` has no flash device that a host reaches",
+                self.name
+            ))
+            .help("block requests need the tables `flash`, `host` and `precondition`")),
         }
     }
 

@@ -9,7 +9,6 @@ use std::path::Path;
 use workload::fio;
 use workload::inject::Source;
 use workload::program::{self, Program};
-use workload::simt_trace;
 use workload::trace::{TraceOptions, TraceReader};
 
 /// Name, meaning and inline job of every shipped workload. A new one is a line.
@@ -87,18 +86,15 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if text.starts_with("fio:") {
         return fio::parse_inline(text).map(Named::Jobs);
     }
-    if let Some(programs) = program::find(text) {
-        return programs.map(Named::Programs);
+    if is_program(text) {
+        return program::open(&[text]).map(Named::Programs);
     }
     let path = Path::new(text);
-    if simt_trace::is_gpu_trace(path) {
-        return simt_trace::open(path).map(|program| Named::Programs(vec![program]));
-    }
     if is_job_file(path) {
         return fio::parse_file(path).map(Named::Jobs);
     }
     if !path.exists() && !text.contains(['/', '.']) {
-        let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::names());
+        let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::entries().map(|e| e.name));
         return Err(Diagnostic::new(format!("no workload `{text}`")).allowed(text, names).help(
             "a shipped name, a program (bfs1, betw-back), a trace file, an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
@@ -106,6 +102,12 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     let mut trace = options.trace.clone();
     trace.capacity = Some(options.capacity);
     TraceReader::open(path, &trace).map(|reader| Named::Trace(Box::new(reader)))
+}
+
+/// Whether a text names a program, or several side by side: one known name is enough, so that a misspelt one is said.
+fn is_program(text: &str) -> bool {
+    let names = text.split_once(':').map_or(text, |(names, _)| names);
+    names.split('-').any(|name| program::entries().any(|entry| entry.name == name))
 }
 
 /// By its name, or by its first line: a section title, which no trace has.

@@ -41,7 +41,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         Memory::Engine(_) => 1,
     };
     let l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
-    let mut mmu = Mmu::new(mmu, gpu.multiprocessors()).map_err(|e| loaded.explain("mmu", e))?;
+    let mut mmu = Mmu::new(mmu, gpu.sms).map_err(|e| loaded.explain("mmu", e))?;
     let gpu = Gpu::new(gpu, programs.apps(), mmu.reach()).map_err(|e| loaded.explain("gpu", e))?;
     let ports = Ports { multiprocessors: gpu.ports(), banks: l2.banks() };
     if let Memory::Direct(direct) = &memory
@@ -57,7 +57,8 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
     for app in 0..programs.apps() {
         mmu.add_app(app, programs.footprint(app), paging.is_none());
     }
-    let network = Crossbar::new(network, ports.controller(controllers)).map_err(|e| loaded.explain("network", e))?;
+    let network =
+        Crossbar::new(network, ports.controller(controllers)).map_err(|e| loaded.explain("network", e))?;
     let ended = vec![None; usize::from(programs.apps())];
     let side = GpuSide {
         programs,
@@ -90,8 +91,11 @@ fn memory(loaded: &Loaded, seed: u64) -> Result<Memory, Diagnostic> {
         (dram, direct, engine) => {
             let found = [dram.is_some(), direct.is_some(), engine.is_some()];
             let count = found.into_iter().filter(|f| *f).count();
-            Err(Diagnostic::new(format!("the system `{}` has {count} memories behind its shared cache", loaded.name))
-                .help(format!("exactly one of {MEMORIES}")))
+            Err(Diagnostic::new(format!(
+                "the system `{}` has {count} memories behind its shared cache",
+                loaded.name
+            ))
+            .help(format!("exactly one of {MEMORIES}")))
         }
     }
 }

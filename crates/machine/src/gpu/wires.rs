@@ -218,7 +218,9 @@ impl GpuSide {
 
     /// Gives the flash device a command of the GPU side.
     fn submit(&mut self, command: Command, device: Option<&mut Device>, wires: &mut Wires) {
-        let Some(device) = device else { unreachable!("a part with a flash device behind it, and none there") };
+        let Some(device) = device else {
+            unreachable!("a part with a flash device behind it, and none there")
+        };
         self.claimed += 1;
         device.submit(Command { tag: command.tag | CLAIMED, ..command }, &mut FlashCx(wires));
     }

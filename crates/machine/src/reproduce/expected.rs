@@ -101,7 +101,8 @@ impl Figure {
     /// The paper's order: groups, the best first.
     pub(crate) fn groups(&self) -> Vec<Vec<String>> {
         let list = |value: &toml::Value| value.as_array().cloned().unwrap_or_default();
-        let names = |group: &toml::Value| list(group).iter().filter_map(|n| n.as_str().map(str::to_owned)).collect();
+        let names =
+            |group: &toml::Value| list(group).iter().filter_map(|n| n.as_str().map(str::to_owned)).collect();
         self.value.as_ref().map(list).unwrap_or_default().iter().map(names).collect()
     }
 
@@ -146,9 +147,10 @@ impl Figure {
     /// The row of an order: `values` of each name, more is better. Ours is 1 if every group lies above the next.
     pub(crate) fn order(&self, values: &[(&str, f64)], note: impl Into<String>) -> Row {
         let of = |name: &String| values.iter().find(|(n, _)| n == name).map_or(f64::NAN, |(_, value)| *value);
-        let holds = self.groups().windows(2).all(|pair| {
-            pair[0].iter().all(|better| pair[1].iter().all(|worse| of(better) > of(worse)))
-        });
+        let holds = self
+            .groups()
+            .windows(2)
+            .all(|pair| pair[0].iter().all(|better| pair[1].iter().all(|worse| of(better) > of(worse))));
         let shown: Vec<String> = values.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
         let note = [shown.join(", "), note.into()].join("; ");
         self.finish(
@@ -164,8 +166,14 @@ impl Figure {
     }
 
     fn finish(&self, row: Row, note: String) -> Row {
-        let remarks: Vec<&str> = [note.as_str(), self.note.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
-        Row { kind: self.kind(), place: format!("{}: {}", self.place, self.of), note: remarks.join(" | "), ..row }
+        let remarks: Vec<&str> =
+            [note.as_str(), self.note.as_str()].into_iter().filter(|n| !n.is_empty()).collect();
+        Row {
+            kind: self.kind(),
+            place: format!("{}: {}", self.place, self.of),
+            note: remarks.join(" | "),
+            ..row
+        }
     }
 }
 

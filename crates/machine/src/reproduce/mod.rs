@@ -5,10 +5,10 @@
 
 mod churn;
 mod data;
+mod expected;
 mod peers;
 mod row;
 mod run;
-mod expected;
 mod stand;
 mod study;
 mod table;
@@ -20,8 +20,8 @@ pub use run::{Report, Request, run};
 pub use table::table;
 
 use config::Diagnostic;
-use study::Entry;
 use std::sync::atomic::AtomicBool;
+use study::Entry;
 
 /// Something that is reproduced.
 pub struct Target {
@@ -43,7 +43,11 @@ enum Work {
 /// Everything that can be reproduced. A new target is a folder and a line.
 pub const TARGETS: &[Target] = &[
     Target { name: "theory", about: "closed forms and fixed points", work: Work::Cases(theory::cases) },
-    Target { name: "peers", about: "figures measured with other simulators", work: Work::Cases(peers::cases) },
+    Target {
+        name: "peers",
+        about: "figures measured with other simulators",
+        work: Work::Cases(peers::cases),
+    },
     Target {
         name: "zng",
         about: "Zhang and Jung, ZnG, ISCA 2020: seven platforms on graph and scientific programs",

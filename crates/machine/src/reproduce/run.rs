@@ -65,12 +65,15 @@ fn run_study(target: &Target, entries: &[Entry], request: &Request<'_>) -> Resul
     let selected: Vec<&Entry> = entries.iter().filter(|entry| wanted.contains(&entry.id)).collect();
     let points: BTreeSet<&Point> = selected.iter().flat_map(|entry| &entry.points).collect();
     let points: Vec<&Point> = points.into_iter().collect();
-    let documents =
-        run_all(&points, |point| point.run(request.stop).map_err(|why| why.one_line()), request);
+    let documents = run_all(&points, |point| point.run(request.stop).map_err(|why| why.one_line()), request);
     let partial = request.stop.load(Ordering::Relaxed) || documents.iter().any(Option::is_none);
     let found = points.into_iter().cloned().zip(documents);
     let found = Found(found.filter_map(|(point, document)| Some((point, document?))).collect());
-    Ok(Report { target: target.name, rows: selected.iter().map(|entry| entry.row(&found)).collect(), partial })
+    Ok(Report {
+        target: target.name,
+        rows: selected.iter().map(|entry| entry.row(&found)).collect(),
+        partial,
+    })
 }
 
 /// Does tasks on as many threads as asked for; what came of them in their order, `None` where one was not begun or not

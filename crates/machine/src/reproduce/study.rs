@@ -57,9 +57,7 @@ impl Point {
             Outside { cpu_s: &|| 0.0, wall_s: &|| 0.0, peak_rss: &|| 0, stop, watch: &mut |_| {} };
         let document = run(&plan, &mut outside)?;
         match document.checks.iter().find(|check| !check.ok) {
-            Some(check) => {
-                Err(Diagnostic::new(format!("{self}: {}: {}", check.name, check.detail)))
-            }
+            Some(check) => Err(Diagnostic::new(format!("{self}: {}: {}", check.name, check.detail))),
             None => Ok(document),
         }
     }

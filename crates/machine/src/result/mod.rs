@@ -150,7 +150,11 @@ impl Document {
             precondition: frame.precondition,
             breakdown_ns: io::breakdown(machine),
             io,
-            flash: machine.drive().map(|device| FlashResult::collect("flash0", device, machine)).into_iter().collect(),
+            flash: machine
+                .drive()
+                .map(|device| FlashResult::collect("flash0", device, machine))
+                .into_iter()
+                .collect(),
             checks,
         }
     }

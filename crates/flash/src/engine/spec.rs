@@ -1,0 +1,120 @@
+//! What a user writes about an SSD engine.
+
+use config::SpecError;
+use config::units::{Bandwidth, Bytes, Duration};
+use proto::memory::PAGE;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An SSD engine: an SSD's controller and its DRAM buffer, between a shared cache and a flash device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EngineSpec {
+    /// Time of a request in the dispatcher, which takes one after another.
+    pub dispatch_time: Duration,
+    /// Time of a page's address translation, for reading and for writing it.
+    pub ftl_time: Duration,
+    /// Address translations in service at once.
+    pub ftl_in_service: u32,
+    /// Pages on their way from the write buffer to flash at once: read out of the DRAM, and not programmed yet.
+    pub evictions: u32,
+    /// Pages that have been read from flash.
+    pub read_buffer: PageBufferSpec,
+    /// Pages that have been written.
+    pub write_buffer: PageBufferSpec,
+    /// The DRAM of both.
+    pub dram: BufferDramSpec,
+    /// Fetching superpages; left out, one page is fetched at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<PrefetchSpec>,
+}
+
+/// A buffer of pages, least recently used out first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageBufferSpec {
+    /// Capacity.
+    pub capacity: Bytes,
+    /// Pages of a set.
+    pub ways: u32,
+}
+
+/// The DRAM of an SSD engine: one bus, first come first served. A page of the buffers is a row; rows follow each other
+/// over the banks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BufferDramSpec {
+    /// Bytes a second on the bus.
+    pub bandwidth: Bandwidth,
+    /// Time from the column command to the data (tCL).
+    pub latency: Duration,
+    /// Time to close a row and open another (tRP + tRCD); the bus serves other banks meanwhile.
+    pub activate: Duration,
+    /// Banks, each with one open row.
+    pub banks: u32,
+}
+
+/// Fetching superpages: a table indexed by the address of the load instruction tells which ones read in sequence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrefetchSpec {
+    /// Entries of the table, indexed by the instruction's address modulo their number.
+    pub entries: u32,
+    /// A miss fetches its superpage when the instruction's counter stands here, its highest value: up by one with every
+    /// access to the superpage of the last one or to the page behind it, down by one with every other.
+    pub after: u32,
+    /// Pages of a superpage.
+    pub pages: u32,
+}
+
+impl EngineSpec {
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key.
+    pub fn check(&self) -> Result<(), SpecError> {
+        SpecError::positive("ftl_in_service", self.ftl_in_service.into())?;
+        SpecError::positive("evictions", self.evictions.into())?;
+        self.read_buffer.check("read_buffer")?;
+        self.write_buffer.check("write_buffer")?;
+        if self.read_buffer.pages() + self.write_buffer.pages() > u64::from(u32::MAX) {
+            let what = format!(
+                "buffers of {} and {} hold more than {} pages",
+                self.read_buffer.capacity,
+                self.write_buffer.capacity,
+                u32::MAX
+            );
+            return Err(SpecError::new("read_buffer.capacity", what));
+        }
+        SpecError::positive("dram.bandwidth", self.dram.bandwidth.bytes_per_s())?;
+        SpecError::positive("dram.banks", self.dram.banks.into())?;
+        let Some(prefetch) = &self.prefetch else { return Ok(()) };
+        SpecError::positive("prefetch.entries", prefetch.entries.into())?;
+        SpecError::positive("prefetch.after", prefetch.after.into())?;
+        if prefetch.pages < 2 {
+            let what = format!("a superpage of {} pages has nothing to fetch ahead", prefetch.pages);
+            return Err(SpecError::new("prefetch.pages", what)
+                .help("2 is the least; leave the table `prefetch` out to fetch single pages"));
+        }
+        Ok(())
+    }
+}
+
+impl PageBufferSpec {
+    /// Pages that it holds.
+    pub(super) fn pages(&self) -> u64 {
+        self.capacity.get() / PAGE
+    }
+
+    fn check(&self, table: &str) -> Result<(), SpecError> {
+        SpecError::positive(&format!("{table}.ways"), self.ways.into())?;
+        let set = u64::from(self.ways) * PAGE;
+        if self.capacity.get() == 0 || !self.capacity.get().is_multiple_of(set) {
+            let what =
+                format!("{} are no whole number of sets of {} pages, {set} B each", self.capacity, self.ways);
+            return Err(SpecError::new(&format!("{table}.capacity"), what)
+                .help(format!("choose a multiple of {set} B")));
+        }
+        Ok(())
+    }
+}
