@@ -3,6 +3,7 @@
 use crate::event::Ev;
 use crate::gpu::{CLAIMED, GpuSide};
 use crate::route::{FlashCx, InjectCx, Message, Wires};
+use config::Diagnostic;
 use flash::Device;
 use kernel::Time;
 use proto::Completion;
@@ -103,6 +104,11 @@ impl Machine {
         self.gpu.as_deref()
     }
 
+    /// Why the run cannot go on: a source's failure, or a kernel that fits on no multiprocessor.
+    pub fn failure(&self) -> Option<Diagnostic> {
+        self.injector.failure.clone().or_else(|| self.gpu.as_ref()?.failure())
+    }
+
     /// Commands at the flash device that do not come from the injector.
     pub fn claimed(&self) -> usize {
         self.gpu.as_ref().map_or(0, |gpu| gpu.claimed())
@@ -166,7 +172,7 @@ impl Machine {
             self.route();
         }
         (self.instant, self.steps) = (instant, steps);
-        self.injector.failure.is_some().then_some(End::Failed)
+        self.failure().is_some().then_some(End::Failed)
     }
 
     /// Delivers messages, in order, until none is left.
@@ -200,7 +206,7 @@ impl Machine {
 
     fn ended(&self) -> End {
         let gpu_is_done = self.gpu.as_ref().is_none_or(|gpu| gpu.is_done());
-        if self.injector.failure.is_some() {
+        if self.failure().is_some() {
             End::Failed
         } else if self.injector.outstanding() > 0 || !self.injector.is_done() || !gpu_is_done {
             End::Deadlock

@@ -132,7 +132,7 @@ pub fn run_observed(
     let end = machine.run(outside.stop, |m| (outside.watch)(m));
     let cpu_s = (outside.cpu_s)() - cpu;
     if end == End::Failed
-        && let Some(failure) = machine.injector.failure.take()
+        && let Some(failure) = machine.failure()
     {
         return Err(failure);
     }

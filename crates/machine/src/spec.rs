@@ -115,7 +115,7 @@ impl Loaded {
         crate::validate::check(&resolved)?;
         let loaded = Loaded { name: name.to_owned(), spec, resolved };
         // Building geometry and thresholds checks what a parser cannot.
-        if loaded.drive()?.flash.is_some() {
+        if loaded.spec.flash.is_some() {
             loaded.device(0)?;
         }
         Ok(loaded)

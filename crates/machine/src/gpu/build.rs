@@ -31,7 +31,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
             .help("programs need the tables `gpu`, `mmu`, `network`, `l2`, and one of the memories"));
     };
     let memory = memory(loaded, seed)?;
-    let paging = match &spec.paging {
+    let mut paging = match &spec.paging {
         Some(paging) => Some(Paging::new(paging).map_err(|e| loaded.explain("paging", e))?),
         None => None,
     };
@@ -55,7 +55,14 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         return Err(loaded.diagnose("mmu", &what));
     }
     for app in 0..programs.apps() {
-        mmu.add_app(app, programs.footprint(app), paging.is_none());
+        let bytes = programs.footprint(app);
+        mmu.add_app(app, bytes, paging.is_none());
+        if let Some(paging) = &mut paging {
+            paging.add_app(app, bytes);
+        }
+    }
+    if let Some(paging) = &mut paging {
+        paging.set_reach(mmu.reach());
     }
     let network =
         Crossbar::new(network, ports.controller(controllers)).map_err(|e| loaded.explain("network", e))?;
@@ -72,6 +79,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         tally: Tally::default(),
         ended,
         claimed: 0,
+        unfit: None,
     };
     Ok(side)
 }

@@ -6,7 +6,8 @@ mod wires;
 pub(crate) use build::build;
 pub(crate) use wires::Packet;
 
-use compute::simt::Gpu;
+use compute::simt::{Gpu, Need, Unfit};
+use config::Diagnostic;
 use flash::direct::Direct;
 use flash::engine::Engine;
 use host::paging::Paging;
@@ -73,9 +74,27 @@ pub struct GpuSide {
     pub ended: Vec<Option<Time>>,
     /// Commands at the flash device.
     claimed: usize,
+    /// A first kernel that fits on no multiprocessor.
+    unfit: Option<Unfit>,
 }
 
 impl GpuSide {
+    /// A kernel that fits on no multiprocessor.
+    pub fn failure(&self) -> Option<Diagnostic> {
+        let unfit = self.unfit.or(self.gpu.unfit)?;
+        let name = self.programs.kernel_name(unfit.app, unfit.kernel);
+        let (what, key) = match unfit.what {
+            Need::BlockThreads => ("threads in a block", "gpu.resident.block_threads"),
+            Need::Warps => ("warps", "gpu.resident.warps"),
+            Need::Threads => ("threads", "gpu.resident.threads"),
+            Need::Registers => ("registers", "gpu.resident.registers"),
+            Need::Shared => ("bytes of shared memory", "gpu.resident.shared"),
+        };
+        let Unfit { needs, limit, .. } = unfit;
+        let said = format!("kernel `{name}` needs {needs} {what} for a block; a multiprocessor has {limit}");
+        Some(Diagnostic::new(said).help(format!("the limit is `{key}` of the system")))
+    }
+
     /// Whether every application has ended and nothing is under way.
     pub fn is_done(&self) -> bool {
         self.gpu.is_done() && self.outstanding() == 0

@@ -35,7 +35,7 @@ pub enum Packet {
 impl GpuSide {
     /// Launches the first kernels.
     pub(crate) fn begin(&mut self, wires: &mut Wires) {
-        self.gpu.begin(&mut self.programs, &mut GpuCx(wires));
+        self.unfit = self.gpu.begin(&mut self.programs, &mut GpuCx(wires)).err();
     }
 
     /// Runs an event of one of the parts.

@@ -120,7 +120,7 @@ impl Ran {
 
     /// Little's law on the requests in flight at the host and on the operations that wait at dies.
     pub(super) fn little(&self, case: &str) -> [Row; 2] {
-        let Machine { injector, device, .. } = &self.0;
+        let (injector, device) = (&self.0.injector, self.0.device());
         let now = self.0.now();
         let [host, die] = Ran::little_ids(case);
         [
