@@ -39,15 +39,9 @@ pub struct Spec {
     /// The cache that the multiprocessors share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l2: Option<L2Spec>,
-    /// Memory behind the shared cache: DRAM, or persistent memory.
+    /// What stands behind the shared cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dram: Option<DramSpec>,
-    /// Memory behind the shared cache: flash whose controllers are on the network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub direct: Option<DirectSpec>,
-    /// Memory behind the shared cache: an SSD engine, with the flash device behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<EngineSpec>,
+    pub memory: Option<MemorySpec>,
     /// The host that brings missing pages from the flash device into the GPU's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<PagingSpec>,
@@ -59,6 +53,18 @@ pub struct Spec {
     pub precondition: Option<Precondition>,
     /// The simulation itself.
     pub sim: Sim,
+}
+
+/// What stands behind a GPU's shared cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum MemorySpec {
+    /// DRAM, or persistent memory, its controllers beside the cache banks.
+    Dram(DramSpec),
+    /// Flash whose controllers are on the network.
+    Direct(DirectSpec),
+    /// An SSD engine on the network, and the flash device behind it.
+    Engine(EngineSpec),
 }
 
 /// The host's software: time that a request spends outside the device.

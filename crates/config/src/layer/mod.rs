@@ -1,7 +1,8 @@
 //! Layered configuration: a TOML file may inherit a preset or another file, options override both, and every value
 //! remembers where it was set.
 //!
-//! `inherits = "name"` names a preset; `inherits = "dir/file.toml"` names a file, relative to the file that says so.
+//! `inherits = "name"` names a preset; `inherits = "dir/file.toml"` names a file, relative to the file that says so;
+//! `inherits = ["a", "b"]` inherits both, and where they disagree the first ranks higher.
 //! Tables merge key by key, everything else replaces. A choice (a policy with its parameters) is the one exception:
 //! where layers choose different names, the highest layer wins.
 
@@ -39,8 +40,16 @@ pub trait Presets {
 /// A chain of configuration texts while it is being read, from the one asked for down.
 pub struct Layers<'p> {
     presets: &'p dyn Presets,
-    /// What has been read: identity for the search of cycles, and the tree.
-    read: Vec<(String, Node)>,
+    /// What has been read, the highest first.
+    read: Vec<Node>,
+}
+
+/// A layer on the way from the one asked for to another.
+struct Above {
+    /// Preset name, or canonical path.
+    identity: String,
+    /// Shown in diagnostics.
+    name: String,
 }
 
 /// A text that a layer or the caller named.
@@ -79,19 +88,10 @@ impl<'p> Layers<'p> {
         Layers { presets, read: Vec::new() }.descend(first)
     }
 
-    /// Reads layer after layer until one inherits nothing, then merges them from the bottom.
+    /// Reads layer after layer until none inherits anything that has not been read, then merges them from the bottom.
     fn descend(mut self, first: Opened) -> Result<Resolved, Diagnostic> {
-        let mut opened = first;
-        loop {
-            let source = Arc::new(Source { name: opened.source, text: opened.text, has_lines: true });
-            let mut root = tree::read(&source, TOP - self.read.len() as u32)?;
-            let inherited = take_inherits(&mut root)?;
-            self.read.push((opened.identity, root));
-            let Some((name, place)) = inherited else { break };
-            opened = self.open(&name, opened.folder.as_deref()).map_err(|fault| fault.at(place.clone()))?;
-            self.refuse_cycle(&opened, &place)?;
-        }
-        let mut upward = self.read.into_iter().rev().map(|(_, root)| root);
+        self.visit(first, &mut Vec::new())?;
+        let mut upward = self.read.into_iter().rev();
         let names = upward.clone().map(|root| root.origin.source.name.clone()).collect();
         let Some(mut merged) = upward.next() else { return Err(Diagnostic::new("no configuration")) };
         for root in upward {
@@ -100,18 +100,23 @@ impl<'p> Layers<'p> {
         Ok(Resolved::new(merged, names, TOP))
     }
 
-    fn refuse_cycle(&self, next: &Opened, place: &Place) -> Result<(), Diagnostic> {
-        if let Some(at) = self.read.iter().position(|(identity, _)| *identity == next.identity) {
-            let mut chain: Vec<_> =
-                self.read[at..].iter().map(|(_, r)| r.origin.source.name.as_str()).collect();
-            chain.push(chain[0]);
-            let what = format!("the inheritance goes round in a circle: {}", chain.join(" -> "));
-            return Err(Diagnostic::new(what).at(place.clone()));
+    /// Reads a layer and, below it, what it inherits. `above` are the layers that lead to it.
+    fn visit(&mut self, opened: Opened, above: &mut Vec<Above>) -> Result<(), Diagnostic> {
+        let source = Arc::new(Source { name: opened.source.clone(), text: opened.text, has_lines: true });
+        let mut root = tree::read(&source, TOP - self.read.len() as u32)?;
+        let inherited = take_inherits(&mut root)?;
+        self.read.push(root);
+        above.push(Above { identity: opened.identity, name: opened.source });
+        for (name, place) in inherited {
+            let next = self.open(&name, opened.folder.as_deref()).map_err(|fault| fault.at(place.clone()))?;
+            refuse_cycle(above, &next, &place)?;
+            if self.read.len() >= MAX_LAYERS {
+                let what = format!("more than {MAX_LAYERS} layers inherit from each other");
+                return Err(Diagnostic::new(what).at(place));
+            }
+            self.visit(next, above)?;
         }
-        if self.read.len() >= MAX_LAYERS {
-            let what = format!("more than {MAX_LAYERS} layers inherit from each other");
-            return Err(Diagnostic::new(what).at(place.clone()));
-        }
+        above.pop();
         Ok(())
     }
 
@@ -148,13 +153,29 @@ fn open_file(path: &Path) -> Result<Opened, Diagnostic> {
     Ok(Opened { identity, source: shown, text, folder })
 }
 
-/// Takes `inherits` out of a root table.
-fn take_inherits(root: &mut Node) -> Result<Option<(String, Place)>, Diagnostic> {
-    let Value::Table(entries) = &mut root.value else { return Ok(None) };
-    let Some(node) = entries.remove(INHERITS) else { return Ok(None) };
+/// A layer must not inherit from itself, whatever lies between.
+fn refuse_cycle(above: &[Above], next: &Opened, place: &Place) -> Result<(), Diagnostic> {
+    let Some(at) = above.iter().position(|layer| layer.identity == next.identity) else { return Ok(()) };
+    let mut chain: Vec<_> = above[at..].iter().map(|layer| layer.name.as_str()).collect();
+    chain.push(chain[0]);
+    let what = format!("the inheritance goes round in a circle: {}", chain.join(" -> "));
+    Err(Diagnostic::new(what).at(place.clone()))
+}
+
+/// Takes `inherits` out of a root table: a name, or several of which the first ranks highest.
+fn take_inherits(root: &mut Node) -> Result<Vec<(String, Place)>, Diagnostic> {
+    let Value::Table(entries) = &mut root.value else { return Ok(Vec::new()) };
+    let Some(node) = entries.remove(INHERITS) else { return Ok(Vec::new()) };
     let place = node.origin.value_place(INHERITS);
+    let name = |node: Node| match node.value {
+        Value::Scalar(toml::Value::String(name)) => Ok((name, place.clone())),
+        _ => {
+            Err(Diagnostic::new("`inherits` is the name of a preset or file, in quotes, or a list of names")
+                .at(place.clone()))
+        }
+    };
     match node.value {
-        Value::Scalar(toml::Value::String(name)) => Ok(Some((name, place))),
-        _ => Err(Diagnostic::new("`inherits` is the name of one preset or file, in quotes").at(place)),
+        Value::Array(items) => items.into_iter().map(name).collect(),
+        value => name(Node { value, origin: node.origin }).map(|one| vec![one]),
     }
 }

@@ -1,7 +1,7 @@
 //! From a spec to the GPU side of a machine.
 
 use super::{GpuSide, Memory, Ports};
-use crate::spec::Loaded;
+use crate::spec::{Loaded, MemorySpec};
 use compute::simt::Gpu;
 use config::Diagnostic;
 use flash::direct::Direct;
@@ -15,9 +15,6 @@ use proto::memory::Tally;
 use proto::simt::Programs;
 use workload::program::Apps;
 
-/// The tables of a spec that say what stands behind the shared cache.
-const MEMORIES: &str = "`dram`, `direct`, or `engine` with `flash`";
-
 /// Builds the GPU side for the applications.
 ///
 /// # Errors
@@ -25,12 +22,13 @@ const MEMORIES: &str = "`dram`, `direct`, or `engine` with `flash`";
 pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSide, Diagnostic> {
     let spec = &loaded.spec;
     let name = &loaded.name;
-    let (Some(gpu), Some(mmu), Some(network), Some(l2)) = (&spec.gpu, &spec.mmu, &spec.network, &spec.l2)
+    let (Some(gpu), Some(mmu), Some(network), Some(l2), Some(memory)) =
+        (&spec.gpu, &spec.mmu, &spec.network, &spec.l2, &spec.memory)
     else {
         return Err(Diagnostic::new(format!("the system `{name}` has no GPU"))
-            .help("programs need the tables `gpu`, `mmu`, `network`, `l2`, and one of the memories"));
+            .help("programs need the tables `gpu`, `mmu`, `network`, `l2` and `memory`"));
     };
-    let memory = memory(loaded, seed)?;
+    let memory = self::memory(loaded, memory, seed)?;
     let mut paging = match &spec.paging {
         Some(paging) => Some(Paging::new(paging).map_err(|e| loaded.explain("paging", e))?),
         None => None,
@@ -84,26 +82,17 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
     Ok(side)
 }
 
-fn memory(loaded: &Loaded, seed: u64) -> Result<Memory, Diagnostic> {
-    let spec = &loaded.spec;
-    match (&spec.dram, &spec.direct, &spec.engine) {
-        (Some(dram), None, None) => {
-            Ok(Memory::Dram(Box::new(Dram::new(dram).map_err(|e| loaded.explain("dram", e))?)))
+fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagnostic> {
+    let explain = |kind: &'static str| move |error| loaded.explain(&format!("memory.{kind}"), error);
+    Ok(match spec {
+        MemorySpec::Dram(dram) => Memory::Dram(Box::new(Dram::new(dram).map_err(explain("dram"))?)),
+        MemorySpec::Direct(direct) => {
+            Memory::Direct(Box::new(Direct::new(direct, seed).map_err(explain("direct"))?))
         }
-        (None, Some(direct), None) => {
-            Ok(Memory::Direct(Box::new(Direct::new(direct, seed).map_err(|e| loaded.explain("direct", e))?)))
+        MemorySpec::Engine(engine) => {
+            let mut engine = Engine::new(engine).map_err(explain("engine"))?;
+            engine.set_capacity(loaded.device(seed)?.capacity());
+            Memory::Engine(Box::new(engine))
         }
-        (None, None, Some(engine)) => {
-            Ok(Memory::Engine(Box::new(Engine::new(engine).map_err(|e| loaded.explain("engine", e))?)))
-        }
-        (dram, direct, engine) => {
-            let found = [dram.is_some(), direct.is_some(), engine.is_some()];
-            let count = found.into_iter().filter(|f| *f).count();
-            Err(Diagnostic::new(format!(
-                "the system `{}` has {count} memories behind its shared cache",
-                loaded.name
-            ))
-            .help(format!("exactly one of {MEMORIES}")))
-        }
-    }
+    })
 }

@@ -1,0 +1,298 @@
+//! What a GPU and its memory did.
+
+mod memory;
+
+pub use memory::{DirectResult, EngineResult, MemoryResult, PagingResult};
+
+use crate::gpu::GpuSide;
+use crate::machine::Machine;
+use compute::simt::{Counters, KernelStats};
+use kernel::Time;
+use proto::memory::Stage;
+use proto::simt::Programs;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use stats::Summary;
+
+/// Work of warps, and what its memory accesses became.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WorkResult {
+    /// Instructions of warps.
+    pub warp_instructions: u64,
+    /// Instructions of threads: lanes at work, summed over warp instructions.
+    pub thread_instructions: u64,
+    /// Loads, stores and atomic operations on global memory, in instructions of warps.
+    pub memory_instructions: u64,
+    /// Lines of 128 B that they were merged into.
+    pub lines: u64,
+    /// Share of these lines that are loads.
+    pub read_share: f64,
+    /// Share of loaded lines that the first-level caches had.
+    pub l1_hit_share: f64,
+    /// Share of look-ups that the first-level TLBs answered.
+    pub tlb_hit_share: f64,
+}
+
+impl WorkResult {
+    fn of(c: &Counters) -> WorkResult {
+        let loads = c.l1_hits + c.l1_misses + c.l1_merges;
+        WorkResult {
+            warp_instructions: c.warp_instructions,
+            thread_instructions: c.thread_instructions,
+            memory_instructions: c.loads + c.stores + c.atomics,
+            lines: c.lines,
+            read_share: share(loads, c.lines),
+            l1_hit_share: share(c.l1_hits, loads),
+            tlb_hit_share: share(c.tlb_hits, c.tlb_hits + c.tlb_misses),
+        }
+    }
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct KernelResult {
+    /// Its name, with the number of the launch.
+    pub name: String,
+    /// When its first block began, or the measured window.
+    pub begun_ns: f64,
+    /// When its last block ended; null while it runs.
+    pub ended_ns: Option<f64>,
+    /// Instructions of warps a cycle, from its first block to its last.
+    pub ipc: Option<f64>,
+    /// Its work.
+    #[serde(flatten)]
+    pub work: WorkResult,
+}
+
+/// One application.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AppResult {
+    /// The program's name.
+    pub name: String,
+    /// Bytes of its address space.
+    pub footprint_bytes: u64,
+    /// When its last kernel ended; null if it has not.
+    pub ended_ns: Option<f64>,
+    /// Instructions of warps a cycle, until it ended.
+    pub ipc: f64,
+    /// Its work.
+    #[serde(flatten)]
+    pub work: WorkResult,
+    /// Its kernels, in the order in which they ended.
+    pub kernels: Vec<KernelResult>,
+}
+
+/// The cache that the multiprocessors share.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct L2Result {
+    /// Reads and atomic operations.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Share of reads and atomic operations that found their line.
+    pub hit_share: f64,
+    /// Share of reads and atomic operations that waited for a fetch under way.
+    pub merge_share: f64,
+    /// Lines fetched that nobody had asked for.
+    pub prefetched_lines: u64,
+    /// Share of these that were read.
+    pub prefetch_used_share: f64,
+    /// Share of the predictor's verdicts that came true, of those of which it is known; null if there are none.
+    pub prediction_accuracy_share: Option<f64>,
+    /// Mean granularity of prefetches.
+    pub prefetch_granularity_bytes: Option<f64>,
+    /// Lines written to memory.
+    pub written_lines: u64,
+    /// Dirty pages taken from flash registers.
+    pub parked_pages: u64,
+    /// Writes that parked pages took.
+    pub absorbed_writes: u64,
+    /// Time that banks waited with an access that they could not place, over all banks, as a share of the window.
+    pub stalled_share: f64,
+}
+
+/// Translation behind the first-level TLBs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MmuResult {
+    /// Translations asked for.
+    pub translations: u64,
+    /// Share of them that the shared TLB answered.
+    pub tlb_hit_share: f64,
+    /// Page walks.
+    pub walks: u64,
+    /// Reads of memory by page walks.
+    pub walk_reads: u64,
+    /// Page faults.
+    pub faults: u64,
+    /// Bytes of the page tables.
+    pub table_bytes: u64,
+}
+
+/// What a GPU and its memory did in the measured window.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct GpuResult {
+    /// Instructions of warps a cycle: all applications, until the last one ended.
+    pub ipc: f64,
+    /// Cycles of the multiprocessors' clock, until the last application ended.
+    pub cycles: f64,
+    /// The work of all applications.
+    #[serde(flatten)]
+    pub work: WorkResult,
+    /// From the issue of a load or an atomic operation until its line was here.
+    pub read_latency_ns: Summary,
+    /// From the issue of a store until its line was taken.
+    pub write_latency_ns: Summary,
+    /// Share of cycles in which multiprocessors issued an instruction.
+    pub issuing_share: f64,
+    /// The applications.
+    pub applications: Vec<AppResult>,
+    /// The shared cache.
+    pub l2: L2Result,
+    /// Translation.
+    pub mmu: MmuResult,
+    /// Memory behind the shared cache.
+    pub memory: MemoryResult,
+    /// Bytes that the network moved, headers included, a second.
+    pub network_bytes_per_s: f64,
+    /// Paging by the host; left out where memory holds everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paging: Option<PagingResult>,
+}
+
+/// What results are relative to.
+pub(super) struct Window {
+    /// Start of the measured window.
+    from: Time,
+    /// Its length: until the last application ended, or now.
+    pub(super) seconds: f64,
+    /// A cycle of the multiprocessors, in seconds.
+    cycle_s: f64,
+}
+
+impl Window {
+    fn of(machine: &Machine, side: &GpuSide) -> Window {
+        let ended = side.ended.iter().copied().max().flatten().filter(|_| side.ended.iter().all(Option::is_some));
+        let to = ended.unwrap_or(machine.now());
+        Window {
+            from: machine.measured_from,
+            seconds: to.since(machine.measured_from).as_s_f64(),
+            cycle_s: side.gpu.cycle().as_s_f64(),
+        }
+    }
+
+    fn cycles(&self, from: Time, to: Time) -> f64 {
+        to.since(from).as_s_f64() / self.cycle_s
+    }
+
+    pub(super) fn per_second(&self, count: u64) -> f64 {
+        if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
+    }
+}
+
+impl GpuResult {
+    pub(super) fn collect(machine: &Machine, side: &GpuSide) -> GpuResult {
+        let window = Window::of(machine, side);
+        let mut all = Counters::default();
+        side.gpu.stats.kernels.iter().for_each(|kernel| all += &kernel.counters);
+        let cycles = window.seconds / window.cycle_s;
+        let issuing: u64 = side.gpu.stats.sms.iter().map(|sm| sm.busy).sum();
+        GpuResult {
+            ipc: per(all.warp_instructions, cycles),
+            cycles,
+            work: WorkResult::of(&all),
+            read_latency_ns: Summary::from_ps(&side.gpu.stats.reads),
+            write_latency_ns: Summary::from_ps(&side.gpu.stats.writes),
+            issuing_share: per(issuing, cycles * side.gpu.stats.sms.len() as f64),
+            applications: (0..side.programs.apps()).map(|app| application(side, app, machine, &window)).collect(),
+            l2: l2(side, &window),
+            mmu: mmu(side),
+            memory: MemoryResult::collect(machine, side, &window),
+            network_bytes_per_s: window.per_second(side.network.stats.bytes),
+            paging: side.paging.as_ref().map(PagingResult::collect),
+        }
+    }
+}
+
+fn application(side: &GpuSide, app: u8, machine: &Machine, window: &Window) -> AppResult {
+    let counters = side.gpu.stats.app(app);
+    let ended = side.ended[usize::from(app)];
+    let kernel = |kernel: &KernelStats| KernelResult {
+        name: side.programs.kernel_name(app, kernel.number),
+        begun_ns: kernel.begun.as_ns_f64(),
+        ended_ns: kernel.ended.map(Time::as_ns_f64),
+        ipc: kernel.ended.map(|end| per(kernel.counters.warp_instructions, window.cycles(kernel.begun, end))),
+        work: WorkResult::of(&kernel.counters),
+    };
+    AppResult {
+        name: side.programs.program(app).name().to_owned(),
+        footprint_bytes: side.programs.footprint(app),
+        ended_ns: ended.map(Time::as_ns_f64),
+        ipc: per(counters.warp_instructions, window.cycles(window.from, ended.unwrap_or(machine.now()))),
+        work: WorkResult::of(&counters),
+        kernels: side.gpu.stats.kernels.iter().filter(|k| k.app == app).map(kernel).collect(),
+    }
+}
+
+fn l2(side: &GpuSide, window: &Window) -> L2Result {
+    let s = &side.l2.stats;
+    let reads = s.reads + s.atomics;
+    L2Result {
+        reads,
+        writes: s.writes,
+        hit_share: share(s.hits, reads),
+        merge_share: share(s.merges, reads),
+        prefetched_lines: s.prefetched_lines,
+        prefetch_used_share: share(s.used_prefetched_lines, s.prefetched_lines),
+        prediction_accuracy_share: s.prefetch.accuracy(),
+        prefetch_granularity_bytes: s.prefetch.mean_bytes(),
+        written_lines: s.written_lines,
+        parked_pages: s.parked_pages,
+        absorbed_writes: s.absorbed,
+        stalled_share: match window.seconds * f64::from(side.l2.banks()) {
+            0.0 => 0.0,
+            all => s.stalled.as_s_f64() / all,
+        },
+    }
+}
+
+fn mmu(side: &GpuSide) -> MmuResult {
+    let s = &side.mmu.stats;
+    MmuResult {
+        translations: s.translations,
+        tlb_hit_share: share(s.tlb_hits, s.translations),
+        walks: s.walks,
+        walk_reads: s.walk_reads,
+        faults: s.faults,
+        table_bytes: side.mmu.table_bytes(),
+    }
+}
+
+/// Mean time a stage of loads and atomics, and of stores, in nanoseconds; those that took no time are left out.
+pub(super) fn breakdown(side: &GpuSide) -> [(&'static str, Map<String, Value>); 2] {
+    let tally = side.total_tally();
+    let stats = &side.gpu.stats;
+    let means = |sums: &[u128; Stage::COUNT], requests: u64| {
+        let named = Stage::NAMES.iter().zip(sums).filter(|(_, sum)| **sum > 0);
+        named.map(|(name, sum)| ((*name).to_owned(), (*sum as f64 / 1e3 / requests.max(1) as f64).into())).collect()
+    };
+    [
+        ("load", means(tally.reads(), stats.reads.count())),
+        ("store", means(tally.writes(), stats.writes.count())),
+    ]
+}
+
+/// Picoseconds that the stages of all parts sum to, and the latencies that they must sum to: loads, then stores.
+pub(super) fn tiling(side: &GpuSide) -> [(u128, u128); 2] {
+    let tally = side.total_tally();
+    let latency = side.gpu.stats.latency_sum();
+    [(tally.reads().iter().sum(), latency.reads), (tally.writes().iter().sum(), latency.writes)]
+}
+
+pub(super) fn share(part: u64, of: u64) -> f64 {
+    per(part, of as f64)
+}
+
+fn per(count: u64, of: f64) -> f64 {
+    if of > 0.0 { count as f64 / of } else { 0.0 }
+}

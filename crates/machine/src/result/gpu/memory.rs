@@ -1,0 +1,195 @@
+//! What the memory behind a GPU's shared cache did.
+
+use super::{Window, share};
+use crate::gpu::{GpuSide, Memory};
+use crate::machine::Machine;
+use flash::Device;
+use flash::backend::op::Class;
+use flash::direct::Direct;
+use flash::engine::Engine;
+use host::paging::Paging;
+use mem::dram::Dram;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Flash whose controllers are on the network.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DirectResult {
+    /// Pages read from the arrays for reads.
+    pub array_reads: u64,
+    /// Old pages read because an evicted one was written in part.
+    pub fill_reads: u64,
+    /// Pages read by merges of log blocks.
+    pub gc_reads: u64,
+    /// Pages programmed because a register was needed.
+    pub eviction_programs: u64,
+    /// Pages programmed by merges of log blocks.
+    pub gc_programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Merges of a log block.
+    pub gc_runs: u64,
+    /// How often a page is read from the arrays that is read at all.
+    pub reads_of_a_page: f64,
+    /// How often a page is programmed that is programmed at all, merges apart.
+    pub programs_of_a_page: f64,
+    /// Write requests to a page that is written at all.
+    pub writes_of_a_page: f64,
+    /// Share of writes whose page a register held.
+    pub register_hit_share: f64,
+    /// Pages moved between registers of different planes.
+    pub register_moves: u64,
+    /// Dirty pages that the shared cache took.
+    pub parked_pages: u64,
+    /// Bytes on the flash network, commands apart, a second.
+    pub network_bytes_per_s: f64,
+}
+
+/// An SSD engine.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EngineResult {
+    /// Share of reads that a buffer answered.
+    pub read_hit_share: f64,
+    /// Share of reads that waited for a page under way.
+    pub read_merge_share: f64,
+    /// Share of writes that the write buffer took at once.
+    pub write_hit_share: f64,
+    /// Address translations.
+    pub ftl_requests: u64,
+    /// Pages fetched ahead.
+    pub prefetched_pages: u64,
+    /// Share of these that were asked for.
+    pub prefetch_used_share: f64,
+    /// Bytes a second on the bus of the buffer's DRAM.
+    pub buffer_bytes_per_s: f64,
+    /// Share of the window in which that bus was busy.
+    pub buffer_busy_share: f64,
+    /// Share of the window in which the dispatcher was busy.
+    pub dispatcher_busy_share: f64,
+}
+
+/// The memory behind the shared cache.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MemoryResult {
+    /// `dram`, `direct` or `engine`.
+    pub kind: &'static str,
+    /// Bytes that the shared cache read and wrote, a second.
+    pub bandwidth_bytes_per_s: f64,
+    /// Bytes that flash arrays read and programmed, whole pages, a second; null without flash behind the cache.
+    pub array_bandwidth_bytes_per_s: Option<f64>,
+    /// Network-attached flash; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direct: Option<DirectResult>,
+    /// The SSD engine; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineResult>,
+    /// DRAM: share of accesses to an open row; null where there is none.
+    pub row_hit_share: Option<f64>,
+}
+
+impl MemoryResult {
+    pub(super) fn collect(machine: &Machine, side: &GpuSide, window: &Window) -> MemoryResult {
+        let lines = side.l2.stats.fetched_lines + side.l2.stats.written_lines;
+        let empty = MemoryResult {
+            kind: "dram",
+            bandwidth_bytes_per_s: window.per_second(lines * proto::memory::LINE),
+            array_bandwidth_bytes_per_s: None,
+            direct: None,
+            engine: None,
+            row_hit_share: None,
+        };
+        match &side.memory {
+            Memory::Dram(dram) => MemoryResult { row_hit_share: Some(row_hits(dram)), ..empty },
+            Memory::Direct(direct) => {
+                let bytes = direct.stats.bytes_sensed() + direct.stats.programs() * proto::memory::PAGE;
+                MemoryResult {
+                    kind: "direct",
+                    array_bandwidth_bytes_per_s: Some(window.per_second(bytes)),
+                    direct: Some(DirectResult::collect(direct, window)),
+                    ..empty
+                }
+            }
+            Memory::Engine(engine) => MemoryResult {
+                kind: "engine",
+                array_bandwidth_bytes_per_s: machine.drive().map(|device| array_bytes(device, window)),
+                engine: Some(EngineResult::collect(machine, engine, window)),
+                ..empty
+            },
+        }
+    }
+}
+
+fn row_hits(dram: &Dram) -> f64 {
+    share(dram.stats.row_hits, dram.stats.row_hits + dram.stats.row_misses)
+}
+
+/// Bytes a second that a device's arrays have read and programmed.
+fn array_bytes(device: &Device, window: &Window) -> f64 {
+    let (backend, _) = device.window_counters();
+    let units: u64 = Class::ALL.iter().filter(|c| **c != Class::Erase).map(|c| backend.units[*c as usize]).sum();
+    window.per_second(units * u64::from(device.ftl.geo.shape.unit_bytes))
+}
+
+impl DirectResult {
+    fn collect(direct: &Direct, window: &Window) -> DirectResult {
+        let s = &direct.stats;
+        DirectResult {
+            array_reads: s.array_reads,
+            fill_reads: s.fill_reads,
+            gc_reads: s.gc_reads,
+            eviction_programs: s.eviction_programs,
+            gc_programs: s.gc_programs,
+            erases: s.erases,
+            gc_runs: s.gc_runs,
+            reads_of_a_page: s.reaccess(),
+            programs_of_a_page: s.write_redundancy(),
+            writes_of_a_page: s.writes_per_page(),
+            register_hit_share: share(s.register_hits, s.register_hits + s.register_misses),
+            register_moves: s.moves,
+            parked_pages: s.parked - s.refused,
+            network_bytes_per_s: window.per_second(s.bytes_in + s.bytes_out),
+        }
+    }
+}
+
+impl EngineResult {
+    fn collect(machine: &Machine, engine: &Engine, window: &Window) -> EngineResult {
+        let s = &engine.stats;
+        let busy = engine.window_busy(machine.now());
+        let of_window = |time: kernel::Time| match window.seconds {
+            0.0 => 0.0,
+            seconds => time.as_s_f64() / seconds,
+        };
+        EngineResult {
+            read_hit_share: share(s.reads.hits, s.reads.requests),
+            read_merge_share: share(s.reads.merges, s.reads.requests),
+            write_hit_share: share(s.writes.hits, s.writes.requests),
+            ftl_requests: s.ftl_requests,
+            prefetched_pages: s.prefetched,
+            prefetch_used_share: share(s.prefetch_used, s.prefetched),
+            buffer_bytes_per_s: window.per_second(engine.window_bytes()),
+            buffer_busy_share: of_window(busy.dram),
+            dispatcher_busy_share: of_window(busy.dispatcher),
+        }
+    }
+}
+
+/// Paging by the host.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PagingResult {
+    /// Page faults that reached the host.
+    pub faults: u64,
+    /// Granules brought from the flash device.
+    pub granules: u64,
+    /// Granules that made room.
+    pub evictions: u64,
+    /// Batches in which the driver took faults.
+    pub batches: u64,
+}
+
+impl PagingResult {
+    pub(super) fn collect(paging: &Paging) -> PagingResult {
+        let s = &paging.stats;
+        PagingResult { faults: s.faults, granules: s.granules, evictions: s.evictions, batches: s.batches }
+    }
+}
