@@ -1,13 +1,29 @@
-//! DRAM behind controllers.
+//! DRAM, and other memories of rows and banks, behind controllers.
+//!
+//! Each controller has a channel: a data bus and banks with one open row each. A row stays open until another one of its
+//! bank is wanted, or until a refresh. The times between commands are those of data sheets, without rounding to clock
+//! edges. Left out are bank groups (the accesses in flight are taken to spread over them, so that `ccd` is the shorter
+//! tCCD), ranks, power-down, and the command bus.
 
+mod bank;
+mod controller;
+mod map;
 pub mod sched;
 pub mod spec;
+#[cfg(test)]
+mod tests;
+mod timing;
 
 pub use spec::{DramBanksSpec, DramBusSpec, DramRefreshSpec, DramSpec, DramTimingSpec};
 
+use bank::Piece;
 use config::SpecError;
-use kernel::{Cx, Time};
-use proto::memory::{MemCommand, Tally};
+use controller::{Around, Controller};
+use kernel::{Cx, Slab, Time};
+use map::{Map, Place};
+use proto::memory::{LINE, MemCommand, Stage, Tally};
+use sched::Scheduler;
+use timing::Timing;
 
 /// What leaves a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,10 +69,30 @@ pub struct DramStats {
 
 /// Memory behind controllers.
 pub struct Dram {
+    map: Map,
+    timing: Timing,
+    latency: Time,
+    peak_bandwidth: u64,
+    scheduler: Box<dyn Scheduler>,
+    controllers: Vec<Controller>,
+    commands: Slab<Inside>,
+    /// The pieces of the command that is just arriving.
+    pieces: Vec<(Place, u8)>,
+    bound: usize,
+    /// What has gone over each data bus.
+    #[cfg(test)]
+    transfers: Vec<(u16, controller::Transfer)>,
     /// Counters.
     pub stats: DramStats,
     /// Time waited, by stage.
     pub tally: Tally,
+}
+
+/// A command inside.
+struct Inside {
+    command: MemCommand,
+    /// Pieces whose data have not passed yet.
+    pieces: u8,
 }
 
 impl Dram {
@@ -66,34 +102,160 @@ impl Dram {
     /// A value that cannot be built.
     pub fn new(spec: &DramSpec) -> Result<Dram, SpecError> {
         spec.check()?;
-        unimplemented!("the interface comes first")
+        let timing = Timing::new(spec);
+        // Refreshes of the controllers are spread over the interval.
+        let interval = timing.refresh.map_or(0, |refresh| refresh.interval.ps());
+        let shift = |n: u16| Time::from_ps(interval / u64::from(spec.controllers) * u64::from(n));
+        Ok(Dram {
+            map: Map::new(spec),
+            timing,
+            latency: spec.latency.time(),
+            peak_bandwidth: spec.bus.bandwidth().saturating_mul(spec.controllers.into()),
+            scheduler: spec.scheduler.build(&()),
+            controllers: (0..spec.controllers).map(|n| Controller::new(spec.banks.count, shift(n))).collect(),
+            commands: Slab::default(),
+            pieces: Vec::with_capacity(proto::memory::LINES as usize),
+            bound: usize::MAX,
+            #[cfg(test)]
+            transfers: Vec::new(),
+            stats: DramStats::default(),
+            tally: Tally::default(),
+        })
     }
+
     /// Controllers.
     pub fn controllers(&self) -> u16 {
-        unimplemented!("the interface comes first")
+        self.controllers.len() as u16
     }
+
     /// The controller in front of an address.
-    pub fn controller_of(&self, _address: u64) -> u16 {
-        unimplemented!("the interface comes first")
+    pub fn controller_of(&self, address: u64) -> u16 {
+        self.map.controller_of(address)
     }
+
     /// Bytes a second over all data buses.
     pub fn peak_bandwidth(&self) -> u64 {
-        unimplemented!("the interface comes first")
+        self.peak_bandwidth
     }
+
     /// Commands inside.
     pub fn outstanding(&self) -> usize {
-        unimplemented!("the interface comes first")
+        self.commands.len()
     }
-    /// At most so many commands will be inside: what all sources together can have outstanding.
-    pub fn bound(&mut self, _commands: usize) {}
-    /// A command arrives.
-    pub fn command(&mut self, _command: MemCommand, _cx: &mut impl Cx<Event, Out>) {
-        unimplemented!("the interface comes first")
+
+    /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
+    pub fn bound(&mut self, commands: usize) {
+        self.bound = commands;
     }
-    /// Something happens.
-    pub fn handle(&mut self, _event: Event, _cx: &mut impl Cx<Event, Out>) {
-        unimplemented!("the interface comes first")
-    }
+
     /// Counters begin anew.
-    pub fn reset_stats(&mut self, _now: Time) {}
+    pub fn reset_stats(&mut self, _now: Time) {
+        self.stats = DramStats::default();
+        self.tally = Tally::default();
+    }
+
+    /// A command arrives. Its lines that lie in one row are one access; it is done when all of them have passed.
+    ///
+    /// # Panics
+    /// If it has no lines, or if there are more commands than the bound.
+    pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        assert!(command.lines != 0, "a command without lines");
+        if command.write {
+            self.stats.writes += 1;
+            self.stats.written_bytes += command.bytes();
+        } else {
+            self.stats.reads += 1;
+            self.stats.read_bytes += command.bytes();
+        }
+        self.split(&command);
+        let name = self.commands.insert(Inside { command, pieces: self.pieces.len() as u8 });
+        assert!(self.commands.len() <= self.bound, "more than {} commands at the same time", self.bound);
+        let now = cx.now();
+        for n in 0..self.pieces.len() {
+            let (place, lines) = self.pieces[n];
+            let piece =
+                Piece { command: name, number: 0, arrived: now, row: place.row, lines, write: command.write };
+            let mut around = around(&self.timing, &*self.scheduler, &mut self.stats);
+            let controller = &mut self.controllers[usize::from(place.controller)];
+            if controller.arrive(place.bank, piece, &mut around) {
+                self.decide(place.controller, cx);
+            }
+        }
+    }
+
+    /// Finds the places of a command's lines.
+    fn split(&mut self, command: &MemCommand) {
+        self.pieces.clear();
+        let (mut lines, mut latest) = (command.lines, None);
+        while lines != 0 {
+            let address = command.page + u64::from(lines.trailing_zeros()) * LINE;
+            lines &= lines - 1;
+            let grain = self.map.grain_of(address);
+            let at = match latest {
+                Some((same, at)) if same == grain => at,
+                _ => {
+                    let place = self.map.place(address);
+                    let found = self.pieces.iter().position(|(other, _)| *other == place);
+                    found.unwrap_or_else(|| {
+                        self.pieces.push((place, 0));
+                        self.pieces.len() - 1
+                    })
+                }
+            };
+            self.pieces[at].1 += 1;
+            latest = Some((grain, at));
+        }
+    }
+
+    /// Something happens.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Wake(controller) => {
+                self.controllers[usize::from(controller)].wake = None;
+                self.decide(controller, cx);
+            }
+            Event::Moved(name) => self.moved(name, cx),
+        }
+    }
+
+    /// A controller does what it can, and is woken when it can do more.
+    fn decide(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
+        let (now, latency) = (cx.now(), self.latency);
+        let mut around = around(&self.timing, &*self.scheduler, &mut self.stats);
+        let controller = &mut self.controllers[usize::from(number)];
+        #[cfg(test)]
+        let log = &mut self.transfers;
+        let again = controller.decide(now, &mut around, |transfer| {
+            #[cfg(test)]
+            log.push((number, transfer));
+            cx.after((transfer.end + latency).since(now), Event::Moved(transfer.command));
+        });
+        match (controller.wake, again) {
+            // An earlier wake asks again.
+            (Some((at, _)), Some(again)) if at <= again => {}
+            (wake, Some(again)) => {
+                if let Some((_, ticket)) = wake {
+                    cx.cancel(ticket);
+                }
+                controller.wake = Some((again, cx.after(again.since(now), Event::Wake(number))));
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// Data of a command have passed.
+    fn moved(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let inside = &mut self.commands[name];
+        inside.pieces -= 1;
+        if inside.pieces == 0 {
+            let mut command = inside.command;
+            self.commands.remove(name);
+            self.tally.command(Stage::Memory, &mut command, cx.now());
+            cx.emit(Out::Done(command));
+        }
+    }
+}
+
+fn around<'a>(timing: &'a Timing, policy: &'a dyn Scheduler, stats: &'a mut DramStats) -> Around<'a> {
+    Around { timing, policy, stats }
 }

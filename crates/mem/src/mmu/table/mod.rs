@@ -5,6 +5,9 @@ pub mod radix;
 
 use config::SpecError;
 
+/// Bytes of an entry of a table in memory.
+pub const ENTRY: u64 = 8;
+
 config::policies! {
     /// The form of the page table.
     pub family PageTable = "mmu.table": dyn Table, context () {

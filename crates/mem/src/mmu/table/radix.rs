@@ -1,14 +1,12 @@
 //! Levels of tables in memory, with a cache of their upper levels.
 
-use super::{Step, Table};
+use super::{ENTRY, Step, Table};
 use crate::mmu::spec::sets;
 use crate::mmu::tlb::Tlb;
 use config::SpecError;
 use config::units::Bytes;
 use proto::memory::PAGE;
 
-/// Bytes of an entry.
-const ENTRY: u64 = 8;
 /// Bits of a page number that one level resolves: a table is a page of 4 KiB.
 const BITS: u32 = 9;
 /// Bytes of one table.
