@@ -1,16 +1,27 @@
 //! The streaming multiprocessors of a GPU.
 
+mod dispatch;
+mod model;
 pub mod sched;
+mod sm;
 mod spec;
 mod stats;
 
 pub use spec::{AluSpec, GpuSpec, L1Spec, LoadStoreSpec, ResidentSpec, SfuSpec, SharedSpec, TlbSpec};
 pub use stats::{Counters, GpuStats, KernelStats, LatencySum, SmStats};
 
+pub use dispatch::{Need, Unfit};
+
 use config::SpecError;
-use kernel::{Cx, Time};
+use dispatch::App;
+use kernel::{Cx, Ticket, Time};
+use model::Model;
 use proto::memory::{Access, Tally, Translation};
 use proto::simt::Programs;
+use sm::{Env, Sm};
+
+/// No cycle.
+const NEVER: u64 = u64::MAX;
 
 /// The multiprocessors' own event: a cycle in which one of them has something to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,37 +53,11 @@ pub enum Out {
     Finished(u8),
 }
 
-/// What a multiprocessor has too little of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Need {
-    /// Threads of one block.
-    BlockThreads,
-    /// Warps of a multiprocessor.
-    Warps,
-    /// Threads of a multiprocessor, counted in whole warps.
-    Threads,
-    /// Registers of a multiprocessor.
-    Registers,
-    /// Bytes of shared memory.
-    Shared,
-}
-
-/// A kernel whose blocks fit on no multiprocessor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unfit {
-    /// The application.
-    pub app: u8,
-    /// Which of its launches.
-    pub kernel: u32,
-    /// What there is too little of.
-    pub what: Need,
-    /// What a block needs; zero if it has no threads.
-    pub needs: u64,
-    /// What a multiprocessor has.
-    pub limit: u64,
-}
-
 /// All multiprocessors of a GPU.
+///
+/// Their cycles are counted from time zero. One event serves all that have something to do in a cycle; it comes behind
+/// everything else of its instant, so that what arrives at the edge of a cycle is seen in that cycle, in whatever order
+/// it arrives.
 pub struct Gpu {
     /// What happened.
     pub stats: GpuStats,
@@ -80,6 +65,23 @@ pub struct Gpu {
     pub tally: Tally,
     /// A later kernel that fits on no multiprocessor; its application has stopped there.
     pub unfit: Option<Unfit>,
+    model: Model,
+    sms: Vec<Sm>,
+    /// The next cycle in which each has something to do.
+    due: Vec<u64>,
+    apps: Vec<App>,
+    /// Place of each application's present kernel in `stats.kernels`.
+    kernels: Vec<usize>,
+    /// Whose turn it is to have a block taken.
+    turn: usize,
+    /// The pending event and its cycle.
+    pending: Option<(u64, Ticket)>,
+    /// The first cycle that has not come yet.
+    next: u64,
+    /// The applications of blocks that have ended.
+    ended: Vec<u8>,
+    /// Whether a kernel has been launched of which no block has been given away.
+    fresh: bool,
 }
 
 impl Gpu {
@@ -90,64 +92,175 @@ impl Gpu {
     pub fn new(spec: &GpuSpec, apps: u8, reach: u64) -> Result<Gpu, SpecError> {
         spec.check()?;
         spec::check_reach(reach)?;
-        let _ = apps;
-        Ok(Gpu { stats: GpuStats::default(), tally: Tally::default(), unfit: None })
+        let model = Model::new(spec, reach);
+        let sms = usize::from(spec.sms);
+        Ok(Gpu {
+            stats: GpuStats { sms: vec![SmStats::default(); sms], ..GpuStats::default() },
+            tally: Tally::default(),
+            unfit: None,
+            sms: (0..spec.sms).map(|sm| Sm::new(sm, spec, &model)).collect(),
+            model,
+            due: vec![NEVER; sms],
+            apps: vec![App::default(); apps.into()],
+            kernels: vec![0; apps.into()],
+            turn: 0,
+            pending: None,
+            next: 0,
+            ended: Vec::new(),
+            fresh: false,
+        })
     }
 
     /// Launches the first kernel of every application.
     ///
     /// # Errors
     /// A kernel that fits on no multiprocessor.
-    pub fn begin(
-        &mut self,
-        _programs: &mut dyn Programs,
-        _cx: &mut impl Cx<Event, Out>,
-    ) -> Result<(), Unfit> {
-        unimplemented!()
+    pub fn begin(&mut self, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) -> Result<(), Unfit> {
+        let edge = self.edge(cx.now());
+        for app in 0..self.apps.len() as u8 {
+            self.launch(app, programs, cx);
+        }
+        self.take_blocks(edge, programs, cx);
+        self.schedule(cx);
+        self.unfit.map_or(Ok(()), Err)
     }
 
     /// A cycle has come.
-    pub fn handle(&mut self, _event: Event, _programs: &mut dyn Programs, _cx: &mut impl Cx<Event, Out>) {
-        unimplemented!()
+    pub fn handle(&mut self, Event::Cycle: Event, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
+        let Some((cycle, _)) = self.pending.take() else {
+            debug_assert!(false, "a cycle that was not asked for");
+            return;
+        };
+        self.next = cycle + 1;
+        for sm in 0..self.sms.len() {
+            if self.due[sm] <= cycle {
+                let (sms, mut env) = self.parts(cycle, programs, cx.now());
+                sms[sm].tick(&mut env, cx);
+                self.due[sm] = self.sms[sm].due(cycle + 1, &self.model).unwrap_or(NEVER);
+            }
+        }
+        self.take_blocks(cycle + 1, programs, cx);
+        self.schedule(cx);
     }
 
     /// The answer to an access has arrived.
-    pub fn answer(&mut self, _access: Access, _programs: &mut dyn Programs, _cx: &mut impl Cx<Event, Out>) {
-        unimplemented!()
+    pub fn answer(&mut self, access: Access, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
+        let (sm, edge) = (usize::from(access.port), self.edge(cx.now()));
+        let (sms, mut env) = self.parts(edge, programs, cx.now());
+        sms[sm].answer(access, &mut env);
+        self.wake(sm, edge);
+        self.take_blocks(edge, programs, cx);
+        self.schedule(cx);
     }
 
     /// The answer to a translation has arrived.
     pub fn translated(
         &mut self,
-        _translation: Translation,
-        _programs: &mut dyn Programs,
-        _cx: &mut impl Cx<Event, Out>,
+        translation: Translation,
+        programs: &mut dyn Programs,
+        cx: &mut impl Cx<Event, Out>,
     ) {
-        unimplemented!()
+        let (sm, edge) = (usize::from(translation.port), self.edge(cx.now()));
+        let (sms, mut env) = self.parts(edge, programs, cx.now());
+        sms[sm].translated(translation, &mut env);
+        self.wake(sm, edge);
+        self.schedule(cx);
     }
 
-    /// Every multiprocessor forgets a translation, and the lines of its page.
-    pub fn invalidate(&mut self, _app: u8, _page: u64) {
-        unimplemented!()
+    /// Every multiprocessor forgets a translation, and the lines of its page. Translations on their way are the sender's
+    /// to mend.
+    pub fn invalidate(&mut self, app: u8, page: u64) {
+        for sm in &mut self.sms {
+            sm.invalidate(app, page);
+        }
     }
 
     /// Multiprocessors: ports of the network that they take.
     pub fn ports(&self) -> u16 {
-        unimplemented!()
+        self.sms.len() as u16
     }
 
     /// Whether every application has ended.
     pub fn is_done(&self) -> bool {
-        unimplemented!()
+        self.apps.iter().all(|app| app.done)
     }
 
     /// Accesses and translations sent and not answered.
     pub fn outstanding(&self) -> usize {
-        unimplemented!()
+        self.sms.iter().map(Sm::outstanding).sum()
     }
 
     /// Forgets what was counted; running kernels begin now.
-    pub fn reset_stats(&mut self, _now: Time) {
-        unimplemented!()
+    pub fn reset_stats(&mut self, now: Time) {
+        // What has happened before the present cycle is counted, and forgotten.
+        let cycle = now.ps() / self.model.period.ps();
+        let running: Vec<_> = self.stats.kernels.iter().filter(|k| k.ended.is_none()).copied().collect();
+        self.stats.kernels = running;
+        for (place, kernel) in self.stats.kernels.iter_mut().enumerate() {
+            self.kernels[usize::from(kernel.app)] = place;
+            kernel.begun = now;
+            kernel.counters = Counters::default();
+        }
+        for (sm, cycles) in self.sms.iter_mut().zip(&mut self.stats.sms) {
+            sm.count_idle(cycle, cycles);
+            *cycles = SmStats::default();
+        }
+        self.stats.reads.clear();
+        self.stats.writes.clear();
+        self.stats.store_translations = 0;
+        self.tally = Tally::default();
+    }
+
+    /// The first cycle, at or after a time, that has not come yet.
+    #[inline]
+    fn edge(&self, now: Time) -> u64 {
+        now.ps().div_ceil(self.model.period.ps()).max(self.next)
+    }
+
+    /// The multiprocessors, and what they work with.
+    #[inline]
+    fn parts<'a>(
+        &'a mut self,
+        cycle: u64,
+        programs: &'a mut dyn Programs,
+        now: Time,
+    ) -> (&'a mut [Sm], Env<'a>) {
+        let env = Env {
+            model: &self.model,
+            stats: &mut self.stats,
+            tally: &mut self.tally,
+            kernels: &self.kernels,
+            ended: &mut self.ended,
+            programs,
+            now,
+            cycle,
+        };
+        (&mut self.sms, env)
+    }
+
+    /// A multiprocessor may have something to do from a cycle on.
+    #[inline]
+    fn wake(&mut self, sm: usize, from: u64) {
+        if self.due[sm] > from
+            && let Some(due) = self.sms[sm].due(from, &self.model)
+        {
+            self.due[sm] = self.due[sm].min(due);
+        }
+    }
+
+    /// Sees to it that the first cycle in which there is something to do comes.
+    fn schedule(&mut self, cx: &mut impl Cx<Event, Out>) {
+        let first = self.due.iter().copied().min().unwrap_or(NEVER);
+        if let Some((cycle, ticket)) = self.pending {
+            if cycle <= first {
+                return;
+            }
+            cx.cancel(ticket);
+            self.pending = None;
+        }
+        if first != NEVER {
+            let delay = self.model.period.times(first) - cx.now();
+            self.pending = Some((first, cx.late(delay, Event::Cycle)));
+        }
     }
 }

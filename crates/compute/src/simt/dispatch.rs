@@ -1,0 +1,199 @@
+//! Kernels and their blocks: applications share all multiprocessors, block by block.
+
+use super::Counters;
+use super::sm::Needs;
+use super::{Event, Gpu, KernelStats, Out};
+use kernel::Cx;
+use proto::simt::{Launch, Programs};
+use std::fmt;
+
+/// What a multiprocessor has too little of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// Threads of one block.
+    BlockThreads,
+    /// Warps of a multiprocessor.
+    Warps,
+    /// Threads of a multiprocessor, counted in whole warps.
+    Threads,
+    /// Registers of a multiprocessor.
+    Registers,
+    /// Bytes of shared memory.
+    Shared,
+}
+
+impl Need {
+    /// The key of the limit inside the `gpu` table.
+    pub fn key(self) -> &'static str {
+        match self {
+            Need::BlockThreads => "resident.block_threads",
+            Need::Warps => "resident.warps",
+            Need::Threads => "resident.threads",
+            Need::Registers => "resident.registers",
+            Need::Shared => "resident.shared",
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Need::BlockThreads | Need::Threads => "threads",
+            Need::Warps => "warps",
+            Need::Registers => "registers",
+            Need::Shared => "bytes of shared memory",
+        }
+    }
+}
+
+/// A kernel whose blocks fit on no multiprocessor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unfit {
+    /// The application.
+    pub app: u8,
+    /// Which of its launches.
+    pub kernel: u32,
+    /// What there is too little of.
+    pub what: Need,
+    /// What a block needs. Zero threads are refused too.
+    pub needs: u64,
+    /// What it may have.
+    pub limit: u64,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (noun, key) = (self.what.noun(), self.what.key());
+        write!(f, "a block of kernel {} of application {} has {} {noun}", self.kernel, self.app, self.needs)?;
+        write!(f, ", but 1 to {} (`{key}`) are possible", self.limit)
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+/// An application's present kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct App {
+    /// The kernel, and what each of its blocks takes.
+    kernel: Option<(Launch, Needs)>,
+    /// Its next block that no multiprocessor has taken.
+    next: u32,
+    /// Its blocks that have begun and not ended.
+    running: u32,
+    /// The multiprocessor that is asked first.
+    sm: usize,
+    /// Whether there is no kernel left.
+    pub(super) done: bool,
+}
+
+impl Gpu {
+    /// Launches an application's next kernel.
+    pub(super) fn launch(&mut self, app: u8, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
+        let state = &mut self.apps[usize::from(app)];
+        loop {
+            let Some(launch) = programs.launch(app) else {
+                *state = App { done: true, ..App::default() };
+                return cx.emit(Out::Finished(app));
+            };
+            if let Err(unfit) = fits(app, &launch, &self.model) {
+                self.unfit = self.unfit.or(Some(unfit));
+                *state = App { done: true, ..App::default() };
+                return;
+            }
+            // Each kernel begins at the first multiprocessor.
+            *state = App { kernel: Some((launch, Needs::of(&launch))), ..App::default() };
+            let now = cx.now();
+            let empty = launch.blocks == 0;
+            self.kernels[usize::from(app)] = self.stats.kernels.len();
+            self.stats.kernels.push(KernelStats {
+                app,
+                number: launch.number,
+                begun: now,
+                ended: empty.then_some(now),
+                counters: Counters::default(),
+            });
+            if !empty {
+                self.fresh = true;
+                return;
+            }
+        }
+    }
+
+    /// Gives waiting blocks to multiprocessors: the applications take turns, and each goes round the multiprocessors.
+    /// Kernels whose last block has ended are followed by the next. What begins may issue from `cycle` on.
+    pub(super) fn take_blocks(
+        &mut self,
+        cycle: u64,
+        programs: &mut dyn Programs,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
+        while self.close_blocks(programs, cx) {
+            let mut refused = 0;
+            while refused < self.apps.len() {
+                let app = self.turn;
+                self.turn = (self.turn + 1) % self.apps.len();
+                refused = if self.take_block(app, cycle, programs, cx) { 0 } else { refused + 1 };
+            }
+        }
+    }
+
+    /// Whether blocks have ended, or kernels begun, since the last time.
+    fn close_blocks(&mut self, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) -> bool {
+        let mut any = false;
+        while let Some(app) = self.ended.pop() {
+            any = true;
+            let state = &mut self.apps[usize::from(app)];
+            state.running -= 1;
+            let over =
+                state.running == 0 && state.kernel.is_none_or(|(launch, _)| state.next == launch.blocks);
+            if over {
+                self.stats.kernels[self.kernels[usize::from(app)]].ended = Some(cx.now());
+                self.launch(app, programs, cx);
+            }
+        }
+        any | std::mem::take(&mut self.fresh)
+    }
+
+    /// Whether a multiprocessor has taken the next block of an application.
+    fn take_block(
+        &mut self,
+        app: usize,
+        cycle: u64,
+        programs: &mut dyn Programs,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> bool {
+        let state = self.apps[app];
+        let Some((_, needs)) = state.kernel.filter(|(launch, _)| state.next < launch.blocks) else {
+            return false;
+        };
+        let sms = self.sms.len();
+        let found = (0..sms).map(|step| (state.sm + step) % sms).find(|sm| self.sms[*sm].fits(&needs));
+        let Some(sm) = found else { return false };
+        if state.next == 0 {
+            self.stats.kernels[self.kernels[app]].begun = cx.now();
+        }
+        let state = &mut self.apps[app];
+        let block = state.next;
+        state.next += 1;
+        state.running += 1;
+        state.sm = (sm + 1) % sms;
+        let (sms, mut env) = self.parts(cycle, programs, cx.now());
+        sms[sm].start(app as u8, block, needs, &mut env);
+        self.wake(sm, cycle);
+        true
+    }
+}
+
+fn fits(app: u8, launch: &Launch, model: &super::Model) -> Result<(), Unfit> {
+    let needs = Needs::of(launch);
+    let threads = u64::from(launch.threads);
+    let limits = [
+        (Need::BlockThreads, threads, u64::from(model.block_threads)),
+        (Need::Warps, needs.warps.into(), model.warps.into()),
+        (Need::Threads, needs.threads.into(), model.threads.into()),
+        (Need::Registers, needs.registers, model.registers.into()),
+        (Need::Shared, needs.shared, model.shared_bytes),
+    ];
+    let unfit = |(what, needs, limit)| Unfit { app, kernel: launch.number, what, needs, limit };
+    let broken = limits.into_iter().find(|(_, needs, limit)| needs > limit);
+    let empty = (threads == 0).then_some(limits[0]);
+    broken.or(empty).map_or(Ok(()), |limit| Err(unfit(limit)))
+}

@@ -1,0 +1,137 @@
+//! Miss status holding registers: lines on their way to the first-level cache, and who waits for each.
+
+use kernel::{Slab, Time};
+use rustc_hash::FxHashMap;
+
+/// End of a list.
+const NONE: u32 = u32::MAX;
+
+/// A request that waits for a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    /// The instruction, by its number in the load-store unit.
+    pub op: u32,
+    /// Its latest milestone; the first waiter's travels with the access.
+    pub since: Time,
+    next: u32,
+}
+
+/// One register.
+#[derive(Clone, Copy, Debug)]
+struct Register {
+    line: u64,
+    /// The page that the line belongs to.
+    key: u64,
+    first: u32,
+    last: u32,
+    /// Waiters beside the first.
+    merged: u32,
+    /// Whether the line enters the cache: not if it has been changed meanwhile.
+    keep: bool,
+}
+
+/// A line that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub line: u64,
+    pub key: u64,
+    pub keep: bool,
+    first: u32,
+}
+
+/// All registers of a multiprocessor.
+pub(super) struct Misses {
+    registers: Vec<Register>,
+    free: Vec<u16>,
+    held: FxHashMap<u64, u16>,
+    waiters: Slab<Waiter>,
+    merges: u32,
+}
+
+impl Misses {
+    pub(super) fn new(registers: u16, merges: u16) -> Misses {
+        let empty = Register { line: 0, key: 0, first: NONE, last: NONE, merged: 0, keep: false };
+        let mut held = FxHashMap::default();
+        held.reserve(2 * usize::from(registers));
+        Misses {
+            registers: vec![empty; registers.into()],
+            free: (0..registers).rev().collect(),
+            held,
+            waiters: Slab::default(),
+            merges: merges.into(),
+        }
+    }
+
+    /// The register of a line that is on its way.
+    #[inline]
+    pub(super) fn find(&self, line: u64) -> Option<u16> {
+        self.held.get(&line).copied()
+    }
+
+    /// A register for a line that is not on its way, with its first waiter; none if all are taken.
+    #[inline]
+    pub(super) fn open(&mut self, line: u64, key: u64, op: u32, since: Time) -> Option<u16> {
+        let register = self.free.pop()?;
+        let first = self.waiters.insert(Waiter { op, since, next: NONE });
+        self.registers[usize::from(register)] =
+            Register { line, key, first, last: first, merged: 0, keep: true };
+        self.held.insert(line, register);
+        Some(register)
+    }
+
+    /// Lets another request wait; false if as many wait as may.
+    #[inline]
+    pub(super) fn merge(&mut self, register: u16, op: u32, since: Time) -> bool {
+        let register = &mut self.registers[usize::from(register)];
+        if register.merged == self.merges {
+            return false;
+        }
+        let waiter = self.waiters.insert(Waiter { op, since, next: NONE });
+        self.waiters[register.last].next = waiter;
+        register.last = waiter;
+        register.merged += 1;
+        true
+    }
+
+    /// The line of a register has arrived, and the register is free. [`Misses::next_waiter`] gives who waited.
+    #[inline]
+    pub(super) fn close(&mut self, register: u16) -> Arrived {
+        let Register { line, key, first, keep, .. } = self.registers[usize::from(register)];
+        let held = self.held.remove(&line);
+        debug_assert_eq!(held, Some(register), "an answer that nobody asked for");
+        self.free.push(register);
+        Arrived { line, key, keep, first }
+    }
+
+    /// Takes the next waiter of a line that has arrived, in the order in which they came.
+    #[inline]
+    pub(super) fn next_waiter(&mut self, arrived: &mut Arrived) -> Option<Waiter> {
+        if arrived.first == NONE {
+            return None;
+        }
+        let waiter = self.waiters[arrived.first];
+        self.waiters.remove(arrived.first);
+        arrived.first = waiter.next;
+        Some(waiter)
+    }
+
+    /// A line has been changed: what is on its way will not be kept.
+    #[inline]
+    pub(super) fn spoil(&mut self, line: u64) {
+        if let Some(register) = self.find(line) {
+            self.registers[usize::from(register)].keep = false;
+        }
+    }
+
+    /// As [`Misses::spoil`], for every line of a page.
+    pub(super) fn spoil_page(&mut self, key: u64) {
+        for register in self.registers.iter_mut().filter(|r| r.key == key) {
+            register.keep = false;
+        }
+    }
+
+    /// Registers in use.
+    pub(super) fn in_use(&self) -> usize {
+        self.registers.len() - self.free.len()
+    }
+}
