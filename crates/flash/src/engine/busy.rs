@@ -1,0 +1,141 @@
+//! Pages with something under way, and the requests that wait for them.
+
+use kernel::Slab;
+use proto::memory::MemCommand;
+
+/// No request.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A request inside the engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) command: MemCommand,
+    /// The next one that waits for the same page.
+    pub(super) next: u32,
+}
+
+/// A page on its way from flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fetch {
+    None,
+    /// For the FTL.
+    Translating,
+    /// At the device.
+    Reading,
+}
+
+/// A place in the write buffer that a page waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// It does not.
+    Unneeded,
+    /// None of its set can be had yet.
+    None,
+    /// This one, when the page that has it has been read out.
+    Of(u32),
+}
+
+/// A page that makes room in the write buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaving {
+    /// Lines of it that are here.
+    pub(super) valid: u32,
+    /// Its row.
+    pub(super) row: u32,
+    /// The busy page that waits for its place.
+    pub(super) heir: u32,
+    pub(super) translation: Translation,
+}
+
+/// Where a leaving page stands with the FTL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Translation {
+    Needed,
+    UnderWay,
+    Done,
+    /// It waits until fewer pages are on their way to flash.
+    Held,
+}
+
+/// A page on its way to flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outbound {
+    No,
+    /// Being read out of the DRAM.
+    ReadOut,
+    /// At the device.
+    Writing,
+}
+
+/// A page with something under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Busy {
+    pub(super) page: u64,
+    pub(super) fetch: Fetch,
+    /// Whether the fetch was asked for; if not, it is a prefetch.
+    pub(super) asked: bool,
+    pub(super) leaving: Option<Leaving>,
+    /// A version of it that is no longer in a buffer.
+    pub(super) outbound: Outbound,
+    pub(super) place: Place,
+    first: u32,
+    last: u32,
+    /// Writes among those that wait.
+    pub(super) writes: u32,
+}
+
+impl Busy {
+    pub(super) fn new(page: u64) -> Busy {
+        Busy {
+            page,
+            fetch: Fetch::None,
+            asked: false,
+            leaving: None,
+            outbound: Outbound::No,
+            place: Place::Unneeded,
+            first: NONE,
+            last: NONE,
+            writes: 0,
+        }
+    }
+
+    /// Nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.fetch == Fetch::None
+            && self.leaving.is_none()
+            && self.outbound == Outbound::No
+            && self.place == Place::Unneeded
+            && self.first == NONE
+    }
+
+    /// Whether the device has a command for it.
+    pub(super) fn at_device(&self) -> bool {
+        self.fetch == Fetch::Reading || self.outbound == Outbound::Writing
+    }
+
+    /// The request waits behind the others.
+    #[inline]
+    pub(super) fn wait(&mut self, id: u32, requests: &mut Slab<Request>) {
+        requests[id].next = NONE;
+        if self.first == NONE {
+            self.first = id;
+        } else {
+            requests[self.last].next = id;
+        }
+        self.last = id;
+        self.writes += u32::from(requests[id].command.write);
+    }
+
+    /// Takes the list of those that wait; returns the first.
+    #[inline]
+    pub(super) fn take_waiting(&mut self) -> u32 {
+        let first = self.first;
+        (self.first, self.last, self.writes) = (NONE, NONE, 0);
+        first
+    }
+
+    /// The first that waits.
+    pub(super) fn first_waiting(&self) -> u32 {
+        self.first
+    }
+}
