@@ -5,9 +5,18 @@ use config::Presets;
 /// Name and spec of every shipped system. A new one is a folder and a line.
 pub const SYSTEMS: &[(&str, &str)] = &[
     ("d16", include_str!("../../../systems/d16/spec.toml")),
+    ("gtx580", include_str!("../../../systems/gtx580/spec.toml")),
+    ("hetero", include_str!("../../../systems/hetero/spec.toml")),
+    ("hybridgpu", include_str!("../../../systems/hybridgpu/spec.toml")),
+    ("ideal", include_str!("../../../systems/ideal/spec.toml")),
     ("mqsim-default", include_str!("../../../systems/mqsim-default/spec.toml")),
+    ("optane", include_str!("../../../systems/optane/spec.toml")),
     ("pm9a3", include_str!("../../../systems/pm9a3/spec.toml")),
     ("z-ssd", include_str!("../../../systems/z-ssd/spec.toml")),
+    ("zng", include_str!("../../../systems/zng/spec.toml")),
+    ("zng-base", include_str!("../../../systems/zng-base/spec.toml")),
+    ("zng-rdopt", include_str!("../../../systems/zng-rdopt/spec.toml")),
+    ("zng-wropt", include_str!("../../../systems/zng-wropt/spec.toml")),
 ];
 
 /// The shipped systems as presets that specs can inherit from.

@@ -7,6 +7,7 @@ use config::Diagnostic;
 use flash::direct::Direct;
 use flash::engine::Engine;
 use host::paging::Paging;
+use kernel::Time;
 use mem::dram::Dram;
 use mem::l2::L2;
 use mem::mmu::Mmu;
@@ -40,6 +41,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
     };
     let l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
     let mut mmu = Mmu::new(mmu, gpu.sms).map_err(|e| loaded.explain("mmu", e))?;
+    let cycle = Time::period(gpu.clock.hz());
     let gpu = Gpu::new(gpu, programs.apps(), mmu.reach()).map_err(|e| loaded.explain("gpu", e))?;
     let ports = Ports { multiprocessors: gpu.ports(), banks: l2.banks() };
     if let Memory::Direct(direct) = &memory
@@ -75,6 +77,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         paging,
         ports,
         tally: Tally::default(),
+        cycle,
         ended,
         claimed: 0,
         unfit: None,

@@ -70,6 +70,8 @@ pub struct GpuSide {
     ports: Ports,
     /// Time that requests have spent on the network.
     pub tally: Tally,
+    /// A cycle of the multiprocessors.
+    pub cycle: Time,
     /// When each application has ended.
     pub ended: Vec<Option<Time>>,
     /// Commands at the flash device.
@@ -136,6 +138,15 @@ impl GpuSide {
             total.add(&paging.tally);
         }
         total
+    }
+
+    /// Accounts that must agree, each side counted in a different part.
+    pub fn checks(&self) -> Vec<flash::Check> {
+        match &self.memory {
+            Memory::Dram(_) => Vec::new(),
+            Memory::Direct(direct) => direct.checks(),
+            Memory::Engine(engine) => engine.checks(),
+        }
     }
 
     /// Starts the measured window.

@@ -172,12 +172,13 @@ pub(super) struct Window {
 
 impl Window {
     fn of(machine: &Machine, side: &GpuSide) -> Window {
-        let ended = side.ended.iter().copied().max().flatten().filter(|_| side.ended.iter().all(Option::is_some));
+        let ended =
+            side.ended.iter().copied().max().flatten().filter(|_| side.ended.iter().all(Option::is_some));
         let to = ended.unwrap_or(machine.now());
         Window {
             from: machine.measured_from,
             seconds: to.since(machine.measured_from).as_s_f64(),
-            cycle_s: side.gpu.cycle().as_s_f64(),
+            cycle_s: side.cycle.as_s_f64(),
         }
     }
 
@@ -204,7 +205,9 @@ impl GpuResult {
             read_latency_ns: Summary::from_ps(&side.gpu.stats.reads),
             write_latency_ns: Summary::from_ps(&side.gpu.stats.writes),
             issuing_share: per(issuing, cycles * side.gpu.stats.sms.len() as f64),
-            applications: (0..side.programs.apps()).map(|app| application(side, app, machine, &window)).collect(),
+            applications: (0..side.programs.apps())
+                .map(|app| application(side, app, machine, &window))
+                .collect(),
             l2: l2(side, &window),
             mmu: mmu(side),
             memory: MemoryResult::collect(machine, side, &window),
@@ -245,7 +248,7 @@ fn l2(side: &GpuSide, window: &Window) -> L2Result {
         prefetched_lines: s.prefetched_lines,
         prefetch_used_share: share(s.used_prefetched_lines, s.prefetched_lines),
         prediction_accuracy_share: s.prefetch.accuracy(),
-        prefetch_granularity_bytes: s.prefetch.mean_bytes(),
+        prefetch_granularity_bytes: s.prefetch.granularity(),
         written_lines: s.written_lines,
         parked_pages: s.parked_pages,
         absorbed_writes: s.absorbed,
@@ -274,7 +277,9 @@ pub(super) fn breakdown(side: &GpuSide) -> [(&'static str, Map<String, Value>); 
     let stats = &side.gpu.stats;
     let means = |sums: &[u128; Stage::COUNT], requests: u64| {
         let named = Stage::NAMES.iter().zip(sums).filter(|(_, sum)| **sum > 0);
-        named.map(|(name, sum)| ((*name).to_owned(), (*sum as f64 / 1e3 / requests.max(1) as f64).into())).collect()
+        named
+            .map(|(name, sum)| ((*name).to_owned(), (*sum as f64 / 1e3 / requests.max(1) as f64).into()))
+            .collect()
     };
     [
         ("load", means(tally.reads(), stats.reads.count())),

@@ -1,11 +1,13 @@
 //! The result document, `nandscape.result/1`.
 
 mod flash;
+mod gpu;
 mod io;
 pub mod metrics;
 mod summary;
 
 pub use self::flash::FlashResult;
+pub use self::gpu::GpuResult;
 pub use self::io::{Io, Kinds, OpResult};
 pub use self::summary::human;
 
@@ -56,6 +58,9 @@ pub struct Document {
     pub precondition: Option<PreconditionResult>,
     /// What the host saw.
     pub io: Io,
+    /// What the GPU and its memory did; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<GpuResult>,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
     /// Where the latency of reads and writes went: the mean time a milestone. Sums to the mean latency.
@@ -148,7 +153,8 @@ impl Document {
             simulated_ns: machine.now().as_ns_f64(),
             run,
             precondition: frame.precondition,
-            breakdown_ns: io::breakdown(machine),
+            breakdown_ns: breakdown(machine),
+            gpu: machine.gpu().map(|side| GpuResult::collect(machine, side)),
             io,
             flash: machine
                 .drive()
@@ -193,6 +199,18 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         injector.errors == 0,
         format!("{} completions with an error", injector.errors),
     );
+    if let Some(side) = machine.gpu() {
+        for (of, (stages, latency)) in ["loads", "stores"].into_iter().zip(gpu::tiling(side)) {
+            check(
+                &format!("the stages of {of} tile their latency"),
+                side.outstanding() > 0 || stages == latency,
+                format!("{stages} ps in stages, {latency} ps of latency"),
+            );
+        }
+        for c in side.checks() {
+            check(c.name, c.ok, c.detail);
+        }
+    }
     if let Some(device) = machine.drive() {
         check(
             "the device holds what the host waits for",
@@ -202,6 +220,14 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         device.checks(machine.now()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
     checks
+}
+
+/// Mean time a milestone: of the host's requests, and of a GPU's.
+fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
+    let mut all = io::breakdown(machine);
+    let gpu = machine.gpu().map(gpu::breakdown);
+    all.extend(gpu.into_iter().flatten().filter(|(_, parts)| !parts.is_empty()));
+    all
 }
 
 fn unwritten_reads(device: &Device) -> Option<String> {
