@@ -2,7 +2,7 @@
 
 mod memory;
 
-pub use memory::{DirectResult, EngineResult, MemoryResult, PagingResult};
+pub use memory::{DirectResult, MemoryResult, PagingResult};
 
 use crate::gpu::GpuSide;
 use crate::machine::Machine;

@@ -7,7 +7,7 @@ pub mod metrics;
 mod summary;
 
 pub use self::flash::FlashResult;
-pub use self::gpu::GpuResult;
+pub use self::gpu::{DirectResult, GpuResult};
 pub use self::io::{Io, Kinds, OpResult};
 pub use self::summary::human;
 

@@ -1,0 +1,289 @@
+//! Which runs each figure needs, and what it is worked out from.
+
+use super::super::Effort;
+use super::super::expected::Figure;
+use super::super::row::Row;
+use super::super::study::{Entry, Found, Point};
+use super::mean::{Metric, Values, array, gpu, ipc, traffic};
+use super::{NAMED, Suite, constants, variants};
+use crate::result::Document;
+use config::Diagnostic;
+
+type Computed = Result<Row, Diagnostic>;
+
+/// Platforms of Fig. 10.
+const PLATFORMS: [&str; 7] = ["hetero", "hybridgpu", "optane", "zng-base", "zng-rdopt", "zng-wropt", "zng"];
+
+/// A figure's entry; none if the effort leaves it out, or if it is no row.
+pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<Entry> {
+    let id = figure.id.strip_prefix("zng.")?;
+    let on = |system: &str| points(system, suite);
+    let entry = match id {
+        "perf.zng_vs_hybridgpu" => ratio(figure, on("zng"), on("hybridgpu"), ipc),
+        "perf.hybridgpu_vs_hetero" => {
+            let named = |system: &str| NAMED.iter().map(|w| Point::new(system, w)).collect();
+            gain(figure, named("hybridgpu"), named("hetero"), ipc)
+        }
+        "perf.optane_vs_hybridgpu" => gain(figure, on("optane"), on("hybridgpu"), ipc),
+        "perf.wropt_vs_rdopt" => ratio(figure, on("zng-wropt"), on("zng-rdopt"), ipc),
+        "perf.base_and_rdopt_below_hybridgpu" => ranking(figure, suite),
+        "bw.zng_vs_optane" => ratio(figure, on("zng"), on("optane"), traffic),
+        "bw.hybridgpu_flash" => mean(figure, on("hybridgpu"), |d| Ok(array(d)? / 1e9)),
+        "bw.rdopt_vs_hybridgpu" => ratio(figure, on("zng-rdopt"), on("hybridgpu"), array),
+        "bw.wropt_vs_rdopt" => gain(figure, on("zng-wropt"), on("zng-rdopt"), array),
+        "bw.zng_vs_wropt" => gain(figure, on("zng"), on("zng-wropt"), array),
+        "lat.ssd_engine_share" => mean(figure, on("hybridgpu"), engine_share),
+        "motivation.direct_znand_slowdown_worst" => worst_slowdown(figure, suite),
+        "motivation.read_reaccess" => {
+            mean(figure, singles("zng-base", suite), |d| direct(d, |r| r.reads_of_a_page))
+        }
+        "motivation.write_redundancy" => mean(figure, on("zng-base"), |d| direct(d, |r| r.writes_of_a_page)),
+        "read.stt_mram_reaccess_cut" => read_cut(figure, suite, [1, 0]),
+        "read.dyn_prefetch_reaccess_cut" => read_cut(figure, suite, [2, 1]),
+        "read.redirection_reaccess_rise" => read_rise(figure, suite),
+        "write.redundancy_baseline" => write_redundancy(figure, suite, 0),
+        "write.redundancy_redirection" => write_redundancy(figure, suite, 2),
+        "write.redundancy_nif_cut" => write_cut(figure, suite),
+        "net.fcnet_vs_swnet" => gain(figure, network(suite, 1), network(suite, 0), ipc),
+        "net.nif_vs_fcnet" => percent_of(figure, network(suite, 2), network(suite, 1)),
+        "pred.accuracy_mean" => mean(figure, on("zng"), accuracy),
+        "pred.accuracy_worst" => least(figure, on("zng"), accuracy),
+        _ if effort == Effort::Whole => {
+            return sensitivity(figure, suite).or_else(|| constants::entry(figure));
+        }
+        _ => return constants::entry(figure),
+    };
+    Some(entry)
+}
+
+/// Rows of section V-D that take many runs.
+fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
+    let prefetch = |n: usize| -> Vec<Point> {
+        suite.pairs.iter().map(|w| variants::prefetchers(w)[n].1.clone()).collect()
+    };
+    Some(match figure.id.strip_prefix("zng.")? {
+        "pref.1kb_vs_nopref" => gain(figure, prefetch(1), prefetch(0), ipc),
+        "pref.4kb_vs_nopref" => gain(figure, prefetch(2), prefetch(0), ipc),
+        "pref.dyn_vs_predict4kb_best" => best_gain(figure, prefetch(4), prefetch(3)),
+        "pref.predict4kb_over_4kb" => prefetch_ranking(figure, suite),
+        "pref.best_thresholds" => threshold_grid(figure, suite),
+        "scale.corun4_similar_to_ideal" => {
+            corun(figure, 4, &["betw", "back"], |zng, ideal| 100.0 * zng / ideal)
+        }
+        "scale.corun8_read_vs_ideal" => corun(figure, 8, &["betw"], |zng, ideal| 100.0 * (1.0 - zng / ideal)),
+        "scale.corun8_write_vs_ideal" => {
+            corun(figure, 8, &["back"], |zng, ideal| 100.0 * (1.0 - zng / ideal))
+        }
+        _ => return None,
+    })
+}
+
+/// A system on every pair, with every seed.
+fn points(system: &str, suite: &Suite) -> Vec<Point> {
+    let seeds = |workload| suite.seeds.iter().map(move |seed| Point::new(system, workload).seed(*seed));
+    suite.pairs.iter().flat_map(|workload| seeds(*workload)).collect()
+}
+
+fn singles(system: &str, suite: &Suite) -> Vec<Point> {
+    suite.singles.iter().map(|workload| Point::new(system, workload)).collect()
+}
+
+fn network(suite: &Suite, n: usize) -> Vec<Point> {
+    suite.pairs.iter().map(|w| variants::networks(w)[n].clone()).collect()
+}
+
+fn new(
+    figure: &Figure,
+    points: Vec<Point>,
+    compute: impl Fn(&Figure, &Found) -> Computed + Send + Sync + 'static,
+) -> Entry {
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    Entry { id, points, compute: Box::new(move |found| compute(&figure, found)) }
+}
+
+/// The geometric mean of a ratio.
+fn ratio(figure: &Figure, over: Vec<Point>, under: Vec<Point>, metric: Metric) -> Entry {
+    new(figure, [over.clone(), under.clone()].concat(), move |figure, found| {
+        let values = Values::ratios(found, &over, &under, metric)?;
+        figure.row(values.geometric(), values.note())
+    })
+}
+
+/// The geometric mean of a ratio, as a gain in per cent.
+fn gain(figure: &Figure, over: Vec<Point>, under: Vec<Point>, metric: Metric) -> Entry {
+    new(figure, [over.clone(), under.clone()].concat(), move |figure, found| {
+        let values = Values::ratios(found, &over, &under, metric)?;
+        figure.row(100.0 * (values.geometric() - 1.0), values.note())
+    })
+}
+
+/// The largest gain in per cent.
+fn best_gain(figure: &Figure, over: Vec<Point>, under: Vec<Point>) -> Entry {
+    new(figure, [over.clone(), under.clone()].concat(), move |figure, found| {
+        let values = Values::ratios(found, &over, &under, ipc)?;
+        figure.row(100.0 * (values.max() - 1.0), values.note())
+    })
+}
+
+/// The geometric mean of a ratio of instructions a cycle, in per cent.
+fn percent_of(figure: &Figure, over: Vec<Point>, under: Vec<Point>) -> Entry {
+    new(figure, [over.clone(), under.clone()].concat(), move |figure, found| {
+        let values = Values::ratios(found, &over, &under, ipc)?;
+        figure.row(100.0 * values.geometric(), values.note())
+    })
+}
+
+/// The arithmetic mean of a metric that is no ratio.
+fn mean(figure: &Figure, points: Vec<Point>, metric: Metric) -> Entry {
+    new(figure, points.clone(), move |figure, found| {
+        let values = Values::of(found, &points, metric)?;
+        figure.row(values.arithmetic(), values.note())
+    })
+}
+
+/// The least of a metric.
+fn least(figure: &Figure, points: Vec<Point>, metric: Metric) -> Entry {
+    new(figure, points.clone(), move |figure, found| {
+        let values = Values::of(found, &points, metric)?;
+        figure.row(values.min(), values.note())
+    })
+}
+
+/// The platforms' instructions a cycle over ZnG's: the bars of Fig. 10.
+fn ranking(figure: &Figure, suite: &Suite) -> Entry {
+    let of = |system: &'static str| (system, points(system, suite));
+    let platforms = PLATFORMS.map(of);
+    let all = platforms.iter().flat_map(|(_, points)| points.clone()).collect();
+    new(figure, all, move |figure, found| {
+        let zng = &platforms[PLATFORMS.len() - 1].1;
+        let bar = |(system, points): &(&'static str, Vec<Point>)| {
+            Ok((*system, Values::ratios(found, points, zng, ipc)?.geometric()))
+        };
+        let bars: Vec<(&str, f64)> = platforms.iter().map(bar).collect::<Result<_, Diagnostic>>()?;
+        Ok(figure.order(&bars, "IPC over ZnG's, geometric means"))
+    })
+}
+
+/// The share of a load's life below the first-level cache that it spends in the SSD engine: its dispatcher and its FTL.
+fn engine_share(document: &Document) -> Result<f64, Diagnostic> {
+    const INSIDE: [&str; 2] = ["controller", "ftl"];
+    const ABOVE: [&str; 5] = ["l1", "l1_merge", "tlb", "walk", "fault"];
+    let parts = document.breakdown_ns.get("load").ok_or_else(|| Diagnostic::new("no load was measured"))?;
+    let sum = |wanted: &dyn Fn(&str) -> bool| -> f64 {
+        parts.iter().filter(|(name, _)| wanted(name)).filter_map(|(_, ns)| ns.as_f64()).sum()
+    };
+    let below = sum(&|name| !ABOVE.contains(&name));
+    Ok(100.0 * sum(&|name| INSIDE.contains(&name)) / below)
+}
+
+fn direct(document: &Document, figure: fn(&crate::result::DirectResult) -> f64) -> Result<f64, Diagnostic> {
+    let direct = gpu(document)?.memory.direct.as_ref();
+    direct
+        .map(figure)
+        .ok_or_else(|| Diagnostic::new(format!("{} has no flash on its network", document.system)))
+}
+
+fn accuracy(document: &Document) -> Result<f64, Diagnostic> {
+    let share = gpu(document)?.l2.prediction_accuracy_share;
+    share.map(|s| 100.0 * s).ok_or_else(|| Diagnostic::new("no prediction was judged"))
+}
+
+/// Fig. 5a: how much slower flash without a buffer is than GDDR5, worst workload.
+fn worst_slowdown(figure: &Figure, suite: &Suite) -> Entry {
+    let (ideal, flash) = (singles("ideal", suite), singles("zng-base", suite));
+    new(figure, [ideal.clone(), flash.clone()].concat(), move |figure, found| {
+        let values = Values::ratios(found, &ideal, &flash, ipc)?;
+        figure.row(values.max(), values.note())
+    })
+}
+
+fn designs<const N: usize>(suite: &Suite, of: fn(&str) -> [Point; N], n: usize) -> Vec<Point> {
+    suite.pairs.iter().map(|w| of(w)[n].clone()).collect()
+}
+
+fn reaccess(document: &Document) -> Result<f64, Diagnostic> {
+    direct(document, |r| r.reads_of_a_page)
+}
+
+fn redundancy(document: &Document) -> Result<f64, Diagnostic> {
+    direct(document, |r| r.programs_of_a_page)
+}
+
+/// Fig. 12: the fall from one design to the next, in per cent of the former.
+fn read_cut(figure: &Figure, suite: &Suite, [to, from]: [usize; 2]) -> Entry {
+    let (to, from) =
+        (designs(suite, variants::read_designs, to), designs(suite, variants::read_designs, from));
+    new(figure, [to.clone(), from.clone()].concat(), move |figure, found| {
+        let values = Values::ratios(found, &to, &from, reaccess)?;
+        figure
+            .row(100.0 * (1.0 - values.geometric()), format!("of the design before; left: {}", values.note()))
+    })
+}
+
+fn read_rise(figure: &Figure, suite: &Suite) -> Entry {
+    let (with, without) =
+        (designs(suite, variants::read_designs, 3), designs(suite, variants::read_designs, 2));
+    gain(figure, with, without, reaccess)
+}
+
+/// Fig. 13: programs of a page.
+fn write_redundancy(figure: &Figure, suite: &Suite, design: usize) -> Entry {
+    mean(figure, designs(suite, variants::write_designs, design), redundancy)
+}
+
+fn write_cut(figure: &Figure, suite: &Suite) -> Entry {
+    let (to, from) = (designs(suite, variants::write_designs, 1), designs(suite, variants::write_designs, 0));
+    new(figure, [to.clone(), from.clone()].concat(), move |figure, found| {
+        let values = Values::ratios(found, &to, &from, redundancy)?;
+        figure.row(100.0 * (1.0 - values.geometric()), format!("left: {}", values.note()))
+    })
+}
+
+/// Fig. 16b: designs over no prefetch.
+fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
+    let of = |n: usize| -> (&'static str, Vec<Point>) {
+        let all: Vec<_> = suite.pairs.iter().map(|w| variants::prefetchers(w)[n].clone()).collect();
+        (all[0].0, all.into_iter().map(|(_, point)| point).collect())
+    };
+    let designs: Vec<_> = (0..5).map(of).collect();
+    let all = designs.iter().flat_map(|(_, points)| points.clone()).collect();
+    new(figure, all, move |figure, found| {
+        let bar = |(name, points): &(&'static str, Vec<Point>)| {
+            Ok((*name, Values::ratios(found, points, &designs[0].1, ipc)?.geometric()))
+        };
+        let bars: Vec<(&str, f64)> = designs.iter().map(bar).collect::<Result<_, Diagnostic>>()?;
+        Ok(figure.order(&bars, "IPC over that without prefetch, geometric means"))
+    })
+}
+
+/// Fig. 16a: the paper's thresholds beside the best of the grid.
+fn threshold_grid(figure: &Figure, suite: &Suite) -> Entry {
+    let grids: Vec<_> = suite.pairs.iter().map(|w| variants::thresholds(w)).collect();
+    let all = grids.iter().flatten().map(|(_, point)| point.clone()).collect();
+    new(figure, all, move |figure, found| {
+        let mut cells = Vec::new();
+        for n in 0..grids[0].len() {
+            let points: Vec<Point> = grids.iter().map(|grid| grid[n].1.clone()).collect();
+            cells.push((grids[0][n].0, Values::of(found, &points, ipc)?.geometric()));
+        }
+        let best = cells.iter().map(|(_, ipc)| *ipc).fold(0.0, f64::max);
+        let paper = cells.iter().find(|(cell, _)| *cell == ("30%", "5%")).map_or(f64::NAN, |(_, ipc)| *ipc);
+        let shown: Vec<String> =
+            cells.iter().map(|((high, low), ipc)| format!("{high}/{low} {:.4}", ipc / best)).collect();
+        Ok(figure.grid(paper / best, shown.join(", ")))
+    })
+}
+
+/// Fig. 15a: what so many instances gain over one, on ZnG and on Ideal; the mean over programs.
+fn corun(figure: &Figure, instances: usize, programs: &[&str], of: fn(f64, f64) -> f64) -> Entry {
+    let sides = ["zng", "ideal"].map(|system| {
+        [instances, 1].map(|n| programs.iter().map(|p| Point::several(system, p, n)).collect::<Vec<_>>())
+    });
+    let all = sides.iter().flatten().flatten().cloned().collect();
+    new(figure, all, move |figure, found| {
+        let gain = |[many, one]: &[Vec<Point>; 2]| Values::ratios(found, many, one, ipc);
+        let (zng, ideal) = (gain(&sides[0])?, gain(&sides[1])?);
+        let note = format!("ZnG {}; Ideal {}", zng.note(), ideal.note());
+        figure.row(of(zng.geometric(), ideal.geometric()), note)
+    })
+}
