@@ -70,14 +70,14 @@ impl L2 {
     }
 
     /// Sends a write, or the write of an atomic, to memory; its access is answered when memory has taken it. A copy here
-    /// or on its way is old then. A slot must be free. `stage` is what the access has waited for, `fetch` what brought
-    /// an atomic's line.
+    /// or on its way is old then. A slot must be free. `stage` is what the access has waited for; what brought an
+    /// atomic's line is of interest to tests only.
     pub(super) fn write_through(
         &mut self,
         target: Target,
         mut access: Access,
         stage: Stage,
-        fetch: Option<u32>,
+        _fetch: Option<u32>,
         cx: &mut impl Cx<Event, Out>,
     ) {
         self.tally.access(stage, &mut access, cx.now());
@@ -90,8 +90,7 @@ impl L2 {
             self.stats.invalidations += 1;
             note!(self, Drop(target));
         }
-        note!(self, Through(tag, fetch, target, access));
-        let _ = fetch;
+        note!(self, Through(tag, _fetch, target, access));
         self.stats.write_throughs += 1;
         self.stats.written_lines += 1;
         cx.emit(Out::Command(MemCommand {
