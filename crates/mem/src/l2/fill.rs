@@ -16,12 +16,7 @@ impl L2 {
         debug_assert_eq!(register.page, command.page, "an answer to another fetch");
         let wanted = registers.wanted(&register);
         let first = Target::new(&self.layout, command.port, command.page + u64::from(register.line) * LINE);
-        let mut filled = 0;
-        for target in first.siblings(register.open) {
-            filled += u64::from(self.keep(command.tag, target, &register, wanted, cx));
-        }
-        let time = self.write_latency.times(filled);
-        self.bank(command.port).port.grant(now, time);
+        let mut filled = self.complete(command.tag, first, register.open);
         let mut stage = Stage::L2;
         while let Some(mut waiter) = self.bank(command.port).registers.take(&mut register) {
             // The first one's milestones are those of the fetch, the others waited for it as a whole.
@@ -31,40 +26,58 @@ impl L2 {
             self.fulfil(command.port, (command.tag, &register), waiter, stage, cx);
             stage = Stage::L2Merge;
         }
+        // Only now, because new lines may push out old ones, and atomics have been promised that theirs is here.
+        filled += self.keep(command.tag, first, &register, wanted, cx);
+        let time = self.write_latency.times(filled.into());
+        self.bank(command.port).port.grant(now, time);
     }
 
-    /// Keeps a line that has come. False if it was not written into the cells.
-    fn keep(
-        &mut self,
-        _fetch: u32,
-        target: Target,
-        register: &Register,
-        wanted: u32,
-        cx: &mut impl Cx<Event, Out>,
-    ) -> bool {
-        let tags = &mut self.bank(target.bank).tags;
-        if let Some(place) = tags.find(target.key) {
+    /// Completes the lines that are here already: written in part, or a place held for an atomic. How many.
+    fn complete(&mut self, _fetch: u32, first: Target, lines: u32) -> u32 {
+        let mut filled = 0;
+        for target in first.siblings(lines) {
+            let tags = &mut self.bank(target.bank).tags;
+            let Some(place) = tags.find(target.key) else {
+                continue;
+            };
             let line = tags.meta_mut(place);
             debug_assert!(line.filling, "who puts a line in while it is fetched says so");
             line.filling = false;
             line.valid = true;
+            filled += 1;
             note!(self, Fill(_fetch, target));
-            return true;
         }
-        if !self.keeps_writes() && register.locked & target.bit() != 0 {
-            // The atomic's write makes it old at once.
-            return false;
+        filled
+    }
+
+    /// Keeps the other lines that have come. How many were written into the cells.
+    fn keep(
+        &mut self,
+        _fetch: u32,
+        first: Target,
+        register: &Register,
+        wanted: u32,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> u32 {
+        // The write of an atomic that goes through has made its line old.
+        let old = if self.keeps_writes() { 0 } else { register.locked };
+        let mut filled = 0;
+        for target in first.siblings(register.open & !old) {
+            if self.bank(target.bank).tags.find(target.key).is_some() {
+                continue;
+            }
+            let prefetched = target.line != register.line;
+            let accessed = wanted & target.bit() != 0;
+            self.stats.used_prefetched_lines += u64::from(prefetched && accessed);
+            let line = Line { valid: true, prefetched, accessed, app: register.app, ..Line::default() };
+            if self.enter(target, line, cx) {
+                filled += 1;
+                note!(self, Fill(_fetch, target));
+            } else {
+                self.stats.unkept_lines += 1;
+            }
         }
-        let prefetched = target.line != register.line;
-        let accessed = wanted & target.bit() != 0;
-        self.stats.used_prefetched_lines += u64::from(prefetched && accessed);
-        let line = Line { valid: true, prefetched, accessed, app: register.app, ..Line::default() };
-        if !self.enter(target, line, cx) {
-            self.stats.unkept_lines += 1;
-            return false;
-        }
-        note!(self, Fill(_fetch, target));
-        true
+        filled
     }
 
     /// Answers an access that waited for a fetch, or sends its write on.

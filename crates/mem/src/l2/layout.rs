@@ -99,7 +99,9 @@ impl Target {
     /// Another line of the page, which must lie in the same bank.
     #[inline]
     pub(super) fn sibling(&self, line: u32) -> Target {
-        Target { key: self.key - u64::from(self.line) + u64::from(line), line, ..*self }
+        // Where less than a page lies in the bank, the key of line 0 would be that of another page's line, or negative.
+        let key = self.key.wrapping_sub(self.line.into()).wrapping_add(line.into());
+        Target { key, line, ..*self }
     }
 
     /// The lines of its page whose bits are set, which must all lie in the same bank.

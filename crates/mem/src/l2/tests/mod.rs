@@ -41,6 +41,8 @@ kernel::events! {
         Cache(Event),
         Access(u32),
         Done(u32),
+        /// The soak's own.
+        Soak(u32),
     }
 }
 
@@ -145,6 +147,7 @@ impl Rig {
                     self.cache.access(bank, access, &mut self.world);
                 }
                 Happening::Done(n) => self.done(n as usize),
+                Happening::Soak(_) => unreachable!("only the soak schedules it"),
             }
         }
     }
