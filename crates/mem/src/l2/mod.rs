@@ -1,20 +1,48 @@
 //! The cache that all multiprocessors share: its banks, miss registers, prefetching, parked pages.
+//!
+//! A bank serves the accesses that come to it one after another. A look-up or a read occupies it for the read latency, a
+//! write for the write latency, an atomic that stays here for both; lines that are filled, handed back or written to
+//! memory occupy it likewise, from when they come. An access that cannot be placed (no miss register, no room among those
+//! that wait for its fetch, no write slot, no line that can make room) holds up all behind it until memory has done
+//! something for the bank. Those who wait for a fetch are answered when it comes, before it is filled.
+//!
+//! What it asks of memory: commands of one bank that touch the same line take effect in the order in which they are sent,
+//! and every command comes back once, with its tag, port, page and kind.
+//!
+//! Source: ZnG, Table I and sections III-C, IV-B, IV-C, V-D.
 
+mod bank;
+mod fill;
+mod layout;
+mod park;
+mod parked;
 pub mod prefetch;
+mod purge;
+mod registers;
+mod serve;
+mod slots;
 mod spec;
 mod stats;
+#[cfg(test)]
+mod tests;
+mod write;
 
 pub use spec::{L2Spec, WritePolicy};
 pub use stats::L2Stats;
 
+use bank::{Bank, State};
 use config::SpecError;
 use kernel::{Cx, Time};
-use proto::memory::{Access, MemCommand, Tally};
+use layout::Layout;
+#[cfg(test)]
+use layout::Target;
+use prefetch::{Prefetch, PrefetchContext};
+use proto::memory::{Access, MemCommand, PAGE, Tally};
 
 kernel::events! {
     /// What happens inside the cache.
     pub enum Event {
-        /// A bank has served its access.
+        /// The first access that waits at a bank has been served, or cannot be placed.
         Served(u16),
     }
 }
@@ -28,63 +56,145 @@ pub enum Out {
     Command(MemCommand),
 }
 
+/// Where data goes inside the cache: a test replays it with versions of the data.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Move {
+    /// A read or an atomic takes its value from the line that is here.
+    FromLine(Target, Access),
+    /// A read or an atomic takes its value from what a fetch has brought.
+    FromFetch(u32, Target, Access),
+    /// A write or an atomic changes the line that is here.
+    Store(Target, Access),
+    /// What a fetch has brought goes into the line, beside what has been written there.
+    Fill(u32, Target),
+    /// The line goes into a write command.
+    Unload(u32, Target),
+    /// A write or an atomic goes into a write command; what a fetch has brought changes too.
+    Through(u32, Option<u32>, Target, Access),
+    /// The line is no longer here.
+    Drop(Target),
+    /// Flash registers hand the line over.
+    Park(Target),
+}
+
+/// Records a [`Move`] in tests.
+macro_rules! note {
+    ($cache:expr, $($move:tt)+) => {
+        #[cfg(test)]
+        $cache.moves.push($crate::l2::Move::$($move)+);
+    };
+}
+use note;
+
 /// All banks of the shared cache.
 pub struct L2 {
-    banks: u16,
+    layout: Layout,
+    banks: Vec<Bank>,
+    prefetch: Box<dyn Prefetch>,
+    writes: WritePolicy,
+    read_latency: Time,
+    write_latency: Time,
     /// What it has counted.
     pub stats: L2Stats,
     /// Its share of where requests' time went.
     pub tally: Tally,
+    #[cfg(test)]
+    moves: Vec<Move>,
 }
 
-#[expect(unused_variables, reason = "the interface stands before the model")]
 impl L2 {
-    /// A cache as the spec says.
+    /// A cache as the spec says. Keys of an error are relative to its table.
     ///
     /// # Errors
     /// The first value of the spec that does not fit.
     pub fn new(spec: &L2Spec, seed: u64) -> Result<L2, SpecError> {
         spec.check()?;
-        Ok(L2 { banks: spec.banks, stats: L2Stats::default(), tally: Tally::default() })
+        let pages = u32::try_from((spec.capacity() / PAGE).max(1)).unwrap_or(1 << 31).min(1 << 31);
+        Ok(L2 {
+            layout: Layout::new(spec.banks, spec.interleave.get()),
+            banks: (0..spec.banks).map(|number| Bank::new(spec, seed, number)).collect(),
+            prefetch: spec.prefetch.build(&PrefetchContext { pages }),
+            writes: spec.writes,
+            read_latency: spec.cycles(spec.read_latency),
+            write_latency: spec.cycles(spec.write_latency),
+            stats: L2Stats::default(),
+            tally: Tally::default(),
+            #[cfg(test)]
+            moves: Vec::new(),
+        })
     }
+
     /// How many banks there are.
     pub fn banks(&self) -> u16 {
-        self.banks
+        self.banks.len() as u16
     }
+
     /// The bank that serves a physical address.
+    #[inline]
     pub fn bank_of(&self, address: u64) -> u16 {
-        unimplemented!()
+        self.layout.bank(address)
     }
-    /// An access has come to a bank.
+
+    #[inline]
+    fn bank(&mut self, number: u16) -> &mut Bank {
+        &mut self.banks[usize::from(number)]
+    }
+
+    /// Whether writes stay here, parked pages apart.
+    #[inline]
+    fn keeps_writes(&self) -> bool {
+        self.writes == WritePolicy::write_back
+    }
+
+    /// An access has come to the bank that serves its address.
     pub fn access(&mut self, bank: u16, access: Access, cx: &mut impl Cx<Event, Out>) {
-        unimplemented!()
+        let waiting = self.bank(bank);
+        waiting.queue.push_back(access);
+        if waiting.state == State::Idle {
+            self.start(bank, cx);
+        }
     }
+
     /// Memory has done a command.
     pub fn done(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
-        unimplemented!()
+        if command.write {
+            self.written(&command, cx);
+        } else {
+            self.fetched(&command, cx);
+        }
+        if let State::Stalled(_) = self.bank(command.port).state {
+            self.attend(command.port, cx);
+        }
+        self.purge_on(command.port, cx);
     }
-    /// Takes a dirty page that overcrowded flash registers hand back; false if there is no room.
-    pub fn park(&mut self, page: u64, lines: u32, app: u8, cx: &mut impl Cx<Event, Out>) -> bool {
-        unimplemented!()
-    }
-    /// All lines of an application leave; dirty ones are written.
-    pub fn purge(&mut self, app: u8, cx: &mut impl Cx<Event, Out>) {
-        unimplemented!()
-    }
+
     /// One of its events has come.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
-        unimplemented!()
+        match event {
+            Event::Served(bank) => self.attend(bank, cx),
+        }
     }
+
     /// Accesses and commands inside.
     pub fn outstanding(&self) -> usize {
-        unimplemented!()
+        self.banks.iter().map(Bank::outstanding).sum()
     }
-    /// Time that the banks have been occupied in the measured window, summed over banks.
+
+    /// Time for which the banks have been occupied in the measured window, summed over banks.
     pub fn busy(&self, now: Time) -> Time {
-        unimplemented!()
+        self.banks.iter().fold(Time::ZERO, |sum, bank| sum + bank.port.busy(now).since(bank.busy_before))
     }
+
     /// Begins a measured window.
     pub fn reset_stats(&mut self, now: Time) {
-        unimplemented!()
+        self.stats = L2Stats::default();
+        self.tally = Tally::default();
+        for bank in &mut self.banks {
+            bank.busy_before = bank.port.busy(now);
+            if let State::Stalled(since) = &mut bank.state {
+                *since = now;
+            }
+        }
     }
 }
