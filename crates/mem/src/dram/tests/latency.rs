@@ -1,0 +1,180 @@
+//! Latencies by formula.
+
+use super::*;
+use crate::dram::sched::DramScheduler;
+use config::units::{Duration, TransferRate};
+use proto::memory::Stage;
+
+#[test]
+fn an_access_costs_what_its_bank_makes_of_it() {
+    for (name, spec) in presets::all() {
+        let spec = plain(spec);
+        let t = |duration: Duration| duration.time();
+        let (rcd, cl, rp) = (t(spec.timing.rcd), t(spec.timing.cl), t(spec.timing.rp));
+        let data = on_the_bus(&spec, 1);
+        let late = Time::from_us(10);
+        let mut bench = Bench::new(&spec);
+        bench.at(Time::ZERO, read(row_of(&spec, 0, 0)));
+        bench.at(late, read(row_of(&spec, 0, 0) + LINE));
+        bench.at(late.times(2), read(row_of(&spec, 0, 1)));
+        bench.at(late.times(3), read(row_of(&spec, 1, 7)));
+        let ends = bench.run();
+        assert_eq!(ends[0], rcd + cl + data, "{name}: closed");
+        assert_eq!(ends[1] - late, cl + data, "{name}: row hit");
+        assert_eq!(ends[2] - late.times(2), rp + rcd + cl + data, "{name}: row conflict");
+        assert_eq!(ends[3] - late.times(3), rcd + cl + data, "{name}: another bank is closed");
+        let stats = &bench.dram.stats;
+        assert_eq!((stats.row_closed, stats.row_hits, stats.row_conflicts, stats.activations), (2, 1, 1, 3));
+        assert_eq!((stats.reads, stats.read_bytes, stats.bus_busy), (4, 512, data.times(4)));
+        let waited: u128 = bench.dram.tally.reads()[Stage::Memory as usize];
+        let sum: Time = ends.iter().zip(0..).fold(Time::ZERO, |sum, (end, n)| sum + (*end - late.times(n)));
+        assert_eq!(waited, u128::from(sum.ps()), "{name}");
+    }
+}
+
+#[test]
+fn the_latency_of_the_controller_adds_to_every_command_and_holds_up_none() {
+    let spec = plain(presets::gddr5());
+    let slow = DramSpec { latency: Duration::new(Time::from_ns(80)), ..spec.clone() };
+    let ends = |spec: &DramSpec| {
+        let mut bench = Bench::new(spec);
+        (0..8).for_each(|n| bench.at(Time::ZERO, read(n * LINE)));
+        bench.run()
+    };
+    let later: Vec<Time> = ends(&spec).into_iter().map(|end| end + Time::from_ns(80)).collect();
+    assert_eq!(ends(&slow), later);
+}
+
+/// A row cycle: the second of two rows of one bank waits for tRAS, or for the read to be through, and for tRP.
+#[test]
+fn two_rows_of_a_bank_take_a_row_cycle() {
+    let spec = plain(presets::ddr4());
+    let t = &spec.timing;
+    let mut bench = Bench::new(&spec);
+    bench.at(Time::ZERO, read(row_of(&spec, 3, 0)));
+    bench.at(Time::ZERO, read(row_of(&spec, 3, 1)));
+    let ends = bench.run();
+    // tRCD + the second of two bursts + tRTP is shorter than tRAS here.
+    assert!(t.rcd.time() + t.ccd.time() + t.rtp.time() < t.ras.time());
+    let cycle = t.ras.time() + t.rp.time();
+    assert_eq!(ends[1] - ends[0], cycle);
+    // A whole page keeps the row open beyond tRAS: 64 bursts, 32 lines.
+    let mut bench = Bench::new(&spec);
+    bench.at(Time::ZERO, lines(row_of(&spec, 3, 0), u32::MAX, false));
+    bench.at(Time::ZERO, read(row_of(&spec, 3, 1)));
+    let ends = bench.run();
+    let burst = Time::from_ps(on_the_bus(&spec, 1).ps() / 2);
+    let precharge = t.rcd.time() + on_the_bus(&spec, 32) - burst + t.rtp.time();
+    assert_eq!(ends[0], t.rcd.time() + t.cl.time() + on_the_bus(&spec, 32));
+    assert_eq!(ends[1], precharge + t.rp.time() + t.rcd.time() + t.cl.time() + on_the_bus(&spec, 1));
+}
+
+#[test]
+fn a_bank_recovers_from_a_write() {
+    for (name, spec) in presets::all() {
+        let spec = plain(spec);
+        let t = &spec.timing;
+        let mut bench = Bench::new(&spec);
+        bench.at(Time::ZERO, write(row_of(&spec, 0, 0)));
+        bench.at(Time::ZERO, read(row_of(&spec, 0, 1)));
+        let ends = bench.run();
+        let written = t.rcd.time() + t.cwl.time() + on_the_bus(&spec, 1);
+        assert_eq!(ends[0], written, "{name}");
+        let precharge = (written + t.wr.time()).max(t.ras.time());
+        assert_eq!(
+            ends[1],
+            precharge + t.rp.time() + t.rcd.time() + t.cl.time() + on_the_bus(&spec, 1),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_bus_turns_around() {
+    let spec = plain(presets::ddr4());
+    let t = &spec.timing;
+    let late = Time::from_us(1);
+    let data = on_the_bus(&spec, 1);
+    // The row is open; then a read, a write and a read of it come at once.
+    let mut bench = Bench::new(&spec);
+    bench.at(Time::ZERO, read(0));
+    bench.at(late, read(LINE));
+    bench.at(late, write(2 * LINE));
+    let ends = bench.run();
+    assert_eq!(ends[1], late + t.cl.time() + data);
+    assert_eq!(ends[2], ends[1] + t.turnaround.time() + data, "write data follow read data after the gap");
+    let mut bench = Bench::new(&spec);
+    bench.at(Time::ZERO, read(0));
+    bench.at(late, write(LINE));
+    bench.at(late, read(2 * LINE));
+    let ends = bench.run();
+    assert_eq!(ends[1], late + t.cwl.time() + data);
+    assert_eq!(ends[2], ends[1] + t.wtr.time() + t.cl.time() + data, "a column read waits for tWTR");
+    assert_eq!(bench.dram.stats.turnarounds, 2);
+}
+
+#[test]
+fn activations_keep_their_distance() {
+    let mut spec = plain(presets::ddr3_buffer());
+    spec.scheduler = DramScheduler::fcfs;
+    // So fast a bus that only the activations hold up.
+    spec.bus.rate = TransferRate::new(100_000_000_000);
+    spec.timing.ccd = Duration::new(Time::ZERO);
+    let (rrd, faw) = (spec.timing.rrd.time(), spec.timing.faw.time());
+    assert!(faw > rrd.times(4), "the window binds");
+    let mut bench = Bench::new(&spec);
+    (0..6).for_each(|bank| bench.at(Time::ZERO, read(row_of(&spec, bank, 0))));
+    let ends = bench.run();
+    let starts: Vec<Time> = ends.iter().map(|end| *end - ends[0]).collect();
+    assert_eq!(starts, [Time::ZERO, rrd, rrd.times(2), rrd.times(3), faw, faw + rrd]);
+}
+
+#[test]
+fn a_refresh_closes_the_rows_and_keeps_the_banks_busy() {
+    let spec = DramSpec { refresh: presets::ddr4().refresh, ..plain(presets::ddr4()) };
+    let refresh = spec.refresh.clone().expect("DDR4 is refreshed");
+    let (interval, duration) = (refresh.interval.time(), refresh.duration.time());
+    let t = &spec.timing;
+    let closed = t.rcd.time() + t.cl.time() + on_the_bus(&spec, 1);
+    let mut bench = Bench::new(&spec);
+    let times = [
+        interval - Time::from_ns(200),
+        // In the middle of a refresh, and after one that nobody has waited for.
+        interval + Time::from_ns(100),
+        interval.times(7) + duration + Time::from_ns(5),
+        // Just before a refresh: the row is opened again afterwards.
+        interval.times(9) - Time::from_ns(4),
+    ];
+    for at in times {
+        bench.at(at, read(0));
+    }
+    let ends = bench.run();
+    assert_eq!(ends[0] - times[0], closed);
+    assert_eq!(ends[1], interval + duration + closed);
+    assert_eq!(ends[2] - times[2], closed);
+    // Activated 4 ns before the refresh, the bank is precharged tRAS and tRP later; only then the refresh begins.
+    let begun = times[3] + t.ras.time() + t.rp.time();
+    assert_eq!(ends[3], begun + duration + closed);
+    assert_eq!((bench.dram.stats.row_closed, bench.dram.stats.activations), (4, 5));
+}
+
+#[test]
+fn a_command_is_done_with_its_last_line() {
+    let spec = presets::gddr5();
+    let mut bench = Bench::new(&spec);
+    bench.at(Time::ZERO, lines(0, u32::MAX, false));
+    let ends = bench.run();
+    // 4 KiB in 16 chunks of 256 B over six controllers.
+    let mut by_controller = [0; 6];
+    for chunk in 0..16 {
+        by_controller[chunk % 6] += 2;
+    }
+    assert_eq!(by_controller, [6, 6, 6, 6, 4, 4]);
+    let t = &spec.timing;
+    assert_eq!(ends[0], t.rcd.time() + t.cl.time() + on_the_bus(&spec, 6));
+    assert_eq!(bench.dram.stats.row_closed, 6, "lines of one row are one access");
+    assert_eq!(bench.dram.stats.read_bytes, 4096);
+    for controller in 0..6 {
+        assert_eq!(bench.dram.controller_of(u64::from(controller) * 256 + 1536 * 5 + 17), controller);
+    }
+}
