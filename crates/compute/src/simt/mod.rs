@@ -6,6 +6,8 @@ pub mod sched;
 mod sm;
 mod spec;
 mod stats;
+#[cfg(test)]
+mod tests;
 
 pub use spec::{AluSpec, GpuSpec, L1Spec, LoadStoreSpec, ResidentSpec, SfuSpec, SharedSpec, TlbSpec};
 pub use stats::{Counters, GpuStats, KernelStats, LatencySum, SmStats};
@@ -261,6 +263,16 @@ impl Gpu {
         if first != NEVER {
             let delay = self.model.period.times(first) - cx.now();
             self.pending = Some((first, cx.late(delay, Event::Cycle)));
+        }
+    }
+}
+
+#[cfg(test)]
+impl Gpu {
+    /// Every multiprocessor knows a translation from the start.
+    fn know(&mut self, app: u8, page: u64, frame: u64) {
+        for sm in &mut self.sms {
+            sm.know(app, page, frame);
         }
     }
 }

@@ -63,3 +63,92 @@ fn next_from(warps: Warps, from: u32) -> Option<u32> {
     let chosen = if behind != 0 { behind } else { warps };
     (chosen != 0).then(|| chosen.trailing_zeros())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<WarpScheduling>().expect("the list is whole");
+    }
+
+    #[test]
+    fn every_scheduler_answers_a_ready_warp_and_one_when_all_are_ready_or_far() {
+        let mut rng = kernel::Rng::stream(3, "schedulers");
+        let draw = |rng: &mut kernel::Rng| Warps::from(rng.next_u64()) << 64 | Warps::from(rng.next_u64());
+        for family in WarpScheduling::all_defaults() {
+            let mut policy = family.build(&());
+            let mut live: Warps = 0;
+            for _ in 0..3_000 {
+                let slot = rng.below(128) as u32;
+                match live >> slot & 1 {
+                    0 => policy.enter(slot),
+                    _ => policy.leave(slot),
+                }
+                live ^= 1 << slot;
+                let ready = live & draw(&mut rng) & draw(&mut rng);
+                let far = live & !ready & draw(&mut rng);
+                let view = WarpView { ready, far };
+                let picked = policy.pick(&view);
+                assert!(picked.is_none_or(|slot| ready >> slot & 1 == 1), "{}", family.name());
+                if picked.is_none() {
+                    assert_eq!(policy.pick(&view), None, "{}", family.name());
+                }
+                let settled = WarpView { ready, far: live & !ready };
+                assert_eq!(policy.pick(&settled).is_some(), ready != 0, "{}", family.name());
+            }
+        }
+    }
+
+    fn picks(policy: &mut dyn WarpScheduler, ready: &[Warps]) -> Vec<Option<u32>> {
+        ready.iter().map(|ready| policy.pick(&WarpView { ready: *ready, far: 0 })).collect()
+    }
+
+    fn with_warps(family: &WarpScheduling, slots: &[u32]) -> Box<dyn WarpScheduler> {
+        let mut policy = family.build(&());
+        for slot in slots {
+            policy.enter(*slot);
+        }
+        policy
+    }
+
+    #[test]
+    fn loose_round_robin_goes_on_behind_the_last() {
+        let mut policy = with_warps(&WarpScheduling::loose_round_robin, &[0, 1, 2, 127]);
+        let top = 1 << 127;
+        let ready = [0b111 | top, 0b111, 0b011, 0b111 | top, 0b100 | top, 0b100 | top, 0b111];
+        let slots = [Some(0), Some(1), Some(0), Some(1), Some(2), Some(127), Some(0)];
+        assert_eq!(picks(policy.as_mut(), &ready), slots);
+    }
+
+    #[test]
+    fn greedy_stays_until_it_stalls_and_then_takes_the_oldest() {
+        // Slot 2 is the oldest, then 0, then 1.
+        let mut policy = with_warps(&WarpScheduling::greedy_then_oldest, &[2, 0, 1]);
+        let ready = [0b011, 0b111, 0b110, 0b111, 0, 0b111, 0b010];
+        let slots = [Some(0), Some(0), Some(2), Some(2), None, Some(2), Some(1)];
+        assert_eq!(picks(policy.as_mut(), &ready), slots);
+        // A warp that begins in the slot of the greedy one is the youngest.
+        policy.leave(1);
+        policy.enter(1);
+        assert_eq!(picks(policy.as_mut(), &[0b011]), [Some(0)]);
+    }
+
+    #[test]
+    fn two_levels_exchange_who_waits_for_memory() {
+        let family = WarpScheduling::two_level(two_level::Params { active: 2 });
+        let mut policy = with_warps(&family, &[0, 1, 2, 3]);
+        let mut pick = |ready, far| policy.pick(&WarpView { ready, far });
+        // 0 and 1 are active; 2 is ready and has no place.
+        assert_eq!((pick(0b1111, 0), pick(0b1111, 0), pick(0b1111, 0)), (Some(0), Some(1), Some(0)));
+        assert_eq!(pick(0b1100, 0), None);
+        // 1 waits for memory: 2 takes its place, round robin goes on behind 0.
+        assert_eq!((pick(0b1101, 0b0010), pick(0b1101, 0b0010)), (Some(2), Some(0)));
+        // 1 is back, and behind 3, which takes the place of 0.
+        assert_eq!((pick(0b1010, 0b0001), pick(0b1010, 0b0001)), (Some(3), Some(3)));
+        // 2 has ended: 1 comes before 0.
+        policy.leave(2);
+        assert_eq!(policy.pick(&WarpView { ready: 0b0011, far: 0 }), Some(1));
+    }
+}

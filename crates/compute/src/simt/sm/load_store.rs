@@ -373,3 +373,10 @@ impl LoadStore {
         self.misses.in_use() + self.stores.len() - self.free_stores.len() + self.translating.pages()
     }
 }
+
+#[cfg(test)]
+impl LoadStore {
+    pub(super) fn know(&mut self, app: u8, page: u64, frame: u64) {
+        self.tlb.fill(app, page, frame);
+    }
+}

@@ -287,6 +287,13 @@ impl Sm {
     }
 }
 
+#[cfg(test)]
+impl Sm {
+    pub(super) fn know(&mut self, app: u8, page: u64, frame: u64) {
+        self.load_store.know(app, page, frame);
+    }
+}
+
 impl Idle {
     fn count(self, sm: &mut SmStats, cycles: u64) {
         match self {

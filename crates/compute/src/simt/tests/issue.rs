@@ -1,0 +1,144 @@
+//! Issue, latencies of arithmetic, the scoreboard.
+
+use super::*;
+
+fn chain(length: usize) -> Vec<Step> {
+    (0..length).map(|_| alu().to(1).from(1)).collect()
+}
+
+#[test]
+fn independent_arithmetic_issues_every_cycle() {
+    let world = run(&small(), vec![vec![kernel(1, 4, |_, _| vec![alu(); 25])]]);
+    let stats = &world.gpu.stats;
+    assert_eq!(stats.kernels[0].counters.warp_instructions, 100);
+    assert_eq!(stats.kernels[0].counters.thread_instructions, 3_200);
+    assert_eq!(stats.kernels[0].ended, Some(Time::from_ns(99)));
+    assert_eq!(stats.sms[0], SmStats { busy: 100, ..SmStats::default() });
+    let slots: Vec<u32> = world.issued.iter().map(|(slot, _)| *slot).collect();
+    assert_eq!(slots[..8], [0, 1, 2, 3, 0, 1, 2, 3]);
+}
+
+#[test]
+fn a_wider_multiprocessor_issues_more() {
+    let spec = GpuSpec { issue: 2, ..small() };
+    let world = run(&spec, vec![vec![kernel(1, 4, |_, _| vec![alu(); 25])]]);
+    assert_eq!(world.gpu.stats.sms[0].busy, 50);
+}
+
+#[test]
+fn a_chain_takes_the_latency_of_each_link() {
+    let world = run(&small(), vec![vec![kernel(1, 1, |_, _| chain(10))]]);
+    assert_eq!(world.cycles_of(0), (0..9).map(|n| 4 * n).collect::<Vec<_>>());
+    // The last is issued in cycle 36 and has its result at the beginning of cycle 40.
+    assert_eq!(world.gpu.stats.kernels[0].ended, Some(Time::from_ns(40)));
+    assert_eq!(world.gpu.stats.sms[0], SmStats { busy: 10, arithmetic: 30, ..SmStats::default() });
+}
+
+#[test]
+fn four_chains_hide_a_latency_of_four() {
+    let world = run(&small(), vec![vec![kernel(1, 4, |_, _| chain(10))]]);
+    assert_eq!(world.gpu.stats.sms[0].busy, 40);
+    assert_eq!(world.gpu.stats.kernels[0].ended, Some(Time::from_ns(39 + 4)));
+}
+
+#[test]
+fn special_functions_come_at_their_interval() {
+    let sfu = || step(InstKind::Sfu, vec![]).to(1);
+    let program =
+        move |_, warp| if warp == 0 { vec![sfu(), alu().from(1), alu()] } else { vec![sfu(), alu()] };
+    let world = run(&small(), vec![vec![kernel(1, 2, program)]]);
+    assert_eq!(world.cycles_of(0), [0, 10]);
+    assert_eq!(world.cycles_of(1), [8]);
+}
+
+#[test]
+fn an_instruction_that_stands_for_several_issues_as_often() {
+    let program = |_, _| vec![alu().times(10).to(3), alu().from(3)];
+    let fair = run(&small(), vec![vec![kernel(1, 2, program)]]);
+    assert_eq!(fair.issued, [(0, 18), (1, 19)]);
+    assert_eq!(fair.gpu.stats.kernels[0].counters.warp_instructions, 22);
+    // The result of the last of the ten is awaited.
+    assert_eq!(fair.gpu.stats.kernels[0].ended, Some(Time::from_ns(19 + 4)));
+    let greedy = GpuSpec { scheduler: WarpScheduling::greedy_then_oldest, ..small() };
+    let greedy = run(&greedy, vec![vec![kernel(1, 2, program)]]);
+    // In cycle 13 the result of warp 0 is here, but warp 1 is ready and issued last.
+    assert_eq!(greedy.issued, [(0, 9), (1, 19)]);
+}
+
+#[test]
+fn only_what_needs_the_value_waits_for_a_load() {
+    let program = |_, _| vec![load([0]).to(1), alu().to(2), alu().from(2), alu().from(1), alu()];
+    let world = run(&small(), vec![vec![kernel(1, 1, program)]]);
+    // The load is looked up by cycle 2 and answered 100 cycles later.
+    assert_eq!(world.cycles_of(0), [0, 1, 5, 102]);
+    let cycles = world.gpu.stats.sms[0];
+    assert_eq!((cycles.busy, cycles.arithmetic, cycles.memory), (5, 3, 96));
+}
+
+#[test]
+fn a_register_is_not_written_twice_at_once() {
+    let overwrite = |_, _| vec![load([0]).to(1), alu().to(1), alu()];
+    let world = run(&small(), vec![vec![kernel(1, 1, overwrite)]]);
+    assert_eq!(world.cycles_of(0), [0, 102]);
+    let chain = |_, _| vec![alu().to(200), alu().to(200), alu()];
+    let world = run(&small(), vec![vec![kernel(1, 1, chain)]]);
+    assert_eq!(world.cycles_of(0), [0, 4]);
+}
+
+#[test]
+fn bank_conflicts_take_their_cycles() {
+    let share = |kind, stride: u64| step(kind, (0..32).map(|lane| lane * stride).collect()).to(1);
+    let program = move |_, warp| match warp {
+        0 => vec![share(InstKind::SharedLoad, 128), alu().from(1), alu()],
+        _ => vec![share(InstKind::SharedStore, 4), alu().from(1), alu()],
+    };
+    let world = run(&small(), vec![vec![kernel(1, 2, program)]]);
+    // 32 cycles in one bank: the value is there 3 + 31 cycles later, the next access may follow after 32.
+    assert_eq!(world.cycles_of(0), [0, 34]);
+    assert_eq!(world.cycles_of(1), [32, 33]);
+    let counters = world.gpu.stats.kernels[0].counters;
+    assert_eq!((counters.shared, counters.bank_conflicts), (2, 31));
+}
+
+#[test]
+fn a_stalled_multiprocessor_has_no_event() {
+    let program = |_, _| vec![load([0]).to(1), alu().from(1)];
+    let mut world = World::new(&small(), vec![vec![kernel(1, 3, program)]]);
+    world.latency = Time::ZERO;
+    let mut world = world.begin();
+    world.run();
+    assert!(world.outside.queue.is_empty() && !world.gpu.is_done());
+    assert_eq!((world.cycle(), world.gpu.outstanding()), (4, 1), "the third load is merged in cycle 4");
+    world.run_to(1_000);
+    world.answer(0);
+    world.run();
+    world.check_end();
+    assert_eq!(world.gpu.stats.kernels[0].ended, Some(Time::from_ns(1_002)));
+}
+
+#[test]
+fn what_arrives_between_edges_waits_for_the_next() {
+    let program = |_, _| vec![load([0]).to(1), alu().from(1), alu()];
+    let mut world = World::new(&small(), vec![vec![kernel(1, 1, program)]]);
+    world.latency = Time::from_ps(100_001);
+    let mut world = world.begin();
+    world.run();
+    assert_eq!(world.cycles_of(0), [0, 103]);
+    assert_eq!(world.gpu.stats.reads.sum(), 102_001);
+}
+
+#[test]
+fn counters_can_begin_anew() {
+    let program = |_, _| vec![load([0]).to(1), alu().from(1), alu(), alu()];
+    let mut world = World::new(&small(), vec![vec![kernel(1, 1, program)]]).begin();
+    world.run_to(50);
+    world.gpu.reset_stats(Time::from_ns(50));
+    world.run();
+    let stats = &world.gpu.stats;
+    assert_eq!(stats.kernels[0].counters.warp_instructions, 3);
+    assert_eq!(
+        (stats.kernels[0].begun, stats.kernels[0].ended),
+        (Time::from_ns(50), Some(Time::from_ns(104)))
+    );
+    assert_eq!(stats.sms[0], SmStats { busy: 3, memory: 52, ..SmStats::default() });
+}
