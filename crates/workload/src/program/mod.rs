@@ -13,6 +13,7 @@ mod apps;
 mod census;
 mod code;
 mod emit;
+mod graph;
 mod input;
 mod list;
 mod params;
