@@ -166,6 +166,12 @@ impl Mesh {
         self.passed(router, end, service, end)
     }
 
+    /// When the last byte of a message that is to reach its first router `at` has left the sender.
+    #[inline]
+    pub fn left(&self, at: Reach) -> Time {
+        at.tail - self.router
+    }
+
     /// A message whose head is at `at` takes the next link to `to`, along its row first; `at` and `to` differ.
     #[inline]
     pub fn forward(&mut self, now: Time, at: Reach, to: u32, service: Time) -> Reach {

@@ -1,21 +1,52 @@
 //! Flash as memory: planes behind flash controllers on the cores' network, without an SSD engine (ZnG, sections III-B to
 //! IV-C).
+//!
+//! A command is taken by the dispatcher of its controller and crosses the flash network. A read is served by the registers
+//! of its package if they hold all its lines, else the array of its plane senses the page into the plane's data
+//! register, which is taken until the page has left through a port. A write is done when a register has taken its
+//! lines. A page that has to leave its register is programmed into the log block of its data block.
+//!
+//! Addresses are those of the block table's logical side: caches in front are indexed by them, and a merge, which moves
+//! data to other blocks, moves no address.
 
+mod array;
+mod blocks;
+mod checks;
 mod layout;
+mod merge;
+mod network;
+mod planes;
+mod read;
+mod registers;
+mod shadow;
 pub mod spec;
 mod stats;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
+mod write;
 
 pub use layout::{Layout, Place};
 pub use spec::DirectSpec;
 pub use stats::{DirectBusy, DirectStats, Dirty, Spread};
 
-use crate::Check;
+use blocks::{Blocks, NONE};
+use checks::Ledger;
 use config::SpecError;
-use kernel::{Cx, Time};
-use proto::memory::{MemCommand, PAGE, Tally};
+use kernel::resource::Serial;
+use kernel::{Cx, Rng, Slab, Time};
+use merge::{App, Job};
+use network::{Cargo, Network};
+use planes::Planes;
+use proto::memory::{MemCommand, PAGE, Stage, Tally};
+use registers::Registers;
+use rustc_hash::FxHashMap;
+use shadow::Shadow;
+use spec::{RegisterNetwork, Transfer};
+use stats::PageSet;
 use std::ops::Range;
+use write::{Checker, Waiter};
 
 kernel::events! {
     /// The part's own events.
@@ -61,9 +92,63 @@ pub enum Out {
     },
 }
 
+/// Times of the array.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    /// The search of the log's page table and the read.
+    sense: Time,
+    program: Time,
+    erase: Time,
+    /// A page moved inside a package.
+    shift: Time,
+}
+
+/// A command inside.
+#[derive(Clone, Copy, Debug)]
+struct Active {
+    command: MemCommand,
+    place: Place,
+    /// When it left its controller.
+    left: Time,
+    /// The next command that shares its fetch, waits for the same register, or waits for the same merge to end.
+    after: u32,
+}
+
 /// Flash as memory.
 pub struct Direct {
     layout: Layout,
+    times: Times,
+    blocks: Blocks,
+    registers: Registers,
+    register_network: RegisterNetwork,
+    /// Buses of the registers of each plane to the network inside the package.
+    shifts: Vec<Serial>,
+    planes: Planes,
+    network: Network,
+    transfer: Transfer,
+    dispatchers: Vec<Serial>,
+    dispatch: Time,
+    latency: Time,
+    active: Slab<Active>,
+    /// Reads that others may share, by page.
+    fetches: Option<FxHashMap<u64, u32>>,
+    waiters: Slab<Waiter>,
+    /// Pages that wait for a register.
+    waiting: FxHashMap<u64, u32>,
+    /// The thrashing checkers of the packages.
+    checkers: Option<Vec<Checker>>,
+    threshold: (u32, u32),
+    merges: Slab<Job>,
+    /// Sets of registers where pages wait for a merge, so that others may have to leave.
+    short: Vec<u32>,
+    apps: Vec<App>,
+    read: PageSet,
+    programmed: PageSet,
+    written: PageSet,
+    rng: Rng,
+    ledger: Ledger,
+    shadow: Option<Box<Shadow>>,
+    reach: u64,
     /// What happened since the window began.
     pub stats: DirectStats,
     /// What commands have waited for.
@@ -75,19 +160,69 @@ impl Direct {
     ///
     /// # Errors
     /// What [`DirectSpec::check`] says.
-    pub fn new(spec: &DirectSpec, _seed: u64) -> Result<Direct, SpecError> {
+    pub fn new(spec: &DirectSpec, seed: u64) -> Result<Direct, SpecError> {
         spec.check()?;
-        Ok(Direct { layout: Layout::new(spec), stats: DirectStats::default(), tally: Tally::default() })
+        let layout = Layout::new(spec);
+        let (geometry, array) = (&spec.geometry, &spec.array);
+        let shift = match &spec.registers.network {
+            RegisterNetwork::nif(nif) => {
+                Time::transfer(PAGE, nif.width.get().saturating_mul(nif.rate.per_s()))
+            }
+            _ => Time::ZERO,
+        };
+        let private = spec.registers.network == RegisterNetwork::private;
+        let pages = || PageSet::new(layout.pages);
+        Ok(Direct {
+            times: Times {
+                sense: spec.mapping.search.time() + array.read.time(),
+                program: array.program.time(),
+                erase: array.erase.time(),
+                shift,
+            },
+            blocks: Blocks::new(&spec.mapping, layout.planes, geometry.blocks, geometry.pages),
+            registers: Registers::new(&layout, spec.registers.count - 1, private),
+            register_network: spec.registers.network.clone(),
+            shifts: vec![Serial::default(); layout.planes as usize],
+            planes: Planes::new(layout.planes, array.order),
+            network: Network::new(spec)?,
+            transfer: spec.transfer,
+            dispatchers: vec![Serial::default(); spec.controller.count as usize],
+            dispatch: spec.controller.dispatch.time(),
+            latency: spec.controller.latency.time(),
+            active: Slab::default(),
+            fetches: array.merge_reads.then(FxHashMap::default),
+            waiters: Slab::default(),
+            waiting: FxHashMap::default(),
+            checkers: spec.redirect.as_ref().map(|_| vec![Checker::default(); layout.packages() as usize]),
+            threshold: spec
+                .redirect
+                .as_ref()
+                .map_or((0, 0), |r| (r.window, r.threshold.of(r.window.into()) as u32)),
+            merges: Slab::default(),
+            short: Vec::new(),
+            apps: vec![App::default(); usize::from(u8::MAX) + 1],
+            read: pages(),
+            programmed: pages(),
+            written: pages(),
+            rng: Rng::stream(seed, "direct/logs"),
+            ledger: Ledger::default(),
+            shadow: None,
+            reach: spec.reach(),
+            stats: DirectStats { plane_writes: vec![0; layout.planes as usize], ..DirectStats::default() },
+            tally: Tally::default(),
+            layout,
+        })
     }
 
     /// Flash controllers.
     pub fn controllers(&self) -> u16 {
-        0
+        self.dispatchers.len() as u16
     }
 
     /// The controller of the page at an address.
+    #[inline]
     pub fn controller_of(&self, page: u64) -> u16 {
-        self.layout.place(page / PAGE).plane as u16
+        self.network.controller(self.layout.package(self.layout.place(page / PAGE).plane).0)
     }
 
     /// Bytes of the address space.
@@ -97,41 +232,143 @@ impl Direct {
 
     /// Bytes of the address space that one entry of the block table covers.
     pub fn reach(&self) -> u64 {
-        0
+        self.reach
     }
-
-    /// Lets the log blocks of the addresses in `bytes` have only `left` free pages left.
-    pub fn fill_logs(&mut self, _bytes: Range<u64>, _left: u32) {}
-
-    /// A command arrives at its controller.
-    pub fn command(&mut self, _command: MemCommand, _cx: &mut impl Cx<Event, Out>) {}
-
-    /// The shared cache has no room for a page that was to be parked.
-    pub fn refused(&mut self, _page: u64, _lines: u32, _app: u8, _cx: &mut impl Cx<Event, Out>) {}
-
-    /// Runs one of the part's own events.
-    pub fn handle(&mut self, _event: Event, _cx: &mut impl Cx<Event, Out>) {}
 
     /// Commands inside.
     pub fn outstanding(&self) -> usize {
-        0
+        self.active.len()
+    }
+
+    /// Lets the log blocks of the addresses in `bytes` have only `left` free pages left, filled with copies of pages drawn
+    /// at random. Takes no time; a precondition.
+    ///
+    /// # Panics
+    /// If the range reaches beyond the address space.
+    pub fn fill_logs(&mut self, bytes: Range<u64>, left: u32) {
+        let (first, end) = (bytes.start / self.reach, bytes.end.div_ceil(self.reach));
+        assert!(bytes.end <= self.capacity(), "{bytes:?} of {} bytes", self.capacity());
+        let entry_pages = self.reach / PAGE;
+        for entry in first..end {
+            // The first pages of an entry are the first ones of its blocks.
+            for member in 0..u64::from(self.layout.group()) {
+                self.blocks.fill(self.layout.place(entry * entry_pages + member), left, &mut self.rng);
+            }
+        }
+    }
+
+    /// A command arrives at its controller.
+    ///
+    /// # Panics
+    /// If its page lies beyond the address space, or it asks for no line.
+    pub fn command(&mut self, mut command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        let page = command.page / PAGE;
+        assert!(page < self.layout.pages, "the address {:#x} is beyond {:#x}", command.page, self.capacity());
+        assert!(command.lines != 0, "a command for no line");
+        command.page = page * PAGE;
+        let place = self.layout.place(page);
+        let id = self.active.insert(Active { command, place, left: Time::ZERO, after: NONE });
+        self.ledger.arrived += 1;
+        if command.write {
+            self.stats.writes += 1;
+            self.stats.plane_writes[place.plane as usize] += 1;
+            self.stats.pages_written += u64::from(self.written.add(page));
+        } else {
+            self.stats.reads += 1;
+        }
+        if let Some(shadow) = &mut self.shadow {
+            shadow.arrived(id, &command);
+        }
+        if self.is_blocked(&command) {
+            self.block(id);
+        } else {
+            self.admit(id, cx);
+        }
+    }
+
+    /// A command joins the dispatcher's queue.
+    fn admit(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let (now, active) = (cx.now(), &mut self.active[id]);
+        let package = self.layout.package(active.place.plane).0;
+        let dispatcher = &mut self.dispatchers[usize::from(self.network.controller(package))];
+        active.left = dispatcher.grant(now, self.dispatch) + self.latency;
+        let left = active.left - now;
+        if active.command.write {
+            cx.after(left, Event::Dispatched(id));
+        } else {
+            cx.after(left + self.network.command(package), Event::Arrived(id));
+        }
+    }
+
+    /// Runs one of the part's own events.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Arrived(id) => self.read_arrived(id, cx),
+            Event::Dispatched(id) => self.write_dispatched(id, cx),
+            Event::Head(id) => self.network.head(id, cx),
+            Event::Delivered(id) => self.delivered(id, cx),
+            Event::ArrayDone(plane) => self.array_done(plane, cx),
+            Event::PlaneFree(plane) => {
+                self.planes.get(plane).woken = false;
+                self.advance(plane, cx);
+            }
+            Event::Taken(register) => self.taken(register, cx),
+        }
+        self.settle(cx);
+    }
+
+    fn delivered(&mut self, message: u32, cx: &mut impl Cx<Event, Out>) {
+        match self.network.delivered(message) {
+            Cargo::Fetched(op) => self.fetched(op, cx),
+            Cargo::Held(id) => self.complete(id, Stage::FlashNetwork, cx),
+            Cargo::Write(id) => self.write_arrived(id, cx),
+            Cargo::CopyOut(op) => self.copied_out(op, cx),
+            Cargo::CopyIn(op) => self.program(op, Time::ZERO, cx),
+            Cargo::Parked => {}
+        }
+    }
+
+    /// A command is done with what it last waited for.
+    fn complete(&mut self, id: u32, stage: Stage, cx: &mut impl Cx<Event, Out>) {
+        let mut command = self.active[id].command;
+        self.active.remove(id);
+        self.tally.command(stage, &mut command, cx.now());
+        self.ledger.done += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.done(id, &command);
+        }
+        cx.emit(Out::Done(command));
     }
 
     /// What registers hold that flash does not: at the end of a run it stays there.
     pub fn dirty(&self) -> Dirty {
-        Dirty::default()
+        let (registers, lines) = self.registers.used();
+        Dirty { registers, lines }
     }
 
     /// How long resources have been busy since the window began.
-    pub fn busy(&self, _now: Time) -> DirectBusy {
-        DirectBusy::default()
+    pub fn busy(&self, now: Time) -> DirectBusy {
+        let (ports, links) = self.network.busy(now);
+        DirectBusy { planes: self.planes.busy(now), ports, links }
     }
 
     /// Starts the measured window: what happened before is forgotten.
-    pub fn reset_stats(&mut self, _now: Time) {}
+    pub fn reset_stats(&mut self, now: Time) {
+        let mut plane_writes = std::mem::take(&mut self.stats.plane_writes);
+        plane_writes.fill(0);
+        self.stats = DirectStats { since: now, plane_writes, ..DirectStats::default() };
+        self.tally = Tally::default();
+        for pages in [&mut self.read, &mut self.programmed, &mut self.written] {
+            pages.clear();
+        }
+        self.network.reset(now);
+        self.planes.reset(now);
+    }
 
-    /// Whether what was counted in one place agrees with what was counted in another.
-    pub fn checks(&self) -> Vec<Check> {
-        Vec::new()
+    /// Follows the data of every line, at a cost of memory and time and no change of results. For an idle part before its
+    /// first command.
+    pub fn attach_shadow(&mut self) {
+        assert!(self.ledger.arrived == 0, "a shadow sees every command");
+        self.shadow = Some(Box::default());
     }
 }

@@ -1,0 +1,137 @@
+//! What the array of a plane does next, and what follows when it has done it.
+
+use super::blocks::NONE;
+use super::network::Cargo;
+use super::planes::{Kind, Op, Work};
+use super::registers::ALL;
+use super::spec::RegisterNetwork;
+use super::{Direct, Event, Out};
+use kernel::{Cx, Time};
+use proto::memory::PAGE;
+
+impl Direct {
+    /// A program joins those that wait for its plane.
+    pub(super) fn queue_program(&mut self, register: u32, cx: &mut impl Cx<Event, Out>) {
+        let page = self.registers.get(register).page;
+        let place = self.layout.place(page);
+        self.ledger.leaving += 1;
+        self.planes.join(Op::new(Kind::Program { register }, place, page, ALL, NONE));
+        self.advance(place.plane, cx);
+    }
+
+    /// Starts what waits for a plane, if its array and its data register are free.
+    pub(super) fn advance(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
+        let now = cx.now();
+        loop {
+            let waits = self.planes.waits(plane);
+            let state = self.planes.get(plane);
+            if state.work != Work::Idle || !(waits || state.merge != NONE) {
+                return;
+            }
+            if state.held > now {
+                if !std::mem::replace(&mut state.woken, true) {
+                    cx.after(state.held - now, Event::PlaneFree(plane));
+                }
+                return;
+            }
+            let Some(name) = self.planes.next(plane) else {
+                self.start_step(plane, cx);
+                return;
+            };
+            let op = self.planes.ops[name];
+            match op.kind {
+                Kind::Read => {
+                    self.planes.get(plane).work = Work::Op(name);
+                    self.work(plane, Time::ZERO, self.times.sense, cx);
+                    return;
+                }
+                Kind::Program { register } if self.blocks.has_room(op.place) => {
+                    self.planes.get(plane).work = Work::Op(name);
+                    self.start_program(name, register, cx);
+                    return;
+                }
+                Kind::Program { .. } => self.set_aside(name, cx),
+            }
+        }
+    }
+
+    /// The array of a plane works for `service` after `delay`.
+    pub(super) fn work(&mut self, plane: u32, delay: Time, service: Time, cx: &mut impl Cx<Event, Out>) {
+        self.planes.works(plane, service, cx.now() + delay + service);
+        cx.after(delay + service, Event::ArrayDone(plane));
+    }
+
+    /// Brings a page to its plane, if it lies in a register of another, and programs it.
+    fn start_program(&mut self, name: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
+        let (from, plane) = (self.registers.get(register).plane, self.planes.ops[name].place.plane);
+        if from == plane {
+            return self.program(name, Time::ZERO, cx);
+        }
+        match self.register_network {
+            RegisterNetwork::private => unreachable!("a private register is its plane's own"),
+            RegisterNetwork::fcnet => self.program(name, Time::ZERO, cx),
+            RegisterNetwork::nif(_) => {
+                self.stats.moves += 1;
+                let now = cx.now();
+                let end = self.shifts[from as usize].grant(now, self.times.shift);
+                self.program(name, end - now, cx);
+            }
+            RegisterNetwork::swnet => {
+                self.stats.moves += 1;
+                self.stats.bytes_out += PAGE;
+                self.network.send(&self.layout, Cargo::CopyOut(name), from, ALL, cx);
+            }
+        }
+    }
+
+    /// A page on its way to another plane is at the controller.
+    pub(super) fn copied_out(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let plane = self.planes.ops[name].place.plane;
+        self.stats.bytes_in += PAGE;
+        self.network.send(&self.layout, Cargo::CopyIn(name), plane, ALL, cx);
+    }
+
+    /// Programs a page whose data are at its plane after `delay`. If not all its lines were written, the old page is read
+    /// into the data register first.
+    pub(super) fn program(&mut self, name: u32, delay: Time, cx: &mut impl Cx<Event, Out>) {
+        let op = self.planes.ops[name];
+        let Kind::Program { register } = op.kind else { unreachable!("only programs have data to bring") };
+        let whole = self.registers.get(register).lines == ALL;
+        let fill = if whole { Time::ZERO } else { self.times.sense };
+        self.stats.fill_reads += u64::from(!whole);
+        self.work(op.place.plane, delay, fill + self.times.program, cx);
+    }
+
+    /// The array of a plane has finished.
+    pub(super) fn array_done(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
+        let work = std::mem::replace(&mut self.planes.get(plane).work, Work::Idle);
+        match work {
+            Work::Idle => unreachable!("only arrays at work finish"),
+            Work::Step => self.step_done(plane, cx),
+            Work::Op(name) => match self.planes.ops[name].kind {
+                Kind::Read => self.sensed(name, cx),
+                Kind::Program { register } => self.programmed(name, register, cx),
+            },
+        }
+        self.advance(plane, cx);
+    }
+
+    /// A page has been programmed into its log block: its register is free.
+    fn programmed(&mut self, name: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
+        let op = self.planes.ops[name];
+        self.planes.ops.remove(name);
+        let (old, _) = self.blocks.locate(op.place);
+        let (log, new) = self.blocks.append(op.place);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.programmed(op.place.plane, old, new, register, &self.registers);
+        }
+        self.stats.eviction_programs += 1;
+        self.stats.pages_programmed += u64::from(self.programmed.add(op.page));
+        self.ledger.left += 1;
+        let app = self.registers.get(register).app;
+        if !self.blocks.has_room(op.place) {
+            self.queue_merge(log, app, cx);
+        }
+        self.release(register, cx);
+    }
+}

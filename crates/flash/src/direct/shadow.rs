@@ -1,0 +1,170 @@
+//! Follows the data of every line: a version with each write, which travels as the data do.
+//!
+//! A read has to bring, for each line, the version last acknowledged when it arrived or any written since. Lines that the
+//! shared cache has taken are its own affair until they are written back.
+
+use super::blocks::{Blocks, Spot};
+use super::planes::Op;
+use super::registers::Registers;
+use proto::memory::{LINES, MemCommand, PAGE};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// A version for each line of a page; zero is what was there at the start.
+type Versions = [u32; LINES as usize];
+
+fn lines_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..LINES as usize).filter(move |line| mask >> line & 1 == 1)
+}
+
+/// What cores know of a page.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    acknowledged: Versions,
+    parked: u32,
+}
+
+/// A command inside: for a write what it writes; for a read the least it may bring, then what it brings.
+#[derive(Clone, Copy, Debug)]
+struct Follow {
+    page: u64,
+    versions: Versions,
+    brings: Versions,
+    /// Lines that are checked.
+    lines: u32,
+}
+
+/// Follows the data of every line.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shadow {
+    /// Version of the latest write command.
+    latest: u32,
+    known: FxHashMap<u64, Known>,
+    commands: BTreeMap<u32, Follow>,
+    registers: FxHashMap<u32, Versions>,
+    array: BTreeMap<(u32, Spot), Versions>,
+    /// What the data register holds for a read.
+    sensed: FxHashMap<u32, Versions>,
+    /// Lines of reads checked, and those that were wrong.
+    pub(super) checked: u64,
+    pub(super) wrong: u64,
+}
+
+impl Shadow {
+    /// A command arrives.
+    pub(super) fn arrived(&mut self, id: u32, command: &MemCommand) {
+        let page = command.page / PAGE;
+        let known = self.known.entry(page).or_default();
+        let versions = if command.write {
+            self.latest += 1;
+            known.parked &= !command.lines;
+            [self.latest; LINES as usize]
+        } else {
+            known.acknowledged
+        };
+        let lines = if command.write { command.lines } else { command.lines & !known.parked };
+        self.commands.insert(id, Follow { page, versions, brings: [0; LINES as usize], lines });
+    }
+
+    /// A command is done.
+    pub(super) fn done(&mut self, id: u32, command: &MemCommand) {
+        let Some(follow) = self.commands.remove(&id) else { return };
+        if command.write {
+            let known = self.known.entry(follow.page).or_default();
+            for line in lines_of(command.lines) {
+                known.acknowledged[line] = known.acknowledged[line].max(follow.versions[line]);
+            }
+            return;
+        }
+        for line in lines_of(follow.lines) {
+            self.checked += 1;
+            let fits = (follow.versions[line]..=self.latest).contains(&follow.brings[line]);
+            self.wrong += u64::from(!fits);
+        }
+    }
+
+    /// A register takes the lines of a write.
+    pub(super) fn stored(&mut self, id: u32, register: u32, command: &MemCommand) {
+        let Some(follow) = self.commands.get(&id) else { return };
+        let versions = self.registers.entry(register).or_insert([0; LINES as usize]);
+        for line in lines_of(command.lines) {
+            versions[line] = follow.versions[line];
+        }
+    }
+
+    /// `below`, with the lines on top that registers hold, the newest uppermost.
+    fn on_top(&self, page: u64, below: Versions, registers: &Registers) -> Versions {
+        let (mut versions, mut taken) = (below, 0);
+        for register in registers.holding(page) {
+            let lines = registers.get(register).lines & !taken;
+            for line in lines_of(lines) {
+                versions[line] = self.registers[&register][line];
+            }
+            taken |= lines;
+        }
+        versions
+    }
+
+    /// A read takes all its lines from registers.
+    pub(super) fn held(&mut self, id: u32, page: u64, registers: &Registers) {
+        let brings = self.on_top(page, [0; LINES as usize], registers);
+        if let Some(follow) = self.commands.get_mut(&id) {
+            follow.brings = brings;
+        }
+    }
+
+    /// The array has sensed a page for a read.
+    pub(super) fn sensed(&mut self, id: u32, name: u32, op: &Op, blocks: &Blocks, registers: &Registers) {
+        let spot = blocks.locate(op.place).0;
+        let page = self.array.get(&(op.place.plane, spot)).copied().unwrap_or_default();
+        self.sensed.insert(name, page);
+        self.joined(id, name, op.page, registers);
+    }
+
+    /// A read shares what a data register holds.
+    pub(super) fn joined(&mut self, id: u32, name: u32, page: u64, registers: &Registers) {
+        let brings = self.on_top(page, self.sensed[&name], registers);
+        if let Some(follow) = self.commands.get_mut(&id) {
+            follow.brings = brings;
+        }
+    }
+
+    /// A register has been programmed over the old copy of its page.
+    pub(super) fn programmed(
+        &mut self,
+        plane: u32,
+        old: Spot,
+        new: Spot,
+        register: u32,
+        registers: &Registers,
+    ) {
+        let mut page = self.array.get(&(plane, old)).copied().unwrap_or_default();
+        for line in lines_of(registers.get(register).lines) {
+            page[line] = self.registers[&register][line];
+        }
+        self.array.insert((plane, new), page);
+    }
+
+    /// A merge has moved a page.
+    pub(super) fn copied(&mut self, plane: u32, from: Spot, to: Spot) {
+        let page = self.array.get(&(plane, from)).copied().unwrap_or_default();
+        self.array.insert((plane, to), page);
+    }
+
+    /// A block has been erased.
+    pub(super) fn erased(&mut self, plane: u32, block: u32) {
+        let spots = |page| (plane, Spot { block, page });
+        let gone: Vec<_> = self.array.range(spots(0)..=spots(u32::MAX)).map(|(spot, _)| *spot).collect();
+        for spot in gone {
+            self.array.remove(&spot);
+        }
+    }
+
+    /// The shared cache has taken lines of a page.
+    pub(super) fn parked(&mut self, page: u64, lines: u32) {
+        self.known.entry(page).or_default().parked |= lines;
+        for follow in self.commands.values_mut().filter(|f| f.page == page) {
+            follow.lines &= !lines;
+        }
+    }
+}

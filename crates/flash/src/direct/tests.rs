@@ -1,0 +1,1 @@
+//! Flash as memory from outside.
