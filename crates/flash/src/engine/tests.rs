@@ -1,5 +1,6 @@
 //! The engine before a stub of a device: latencies by formula, limits, counts by hand.
 
+mod device;
 mod rig;
 mod truth;
 
