@@ -180,18 +180,28 @@ impl EngineResult {
 pub struct PagingResult {
     /// Page faults that reached the host.
     pub faults: u64,
-    /// Granules brought from the flash device.
-    pub granules: u64,
-    /// Granules that made room.
-    pub evictions: u64,
+    /// Interrupts of the host.
+    pub interrupts: u64,
     /// Batches in which the driver took faults.
     pub batches: u64,
+    /// Granules brought into the GPU's memory.
+    pub granules: u64,
+    /// Bytes brought.
+    pub moved_bytes: u64,
+    /// Granules that made room.
+    pub evictions: u64,
 }
 
 impl PagingResult {
     pub(super) fn collect(paging: &Paging) -> PagingResult {
         let s = &paging.stats;
-        let _ = s;
-        PagingResult { faults: 0, granules: 0, evictions: 0, batches: 0 }
+        PagingResult {
+            faults: s.faults + s.merged + s.present,
+            interrupts: s.interrupts,
+            batches: s.batches,
+            moved_bytes: s.moved_bytes,
+            granules: s.mapped,
+            evictions: s.evictions,
+        }
     }
 }
