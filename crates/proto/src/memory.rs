@@ -41,10 +41,19 @@ pub struct Access {
     pub port: u16,
     /// The warp, numbered over the whole machine.
     pub warp: u16,
-    /// Address of the instruction; zero for a page walk.
+    /// Address of the instruction, never zero; zero for a page walk.
     pub pc: u32,
     /// Its latest milestone.
     pub since: Time,
+}
+
+impl Access {
+    /// Whether it is a read of a page table. Its translation waits for the walk as a whole, so that its own milestones do
+    /// not count.
+    #[inline]
+    pub fn is_walk(&self) -> bool {
+        self.pc == 0
+    }
 }
 
 /// Lines of one page, on their way from the shared cache to memory, or back as the answer.
@@ -172,10 +181,14 @@ impl Tally {
         *since = now;
     }
 
-    /// As [`Tally::reach`], for an access. Atomics count as reads: somebody waits for the value.
+    /// As [`Tally::reach`], for an access; nothing for a page walk's. Atomics count as reads: somebody waits for the value.
     #[inline]
     pub fn access(&mut self, stage: Stage, access: &mut Access, now: Time) {
-        self.reach(stage, access.kind == AccessKind::Write, &mut access.since, now);
+        if access.is_walk() {
+            access.since = now;
+        } else {
+            self.reach(stage, access.kind == AccessKind::Write, &mut access.since, now);
+        }
     }
 
     /// As [`Tally::reach`], for a command; nothing for one that nobody waits for.

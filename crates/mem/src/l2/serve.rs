@@ -228,7 +228,7 @@ impl L2 {
             page: target.page,
             lines,
             write: false,
-            demand: true,
+            demand: !access.is_walk(),
             app: access.app,
             port: target.bank,
             pc: access.pc,

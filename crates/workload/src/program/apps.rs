@@ -25,9 +25,9 @@ impl Apps {
     /// These programs, numbered in their order.
     ///
     /// # Panics
-    /// If there are more than 255.
+    /// If there are more than 254.
     pub fn new(programs: Vec<Box<dyn Program>>) -> Apps {
-        assert!(programs.len() <= usize::from(u8::MAX), "applications are numbered by a byte");
+        assert!(programs.len() < usize::from(u8::MAX), "applications are numbered by a byte");
         let apps = programs.into_iter().map(|program| App { program, kernels: Vec::new() }).collect();
         Apps { apps, of: Vec::new() }
     }
@@ -83,6 +83,7 @@ impl Programs for Apps {
     #[inline]
     fn step(&mut self, slot: u32, tape: &mut Tape) -> bool {
         let app = self.of[slot as usize];
-        self.apps[usize::from(app)].program.step(slot, u32::from(app) << CODE_BITS, tape)
+        // Address zero is nobody's: it marks page walks.
+        self.apps[usize::from(app)].program.step(slot, (u32::from(app) + 1) << CODE_BITS, tape)
     }
 }
