@@ -32,31 +32,42 @@ impl Coalescer {
     pub(super) fn merge(&mut self, addresses: &[u64], width: u8, reach: Reach) -> &[Piece] {
         self.lines.clear();
         self.touched.clear();
+        // Neighbouring lanes mostly share a line: it stays at hand until another comes.
+        let whole = (1u128 << width) - 1;
+        let (mut current, mut touched) = (u64::MAX, 0);
         for address in addresses {
             let (line, first) = (address / LINE, address % LINE);
-            let inside = (LINE - first).min(width.into());
-            self.touch(line, first, inside);
+            if line != current {
+                self.touch(current, touched);
+                (current, touched) = (line, 0);
+            }
+            touched |= whole << first;
+            let inside = LINE - first;
             if inside < u64::from(width) {
-                self.touch(line + 1, 0, u64::from(width) - inside);
+                self.touch(current, touched);
+                (current, touched) = (line + 1, whole >> inside);
             }
         }
-        self.into_pieces(reach)
+        self.touch(current, touched);
+        self.pieces_of(reach)
     }
 
+    /// Bytes of a line are touched, if there are any.
     #[inline]
-    fn touch(&mut self, line: u64, first: u64, bytes: u64) {
-        let mask = ((1u128 << bytes) - 1) << first;
-        // Neighbouring lanes mostly share a line.
-        match self.lines.iter().rposition(|l| *l == line) {
-            Some(at) => self.touched[at] |= mask,
+    fn touch(&mut self, line: u64, touched: u128) {
+        if touched == 0 {
+            return;
+        }
+        match self.lines.iter().position(|l| *l == line) {
+            Some(at) => self.touched[at] |= touched,
             None => {
                 self.lines.push(line);
-                self.touched.push(mask);
+                self.touched.push(touched);
             }
         }
     }
 
-    fn into_pieces(&mut self, reach: Reach) -> &[Piece] {
+    fn pieces_of(&mut self, reach: Reach) -> &[Piece] {
         self.pages.clear();
         self.pieces.clear();
         let mut start = u64::MAX;

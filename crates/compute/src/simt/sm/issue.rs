@@ -40,7 +40,7 @@ impl Sm {
     /// Issues the next instruction of a warp, or one of the several that it stands for.
     pub(super) fn issue(&mut self, slot: u32, env: &mut Env<'_>) {
         let warp = &mut self.warps[slot as usize];
-        let inst = warp.tape.insts[warp.next];
+        let inst = warp.inst;
         let counters = env.counters(warp.app);
         counters.warp_instructions += 1;
         counters.thread_instructions += u64::from(inst.mask.count_ones());
@@ -87,9 +87,7 @@ impl Sm {
 
     fn share(&mut self, slot: u32, inst: &Inst, env: &mut Env<'_>) {
         let warp = &self.warps[slot as usize];
-        let first = inst.addresses as usize;
-        let lanes = inst.mask.count_ones() as usize;
-        let cycles = self.banks.cycles(&warp.tape.addresses[first..first + lanes], inst.width);
+        let cycles = self.banks.cycles(warp.addresses(), inst.width);
         let counters = env.counters(warp.app);
         counters.shared += 1;
         counters.bank_conflicts += cycles - 1;
@@ -103,10 +101,7 @@ impl Sm {
         let warp = &mut self.warps[slot as usize];
         let to = if kind == AccessKind::Write { 0 } else { inst.to };
         let op = Op { kind, slot: slot as u8, app: warp.app, to, pc: inst.pc, left: 0, issued: env.now };
-        let first = inst.addresses as usize;
-        let lanes = inst.mask.count_ones() as usize;
-        let addresses = &warp.tape.addresses[first..first + lanes];
-        let lines = self.load_store.enter(op, addresses, inst.width, env);
+        let lines = self.load_store.enter(op, warp.addresses(), inst.width, env);
         if lines > 0 {
             warp.outstanding += 1;
             if to != 0 {
@@ -173,7 +168,8 @@ impl Sm {
                 return self.end(slot, env);
             }
         }
-        let inst = &warp.tape.insts[warp.next];
+        warp.inst = warp.tape.insts[warp.next];
+        let inst = &warp.inst;
         let bit = 1 << slot;
         match inst.kind {
             InstKind::Alu | InstKind::Barrier => {}
@@ -253,7 +249,7 @@ impl Sm {
         if !warp.blocked {
             return;
         }
-        let inst = &warp.tape.insts[warp.next];
+        let inst = &warp.inst;
         let bit = 1 << slot;
         if !warp.pending.hold_up(inst) {
             warp.blocked = false;

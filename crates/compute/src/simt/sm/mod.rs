@@ -126,7 +126,7 @@ impl Sm {
         Sm {
             index,
             scheduler: spec.scheduler.build(&()),
-            warps: (0..model.warps).map(|_| Warp::default()).collect(),
+            warps: (0..model.warps).map(|_| Warp::none()).collect(),
             blocks: Slab::default(),
             free: Warps::MAX >> (Warps::BITS - model.warps),
             ready: 0,
@@ -215,17 +215,15 @@ impl Sm {
 
     /// The first cycle at or after `from` in which there is something to do; none while everything waits for answers.
     pub(super) fn due(&self, from: u64, model: &Model) -> Option<u64> {
+        let open = self.open(from, model);
+        if open != 0 && open != self.declined {
+            return Some(from);
+        }
         let mut due = self.load_store.due(from).unwrap_or(u64::MAX);
         due = due.min(self.ring.next(from).unwrap_or(u64::MAX));
-        if self.ready != 0 {
-            let open = self.open(from, model);
-            if open != 0 && open != self.declined {
-                due = from;
-            }
-            for (warps, free) in [(self.to_sfu, self.sfu_free), (self.to_shared, self.shared_free)] {
-                if self.ready & warps != 0 && free > from {
-                    due = due.min(free);
-                }
+        for (warps, free) in [(self.to_sfu, self.sfu_free), (self.to_shared, self.shared_free)] {
+            if self.ready & warps != 0 && free > from {
+                due = due.min(free);
             }
         }
         (due != u64::MAX).then_some(due)

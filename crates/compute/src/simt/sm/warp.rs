@@ -1,6 +1,6 @@
 //! A warp in its slot.
 
-use proto::simt::{Inst, Tape};
+use proto::simt::{Inst, InstKind, Tape};
 
 /// A set of registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,12 +28,13 @@ impl Registers {
 }
 
 /// A warp. Its slot is given away when everything that it has begun has ended.
-#[derive(Default)]
 pub(super) struct Warp {
-    /// What it executes next.
+    /// A piece of its program.
     pub tape: Tape,
-    /// The next instruction on the tape.
+    /// Place of its next instruction on the tape.
     pub next: usize,
+    /// That instruction. A copy: it is looked at several times, and the tape is far away each time.
+    pub inst: Inst,
     /// How often that has still to be issued; zero before it is issued first.
     pub left: u16,
     /// Whether the program goes on behind the tape.
@@ -55,6 +56,33 @@ pub(super) struct Warp {
 }
 
 impl Warp {
+    /// A slot without a warp.
+    pub(super) fn none() -> Warp {
+        let (kind, from) = (InstKind::Alu, [0; 3]);
+        let inst = Inst { kind, width: 0, to: 0, from, count: 1, pc: 0, mask: 0, addresses: 0 };
+        Warp {
+            tape: Tape::default(),
+            next: 0,
+            inst,
+            left: 0,
+            goes_on: false,
+            over: true,
+            blocked: false,
+            app: 0,
+            block: 0,
+            pending: Registers::default(),
+            loading: Registers::default(),
+            outstanding: 0,
+        }
+    }
+
+    /// The addresses of the lanes at work in its next instruction.
+    #[inline]
+    pub(super) fn addresses(&self) -> &[u64] {
+        let first = self.inst.addresses as usize;
+        &self.tape.addresses[first..first + self.inst.mask.count_ones() as usize]
+    }
+
     /// A warp begins; the tape keeps its memory.
     pub(super) fn begin(&mut self, app: u8, block: u32) {
         debug_assert_eq!(self.outstanding, 0, "a slot was given away too early");

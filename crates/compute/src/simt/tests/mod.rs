@@ -98,7 +98,6 @@ pub(super) fn atomic(addresses: impl IntoIterator<Item = u64>) -> Step {
 /// that the warp has ended.
 pub(super) struct Kernel {
     pub launch: Launch,
-    #[expect(clippy::type_complexity, reason = "a test's closure")]
     pub program: Box<dyn Fn(u32, u32) -> Vec<Vec<Step>>>,
 }
 
