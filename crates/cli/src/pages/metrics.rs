@@ -1,13 +1,13 @@
 //! `docs/metrics.md`: every field of the result document.
 
 use super::{GENERATED, head, row};
-use machine::result::metrics::{MILESTONES, Metric, all, figures};
+use machine::result::metrics::{MILESTONES, Metric, STAGES, all, figures};
 use machine::result::{Kinds, SCHEMA};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Tables of the document in the order of the page; any other follows.
-const ORDER: [&str; 6] = ["", "run", "precondition", "io", "flash", "breakdown_ns"];
+const ORDER: [&str; 7] = ["", "run", "precondition", "io", "gpu", "flash", "breakdown_ns"];
 
 /// The page.
 pub(crate) fn page() -> String {
@@ -56,8 +56,8 @@ fn introduction(table: &str) -> String {
             Kinds::NAMES.map(|name| format!("`{name}`")).join(", ")
         ),
         "breakdown_ns" => {
-            "The first `*` is `read` or `write`, the second one of the [milestones](#milestones); those \
-                           that took no time are left out.\n\n"
+            "The first `*` is `read` or `write`, the second one of the [milestones](#milestones); of a GPU, `load` or \
+             `store` and one of the [stages](#stages). Those that took no time are left out.\n\n"
                 .to_owned()
         }
         "run" => "The only table, with `precondition.seconds`, that differs from run to run.\n\n".to_owned(),
@@ -84,6 +84,11 @@ fn milestones_table() -> String {
         head(["milestone", "it waits for"])
     );
     for (name, doc) in MILESTONES {
+        text.push_str(&row([&format!("`{name}`"), doc]));
+    }
+    text.push_str("\n## Stages\n\nWhat a line of a GPU's load or store waits for. They tile its life in the same way.\n\n");
+    text.push_str(&head(["stage", "it waits for"]));
+    for (name, doc) in STAGES {
         text.push_str(&row([&format!("`{name}`"), doc]));
     }
     text

@@ -2,7 +2,9 @@
 
 mod memory;
 
-pub use memory::{DirectResult, MemoryResult, PagingResult};
+pub(super) use memory::EngineResult;
+use memory::PagingResult;
+pub use memory::{DirectResult, MemoryResult};
 
 use crate::gpu::GpuSide;
 use crate::machine::Machine;

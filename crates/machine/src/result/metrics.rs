@@ -37,6 +37,26 @@ pub const MILESTONES: &[(&str, &str)] = &[
     ("durable", "Everything written before, on flash."),
 ];
 
+/// What a line of a GPU's load or store waits for, as `breakdown_ns` names it.
+pub const STAGES: &[(&str, &str)] = &[
+    ("l1", "The load-store unit and the first-level cache."),
+    ("l1_merge", "A request of the same multiprocessor for the same line."),
+    ("tlb", "The shared TLB, or the translation that another line of the multiprocessor has asked for."),
+    ("walk", "The page walk."),
+    ("fault", "The page fault."),
+    ("network", "The network between multiprocessors, cache banks and controllers."),
+    ("l2", "The bank of the shared cache."),
+    ("l2_merge", "A fetch that another request had begun."),
+    ("controller", "The controller in front of memory."),
+    ("ftl", "Address translation of the flash."),
+    ("buffer", "The DRAM buffer of an SSD engine."),
+    ("memory", "DRAM or persistent memory."),
+    ("register", "Flash registers."),
+    ("flash_network", "The network between flash controllers and packages, and inside packages."),
+    ("array", "The flash array, and the way to it behind an SSD engine."),
+    ("reclaim", "Garbage collection that blocks the application."),
+];
+
 /// The type of a distribution's figures.
 const FIGURES: &str = "#/$defs/Summary";
 
@@ -166,7 +186,7 @@ fn unit(key: &str, schema: &Map<String, Value>) -> &'static str {
 }
 
 fn unit_of_name(name: &str) -> Option<&'static str> {
-    let rules: [(&str, &str); 10] = [
+    let rules: [(&str, &str); 13] = [
         ("_bytes_per_s", "B/s"),
         ("_per_cpu_s", "1/s"),
         ("_per_s", "1/s"),
@@ -177,6 +197,9 @@ fn unit_of_name(name: &str) -> Option<&'static str> {
         ("_share", "share"),
         ("_amplification", "ratio"),
         ("_pages", "pages"),
+        ("_lines", "lines"),
+        ("_instructions", "instructions"),
+        ("_of_a_page", "1/page"),
     ];
     let whole = match name {
         "bytes" => Some("B"),
@@ -185,6 +208,8 @@ fn unit_of_name(name: &str) -> Option<&'static str> {
         "requests" | "queue_depth_mean" => Some("requests"),
         "utilisation" => Some("share"),
         "erase_count" => Some("erases"),
+        "ipc" => Some("instructions/cycle"),
+        "cycles" => Some("cycles"),
         "drive_writes" => Some("drive writes"),
         "free_reclaim_units" => Some("reclaim units"),
         _ => None,
@@ -241,6 +266,12 @@ mod tests {
         device.sort_unstable();
         explained.sort_unstable();
         assert_eq!(device, explained);
+    }
+
+    #[test]
+    fn every_stage_of_a_gpu_is_explained() {
+        let explained: Vec<&str> = STAGES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(explained, proto::memory::Stage::NAMES);
     }
 
     #[test]

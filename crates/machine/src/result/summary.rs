@@ -1,6 +1,8 @@
 //! The result as a person likes to read it.
 
-use super::{Document, FlashResult, OpResult};
+mod work;
+
+use super::{Document, FlashResult, Kinds, OpResult};
 use std::fmt::Write;
 
 /// A short report.
@@ -20,15 +22,11 @@ pub fn human(document: &Document) -> String {
             100.0 * p.report.mapped_share
         ))
     );
-    let _ = writeln!(
-        text,
-        "\n  {:<7}{:>11}{:>12}{:>11}{:>11}{:>11}{:>11}{:>11}",
-        "", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max"
-    );
-    for name in ["read", "write", "trim", "flush"] {
-        if let Some(op) = d.io.kinds.get(name) {
-            let _ = writeln!(text, "  {name:<7}{}", line(op));
-        }
+    if d.io.kinds.all.requests > 0 {
+        requests(&d.io.kinds, &mut text);
+    }
+    if let Some(gpu) = &d.gpu {
+        work::gpu(gpu, &mut text);
     }
     for (name, parts) in &d.breakdown_ns {
         let total: f64 = parts.values().filter_map(serde_json::Value::as_f64).sum();
@@ -40,7 +38,7 @@ pub fn human(document: &Document) -> String {
             .collect();
         let _ = writeln!(text, "\n  a {name} waits for: {}", list.join(", "));
     }
-    d.flash.iter().for_each(|f| flash(f, &mut text));
+    d.flash.iter().filter(|f| f.reads.host + f.host_programs > 0).for_each(|f| flash(f, &mut text));
     for (at, warning) in d.warnings.iter().enumerate() {
         let apart = if at == 0 { "\n" } else { "" };
         let _ = writeln!(text, "{apart}  note: {warning}");
@@ -58,6 +56,20 @@ pub fn human(document: &Document) -> String {
         d.run.peak_rss_bytes >> 20
     );
     text
+}
+
+/// What the host saw.
+fn requests(kinds: &Kinds, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "\n  {:<7}{:>11}{:>12}{:>11}{:>11}{:>11}{:>11}{:>11}",
+        "", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max"
+    );
+    for name in ["read", "write", "trim", "flush"] {
+        if let Some(op) = kinds.get(name) {
+            let _ = writeln!(text, "  {name:<7}{}", line(op));
+        }
+    }
 }
 
 /// What a flash device did.

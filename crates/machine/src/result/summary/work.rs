@@ -1,0 +1,92 @@
+//! A GPU's result as a person likes to read it.
+
+use super::super::gpu::{DirectResult, EngineResult, GpuResult};
+use super::{count, time};
+use std::fmt::Write;
+
+/// What a GPU and its memory did.
+pub(super) fn gpu(g: &GpuResult, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "\n  {:<10}{:>9}{:>16}{:>10}{:>9}{:>9}{:>9}{:>12}",
+        "", "IPC", "instructions", "kernels", "reads", "L1 hits", "L2 hits", "end"
+    );
+    for app in &g.applications {
+        let _ = writeln!(
+            text,
+            "  {:<10}{:>9.4}{:>16}{:>10}{:>8.1}%{:>8.1}%{:>9}{:>12}",
+            app.name,
+            app.ipc,
+            count(app.work.warp_instructions),
+            app.kernels.len(),
+            100.0 * app.work.read_share,
+            100.0 * app.work.l1_hit_share,
+            "",
+            app.ended_ns.map_or_else(|| "-".into(), time)
+        );
+    }
+    let _ = writeln!(
+        text,
+        "  {:<10}{:>9.4}{:>16}{:>10}{:>8.1}%{:>8.1}%{:>8.1}%",
+        "all",
+        g.ipc,
+        count(g.work.warp_instructions),
+        g.applications.iter().map(|app| app.kernels.len()).sum::<usize>(),
+        100.0 * g.work.read_share,
+        100.0 * g.work.l1_hit_share,
+        100.0 * g.l2.hit_share
+    );
+    let array = g.memory.array_bandwidth_bytes_per_s;
+    let _ = writeln!(
+        text,
+        "\n  memory moved {:.2} GB/s{}; {} translations, {:.1} % in the shared TLB, {} walks, {} faults",
+        g.memory.bandwidth_bytes_per_s / 1e9,
+        array.map_or(String::new(), |b| format!(", flash arrays {:.2} GB/s", b / 1e9)),
+        count(g.mmu.translations),
+        100.0 * g.mmu.tlb_hit_share,
+        count(g.mmu.walks),
+        count(g.mmu.faults)
+    );
+    if let Some(d) = &g.memory.direct {
+        direct(d, text);
+    }
+    if let Some(e) = &g.memory.engine {
+        engine(e, text);
+    }
+    if let Some(accuracy) = g.l2.prediction_accuracy_share {
+        let _ = writeln!(
+            text,
+            "  prefetch: {} lines, {:.1} % used; predictions {:.1} % right; {} pages parked",
+            count(g.l2.prefetched_lines),
+            100.0 * g.l2.prefetch_used_share,
+            100.0 * accuracy,
+            count(g.l2.parked_pages)
+        );
+    }
+}
+
+fn direct(d: &DirectResult, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "  flash: {} pages read ({:.2} times each), {} programmed ({:.2} times each), {} merges; registers took {:.1} % of writes",
+        count(d.array_reads),
+        d.reads_of_a_page,
+        count(d.eviction_programs + d.gc_programs),
+        d.programs_of_a_page,
+        count(d.gc_runs),
+        100.0 * d.register_hit_share
+    );
+}
+
+fn engine(e: &EngineResult, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "  engine: buffers hit {:.1} % of reads ({:.1} % waited for a page under way), {:.1} % of writes; {} translations; buffer {:.0} % busy, {:.2} GB/s",
+        100.0 * e.read_hit_share,
+        100.0 * e.read_merge_share,
+        100.0 * e.write_hit_share,
+        count(e.ftl_requests),
+        100.0 * e.buffer_busy_share,
+        e.buffer_bytes_per_s / 1e9
+    );
+}
