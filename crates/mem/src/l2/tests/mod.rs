@@ -1,6 +1,7 @@
 //! The shared cache alone, with a memory that the test plays.
 
 mod parking;
+mod prefetching;
 mod soak;
 mod timing;
 mod writes;
