@@ -165,7 +165,7 @@ impl Registers {
         let (mut lines, mut waiter) = (0, item.first);
         while waiter != NONE {
             let Waiter { access, next, .. } = self.waiters[waiter];
-            lines |= 1 << (access.address - item.page) / proto::memory::LINE;
+            lines |= 1 << ((access.address - item.page) / proto::memory::LINE);
             waiter = next;
         }
         lines

@@ -205,7 +205,11 @@ fn srrip_example_of_the_paper() {
 #[test]
 fn an_emptied_way_makes_nothing_older() {
     let mut srrip = ReplacementPolicy::srrip.build(&Places { sets: 1, ways: 2, seed: 0 });
-    (srrip.enter(0, 0), srrip.enter(0, 1), srrip.touch(0, 0), srrip.leave(0, 1), srrip.enter(0, 1));
+    srrip.enter(0, 0);
+    srrip.enter(0, 1);
+    srrip.touch(0, 0);
+    srrip.leave(0, 1);
+    srrip.enter(0, 1);
     // Way 0 is still expected soon, way 1 has just come: 0 against 2.
     assert_eq!(srrip.victim(0, &|_| true), Some(1));
 }

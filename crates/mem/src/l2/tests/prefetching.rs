@@ -27,7 +27,8 @@ fn prefetched_lines_that_leave_unread_halve_the_granularity() {
     spec.prefetch = Prefetching::dynamic(params);
     let mut rig = Rig::new(&spec, 50);
     // The second read is a re-access and brings the page; two lines of the page were read, thirty were not.
-    (rig.read(0, 0), rig.read(100, 128));
+    rig.read(0, 0);
+    rig.read(100, 128);
     // Page 1, read by another warp at another instruction, takes all its places, with the same pattern.
     for (delay, line) in [(1000, 0), (1100, 1)] {
         let tag = rig.read(delay, PAGE + line * 128) as usize;
