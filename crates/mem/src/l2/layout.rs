@@ -22,7 +22,7 @@ impl Layout {
     /// The bank in which a row begins.
     #[inline]
     fn first(&self, row: u64) -> u64 {
-        (kernel::mix(row) >> 32) * self.banks >> 32
+        ((kernel::mix(row) >> 32) * self.banks) >> 32
     }
 
     /// The bank of an address.

@@ -86,9 +86,9 @@ impl Registers {
     /// The registers that fetch lines of a page.
     #[inline]
     fn of(&self, page: u64) -> impl Iterator<Item = u32> {
-        let any = self.live() > 0;
-        let pages = self.pages.iter().enumerate().filter(move |(_, p)| any && **p == page);
-        pages.map(|(register, _)| register as u32)
+        let pages = if self.live() > 0 { &self.pages[..] } else { &[] };
+        let those = pages.iter().enumerate().filter(move |(_, p)| **p == page);
+        those.map(|(register, _)| register as u32)
     }
 
     /// The register that brings a line; there is one at most.
@@ -165,7 +165,7 @@ impl Registers {
         let (mut lines, mut waiter) = (0, item.first);
         while waiter != NONE {
             let Waiter { access, next, .. } = self.waiters[waiter];
-            lines |= 1 << (access.address - item.page) / proto::memory::LINE;
+            lines |= 1 << ((access.address - item.page) / proto::memory::LINE);
             waiter = next;
         }
         lines

@@ -169,7 +169,7 @@ impl L2 {
             }
             None => {
                 self.stats.misses += 1;
-                let lines = self.to_fetch(target, reading.as_ref());
+                let lines = self.fetch_with(target, reading.as_ref());
                 self.fetch(target, lines, &access, cx)
             }
         };
@@ -202,7 +202,7 @@ impl L2 {
     }
 
     /// The lines that come with a missed one: of the chunk around it, those that are neither here nor on their way.
-    fn to_fetch(&mut self, target: Target, reading: Option<&Reading>) -> u32 {
+    fn fetch_with(&mut self, target: Target, reading: Option<&Reading>) -> u32 {
         let Some(reading) = reading else {
             return target.bit();
         };

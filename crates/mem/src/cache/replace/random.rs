@@ -29,6 +29,6 @@ impl Replacement for Random {
     fn victim(&mut self, _set: u32, may: &dyn Fn(u32) -> bool) -> Option<u32> {
         let mut allowed = (0..self.ways).filter(|way| may(*way));
         let count = allowed.clone().count() as u128;
-        allowed.nth((u128::from(self.draw) * count >> 64) as usize)
+        allowed.nth(((u128::from(self.draw) * count) >> 64) as usize)
     }
 }

@@ -1,6 +1,7 @@
 //! The shared cache alone, with a memory that the test plays.
 
 mod parking;
+mod prefetching;
 mod soak;
 mod timing;
 mod writes;
@@ -138,18 +139,24 @@ impl Rig {
 
     /// Plays on until nothing happens any more.
     pub(super) fn run(&mut self) {
-        while let Some(happening) = self.world.queue.pop() {
-            match happening {
-                Happening::Cache(event) => self.cache.handle(event, &mut self.world),
-                Happening::Access(n) => {
-                    let access = self.world.accesses[n as usize];
-                    let bank = self.cache.bank_of(access.address);
-                    self.cache.access(bank, access, &mut self.world);
-                }
-                Happening::Done(n) => self.done(n as usize),
-                Happening::Soak(_) => unreachable!("only the soak schedules it"),
+        while self.step() {}
+    }
+
+    /// The next thing that happens; false if there is none.
+    pub(super) fn step(&mut self) -> bool {
+        let happening = self.world.queue.pop();
+        match happening {
+            None => {}
+            Some(Happening::Cache(event)) => self.cache.handle(event, &mut self.world),
+            Some(Happening::Access(n)) => {
+                let access = self.world.accesses[n as usize];
+                let bank = self.cache.bank_of(access.address);
+                self.cache.access(bank, access, &mut self.world);
             }
+            Some(Happening::Done(n)) => self.done(n as usize),
+            Some(Happening::Soak(_)) => unreachable!("only the soak schedules it"),
         }
+        happening.is_some()
     }
 
     /// Memory has done the n-th command.

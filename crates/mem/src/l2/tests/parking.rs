@@ -48,6 +48,28 @@ fn the_page_written_least_recently_goes_first() {
     assert_eq!(rig.commands()[2..], [(false, 0, 0b10_0000)]);
     assert!(rig.answered(whole) < rig.answered(part));
     assert_eq!((rig.cache.stats.unparked_pages, rig.cache.stats.parked_pages), (2, 4));
+    // Memory has pages 0 and 1; only the others are dirty.
+    rig.cache.purge(0, &mut rig.world);
+    rig.run();
+    assert_eq!(rig.commands()[3..], [(true, 2 * PAGE, 0xf0), (true, 3 * PAGE, 1)]);
+}
+
+#[test]
+fn a_page_of_which_a_line_is_being_fetched_stays() {
+    let mut rig = Rig::new(&parking(WritePolicy::read_only), 1000);
+    assert!(rig.park(0, 1));
+    rig.write(0, 5 * 128, 4);
+    rig.run();
+    assert!(rig.park(1, 1));
+    let read = rig.read(100, 5 * 128);
+    while rig.world.commands.is_empty() {
+        rig.step();
+    }
+    // Page 0 is the one written least recently, but what it has of line 5 belongs to what is on its way.
+    assert!(rig.park(2, 1));
+    assert_eq!(rig.commands(), [(false, 0, 1 << 5), (true, PAGE, 1)]);
+    rig.run();
+    assert!(rig.answered(read).is_some());
 }
 
 #[test]
@@ -57,11 +79,7 @@ fn a_page_is_refused_for_want_of_room() {
     let mut rig = Rig::new(&L2Spec { write_slots: 1, ..parking(WritePolicy::read_only) }, 1000);
     rig.write(0, 7 * PAGE, 4);
     while rig.world.commands.is_empty() {
-        let Some(Happening::Access(_)) = rig.world.queue.pop() else { panic!("the write comes") };
-        let access = rig.world.accesses[0];
-        rig.cache.access(0, access, &mut rig.world);
-        let Some(Happening::Cache(event)) = rig.world.queue.pop() else { panic!("it is served") };
-        rig.cache.handle(event, &mut rig.world);
+        rig.step();
     }
     assert!(!rig.park(7, 1), "memory will have something newer");
     assert!(rig.park(0, 1) && rig.park(1, 1));
@@ -132,10 +150,7 @@ fn what_is_fetched_for_a_purged_application_is_not_kept() {
     let mut rig = Rig::new(&spec(WritePolicy::read_only), 1000);
     let read = rig.read(0, 0);
     while rig.world.commands.is_empty() {
-        match rig.world.queue.pop().expect("the read is under way") {
-            Happening::Cache(event) => rig.cache.handle(event, &mut rig.world),
-            _ => rig.cache.access(0, rig.world.accesses[0], &mut rig.world),
-        }
+        rig.step();
     }
     rig.cache.purge(0, &mut rig.world);
     rig.run();

@@ -53,7 +53,7 @@ fn access() -> impl Strategy<Value = Action> {
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         30 => access(),
-        2 => (0..PAGES, 1..1u32 << LINES).prop_map(|(page, lines)| Action::Park(page, lines)),
+        4 => (0..PAGES, 1..1u32 << LINES).prop_map(|(page, lines)| Action::Park(page, lines)),
         1 => (0..APPS).prop_map(Action::Purge),
     ]
 }
