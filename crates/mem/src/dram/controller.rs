@@ -12,6 +12,8 @@ use kernel::{Ticket, Time};
 
 const READ: usize = 0;
 const WRITE: usize = 1;
+/// Beside the two directions of accesses, the third kind of need.
+const ACTIVATE: usize = 2;
 
 /// What a decision needs besides the controller.
 pub(super) struct Around<'a> {
@@ -32,10 +34,15 @@ pub(super) struct Transfer {
 /// A controller with its channel.
 pub(super) struct Controller {
     banks: Vec<Bank>,
-    /// Bit by bit, the banks that have a piece to serve.
-    busy: u64,
-    /// Whether the bus writes.
+    /// What the next piece of each bank needs, if it has one.
+    wanted: Vec<Wanted>,
+    /// Bit by bit, the banks whose next piece cannot have it yet, and, for each kind of need, those whose next piece can
+    /// as far as the bank is concerned.
+    early: u64,
+    ready: [u64; 3],
+    /// Whether the bus writes, and the lines it has carried since it last turned.
     write: bool,
+    carried: u64,
     /// Earliest column accesses: reads, writes.
     column: [Time; 2],
     /// Earliest activation, whatever the bank.
@@ -53,27 +60,23 @@ pub(super) struct Controller {
     pub(super) wake: Option<(Time, Ticket)>,
 }
 
-/// What one look at all banks finds.
-#[derive(Default)]
-struct Look {
-    /// The oldest piece whose row can be activated as far as the bank is concerned: number, bank.
-    activate: Option<(u64, u32)>,
-    /// When the next one can.
-    activate_at: Option<Time>,
-    /// The oldest pieces whose columns can be accessed as far as the bank is concerned, by direction: number, bank.
-    access: [Option<(u64, u32)>; 2],
-    /// When the next one can.
-    access_at: Option<Time>,
+/// What a bank's next piece needs, for the look at many banks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    /// From when on it can have it, as far as the bank is concerned.
+    at: Time,
+    /// The number of the piece.
+    number: u64,
+    kind: usize,
 }
 
-fn earliest(at: &mut Option<Time>, time: Time) {
-    *at = Some(at.map_or(time, |t| t.min(time)));
-}
-
-fn oldest(at: &mut Option<(u64, u32)>, number: u64, bank: u32) {
-    if at.is_none_or(|(other, _)| number < other) {
-        *at = Some((number, bank));
-    }
+/// The banks of a mask.
+fn each(mut banks: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bank = (banks != 0).then(|| banks.trailing_zeros() as usize);
+        banks &= banks.wrapping_sub(1);
+        bank
+    })
 }
 
 impl Controller {
@@ -81,8 +84,11 @@ impl Controller {
     pub(super) fn new(banks: u32, shift: Time) -> Controller {
         Controller {
             banks: vec![Bank::default(); banks as usize],
-            busy: 0,
+            wanted: vec![Wanted::default(); banks as usize],
+            early: 0,
+            ready: [0; 3],
             write: false,
+            carried: 0,
             column: [Time::ZERO; 2],
             activation: Time::ZERO,
             activations: [None; 4],
@@ -101,8 +107,26 @@ impl Controller {
         self.refresh(piece.arrived, around.timing);
         piece.number = self.arrived;
         self.arrived += 1;
-        self.busy |= 1 << bank;
-        self.banks[usize::from(bank)].arrive(piece, around.policy, around.timing)
+        let due = self.banks[usize::from(bank)].arrive(piece, around.policy, around.timing);
+        if due {
+            self.note(bank.into());
+        }
+        due
+    }
+
+    /// Notes what a bank needs now.
+    fn note(&mut self, bank: usize) {
+        let bit = 1 << bank;
+        self.early &= !bit;
+        self.ready.iter_mut().for_each(|banks| *banks &= !bit);
+        if let Some(next) = self.banks[bank].next() {
+            let (at, kind) = match next.need {
+                Need::Column(at) => (at, usize::from(next.piece.write)),
+                Need::Activation(at) => (at, ACTIVATE),
+            };
+            self.wanted[bank] = Wanted { at, number: next.piece.number, kind };
+            self.early |= bit;
+        }
     }
 
     /// Does all that can be done now, and says when to ask again. `transfer` is told of everything that goes over the bus.
@@ -114,80 +138,69 @@ impl Controller {
     ) -> Option<Time> {
         self.refresh(now, around.timing);
         loop {
-            let look = self.look(now, around.policy.banks_pass());
-            if let Some((_, bank)) = look.activate
-                && self.activation <= now
-            {
-                self.activate(bank, now, around);
-                continue;
+            let [access_at, activate_at] = self.look(now);
+            let mut again = activate_at.max(self.activation);
+            if let Some(bank) = self.oldest(ACTIVATE) {
+                if self.activation <= now {
+                    self.activate(bank, now, around);
+                    continue;
+                }
+                again = self.activation;
             }
-            let winner = self.winner(&look, now, around.policy);
-            if let Some((bank, direction)) = winner
-                && self.column[direction] <= now
-            {
-                transfer(self.access(bank, now, around));
-                continue;
+            let mut column = access_at.max(self.column[READ].min(self.column[WRITE]));
+            if let Some((bank, direction)) = self.winner(around.policy) {
+                if self.column[direction] <= now {
+                    transfer(self.access(bank, now, around));
+                    continue;
+                }
+                column = column.min(self.column[direction]);
             }
-            let mut again = None;
-            if look.activate.is_some() {
-                earliest(&mut again, self.activation);
-            }
-            if let Some(at) = look.activate_at {
-                earliest(&mut again, at.max(self.activation));
-            }
-            if let Some((_, direction)) = winner {
-                earliest(&mut again, self.column[direction]);
-            }
-            if let Some(at) = look.access_at {
-                earliest(&mut again, at.max(self.column[READ].min(self.column[WRITE])));
-            }
-            return again;
+            again = again.min(column);
+            return (again < Time::MAX).then_some(again);
         }
     }
 
-    /// Looks at all banks.
-    fn look(&self, now: Time, banks_pass: bool) -> Look {
-        let mut look = Look::default();
-        let mut busy = self.busy;
-        while busy != 0 {
-            let bank = busy.trailing_zeros();
-            busy &= busy - 1;
-            let Some(next) = self.banks[bank as usize].next() else { continue };
-            let number = next.piece.number;
-            match next.need {
-                Need::Activation(at) if at <= now => oldest(&mut look.activate, number, bank),
-                Need::Activation(at) => earliest(&mut look.activate_at, at),
-                Need::Column(_) if !banks_pass && number != self.served => {}
-                Need::Column(at) if at <= now => {
-                    oldest(&mut look.access[usize::from(next.piece.write)], number, bank);
-                }
-                Need::Column(at) => earliest(&mut look.access_at, at),
+    /// Sorts out which banks have become ready; answers when the next ones do, for an access and for an activation.
+    fn look(&mut self, now: Time) -> [Time; 2] {
+        let mut next = [Time::MAX; 2];
+        for bank in each(self.early) {
+            let Wanted { at, kind, .. } = self.wanted[bank];
+            if at <= now {
+                self.early &= !(1 << bank);
+                self.ready[kind] |= 1 << bank;
+            } else {
+                let next = &mut next[usize::from(kind == ACTIVATE)];
+                *next = at.min(*next);
             }
         }
-        look
+        next
+    }
+
+    /// The ready bank with the oldest piece of a kind.
+    fn oldest(&self, kind: usize) -> Option<usize> {
+        each(self.ready[kind]).min_by_key(|bank| self.wanted[*bank].number)
     }
 
     /// The bank that the bus serves next, and in which direction.
-    fn winner(&self, look: &Look, now: Time, policy: &dyn Scheduler) -> Option<(u32, usize)> {
+    fn winner(&self, policy: &dyn Scheduler) -> Option<(usize, usize)> {
         let (present, other) = (usize::from(self.write), usize::from(!self.write));
-        match (look.access[present], look.access[other]) {
-            (Some((younger, _)), Some((older, bank))) if older < younger => {
-                let waited = now - self.banks[bank as usize].next()?.piece.arrived;
-                if policy.direction_passes(waited) {
-                    look.access[present].map(|(_, bank)| (bank, present))
-                } else {
-                    Some((bank, other))
-                }
+        let number = |bank: usize| self.wanted[bank].number;
+        let (bank, direction) = match (self.oldest(present), self.oldest(other)) {
+            (Some(younger), Some(older))
+                if number(older) < number(younger) && !policy.direction_passes(self.carried) =>
+            {
+                (older, other)
             }
-            (Some((_, bank)), _) => Some((bank, present)),
-            (None, Some((_, bank))) => Some((bank, other)),
-            (None, None) => None,
-        }
+            (Some(bank), _) => (bank, present),
+            (None, bank) => (bank?, other),
+        };
+        (policy.banks_pass() || number(bank) == self.served).then_some((bank, direction))
     }
 
-    fn activate(&mut self, bank: u32, now: Time, around: &mut Around<'_>) {
+    fn activate(&mut self, bank: usize, now: Time, around: &mut Around<'_>) {
         around.stats.activations += 1;
-        self.banks[bank as usize].activate(now, around.timing);
+        self.banks[bank].activate(now, around.timing);
+        self.note(bank);
         self.activations[self.oldest] = Some(now);
         self.oldest = (self.oldest + 1) % self.activations.len();
         let window = self.activations[self.oldest].map_or(Time::ZERO, |fourth| fourth + around.timing.faw);
@@ -195,9 +208,9 @@ impl Controller {
     }
 
     /// Accesses the columns of a bank's next piece.
-    fn access(&mut self, bank: u32, now: Time, around: &mut Around<'_>) -> Transfer {
+    fn access(&mut self, bank: usize, now: Time, around: &mut Around<'_>) -> Transfer {
         let timing = around.timing;
-        let at = &mut self.banks[bank as usize];
+        let at = &mut self.banks[bank];
         let next = at.next().expect("an access is for a piece");
         let (lines, write) = (u64::from(next.piece.lines), next.piece.write);
         let slot = timing.line.times(lines);
@@ -205,9 +218,7 @@ impl Controller {
         let end = begin + slot;
         let precharge = if write { end + timing.wr } else { now + slot - timing.column + timing.rtp };
         let served = at.access(now, precharge, around.policy, timing).expect("an access is for a piece");
-        if at.next().is_none() {
-            self.busy &= !(1 << bank);
-        }
+        self.note(bank);
         self.column[usize::from(write)] = now + slot;
         self.column[usize::from(!write)] = if write {
             end + timing.wtr
@@ -216,7 +227,11 @@ impl Controller {
         };
         self.served += 1;
         let stats = &mut *around.stats;
-        stats.turnarounds += u64::from(self.write != write);
+        if self.write != write {
+            stats.turnarounds += 1;
+            self.carried = 0;
+        }
+        self.carried += lines;
         stats.bus_busy += timing.transfer.times(lines);
         match served.found {
             Found::Hit => stats.row_hits += 1,
@@ -238,8 +253,9 @@ impl Controller {
         let due = refresh.interval.times(begun).since(self.shift);
         let start = self.banks.iter().fold(due, |start, bank| bank.refreshable(start, timing));
         let end = start + refresh.duration;
-        for bank in &mut self.banks {
-            bank.refresh(end);
+        for bank in 0..self.banks.len() {
+            self.banks[bank].refresh(end);
+            self.note(bank);
         }
         self.activation = self.activation.max(end);
     }

@@ -12,7 +12,7 @@ impl Scheduler for Fcfs {
     fn row_hit_passes(&self, _: Time) -> bool {
         false
     }
-    fn direction_passes(&self, _: Time) -> bool {
+    fn direction_passes(&self, _: u64) -> bool {
         false
     }
     fn banks_pass(&self) -> bool {

@@ -16,15 +16,17 @@ config::policies! {
     }
 }
 
-/// Decides who may overtake whom. `waited` is how long the one that would be overtaken has waited.
+/// Decides who may overtake whom.
 ///
-/// Contract: an answer that is no for some time is no for all longer times, and no for [`Time::MAX`]: nobody starves.
-/// A policy without [`Scheduler::banks_pass`] says no to everything.
+/// Contract: an answer that is no for some amount is no for all larger ones, and no for the largest: nobody starves. A
+/// policy without [`Scheduler::banks_pass`] says no to everything.
 pub trait Scheduler {
-    /// Whether an access to a bank's open row may go before an older one to another row of that bank.
+    /// Whether an access to a bank's open row may go before an older one to another row of that bank, which has waited
+    /// so long.
     fn row_hit_passes(&self, waited: Time) -> bool;
-    /// Whether an access in the bus's present direction may go before an older one in the other direction.
-    fn direction_passes(&self, waited: Time) -> bool;
+    /// Whether an access in the bus's present direction may go before an older one in the other direction, when the bus
+    /// has carried so many lines since it turned.
+    fn direction_passes(&self, lines: u64) -> bool;
     /// Whether an access whose bank is ready may go before an older one whose bank is not.
     fn banks_pass(&self) -> bool;
 }
