@@ -35,7 +35,8 @@ fn row(text: &str) {
 }
 
 fn main() {
-    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let named: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     if named.is_empty() {
         entries().for_each(|entry| row(entry.name));
     }
