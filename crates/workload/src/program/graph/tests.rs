@@ -132,9 +132,9 @@ fn ranks(graph: &Graph, iterations: u32) -> Vec<f64> {
     let mut rank = vec![1.0 / n as f64; n];
     for _ in 0..iterations {
         let mut next = vec![f64::from(1.0 - DAMPING) / n as f64; n];
-        for v in 0..n {
+        for (v, rank) in rank.iter().enumerate() {
             for &w in graph.neighbours(v) {
-                next[w as usize] += f64::from(DAMPING) * rank[v] / graph.degree(v) as f64;
+                next[w as usize] += f64::from(DAMPING) * rank / graph.degree(v) as f64;
             }
         }
         rank = next;
@@ -244,7 +244,7 @@ fn instructions_are_well_formed_and_addresses_are_inside_allocations() {
             assert!(!tape.insts.is_empty());
             let mut next = 0;
             for inst in &tape.insts {
-                assert_ne!((inst.mask, inst.pc, inst.count), (0, 0, 0), "{name}: {inst:?}");
+                assert!(inst.mask != 0 && inst.pc != 0 && inst.count != 0, "{name}: {inst:?}");
                 assert!(inst.count == 1 || inst.kind == InstKind::Alu, "{name}: {inst:?}");
                 assert_eq!(inst.addresses, next, "{name}: {inst:?}");
                 if matches!(inst.kind, InstKind::Alu | InstKind::Sfu | InstKind::Barrier) {
@@ -269,7 +269,7 @@ fn instructions_are_well_formed_and_addresses_are_inside_allocations() {
 #[test]
 fn an_address_of_an_instruction_means_one_instruction() {
     use std::collections::BTreeMap;
-    let mut known: BTreeMap<(String, u32), (InstKind, u8, u8, [u8; 3])> = BTreeMap::new();
+    let mut known = BTreeMap::new();
     each_piece("scale=9,degree=12,seed=2", |name, _, tape| {
         for inst in &tape.insts {
             let what = (inst.kind, inst.width, inst.to, inst.from);
