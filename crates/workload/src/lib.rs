@@ -1,6 +1,9 @@
-//! Workloads: trace readers, the fio vocabulary, synthetic requests, and the injector that issues and measures them.
+//! Workloads: trace readers, the fio vocabulary, synthetic requests, and the injector that issues and measures them; programs of a
+//! GPU and the graphs they run on.
 
 pub mod fio;
+pub mod graph;
 pub mod inject;
+pub mod program;
 pub mod synth;
 pub mod trace;

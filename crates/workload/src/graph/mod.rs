@@ -1,0 +1,8 @@
+//! Graphs: compressed sparse rows, readers of the usual file formats, and a seeded generator.
+
+// A diagnostic is returned once in the life of a graph: its size costs nothing, a box would cost every caller.
+#![allow(clippy::result_large_err)]
+
+mod csr;
+
+pub use csr::Graph;

@@ -1,0 +1,30 @@
+//! Inputs that several applications of one run share.
+
+use std::sync::Arc;
+
+use crate::graph::Graph;
+
+/// Graphs already built, by how they were asked for: eight instances of one program hold one graph.
+#[derive(Default)]
+pub struct Inputs {
+    graphs: Vec<(String, Arc<Graph>)>,
+}
+
+impl Inputs {
+    /// The graph known by `recipe`, or the one that `build` makes.
+    ///
+    /// # Errors
+    /// What `build` refuses.
+    pub fn graph<E>(
+        &mut self,
+        recipe: &str,
+        build: impl FnOnce() -> Result<Graph, E>,
+    ) -> Result<Arc<Graph>, E> {
+        if let Some((_, graph)) = self.graphs.iter().find(|(known, _)| known == recipe) {
+            return Ok(Arc::clone(graph));
+        }
+        let graph = Arc::new(build()?);
+        self.graphs.push((recipe.to_owned(), Arc::clone(&graph)));
+        Ok(graph)
+    }
+}
