@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::simt_trace::fault::Bad;
 use crate::simt_trace::opcode::Class;
 use crate::simt_trace::varint;
 
@@ -48,8 +49,8 @@ pub(super) fn sources(all: impl IntoIterator<Item = u8>) -> [u8; 3] {
     from
 }
 
-/// Bytes of an instruction: how far apart we number them.
-const INSTRUCTION: u32 = 16;
+/// An application's instructions have addresses of this many bits.
+const CODE_BITS: u32 = 24;
 
 /// All instructions of a trace.
 #[derive(Default)]
@@ -60,10 +61,13 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// The address that the instruction at `pc` of a function has in the whole trace.
-    pub(super) fn address(&mut self, function: u32, pc: u64) -> u32 {
+    /// The address that the instruction at `pc` of a function has in the whole trace: they are numbered from one.
+    pub(super) fn address(&mut self, function: u32, pc: u64) -> Result<u32, Bad> {
         let next = self.addresses.len() as u32 + 1;
-        *self.addresses.entry((function, pc)).or_insert(next) * INSTRUCTION
+        if next >> CODE_BITS != 0 {
+            return Err(Bad::new("more than 16,777,215 different instructions in one trace"));
+        }
+        Ok(*self.addresses.entry((function, pc)).or_insert(next))
     }
 
     /// The number of an instruction.
@@ -73,10 +77,6 @@ impl Code {
             insts.push(inst);
             insts.len() as u32 - 1
         })
-    }
-
-    pub(super) fn get(&self, number: u32) -> &Static {
-        &self.insts[number as usize]
     }
 
     /// All of them, by number.
@@ -210,6 +210,7 @@ impl Paths {
     }
 
     /// Bytes held.
+    #[cfg(test)]
     pub(super) fn bytes(&self) -> u64 {
         self.paths.iter().map(|path| path.len() as u64).sum::<u64>() + self.addresses.len() as u64
     }
@@ -292,7 +293,10 @@ mod tests {
 
     #[test]
     fn registers_are_numbered_from_one_and_the_zero_register_is_none() {
-        assert_eq!((register(0), register(254), register(255), register(256)), (Some(1), Some(255), Some(0), None));
+        assert_eq!(
+            (register(0), register(254), register(255), register(256)),
+            (Some(1), Some(255), Some(0), None)
+        );
         assert_eq!(sources([5, 0, 5, 7]), [5, 7, 0]);
         assert_eq!(sources([1, 2, 3, 4]), [1, 2, 3]);
     }
@@ -304,8 +308,9 @@ mod tests {
         let place = prop_oneof![Just(Place::Global), Just(Place::Shared), Just(Place::Local)];
         let addresses = prop_oneof![
             proptest::collection::vec(any::<u64>(), 32),
-            (any::<u64>(), any::<i32>())
-                .prop_map(|(base, stride)| (0..32).map(|n| base.wrapping_add_signed(stride.into()).wrapping_mul(n)).collect()),
+            (any::<u64>(), any::<i32>()).prop_map(|(base, stride)| (0..32)
+                .map(|n| base.wrapping_add_signed(stride.into()).wrapping_mul(n))
+                .collect()),
         ];
         let mask = prop_oneof![Just(u32::MAX), any::<u32>(), Just(0)];
         (any::<u32>(), mask, proptest::option::of((place, addresses))).prop_map(|(number, mask, access)| {

@@ -40,7 +40,13 @@ impl Bad {
     /// As a diagnostic of a line of a text file.
     pub(super) fn in_line(self, source: &str, line: u64, text: &[u8]) -> Diagnostic {
         let column = self.column as u64;
-        self.place(Place { source: source.to_owned(), line, column, text: shown(text, 200), key: String::new() })
+        self.place(Place {
+            source: source.to_owned(),
+            line,
+            column,
+            text: shown(text, 200),
+            key: String::new(),
+        })
     }
 
     /// As a diagnostic of a whole file.
