@@ -34,7 +34,7 @@ pub struct Entry {
 }
 
 /// Every suite's programs.
-const SUITES: &[&[Entry]] = &[];
+const SUITES: &[&[Entry]] = &[crate::program::dense::ENTRIES];
 
 /// Every program.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
