@@ -4,5 +4,9 @@
 #![allow(clippy::result_large_err)]
 
 mod csr;
+mod read;
+mod rmat;
 
-pub use csr::Graph;
+pub use csr::{Edges, Graph, Keep};
+pub use read::{Format, Order, ReadOptions, read, read_from};
+pub use rmat::Rmat;

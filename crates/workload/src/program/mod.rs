@@ -14,6 +14,7 @@ mod census;
 mod code;
 mod dense;
 mod emit;
+mod graph;
 mod input;
 mod list;
 mod params;

@@ -22,7 +22,7 @@ mod format;
 
 mod fuzz;
 mod human;
-mod input;
+pub(crate) mod input;
 mod inspect;
 mod lines;
 mod notes;

@@ -167,8 +167,8 @@ impl Backprop {
         let output = squash((0..ROW).map(|j| outer(j) * hidden[j]).sum());
         let target = uniform(4, 0);
         let error = output * (1.0 - output) * (target - output);
-        for j in 1..ROW {
-            self.delta[j] = hidden[j] * (1.0 - hidden[j]) * error * outer(j);
+        for (j, unit) in hidden.iter().enumerate().skip(1) {
+            self.delta[j] = unit * (1.0 - unit) * error * outer(j);
         }
         for (n, value) in self.weights.iter_mut().enumerate() {
             *value = weight(self.inputs, n);

@@ -195,7 +195,7 @@ impl Code for Gaussian {
 
     fn step(&mut self, at: &mut WarpAt, e: &mut Emit) -> bool {
         let launch = self.launched - 1;
-        if launch % 2 == 0 {
+        if launch.is_multiple_of(2) {
             self.fan1(at, launch / 2, e);
         } else {
             self.fan2(at, launch / 2, e);

@@ -1,0 +1,210 @@
+//! The graph programs in the list, and the parameters that they share.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use config::Diagnostic;
+
+use super::betw::Betweenness;
+use super::bfs_atomic::BfsAtomic;
+use super::bfs_data::BfsData;
+use super::bfs_frontier::BfsFrontier;
+use super::bfs_topo::BfsTopo;
+use super::colour::Colour;
+use super::degree::Degree;
+use super::rank::Rank;
+use super::sssp::Sssp;
+use crate::graph::{self, Graph, Keep, ReadOptions, Rmat};
+use crate::program::list::{Built, Entry, Table};
+use crate::program::{Code, Inputs, Key, Params, Program, Slots};
+
+const fn key(name: &'static str, what: &'static str, default: &'static str) -> Key {
+    Key { name, what, default }
+}
+
+const SCALE: Key = key("scale", "binary logarithm of the generated graph's vertices", "18");
+const SCALE_SMALL: Key = key("scale", "binary logarithm of the generated graph's vertices", "16");
+const DEGREE: Key = key("degree", "edges drawn a vertex; mirrored, and repeated ones dropped", "16");
+const SEED: Key = key("seed", "seed of the generated graph and of what the program draws", "1");
+const A: Key = key("a", "R-MAT: probability of the upper left quarter", "0.57");
+const B: Key = key("b", "R-MAT: probability of the upper right quarter, and of the lower left", "0.19");
+const MIRRORED: Key = key("mirrored", "whether each edge goes both ways: yes, no", "yes");
+const GRAPH: Key = key("graph", "file to read instead of generating a graph", "");
+const FORMAT: Key = key("format", "its format: snap, csv, metis, dimacs, mtx; by its name if not given", "");
+const ROOT: Key = key("root", "vertex to begin from; the first that has edges if not given", "");
+const SOURCES: Key = key("sources", "vertices that paths are counted from, from the root on", "1");
+const ROUNDS: Key = key("rounds", "colours at most; 0 for as many as it takes", "0");
+const WEIGHT: Key = key("weight", "largest weight drawn for an edge of a graph without weights", "1");
+const ITERATIONS: Key = key("iterations", "iterations", "2");
+
+const SWEEP: &[Key] = &[SCALE, DEGREE, SEED, A, B, MIRRORED, GRAPH, FORMAT];
+const SMALL_SEARCH: &[Key] = &[SCALE_SMALL, DEGREE, SEED, A, B, MIRRORED, GRAPH, FORMAT, ROOT];
+const SEARCH: &[Key] = &[SCALE, DEGREE, SEED, A, B, MIRRORED, GRAPH, FORMAT, ROOT];
+const BETW: &[Key] = &[SCALE, DEGREE, SEED, A, B, MIRRORED, GRAPH, FORMAT, ROOT, SOURCES];
+const COLOUR: &[Key] = &[SCALE, DEGREE, SEED, A, B, MIRRORED, GRAPH, FORMAT, ROUNDS];
+const PATHS: &[Key] = &[SCALE, DEGREE, SEED, A, B, MIRRORED, GRAPH, FORMAT, ROOT, WEIGHT];
+const RANK: &[Key] = &[SCALE, DEGREE, SEED, A, B, MIRRORED, GRAPH, FORMAT, ITERATIONS];
+
+type Build = fn(&Params, &mut Inputs) -> Built;
+
+const fn entry(
+    name: &'static str,
+    what: &'static str,
+    table: (f64, u32),
+    keys: &'static [Key],
+    build: Build,
+) -> Entry {
+    let table = Some(Table { read_ratio: table.0, kernels: table.1 });
+    Entry { name, suite: "GraphBIG", what, table, keys, build }
+}
+
+/// The graph programs.
+pub(in crate::program) const ENTRIES: &[Entry] = &[
+    entry("betw", "betweenness centrality", (0.98, 11), BETW, betw),
+    entry("bfs1", "breadth-first search, a thread for every vertex", (0.95, 7), SEARCH, |p, i| {
+        search(p, i, |graph, root| BfsTopo::new("bfs1", graph, root, false))
+    }),
+    entry("bfs2", "breadth-first search, a warp for every vertex", (0.99, 9), SEARCH, |p, i| {
+        search(p, i, |graph, root| BfsTopo::new("bfs2", graph, root, true))
+    }),
+    entry(
+        "bfs3",
+        "breadth-first search, frontier masks and two kernels a level",
+        (0.88, 10),
+        SEARCH,
+        |p, i| search(p, i, BfsFrontier::new),
+    ),
+    entry(
+        "bfs4",
+        "breadth-first search, a thread for every vertex of a worklist",
+        (0.97, 12),
+        SEARCH,
+        |p, i| search(p, i, |graph, root| BfsData::new("bfs4", graph, root, false)),
+    ),
+    entry(
+        "bfs5",
+        "breadth-first search, a warp for every vertex of a worklist",
+        (0.99, 6),
+        SEARCH,
+        |p, i| search(p, i, |graph, root| BfsData::new("bfs5", graph, root, true)),
+    ),
+    entry(
+        "bfs6",
+        "breadth-first search, all edges each time with atomic minima",
+        (0.97, 7),
+        SMALL_SEARCH,
+        |p, i| search(p, i, BfsAtomic::new),
+    ),
+    entry("gc1", "graph colouring, a thread for every vertex of a worklist", (0.98, 8), COLOUR, |p, i| {
+        colour(p, i, false)
+    }),
+    entry("gc2", "graph colouring, a warp for every vertex of a worklist", (0.99, 10), COLOUR, |p, i| {
+        colour(p, i, true)
+    }),
+    entry("sssp3", "shortest paths, a thread for every vertex", (0.98, 8), PATHS, |p, i| {
+        let most = p.integer("weight", 1..=65_535)? as u32;
+        search_in(p, weighted(p, i, most)?, Sssp::new)
+    }),
+    entry("deg", "degree centrality", (1.0, 1), SWEEP, |p, i| boxed(Degree::new(input(p, i)?))),
+    entry("pr", "PageRank, pulled along the edges in", (0.99, 53), RANK, |p, i| {
+        let iterations = p.integer("iterations", 1..=10_000)? as u32;
+        boxed(Rank::new(&input(p, i)?, iterations))
+    }),
+];
+
+fn boxed<C: Code + 'static>(code: C) -> Built {
+    let program: Box<dyn Program> = Box::new(Slots::new(code));
+    Ok(program)
+}
+
+fn betw(params: &Params, inputs: &mut Inputs) -> Built {
+    let graph = input(params, inputs)?;
+    let root = root(params, &graph)?;
+    let most = graph.vertices() as u64;
+    let sources = params.integer("sources", 1..=most)? as u32;
+    let each = (0..sources).map(|n| (root as u32 + n) % most as u32);
+    boxed(Betweenness::new(graph, each.collect()))
+}
+
+fn colour(params: &Params, inputs: &mut Inputs, by_warp: bool) -> Built {
+    let graph = input(params, inputs)?;
+    let rounds = match params.integer("rounds", 0..=u64::from(super::INFINITY) - 1)? as u32 {
+        0 => super::INFINITY,
+        some => some,
+    };
+    let seed = params.integer("seed", 0..=u64::MAX)?;
+    boxed(Colour::new(graph, seed, rounds, by_warp))
+}
+
+fn search<C: Code + 'static>(
+    params: &Params,
+    inputs: &mut Inputs,
+    make: impl FnOnce(Arc<Graph>, usize) -> C,
+) -> Built {
+    search_in(params, input(params, inputs)?, make)
+}
+
+fn search_in<C: Code + 'static>(
+    params: &Params,
+    graph: Arc<Graph>,
+    make: impl FnOnce(Arc<Graph>, usize) -> C,
+) -> Built {
+    let root = root(params, &graph)?;
+    boxed(make(graph, root))
+}
+
+fn root(params: &Params, graph: &Graph) -> Result<usize, Diagnostic> {
+    if params.text("root").is_some() {
+        return Ok(params.integer("root", 0..=graph.vertices() as u64 - 1)? as usize);
+    }
+    Ok((0..graph.vertices()).find(|&v| graph.degree(v) > 0).unwrap_or(0))
+}
+
+/// The program's graph.
+fn input(params: &Params, inputs: &mut Inputs) -> Result<Arc<Graph>, Diagnostic> {
+    let mut recipe = String::new();
+    for (key, value) in params.values() {
+        if SWEEP.iter().any(|shared| shared.name == key.name) {
+            recipe.push_str(&format!("{}={value},", key.name));
+        }
+    }
+    inputs.graph(&recipe, || make(params))
+}
+
+/// The program's graph with weights: those of the file, or drawn ones.
+fn weighted(params: &Params, inputs: &mut Inputs, most: u32) -> Result<Arc<Graph>, Diagnostic> {
+    let graph = input(params, inputs)?;
+    if graph.weights().is_some() || most == 1 {
+        return Ok(graph);
+    }
+    let seed = params.integer("seed", 0..=u64::MAX)?;
+    Ok(Arc::new(Graph::clone(&graph).weighted(seed, most)))
+}
+
+fn make(params: &Params) -> Result<Graph, Diagnostic> {
+    let mirrored = params.word("mirrored", &[("yes", true), ("no", false)])?;
+    if let Some(path) = params.text("graph") {
+        let format = match params.text("format") {
+            Some(_) => Some(params.word("format", &graph::Format::ALL)?),
+            None => None,
+        };
+        let keep = if mirrored { Keep::Both } else { Keep::Simple };
+        let graph = graph::read(Path::new(path), &ReadOptions { format, keep, ..ReadOptions::default() })?;
+        if graph.edges() == 0 {
+            return Err(Diagnostic::new(format!("the graph of `{path}` has no edges")));
+        }
+        return Ok(graph);
+    }
+    let b = params.real("b", 0.0..=0.5)?;
+    let a = params.real("a", 0.0..=1.0 - 2.0 * b)?;
+    let rmat = Rmat {
+        scale: params.integer("scale", 1..=24)? as u32,
+        degree: params.integer("degree", 1..=64)? as u32,
+        seed: params.integer("seed", 0..=u64::MAX)?,
+        a,
+        b,
+        c: b,
+        mirrored,
+    };
+    Ok(rmat.generate())
+}
