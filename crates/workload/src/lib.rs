@@ -5,5 +5,6 @@ pub mod fio;
 pub mod graph;
 pub mod inject;
 pub mod program;
+pub mod simt_trace;
 pub mod synth;
 pub mod trace;

@@ -12,6 +12,7 @@
 mod apps;
 mod census;
 mod code;
+mod dense;
 mod emit;
 mod graph;
 mod input;

@@ -44,5 +44,9 @@ pub use notes::{Skipped, TraceNotes};
 pub use options::{Action, Remap, SORT_WINDOW, TimeScale, TimeUnit, TraceOptions};
 pub use reader::TraceReader;
 
+pub(crate) use fault::shown;
+pub(crate) use input::Input;
+pub(crate) use lines::{Line, Lines};
+
 #[doc(hidden)]
 pub use fuzz::fuzz_one;

@@ -1,0 +1,10 @@
+//! Recorded instruction traces of GPUs.
+
+// A diagnostic ends a test: its size costs nothing.
+#![allow(clippy::result_large_err)]
+
+mod accelsim;
+mod macsim;
+mod properties;
+mod samples;
+mod support;
