@@ -239,17 +239,23 @@ impl Blocks {
                 let tables = self.tables(merge.plane);
                 tables.erases[block as usize] += 1;
                 tables.free.insert((tables.erases[block as usize], block));
+                if merge.erased == merge.old.len() {
+                    tables.logs[merge.share as usize] = NONE;
+                    self.logs.remove(merge.log);
+                }
             }
             None => unreachable!("a merge ends with its last erase"),
         }
     }
 
+    /// The tables show the fresh blocks. The log block stays in its place, full and without pages, until the old blocks are
+    /// erased: what waits for the merge is programmed before anything that comes later.
     fn commit(&mut self, merge: &mut Merge) {
         let share = self.share.get() as u32;
-        let log_block = self.logs[merge.log].block;
-        self.logs.remove(merge.log);
+        let log = &mut self.logs[merge.log];
+        log.table.fill(UNWRITTEN);
+        let log_block = std::mem::replace(&mut log.block, NONE);
         let tables = self.tables(merge.plane);
-        tables.logs[merge.share as usize] = NONE;
         for (nth, fresh) in (0..).zip(&merge.fresh) {
             let slot = (merge.share * share + nth) as usize;
             merge.old.push(std::mem::replace(&mut tables.data[slot], *fresh));
@@ -266,6 +272,7 @@ impl Blocks {
         (0..).zip(&self.planes).filter_map(move |(plane, tables)| {
             let tables = tables.as_ref()?;
             let logs = tables.logs.iter().filter(|log| **log != NONE).map(|log| self.logs[*log].block);
+            let logs = logs.filter(|block| *block != NONE);
             let mut all: Vec<u32> = tables.data.iter().copied().chain(logs).collect();
             all.extend(tables.free.iter().map(|(_, block)| *block));
             if let Some(merge) = merge(plane) {

@@ -110,8 +110,18 @@ struct Active {
     place: Place,
     /// When it left its controller.
     left: Time,
-    /// The next command that shares its fetch, waits for the same register, or waits for the same merge to end.
+    /// The next command that shares its fetch, waits for the same register, merge or write.
     after: u32,
+    /// Of a write: the latest read that waits for it.
+    readers: u32,
+}
+
+/// Writes to a page on their way to its register.
+#[derive(Clone, Copy, Debug)]
+struct Coming {
+    /// The latest one.
+    last: u32,
+    lines: u32,
 }
 
 /// Flash as memory.
@@ -132,6 +142,8 @@ pub struct Direct {
     active: Slab<Active>,
     /// Reads that others may share, by page.
     fetches: Option<FxHashMap<u64, u32>>,
+    /// Writes on their way, by page.
+    coming: FxHashMap<u64, Coming>,
     waiters: Slab<Waiter>,
     /// Pages that wait for a register.
     waiting: FxHashMap<u64, u32>,
@@ -191,6 +203,7 @@ impl Direct {
             latency: spec.controller.latency.time(),
             active: Slab::default(),
             fetches: array.merge_reads.then(FxHashMap::default),
+            coming: FxHashMap::default(),
             waiters: Slab::default(),
             waiting: FxHashMap::default(),
             checkers: spec.redirect.as_ref().map(|_| vec![Checker::default(); layout.packages() as usize]),
@@ -267,19 +280,33 @@ impl Direct {
         assert!(command.lines != 0, "a command for no line");
         command.page = page * PAGE;
         let place = self.layout.place(page);
-        let id = self.active.insert(Active { command, place, left: Time::ZERO, after: NONE });
+        let id = self.active.insert(Active { command, place, left: Time::ZERO, after: NONE, readers: NONE });
         self.ledger.arrived += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.arrived(id, &command);
+        }
         if command.write {
             self.stats.writes += 1;
             self.stats.plane_writes[place.plane as usize] += 1;
             self.stats.pages_written += u64::from(self.written.add(page));
+            let coming = self.coming.entry(page).or_insert(Coming { last: id, lines: 0 });
+            (coming.last, coming.lines) = (id, coming.lines | command.lines);
         } else {
             self.stats.reads += 1;
+            // Commands overtake data: a read must not overtake a write of what it reads.
+            let coming = self.coming.get(&page).filter(|coming| coming.lines & command.lines != 0);
+            if let Some(last) = coming.map(|coming| coming.last) {
+                self.stats.held_reads += 1;
+                self.active[id].after = std::mem::replace(&mut self.active[last].readers, id);
+                return;
+            }
         }
-        if let Some(shadow) = &mut self.shadow {
-            shadow.arrived(id, &command);
-        }
-        if self.is_blocked(&command) {
+        self.go_on(id, cx);
+    }
+
+    /// A command that waits for no other goes to its controller, unless a merge blocks it.
+    fn go_on(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        if self.is_blocked(&self.active[id].command) {
             self.block(id);
         } else {
             self.admit(id, cx);

@@ -1,7 +1,7 @@
 //! Follows the data of every line: a version with each write, which travels as the data do.
 //!
-//! A read has to bring, for each line, the version last acknowledged when it arrived or any written since. Lines that the
-//! shared cache has taken are its own affair until they are written back.
+//! A read has to bring, for each line, the version that the last write command before it brought, or a later one. Lines
+//! that the shared cache has taken are its own affair until they are written back.
 
 use super::blocks::{Blocks, Spot};
 use super::planes::Op;
@@ -20,7 +20,7 @@ fn lines_of(mask: u32) -> impl Iterator<Item = usize> {
 /// What cores know of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    acknowledged: Versions,
+    written: Versions,
     parked: u32,
 }
 
@@ -58,9 +58,12 @@ impl Shadow {
         let versions = if command.write {
             self.latest += 1;
             known.parked &= !command.lines;
+            for line in lines_of(command.lines) {
+                known.written[line] = self.latest;
+            }
             [self.latest; LINES as usize]
         } else {
-            known.acknowledged
+            known.written
         };
         let lines = if command.write { command.lines } else { command.lines & !known.parked };
         self.commands.insert(id, Follow { page, versions, brings: [0; LINES as usize], lines });
@@ -70,10 +73,6 @@ impl Shadow {
     pub(super) fn done(&mut self, id: u32, command: &MemCommand) {
         let Some(follow) = self.commands.remove(&id) else { return };
         if command.write {
-            let known = self.known.entry(follow.page).or_default();
-            for line in lines_of(command.lines) {
-                known.acknowledged[line] = known.acknowledged[line].max(follow.versions[line]);
-            }
             return;
         }
         for line in lines_of(follow.lines) {
@@ -166,5 +165,50 @@ impl Shadow {
         for follow in self.commands.values_mut().filter(|f| f.page == page) {
             follow.lines &= !lines;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::direct::layout::{Layout, Place};
+    use crate::direct::planes::Kind;
+    use crate::direct::testing;
+    use kernel::Time;
+
+    fn command(write: bool) -> MemCommand {
+        let (page, lines) = (0, 0b10);
+        MemCommand { tag: 0, page, lines, write, demand: true, app: 0, port: 0, pc: 0, since: Time::ZERO }
+    }
+
+    /// A line is written and programmed; then a read looks for it in the log block, or, wrongly, where it was before.
+    fn read_after_program(finds_log: bool) -> u64 {
+        let spec = testing::small();
+        let layout = Layout::new(&spec);
+        let fresh = || Blocks::new(&spec.mapping, 4, 16, 8);
+        let (mut blocks, mut registers) = (fresh(), Registers::new(&layout, 2, true));
+        let (mut shadow, place) = (Shadow::default(), Place { plane: 0, slot: 0, index: 0 });
+        shadow.arrived(0, &command(true));
+        let register = registers.take_free(&layout, 0).expect("free");
+        registers.fill(register, 0, 0b10, 0);
+        shadow.stored(0, register, &command(true));
+        shadow.done(0, &command(true));
+        registers.leave(register, crate::direct::registers::State::Leaving);
+        let (old, _) = blocks.locate(place);
+        let (_, new) = blocks.append(place);
+        shadow.programmed(0, old, new, register, &registers);
+        registers.release(register);
+        shadow.arrived(1, &command(false));
+        let op = Op::new(Kind::Read, place, 0, 0b10, 1);
+        let looked_up = if finds_log { &blocks } else { &fresh() };
+        shadow.sensed(1, 0, &op, looked_up, &registers);
+        shadow.done(1, &command(false));
+        assert_eq!(shadow.checked, 1);
+        shadow.wrong
+    }
+
+    #[test]
+    fn a_stale_copy_is_noticed() {
+        assert_eq!((read_after_program(true), read_after_program(false)), (0, 1));
     }
 }

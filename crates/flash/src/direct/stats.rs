@@ -14,6 +14,8 @@ pub struct DirectStats {
     pub writes: u64,
     /// Commands that have waited because a merge blocks their application.
     pub blocked: u64,
+    /// Reads that have waited for a write of what they read to be in its register.
+    pub held_reads: u64,
     /// Reads that registers alone have served.
     pub register_reads: u64,
     /// Reads that registers have served in part: the array gave the rest.

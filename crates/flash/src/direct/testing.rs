@@ -1,12 +1,14 @@
-//! Specs for tests.
+//! Specs for tests, and a machine around the part.
 
 use super::spec::{
     ArrayOrder, DirectArray, DirectController, DirectGeometry, DirectMapping, DirectRegisters, DirectSpec,
     FlashNetwork, RegisterNetwork, Transfer,
 };
+use super::{Direct, Event, Out, Place};
 use config::units::{Bytes, Duration};
-use kernel::Time;
+use kernel::{Recorder, Time};
 use net::mesh::MeshSpec;
+use proto::memory::{LINES, MemCommand, PAGE};
 
 /// ZnG's Table I, the write registers private to their planes.
 pub(crate) fn table_i() -> DirectSpec {
@@ -50,4 +52,89 @@ pub(crate) fn small() -> DirectSpec {
     spec.controller.count = 2;
     spec.network = FlashNetwork::mesh(MeshSpec { rows: 1, columns: 2, ..MeshSpec::default() });
     spec
+}
+
+/// All lines of a page.
+pub(crate) const ALL: u32 = u32::MAX;
+const _: () = assert!(LINES == u32::BITS);
+
+/// The part, and what it has sent.
+pub(crate) struct Rig {
+    pub(crate) direct: Direct,
+    pub(crate) cx: Recorder<Event, Out>,
+    tags: u32,
+}
+
+impl Rig {
+    pub(crate) fn new(spec: &DirectSpec) -> Rig {
+        let mut direct = Direct::new(spec, 1).expect("a sound spec");
+        direct.attach_shadow();
+        Rig { direct, cx: Recorder::default(), tags: 0 }
+    }
+
+    pub(crate) fn page(&self, plane: u32, slot: u32, index: u32) -> u64 {
+        self.direct.layout.page(Place { plane, slot, index }) * PAGE
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.cx.queue.now()
+    }
+
+    /// A command of application `app` that somebody waits for; its tag.
+    pub(crate) fn send(&mut self, write: bool, page: u64, lines: u32, app: u8) -> u32 {
+        self.tags += 1;
+        let (tag, since) = (self.tags, self.now());
+        let command = MemCommand { tag, page, lines, write, demand: true, app, port: 0, pc: 0, since };
+        self.direct.command(command, &mut self.cx);
+        tag
+    }
+
+    /// One event; whether there was one.
+    pub(crate) fn step(&mut self) -> bool {
+        let Some(event) = self.cx.queue.pop() else { return false };
+        self.direct.handle(event, &mut self.cx);
+        true
+    }
+
+    /// Runs until nothing happens any more; checks what always holds.
+    pub(crate) fn rest(&mut self) {
+        while self.step() {}
+        self.check();
+        assert_eq!(self.direct.outstanding(), 0);
+    }
+
+    /// Runs until `time`.
+    pub(crate) fn run_until(&mut self, time: Time) {
+        // A late event at that time: what is due then has happened.
+        self.cx.queue.late(time - self.now(), Event::Head(u32::MAX));
+        while let Some(event) = self.cx.queue.pop() {
+            if event == Event::Head(u32::MAX) {
+                return;
+            }
+            self.direct.handle(event, &mut self.cx);
+        }
+    }
+
+    pub(crate) fn check(&self) {
+        for check in self.direct.checks() {
+            assert!(check.ok, "{}: {}", check.name, check.detail);
+        }
+    }
+
+    /// When a command was done.
+    pub(crate) fn done(&self, tag: u32) -> Option<Time> {
+        let mut all = self.cx.sent.iter().filter(|(_, out)| matches!(out, Out::Done(c) if c.tag == tag));
+        let first = all.next().map(|(time, _)| *time);
+        assert!(all.next().is_none(), "answered twice");
+        first
+    }
+
+    /// How long one command takes in a quiet part.
+    pub(crate) fn latency(&mut self, write: bool, page: u64, lines: u32) -> Time {
+        self.rest();
+        let began = self.now();
+        let tag = self.send(write, page, lines, 0);
+        self.rest();
+        self.done(tag).expect("answered") - began
+    }
 }

@@ -3,9 +3,10 @@
 use super::blocks::NONE;
 use super::network::Cargo;
 use super::registers::State;
-use super::{Direct, Event, Out};
+use super::{Active, Direct, Event, Out};
 use kernel::{Cx, Time};
 use proto::memory::{PAGE, Stage};
+use std::collections::hash_map::Entry;
 
 /// A page that waits for a register.
 #[derive(Clone, Copy, Debug)]
@@ -54,9 +55,6 @@ impl Direct {
         self.tally.command(Stage::FlashNetwork, &mut active.command, cx.now());
         let (plane, command) = (active.place.plane, active.command);
         let page = command.page / PAGE;
-        if let Some(checkers) = &mut self.checkers {
-            checkers[self.layout.package(plane).0 as usize].write(self.threshold);
-        }
         if let Some(register) = self.registers.dirty(page) {
             self.stats.register_hits += 1;
             self.registers.merge(register, command.lines, command.app);
@@ -76,6 +74,9 @@ impl Direct {
             self.stats.register_misses += 1;
             self.wait(id, cx);
         }
+        if let Some(checkers) = &mut self.checkers {
+            checkers[self.layout.package(plane).0 as usize].write(self.threshold);
+        }
     }
 
     /// A register takes the lines of a write, which is done.
@@ -83,7 +84,21 @@ impl Direct {
         if let Some(shadow) = &mut self.shadow {
             shadow.stored(id, register, &self.active[id].command);
         }
+        let Active { command, readers, .. } = self.active[id];
+        if let Entry::Occupied(coming) = self.coming.entry(command.page / PAGE)
+            && coming.get().last == id
+        {
+            coming.remove();
+        }
         self.complete(id, Stage::Register, cx);
+        let mut reader = readers;
+        while reader != NONE {
+            let active = &mut self.active[reader];
+            self.tally.command(Stage::Register, &mut active.command, cx.now());
+            let after = std::mem::replace(&mut active.after, NONE);
+            self.go_on(reader, cx);
+            reader = after;
+        }
     }
 
     /// A write waits for a register of its set, behind the pages that wait already.

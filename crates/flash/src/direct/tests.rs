@@ -1,1 +1,0 @@
-//! Flash as memory from outside.

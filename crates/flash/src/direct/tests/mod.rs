@@ -1,0 +1,7 @@
+//! Flash as memory from outside.
+
+mod random;
+mod reads;
+mod reclaim;
+mod specs;
+mod writes;
