@@ -1,4 +1,4 @@
-//! The DRAM of the buffers: one bus, eight banks or so with one open row each.
+//! The DRAM of the buffers: one bus, and banks with one open row each.
 
 use super::spec::BufferDramSpec;
 use kernel::{Time, resource::Serial};
