@@ -9,6 +9,7 @@ use std::path::Path;
 use workload::fio;
 use workload::inject::Source;
 use workload::program::{self, Program};
+use workload::simt_trace;
 use workload::trace::{TraceOptions, TraceReader};
 
 /// Name, meaning and inline job of every shipped workload. A new one is a line.
@@ -90,6 +91,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
         return program::open(&[text]).map(Named::Programs);
     }
     let path = Path::new(text);
+    if simt_trace::is_gpu_trace(path) {
+        return simt_trace::open(path).map(|program| Named::Programs(vec![program]));
+    }
     if is_job_file(path) {
         return fio::parse_file(path).map(Named::Jobs);
     }
