@@ -107,6 +107,43 @@ fn bad_records_are_refused() {
     assert!(fault(&high).what.contains("source register 263"), "{}", fault(&high));
 }
 
+#[test]
+fn names_of_kernels_say_their_sizes() {
+    let warp = gzip(&record(MOV, false, 1, 0x100, 0, 4));
+    let with = |names: &'static str| -> [(&'static str, Vec<u8>); 5] {
+        [
+            ("kernel_config.txt", ROOT.to_vec()),
+            ("kernel_names.txt", names.as_bytes().to_vec()),
+            ("Kernel0/trace.txt", LIST.to_vec()),
+            ("Kernel0/trace_0.raw", warp.clone()),
+            ("Kernel0/trace_1.raw", warp.clone()),
+        ]
+    };
+    let good = "Kernel0 name: add(float*, int)\n  Grid size: (1, 1, 1), Block size: (20, 2, 1), maxBlockPerCore: 8, \
+                # of regs: 24, static shared mem: 512, dynamic shared mem: 16\n";
+    let files = with(good);
+    let folder = folder(&files.each_ref().map(|(name, bytes)| (*name, bytes.as_slice())));
+    let kernel = unfold(folder.path())[0].0;
+    assert_eq!((kernel.name, kernel.threads), ("add(float*, int)", 40));
+    assert_eq!((kernel.registers, kernel.shared), (24, 528));
+    for (names, what, line) in [
+        ("Kernel0: add\n", "a kernel is `Kernel<n> name: <function>`", 1),
+        ("Kernel0 name: add\n  Grid size: (1, 1), Block size: (20, 2, 1)\n", "a kernel's sizes are", 2),
+        (
+            "Kernel0 name: add\n  Grid size: (1, 1, 1), Block size: (20, 1, 1), maxBlockPerCore: 8, # of regs: 24, \
+             static shared mem: 512, dynamic shared mem: 16\n",
+            "1 blocks of 2 warps",
+            0,
+        ),
+    ] {
+        let files = with(names);
+        let said =
+            refused(&files.each_ref().map(|(name, bytes)| (*name, bytes.as_slice())), "kernel_config.txt");
+        assert!(said.what.contains(what), "{said}");
+        assert_eq!(said.place.as_deref().map(|place| place.line), Some(line), "{said}");
+    }
+}
+
 /// List of kernels, list of warps, a warp, its count; what is said, and of which line.
 type Case<'a> = (&'a [u8], &'a [u8], &'a [u8], &'a [u8], &'a str, u64);
 

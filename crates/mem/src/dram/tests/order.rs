@@ -39,6 +39,17 @@ fn a_row_hit_goes_first_unless_in_order() {
 }
 
 #[test]
+fn a_row_hit_does_not_go_first_once_the_row_is_being_closed() {
+    let spec = capped(1_000);
+    let mut bench = Bench::new(&spec);
+    bench.at(Time::ZERO, read(row_of(&spec, 0, 0)));
+    bench.at(Time::from_ns(500), read(row_of(&spec, 0, 1)));
+    bench.at(Time::from_ns(501), read(row_of(&spec, 0, 0)));
+    assert_eq!(order(&mut bench), [0, 1, 2]);
+    assert_eq!(bench.dram.stats.row_conflicts, 2);
+}
+
+#[test]
 fn a_ready_bank_goes_before_an_older_one_that_is_not_unless_in_order() {
     for (spec, expected) in [(capped(1_000), [0, 2, 1]), (scheduled(DramScheduler::fcfs), [0, 1, 2])] {
         let mut bench = Bench::new(&spec);
@@ -97,6 +108,21 @@ fn nobody_starves_behind_the_other_direction() {
         .collect();
     assert_eq!(writes, [64, 65, 66, 67]);
     assert_eq!(bench.dram.stats.turnarounds, 2);
+}
+
+/// Reads and writes that came by turns go by batches: 256 of each in batches of 64.
+#[test]
+fn a_bus_that_is_wanted_in_both_directions_carries_batches() {
+    let spec = capped(1_000_000);
+    let mut bench = Bench::new(&spec);
+    for n in 0..256 {
+        bench.at(Time::ZERO, read(row_of(&spec, 0, 0) + n % 32 * LINE));
+        bench.at(Time::ZERO, write(row_of(&spec, 1, 0) + n % 32 * LINE));
+    }
+    bench.run();
+    let batches: Vec<usize> =
+        bench.dram.transfers.chunk_by(|a, b| a.1.write == b.1.write).map(<[_]>::len).collect();
+    assert_eq!(batches, [64; 8]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Fields of a line, separated by blanks.
 
+use std::str::FromStr;
+
 use crate::simt_trace::fault::Bad;
 
 /// The fields of a line, from left to right.
@@ -63,7 +65,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, a decimal number that may be negative.
-    pub(super) fn signed(&mut self, what: &str) -> Result<i64, Bad> {
+    pub(super) fn signed<T: FromStr>(&mut self, what: &str) -> Result<T, Bad> {
         let at = self.at();
         let text = self.next(what)?;
         std::str::from_utf8(text)

@@ -52,7 +52,8 @@ impl Lines {
         }
         // Versions 3 and 4 write no immediate.
         if !fields.rest().is_empty() {
-            fields.signed("immediate")?;
+            // Of 64 bits, signed or not.
+            fields.signed::<i128>("immediate")?;
         }
         fields.end()?;
         let Some(window) = inst.class.window().filter(|_| mask != 0) else {
@@ -112,7 +113,7 @@ impl Lines {
             }
             1 => {
                 let base = fields.number("base address", Base::Hex)?;
-                let stride = fields.signed("stride")?;
+                let stride: i64 = fields.signed("stride")?;
                 // The tracer writes a stride only where the lanes at work stand in a row.
                 let shifted = u64::from(mask >> mask.trailing_zeros().min(31));
                 if shifted & (shifted + 1) != 0 {

@@ -1,5 +1,7 @@
 //! Text files of a MacSim trace: the list of kernels, and each kernel's list of warps.
 
+use std::collections::BTreeMap;
+
 use config::Diagnostic;
 
 use crate::simt_trace::fault::Bad;
@@ -145,6 +147,54 @@ pub(super) fn read_counts(source: &str, text: &str) -> Result<Vec<(u32, u64)>, D
         counts.push((number, words.number("number of its records")?));
     }
     Ok(counts)
+}
+
+/// What `kernel_names.txt` says of a launch, if the tracer wrote it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Launched {
+    pub(super) name: String,
+    pub(super) blocks: u32,
+    pub(super) threads: u32,
+    pub(super) registers: u32,
+    pub(super) shared: u32,
+}
+
+/// Reads `Kernel<n> name: <function>` and the line of sizes behind each, by the names of the kernels' folders.
+pub(super) fn read_names(source: &str, text: &str) -> Result<BTreeMap<String, Launched>, Diagnostic> {
+    let mut all = BTreeMap::new();
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    while let Some((number, line)) = lines.next() {
+        let bad = |number, line: &str, what: &str| Bad::new(what).in_line(source, number, line.as_bytes());
+        let Some((folder, name)) = line.split_once(" name: ") else {
+            return Err(bad(number, line, "a kernel is `Kernel<n> name: <function>`"));
+        };
+        let (number, sizes) = lines.next().unwrap_or((number, ""));
+        let Some(launched) = launched(name.trim(), sizes) else {
+            let what = "a kernel's sizes are `Grid size: (x, y, z), Block size: (x, y, z), ..., # of regs: n, \
+                        static shared mem: n, dynamic shared mem: n`";
+            return Err(bad(number, sizes, what));
+        };
+        all.insert(folder.trim().to_owned(), launched);
+    }
+    Ok(all)
+}
+
+fn launched(name: &str, sizes: &str) -> Option<Launched> {
+    let behind = |key: &str| sizes.split_once(key).map(|(_, rest)| rest);
+    let number = |key: &str| behind(key)?.split(',').next()?.trim().parse::<u32>().ok();
+    let volume = |key: &str| {
+        let (inside, _) = behind(key)?.trim_start().strip_prefix('(')?.split_once(')')?;
+        let mut numbers = inside.split(',').map(|n| n.trim().parse::<u32>().ok());
+        let volume = numbers.next()??.checked_mul(numbers.next()??)?.checked_mul(numbers.next()??)?;
+        numbers.next().is_none().then_some(volume)
+    };
+    Some(Launched {
+        name: name.to_owned(),
+        blocks: volume("Grid size:")?,
+        threads: volume("Block size:")?,
+        registers: number("# of regs:")?,
+        shared: number("static shared mem:")?.checked_add(number("dynamic shared mem:")?)?,
+    })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use proto::simt::LANES;
 use crate::program::Kernel;
 use crate::simt_trace::builder::{Builder, Grid, blocks, threads};
 use crate::simt_trace::fault::Bad;
-use crate::simt_trace::macsim::lists::{Config, WarpId};
+use crate::simt_trace::macsim::lists::{Config, Launched, WarpId};
 use crate::simt_trace::macsim::tree::Tree;
 use crate::simt_trace::program::Recorded;
 
@@ -61,26 +61,27 @@ pub(super) fn read_files(path: &Path, builder: &mut Builder) -> Result<(), Diagn
 fn read(tree: &Tree, root: &str, builder: &mut Builder) -> Result<(), Diagnostic> {
     let source = tree.source(root);
     let text = tree.text(root)?.ok_or_else(|| Bad::new("no such file").in_file(&source))?;
-    match lists::read(&source, &text)? {
-        Config::Kernel(warps) => read_kernel(tree, root, &warps, builder),
-        Config::Application(kernels) => {
-            for kernel in kernels {
-                let name = beside(root, &kernel);
-                let here = tree.source(&name);
-                let text = tree.text(&name)?.ok_or_else(|| {
-                    Bad::new(format!("no configuration of a kernel `{kernel}` beside the list"))
-                        .in_file(&source)
-                })?;
-                match lists::read(&here, &text)? {
-                    Config::Kernel(warps) => read_kernel(tree, &name, &warps, builder)?,
-                    Config::Application(_) => {
-                        return Err(Bad::new("a list of kernels in a list of kernels").in_file(&here));
-                    }
-                }
-            }
-            Ok(())
-        }
+    let kernels = match lists::read(&source, &text)? {
+        Config::Kernel(warps) => return read_kernel(tree, root, &warps, None, builder),
+        Config::Application(kernels) => kernels,
+    };
+    let names = beside(root, "kernel_names.txt");
+    let launched = match tree.text(&names)? {
+        Some(text) => lists::read_names(&tree.source(&names), &text)?,
+        None => BTreeMap::new(),
+    };
+    for kernel in kernels {
+        let name = beside(root, &kernel);
+        let here = tree.source(&name);
+        let absent = || Bad::new(format!("no configuration of a kernel `{kernel}` beside the list"));
+        let text = tree.text(&name)?.ok_or_else(|| absent().in_file(&source))?;
+        let Config::Kernel(warps) = lists::read(&here, &text)? else {
+            return Err(Bad::new("a list of kernels in a list of kernels").in_file(&here));
+        };
+        let folder = kernel.split('/').next().unwrap_or_default();
+        read_kernel(tree, &name, &warps, launched.get(folder), builder)?;
     }
+    Ok(())
 }
 
 /// A path relative to the folder of a file.
@@ -94,7 +95,13 @@ fn beside(file: &str, path: &str) -> String {
 /// Shared memory is handed out in such pieces (CUDA occupancy calculator, compute capability 7 and later: 256 B).
 const SHARED_UNIT: u64 = 256;
 
-fn read_kernel(tree: &Tree, name: &str, warps: &[WarpId], builder: &mut Builder) -> Result<(), Diagnostic> {
+fn read_kernel(
+    tree: &Tree,
+    name: &str,
+    warps: &[WarpId],
+    launched: Option<&Launched>,
+    builder: &mut Builder,
+) -> Result<(), Diagnostic> {
     let source = tree.source(name);
     let whole = |bad: Bad| bad.in_file(&source);
     let base = name.rsplit_once('.').map_or(name, |(base, _)| base);
@@ -126,14 +133,21 @@ fn read_kernel(tree: &Tree, name: &str, warps: &[WarpId], builder: &mut Builder)
     let per_block = last_warp + 1;
     let threads = threads([u64::from(per_block) * LANES as u64, 1, 1]).map_err(whole)?;
     let warps = grid.finish(blocks, per_block).map_err(whole)?;
-    let shared = shared.next_multiple_of(SHARED_UNIT) as u32;
-    let kernel = Kernel { name: kernel_name(name), blocks, threads, registers: u32::from(registers), shared };
+    let implied = Launched {
+        name: name.rsplit('/').nth(1).unwrap_or("kernel").to_owned(),
+        blocks,
+        threads,
+        registers: u32::from(registers),
+        shared: shared.next_multiple_of(SHARED_UNIT) as u32,
+    };
+    let Launched { name, threads, registers, shared, .. } = launched.unwrap_or(&implied);
+    if launched.is_some_and(|l| l.blocks != blocks || l.threads.div_ceil(LANES as u32) != per_block) {
+        let what = format!("{blocks} blocks of {per_block} warps; `kernel_names.txt` says otherwise");
+        return Err(whole(Bad::new(what)));
+    }
+    // Names live as long as the process, as those of the programs that are built in.
+    let name = String::leak(name.clone());
+    let kernel = Kernel { name, blocks, threads: *threads, registers: *registers, shared: *shared };
     builder.kernel(Recorded { kernel, warps });
     Ok(())
-}
-
-/// A kernel has no name but its folder's. Names live as long as the process, as those of the programs that are built in.
-fn kernel_name(config: &str) -> &'static str {
-    let folder = config.rsplit('/').nth(1).unwrap_or("kernel");
-    String::leak(folder.to_owned())
 }

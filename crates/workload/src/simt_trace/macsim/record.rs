@@ -7,7 +7,7 @@ use config::Diagnostic;
 use crate::simt_trace::builder::{Builder, Windows};
 use crate::simt_trace::code::{Static, Warp, WarpWriter, register, sources};
 use crate::simt_trace::fault::Bad;
-use crate::simt_trace::opcode::{self, Class, MACSIM};
+use crate::simt_trace::opcode::{self, Class};
 use crate::trace::Input;
 
 /// Bytes of a record.
@@ -67,19 +67,16 @@ impl Record {
         })
     }
 
-    fn name(&self) -> Result<&'static str, Bad> {
-        MACSIM.get(usize::from(self.opcode)).copied().ok_or_else(|| {
-            let unknown = Bad::new(format!("opcode {}; there are 0 to {}", self.opcode, MACSIM.len() - 1));
-            unknown.help("the tracer writes 255 for an instruction that its list does not have")
-        })
-    }
-
-    fn class(&self) -> Result<Class, Bad> {
-        let name = self.name()?;
-        match opcode::class(name) {
-            Some(Class::Unreadable(why)) => Err(Bad::new(format!("{name} {why}"))),
-            Some(class) => Ok(class),
-            None => Err(Bad::new(format!("unknown opcode {name}"))),
+    /// What its opcode is called and does.
+    fn opcode(&self) -> Result<(&'static str, Class), Bad> {
+        match opcode::macsim().get(usize::from(self.opcode)) {
+            Some((name, Class::Unreadable(why))) => Err(Bad::new(format!("{name} {why}"))),
+            Some(known) => Ok(*known),
+            None => {
+                let last = opcode::macsim().len() - 1;
+                let unknown = Bad::new(format!("opcode {}; there are 0 to {last}", self.opcode));
+                Err(unknown.help("the tracer writes 255 for an instruction that its list does not have"))
+            }
         }
     }
 }
@@ -172,12 +169,11 @@ impl WarpReader {
             return Ok(());
         }
         self.close(builder)?;
-        let class = record.class()?;
+        let (name, class) = record.opcode()?;
         let used = record.from.into_iter().chain([record.to]).max().unwrap_or(0);
         self.registers = self.registers.max(used);
         if class.is_access() && record.mask != 0 {
             if record.address == 0 && matches!(class, Class::Atomic(_)) {
-                let name = record.name()?;
                 return Err(Bad::new(format!("{name} without an address"))
                     .help("this version of the tracer writes addresses of loads and stores only"));
             }
