@@ -119,7 +119,7 @@ pub struct DirectRedirect {
 config::policies! {
     /// Which of the operations that wait for a plane goes next. The page operations of a merge come after all others.
     #[derive(Copy, Eq)]
-    pub family ArrayOrder = "direct.array.order": choice {
+    pub family ArrayOrder = "memory.direct.array.order": choice {
         /// First come, first served.
         default fifo,
         /// Reads before programs, which take far longer.
@@ -130,7 +130,7 @@ config::policies! {
 config::policies! {
     /// How much of a page that has been read from the array goes to the controller.
     #[derive(Copy, Eq)]
-    pub family Transfer = "direct.transfer": choice {
+    pub family Transfer = "memory.direct.transfer": choice {
         /// The whole page.
         default page,
         /// The lines that were asked for.
@@ -143,7 +143,7 @@ config::policies! {
     ///
     /// With all but `private` the registers of a package are one fully associative cache with LRU replacement.
     #[derive(Eq)]
-    pub family RegisterNetwork = "direct.registers.network": choice {
+    pub family RegisterNetwork = "memory.direct.registers.network": choice {
         /// Those of its own plane.
         default private,
         /// All of its package. The controller copies a page to the data register of its plane over the flash network.
@@ -181,7 +181,7 @@ impl Default for NifSpec {
 
 config::policies! {
     /// What connects controllers and packages.
-    pub family FlashNetwork = "direct.network": choice {
+    pub family FlashNetwork = "memory.direct.network": choice {
         /// A mesh with a router at each package; ports of packages and controllers are as wide as its links.
         ///
         /// As many controllers as packages stand at the routers of their packages. Fewer are spread evenly over the
