@@ -35,7 +35,7 @@ const B: Key =
 const MIRRORED: Key = key("mirrored", "whether each edge goes both ways: yes, no", "yes");
 const GRAPH: Key = key("graph", "file to read instead of generating a graph", "");
 const FORMAT: Key = key("format", "its format: snap, csv, metis, dimacs, mtx; by its name if not given", "");
-const ROOT: Key = key("root", "vertex to begin from; the first that has edges if not given", "");
+const ROOT: Key = key("root", "vertex to begin from; the one with most edges if not given", "");
 const SOURCES: Key = key("sources", "vertices that paths are counted from, from the root on", "1");
 // As many as Table II has kernels for the first of them; the other goes over far more edges a round.
 const ROUNDS: Key = key("rounds", "colours at most; 0 for as many as it takes", "8");
@@ -168,7 +168,8 @@ fn root(params: &Params, graph: &Graph) -> Result<usize, Diagnostic> {
     if params.text("root").is_some() {
         return Ok(params.integer("root", 0..=graph.vertices() as u64 - 1)? as usize);
     }
-    Ok((0..graph.vertices()).find(|&v| graph.degree(v) > 0).unwrap_or(0))
+    // GraphBIG's default, vertex 0, would often be one without edges, or in a component of a few.
+    Ok(graph.hub().unwrap_or(0))
 }
 
 /// The program's graph.
