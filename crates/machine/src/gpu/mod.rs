@@ -123,7 +123,8 @@ impl GpuSide {
         self.claimed
     }
 
-    /// Time that requests have waited for each stage, all parts together.
+    /// Time that requests have waited for each stage, all parts together. Paging keeps its own account of what the memory
+    /// management unit counts as the fault of every waiting translation.
     pub fn total_tally(&self) -> Tally {
         let mut total = self.tally.clone();
         total.add(&self.gpu.tally);
@@ -134,9 +135,6 @@ impl GpuSide {
             Memory::Direct(direct) => &direct.tally,
             Memory::Engine(engine) => &engine.tally,
         });
-        if let Some(paging) = &self.paging {
-            total.add(&paging.tally);
-        }
         total
     }
 

@@ -21,26 +21,9 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// A workload on a system as it is shipped.
-    pub(crate) fn new(system: &str, workload: &str) -> Point {
-        Point::several(system, workload, 1)
-    }
-
-    /// So many instances of a workload side by side.
-    pub(crate) fn several(system: &str, workload: &str, instances: usize) -> Point {
-        let workloads = vec![workload.to_owned(); instances];
-        Point { system: system.into(), set: Vec::new(), workloads, seed: 1 }
-    }
-
     /// Overrides a value of the spec.
     pub(crate) fn set(mut self, assignment: &str) -> Point {
         self.set.push(assignment.into());
-        self
-    }
-
-    /// Another seed.
-    pub(crate) fn seed(mut self, seed: u64) -> Point {
-        self.seed = seed;
         self
     }
 

@@ -20,6 +20,15 @@ pub(super) fn gpu(document: &Document) -> Result<&GpuResult, Diagnostic> {
 /// What is read from a run.
 pub(super) type Metric = fn(&Document) -> Result<f64, Diagnostic>;
 
+/// Programs of a point, without their parameters.
+fn name(point: &Point) -> String {
+    let programs: Vec<&str> = point.workloads.iter().map(|w| w.split(':').next().unwrap_or(w)).collect();
+    match point.seed {
+        1 => programs.join("-"),
+        seed => format!("{}#{seed}", programs.join("-")),
+    }
+}
+
 /// Instructions a cycle.
 pub(super) fn ipc(document: &Document) -> Result<f64, Diagnostic> {
     Ok(gpu(document)?.ipc)
@@ -42,7 +51,7 @@ impl Values {
     /// # Errors
     /// A run that failed.
     pub(super) fn of(found: &Found, points: &[Point], metric: Metric) -> Result<Values, Diagnostic> {
-        let value = |point: &Point| Ok((point.workloads.join("+"), metric(found.get(point)?)?));
+        let value = |point: &Point| Ok((name(point), metric(found.get(point)?)?));
         points.iter().map(value).collect::<Result<_, _>>().map(Values)
     }
 

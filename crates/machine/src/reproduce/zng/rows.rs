@@ -5,7 +5,8 @@ use super::super::expected::Figure;
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
 use super::mean::{Metric, Values, array, gpu, ipc, traffic};
-use super::{NAMED, Suite, constants, variants};
+use super::suite::{NAMED, Suite};
+use super::{constants, variants};
 use crate::result::Document;
 use config::Diagnostic;
 
@@ -17,11 +18,11 @@ const PLATFORMS: [&str; 7] = ["hetero", "hybridgpu", "optane", "zng-base", "zng-
 /// A figure's entry; none if the effort leaves it out, or if it is no row.
 pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<Entry> {
     let id = figure.id.strip_prefix("zng.")?;
-    let on = |system: &str| points(system, suite);
+    let on = |system: &str| suite.on(system);
     let entry = match id {
         "perf.zng_vs_hybridgpu" => ratio(figure, on("zng"), on("hybridgpu"), ipc),
         "perf.hybridgpu_vs_hetero" => {
-            let named = |system: &str| NAMED.iter().map(|w| Point::new(system, w)).collect();
+            let named = |system: &str| NAMED.iter().map(|pair| suite.point(system, pair, 1, 1)).collect();
             gain(figure, named("hybridgpu"), named("hetero"), ipc)
         }
         "perf.optane_vs_hybridgpu" => gain(figure, on("optane"), on("hybridgpu"), ipc),
@@ -35,7 +36,7 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "lat.ssd_engine_share" => mean(figure, on("hybridgpu"), engine_share),
         "motivation.direct_znand_slowdown_worst" => worst_slowdown(figure, suite),
         "motivation.read_reaccess" => {
-            mean(figure, singles("zng-base", suite), |d| direct(d, |r| r.reads_of_a_page))
+            mean(figure, suite.alone("zng-base"), |d| direct(d, |r| r.reads_of_a_page))
         }
         "motivation.write_redundancy" => mean(figure, on("zng-base"), |d| direct(d, |r| r.writes_of_a_page)),
         "read.stt_mram_reaccess_cut" => read_cut(figure, suite, [1, 0]),
@@ -59,7 +60,7 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
 /// Rows of section V-D that take many runs.
 fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let prefetch = |n: usize| -> Vec<Point> {
-        suite.pairs.iter().map(|w| variants::prefetchers(w)[n].1.clone()).collect()
+        suite.pairs.iter().map(|w| variants::prefetchers(suite, w)[n].1.clone()).collect()
     };
     Some(match figure.id.strip_prefix("zng.")? {
         "pref.1kb_vs_nopref" => gain(figure, prefetch(1), prefetch(0), ipc),
@@ -68,28 +69,20 @@ fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
         "pref.predict4kb_over_4kb" => prefetch_ranking(figure, suite),
         "pref.best_thresholds" => threshold_grid(figure, suite),
         "scale.corun4_similar_to_ideal" => {
-            corun(figure, 4, &["betw", "back"], |zng, ideal| 100.0 * zng / ideal)
+            corun(figure, suite, 4, &["betw", "back"], |zng, ideal| 100.0 * zng / ideal)
         }
-        "scale.corun8_read_vs_ideal" => corun(figure, 8, &["betw"], |zng, ideal| 100.0 * (1.0 - zng / ideal)),
+        "scale.corun8_read_vs_ideal" => {
+            corun(figure, suite, 8, &["betw"], |zng, ideal| 100.0 * (1.0 - zng / ideal))
+        }
         "scale.corun8_write_vs_ideal" => {
-            corun(figure, 8, &["back"], |zng, ideal| 100.0 * (1.0 - zng / ideal))
+            corun(figure, suite, 8, &["back"], |zng, ideal| 100.0 * (1.0 - zng / ideal))
         }
         _ => return None,
     })
 }
 
-/// A system on every pair, with every seed.
-fn points(system: &str, suite: &Suite) -> Vec<Point> {
-    let seeds = |workload| suite.seeds.iter().map(move |seed| Point::new(system, workload).seed(*seed));
-    suite.pairs.iter().flat_map(|workload| seeds(*workload)).collect()
-}
-
-fn singles(system: &str, suite: &Suite) -> Vec<Point> {
-    suite.singles.iter().map(|workload| Point::new(system, workload)).collect()
-}
-
 fn network(suite: &Suite, n: usize) -> Vec<Point> {
-    suite.pairs.iter().map(|w| variants::networks(w)[n].clone()).collect()
+    suite.pairs.iter().map(|w| variants::networks(suite, w)[n].clone()).collect()
 }
 
 fn new(
@@ -151,7 +144,7 @@ fn least(figure: &Figure, points: Vec<Point>, metric: Metric) -> Entry {
 
 /// The platforms' instructions a cycle over ZnG's: the bars of Fig. 10.
 fn ranking(figure: &Figure, suite: &Suite) -> Entry {
-    let of = |system: &'static str| (system, points(system, suite));
+    let of = |system: &'static str| (system, suite.on(system));
     let platforms = PLATFORMS.map(of);
     let all = platforms.iter().flat_map(|(_, points)| points.clone()).collect();
     new(figure, all, move |figure, found| {
@@ -190,15 +183,15 @@ fn accuracy(document: &Document) -> Result<f64, Diagnostic> {
 
 /// Fig. 5a: how much slower flash without a buffer is than GDDR5, worst workload.
 fn worst_slowdown(figure: &Figure, suite: &Suite) -> Entry {
-    let (ideal, flash) = (singles("ideal", suite), singles("zng-base", suite));
+    let (ideal, flash) = (suite.alone("ideal"), suite.alone("zng-base"));
     new(figure, [ideal.clone(), flash.clone()].concat(), move |figure, found| {
         let values = Values::ratios(found, &ideal, &flash, ipc)?;
         figure.row(values.max(), values.note())
     })
 }
 
-fn designs<const N: usize>(suite: &Suite, of: fn(&str) -> [Point; N], n: usize) -> Vec<Point> {
-    suite.pairs.iter().map(|w| of(w)[n].clone()).collect()
+fn designs<const N: usize>(suite: &Suite, of: fn(&Suite, &str) -> [Point; N], n: usize) -> Vec<Point> {
+    suite.pairs.iter().map(|w| of(suite, w)[n].clone()).collect()
 }
 
 fn reaccess(document: &Document) -> Result<f64, Diagnostic> {
@@ -242,7 +235,7 @@ fn write_cut(figure: &Figure, suite: &Suite) -> Entry {
 /// Fig. 16b: designs over no prefetch.
 fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
     let of = |n: usize| -> (&'static str, Vec<Point>) {
-        let all: Vec<_> = suite.pairs.iter().map(|w| variants::prefetchers(w)[n].clone()).collect();
+        let all: Vec<_> = suite.pairs.iter().map(|w| variants::prefetchers(suite, w)[n].clone()).collect();
         (all[0].0, all.into_iter().map(|(_, point)| point).collect())
     };
     let designs: Vec<_> = (0..5).map(of).collect();
@@ -258,7 +251,7 @@ fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
 
 /// Fig. 16a: the paper's thresholds beside the best of the grid.
 fn threshold_grid(figure: &Figure, suite: &Suite) -> Entry {
-    let grids: Vec<_> = suite.pairs.iter().map(|w| variants::thresholds(w)).collect();
+    let grids: Vec<_> = suite.pairs.iter().map(|w| variants::thresholds(suite, w)).collect();
     let all = grids.iter().flatten().map(|(_, point)| point.clone()).collect();
     new(figure, all, move |figure, found| {
         let mut cells = Vec::new();
@@ -275,9 +268,15 @@ fn threshold_grid(figure: &Figure, suite: &Suite) -> Entry {
 }
 
 /// Fig. 15a: what so many instances gain over one, on ZnG and on Ideal; the mean over programs.
-fn corun(figure: &Figure, instances: usize, programs: &[&str], of: fn(f64, f64) -> f64) -> Entry {
+fn corun(
+    figure: &Figure,
+    suite: &Suite,
+    instances: usize,
+    programs: &[&str],
+    of: fn(f64, f64) -> f64,
+) -> Entry {
     let sides = ["zng", "ideal"].map(|system| {
-        [instances, 1].map(|n| programs.iter().map(|p| Point::several(system, p, n)).collect::<Vec<_>>())
+        [instances, 1].map(|n| programs.iter().map(|p| suite.point(system, p, n, 1)).collect::<Vec<_>>())
     });
     let all = sides.iter().flatten().flatten().cloned().collect();
     new(figure, all, move |figure, found| {

@@ -1,0 +1,129 @@
+//! What is run: pairs of programs, and machines scaled down together with their data.
+
+use super::super::Effort;
+use super::super::study::Point;
+
+/// The pairs that the paper's text names.
+pub(super) const NAMED: [&str; 4] = ["betw-back", "bfs1-gaus", "bfs2-gaus", "bfs6-gaus"];
+/// All pairs: a read-intensive program with a write-intensive one.
+const PAIRS: [&str; 12] = [
+    "betw-back",
+    "bfs1-gaus",
+    "bfs2-gaus",
+    "bfs3-FDT",
+    "bfs4-back",
+    "bfs5-back",
+    "bfs6-gaus",
+    "gc1-FDT",
+    "gc2-FDT",
+    "sssp3-gram",
+    "deg-gram",
+    "pr-gaus",
+];
+/// The read-intensive programs, alone: Fig. 5 has twelve workloads.
+const SINGLES: [&str; 12] =
+    ["betw", "bfs1", "bfs2", "bfs3", "bfs4", "bfs5", "bfs6", "gc1", "gc2", "sssp3", "deg", "pr"];
+
+/// The parameter that sets a program's footprint, at full size and halved once, twice, three times. A graph has two to
+/// its scale vertices; `back` has a row of weights for each input; the others square matrices.
+fn size(program: &str, halvings: usize) -> String {
+    match program {
+        "back" => format!("n={}", [491_520, 245_760, 122_880, 61_440][halvings]),
+        "gaus" => format!("n={}", [2_944, 2_080, 1_472, 1_040][halvings]),
+        "FDT" | "gram" => format!("n={}", [2_560, 1_808, 1_280, 904][halvings]),
+        _ => format!("scale={}", 18 - halvings),
+    }
+}
+
+/// What a study runs.
+#[derive(Clone)]
+pub(super) struct Suite {
+    pub(super) pairs: Vec<&'static str>,
+    pub(super) singles: Vec<&'static str>,
+    pub(super) seeds: Vec<u64>,
+    halvings: usize,
+}
+
+impl Suite {
+    pub(super) fn of(effort: Effort) -> Suite {
+        let (pairs, singles): (&[&str], &[&str]) = match effort {
+            Effort::Whole => (&PAIRS, &SINGLES),
+            Effort::Full => (&NAMED, &["betw", "bfs1"]),
+            Effort::Quick => (&NAMED[..1], &SINGLES[..1]),
+        };
+        Suite {
+            pairs: pairs.to_vec(),
+            singles: singles.to_vec(),
+            seeds: if effort == Effort::Whole { vec![1, 2, 3] } else { vec![1] },
+            halvings: if effort == Effort::Whole { 0 } else { 3 },
+        }
+    }
+
+    /// The same at another scale: one, a half, a quarter, an eighth.
+    pub(super) fn halved(&self, halvings: usize) -> Suite {
+        Suite { halvings, ..self.clone() }
+    }
+
+    /// How many times smaller machines and data are.
+    pub(super) fn factor(&self) -> u32 {
+        1 << self.halvings
+    }
+
+    /// Programs side by side, so many of each, on a system at the suite's scale.
+    pub(super) fn point(&self, system: &str, programs: &str, instances: usize, seed: u64) -> Point {
+        let one = |program: &str| {
+            let size = size(program, self.halvings);
+            let graph = size.starts_with("scale");
+            let seed = if graph { format!(",seed={seed}") } else { String::new() };
+            vec![format!("{program}:{size}{seed}"); instances]
+        };
+        let workloads = programs.split('-').flat_map(one).collect();
+        let point = Point { system: system.into(), set: Vec::new(), workloads, seed };
+        self.scaled(system).iter().fold(point, |point, set| point.set(set))
+    }
+
+    /// The overrides that scale a system.
+    fn scaled(&self, system: &str) -> Vec<String> {
+        let factor = self.factor();
+        if factor == 1 {
+            return Vec::new();
+        }
+        let stt = matches!(system, "zng" | "zng-rdopt");
+        let mut sets = vec![format!("l2.sets={}", if stt { 4096 } else { 1024 } / factor)];
+        if system.starts_with("zng") {
+            sets.push(format!("memory.direct.geometry.dies={}", 8 / factor));
+            sets.push(format!("memory.direct.mapping.group={}", 128 / factor));
+            sets.push(format!("mmu.table.block.reach={}MiB", 192 / factor));
+        }
+        if system == "zng" {
+            sets.push(format!("l2.parked={}KiB", 3072 / factor));
+        }
+        if system == "hybridgpu" {
+            sets.push(format!("memory.engine.read_buffer.capacity={}KiB", 32_768 / factor));
+            sets.push(format!("memory.engine.write_buffer.capacity={}KiB", 1024 / factor));
+            sets.push(format!("flash.geometry.dies={}", 8 / factor));
+        }
+        sets
+    }
+
+    /// Sets of the shared cache when it is built of SRAM.
+    pub(super) fn sram_sets(&self) -> u32 {
+        1024 / self.factor()
+    }
+
+    /// Bytes that the applications of a run must have between them: four times the largest buffer of any platform.
+    pub(super) fn least_footprint(&self) -> u64 {
+        4 * (32 << 20) / u64::from(self.factor())
+    }
+
+    /// A system on every pair, with every seed.
+    pub(super) fn on(&self, system: &str) -> Vec<Point> {
+        let seeds = |pair| self.seeds.iter().map(move |seed| self.point(system, pair, 1, *seed));
+        self.pairs.iter().flat_map(|pair| seeds(*pair)).collect()
+    }
+
+    /// A system on every program of Fig. 5.
+    pub(super) fn alone(&self, system: &str) -> Vec<Point> {
+        self.singles.iter().map(|program| self.point(system, program, 1, 1)).collect()
+    }
+}
