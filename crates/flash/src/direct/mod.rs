@@ -6,6 +6,9 @@
 //! register, which is taken until the page has left through a port. A write is done when a register has taken its
 //! lines. A page that has to leave its register is programmed into the log block of its data block.
 //!
+//! Commands for a page take effect in the order in which they arrive: writes follow each other on one way, a read waits
+//! for a write of what it reads. The pages of an application are its own: a merge holds back its commands alone.
+//!
 //! Addresses are those of the block table's logical side: caches in front are indexed by them, and a merge, which moves
 //! data to other blocks, moves no address.
 
@@ -75,6 +78,9 @@ pub enum Out {
     Done(MemCommand),
     /// The registers thrash: the shared cache is to keep these lines of a page, or to say [`Direct::refused`] before time
     /// advances.
+    ///
+    /// It refuses a page that it has writes under way to: they are newer than these lines. A read of the page that is under
+    /// way may bring older lines: those that it keeps from here are the newer ones.
     Park {
         /// First byte of the page.
         page: u64,

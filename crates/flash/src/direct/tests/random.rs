@@ -128,6 +128,8 @@ impl Cache {
 /// A spec drawn from all policies, with times close to each other so that everything meets.
 fn any_spec(rng: &mut Rng) -> DirectSpec {
     let mut spec = small();
+    // As few blocks as there may be: 8 of data, 4 logs, 2 for a merge.
+    spec.geometry.blocks = 14;
     let networks = RegisterNetwork::all_defaults();
     spec.registers.network = networks[rng.below(networks.len() as u64) as usize].clone();
     spec.registers.count = 2 + rng.below(3) as u32;

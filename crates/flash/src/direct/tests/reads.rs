@@ -160,45 +160,21 @@ fn a_page_on_its_way_out_holds_its_plane() {
     assert_eq!(busy.ports.max, Time::from_ns(3 * 5_120));
 }
 
+/// A window counts what happens in it alone.
 #[test]
-fn speed_temp() {
-    let mut spec = table_i();
-    spec.transfer = Transfer::lines;
-    let mut rig = Rig::new(&spec);
-    rig.direct.shadow = None;
-    let mut rng = Rng::stream(1, "t");
-    let pages = rig.direct.capacity() / PAGE;
-    for writes in [0u64, 20] {
-        let t = std::time::Instant::now();
-        let (mut ev, n) = (0u64, 2_000_000u32);
-        let mut left = n;
-        let mut go = |rig: &mut Rig, rng: &mut Rng| {
-            let w = rng.below(100) < writes;
-            let p = if w { rng.below(4096 * 64) } else { rng.below(pages) };
-            rig.send(w, p * PAGE, 1 << rng.below(32), 0);
-        };
-        for _ in 0..4000 {
-            go(&mut rig, &mut rng);
-            left -= 1;
-        }
-        while rig.step() {
-            ev += 1;
-            let k = rig.cx.sent.len();
-            rig.cx.sent.clear();
-            for _ in 0..k {
-                if left > 0 {
-                    left -= 1;
-                    go(&mut rig, &mut rng);
-                }
-            }
-        }
-        let d = t.elapsed().as_nanos() as f64;
-        eprintln!(
-            "SPEED writes {writes}% {:.1} ns/event {:.2} events/cmd {:.0} ns/cmd {:?}",
-            d / ev as f64,
-            ev as f64 / n as f64,
-            d / n as f64,
-            rig.direct.stats.eviction_programs
-        );
-    }
+fn a_window_forgets_what_was_before() {
+    let mut rig = Rig::new(&table_i());
+    rig.latency(false, 0, 1);
+    rig.latency(true, PAGE, 1);
+    rig.direct.reset_stats(rig.now());
+    assert_eq!((rig.direct.stats.writes, rig.direct.stats.plane_writes[1]), (0, 0));
+    let busy = rig.direct.busy(rig.now());
+    assert_eq!((busy.planes.max, busy.ports.max, busy.links.max), (Time::ZERO, Time::ZERO, Time::ZERO));
+    rig.latency(false, 0, 1);
+    let stats = &rig.direct.stats;
+    assert_eq!((stats.reads, stats.array_reads, stats.pages_read, stats.bytes_out), (1, 1, 1, PAGE));
+    let busy = rig.direct.busy(rig.now());
+    let page = Time::from_ns(640);
+    assert_eq!((busy.planes.max, busy.ports.max, busy.links.max), (Time::from_ns(3_010), page, page));
+    assert_eq!(rig.direct.tally.reads().iter().sum::<u128>(), 3_662_250);
 }

@@ -8,7 +8,7 @@ use net::mesh::MeshSpec;
 
 #[test]
 fn table_i_has_its_sizes() {
-    let direct = Direct::new(&table_i(), 1).ok().expect("sound");
+    let Ok(direct) = Direct::new(&table_i(), 1) else { panic!("Table I can be built") };
     assert_eq!((direct.controllers(), direct.reach()), (16, 192 << 20));
     // 1,024 planes x 512 data blocks x 384 pages x 4 KiB.
     assert_eq!(direct.capacity(), 768 << 30);
