@@ -116,30 +116,31 @@ impl Direct {
             NONE => set.first = waiter,
             last => self.waiters[last].after = waiter,
         }
-        self.make_room(name, cx);
+        self.make_room(name, command.demand, cx);
     }
 
-    /// Has as many pages leave a set as wait for it.
-    pub(super) fn make_room(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+    /// Has as many pages leave a set as wait for it; they may be offered to the shared cache if a core waits for the room.
+    pub(super) fn make_room(&mut self, name: u32, offered: bool, cx: &mut impl Cx<Event, Out>) {
         loop {
             let set = &self.registers.sets[name as usize];
             if set.leaving >= set.waiting {
                 return;
             }
             let Some(register) = self.registers.oldest(name) else { return };
-            self.evict(register, cx);
+            self.evict(register, offered, cx);
         }
     }
 
     /// Has further pages leave where some wait for a merge.
     pub(super) fn settle(&mut self, cx: &mut impl Cx<Event, Out>) {
         while let Some(set) = self.short.pop() {
-            self.make_room(set, cx);
+            self.make_room(set, false, cx);
         }
     }
 
-    /// The page in a register has to leave: to the shared cache if the registers of its package thrash, else to flash.
-    fn evict(&mut self, register: u32, cx: &mut impl Cx<Event, Out>) {
+    /// The page in a register has to leave: to the shared cache if the registers of its package thrash, else to flash. Not to
+    /// the cache for the sake of what the cache itself gives up: pages would go round between the two for ever.
+    fn evict(&mut self, register: u32, offered: bool, cx: &mut impl Cx<Event, Out>) {
         self.stats.evictions += 1;
         let record = *self.registers.get(register);
         let checker =
@@ -148,7 +149,7 @@ impl Direct {
             checker.evictions += 1;
             checker.thrashing
         });
-        if !thrashing {
+        if !(thrashing && offered) {
             self.registers.leave(register, State::Leaving);
             self.queue_program(register, cx);
             return;
@@ -218,6 +219,6 @@ impl Direct {
             self.store(id, register, cx);
             id = after;
         }
-        self.make_room(record.set, cx);
+        self.make_room(record.set, false, cx);
     }
 }

@@ -21,15 +21,8 @@ pub enum Packet {
     Command(MemCommand),
     /// Its answer.
     Done(MemCommand),
-    /// A dirty page that flash registers hand back to the cache.
-    Park {
-        /// First byte of the page.
-        page: u64,
-        /// Its dirty lines.
-        lines: u32,
-        /// The application.
-        app: u8,
-    },
+    /// Lines of a dirty page that the cache has taken from flash registers. Nobody waits for them.
+    Parked,
 }
 
 impl GpuSide {
@@ -133,9 +126,12 @@ impl GpuSide {
                     self.ports.controller(direct.controller_of(page)),
                     self.ports.bank(self.l2.bank_of(page)),
                 );
-                let bytes = u64::from(lines.count_ones()) * LINE;
-                let packet = Packet::Park { page, lines, app };
-                self.network.send(route, Class::Request, bytes, packet, &mut NetworkCx(wires));
+                if self.l2.park(page, lines, app, &mut L2Cx(wires)) {
+                    let bytes = u64::from(lines.count_ones()) * LINE;
+                    self.network.send(route, Class::Request, bytes, Packet::Parked, &mut NetworkCx(wires));
+                } else if let Memory::Direct(direct) = &mut self.memory {
+                    direct.refused(page, lines, app, &mut DirectCx(wires));
+                }
             }
             flash::direct::Out::Reclaim { app, begins } => {
                 if begins {
@@ -207,12 +203,7 @@ impl GpuSide {
                 self.tally.command(Stage::Network, &mut command, now);
                 self.l2.done(command, &mut L2Cx(wires));
             }
-            Packet::Park { page, lines, app } => {
-                let taken = self.l2.park(page, lines, app, &mut L2Cx(wires));
-                if !taken && let Memory::Direct(direct) = &mut self.memory {
-                    direct.refused(page, lines, app, &mut DirectCx(wires));
-                }
-            }
+            Packet::Parked => {}
         }
     }
 

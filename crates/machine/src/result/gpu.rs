@@ -289,11 +289,12 @@ pub(super) fn breakdown(side: &GpuSide) -> [(&'static str, Map<String, Value>); 
     ]
 }
 
-/// Picoseconds that the stages of all parts sum to, and the latencies that they must sum to: loads, then stores.
-pub(super) fn tiling(side: &GpuSide) -> [(u128, u128); 2] {
+/// Picoseconds that the stages of all parts sum to, and the latencies of loads and stores that they must sum to. Together,
+/// because an atomic operation on a read-only cache waits for its write as a store does.
+pub(super) fn tiling(side: &GpuSide) -> (u128, u128) {
     let tally = side.total_tally();
     let latency = side.gpu.stats.latency_sum();
-    [(tally.reads().iter().sum(), latency.reads), (tally.writes().iter().sum(), latency.writes)]
+    (tally.reads().iter().chain(tally.writes()).sum(), latency.reads + latency.writes)
 }
 
 pub(super) fn share(part: u64, of: u64) -> f64 {

@@ -200,13 +200,12 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         format!("{} completions with an error", injector.errors),
     );
     if let Some(side) = machine.gpu() {
-        for (of, (stages, latency)) in ["loads", "stores"].into_iter().zip(gpu::tiling(side)) {
-            check(
-                &format!("the stages of {of} tile their latency"),
-                side.outstanding() > 0 || stages == latency,
-                format!("{stages} ps in stages, {latency} ps of latency"),
-            );
-        }
+        let (stages, latency) = gpu::tiling(side);
+        check(
+            "the stages of loads and stores tile their latency",
+            side.outstanding() > 0 || stages == latency,
+            format!("{stages} ps in stages, {latency} ps of latency"),
+        );
         for c in side.checks() {
             check(c.name, c.ok, c.detail);
         }

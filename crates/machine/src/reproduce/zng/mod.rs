@@ -3,6 +3,7 @@
 mod constants;
 mod mean;
 mod rows;
+mod slice;
 mod suite;
 mod variants;
 

@@ -2,6 +2,7 @@
 
 use super::super::Effort;
 use super::super::study::Point;
+use super::slice;
 
 /// The pairs that the paper's text names.
 pub(super) const NAMED: [&str; 4] = ["betw-back", "bfs1-gaus", "bfs2-gaus", "bfs6-gaus"];
@@ -79,31 +80,7 @@ impl Suite {
         };
         let workloads = programs.split('-').flat_map(one).collect();
         let point = Point { system: system.into(), set: Vec::new(), workloads, seed };
-        self.scaled(system).iter().fold(point, |point, set| point.set(set))
-    }
-
-    /// The overrides that scale a system.
-    fn scaled(&self, system: &str) -> Vec<String> {
-        let factor = self.factor();
-        if factor == 1 {
-            return Vec::new();
-        }
-        let stt = matches!(system, "zng" | "zng-rdopt");
-        let mut sets = vec![format!("l2.sets={}", if stt { 4096 } else { 1024 } / factor)];
-        if system.starts_with("zng") {
-            sets.push(format!("memory.direct.geometry.dies={}", 8 / factor));
-            sets.push(format!("memory.direct.mapping.group={}", 128 / factor));
-            sets.push(format!("mmu.table.block.reach={}MiB", 192 / factor));
-        }
-        if system == "zng" {
-            sets.push(format!("l2.parked={}KiB", 3072 / factor));
-        }
-        if system == "hybridgpu" {
-            sets.push(format!("memory.engine.read_buffer.capacity={}KiB", 32_768 / factor));
-            sets.push(format!("memory.engine.write_buffer.capacity={}KiB", 1024 / factor));
-            sets.push(format!("flash.geometry.dies={}", 8 / factor));
-        }
-        sets
+        slice::of(system, self.halvings).iter().fold(point, |point, set| point.set(set))
     }
 
     /// Sets of the shared cache when it is built of SRAM.
