@@ -1,13 +1,14 @@
 //! Which physical block holds what: the block table, log blocks with their page tables, free blocks by wear. Knows no
 //! time.
 //!
-//! Every page of the address space holds data from the start: data block `n` of a plane lies in its block `n`. A
-//! plane's tables are made when something in it changes.
+//! Every page of the address space holds data from the start, unless it is said which do: data block `n` of a plane lies in
+//! its block `n`. A plane's tables are made when something in it changes.
 
 use super::layout::Place;
 use super::spec::DirectMapping;
 use crate::fastdiv::FastDiv;
 use kernel::{Rng, Slab};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
 /// No log block, no merge, no page.
@@ -52,11 +53,30 @@ pub(super) struct Merge {
     pub(super) log: u32,
     pub(super) plane: u32,
     share: u32,
-    /// Blocks that the data goes to.
-    fresh: Vec<u32>,
+    /// Its data blocks of which pages are in the log; the others stay as they are.
+    parts: Vec<Part>,
     /// Blocks to be erased, and how many of them are.
     old: Vec<u32>,
     erased: usize,
+}
+
+/// A data block that a merge writes anew.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Data block of the plane, as the block table knows it.
+    slot: u32,
+    /// Block that its data goes to.
+    fresh: u32,
+    /// The merge's step that moves its first page, and its pages that hold data.
+    first: u32,
+    pages: u32,
+}
+
+impl Merge {
+    /// Steps that move pages.
+    fn copies(&self) -> u32 {
+        self.parts.last().map_or(0, |part| part.first + part.pages)
+    }
 }
 
 /// What a merge does next.
@@ -81,6 +101,8 @@ pub(super) struct Blocks {
     pub(super) blocks: u32,
     pages: u32,
     planes: Vec<Option<Box<PlaneBlocks>>>,
+    /// Pages that hold data, from the first on, of data blocks of which not all do.
+    occupied: FxHashMap<(u32, u32), u32>,
     pub(super) logs: Slab<Log>,
     /// Pages programmed and blocks erased, since the beginning.
     pub(super) programmed: u64,
@@ -95,6 +117,7 @@ impl Blocks {
             blocks,
             pages,
             planes: std::iter::repeat_with(|| None).take(planes as usize).collect(),
+            occupied: FxHashMap::default(),
             logs: Slab::default(),
             programmed: 0,
             erased: 0,
@@ -198,30 +221,38 @@ impl Blocks {
         }
     }
 
-    /// Begins to merge a log block with its data blocks: takes a fresh block for each.
+    /// Begins to merge a log block with those of its data blocks of which it has pages: takes a fresh block for each.
     pub(super) fn begin(&mut self, name: u32) -> Merge {
         let log = &self.logs[name];
         let (plane, share) = (log.plane, log.share);
-        let fresh = (0..self.share.get()).map(|_| self.least_erased(plane)).collect();
-        Merge { log: name, plane, share, fresh, old: Vec::new(), erased: 0 }
+        let mut merge = Merge { log: name, plane, share, parts: Vec::new(), old: Vec::new(), erased: 0 };
+        for nth in 0..self.share.get() as u32 {
+            let pages = self.pages as usize;
+            let table = &self.logs[name].table[nth as usize * pages..][..pages];
+            if table.iter().any(|page| *page != UNWRITTEN) {
+                let slot = share * self.share.get() as u32 + nth;
+                let pages = self.occupied.get(&(plane, slot)).copied().unwrap_or(self.pages);
+                let (fresh, first) = (self.least_erased(plane), merge.copies());
+                merge.parts.push(Part { slot, fresh, first, pages });
+            }
+        }
+        merge
+    }
+
+    /// Only the first pages of a data block hold data. A merge does not move what holds none.
+    pub(super) fn occupy(&mut self, plane: u32, slot: u32, pages: u32) {
+        self.occupied.insert((plane, slot), pages);
     }
 
     /// Step `n` of a merge; `None` once the old blocks are erased.
     pub(super) fn step(&self, merge: &Merge, n: u32) -> Option<Step> {
-        let (nth, index) = (n / self.pages, n % self.pages);
-        let share = self.share.get() as u32;
-        if nth < share {
-            let slot = merge.share * share + nth;
-            let (from, _) = self.locate(Place { plane: merge.plane, slot, index });
-            return Some(Step::Copy { from, to: Spot { block: merge.fresh[nth as usize], page: index } });
+        if n < merge.copies() {
+            let part = merge.parts[merge.parts.partition_point(|part| part.first <= n) - 1];
+            let index = n - part.first;
+            let (from, _) = self.locate(Place { plane: merge.plane, slot: part.slot, index });
+            return Some(Step::Copy { from, to: Spot { block: part.fresh, page: index } });
         }
-        let erased = n - share * self.pages;
-        merge.old.get(erased as usize).map(|block| Step::Erase(*block))
-    }
-
-    /// Steps of a merge that move pages.
-    pub(super) fn copies(&self) -> u32 {
-        self.share.get() as u32 * self.pages
+        merge.old.get((n - merge.copies()) as usize).map(|block| Step::Erase(*block))
     }
 
     /// Step `n` of a merge is done; after the last page the tables show the fresh blocks.
@@ -229,7 +260,7 @@ impl Blocks {
         match self.step(merge, n) {
             Some(Step::Copy { .. }) => {
                 self.programmed += 1;
-                if n + 1 == self.copies() {
+                if n + 1 == merge.copies() {
                     self.commit(merge);
                 }
             }
@@ -251,14 +282,12 @@ impl Blocks {
     /// The tables show the fresh blocks. The log block stays in its place, full and without pages, until the old blocks are
     /// erased: what waits for the merge is programmed before anything that comes later.
     fn commit(&mut self, merge: &mut Merge) {
-        let share = self.share.get() as u32;
         let log = &mut self.logs[merge.log];
         log.table.fill(UNWRITTEN);
         let log_block = std::mem::replace(&mut log.block, NONE);
         let tables = self.tables(merge.plane);
-        for (nth, fresh) in (0..).zip(&merge.fresh) {
-            let slot = (merge.share * share + nth) as usize;
-            merge.old.push(std::mem::replace(&mut tables.data[slot], *fresh));
+        for part in &merge.parts {
+            merge.old.push(std::mem::replace(&mut tables.data[part.slot as usize], part.fresh));
         }
         merge.old.push(log_block);
     }
@@ -277,7 +306,10 @@ impl Blocks {
             all.extend(tables.free.iter().map(|(_, block)| *block));
             if let Some(merge) = merge(plane) {
                 // Before its commit the fresh blocks are nowhere else, after it the old ones that are not erased yet.
-                all.extend(if merge.old.is_empty() { &merge.fresh } else { &merge.old[merge.erased..] });
+                match merge.old.is_empty() {
+                    true => all.extend(merge.parts.iter().map(|part| part.fresh)),
+                    false => all.extend(&merge.old[merge.erased..]),
+                }
             }
             let places = all.len();
             all.sort_unstable();
@@ -368,7 +400,7 @@ mod tests {
     fn the_least_erased_block_is_taken() {
         let mut blocks = blocks();
         let mut logs = Vec::new();
-        for _ in 0..3 {
+        for _ in 0..5 {
             let mut last = NONE;
             for index in 0..4 {
                 let (log, spot) = blocks.append(place(0, index));
@@ -376,12 +408,26 @@ mod tests {
             }
             merge(&mut blocks, last);
         }
-        // Fresh are 4 to 11: the first log and its merge take 4, 5, 6, the second 7, 8, 9, the third log 10 and its merge
-        // 11; then the blocks erased once follow by number: 0.
+        // Fresh are 4 to 11: each log takes one, and the merge another for the one data block that the log has pages of.
+        // Then the blocks erased once follow by number: 0.
         logs.dedup();
-        assert_eq!(logs, [4, 7, 10]);
-        assert_eq!(blocks.locate(place(0, 0)).0.block, 11);
-        assert_eq!(blocks.locate(place(1, 0)).0.block, 0);
+        assert_eq!(logs, [4, 6, 8, 10, 0]);
+        assert_eq!(blocks.locate(place(0, 0)).0.block, 4);
+        assert_eq!(blocks.locate(place(1, 0)).0.block, 1, "no page of it was ever in a log");
+    }
+
+    #[test]
+    fn pages_without_data_are_not_moved() {
+        let mut blocks = blocks();
+        blocks.occupy(0, 1, 2);
+        let mut last = NONE;
+        for _ in 0..4 {
+            last = blocks.append(place(1, 1)).0;
+        }
+        let steps = merge(&mut blocks, last);
+        let copy = |from, to| Step::Copy { from, to };
+        let moved = [copy(spot(1, 0), spot(5, 0)), copy(spot(4, 3), spot(5, 1))];
+        assert_eq!(steps, [&moved[..], &[Step::Erase(1), Step::Erase(4)]].concat());
     }
 
     #[test]

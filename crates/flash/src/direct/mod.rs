@@ -276,6 +276,21 @@ impl Direct {
         }
     }
 
+    /// Only these bytes of the address space hold data; all before them are an application's that has been named already.
+    /// From the beginning of an entry of the block table on.
+    pub fn occupy(&mut self, bytes: Range<u64>) {
+        let (entry_pages, group) = (self.reach / PAGE, u64::from(self.layout.group()));
+        for entry in bytes.start / self.reach..bytes.end.div_ceil(self.reach) {
+            let first = entry * entry_pages;
+            let held = bytes.end.div_ceil(PAGE).saturating_sub(first).min(entry_pages);
+            for member in 0..group {
+                let place = self.layout.place(first + member);
+                let pages = held.saturating_sub(member).div_ceil(group);
+                self.blocks.occupy(place.plane, place.slot, pages as u32);
+            }
+        }
+    }
+
     /// A command arrives at its controller.
     ///
     /// # Panics

@@ -29,7 +29,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         return Err(Diagnostic::new(format!("the system `{name}` has no GPU"))
             .help("programs need the tables `gpu`, `mmu`, `network`, `l2` and `memory`"));
     };
-    let memory = self::memory(loaded, memory, seed)?;
+    let mut memory = self::memory(loaded, memory, seed)?;
     let mut paging = match &spec.paging {
         Some(paging) => Some(Paging::new(paging).map_err(|e| loaded.explain("paging", e))?),
         None => None,
@@ -61,6 +61,9 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
             paging.add_app(app, bytes);
         }
     }
+    if let Memory::Direct(direct) = &mut memory {
+        occupy(direct, &programs);
+    }
     if let Some(paging) = &mut paging {
         paging.set_reach(mmu.reach());
     }
@@ -83,6 +86,16 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         unfit: None,
     };
     Ok(side)
+}
+
+/// Each application begins with an entry of the block table of its own.
+fn occupy(direct: &mut Direct, programs: &Apps) {
+    let mut from = 0;
+    for app in 0..programs.apps() {
+        let bytes = programs.footprint(app);
+        direct.occupy(from..from + bytes);
+        from += bytes.next_multiple_of(direct.reach());
+    }
 }
 
 fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagnostic> {
