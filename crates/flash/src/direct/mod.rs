@@ -153,6 +153,8 @@ pub struct Direct {
     waiters: Slab<Waiter>,
     /// Pages that wait for a register.
     waiting: FxHashMap<u64, u32>,
+    /// Registers of a set that are kept free.
+    reserve: u32,
     /// The thrashing checkers of the packages.
     checkers: Option<Vec<Checker>>,
     threshold: (u32, u32),
@@ -171,6 +173,13 @@ pub struct Direct {
     pub stats: DirectStats,
     /// What commands have waited for.
     pub tally: Tally,
+}
+
+/// Registers of a set that are kept free: the spec's share, rounded down.
+fn reserve(spec: &DirectSpec, layout: &Layout, private: bool) -> u32 {
+    let planes = if private { 1 } else { layout.package_planes };
+    let registers = f64::from(planes * (spec.registers.count - 1));
+    (registers * spec.registers.reserve.get()) as u32
 }
 
 impl Direct {
@@ -212,6 +221,7 @@ impl Direct {
             coming: FxHashMap::default(),
             waiters: Slab::default(),
             waiting: FxHashMap::default(),
+            reserve: reserve(spec, &layout, private),
             checkers: spec.redirect.as_ref().map(|_| vec![Checker::default(); layout.packages() as usize]),
             threshold: spec
                 .redirect

@@ -45,6 +45,8 @@ pub(super) struct Set {
     newest: u32,
     /// First plane among the words of `free_planes`.
     words: u32,
+    /// Registers without a page.
+    pub(super) free: u32,
     /// Registers whose page leaves and will make room by itself.
     pub(super) leaving: u32,
     /// Pages that wait for a register, and the first and last of them.
@@ -75,8 +77,16 @@ impl Registers {
     pub(super) fn new(layout: &Layout, each: u32, private: bool) -> Registers {
         let sets = if private { layout.planes } else { layout.packages() };
         let words = if private { 1 } else { layout.package_planes.div_ceil(64) };
-        let set =
-            Set { oldest: NONE, newest: NONE, words: 0, leaving: 0, waiting: 0, first: NONE, last: NONE };
+        let set = Set {
+            oldest: NONE,
+            newest: NONE,
+            words: 0,
+            free: 0,
+            leaving: 0,
+            waiting: 0,
+            first: NONE,
+            last: NONE,
+        };
         let mut this = Registers {
             registers: Vec::new(),
             sets: (0..sets).map(|n| Set { words: n * words, ..set }).collect(),
@@ -169,6 +179,7 @@ impl Registers {
         let (set, home) = self.set_of(layout, plane);
         let words = &self.free_planes[self.sets[set as usize].words as usize..][..self.words as usize];
         let within = next_bit(words, home)?;
+        self.sets[set as usize].free -= 1;
         let from = if self.private { plane } else { layout.plane(set, within) };
         let register = self.free[from as usize];
         let after = self.get(register).after;
@@ -184,6 +195,7 @@ impl Registers {
     pub(super) fn put_free(&mut self, register: u32, within: u32) {
         let within = if self.private { 0 } else { within };
         let Register { plane, set, .. } = *self.get(register);
+        self.sets[set as usize].free += 1;
         self.registers[register as usize].after = self.free[plane as usize];
         self.free[plane as usize] = register;
         let word = self.sets[set as usize].words + within / 64;

@@ -92,6 +92,9 @@ pub struct DirectRegisters {
     pub count: u32,
     /// Which registers a page may use.
     pub network: RegisterNetwork,
+    /// Share of the registers that a page may use, rounded down, that is kept free by having the oldest pages leave before
+    /// room is needed.
+    pub reserve: Share,
 }
 
 /// The flash controllers.

@@ -5,7 +5,7 @@ use super::spec::{
     FlashNetwork, RegisterNetwork, Transfer,
 };
 use super::{Direct, Event, Out, Place};
-use config::units::{Bytes, Duration};
+use config::units::{Bytes, Duration, Share};
 use kernel::{Recorder, Time};
 use net::mesh::MeshSpec;
 use proto::memory::{LINES, MemCommand, PAGE};
@@ -31,7 +31,11 @@ pub(crate) fn table_i() -> DirectSpec {
             order: ArrayOrder::fifo,
             merge_reads: true,
         },
-        registers: DirectRegisters { count: 8, network: RegisterNetwork::private },
+        registers: DirectRegisters {
+            count: 8,
+            network: RegisterNetwork::private,
+            reserve: Share::percent(0),
+        },
         controller: DirectController { count: 16, dispatch: time(1), latency: time(5) },
         network: FlashNetwork::mesh(MeshSpec::default()),
         command: Bytes::new(8),

@@ -70,6 +70,8 @@ impl Direct {
             self.stats.register_misses += 1;
             self.registers.fill(register, page, command.lines, command.app);
             self.store(id, register, cx);
+            let (set, _) = self.registers.set_of(&self.layout, plane);
+            self.make_room(set, command.demand, cx);
         } else {
             self.stats.register_misses += 1;
             self.wait(id, cx);
@@ -119,11 +121,11 @@ impl Direct {
         self.make_room(name, command.demand, cx);
     }
 
-    /// Has as many pages leave a set as wait for it; they may be offered to the shared cache if a core waits for the room.
+    /// Has as many pages leave a set as wait for it, and so many more that its reserve is free; they may be offered to the shared cache if a core waits for the room.
     pub(super) fn make_room(&mut self, name: u32, offered: bool, cx: &mut impl Cx<Event, Out>) {
         loop {
             let set = &self.registers.sets[name as usize];
-            if set.leaving >= set.waiting {
+            if set.leaving + set.free >= set.waiting + self.reserve {
                 return;
             }
             let Some(register) = self.registers.oldest(name) else { return };

@@ -29,7 +29,7 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "perf.wropt_vs_rdopt" => ratio(figure, on("zng-wropt"), on("zng-rdopt"), ipc),
         "perf.base_and_rdopt_below_hybridgpu" => ranking(figure, suite),
         "bw.zng_vs_optane" => ratio(figure, on("zng"), on("optane"), traffic),
-        "bw.hybridgpu_flash" => mean(figure, on("hybridgpu"), |d| Ok(array(d)? / 1e9)),
+        "bw.hybridgpu_flash" => bandwidth(figure, suite),
         "bw.rdopt_vs_hybridgpu" => ratio(figure, on("zng-rdopt"), on("hybridgpu"), array),
         "bw.wropt_vs_rdopt" => gain(figure, on("zng-wropt"), on("zng-rdopt"), array),
         "bw.zng_vs_wropt" => gain(figure, on("zng"), on("zng-wropt"), array),
@@ -43,7 +43,8 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "read.dyn_prefetch_reaccess_cut" => read_cut(figure, suite, [2, 1]),
         "read.redirection_reaccess_rise" => read_rise(figure, suite),
         "write.redundancy_baseline" => write_redundancy(figure, suite, 0),
-        "write.redundancy_redirection" => write_redundancy(figure, suite, 2),
+        // The bound on what may be parked was reconsidered after this row had been seen.
+        "write.redundancy_redirection" => fitted(write_redundancy(figure, suite, 2)),
         "write.redundancy_nif_cut" => write_cut(figure, suite),
         "net.fcnet_vs_swnet" => gain(figure, network(suite, 1), network(suite, 0), ipc),
         "net.nif_vs_fcnet" => percent_of(figure, network(suite, 2), network(suite, 1)),
@@ -132,6 +133,21 @@ fn mean(figure: &Figure, points: Vec<Point>, metric: Metric) -> Entry {
         let values = Values::of(found, &points, metric)?;
         figure.row(values.arithmetic(), values.note())
     })
+}
+
+/// Bytes a second of HybridGPU's flash arrays. A slice's bandwidth is its share of the machine's.
+fn bandwidth(figure: &Figure, suite: &Suite) -> Entry {
+    let (points, factor) = (suite.on("hybridgpu"), f64::from(suite.factor()));
+    new(figure, points.clone(), move |figure, found| {
+        let values = Values::of(found, &points, |d| Ok(array(d)? / 1e9))?;
+        figure.row(factor * values.arithmetic(), format!("times {factor}: {}", values.note()))
+    })
+}
+
+/// A row that had a part in choosing a parameter: it does not count.
+fn fitted(entry: Entry) -> Entry {
+    let compute = entry.compute;
+    Entry { compute: Box::new(move |found| Ok(Row { fit: true, ..compute(found)? })), ..entry }
 }
 
 /// The least of a metric.

@@ -71,7 +71,7 @@ fn direct(system: &str, halvings: usize) -> Vec<String> {
         format!("mmu.table.block.reach={}MiB", 192 / factor),
     ];
     if system == "zng" {
-        sets.push(format!("l2.parked={}KiB", 3072 / factor));
+        sets.push(format!("l2.parked={}KiB", 12_288 / factor));
     }
     sets
 }
