@@ -48,14 +48,14 @@ fn write_amplification(victim: &str, own: Option<Box<dyn Victim>>) -> Result<f64
     device.ftl.assume_sequential(device.ftl.logical());
     let job = "fio:rw=randwrite,bs=4k,iodepth=16,norandommap=1,randrepeat=0,size=100%,loops=6";
     let source = FioSource::new(&fio::parse_inline(job)?, device.capacity(), 1)?;
-    let injector = Injector::new(vec![Box::new(source)], queues(&loaded.spec.flash), HostCost::default());
+    let injector = Injector::new(vec![Box::new(source)], queues(loaded.drive()?.flash), HostCost::default());
     let mut machine = Machine::new(device, injector, None);
     let end = machine.run(&AtomicBool::new(false), |_| {});
     assert_eq!(end, End::Done);
-    let checks = machine.device.checks(machine.now());
+    let checks = machine.device().checks(machine.now());
     assert!(checks.iter().all(|check| check.ok));
     // Programmed in all, over programmed for the host.
-    let units = |class: Class| machine.device.backend.counters.units[class as usize] as f64;
+    let units = |class: Class| machine.device().backend.counters.units[class as usize] as f64;
     Ok((units(Class::HostProgram) + units(Class::GcProgram)) / units(Class::HostProgram))
 }
 

@@ -55,16 +55,16 @@ impl GpuSide {
     #[inline]
     pub(crate) fn deliver(&mut self, message: Message, device: Option<&mut Device>, wires: &mut Wires) {
         match message {
-            Message::FromGpu(out) => self.from_gpu(out, wires),
+            Message::FromGpu(out) => self.gpu_said(out, wires),
             Message::FromNetwork(packet) => self.arrived(packet.to, packet.payload, wires),
             Message::FromL2(mem::l2::Out::Answer(access)) => self.answer(access, wires),
             Message::FromL2(mem::l2::Out::Command(command)) => self.command(command, wires),
-            Message::FromMmu(out) => self.from_mmu(out, wires),
+            Message::FromMmu(out) => self.mmu_said(out, wires),
             Message::FromDram(mem::dram::Out::Done(command)) => self.l2.done(command, &mut L2Cx(wires)),
-            Message::FromDirect(out) => self.from_direct(out, wires),
+            Message::FromDirect(out) => self.direct_said(out, wires),
             Message::FromEngine(flash::engine::Out::Done(command)) => self.done(0, command, wires),
             Message::FromEngine(flash::engine::Out::Submit(command)) => self.submit(command, device, wires),
-            Message::FromPaging(out) => self.from_paging(out, device, wires),
+            Message::FromPaging(out) => self.paging_said(out, device, wires),
             Message::FromFlash(_) | Message::FromInjector(_) => unreachable!("the machine's own wires"),
         }
     }
@@ -80,7 +80,7 @@ impl GpuSide {
         }
     }
 
-    fn from_gpu(&mut self, out: compute::simt::Out, wires: &mut Wires) {
+    fn gpu_said(&mut self, out: compute::simt::Out, wires: &mut Wires) {
         match out {
             compute::simt::Out::Access(access) => self.access(access.port, access, wires),
             compute::simt::Out::Translate(translation) => {
@@ -90,7 +90,7 @@ impl GpuSide {
         }
     }
 
-    fn from_mmu(&mut self, out: mem::mmu::Out, wires: &mut Wires) {
+    fn mmu_said(&mut self, out: mem::mmu::Out, wires: &mut Wires) {
         match out {
             mem::mmu::Out::Walk(access) => self.access(self.ports.mmu(), access, wires),
             mem::mmu::Out::Translated(translation) => {
@@ -103,7 +103,7 @@ impl GpuSide {
         }
     }
 
-    fn from_paging(&mut self, out: host::paging::Out, device: Option<&mut Device>, wires: &mut Wires) {
+    fn paging_said(&mut self, out: host::paging::Out, device: Option<&mut Device>, wires: &mut Wires) {
         match out {
             host::paging::Out::Resolved(translation) => self.mmu.resolve(translation, &mut MmuCx(wires)),
             host::paging::Out::Evict { app, page } => {
@@ -114,7 +114,7 @@ impl GpuSide {
         }
     }
 
-    fn from_direct(&mut self, out: flash::direct::Out, wires: &mut Wires) {
+    fn direct_said(&mut self, out: flash::direct::Out, wires: &mut Wires) {
         match out {
             flash::direct::Out::Done(command) => {
                 let Memory::Direct(direct) = &self.memory else { unreachable!("its own message") };

@@ -5,7 +5,6 @@
 use super::{Row, Rule};
 use config::Diagnostic;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// Share of the paper's value that ours may differ by.
 const WITHIN: f64 = 0.25;
@@ -27,9 +26,6 @@ pub(crate) struct Figure {
     value: Option<toml::Value>,
     #[serde(default)]
     note: String,
-    /// What belongs to no row: values by program.
-    #[serde(flatten)]
-    pub(crate) rest: BTreeMap<String, toml::Value>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
@@ -87,11 +83,6 @@ impl Expected {
 }
 
 impl Figure {
-    /// Whether it is an order of groups.
-    pub(crate) fn is_order(&self) -> bool {
-        self.cmp == Comparison::Order
-    }
-
     /// The paper's value, if it is one number.
     pub(crate) fn number(&self) -> Option<f64> {
         let value = self.value.as_ref()?;
@@ -224,7 +215,6 @@ mod tests {
     #[test]
     fn an_order_holds_between_groups_and_not_inside() {
         let order = figure("unit = \"order\"\ncmp = \"order\"\nvalue = [[\"a\"], [\"b\", \"c\"]]");
-        assert!(order.is_order());
         assert!(order.order(&[("a", 3.0), ("b", 1.0), ("c", 2.0)], "").within);
         assert!(!order.order(&[("a", 3.0), ("b", 3.0), ("c", 2.0)], "").within);
         assert!(!order.order(&[("a", 3.0), ("b", 1.0)], "").within, "a missing value holds nothing");

@@ -98,7 +98,7 @@ fn run_all<T: Sync, R: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..request.jobs.clamp(1, tasks.len().max(1)) {
-            scope.spawn(&work);
+            scope.spawn(work);
         }
         work();
     });

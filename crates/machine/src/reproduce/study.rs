@@ -18,6 +18,8 @@ pub(crate) struct Point {
     pub(crate) set: Vec<String>,
     pub(crate) workloads: Vec<String>,
     pub(crate) seed: u64,
+    /// Bytes that the programs must have between them, so that no buffer holds them: a run with less says nothing.
+    pub(crate) least_footprint: u64,
 }
 
 impl Point {
@@ -39,10 +41,25 @@ impl Point {
         let mut outside =
             Outside { cpu_s: &|| 0.0, wall_s: &|| 0.0, peak_rss: &|| 0, stop, watch: &mut |_| {} };
         let document = run(&plan, &mut outside)?;
+        self.check_footprint(&document)?;
         match document.checks.iter().find(|check| !check.ok) {
             Some(check) => Err(Diagnostic::new(format!("{self}: {}: {}", check.name, check.detail))),
             None => Ok(document),
         }
+    }
+}
+
+impl Point {
+    fn check_footprint(&self, document: &Document) -> Result<(), Diagnostic> {
+        let apps = document.gpu.iter().flat_map(|gpu| &gpu.applications);
+        let bytes: u64 = apps.map(|app| app.footprint_bytes).sum();
+        if bytes < self.least_footprint {
+            let least = self.least_footprint;
+            let what =
+                format!("{self}: the programs have {bytes} B, less than the {least} B that no buffer holds");
+            return Err(Diagnostic::new(what));
+        }
+        Ok(())
     }
 }
 
@@ -83,6 +100,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// The row, or that it failed.
     pub(crate) fn row(&self, found: &Found) -> Row {
-        (self.compute)(found).unwrap_or_else(|why| Row::failed(&self.id, why.one_line()))
+        let row = (self.compute)(found).unwrap_or_else(|why| Row::failed(&self.id, why.one_line()));
+        Row { id: self.id.clone(), ..row }
     }
 }

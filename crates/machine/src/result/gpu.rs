@@ -2,9 +2,10 @@
 
 mod memory;
 
+pub use memory::DirectResult;
 pub(super) use memory::EngineResult;
+use memory::MemoryResult;
 use memory::PagingResult;
-pub use memory::{DirectResult, MemoryResult};
 
 use crate::gpu::GpuSide;
 use crate::machine::Machine;

@@ -22,5 +22,10 @@ pub(super) fn entries(effort: Effort) -> Vec<Entry> {
     let suite = Suite::of(effort);
     let expected = expected();
     let figures = expected.figures().iter();
-    figures.filter_map(|figure| rows::entry(figure, &suite, effort)).collect()
+    let mut entries: Vec<Entry> =
+        figures.clone().filter_map(|figure| rows::entry(figure, &suite, effort)).collect();
+    if effort == Effort::Whole {
+        entries.extend(figures.flat_map(|figure| rows::at_other_scales(figure, &suite)));
+    }
+    entries
 }

@@ -59,6 +59,20 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
     Some(entry)
 }
 
+/// The ranking of the platforms on slices of the machine: it should not depend on the scale.
+pub(super) fn at_other_scales(figure: &Figure, suite: &Suite) -> Vec<Entry> {
+    if figure.id != "zng.perf.base_and_rdopt_below_hybridgpu" {
+        return Vec::new();
+    }
+    let sliced = |halvings: usize| {
+        let suite = suite.sliced(halvings);
+        let Entry { points, compute, .. } = ranking(figure, &suite);
+        let id = format!("zng.scale_sweep.{}", suite.factor());
+        Entry { id, points, compute: Box::new(move |found| Ok(Row { kind: "sweep", ..compute(found)? })) }
+    };
+    [3, 2, 1].map(sliced).into()
+}
+
 /// Rows of section V-D that take many runs.
 fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let prefetch = |n: usize| -> Vec<Point> {

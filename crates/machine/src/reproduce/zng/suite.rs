@@ -60,9 +60,9 @@ impl Suite {
         }
     }
 
-    /// The same at another scale: one, a half, a quarter, an eighth.
-    pub(super) fn halved(&self, halvings: usize) -> Suite {
-        Suite { halvings, ..self.clone() }
+    /// The named pairs, with one seed, at another scale: a half, a quarter, an eighth.
+    pub(super) fn sliced(&self, halvings: usize) -> Suite {
+        Suite { pairs: NAMED.to_vec(), seeds: vec![1], halvings, ..self.clone() }
     }
 
     /// How many times smaller machines and data are.
@@ -79,7 +79,8 @@ impl Suite {
             vec![format!("{program}:{size}{seed}"); instances]
         };
         let workloads = programs.split('-').flat_map(one).collect();
-        let point = Point { system: system.into(), set: Vec::new(), workloads, seed };
+        let least_footprint = self.least_footprint(programs);
+        let point = Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint };
         slice::of(system, self.halvings).iter().fold(point, |point, set| point.set(set))
     }
 
@@ -88,9 +89,12 @@ impl Suite {
         1024 / self.factor()
     }
 
-    /// Bytes that the applications of a run must have between them: four times the largest buffer of any platform.
-    pub(super) fn least_footprint(&self) -> u64 {
-        4 * (32 << 20) / u64::from(self.factor())
+    /// Bytes that the programs of a run must have between them: of a pair four times the largest buffer of any platform,
+    /// the registers or HybridGPU's read buffer; of one program, which only platforms without either run, four times the
+    /// shared cache.
+    fn least_footprint(&self, programs: &str) -> u64 {
+        let largest: u64 = if programs.contains('-') { 32 << 20 } else { 6 << 20 };
+        4 * largest / u64::from(self.factor())
     }
 
     /// A system on every pair, with every seed.
