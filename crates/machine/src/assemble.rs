@@ -13,6 +13,9 @@ use kernel::Time;
 use workload::inject::{HostCost, Injector, Source};
 use workload::program::{Apps, Program};
 
+/// Programs of one run: what [`Apps`] can number.
+const MOST_PROGRAMS: usize = 254;
+
 /// What a plan's workloads became.
 #[derive(Default)]
 pub(crate) struct Work {
@@ -40,6 +43,10 @@ impl Work {
                     work.ramp = work.ramp.max(requests.ramp);
                 }
             }
+        }
+        if work.programs.len() > MOST_PROGRAMS {
+            let what = format!("{} programs side by side; at most {MOST_PROGRAMS}", work.programs.len());
+            return Err(Diagnostic::new(what).help("applications are numbered by a byte"));
         }
         Ok(work)
     }

@@ -5,17 +5,33 @@ pub use crate::result::metrics;
 
 use crate::precondition::Precondition;
 use crate::precondition::steady::Distribution;
+use compute::simt::sched::WarpScheduling;
 use config::catalogue::Family;
 use flash::backend::arbiter::Arbitration;
 use flash::backend::sched::Scheduling;
 use flash::buffer::admit::AdmissionPolicy;
 use flash::buffer::evict::EvictionPolicy;
+use flash::direct::spec::{ArrayOrder, FlashNetwork, RegisterNetwork, Transfer};
 use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
 use flash::spec::{
     GcModeSpec, GcScope, Interface, MapGranularity, Moves, MultiPlaneRule, PageLayout, Programming,
     ReclaimUnit, UnwrittenRead,
 };
+use mem::cache::replace::ReplacementPolicy;
+use mem::dram::sched::DramScheduler;
+use mem::l2::WritePolicy;
+use mem::l2::prefetch::Prefetching;
+use mem::mmu::table::PageTable;
+use net::mesh::Switching;
+
+/// The first-level caches choose from the same policies as the shared cache.
+const FIRST_LEVEL: &Family = &at("gpu.l1.replacement", ReplacementPolicy::FAMILY);
+
+/// A family at a further key.
+const fn at(key: &'static str, family: &Family) -> Family {
+    Family { key, doc: family.doc, entries: family.entries }
+}
 
 /// Every policy family, in the order of a spec.
 pub const FAMILIES: &[&Family] = &[
@@ -35,6 +51,18 @@ pub const FAMILIES: &[&Family] = &[
     VictimPolicy::FAMILY,
     GcModeSpec::FAMILY,
     GcScope::FAMILY,
+    WarpScheduling::FAMILY,
+    FIRST_LEVEL,
+    PageTable::FAMILY,
+    ReplacementPolicy::FAMILY,
+    WritePolicy::FAMILY,
+    Prefetching::FAMILY,
+    DramScheduler::FAMILY,
+    ArrayOrder::FAMILY,
+    RegisterNetwork::FAMILY,
+    FlashNetwork::FAMILY,
+    Switching::FAMILY,
+    Transfer::FAMILY,
     Precondition::FAMILY,
     Distribution::FAMILY,
 ];
@@ -50,7 +78,8 @@ mod tests {
     use super::*;
 
     /// Choices between forms, each with its own keys, rather than between policies.
-    const FORMS: [&str; 3] = ["flash.ftl.mapping", "flash.host.link", "flash.host.nvme.arbitration"];
+    const FORMS: [&str; 4] =
+        ["flash.ftl.mapping", "flash.host.link", "flash.host.nvme.arbitration", "memory"];
 
     #[test]
     fn every_choice_of_a_spec_is_a_family_of_the_list() {

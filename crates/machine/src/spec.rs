@@ -120,6 +120,8 @@ impl Loaded {
         let spec: Spec = resolved.parse()?;
         crate::validate::check(&resolved)?;
         let loaded = Loaded { name: name.to_owned(), spec, resolved };
+        crate::validate::tables(&loaded)?;
+        crate::gpu::check(&loaded)?;
         // Building geometry and thresholds checks what a parser cannot.
         if loaded.spec.flash.is_some() {
             loaded.device(0)?;

@@ -1,7 +1,8 @@
 //! Limits of a spec that its parts do not know: what the simulated clock, the memory of this program and the meaning of
 //! zero allow.
 
-use config::units::{Bandwidth, Duration, TransferRate};
+use crate::spec::{Loaded, MemorySpec, Spec};
+use config::units::{Bandwidth, Bytes, Duration, Frequency, TransferRate};
 use config::{Diagnostic, Resolved};
 use kernel::Time;
 
@@ -11,6 +12,12 @@ const LONGEST: Time = Time::from_s(3_600);
 const SLOWEST: u64 = 1_000_000;
 /// The slowest channel, transfers a second.
 const SLOWEST_CHANNEL: u64 = 1_000_000;
+/// The slowest clock, Hz.
+const SLOWEST_CLOCK: u64 = 1_000_000;
+/// The fastest clock, Hz: a cycle of a picosecond.
+const FASTEST_CLOCK: u64 = 1_000_000_000_000;
+/// The longest latency in cycles: a second of the slowest clock.
+const CYCLES: u64 = 1_000_000;
 
 /// Whole numbers that have other bounds than their type. A least of zero leaves zero to the part, which says why not.
 const COUNTS: &[(&str, u64, u64)] = &[
@@ -29,13 +36,62 @@ const COUNTS: &[(&str, u64, u64)] = &[
     ("flash.ftl.wear.static_gap", 1, u32::MAX as u64),
     ("flash.buffer.eviction.cflru.window", 1, u32::MAX as u64),
     ("flash.buffer.admission.second_touch.ghosts", 1, 1 << 28),
+    ("gpu.sms", 0, 1024),
+    ("gpu.load_store.queue", 0, 1 << 20),
+    ("gpu.scheduler.two_level.active", 1, 128),
+    ("mmu.tlb.entries", 0, 1 << 24),
+    ("mmu.walkers", 0, 65_536),
+    ("mmu.table.radix.walk_cache.entries", 0, 1 << 24),
+    ("l2.banks", 0, 1024),
+    ("memory.dram.controllers", 0, 1024),
+    ("memory.direct.controller.count", 0, 1024),
+    ("memory.engine.ftl_in_service", 0, 65_536),
+    ("memory.engine.evictions", 0, 1 << 24),
+    ("memory.engine.dram.banks", 0, 65_536),
+    ("memory.engine.prefetch.entries", 0, 1 << 24),
+    ("memory.engine.prefetch.pages", 0, 1 << 16),
+    ("paging.driver.handlers", 0, 65_536),
+    ("paging.copies", 0, 64),
 ];
 
-/// Products that memory must hold a record for each of.
-const RECORDS: &[(&[&str], u64, &str)] = &[
-    (&["channels", "ways", "dies"], 1 << 16, "dies"),
-    (&["channels", "ways", "dies", "planes", "blocks"], 1 << 28, "blocks"),
+/// Latencies in cycles.
+const LATENCIES: &[&str] = &[
+    "mmu.tlb.latency",
+    "mmu.table.radix.walk_cache.latency",
+    "mmu.table.block.latency",
+    "network.latency",
+    "l2.read_latency",
+    "l2.write_latency",
 ];
+
+/// Sizes with bounds: what moves at once, and what memory must hold a record for each page of.
+const SIZES: &[(&str, u64)] = &[
+    ("network.header", 1 << 20),
+    ("memory.direct.command", 1 << 20),
+    ("memory.engine.read_buffer.capacity", 1 << 36),
+    ("memory.engine.write_buffer.capacity", 1 << 36),
+    ("paging.granule", 1 << 30),
+];
+
+/// Products that memory must hold a record for each of: the table of the keys, the keys, the most, what they are.
+const RECORDS: &[(&str, &[&str], u64, &str)] = &[
+    ("flash.geometry", &["channels", "ways", "dies"], 1 << 16, "dies"),
+    ("flash.geometry", &["channels", "ways", "dies", "planes", "blocks"], 1 << 28, "blocks"),
+    ("gpu", &["sms", "l1.sets", "l1.ways"], 1 << 24, "lines of first-level caches"),
+    ("gpu", &["sms", "l1.miss_registers"], 1 << 22, "miss registers"),
+    ("gpu", &["sms", "load_store.stores"], 1 << 24, "stores"),
+    ("gpu", &["sms", "tlb.entries"], 1 << 24, "translations of first-level TLBs"),
+    ("gpu", &["sms", "shared.banks"], 1 << 20, "banks of shared memory"),
+    ("l2", &["banks", "sets", "ways"], 1 << 24, "lines"),
+    ("l2", &["banks", "registers"], 1 << 22, "miss registers"),
+    ("l2", &["banks", "write_slots"], 1 << 22, "writes"),
+    (DIRECT, &["channels", "packages", "dies", "planes"], 1 << 18, "planes"),
+    (DIRECT, &["channels", "packages", "ports"], 1 << 18, "ports"),
+    (DIRECT, &["channels", "packages", "dies", "planes", "blocks"], 1 << 28, "blocks"),
+    (DIRECT, &["channels", "packages", "dies", "planes", "blocks", "pages"], 1 << 32, "pages"),
+    (DIRECT, &["channels", "packages", "dies", "planes", "../registers.count"], 1 << 22, "registers"),
+];
+const DIRECT: &str = "memory.direct.geometry";
 
 /// Refuses values that cannot be simulated.
 ///
@@ -54,6 +110,16 @@ pub(crate) fn check(resolved: &Resolved) -> Result<(), Diagnostic> {
         let refused = texts.into_iter().find_map(|text| beyond(kind, text));
         faults.extend(refused.map(|what| resolved.diagnose(&param.key, what)));
     }
+    faults.extend(SIZES.iter().filter_map(|(key, most)| {
+        let size = find(&table, key)?.as_str()?.parse::<Bytes>().ok().filter(|size| size.get() > *most)?;
+        let what = format!("{size} is too large to simulate; {} is the most", Bytes::new(*most));
+        Some(resolved.diagnose(key, what))
+    }));
+    faults.extend(LATENCIES.iter().filter_map(|key| {
+        let cycles = find(&table, key)?.as_integer()?;
+        let what = format!("{cycles} cycles are too long to simulate; {CYCLES} are the most");
+        (cycles.unsigned_abs() > CYCLES).then(|| resolved.diagnose(key, what))
+    }));
     for (key, least, most) in COUNTS {
         let count = find(&table, key).and_then(toml::Value::as_integer);
         let is_beyond = |n: i64| u64::try_from(n).map_or(true, |n| !(*least..=*most).contains(&n));
@@ -66,18 +132,78 @@ pub(crate) fn check(resolved: &Resolved) -> Result<(), Diagnostic> {
     }
     // The product of numbers that are out of range says nothing new.
     if faults.is_empty() {
-        faults.extend(RECORDS.iter().filter_map(|(keys, most, what)| {
-            let of = |key: &&str| find(&table, &format!("flash.geometry.{key}"))?.as_integer();
-            let product =
-                keys.iter().filter_map(of).fold(1_u128, |n, x| n.saturating_mul(x.unsigned_abs().into()));
+        faults.extend(RECORDS.iter().filter_map(|(of, keys, most, what)| {
+            let number = |key: &&str| find(&table, &below(of, key))?.as_integer();
+            let numbers = keys.iter().map(number).collect::<Option<Vec<i64>>>()?;
+            let product = numbers.iter().fold(1_u128, |n, x| n.saturating_mul(x.unsigned_abs().into()));
             let said = format!("{product} {what} in all; at most {most} can be simulated");
-            (product > u128::from(*most)).then(|| resolved.diagnose("flash.geometry", said))
+            (product > u128::from(*most)).then(|| resolved.diagnose(of, said))
         }));
     }
     let mut faults = faults.into_iter();
     match faults.next() {
         Some(first) => Err(first.also(faults)),
         None => Ok(()),
+    }
+}
+
+/// Tables that only make sense together: each table, and what it needs.
+const TOGETHER: &[(&str, &[&str])] = &[
+    ("flash", &["host", "precondition"]),
+    ("host", &["flash"]),
+    ("precondition", &["flash"]),
+    ("gpu", &["mmu", "network", "l2"]),
+    ("mmu", &["gpu"]),
+    ("network", &["gpu"]),
+    ("l2", &["gpu"]),
+    ("memory", &["gpu"]),
+    ("paging", &["memory", "flash"]),
+];
+
+/// Refuses a spec that lacks a table which another of its tables needs, or that has two which exclude each other.
+///
+/// # Errors
+/// The first such table.
+pub(crate) fn tables(loaded: &Loaded) -> Result<(), Diagnostic> {
+    let spec = &loaded.spec;
+    let has = |table: &str| has(spec, table);
+    for (table, needs) in TOGETHER.iter().filter(|(table, _)| has(table)) {
+        let missing: Vec<String> = needs.iter().filter(|t| !has(t)).map(|t| format!("`{t}`")).collect();
+        if !missing.is_empty() {
+            let what = format!("the table `{table}` stands without {}", missing.join(", "));
+            return Err(loaded.diagnose(table, &what).help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`"));
+        }
+    }
+    if matches!(spec.memory, Some(MemorySpec::Engine(_))) && spec.flash.is_none() {
+        let what = "an SSD engine has no flash device behind it";
+        return Err(loaded.diagnose("memory.engine", what).help("give the table `flash`"));
+    }
+    if spec.paging.is_some() && !matches!(spec.memory, Some(MemorySpec::Dram(_))) {
+        let what = "the host pages into memory that is no DRAM";
+        return Err(loaded.diagnose("paging", what).help("`paging` needs `memory.dram`"));
+    }
+    Ok(())
+}
+
+fn has(spec: &Spec, table: &str) -> bool {
+    match table {
+        "flash" => spec.flash.is_some(),
+        "host" => spec.host.is_some(),
+        "precondition" => spec.precondition.is_some(),
+        "gpu" => spec.gpu.is_some(),
+        "mmu" => spec.mmu.is_some(),
+        "network" => spec.network.is_some(),
+        "l2" => spec.l2.is_some(),
+        "memory" => spec.memory.is_some(),
+        _ => spec.paging.is_some(),
+    }
+}
+
+/// A key below a table, or with `../` beside it.
+fn below(table: &str, key: &str) -> String {
+    match (key.strip_prefix("../"), table.rsplit_once('.')) {
+        (Some(key), Some((parent, _))) => format!("{parent}.{key}"),
+        _ => format!("{table}.{key}"),
     }
 }
 
@@ -105,6 +231,14 @@ fn beyond(kind: &str, text: &str) -> Option<String> {
         "transfer rate" => {
             let rate = text.parse::<TransferRate>().ok().filter(|rate| rate.per_s() < SLOWEST_CHANNEL)?;
             too_slow(&rate.to_string(), "1MT/s")
+        }
+        "frequency" => {
+            let clock = text.parse::<Frequency>().ok()?;
+            if clock.hz() < SLOWEST_CLOCK {
+                return too_slow(&clock.to_string(), "1MHz");
+            }
+            let what = format!("{clock} is too fast to simulate: time is counted in picoseconds");
+            (clock.hz() > FASTEST_CLOCK).then_some(what)
         }
         _ => None,
     }

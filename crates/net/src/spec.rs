@@ -20,7 +20,11 @@ pub struct CrossbarSpec {
 }
 
 impl CrossbarSpec {
-    pub(crate) fn check(&self) -> Result<(), SpecError> {
+    /// Whether it can be built.
+    ///
+    /// # Errors
+    /// The first value that cannot be; its key is relative to the table `network`.
+    pub fn check(&self) -> Result<(), SpecError> {
         SpecError::positive("clock", self.clock.hz())?;
         SpecError::positive("width", self.width.get())?;
         SpecError::positive("header", self.header.get())

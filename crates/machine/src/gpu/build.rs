@@ -16,6 +16,37 @@ use proto::memory::Tally;
 use proto::simt::Programs;
 use workload::program::Apps;
 
+/// Checks every table of the GPU side that a spec has.
+///
+/// # Errors
+/// The first value that cannot be built.
+pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
+    let spec = &loaded.spec;
+    let explain = |table: &'static str| move |error| loaded.explain(table, error);
+    if let Some(gpu) = &spec.gpu {
+        gpu.check().map_err(explain("gpu"))?;
+    }
+    if let Some(mmu) = &spec.mmu {
+        mmu.check().map_err(explain("mmu"))?;
+    }
+    if let Some(network) = &spec.network {
+        network.check().map_err(explain("network"))?;
+    }
+    if let Some(l2) = &spec.l2 {
+        l2.check().map_err(explain("l2"))?;
+    }
+    match &spec.memory {
+        None => {}
+        Some(MemorySpec::Dram(dram)) => dram.check().map_err(explain("memory.dram"))?,
+        Some(MemorySpec::Direct(direct)) => direct.check().map_err(explain("memory.direct"))?,
+        Some(MemorySpec::Engine(engine)) => engine.check().map_err(explain("memory.engine"))?,
+    }
+    match &spec.paging {
+        None => Ok(()),
+        Some(paging) => paging.check().map_err(explain("paging")),
+    }
+}
+
 /// Builds the GPU side for the applications.
 ///
 /// # Errors
@@ -26,7 +57,8 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
     let (Some(gpu), Some(mmu), Some(network), Some(l2), Some(memory)) =
         (&spec.gpu, &spec.mmu, &spec.network, &spec.l2, &spec.memory)
     else {
-        return Err(Diagnostic::new(format!("the system `{name}` has no GPU"))
+        let what = if spec.gpu.is_some() { "memory behind its GPU's shared cache" } else { "GPU" };
+        return Err(Diagnostic::new(format!("the system `{name}` has no {what}"))
             .help("programs need the tables `gpu`, `mmu`, `network`, `l2` and `memory`"));
     };
     let mut memory = self::memory(loaded, memory, seed)?;
@@ -54,6 +86,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         );
         return Err(loaded.diagnose("mmu", &what));
     }
+    check_pages(loaded, &programs, &mmu)?;
     for app in 0..programs.apps() {
         let bytes = programs.footprint(app);
         mmu.add_app(app, bytes, paging.is_none());
@@ -61,6 +94,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
             paging.add_app(app, bytes);
         }
     }
+    check_capacity(loaded, &memory, &mmu, paging.as_ref())?;
     if let Memory::Direct(direct) = &mut memory {
         occupy(direct, &programs);
     }
@@ -86,6 +120,47 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         unfit: None,
     };
     Ok(side)
+}
+
+/// Whether the page table reaches every application's data, and granules are whole pages.
+fn check_pages(loaded: &Loaded, programs: &Apps, mmu: &Mmu) -> Result<(), Diagnostic> {
+    for app in 0..programs.apps() {
+        let (bytes, span) = (programs.footprint(app), mmu.span());
+        if bytes > span {
+            let name = programs.program(app).name();
+            let what = format!("`{name}` has {bytes} B of addresses; the page table reaches {span} B");
+            return Err(loaded.diagnose("mmu.table", &what));
+        }
+    }
+    match &loaded.spec.paging {
+        Some(paging) if !paging.granule.get().is_multiple_of(mmu.reach()) => {
+            let (granule, reach) = (paging.granule, mmu.reach());
+            let what = format!("a granule of {granule} is no whole number of pages of {reach} B");
+            Err(loaded.diagnose("paging.granule", &what))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether flash has room for what the applications and their page tables take.
+fn check_capacity(
+    loaded: &Loaded,
+    memory: &Memory,
+    mmu: &Mmu,
+    paging: Option<&Paging>,
+) -> Result<(), Diagnostic> {
+    let device = || loaded.device(0).map(|device| device.capacity());
+    let (table, needed, capacity) = match (memory, paging) {
+        (Memory::Direct(direct), _) => ("memory.direct.mapping", mmu.top(), direct.capacity()),
+        (Memory::Engine(_), _) => ("flash", mmu.top(), device()?),
+        (Memory::Dram(_), Some(paging)) => ("flash", paging.ssd_bytes(), device()?),
+        (Memory::Dram(_), None) => return Ok(()),
+    };
+    if needed <= capacity {
+        return Ok(());
+    }
+    let what = format!("the programs take {needed} B of flash that holds {capacity} B");
+    Err(loaded.diagnose(table, &what).help("fewer or smaller programs, or more flash"))
 }
 
 /// Each application begins with an entry of the block table of its own.
