@@ -40,11 +40,9 @@ fn each_granule_faults_once_and_the_cold_start_is_most_of_the_time() {
         let at = |what: &str| figure(&twice, &format!("{kernels}/{n}/{what}"));
         at("ended_ns") - at("begun_ns")
     };
-    println!("{} {}", length(0), length(1));
     // Its walks and reads are those of memory; the first pass takes the interrupt, the driver and the SSD besides.
     assert!(length(0) > 10.0 * length(1), "{} ns, then {} ns", length(0), length(1));
-    let load = twice["breakdown_ns"]["load"].as_object().expect("a breakdown of loads");
-    let fault = load["fault"].as_f64().expect("loads fault");
-    println!("{load:?} {}", twice["gpu"]["paging"]);
-    assert!(fault > 0.9 * figure(&once, "/gpu/read_latency_ns/mean") / 2.0);
+    // A load of the first pass waits for its page, and for little else.
+    let fault = figure(&once, "/breakdown_ns/load/fault");
+    assert!(fault > 0.99 * figure(&once, "/gpu/read_latency_ns/mean"), "{fault} ns");
 }

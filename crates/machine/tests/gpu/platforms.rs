@@ -27,11 +27,13 @@ fn every_platform_runs_programs_to_their_end_and_twice_the_same() {
 /// A machine that runs inside another's pauses, and one beside it in another thread, change nothing.
 #[test]
 fn machines_do_not_see_each_other() {
+    // Long enough to pause.
+    const OUTER: &str = "bfs1:scale=11";
     let alone = |system: &str| lasting(&run(system, &["bfs1:scale=9"], &[]));
     let expected: Vec<Value> = PLATFORMS.iter().map(|system| alone(system)).collect();
     std::thread::scope(|scope| {
-        for (system, expected) in PLATFORMS.iter().zip(&expected) {
-            scope.spawn(|| assert_eq!(&alone(system), expected, "{system} in a thread"));
+        for (system, expected) in PLATFORMS.into_iter().zip(&expected) {
+            scope.spawn(move || assert_eq!(&alone(system), expected, "{system} in a thread"));
         }
     });
     for (n, outer) in PLATFORMS.iter().enumerate() {
@@ -48,10 +50,10 @@ fn machines_do_not_see_each_other() {
                 }
             },
         };
-        let plan = Plan::new(outer, "gaus:n=64");
+        let plan = Plan::new(outer, OUTER);
         let document = machine::run::run(&plan, &mut outside).unwrap_or_else(|refused| panic!("{refused}"));
         assert_eq!(found, [expected[inner].clone()], "{} inside {outer}", PLATFORMS[inner]);
-        assert_eq!(lasting(&document), lasting(&run(outer, &["gaus:n=64"], &[])), "{outer}");
+        assert_eq!(lasting(&document), lasting(&run(outer, &[OUTER], &[])), "{outer}");
     }
 }
 
