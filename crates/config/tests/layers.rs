@@ -67,6 +67,20 @@ fn a_diagnostic_of_a_check_points_to_where_the_key_was_set() {
 }
 
 #[test]
+fn of_several_inherited_layers_the_first_ranks_highest() {
+    let channels = |text: &str| {
+        let mut resolved = load(text);
+        resolved.parse::<Spec>().unwrap().flash.geometry.channels
+    };
+    let (fast, base) = (channels("inherits = 'fast-ssd'"), channels("inherits = 'base-ssd'"));
+    assert_ne!(fast, base);
+    assert_eq!(channels("inherits = ['fast-ssd', 'base-ssd']"), fast);
+    assert_eq!(channels("inherits = ['base-ssd', 'fast-ssd']"), base);
+    let fault = fault("inherits = ['base-ssd', 3]");
+    assert!(fault.to_string().contains("a list of names"), "{fault}");
+}
+
+#[test]
 fn the_resolved_text_reads_as_the_same_specification() {
     // The lower alternative of a choice must not come back.
     let mut resolved = load("inherits = 'fast-ssd'\n[flash.gc.victim.greedy]\n");
@@ -297,7 +311,7 @@ fn inheritance_that_goes_wrong_is_explained() {
     let unknown = fault("\ninherits = 'fast-sd'");
     assert_eq!(unknown.nearest.as_deref(), Some("fast-ssd"));
     assert_eq!(at(place(&unknown)), ("mine.toml", 2, 12));
-    assert!(fault("inherits = ['a', 'b']").what.contains("one preset or file"));
+    assert!(fault("inherits = { a = 1 }").what.contains("a list of names"));
     assert!(fault("inherits = './x.toml'").what.contains("only a file may inherit a file"));
     let none = Layers::load("base-sd", &shelf()).unwrap_err();
     assert_eq!(none.nearest.as_deref(), Some("base-ssd"));

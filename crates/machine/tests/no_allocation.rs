@@ -1,6 +1,6 @@
 //! After warm-up a run allocates nothing an event: queues, slabs and lists have found their size.
 
-use machine::workloads::{self, WorkloadOptions};
+use machine::workloads::{self, Opened, WorkloadOptions};
 use machine::{Loaded, Machine};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
@@ -16,8 +16,8 @@ fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
     let overrides: Vec<String> = overrides.iter().map(|s| (*s).to_owned()).collect();
     let loaded = Loaded::load("d16", &overrides).expect("a good spec");
     let mut device = loaded.device(1).expect("a device");
-    let spec = &loaded.spec;
-    machine::precondition::apply(&spec.precondition, &spec.flash, &mut device.ftl, 1).expect("space");
+    let drive = loaded.drive().expect("a drive");
+    machine::precondition::apply(drive.precondition, drive.flash, &mut device.ftl, 1).expect("space");
     device.format_map();
     let options = WorkloadOptions {
         trace: TraceOptions::default(),
@@ -25,7 +25,7 @@ fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
         capacity: device.capacity(),
         seed: 1,
     };
-    let opened = workloads::open(job, &options).expect("a good job");
+    let Ok(Opened::Requests(opened)) = workloads::open(job, &options) else { panic!("a good job") };
     let mut machine = Machine::new(
         device,
         Injector::new(vec![opened.source], Queues::UNBOUNDED, HostCost::default()),

@@ -35,7 +35,7 @@ pub(crate) fn small(overrides: &[&str]) -> Loaded {
 pub(crate) fn prepared(system: &Loaded, state: &str, seed: u64) -> (Device, Report) {
     let mut device = system.device(seed).unwrap_or_else(|fault| panic!("{fault}"));
     let state = precondition::parse(state).unwrap_or_else(|fault| panic!("{fault}"));
-    let report = precondition::apply(&state, &system.spec.flash, &mut device.ftl, seed)
+    let report = precondition::apply(&state, system.drive().expect("a drive").flash, &mut device.ftl, seed)
         .unwrap_or_else(|fault| panic!("{fault}"));
     (device, report)
 }

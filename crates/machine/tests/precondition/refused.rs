@@ -8,7 +8,7 @@ fn refused(overrides: &[&str], state: &str) -> (String, String) {
     let system = small(overrides);
     let mut device = system.device(1).expect("a device");
     let parsed = precondition::parse(state).unwrap_or_else(|fault| panic!("{fault}"));
-    match precondition::apply(&parsed, &system.spec.flash, &mut device.ftl, 1) {
+    match precondition::apply(&parsed, system.drive().expect("a drive").flash, &mut device.ftl, 1) {
         Ok(report) => panic!("{state} was accepted: {report:?}"),
         Err(fault) => (fault.what.clone(), fault.help.unwrap_or_default()),
     }
@@ -117,5 +117,5 @@ fn a_device_that_was_used() {
     let system = small(&[]);
     let (mut device, _) = crate::bench::prepared(&system, "sequential", 1);
     let state = precondition::parse("sequential").expect("a state");
-    let _ = precondition::apply(&state, &system.spec.flash, &mut device.ftl, 1);
+    let _ = precondition::apply(&state, system.drive().expect("a drive").flash, &mut device.ftl, 1);
 }
