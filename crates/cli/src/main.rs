@@ -30,9 +30,9 @@ enum Command {
     Sweep(commands::sweep::Args),
     /// Check a system and print its resolved spec
     Check(Box<commands::check::Args>),
-    /// List systems, workloads, trace formats, fio options and policies
+    /// List systems, workloads, programs, trace formats, fio options and policies
     List(commands::list::Args),
-    /// Explain a policy, trace format, fio option, system, workload, metric or spec key
+    /// Explain a policy, trace format, fio option, system, workload, program, metric or spec key
     Explain(commands::explain::Args),
     /// List the keys of a spec with kind, unit and meaning
     Params(commands::params::Args),

@@ -127,3 +127,25 @@ fn the_pages_have_every_name() {
     let schema: Value = nandscape(&["schema"]).well().json();
     assert!(schema.is_object());
 }
+
+/// A program is explained with its parameters and what it does, counted, beside the paper's figures.
+#[test]
+fn programs_are_listed_and_explained() {
+    let listed = names("programs");
+    assert!(listed.iter().any(|name| name == "betw") && listed.iter().any(|name| name == "gaus"));
+    let whole = nandscape(&["list"]).well().stdout;
+    assert!(listed.iter().all(|name| whole.contains(name.as_str())) && whole.contains("`betw-back`"), "{whole}");
+    // Table II of the paper: a read ratio of 0.66 over 3 kernels.
+    let text = nandscape(&["explain", "gaus:n=32"]).well().stdout;
+    for part in ["n = 32: rows and columns", "read ratio", "ZnG, Table II: 0.66", "ZnG, Table II: 3", "MiB"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    // Fan1 and Fan2 for each of 31 pivots.
+    let text = nandscape(&["explain", "gaus:n=32,pivots=31"]).well().stdout;
+    assert!(text.lines().any(|l| l.split_whitespace().take(2).eq(["kernels", "62"])), "{text}");
+    let done = nandscape(&["explain", "gaus:m=32"]);
+    assert!(done.code == Some(2) && done.stderr.contains("unknown parameter `m`"), "{}", done.stderr);
+    let done = nandscape(&["explain", "gauss"]);
+    assert!(done.stderr.contains("did you mean `gaus`"), "{}", done.stderr);
+    assert!(nandscape(&["explain", "l2_merge"]).well().stdout.contains("a stage of breakdown_ns"));
+}

@@ -132,9 +132,10 @@ fn is_job_file(path: &Path) -> bool {
     read.is_ok() && first.is_some_and(|line| line.starts_with('[') && line.ends_with(']'))
 }
 
-/// The file behind what a user wrote: a job file or a trace. `None` for shipped names and inline jobs.
+/// The file behind what a user wrote: a job file or a trace. `None` for shipped names, inline jobs and programs.
 pub fn file_of(text: &str) -> Option<&Path> {
-    let named = text.starts_with("fio:") || WORKLOADS.iter().any(|(name, ..)| *name == text);
+    let shipped = WORKLOADS.iter().any(|(name, ..)| *name == text);
+    let named = shipped || text.starts_with("fio:") || is_program(text);
     (!named).then_some(Path::new(text))
 }
 

@@ -1,6 +1,6 @@
 //! `nandscape explain`.
 
-use super::{list, params};
+use super::{list, params, program};
 use crate::output::print;
 use config::{Diagnostic, catalogue};
 use machine::catalogue::{FAMILIES, metrics};
@@ -17,7 +17,8 @@ const READMES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/readmes.rs"
 /// What to explain.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A policy, a family, a trace format, an fio option, a system, a workload, a metric or a spec key
+    /// A policy, a family, a trace format, an fio option, a system, a workload, a program (betw, betw:scale=12), a metric or
+    /// a spec key
     name: String,
 }
 
@@ -30,6 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     let mut parts = Vec::new();
     parts.extend(system(name)?);
     parts.extend(workload(name));
+    parts.extend(program::explain(name)?);
     parts.extend(catalogue::explain(FAMILIES, name).ok());
     parts.extend(spec_keys(name));
     parts.extend(formats().find(|f| f.name == name).map(format));
@@ -144,14 +146,24 @@ fn metric(name: &str) -> Option<String> {
 }
 
 fn milestone(name: &str) -> Option<String> {
-    let (name, doc) = metrics::MILESTONES.iter().find(|(milestone, _)| *milestone == name)?;
-    Some(format!("{name}: a milestone of breakdown_ns; what a request waits for\n\n{doc}"))
+    let of = |list: &[(&str, &str)], what: &str| {
+        let (name, doc) = list.iter().find(|(milestone, _)| *milestone == name)?;
+        Some(format!("{name}: a {what}\n\n{doc}"))
+    };
+    let parts = [
+        of(metrics::MILESTONES, "milestone of breakdown_ns; what a request waits for"),
+        of(metrics::STAGES, "stage of breakdown_ns; what a line of a GPU's load or store waits for"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 fn unknown(name: &str) -> Diagnostic {
     let mut names: BTreeSet<String> = BTreeSet::new();
     names.extend(SYSTEMS.iter().map(|(name, _)| (*name).to_owned()));
     names.extend(WORKLOADS.iter().map(|(name, ..)| (*name).to_owned()));
+    names.extend(workload::program::entries().map(|e| e.name.to_owned()));
+    names.extend([metrics::MILESTONES, metrics::STAGES].into_iter().flatten().map(|(n, _)| (*n).to_owned()));
     names.extend(FAMILIES.iter().flat_map(|f| f.entries.iter().map(|e| e.name.to_owned())));
     names.extend(formats().map(|f| f.name.to_owned()));
     names.extend(fio::options().flat_map(|o| [Some(o.name), o.alias]).flatten().map(str::to_owned));

@@ -1,5 +1,6 @@
 //! `nandscape list`.
 
+use super::program;
 use crate::output::print;
 use config::catalogue::{self, Family};
 use config::{Diagnostic, Layers};
@@ -13,7 +14,7 @@ use workload::trace::{formats, written_formats};
 /// What to list.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// systems, workloads, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
+    /// systems, workloads, programs, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
     family: Option<String>,
 }
 
@@ -21,9 +22,10 @@ pub(crate) struct Args {
 type Topic =
     (&'static str, &'static str, fn() -> Result<String, Diagnostic>, fn() -> Result<String, Diagnostic>);
 
-const TOPICS: [Topic; 5] = [
+const TOPICS: [Topic; 6] = [
     ("systems", "Systems (run, check, sweep)", systems, systems),
-    ("workloads", "Workloads (--workload)", workloads, workloads),
+    ("workloads", "Workloads of a drive (--workload)", workloads, workloads),
+    ("programs", "Programs of a GPU (--workload)", programs, programs),
     (
         "formats",
         "Trace formats, in the order in which content is recognised (--format)",
@@ -103,6 +105,10 @@ fn systems() -> Result<String, Diagnostic> {
 fn workloads() -> Result<String, Diagnostic> {
     let row = |(name, meaning, job): &(&str, &str, &str)| ((*name).to_owned(), format!("{meaning}: {job}"));
     Ok(columns(&WORKLOADS.iter().map(row).collect::<Vec<_>>()))
+}
+
+fn programs() -> Result<String, Diagnostic> {
+    Ok(format!("{}\n\n{}", columns(&program::rows()), program::HELP))
 }
 
 fn formats_short() -> Result<String, Diagnostic> {

@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod gen_docs;
 pub(crate) mod list;
 pub(crate) mod params;
+mod program;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;

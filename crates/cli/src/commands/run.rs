@@ -17,7 +17,8 @@ use workload::trace::Remap;
 pub(crate) struct Args {
     /// A shipped system or a TOML file
     system: String,
-    /// A shipped workload, a trace file, an fio job file, or an inline job (fio:rw=randread,bs=4k,...); repeatable
+    /// A shipped workload, a trace file, an fio job file, an inline job (fio:rw=randread,bs=4k,...), a program of a GPU
+    /// (betw, betw:scale=17), programs side by side (betw-back), or the trace of one; repeatable
     #[arg(long, required = true)]
     workload: Vec<String>,
     /// Overrides a value of the spec (key.path=value); repeatable

@@ -5,8 +5,14 @@
 //! one of them fails [`every_key_has_its_case`].
 
 mod array;
+mod direct;
+mod dram;
+mod engine;
 mod ftl;
+mod gpu;
 mod host;
+mod l2;
+mod paging;
 mod state;
 
 use machine::run::{Plan, run_alone};
@@ -39,8 +45,15 @@ pub(crate) enum Predicted {
     RefusedAfterFirst(&'static str),
 }
 
+/// A system, and values that make it small: cases are run on it.
+struct Bench {
+    system: &'static str,
+    set: &'static [&'static str],
+}
+
 /// A device of 16 MiB in 2 channels of 2 dies of 2 planes, written once in order.
-const BASE: [&str; 9] = [
+const DRIVE: Bench = Bench { system: "d16", set: SMALL_DRIVE };
+const SMALL_DRIVE: &[&str] = &[
     "flash.geometry.channels=2",
     "flash.geometry.ways=2",
     "flash.geometry.blocks=32",
@@ -51,6 +64,51 @@ const BASE: [&str; 9] = [
     "flash.ftl.over_provisioning=25%",
     "precondition=sequential",
 ];
+/// A GPU with DRAM.
+const GPU: Bench = Bench { system: "ideal", set: &[] };
+/// Caches that hold next to nothing in front of 8 MiB of flash in 4 packages of 4 planes, with block-table entries of
+/// 1 MiB.
+const DIRECT: Bench = Bench { system: "zng-base", set: SMALL_FLASH };
+/// As [`DIRECT`], with registers that hand dirty pages to the shared cache.
+const REDIRECTED: Bench = Bench { system: "zng", set: SMALL_FLASH };
+const SMALL_FLASH: &[&str] = &[
+    "memory.direct.geometry.channels=4",
+    "memory.direct.geometry.dies=1",
+    "memory.direct.geometry.planes=4",
+    "memory.direct.geometry.blocks=16",
+    "memory.direct.geometry.pages=16",
+    "memory.direct.mapping.group=16",
+    "memory.direct.mapping.data_blocks=8",
+    "memory.direct.mapping.log_share=4",
+    "memory.direct.controller.count=4",
+    "memory.direct.network={ mesh = { rows = 2, columns = 2 } }",
+    "mmu.table.block.reach=1MiB",
+    "gpu.l1.sets=1",
+    "gpu.l1.ways=1",
+    "l2.sets=4",
+    "l2.ways=4",
+];
+/// Caches and buffers that hold next to nothing in front of an SSD engine and a device of 32 MiB.
+const ENGINE: Bench = Bench {
+    system: "hybridgpu",
+    set: &[
+        "gpu.l1.sets=1",
+        "gpu.l1.ways=1",
+        "l2.sets=4",
+        "l2.ways=4",
+        "flash.geometry.channels=2",
+        "flash.geometry.dies=2",
+        "flash.geometry.planes=2",
+        "flash.geometry.blocks=64",
+        "flash.geometry.pages=16",
+        "flash.ftl.gc.start=5",
+        "flash.ftl.gc.stop=6",
+        "memory.engine.read_buffer.capacity=64KiB",
+        "memory.engine.write_buffer.capacity=64KiB",
+    ],
+};
+/// A GPU that faults page by page.
+const PAGED: Bench = Bench { system: "hetero", set: &["paging.granule=4KiB"] };
 
 /// One request at a time.
 pub(crate) const ONE_READ: &[&str] = &["fio:rw=randread,bs=4k,iodepth=1,number_ios=200"];
@@ -66,6 +124,14 @@ pub(crate) const SKEWED: &[&str] =
 pub(crate) const MIXED: &[&str] =
     &["fio:rw=randrw,rwmixread=50,bs=4k,iodepth=32,norandommap=1,randrepeat=0,loops=2"];
 
+/// Short programs of a GPU: elimination, a graph of 512 vertices, a layer of a neural network.
+pub(crate) const GAUS: &[&str] = &["gaus:n=64"];
+pub(crate) const BFS: &[&str] = &["bfs1:scale=9"];
+pub(crate) const BACK: &[&str] = &["back:n=1024"];
+pub(crate) const LONG_BACK: &[&str] = &["back:n=4096"];
+pub(crate) const GRAM: &[&str] = &["gram:n=64"];
+pub(crate) const THREE: &[&str] = &["back:n=512", "back:n=512", "back:n=512"];
+
 /// Keys that change nothing, and why they exist.
 const INERT: [(&str, &str); 3] = [
     ("description", "names the system in `list` and `explain`"),
@@ -73,15 +139,28 @@ const INERT: [(&str, &str); 3] = [
     ("sim.shadow", "an observer: it adds its own checks and changes no other figure"),
 ];
 
+/// The cases of drives, and of GPUs.
+const DRIVES: &[(&Bench, &[Case])] =
+    &[(&DRIVE, array::CASES), (&DRIVE, ftl::CASES), (&DRIVE, host::CASES), (&DRIVE, state::CASES)];
+const GPUS: &[(&Bench, &[Case])] = &[
+    (&GPU, gpu::CASES),
+    (&GPU, l2::CASES),
+    (&GPU, dram::CASES),
+    (&DIRECT, direct::CASES),
+    (&REDIRECTED, direct::REDIRECTED),
+    (&ENGINE, engine::CASES),
+    (&PAGED, paging::CASES),
+];
+
 fn cases() -> impl Iterator<Item = &'static Case> {
-    [array::CASES, ftl::CASES, host::CASES, state::CASES].into_iter().flatten()
+    DRIVES.iter().chain(GPUS).flat_map(|(_, cases)| *cases)
 }
 
 /// The result document of a run with these values set, or the diagnostic.
-fn run(set: &[&str], jobs: &[&str]) -> Result<Value, String> {
-    let mut plan = Plan::new("d16", jobs[0]);
+fn run(bench: &Bench, set: &[&str], jobs: &[&str]) -> Result<Value, String> {
+    let mut plan = Plan::new(bench.system, jobs[0]);
     plan.workloads = jobs.iter().map(|job| (*job).to_owned()).collect();
-    plan.set = BASE.iter().chain(set).map(|assignment| (*assignment).to_owned()).collect();
+    plan.set = bench.set.iter().chain(set).map(|assignment| (*assignment).to_owned()).collect();
     let document = run_alone(&plan).map_err(|diagnostic| diagnostic.to_string())?;
     assert!(document.ok, "{set:?}: {:?}", document.checks);
     Ok(serde_json::to_value(document).expect("a document has a JSON form"))
@@ -105,14 +184,14 @@ fn figure(document: &Value, path: &str) -> f64 {
     found.and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure {path}"))
 }
 
-fn hold(case: &Case) -> Result<(), String> {
+fn hold(bench: &Bench, case: &Case) -> Result<(), String> {
     let Case { key, context, jobs, values, predicted } = case;
     let results: Vec<Result<Value, String>> = values
         .iter()
         .map(|value| {
             let own = format!("{key}={value}");
             let set: Vec<&str> = context.iter().copied().chain([own.as_str()]).collect();
-            run(&set, jobs).map(found)
+            run(bench, &set, jobs).map(found)
         })
         .collect();
     let good = |n: usize| results[n].as_ref().map_err(|e| format!("{key}={}: {e}", values[n]));
@@ -154,10 +233,22 @@ fn hold(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
+/// What is wrong with the cases of these lists.
+fn faults(lists: &[(&Bench, &'static [Case])]) -> String {
+    let of = |(bench, cases): &(&Bench, &'static [Case])| -> Vec<String> {
+        cases.iter().filter_map(|case| hold(bench, case).err()).collect()
+    };
+    lists.iter().flat_map(of).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
-fn every_key_moves_what_it_should() {
-    let faults: Vec<String> = cases().filter_map(|case| hold(case).err()).collect();
-    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+fn every_key_of_a_drive_moves_what_it_should() {
+    assert_eq!(faults(DRIVES), "");
+}
+
+#[test]
+fn every_key_of_a_gpu_moves_what_it_should() {
+    assert_eq!(faults(GPUS), "");
 }
 
 #[test]
@@ -192,17 +283,19 @@ fn every_choice_has_its_case() {
 
 #[test]
 fn inert_keys_change_nothing() {
-    for (key, values) in
-        [("description", ["a", "b"]), ("sim.fold", ["true", "false"]), ("sim.shadow", ["true", "false"])]
-    {
-        let of = |value: &str| {
-            let own = format!("{key}={value}");
-            let mut document = found(run(&[&own], MIXED).expect("it runs"));
-            if key == "sim.shadow" {
-                document.as_object_mut().expect("an object").remove("checks");
-            }
-            document
-        };
-        assert_eq!(of(values[0]), of(values[1]), "{key}");
+    for (bench, jobs) in [(&DRIVE, MIXED), (&ENGINE, BFS), (&DIRECT, BFS)] {
+        for (key, values) in
+            [("description", ["a", "b"]), ("sim.fold", ["true", "false"]), ("sim.shadow", ["true", "false"])]
+        {
+            let of = |value: &str| {
+                let own = format!("{key}={value}");
+                let mut document = found(run(bench, &[&own], jobs).expect("it runs"));
+                if key == "sim.shadow" {
+                    document.as_object_mut().expect("an object").remove("checks");
+                }
+                document
+            };
+            assert_eq!(of(values[0]), of(values[1]), "{}: {key}", bench.system);
+        }
     }
 }

@@ -1,0 +1,70 @@
+//! Programs of a GPU, for `list` and `explain`.
+
+use config::Diagnostic;
+use std::fmt::Write as _;
+use workload::program::{self, Census, Entry, Params, Table, census, entries};
+
+/// Name, and suite with what it does, of every program.
+pub(crate) fn rows() -> Vec<(String, String)> {
+    entries().map(|e| (e.name.to_owned(), format!("{}: {}", e.suite, e.what))).collect()
+}
+
+/// How programs are written.
+pub(crate) const HELP: &str =
+    "`betw-back` runs programs side by side; `betw:scale=17,seed=2` sets parameters (`explain betw`).";
+
+/// What a program is and does. `text` is written as for `--workload`: a name, a name with parameters, or several names.
+///
+/// # Errors
+/// Parameters that cannot be.
+pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
+    let (names, options) = text.split_once(':').unwrap_or((text, ""));
+    let found: Option<Vec<&Entry>> =
+        names.split('-').map(|name| entries().find(|entry| entry.name == name)).collect();
+    let Some(found) = found else { return Ok(None) };
+    let mut parts = Vec::new();
+    for entry in found {
+        let whole = if options.is_empty() { entry.name } else { text };
+        let mut text = described(entry, &Params::read(whole, options, entry.keys)?);
+        for mut program in program::open(&[whole])? {
+            text.push_str(&counted(&census(program.as_mut()), entry.table.as_ref()));
+        }
+        parts.push(text);
+    }
+    Ok(Some(parts.join("\n\n")))
+}
+
+fn described(entry: &Entry, params: &Params) -> String {
+    let mut text = format!("{}: a program of a GPU, from {}\n\n{}\n", entry.name, entry.suite, entry.what);
+    if !entry.keys.is_empty() {
+        text.push_str("\nParameters\n");
+    }
+    for (key, value) in params.values() {
+        let shown = if value.is_empty() { "none" } else { value };
+        let _ = writeln!(text, "  {} = {shown}: {}", key.name, key.what);
+    }
+    text
+}
+
+/// A figure, and what ZnG's Table II has for it.
+fn counted(census: &Census, table: Option<&Table>) -> String {
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let requests = census.loads.lines + census.stores.lines + census.atomics.lines;
+    let rows = [
+        ("kernels", census.kernels.len().to_string(), table.map(|t| t.kernels.to_string())),
+        ("read ratio", format!("{:.3}", census.read_ratio()), table.map(|t| t.read_ratio.to_string())),
+        ("warp instructions", census.warp_instructions.to_string(), None),
+        ("thread instructions", census.thread_instructions.to_string(), None),
+        ("requests for lines of 128 B", requests.to_string(), None),
+        ("footprint", mib(census.footprint), None),
+        ("touched", mib(census.touched()), None),
+        ("arithmetic intensity", format!("{:.3} operations/B", census.intensity()), None),
+    ];
+    let mut text = String::from("\nCounted without a machine\n");
+    for (name, value, of_table) in rows {
+        let beside = of_table.map(|v| format!("  (ZnG, Table II: {v})")).unwrap_or_default();
+        let _ = writeln!(text, "  {name:28}{value}{beside}");
+    }
+    text.truncate(text.trim_end().len());
+    text
+}

@@ -1,0 +1,129 @@
+//! Paging by the host.
+
+use super::Predicted::{Falls, Rises};
+use super::{BACK, Case, GAUS};
+
+const FAULT: &str = "/breakdown_ns/load/fault";
+const SIM: &str = "/simulated_ns";
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        key: "paging.granule",
+        context: &[],
+        jobs: BACK,
+        values: &["4KiB", "16KiB", "64KiB"],
+        predicted: Falls("/gpu/paging/granules"),
+    },
+    Case {
+        key: "paging.memory",
+        context: &[],
+        jobs: BACK,
+        values: &["32KiB", "64KiB", "1MiB"],
+        predicted: Falls("/gpu/paging/evictions"),
+    },
+    Case {
+        key: "paging.write_back",
+        context: &["paging.memory=32KiB"],
+        jobs: BACK,
+        values: &["false", "true"],
+        predicted: Rises(SIM),
+    },
+    Case {
+        key: "paging.submit",
+        context: &[],
+        jobs: BACK,
+        values: &["0us", "3us", "10us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "paging.complete",
+        context: &[],
+        jobs: BACK,
+        values: &["0us", "2us", "10us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "paging.copies",
+        context: &[],
+        jobs: BACK,
+        values: &["0", "2", "8"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "paging.copy_bandwidth",
+        context: &[],
+        jobs: BACK,
+        values: &["1GB/s", "8GB/s", "64GB/s"],
+        predicted: Falls(FAULT),
+    },
+    Case {
+        key: "paging.driver.interrupt",
+        context: &[],
+        jobs: GAUS,
+        values: &["0us", "5us", "50us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "paging.driver.handlers",
+        context: &[],
+        jobs: BACK,
+        values: &["1", "2", "8"],
+        predicted: Falls(FAULT),
+    },
+    Case {
+        key: "paging.driver.batch",
+        context: &[],
+        jobs: BACK,
+        values: &["1", "4", "256"],
+        predicted: Falls("/gpu/paging/batches"),
+    },
+    Case {
+        key: "paging.driver.batch_time",
+        context: &[],
+        jobs: BACK,
+        values: &["0us", "10us", "50us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "paging.driver.fault_time",
+        context: &[],
+        jobs: BACK,
+        values: &["0us", "1us", "10us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "paging.driver.resume",
+        context: &[],
+        jobs: BACK,
+        values: &["0us", "5us", "50us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "paging.link.generation",
+        context: &["paging.link.lanes=1"],
+        jobs: BACK,
+        values: &["1", "2", "5"],
+        predicted: Falls(FAULT),
+    },
+    Case {
+        key: "paging.link.lanes",
+        context: &[],
+        jobs: BACK,
+        values: &["1", "4", "16"],
+        predicted: Falls(FAULT),
+    },
+    Case {
+        key: "paging.link.max_payload",
+        context: &["paging.link.lanes=1"],
+        jobs: BACK,
+        values: &["128B", "256B", "512B"],
+        predicted: Falls(FAULT),
+    },
+    Case {
+        key: "paging.link.latency",
+        context: &[],
+        jobs: BACK,
+        values: &["0ns", "250ns", "10us"],
+        predicted: Rises(FAULT),
+    },
+];
