@@ -19,7 +19,11 @@ fn a_lone_multiprocessor_issues_an_instruction_a_cycle() {
         let document = run("ideal", 0, &[arithmetic], &["gpu.sms=1"]);
         // The first is issued in cycle 0.
         let all = f64::from(EACH * warps);
-        assert!((cycles(&document) - (all - 1.0)).abs() < 1e-6, "{warps} warps: {} cycles", cycles(&document));
+        assert!(
+            (cycles(&document) - (all - 1.0)).abs() < 1e-6,
+            "{warps} warps: {} cycles",
+            cycles(&document)
+        );
         assert!((figure(&document, "/gpu/ipc") - all / (all - 1.0)).abs() < 1e-9);
     }
 }
