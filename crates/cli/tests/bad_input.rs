@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{TINY, file, nandscape, run_tiny};
+use common::{TINY, file, nandscape, refused, refused_in_all, run_tiny};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs::File;
@@ -13,32 +13,6 @@ use std::path::Path;
 /// Ten requests a microsecond apart, in MQSim's format: time (ns), device, sector, sectors, 1 for a read.
 fn good_lines(n: u64) -> String {
     (0..n).map(|at| format!("{} 0 {} 8 {}\n", at * 1_000, at * 8, at % 2)).collect()
-}
-
-/// Panics unless the arguments are refused in exactly one diagnostic that says all of `said`, and what to do about it.
-fn refused(arguments: &[&str], said: &[&str]) {
-    let stderr = refused_in_all(arguments, said);
-    let faults = stderr.lines().filter(|line| line.starts_with("error: ")).count();
-    assert_eq!(faults, 1, "{arguments:?}\n{stderr}");
-}
-
-/// As [`refused`], where a diagnostic may tell several faults; what it said.
-fn refused_in_all(arguments: &[&str], said: &[&str]) -> String {
-    let done = nandscape(arguments);
-    assert_eq!(done.code, Some(2), "{arguments:?}\n{}\n{}", done.stdout, done.stderr);
-    assert_eq!(done.stdout, "", "{arguments:?}");
-    assert!(done.stderr.starts_with("error: "), "{arguments:?}\n{}", done.stderr);
-    assert!(!done.stderr.contains("panicked"), "{arguments:?}\n{}", done.stderr);
-    for text in said {
-        assert!(done.stderr.contains(text), "{arguments:?}\nno `{text}` in\n{}", done.stderr);
-    }
-    let remedy = ["help: ", "allowed", "did you mean", "such as", "takes", "expected", "at least", "write `"];
-    assert!(
-        remedy.iter().any(|word| done.stderr.contains(word)),
-        "{arguments:?}: no remedy in\n{}",
-        done.stderr
-    );
-    done.stderr
 }
 
 /// A run of a trace on the tiny device is refused.

@@ -68,6 +68,46 @@ pub(crate) fn run_tiny(more: &[&str]) -> Done {
     nandscape(&arguments)
 }
 
+/// Panics unless the arguments are refused in exactly one diagnostic that says all of `said`, and what to do about it.
+pub(crate) fn refused(arguments: &[&str], said: &[&str]) {
+    let stderr = refused_in_all(arguments, said);
+    let faults = stderr.lines().filter(|line| line.starts_with("error: ")).count();
+    assert_eq!(faults, 1, "{arguments:?}\n{stderr}");
+}
+
+/// As [`refused`], where a diagnostic may tell several faults; what it said.
+pub(crate) fn refused_in_all(arguments: &[&str], said: &[&str]) -> String {
+    let done = nandscape(arguments);
+    assert_eq!(done.code, Some(2), "{arguments:?}\n{}\n{}", done.stdout, done.stderr);
+    assert_eq!(done.stdout, "", "{arguments:?}");
+    assert!(done.stderr.starts_with("error: "), "{arguments:?}\n{}", done.stderr);
+    assert!(!done.stderr.contains("panicked"), "{arguments:?}\n{}", done.stderr);
+    for text in said {
+        assert!(done.stderr.contains(text), "{arguments:?}\nno `{text}` in\n{}", done.stderr);
+    }
+    let remedy = [
+        "help: ",
+        "allowed",
+        "did you mean",
+        "such as",
+        "takes",
+        "expected",
+        "at least",
+        "write `",
+        " is read",
+        "ends before the",
+        "truncated",
+        "promises",
+        "twice",
+    ];
+    assert!(
+        remedy.iter().any(|word| done.stderr.contains(word)),
+        "{arguments:?}: no remedy in\n{}",
+        done.stderr
+    );
+    done.stderr
+}
+
 /// Writes a file into a folder; its path.
 pub(crate) fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> String {
     let path = folder.join(name);
