@@ -53,7 +53,7 @@ fn rows_are_written_out_target_by_target() {
 #[test]
 fn what_cannot_be_reproduced_is_said_in_one_diagnostic() {
     for (args, parts) in [
-        (&["zng"][..], &["`zng` is not built yet", "theory", "peers"][..]),
+        (&["mqms"][..], &["`mqms` is not built yet", "theory", "zng"][..]),
         (&["theroy"], &["did you mean `theory`?"]),
         (&["theory", "--only", "lattency"], &["did you mean `latency`?", "wa"]),
         (&["theory", "--only", "latency.raed"], &["did you mean `latency.read`?"]),
