@@ -134,7 +134,10 @@ fn programs_are_listed_and_explained() {
     let listed = names("programs");
     assert!(listed.iter().any(|name| name == "betw") && listed.iter().any(|name| name == "gaus"));
     let whole = nandscape(&["list"]).well().stdout;
-    assert!(listed.iter().all(|name| whole.contains(name.as_str())) && whole.contains("`betw-back`"), "{whole}");
+    assert!(
+        listed.iter().all(|name| whole.contains(name.as_str())) && whole.contains("`betw-back`"),
+        "{whole}"
+    );
     // Table II of the paper: a read ratio of 0.66 over 3 kernels.
     let text = nandscape(&["explain", "gaus:n=32"]).well().stdout;
     for part in ["n = 32: rows and columns", "read ratio", "ZnG, Table II: 0.66", "ZnG, Table II: 3", "MiB"] {

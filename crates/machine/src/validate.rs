@@ -64,12 +64,17 @@ const LATENCIES: &[&str] = &[
     "l2.write_latency",
 ];
 
-/// Sizes with bounds: what moves at once, and what memory must hold a record for each page of.
+/// Sizes with bounds: what moves at once, what addresses are counted in, and what memory must hold a record for each page of.
 const SIZES: &[(&str, u64)] = &[
     ("network.header", 1 << 20),
     ("memory.direct.command", 1 << 20),
-    ("memory.engine.read_buffer.capacity", 1 << 36),
-    ("memory.engine.write_buffer.capacity", 1 << 36),
+    ("mmu.table.radix.page", 1 << 40),
+    ("mmu.table.block.reach", 1 << 40),
+    ("l2.parked", 1 << 36),
+    ("memory.dram.interleave", 1 << 40),
+    ("memory.dram.banks.row", 1 << 40),
+    ("memory.engine.read_buffer.capacity", 1 << 34),
+    ("memory.engine.write_buffer.capacity", 1 << 34),
     ("paging.granule", 1 << 30),
 ];
 
@@ -99,9 +104,24 @@ const DIRECT: &str = "memory.direct.geometry";
 /// Every value that lies beyond a limit, with the limit.
 pub(crate) fn check(resolved: &Resolved) -> Result<(), Diagnostic> {
     let table = resolved.table();
+    let mut faults = quantities(resolved, &table);
+    faults.extend(numbers(resolved, &table));
+    // The product of numbers that are out of range says nothing new.
+    if faults.is_empty() {
+        faults = products(resolved, &table);
+    }
+    let mut faults = faults.into_iter();
+    match faults.next() {
+        Some(first) => Err(first.also(faults)),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with values that have a unit.
+fn quantities(resolved: &Resolved, table: &toml::Table) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     for param in crate::catalogue::params() {
-        let Some(value) = find(&table, &param.key) else { continue };
+        let Some(value) = find(table, &param.key) else { continue };
         let texts = match value {
             toml::Value::Array(items) => items.iter().filter_map(toml::Value::as_str).collect(),
             one => one.as_str().map_or(Vec::new(), |text| vec![text]),
@@ -111,40 +131,40 @@ pub(crate) fn check(resolved: &Resolved) -> Result<(), Diagnostic> {
         faults.extend(refused.map(|what| resolved.diagnose(&param.key, what)));
     }
     faults.extend(SIZES.iter().filter_map(|(key, most)| {
-        let size = find(&table, key)?.as_str()?.parse::<Bytes>().ok().filter(|size| size.get() > *most)?;
+        let size = find(table, key)?.as_str()?.parse::<Bytes>().ok().filter(|size| size.get() > *most)?;
         let what = format!("{size} is too large to simulate; {} is the most", Bytes::new(*most));
         Some(resolved.diagnose(key, what))
     }));
-    faults.extend(LATENCIES.iter().filter_map(|key| {
-        let cycles = find(&table, key)?.as_integer()?;
-        let what = format!("{cycles} cycles are too long to simulate; {CYCLES} are the most");
-        (cycles.unsigned_abs() > CYCLES).then(|| resolved.diagnose(key, what))
-    }));
-    for (key, least, most) in COUNTS {
-        let count = find(&table, key).and_then(toml::Value::as_integer);
+    faults
+}
+
+/// What is wrong with whole numbers.
+fn numbers(resolved: &Resolved, table: &toml::Table) -> Vec<Diagnostic> {
+    let number = |key: &str| find(table, key).and_then(toml::Value::as_integer);
+    let counts = COUNTS.iter().filter_map(|(key, least, most)| {
         let is_beyond = |n: i64| u64::try_from(n).map_or(true, |n| !(*least..=*most).contains(&n));
-        if let Some(n) = count.filter(|n| is_beyond(*n)) {
-            faults.push(
-                resolved
-                    .diagnose(key, format!("{n} is out of range; allowed are {} to {most}", least.max(&1))),
-            );
-        }
-    }
-    // The product of numbers that are out of range says nothing new.
-    if faults.is_empty() {
-        faults.extend(RECORDS.iter().filter_map(|(of, keys, most, what)| {
-            let number = |key: &&str| find(&table, &below(of, key))?.as_integer();
-            let numbers = keys.iter().map(number).collect::<Option<Vec<i64>>>()?;
-            let product = numbers.iter().fold(1_u128, |n, x| n.saturating_mul(x.unsigned_abs().into()));
-            let said = format!("{product} {what} in all; at most {most} can be simulated");
-            (product > u128::from(*most)).then(|| resolved.diagnose(of, said))
-        }));
-    }
-    let mut faults = faults.into_iter();
-    match faults.next() {
-        Some(first) => Err(first.also(faults)),
-        None => Ok(()),
-    }
+        let n = number(key).filter(|n| is_beyond(*n))?;
+        let what = format!("{n} is out of range; allowed are {} to {most}", least.max(&1));
+        Some(resolved.diagnose(key, what))
+    });
+    let latencies = LATENCIES.iter().filter_map(|key| {
+        let cycles = number(key).filter(|cycles| cycles.unsigned_abs() > CYCLES)?;
+        let what = format!("{cycles} cycles are too long to simulate; {CYCLES} are the most");
+        Some(resolved.diagnose(key, what))
+    });
+    counts.chain(latencies).collect()
+}
+
+/// Products that are too large.
+fn products(resolved: &Resolved, table: &toml::Table) -> Vec<Diagnostic> {
+    let fault = |(of, keys, most, what): &(&str, &[&str], u64, &str)| {
+        let number = |key: &&str| find(table, &below(of, key))?.as_integer();
+        let numbers = keys.iter().map(number).collect::<Option<Vec<i64>>>()?;
+        let product = numbers.iter().fold(1_u128, |n, x| n.saturating_mul(x.unsigned_abs().into()));
+        let said = format!("{product} {what} in all; at most {most} can be simulated");
+        (product > u128::from(*most)).then(|| resolved.diagnose(of, said))
+    };
+    RECORDS.iter().filter_map(fault).collect()
 }
 
 /// Tables that only make sense together: each table, and what it needs.

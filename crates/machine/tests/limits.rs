@@ -50,6 +50,121 @@ fn what_is_beyond_a_limit_names_it() {
     }
 }
 
+/// Platforms with small caches, flash and buffers.
+const PLATFORMS: [(&str, &[&str]); 5] = [
+    ("ideal", &[]),
+    ("zng", FLASH),
+    ("zng-wropt", FLASH),
+    (
+        "hybridgpu",
+        &[
+            "flash.geometry.channels=2",
+            "flash.geometry.dies=2",
+            "flash.geometry.planes=2",
+            "flash.geometry.blocks=64",
+            "flash.geometry.pages=16",
+            "flash.ftl.gc.start=5",
+            "flash.ftl.gc.stop=6",
+            "memory.engine.read_buffer.capacity=64KiB",
+            "memory.engine.write_buffer.capacity=64KiB",
+        ],
+    ),
+    ("hetero", &["paging.granule=4KiB", "paging.memory=1MiB", "flash.geometry.blocks=64"]),
+];
+const FLASH: &[&str] = &[
+    "memory.direct.geometry.channels=4",
+    "memory.direct.geometry.dies=1",
+    "memory.direct.geometry.planes=4",
+    "memory.direct.geometry.blocks=16",
+    "memory.direct.geometry.pages=16",
+    "memory.direct.mapping.group=16",
+    "memory.direct.mapping.data_blocks=8",
+    "memory.direct.controller.count=4",
+    "memory.direct.network={ mesh = { rows = 2, columns = 2 } }",
+    "mmu.table.block.reach=1MiB",
+];
+
+#[test]
+fn what_a_gpu_cannot_be_is_said() {
+    for (system, set, said) in [
+        ("ideal", "gpu.sms=1025", "allowed are 1 to 1024"),
+        ("ideal", "gpu.clock=999kHz", "1MHz is the least"),
+        ("ideal", "network.clock=2THz", "counted in picoseconds"),
+        ("ideal", "l2.read_latency=4000000000", "1000000 are the most"),
+        ("ideal", "network.header=1GiB", "1MiB is the most"),
+        ("ideal", "network.width=0B", "`width` is 0"),
+        ("ideal", "l2.sets=4194304", "lines in all; at most 16777216"),
+        ("ideal", "gpu.l1.sets=1048576", "lines of first-level caches in all"),
+        ("ideal", "gpu.tlb.ways=3", "do not divide into sets"),
+        ("ideal", "mmu.tlb.entries=4294967295", "allowed are 1 to 16777216"),
+        ("ideal", "mmu.walkers=0", "`walkers` is 0"),
+        ("zng", "memory.direct.geometry.blocks=1000000", "blocks in all; at most 268435456"),
+        ("zng", "memory.direct.registers.count=1", "the data register and one for writes are 2"),
+        ("hybridgpu", "memory.engine.read_buffer.capacity=32GiB", "16GiB is the most"),
+        ("hetero", "paging.granule=4GiB", "1GiB is the most"),
+        ("hetero", "paging.memory=4KiB", "hold no granule"),
+    ] {
+        let shown = Loaded::load(system, &[set.to_owned()]).map(|_| ()).expect_err(set).to_string();
+        assert!(shown.contains(said), "{system}, {set}: no `{said}` in\n{shown}");
+        assert!(shown.contains("--> --set"), "{system}, {set}: no place in\n{shown}");
+    }
+}
+
+/// A spec without a table that another of its tables needs is refused when it is read, and says which one.
+#[test]
+fn tables_that_belong_together_are_demanded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let read = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        Loaded::load(&path.to_string_lossy(), &[]).map(|_| ()).map_err(|diagnostic| diagnostic.to_string())
+    };
+    let whole = |system: &str| Loaded::load(system, &[]).expect("it loads").to_toml();
+    for (system, left_out, said) in [
+        ("z-ssd", "host", "`flash` stands without `host`"),
+        ("z-ssd", "precondition", "`flash` stands without `precondition`"),
+        ("z-ssd", "flash", "`host` stands without `flash`"),
+        ("ideal", "mmu", "`gpu` stands without `mmu`"),
+        ("ideal", "gpu", "`mmu` stands without `gpu`"),
+        ("hetero", "memory", "`paging` stands without `memory`"),
+        ("hybridgpu", "flash", "`host` stands without `flash`"),
+    ] {
+        let mut table: toml::Table = whole(system).parse().expect("TOML");
+        table.remove(left_out);
+        let shown = read("part.toml", table.to_string()).expect_err(said);
+        assert!(shown.contains(said) && shown.contains("part.toml"), "{system}: {shown}");
+    }
+    let mut engine: toml::Table = whole("hybridgpu").parse().expect("TOML");
+    for table in ["flash", "host", "precondition"] {
+        engine.remove(table);
+    }
+    let shown = read("engine.toml", engine.to_string()).expect_err("no flash");
+    assert!(shown.contains("no flash device behind it"), "{shown}");
+    let shown = read("both.toml", "inherits = [\"zng\", \"hetero\"]\n".into()).expect_err("two memories");
+    assert!(shown.contains("memory"), "{shown}");
+    assert!(Loaded::load("gtx580", &[]).is_ok());
+    let fault = run_alone(&Plan::new("gtx580", "gaus:n=16")).map(|_| ()).expect_err("nothing to run on");
+    assert!(fault.to_string().contains("no memory behind its GPU's shared cache"), "{fault}");
+}
+
+/// What does not fit into flash is refused before it runs, with both numbers.
+#[test]
+fn programs_larger_than_flash_are_refused() {
+    for (system, set, workload, holds) in [
+        // 16 planes of 8 data blocks of 16 pages of 4 KiB; nine programs have an entry of 1 MiB each.
+        (PLATFORMS[1].0, PLATFORMS[1].1, ["gaus:n=16"; 9].to_vec(), 8 << 20),
+        // One of 40 MiB and its page tables on 32 MiB less the spare space.
+        (PLATFORMS[3].0, PLATFORMS[3].1, vec!["gaus:n=3200"], 0),
+    ] {
+        let mut plan = set.iter().fold(Plan::new(system, workload[0]), |plan, key| plan.set(key));
+        plan.workloads = workload.iter().map(|w| (*w).to_owned()).collect();
+        let shown = run_alone(&plan).map(|_| ()).expect_err(system).to_string();
+        assert!(shown.contains("the programs take") && shown.contains("of flash that holds"), "{shown}");
+        assert!(holds == 0 || shown.contains(&format!("take {} B", 9 << 20)), "{shown}");
+        assert!(shown.contains(&format!("holds {holds} B")) || holds == 0, "{shown}");
+    }
+}
+
 /// A value that looks like one of the kind that a key has, small, large or absurd.
 fn value() -> impl Strategy<Value = String> {
     let unit = prop::sample::select(vec![
@@ -100,6 +215,27 @@ proptest! {
         match run_alone(&plan) {
             Ok(document) => prop_assert!(document.ok, "{:?}: {:?}", plan.set, document.checks),
             Err(fault) => prop_assert!(fault.place.is_some(), "{:?}: {fault}", plan.set),
+        }
+    }
+
+    /// The same of a GPU.
+    #[test]
+    fn no_value_makes_a_gpu_panic(
+        platform in prop::sample::select(PLATFORMS.to_vec()),
+        sets in prop::collection::vec((any::<prop::sample::Index>(), value()), 1..4),
+    ) {
+        let (system, small) = platform;
+        let is_quick = |key: &String| !key.starts_with("flash.") && !key.starts_with("precondition");
+        let loaded = Loaded::load(system, &[]).expect("a shipped system");
+        let table: toml::Table = loaded.to_toml().parse().expect("TOML");
+        let is_there = |key: &String| key.split('.').next().is_some_and(|first| table.contains_key(first));
+        let keys: Vec<String> = machine::catalogue::params().into_iter().map(|p| p.key).filter(is_quick).filter(is_there).collect();
+        let texts = sets.iter().map(|(key, value)| format!("{}={value}", key.get(&keys)));
+        let mut plan = Plan::new(system, "gaus:n=24");
+        plan.set = small.iter().map(|text| (*text).to_owned()).chain(texts).collect();
+        match run_alone(&plan) {
+            Ok(document) => prop_assert!(document.ok, "{:?}: {:?}", plan.set, document.checks),
+            Err(fault) => prop_assert!(!fault.what.is_empty(), "{:?}: {fault}", plan.set),
         }
     }
 

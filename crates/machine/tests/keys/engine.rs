@@ -96,7 +96,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         key: "memory.engine.prefetch.entries",
         context: &[],
-        jobs: BACK,
+        jobs: BFS,
         values: &["1", "512"],
         predicted: Differ,
     },
