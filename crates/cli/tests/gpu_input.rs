@@ -112,7 +112,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn macsim_traces_that_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let load = |n: u64| record(73, 16 * (n + 1), 0x7f00_0000_0000 + (n * 0x9e37_79b9 & 0xf_fff0));
+    let load = |n: u64| record(73, 16 * (n + 1), 0x7f00_0000_0000 + ((n * 0x9e37_79b9) & 0xf_fff0));
     let mut records: Vec<u8> = (0..100).flat_map(load).collect();
     records.extend(record(139, 0x1000, 0));
     let whole = gzip(&records);

@@ -16,15 +16,18 @@ pub(super) struct Case {
     pub(super) input: Input,
     /// Value of `--precondition`.
     pub(super) precondition: Option<&'static str>,
-    /// Host requests that must complete.
+    /// Host requests that must complete: none of a GPU's programs.
     pub(super) requests: u64,
     pub(super) goals: &'static [Goal],
-    pub(super) flow: Flow,
+    /// None where no rival can run it.
+    pub(super) flow: Option<Flow>,
 }
 
 pub(super) enum Input {
     /// An inline job.
     Job(&'static str),
+    /// A program of a GPU.
+    Program(&'static str),
     /// A file below the data folder.
     Trace(&'static str),
 }
@@ -47,6 +50,10 @@ pub(super) struct Goal {
 pub(super) enum Metric {
     /// Host requests per CPU second of the simulated part.
     RequestsPerCpuSecond,
+    /// Warp instructions per CPU second of the simulated part.
+    InstructionsPerCpuSecond,
+    /// Events per CPU second of the simulated part.
+    EventsPerCpuSecond,
     /// Flash pages per CPU second of the simulated part, at this many pages a request.
     PagesPerCpuSecond(u32),
     PreconditionSeconds,
@@ -61,6 +68,25 @@ const fn goal(metric: Metric, target: f64) -> Goal {
 
 const WHOLE: Goal = Goal { metric: Metric::ProcessCpuMilliseconds, target: None };
 
+const GRAPH_GOALS: &[Goal] = &[
+    goal(Metric::EventsPerCpuSecond, 8.0e6),
+    Goal { metric: Metric::InstructionsPerCpuSecond, target: None },
+    WHOLE,
+];
+
+/// A graph program on a GPU.
+const fn graph(name: &'static str, system: &'static str, program: &'static str) -> Case {
+    Case {
+        name,
+        system,
+        input: Input::Program(program),
+        precondition: None,
+        requests: 0,
+        goals: GRAPH_GOALS,
+        flow: None,
+    }
+}
+
 pub(super) const CASES: &[Case] = &[
     Case {
         name: "randread",
@@ -74,7 +100,7 @@ pub(super) const CASES: &[Case] = &[
             goal(Metric::PeakRssMebibytes, 64.0),
             WHOLE,
         ],
-        flow: Flow::Random { read_percent: 100, queue_depth: 64 },
+        flow: Some(Flow::Random { read_percent: 100, queue_depth: 64 }),
     },
     Case {
         name: "randwrite",
@@ -88,7 +114,7 @@ pub(super) const CASES: &[Case] = &[
             goal(Metric::PeakRssMebibytes, 64.0),
             WHOLE,
         ],
-        flow: Flow::Random { read_percent: 0, queue_depth: 64 },
+        flow: Some(Flow::Random { read_percent: 0, queue_depth: 64 }),
     },
     Case {
         name: "mixed",
@@ -99,7 +125,7 @@ pub(super) const CASES: &[Case] = &[
         precondition: None,
         requests: 1_000_000,
         goals: &[goal(Metric::RequestsPerCpuSecond, 1.3e6), WHOLE],
-        flow: Flow::Random { read_percent: 70, queue_depth: 64 },
+        flow: Some(Flow::Random { read_percent: 70, queue_depth: 64 }),
     },
     Case {
         name: "seqread",
@@ -108,7 +134,7 @@ pub(super) const CASES: &[Case] = &[
         precondition: Some("sequential:share=90%"),
         requests: 100_000,
         goals: &[goal(Metric::PagesPerCpuSecond(32), 6.0e6), WHOLE],
-        flow: Flow::Sequential { sectors: 256, queue_depth: 16 },
+        flow: Some(Flow::Sequential { sectors: 256, queue_depth: 16 }),
     },
     Case {
         name: "tpcc-small",
@@ -117,7 +143,20 @@ pub(super) const CASES: &[Case] = &[
         precondition: None,
         requests: 6_999,
         goals: &[goal(Metric::ProcessCpuMilliseconds, 30.0)],
-        flow: Flow::Trace,
+        flow: Some(Flow::Trace),
+    },
+    graph("ideal-bfs1", "ideal", "bfs1:scale=15"),
+    graph("ideal-betw", "ideal", "betw:scale=15"),
+    graph("zng-bfs1", "zng", "bfs1:scale=15"),
+    graph("zng-betw", "zng", "betw:scale=15"),
+    Case {
+        name: "nvbit",
+        system: "ideal",
+        input: Input::Trace("gpu_traces/macsim_nvbit_vectormultadd_16384.tar.xz"),
+        precondition: None,
+        requests: 0,
+        goals: &[goal(Metric::InstructionsPerCpuSecond, 2.3e6), WHOLE],
+        flow: None,
     },
 ];
 
@@ -125,7 +164,7 @@ impl Case {
     /// What `--workload` takes; `None` if the file is not there.
     pub(super) fn workload(&self) -> Option<String> {
         match self.input {
-            Input::Job(job) => Some(job.into()),
+            Input::Job(text) | Input::Program(text) => Some(text.into()),
             Input::Trace(name) => {
                 let path = workspace::data()?.join(name);
                 path.is_file().then(|| path.to_string_lossy().into_owned())
@@ -146,6 +185,8 @@ impl Metric {
     pub(super) fn name(self) -> &'static str {
         match self {
             Metric::RequestsPerCpuSecond => "requests per CPU second",
+            Metric::InstructionsPerCpuSecond => "warp insts per CPU s",
+            Metric::EventsPerCpuSecond => "events per CPU second",
             Metric::PagesPerCpuSecond(_) => "pages per CPU second",
             Metric::PreconditionSeconds => "preconditioning, s",
             Metric::PeakRssMebibytes => "peak RSS, MiB",
@@ -156,6 +197,8 @@ impl Metric {
     pub(super) fn value(self, sample: &Sample) -> Result<f64> {
         match self {
             Metric::RequestsPerCpuSecond => Ok(sample.requests_per_cpu_s),
+            Metric::InstructionsPerCpuSecond => sample.per_cpu_second("/gpu/warp_instructions"),
+            Metric::EventsPerCpuSecond => sample.per_cpu_second("/run/events"),
             Metric::PagesPerCpuSecond(pages) => Ok(sample.requests_per_cpu_s * f64::from(pages)),
             Metric::PreconditionSeconds => sample.number("/precondition/seconds"),
             Metric::PeakRssMebibytes => Ok(sample.number("/run/peak_rss_bytes")? / (1024.0 * 1024.0)),
@@ -164,7 +207,13 @@ impl Metric {
     }
 
     fn more_is_better(self) -> bool {
-        matches!(self, Metric::RequestsPerCpuSecond | Metric::PagesPerCpuSecond(_))
+        matches!(
+            self,
+            Metric::RequestsPerCpuSecond
+                | Metric::InstructionsPerCpuSecond
+                | Metric::EventsPerCpuSecond
+                | Metric::PagesPerCpuSecond(_)
+        )
     }
 }
 

@@ -80,8 +80,8 @@ fn measure(binary: &Path, rival: Option<&Path>, case: &'static Case, reps: u32) 
                 return Ok(report);
             }
         }
-        if let Some(rival) = rival {
-            rivals.push(mqsim::run(rival, case, &workload)?);
+        if let (Some(rival), Some(flow)) = (rival, &case.flow) {
+            rivals.push(mqsim::run(rival, case, flow, &workload)?);
         }
     }
     for goal in case.goals {

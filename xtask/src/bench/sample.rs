@@ -62,6 +62,11 @@ impl Sample {
         Ok(sample)
     }
 
+    /// A count of the result document, by JSON pointer, per CPU second of the simulated part.
+    pub(super) fn per_cpu_second(&self, pointer: &str) -> Result<f64> {
+        Ok(self.number(pointer)? / self.number("/run/cpu_s")?)
+    }
+
     /// A number of the result document, by JSON pointer.
     pub(super) fn number(&self, pointer: &str) -> Result<f64> {
         self.document
@@ -83,6 +88,7 @@ mod tests {
         "run": { "wall_s": 0.41, "cpu_s": 0.40, "events": 6000000, "requests_per_cpu_s": 2500000.0,
                  "peak_rss_bytes": 50331648 },
         "precondition": { "kind": "fill", "mapped_share": 1.0, "invalid_share": 0.0, "seconds": 0.125 },
+        "gpu": { "ipc": 1.5, "warp_instructions": 1200000 },
         "io": { "all": { "requests": 1000000, "bytes": 4096000000, "iops": 476190.5 }, "trim": null }
     }"#;
 
@@ -96,6 +102,8 @@ mod tests {
         let value = |metric: Metric| metric.value(&sample).unwrap();
         assert_eq!(value(Metric::RequestsPerCpuSecond), 2.5e6);
         assert_eq!(value(Metric::PagesPerCpuSecond(32)), 80.0e6);
+        assert_eq!(value(Metric::InstructionsPerCpuSecond), 3.0e6);
+        assert_eq!(value(Metric::EventsPerCpuSecond), 15.0e6);
         assert_eq!(value(Metric::PreconditionSeconds), 0.125);
         assert_eq!(value(Metric::PeakRssMebibytes), 48.0);
         assert_eq!(value(Metric::ProcessCpuMilliseconds), 550.0);

@@ -3,7 +3,7 @@
 //! The names and the values of [`DEVICE`] and [`FLASH`] are those of the `ssdconfig.xml` that MQSim ships; the D16
 //! values state the device that the system `d16` states, with an ideal map and without a data cache.
 
-use crate::bench::cases::{Case, Flow};
+use crate::bench::cases::Flow;
 use std::fmt::Write;
 
 type Values = &'static [(&'static str, &'static str)];
@@ -106,8 +106,8 @@ const D16: Values = &[
 const PRECONDITIONED: Values = &[("Enabled_Preconditioning", "true")];
 
 /// The text of `ssdconfig.xml`.
-pub(super) fn device(case: &Case) -> String {
-    let changed: [Values; 2] = match case.flow {
+pub(super) fn device(flow: &Flow) -> String {
+    let changed: [Values; 2] = match flow {
         Flow::Random { .. } => [D16, PRECONDITIONED],
         Flow::Sequential { .. } => [D16, &[]],
         Flow::Trace => [&[], &[]],
@@ -119,14 +119,14 @@ pub(super) fn device(case: &Case) -> String {
     document("Execution_Parameter_Set", &format!("{host}{device}"))
 }
 
-/// The text of `workload.xml`: one scenario with one flow.
-pub(super) fn scenario(case: &Case, workload: &str) -> String {
-    let flow = match case.flow {
+/// The text of `workload.xml`: one scenario with one flow of so many requests.
+pub(super) fn scenario(flow: &Flow, requests: u64, workload: &str) -> String {
+    let flow = match *flow {
         Flow::Random { read_percent, queue_depth } => {
-            synthetic("RANDOM_UNIFORM", read_percent, 8, queue_depth, case.requests)
+            synthetic("RANDOM_UNIFORM", read_percent, 8, queue_depth, requests)
         }
         Flow::Sequential { sectors, queue_depth } => {
-            synthetic("STREAMING", 100, sectors, queue_depth, case.requests)
+            synthetic("STREAMING", 100, sectors, queue_depth, requests)
         }
         Flow::Trace => trace(workload),
     };
@@ -212,10 +212,18 @@ fn document(name: &str, content: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::cases::CASES;
+    use crate::bench::cases::{CASES, Case};
 
     fn case(name: &str) -> &'static Case {
         CASES.iter().find(|case| case.name == name).unwrap()
+    }
+
+    fn device_of(name: &str) -> String {
+        device(case(name).flow.as_ref().unwrap())
+    }
+
+    fn scenario_of(name: &str, workload: &str) -> String {
+        scenario(case(name).flow.as_ref().unwrap(), case(name).requests, workload)
     }
 
     fn number(text: &str, name: &str) -> u64 {
@@ -239,32 +247,32 @@ mod tests {
 
     #[test]
     fn the_capacities_are_16_and_512_gib() {
-        assert_eq!(capacity(&device(case("randread"))), 16 << 30);
-        assert_eq!(capacity(&device(case("tpcc-small"))), 512 << 30);
+        assert_eq!(capacity(&device_of("randread")), 16 << 30);
+        assert_eq!(capacity(&device_of("tpcc-small")), 512 << 30);
     }
 
     #[test]
     fn every_change_of_d16_is_used() {
-        let text = device(case("randwrite"));
+        let text = device_of("randwrite");
         for (name, value) in D16.iter().chain(PRECONDITIONED) {
             assert!(text.contains(&format!("<{name}>{value}</{name}>")), "{name}");
         }
-        assert!(device(case("seqread")).contains("<Enabled_Preconditioning>false<"));
+        assert!(device_of("seqread").contains("<Enabled_Preconditioning>false<"));
     }
 
     #[test]
     fn the_scenario_has_the_requests_of_the_case() {
-        let text = scenario(case("seqread"), "");
+        let text = scenario_of("seqread", "");
         assert_eq!(number(&text, "Total_Requests_To_Generate"), case("seqread").requests);
         assert_eq!((number(&text, "Average_Request_Size"), number(&text, "Read_Percentage")), (256, 100));
-        assert_eq!(number(&scenario(case("mixed"), ""), "Read_Percentage"), 70);
-        assert!(scenario(case("tpcc-small"), "x.trace").contains("<File_Path>x.trace</File_Path>"));
+        assert_eq!(number(&scenario_of("mixed", ""), "Read_Percentage"), 70);
+        assert!(scenario_of("tpcc-small", "x.trace").contains("<File_Path>x.trace</File_Path>"));
     }
 
     #[test]
     fn every_element_is_closed_in_order() {
-        for case in CASES {
-            for text in [device(case), scenario(case, "x")] {
+        for flow in CASES.iter().filter_map(|case| case.flow.as_ref()) {
+            for text in [device(flow), scenario(flow, 1, "x")] {
                 let mut open = Vec::new();
                 for tag in text.split('<').skip(2).map(|rest| rest.split_once('>').unwrap().0) {
                     match tag.strip_prefix('/') {

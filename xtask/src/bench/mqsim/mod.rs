@@ -2,7 +2,7 @@
 
 mod config;
 
-use super::cases::Case;
+use super::cases::{Case, Flow};
 use super::process::{self, End};
 use anyhow::{Result, bail};
 use std::fs;
@@ -35,10 +35,10 @@ pub(super) fn locate(path: &Path) -> Result<PathBuf> {
 }
 
 /// Runs a case once, with configuration files in a folder of its own.
-pub(super) fn run(binary: &Path, case: &Case, workload: &str) -> Result<Rival> {
+pub(super) fn run(binary: &Path, case: &Case, flow: &Flow, workload: &str) -> Result<Rival> {
     let folder = tempfile::tempdir()?;
-    fs::write(folder.path().join("ssdconfig.xml"), config::device(case))?;
-    fs::write(folder.path().join("workload.xml"), config::scenario(case, workload))?;
+    fs::write(folder.path().join("ssdconfig.xml"), config::device(flow))?;
+    fs::write(folder.path().join("workload.xml"), config::scenario(flow, case.requests, workload))?;
     let mut command = Command::new(binary);
     command.args(["-i", "ssdconfig.xml", "-w", "workload.xml"]).current_dir(folder.path());
     let mut marks = Marks::default();
