@@ -50,7 +50,7 @@ fn instruction(rng: &mut kernel::Rng) -> Step {
         to: register(rng),
         from: [register(rng), register(rng), register(rng)],
         count: if arithmetic { 1 + rng.below(4) as u16 } else { 1 },
-        pc: rng.below(50) as u32,
+        pc: 1 + rng.below(50) as u32,
         mask,
         addresses: 0,
     };
