@@ -89,7 +89,7 @@ fn what_a_gpu_cannot_be_is_said() {
     for (system, set, said) in [
         ("ideal", "gpu.sms=1025", "allowed are 1 to 1024"),
         ("ideal", "gpu.clock=999kHz", "1MHz is the least"),
-        ("ideal", "network.clock=2THz", "counted in picoseconds"),
+        ("ideal", "network.clock=2000GHz", "counted in picoseconds"),
         ("ideal", "l2.read_latency=4000000000", "1000000 are the most"),
         ("ideal", "network.header=1GiB", "1MiB is the most"),
         ("ideal", "network.width=0B", "`width` is 0"),

@@ -10,8 +10,8 @@ pub(crate) fn rows() -> Vec<(String, String)> {
 }
 
 /// How programs are written.
-pub(crate) const HELP: &str =
-    "`betw-back` runs programs side by side; `betw:scale=17,seed=2` sets parameters (`explain betw`).";
+pub(crate) const HELP: &str = "`betw-back` runs programs side by side; `betw:scale=17,seed=2` sets parameters (`explain betw`).\n\
+     `kernelslist.g` or a kernel of Accel-Sim, or MacSim's folder, list or archive, is a recorded program.";
 
 /// What a program is and does. `text` is written as for `--workload`: a name, a name with parameters, or several names.
 ///
