@@ -2,6 +2,7 @@
 
 mod ladder;
 mod limits;
+mod narrow;
 mod paging;
 mod platforms;
 mod script;

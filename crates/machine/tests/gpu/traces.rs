@@ -1,6 +1,6 @@
 //! Recorded traces of real GPUs run on every kind of memory.
 
-use crate::{data, figure, lasting, run};
+use crate::{PLATFORMS, data, figure, lasting, run};
 
 /// Each trace, with the warp instructions and kernels that its description counts.
 const TRACES: [(&str, f64, usize); 3] = [
@@ -13,7 +13,7 @@ const TRACES: [(&str, f64, usize); 3] = [
 fn recorded_traces_run_whole() {
     for (path, instructions, kernels) in TRACES {
         let Some(file) = data(path) else { return };
-        for system in ["ideal", "zng"] {
+        for system in PLATFORMS {
             let document = lasting(&run(system, &[&file.display().to_string()], &[]));
             assert_eq!(figure(&document, "/gpu/warp_instructions"), instructions, "{system}, {path}");
             let launched = document["gpu"]["applications"][0]["kernels"].as_array().map_or(0, Vec::len);
