@@ -15,6 +15,8 @@ pub(super) struct Dram {
     activate: Time,
     banks: Vec<Bank>,
     bus: Serial,
+    /// Time that data have taken, or will have when the bus is free.
+    moving: Time,
     /// Bytes moved, in and out.
     pub(super) bytes: u64,
     /// Rows opened.
@@ -36,6 +38,7 @@ impl Dram {
             activate: spec.activate.time(),
             banks: vec![Bank { open: CLOSED, free_at: Time::ZERO }; spec.banks as usize],
             bus: Serial::default(),
+            moving: Time::ZERO,
             bytes: 0,
             activations: 0,
         }
@@ -52,7 +55,9 @@ impl Dram {
             bank.open = row;
             self.activations += 1;
         }
-        let end = self.bus.grant(ready, self.rate.time(bytes));
+        let time = self.rate.time(bytes);
+        let end = self.bus.grant(ready, time);
+        self.moving += time;
         bank.free_at = end;
         self.bytes += bytes;
         end + self.latency
@@ -60,7 +65,7 @@ impl Dram {
 
     /// Time that the bus has moved data, up to `now`; what is left to do counts as done without a gap.
     pub(super) fn busy(&self, now: Time) -> Time {
-        self.bus.busy(now)
+        self.moving.since(self.bus.free_at().since(now))
     }
 }
 

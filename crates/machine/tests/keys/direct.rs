@@ -173,6 +173,17 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Rises("/gpu/memory/direct/register_hit_share"),
     },
     Case {
+        key: "memory.direct.registers.reserve",
+        context: &[
+            "l2.writes=read_only",
+            "memory.direct.registers.count=4",
+            "memory.direct.registers.network=nif",
+        ],
+        jobs: LONG_BACK,
+        values: &["0%", "50%", "90%"],
+        predicted: Rises("/gpu/memory/direct/eviction_programs"),
+    },
+    Case {
         key: "memory.direct.registers.network",
         context: READ_ONLY,
         jobs: LONG_BACK,

@@ -106,7 +106,8 @@ impl Soak {
             *count += 1;
             let limit = if command.write { self.limits.1 } else { self.limits.0 };
             prop_assert!(*count <= limit, "more under way than there is room for");
-            prop_assert!(command.lines != 0 && command.demand | command.write);
+            let walk = command.pc == 0;
+            prop_assert!(command.lines != 0 && (command.demand | command.write | walk));
             self.data.send(&command, n);
             let now = self.rig.world.now();
             let soonest = self.order.entry((command.port, command.page)).or_default();
