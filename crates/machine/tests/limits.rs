@@ -1,7 +1,7 @@
 //! Values that parse but cannot be simulated are refused with their limit, never met by a panic.
 
 use config::{Layers, Presets};
-use machine::run::{Plan, run_alone};
+use machine::run::{Plan, check, run_alone};
 use machine::systems::SYSTEMS;
 use machine::{Loaded, Spec};
 use proptest::prelude::*;
@@ -145,6 +145,20 @@ fn tables_that_belong_together_are_demanded() {
     assert!(Loaded::load("gtx580", &[]).is_ok());
     let fault = run_alone(&Plan::new("gtx580", "gaus:n=16")).map(|_| ()).expect_err("nothing to run on");
     assert!(fault.to_string().contains("no memory behind its GPU's shared cache"), "{fault}");
+}
+
+/// A program on a drive and requests on a GPU without one are refused, by a run and by a look through it.
+#[test]
+fn work_needs_a_part_that_does_it() {
+    for (system, workload, said) in
+        [("d16", "gaus:n=16", "has no GPU"), ("ideal", "randread", "no flash device that a host reaches")]
+    {
+        let plan = Plan::new(system, workload);
+        let faults = [run_alone(&plan).map(|_| ()), check(&plan).map(|_| ())];
+        for fault in faults.map(|result| result.expect_err(said).to_string()) {
+            assert!(fault.contains(said), "{fault}");
+        }
+    }
 }
 
 /// What does not fit into flash is refused before it runs, with both numbers.
