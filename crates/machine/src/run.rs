@@ -1,6 +1,7 @@
 //! One run, from names to the result document.
 
 use crate::assemble::{self, Assembled, assemble};
+use crate::gpu;
 use crate::machine::{End, Machine, Warmup};
 use crate::precondition::Precondition;
 use crate::result::{Document, Frame, RunFigures};
@@ -112,6 +113,9 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     let mut warnings = Vec::new();
     for text in &plan.workloads {
         warnings.extend(workloads::check(text, &options)?);
+        if workloads::is_for_a_gpu(text) {
+            gpu::tables(&loaded)?;
+        }
     }
     Ok((loaded, warnings))
 }

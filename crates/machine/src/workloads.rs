@@ -48,7 +48,7 @@ pub struct WorkloadOptions {
     pub trace: TraceOptions,
     /// Replays traces at a queue depth instead of at their own times.
     pub queue_depth: Option<u32>,
-    /// Bytes of the device.
+    /// Bytes of the device; zero if there is none.
     pub capacity: u64,
     /// The run's seed.
     pub seed: u64,
@@ -103,6 +103,10 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
             "a shipped name, a program (bfs1, betw-back), a trace file, an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
+    // A file that is not there is told first.
+    if path.exists() {
+        reaches_flash(options)?;
+    }
     let mut trace = options.trace.clone();
     trace.capacity = Some(options.capacity);
     TraceReader::open(path, &trace).map(|reader| Named::Trace(Box::new(reader)))
@@ -112,6 +116,11 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
 fn is_program(text: &str) -> bool {
     let names = text.split_once(':').map_or(text, |(names, _)| names);
     names.split('-').any(|name| program::entries().any(|entry| entry.name == name))
+}
+
+/// Whether a text names what a GPU runs: programs, or the trace of one.
+pub(crate) fn is_for_a_gpu(text: &str) -> bool {
+    file_of(text).map_or_else(|| is_program(text), simt_trace::is_gpu_trace)
 }
 
 /// By its name, or by its first line: a section title, which no trace has.
@@ -177,7 +186,17 @@ pub fn check(text: &str, options: &WorkloadOptions) -> Result<Vec<String>, Diagn
     }
 }
 
+/// Whether there is a device that requests can go to.
+fn reaches_flash(options: &WorkloadOptions) -> Result<(), Diagnostic> {
+    if options.capacity > 0 {
+        return Ok(());
+    }
+    Err(Diagnostic::new("requests of a host, and the system has no flash device that a host reaches")
+        .help("a program of a GPU, or a system with the tables `flash`, `host` and `precondition`"))
+}
+
 fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {
+    reaches_flash(options)?;
     let inert =
         |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();

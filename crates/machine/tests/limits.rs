@@ -1,7 +1,7 @@
 //! Values that parse but cannot be simulated are refused with their limit, never met by a panic.
 
 use config::{Layers, Presets};
-use machine::run::{Plan, run_alone};
+use machine::run::{Plan, check, run_alone};
 use machine::systems::SYSTEMS;
 use machine::{Loaded, Spec};
 use proptest::prelude::*;
@@ -147,6 +147,20 @@ fn tables_that_belong_together_are_demanded() {
     assert!(fault.to_string().contains("no memory behind its GPU's shared cache"), "{fault}");
 }
 
+/// A program on a drive and requests on a GPU without one are refused, by a run and by a look through it.
+#[test]
+fn work_needs_a_part_that_does_it() {
+    for (system, workload, said) in
+        [("d16", "gaus:n=16", "has no GPU"), ("ideal", "randread", "no flash device that a host reaches")]
+    {
+        let plan = Plan::new(system, workload);
+        let faults = [run_alone(&plan).map(|_| ()), check(&plan).map(|_| ())];
+        for fault in faults.map(|result| result.expect_err(said).to_string()) {
+            assert!(fault.contains(said), "{fault}");
+        }
+    }
+}
+
 /// What does not fit into flash is refused before it runs, with both numbers.
 #[test]
 fn programs_larger_than_flash_are_refused() {
@@ -220,6 +234,7 @@ proptest! {
 
     /// The same of a GPU.
     #[test]
+    #[ignore = "a rare set of values takes minutes to simulate"]
     fn no_value_makes_a_gpu_panic(
         platform in prop::sample::select(PLATFORMS.to_vec()),
         sets in prop::collection::vec((any::<prop::sample::Index>(), value()), 1..4),

@@ -1,16 +1,17 @@
 //! From a spec to the GPU side of a machine.
 
 use super::{GpuSide, Memory, Ports};
-use crate::spec::{Loaded, MemorySpec};
-use compute::simt::Gpu;
+use crate::spec::{Loaded, MemorySpec, Spec};
+use compute::simt::{Gpu, GpuSpec};
 use config::Diagnostic;
 use flash::direct::Direct;
 use flash::engine::Engine;
 use host::paging::Paging;
 use kernel::Time;
 use mem::dram::Dram;
-use mem::l2::L2;
-use mem::mmu::Mmu;
+use mem::l2::{L2, L2Spec};
+use mem::mmu::{Mmu, MmuSpec};
+use net::CrossbarSpec;
 use net::crossbar::Crossbar;
 use proto::memory::Tally;
 use proto::simt::Programs;
@@ -47,20 +48,29 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     }
 }
 
+/// The tables that programs need.
+///
+/// # Errors
+/// A system without one of them.
+pub(crate) fn tables(loaded: &Loaded) -> Result<Tables<'_>, Diagnostic> {
+    let Spec { gpu, mmu, network, l2, memory, .. } = &loaded.spec;
+    if let (Some(gpu), Some(mmu), Some(network), Some(l2), Some(memory)) = (gpu, mmu, network, l2, memory) {
+        return Ok((gpu, mmu, network, l2, memory));
+    }
+    let what = if gpu.is_some() { "memory behind its GPU's shared cache" } else { "GPU" };
+    Err(Diagnostic::new(format!("the system `{}` has no {what}", loaded.name))
+        .help("programs need the tables `gpu`, `mmu`, `network`, `l2` and `memory`"))
+}
+
+type Tables<'a> = (&'a GpuSpec, &'a MmuSpec, &'a CrossbarSpec, &'a L2Spec, &'a MemorySpec);
+
 /// Builds the GPU side for the applications.
 ///
 /// # Errors
 /// A spec that cannot be built, or applications that do not fit.
 pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSide, Diagnostic> {
     let spec = &loaded.spec;
-    let name = &loaded.name;
-    let (Some(gpu), Some(mmu), Some(network), Some(l2), Some(memory)) =
-        (&spec.gpu, &spec.mmu, &spec.network, &spec.l2, &spec.memory)
-    else {
-        let what = if spec.gpu.is_some() { "memory behind its GPU's shared cache" } else { "GPU" };
-        return Err(Diagnostic::new(format!("the system `{name}` has no {what}"))
-            .help("programs need the tables `gpu`, `mmu`, `network`, `l2` and `memory`"));
-    };
+    let (gpu, mmu, network, l2, memory) = tables(loaded)?;
     let mut memory = self::memory(loaded, memory, seed)?;
     let mut paging = match &spec.paging {
         Some(paging) => Some(Paging::new(paging).map_err(|e| loaded.explain("paging", e))?),

@@ -3,7 +3,7 @@
 mod build;
 mod wires;
 
-pub(crate) use build::{build, check};
+pub(crate) use build::{build, check, tables};
 pub(crate) use wires::Packet;
 
 use compute::simt::{Gpu, Need, Unfit};
