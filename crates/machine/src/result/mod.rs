@@ -189,6 +189,13 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         injector.issued == injector.completed + outstanding,
         format!("{} issued, {} completed, {outstanding} in flight", injector.issued, injector.completed),
     );
+    if let Some(device) = machine.drive() {
+        check(
+            "the device holds what the host waits for",
+            device.in_flight() == injector.outstanding() + machine.claimed(),
+            format!("{} in the device, {outstanding} at the host", device.in_flight()),
+        );
+    }
     check(
         NO_WORK_LEFT,
         !matches!(end, End::Deadlock | End::Stall | End::Failed | End::Horizon),
@@ -212,11 +219,6 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         }
     }
     if let Some(device) = machine.drive() {
-        check(
-            "the device holds what the host waits for",
-            device.in_flight() == injector.outstanding() + machine.claimed(),
-            format!("{} in the device, {outstanding} at the host", device.in_flight()),
-        );
         device.checks(machine.now()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
     checks
