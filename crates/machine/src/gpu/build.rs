@@ -106,6 +106,9 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
     }
     check_capacity(loaded, &memory, &mmu, paging.as_ref())?;
     if let Memory::Direct(direct) = &mut memory {
+        if spec.sim.shadow {
+            direct.attach_shadow();
+        }
         occupy(direct, &programs);
     }
     if let Some(paging) = &mut paging {

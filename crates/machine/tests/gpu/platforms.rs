@@ -24,6 +24,22 @@ fn every_platform_runs_programs_to_their_end_and_twice_the_same() {
     }
 }
 
+/// Flash behind a GPU keeps its data, and following them changes nothing.
+#[test]
+fn a_shadow_changes_nothing() {
+    for system in ["zng-base", "zng-rdopt", "zng-wropt", "zng", "hybridgpu"] {
+        for workloads in [&["gaus:n=64"][..], &["back:n=4096"]] {
+            let with = lasting(&run(system, workloads, &["sim.shadow=true"]));
+            let without = lasting(&run(system, workloads, &[]));
+            let checks = |document: &Value| document["checks"].as_array().map_or(0, Vec::len);
+            assert!(checks(&with) > checks(&without), "{system}: the shadow adds its checks");
+            for part in ["simulated_ns", "gpu", "flash", "breakdown_ns"] {
+                assert_eq!(with[part], without[part], "{system}, {workloads:?}: {part}");
+            }
+        }
+    }
+}
+
 /// A machine that runs inside another's pauses, and one beside it in another thread, change nothing.
 #[test]
 fn machines_do_not_see_each_other() {
