@@ -20,7 +20,8 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
     let id = figure.id.strip_prefix("zng.")?;
     let on = |system: &str| suite.on(system);
     let entry = match id {
-        // The bound on what may be parked, which decides this ratio, was changed after it had been seen: it does not count.
+        // The bound on what may be parked, which decides the rows marked `fitted`, was changed after they had been seen: they
+        // do not count.
         "perf.zng_vs_hybridgpu" => fitted(ratio(figure, on("zng"), on("hybridgpu"), ipc)),
         "perf.hybridgpu_vs_hetero" => {
             let named = |system: &str| NAMED.iter().map(|pair| suite.point(system, pair, 1, 1)).collect();
@@ -29,11 +30,11 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "perf.optane_vs_hybridgpu" => gain(figure, on("optane"), on("hybridgpu"), ipc),
         "perf.wropt_vs_rdopt" => ratio(figure, on("zng-wropt"), on("zng-rdopt"), ipc),
         "perf.base_and_rdopt_below_hybridgpu" => ranking(figure, suite),
-        "bw.zng_vs_optane" => ratio(figure, on("zng"), on("optane"), traffic),
+        "bw.zng_vs_optane" => fitted(ratio(figure, on("zng"), on("optane"), traffic)),
         "bw.hybridgpu_flash" => bandwidth(figure, suite),
         "bw.rdopt_vs_hybridgpu" => ratio(figure, on("zng-rdopt"), on("hybridgpu"), array),
         "bw.wropt_vs_rdopt" => gain(figure, on("zng-wropt"), on("zng-rdopt"), array),
-        "bw.zng_vs_wropt" => gain(figure, on("zng"), on("zng-wropt"), array),
+        "bw.zng_vs_wropt" => fitted(gain(figure, on("zng"), on("zng-wropt"), array)),
         "lat.ssd_engine_share" => mean(figure, on("hybridgpu"), engine_share),
         "motivation.direct_znand_slowdown_worst" => worst_slowdown(figure, suite),
         "motivation.read_reaccess" => {
@@ -42,9 +43,8 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "motivation.write_redundancy" => mean(figure, on("zng-base"), |d| direct(d, |r| r.writes_of_a_page)),
         "read.stt_mram_reaccess_cut" => read_cut(figure, suite, [1, 0]),
         "read.dyn_prefetch_reaccess_cut" => read_cut(figure, suite, [2, 1]),
-        "read.redirection_reaccess_rise" => read_rise(figure, suite),
+        "read.redirection_reaccess_rise" => fitted(read_rise(figure, suite)),
         "write.redundancy_baseline" => write_redundancy(figure, suite, 0),
-        // So was this row.
         "write.redundancy_redirection" => fitted(write_redundancy(figure, suite, 2)),
         "write.redundancy_nif_cut" => write_cut(figure, suite),
         "net.fcnet_vs_swnet" => gain(figure, network(suite, 1), network(suite, 0), ipc),
