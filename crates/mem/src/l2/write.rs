@@ -33,10 +33,9 @@ impl L2 {
     /// A line has made room.
     fn evicted(&mut self, target: Target, line: Line, cx: &mut impl Cx<Event, Out>) {
         self.stats.evictions += 1;
-        if line.prefetched {
-            self.stats.unused_evictions += u64::from(!line.accessed);
-            self.prefetch.evicted(line.accessed, &mut self.stats.prefetch);
-        }
+        let wasted = line.prefetched && !line.accessed;
+        self.stats.unused_evictions += u64::from(wasted);
+        self.prefetch.evicted(wasted, &mut self.stats.prefetch);
         if line.dirty {
             self.write_back(target, target.bit(), line.app, cx);
         }

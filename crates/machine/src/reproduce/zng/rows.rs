@@ -59,18 +59,18 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
     Some(entry)
 }
 
-/// The ranking of the platforms on slices of the machine: it should not depend on the scale.
+/// The ranking of the platforms on larger slices and on whole machines: it should not depend on the scale.
 pub(super) fn at_other_scales(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     if figure.id != "zng.perf.base_and_rdopt_below_hybridgpu" {
         return Vec::new();
     }
-    let sliced = |halvings: usize| {
-        let suite = suite.sliced(halvings);
+    let scaled = |halvings: usize| {
+        let suite = suite.scaled(halvings);
         let Entry { points, compute, .. } = ranking(figure, &suite);
         let id = format!("zng.scale_sweep.{}", suite.factor());
         Entry { id, points, compute: Box::new(move |found| Ok(Row { kind: "sweep", ..compute(found)? })) }
     };
-    [3, 2, 1].map(sliced).into()
+    [2, 1, 0].map(scaled).into()
 }
 
 /// Rows of section V-D that take many runs.
@@ -83,7 +83,7 @@ fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
         "pref.4kb_vs_nopref" => gain(figure, prefetch(2), prefetch(0), ipc),
         "pref.dyn_vs_predict4kb_best" => best_gain(figure, prefetch(4), prefetch(3)),
         "pref.predict4kb_over_4kb" => prefetch_ranking(figure, suite),
-        "pref.best_thresholds" => threshold_grid(figure, suite),
+        "pref.best_thresholds" => threshold_grid(figure, &suite.named()),
         "scale.corun4_similar_to_ideal" => {
             corun(figure, suite, 4, &["betw", "back"], |zng, ideal| 100.0 * zng / ideal)
         }

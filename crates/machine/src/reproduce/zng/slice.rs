@@ -82,7 +82,7 @@ fn engine(factor: u32) -> Vec<String> {
         format!("memory.engine.ftl_in_service={}", 8 / factor),
         format!("memory.engine.evictions={}", 1024 / factor),
         format!("memory.engine.read_buffer.capacity={}KiB", 32_768 / factor),
-        format!("memory.engine.write_buffer.capacity={}KiB", 1024 / factor),
+        format!("memory.engine.write_buffer.capacity={}KiB", 32_768 / factor),
         format!("memory.engine.dram.bandwidth={}MB/s", 6_400 / factor),
         format!("memory.engine.prefetch.pages={}", 16 / factor),
         format!("flash.geometry.channels={}", 16 / factor),

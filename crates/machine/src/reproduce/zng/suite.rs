@@ -26,13 +26,14 @@ const SINGLES: [&str; 12] =
     ["betw", "bfs1", "bfs2", "bfs3", "bfs4", "bfs5", "bfs6", "gc1", "gc2", "sssp3", "deg", "pr"];
 
 /// The parameter that sets a program's footprint, at full size and halved once, twice, three times. A graph has two to
-/// its scale vertices; `back` has a row of weights for each input; the others square matrices.
+/// its scale vertices, at full size the million of GraphBIG's LDBC graph; `back` has a row of weights for each input; the
+/// others square matrices.
 fn size(program: &str, halvings: usize) -> String {
     match program {
         "back" => format!("n={}", [491_520, 245_760, 122_880, 61_440][halvings]),
         "gaus" => format!("n={}", [2_944, 2_080, 1_472, 1_040][halvings]),
         "FDT" | "gram" => format!("n={}", [2_560, 1_808, 1_280, 904][halvings]),
-        _ => format!("scale={}", 18 - halvings),
+        _ => format!("scale={}", 20 - halvings),
     }
 }
 
@@ -56,13 +57,18 @@ impl Suite {
             pairs: pairs.to_vec(),
             singles: singles.to_vec(),
             seeds: if effort == Effort::Whole { vec![1, 2, 3] } else { vec![1] },
-            halvings: if effort == Effort::Whole { 0 } else { 3 },
+            halvings: 3,
         }
     }
 
-    /// The named pairs, with one seed, at another scale: a half, a quarter, an eighth.
-    pub(super) fn sliced(&self, halvings: usize) -> Suite {
-        Suite { pairs: NAMED.to_vec(), seeds: vec![1], halvings, ..self.clone() }
+    /// Two of the named pairs, with one seed, at another scale: a quarter, a half, all.
+    pub(super) fn scaled(&self, halvings: usize) -> Suite {
+        Suite { pairs: NAMED[..2].to_vec(), seeds: vec![1], halvings, ..self.clone() }
+    }
+
+    /// The named pairs only.
+    pub(super) fn named(&self) -> Suite {
+        Suite { pairs: NAMED.to_vec(), ..self.clone() }
     }
 
     /// How many times smaller machines and data are.
@@ -90,10 +96,10 @@ impl Suite {
     }
 
     /// Bytes that the programs of a run must have between them: of a pair four times the largest buffer of any platform,
-    /// the registers or HybridGPU's read buffer; of one program, which only platforms without either run, four times the
-    /// shared cache.
+    /// HybridGPU's flash cache of 32 MiB for reads and as much for writes; of one program, which only platforms without one
+    /// run, four times the shared cache.
     fn least_footprint(&self, programs: &str) -> u64 {
-        let largest: u64 = if programs.contains('-') { 32 << 20 } else { 6 << 20 };
+        let largest: u64 = if programs.contains('-') { 64 << 20 } else { 6 << 20 };
         4 * largest / u64::from(self.factor())
     }
 

@@ -15,13 +15,13 @@ pub struct Params {
     pub entries: u32,
     /// The count of an entry, 0 to 15, must be above this to prefetch.
     pub cutoff: u8,
-    /// The granularity is halved when a larger share of evicted prefetched lines than this was never read.
+    /// The granularity is halved when a larger share of evicted lines than this was prefetched and never read.
     pub high: Share,
     /// The granularity grows when a smaller share than this was never read.
     pub low: Share,
     /// What it grows by.
     pub step: Bytes,
-    /// Evicted prefetched lines from one look at their share to the next.
+    /// Evicted lines from one look at that share to the next.
     pub window: u32,
     /// Least granularity: two lines or more, because one line prefetches nothing from which to learn.
     pub least: Bytes,
@@ -83,7 +83,7 @@ impl Dynamic {
             step: lines_of(params.step),
             granularity: lines_of(params.most),
             evicted: 0,
-            unused: 0,
+            wasted: 0,
         };
         Dynamic { predictor: Predictor::new(params.entries, params.cutoff, context), monitor }
     }
@@ -97,7 +97,7 @@ impl Prefetch for Dynamic {
         let yes = self.predictor.test(reading, stats);
         stats.decide(if yes { self.monitor.granularity } else { 1 })
     }
-    fn evicted(&mut self, used: bool, stats: &mut PrefetchStats) {
-        self.monitor.evicted(used, stats);
+    fn evicted(&mut self, wasted: bool, stats: &mut PrefetchStats) {
+        self.monitor.evicted(wasted, stats);
     }
 }

@@ -42,5 +42,5 @@ impl Prefetch for Fixed {
     fn chunk(&mut self, _reading: &Reading, stats: &mut PrefetchStats) -> u32 {
         stats.decide(self.lines)
     }
-    fn evicted(&mut self, _used: bool, _stats: &mut PrefetchStats) {}
+    fn evicted(&mut self, _wasted: bool, _stats: &mut PrefetchStats) {}
 }

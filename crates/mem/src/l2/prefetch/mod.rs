@@ -48,7 +48,7 @@ pub struct Reading {
     pub pc: u32,
     /// The application.
     pub app: u8,
-    /// The warp, numbered over the whole machine.
+    /// The warp, numbered within its multiprocessor.
     pub warp: u16,
     /// Number of the page.
     pub page: u64,
@@ -65,8 +65,8 @@ pub trait Prefetch {
     /// The read has missed, and a fetch begins: lines of the chunk to fetch. The page is cut into chunks of that size
     /// from its beginning; the last may be shorter.
     fn chunk(&mut self, reading: &Reading, stats: &mut PrefetchStats) -> u32;
-    /// A line that a prefetch had brought has made room; `used` if it had been read.
-    fn evicted(&mut self, used: bool, stats: &mut PrefetchStats);
+    /// A line has made room; `wasted` if a prefetch had brought it and nobody had read it.
+    fn evicted(&mut self, wasted: bool, stats: &mut PrefetchStats);
 }
 
 /// A prefetcher's counters.

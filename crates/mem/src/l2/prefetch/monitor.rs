@@ -3,8 +3,8 @@
 use super::PrefetchStats;
 use config::units::Share;
 
-/// Counts prefetched lines that are evicted, and how many of them nobody had read. After every `window` of them the
-/// share of the unread, the waste ratio, is compared with two thresholds, and the counts begin anew.
+/// Counts lines that are evicted, and how many of them a prefetch had brought for nobody. After every `window` of them
+/// the share of the wasted, the waste ratio, is compared with two thresholds, and the counts begin anew.
 pub(super) struct Monitor {
     pub(super) high: Share,
     pub(super) low: Share,
@@ -16,19 +16,19 @@ pub(super) struct Monitor {
     /// Lines that a prefetch fetches.
     pub(super) granularity: u32,
     pub(super) evicted: u32,
-    pub(super) unused: u32,
+    pub(super) wasted: u32,
 }
 
 impl Monitor {
-    /// A prefetched line has been evicted.
-    pub(super) fn evicted(&mut self, used: bool, stats: &mut PrefetchStats) {
+    /// A line has been evicted.
+    pub(super) fn evicted(&mut self, wasted: bool, stats: &mut PrefetchStats) {
         self.evicted += 1;
-        self.unused += u32::from(!used);
+        self.wasted += u32::from(wasted);
         if self.evicted < self.window {
             return;
         }
-        let waste = f64::from(self.unused) / f64::from(self.evicted);
-        (self.evicted, self.unused) = (0, 0);
+        let waste = f64::from(self.wasted) / f64::from(self.evicted);
+        (self.evicted, self.wasted) = (0, 0);
         stats.evaluations += 1;
         if waste > self.high.get() {
             stats.halvings += 1;

@@ -10,5 +10,5 @@ impl Prefetch for NoPrefetch {
     fn chunk(&mut self, _reading: &Reading, _stats: &mut PrefetchStats) -> u32 {
         1
     }
-    fn evicted(&mut self, _used: bool, _stats: &mut PrefetchStats) {}
+    fn evicted(&mut self, _wasted: bool, _stats: &mut PrefetchStats) {}
 }

@@ -56,5 +56,5 @@ impl Prefetch for Predicted {
         let yes = self.predictor.test(reading, stats);
         stats.decide(if yes { self.lines } else { 1 })
     }
-    fn evicted(&mut self, _used: bool, _stats: &mut PrefetchStats) {}
+    fn evicted(&mut self, _wasted: bool, _stats: &mut PrefetchStats) {}
 }

@@ -49,12 +49,28 @@ fn the_count_has_four_bits_and_is_tested_against_twelve() {
 }
 
 #[test]
-fn an_entry_follows_the_first_five_warps() {
+fn an_entry_has_five_fields_that_warps_share_by_their_number() {
     let mut predictor = Predictor::new(512, 12, &CONTEXT);
-    let first: Vec<Reading> = (0..6).map(|warp| reading(0, warp, u64::from(warp))).collect();
-    assert_eq!(counts(&mut predictor, &first), [0; 6]);
-    // Warps do not disturb each other; the sixth has no field.
-    assert_eq!(counts(&mut predictor, &first), [1, 2, 3, 4, 5, 5]);
+    let first: Vec<Reading> = (0..5).map(|warp| reading(0, warp, u64::from(warp))).collect();
+    assert_eq!(counts(&mut predictor, &first), [0; 5]);
+    // The five do not disturb each other.
+    assert_eq!(counts(&mut predictor, &first), [1, 2, 3, 4, 5]);
+    // Warp 7 reads where warp 2 has read last, warp 12 elsewhere.
+    assert_eq!(counts(&mut predictor, &[reading(0, 7, 2), reading(0, 12, 9)]), [6, 5]);
+}
+
+#[test]
+fn warps_that_read_a_stream_side_by_side_are_continuous() {
+    // Each warp reads one line of its own, once: 32 to a page. Of the reads in a field every sixth or seventh begins a page.
+    let mut predictor = Predictor::new(512, 12, &CONTEXT);
+    let stream: Vec<Reading> = (0..128).map(|n| reading(0, n % 80, u64::from(n / 32))).collect();
+    // Three later pages cost each of five fields one, the first recorded five without a count: 128 - 5 - 15 rises.
+    let rises = 128 - 5 - 15;
+    assert!(rises - 15 > u32::from(HIGHEST));
+    let counts = counts(&mut predictor, &stream);
+    assert_eq!(counts.last(), Some(&HIGHEST));
+    // From the second page on never at or below the cutoff but right after a page has begun.
+    assert!(counts[32..].iter().enumerate().all(|(n, count)| *count > 9 && (n % 32 < 10 || *count == HIGHEST)));
 }
 
 #[test]
@@ -71,14 +87,14 @@ fn instructions_that_share_an_entry_share_its_count() {
 
 fn monitor() -> Monitor {
     let (high, low) = (Share::percent(30), Share::percent(5));
-    Monitor { high, low, window: 20, least: 2, most: 32, step: 8, granularity: 32, evicted: 0, unused: 0 }
+    Monitor { high, low, window: 20, least: 2, most: 32, step: 8, granularity: 32, evicted: 0, wasted: 0 }
 }
 
-/// The granularity, in bytes, after 20 prefetched lines of which `unused` were not read have been evicted.
-fn after(monitor: &mut Monitor, unused: u32) -> u64 {
+/// The granularity, in bytes, after 20 lines have been evicted, `wasted` of them prefetched for nobody.
+fn after(monitor: &mut Monitor, wasted: u32) -> u64 {
     let mut stats = PrefetchStats::default();
     for n in 0..20 {
-        monitor.evicted(n >= unused, &mut stats);
+        monitor.evicted(n < wasted, &mut stats);
     }
     assert_eq!(stats.evaluations, 1);
     u64::from(monitor.granularity) * LINE
@@ -107,17 +123,17 @@ fn a_dynamic_prefetcher_follows_its_monitor() {
     let params = dynamic::Params { cutoff: 0, window: 1, ..dynamic::Params::default() };
     let mut dynamic = dynamic::Dynamic::new(&params, &CONTEXT);
     let mut stats = PrefetchStats::default();
-    let mut chunk = |dynamic: &mut dynamic::Dynamic, used: Option<bool>| {
-        if let Some(used) = used {
-            dynamic.evicted(used, &mut stats);
+    let mut chunk = |dynamic: &mut dynamic::Dynamic, wasted: Option<bool>| {
+        if let Some(wasted) = wasted {
+            dynamic.evicted(wasted, &mut stats);
         }
         dynamic.read(&reading(0, 0, 1), &mut stats);
         dynamic.chunk(&reading(0, 0, 1), &mut stats)
     };
     assert_eq!(chunk(&mut dynamic, None), 1, "the first read only records its page");
     assert_eq!(chunk(&mut dynamic, None), 32);
-    assert_eq!(chunk(&mut dynamic, Some(false)), 16);
-    assert_eq!(chunk(&mut dynamic, Some(true)), 24);
+    assert_eq!(chunk(&mut dynamic, Some(true)), 16);
+    assert_eq!(chunk(&mut dynamic, Some(false)), 24);
     assert_eq!((stats.prefetches, stats.chunk_lines), (3, 32 + 16 + 24));
     assert_eq!((stats.halvings, stats.raises, stats.evaluations), (1, 1, 2));
 }

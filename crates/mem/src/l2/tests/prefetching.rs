@@ -23,7 +23,7 @@ fn the_rest_of_a_page_comes_once_its_instruction_has_stayed_in_it() {
 fn prefetched_lines_that_leave_unread_halve_the_granularity() {
     let mut spec = spec(WritePolicy::read_only);
     (spec.sets, spec.ways) = (32, 1);
-    let params = dynamic::Params { cutoff: 0, window: 31, ..dynamic::Params::default() };
+    let params = dynamic::Params { cutoff: 0, window: 33, ..dynamic::Params::default() };
     spec.prefetch = Prefetching::dynamic(params);
     let mut rig = Rig::new(&spec, 50);
     // The second read is a re-access and brings the page; two lines of the page were read, thirty were not.
@@ -38,9 +38,9 @@ fn prefetched_lines_that_leave_unread_halve_the_granularity() {
     let page = (false, 0, u32::MAX << 1);
     assert_eq!(rig.commands(), [(false, 0, 1), page, (false, PAGE, 1), (false, PAGE, u32::MAX << 1)]);
     let stats = rig.cache.stats;
-    // Line 1 was missed, not prefetched: thirty prefetched lines have left, all unread.
+    // Lines 0 and 1 were missed, not prefetched: of 32 lines that have left, thirty were prefetched for nobody.
     assert_eq!((stats.evictions, stats.unused_evictions, stats.prefetch.evaluations), (32, 30, 0));
-    // One more makes 31; the next prefetch has half the granularity.
+    // One more makes 33, of which 30 are more than 0.3; the next prefetch has half the granularity.
     rig.read(0, 2 * PAGE + 5 * 128);
     rig.read(1000, 2 * PAGE + 6 * 128);
     rig.run();
