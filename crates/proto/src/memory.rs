@@ -39,7 +39,7 @@ pub struct Access {
     pub app: u8,
     /// The requester: a multiprocessor, or, one above the last of them, the memory management unit.
     pub port: u16,
-    /// The warp, numbered within its multiprocessor.
+    /// The warp, numbered over the whole machine.
     pub warp: u16,
     /// Address of the instruction, never zero; zero for a page walk.
     pub pc: u32,

@@ -23,11 +23,14 @@ impl Direct {
     pub(super) fn advance(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         loop {
-            let waits = self.planes.waits(plane);
-            let state = self.planes.get(plane);
-            if state.work != Work::Idle || !(waits || state.merge != NONE) {
+            if self.planes.get(plane).work != Work::Idle {
                 return;
             }
+            let step = self.step(plane);
+            if step.is_none() && !self.planes.waits(plane) {
+                return;
+            }
+            let state = self.planes.get(plane);
             if state.held > now {
                 if !std::mem::replace(&mut state.woken, true) {
                     cx.after(state.held - now, Event::PlaneFree(plane));
@@ -35,7 +38,7 @@ impl Direct {
                 return;
             }
             let Some(name) = self.planes.next(plane) else {
-                self.start_step(plane, cx);
+                self.start_step(plane, step, cx);
                 return;
             };
             let op = self.planes.ops[name];
@@ -47,6 +50,7 @@ impl Direct {
                 }
                 Kind::Program { register } if self.blocks.has_room(op.place) => {
                     self.planes.get(plane).work = Work::Op(name);
+                    self.blocks.program_begins(op.place);
                     self.start_program(name, register, cx);
                     return;
                 }
@@ -122,6 +126,7 @@ impl Direct {
         self.planes.ops.remove(name);
         let (old, _) = self.blocks.locate(op.place);
         let (log, new) = self.blocks.append(op.place);
+        self.blocks.program_ends(log);
         if let Some(shadow) = &mut self.shadow {
             shadow.programmed(op.place.plane, old, new, register, &self.registers);
         }

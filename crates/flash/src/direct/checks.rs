@@ -88,12 +88,12 @@ impl Direct {
         checks
     }
 
-    /// Every block of a plane is data, log, free or part of the plane's merge.
+    /// Every block of a set of planes is data, log, free or part of the set's merge.
     fn blocks_are_kept(&self) -> Check {
-        let merge = |plane| self.merge_of(plane);
+        let merge = |set| self.merge_of(set);
         let all = (self.blocks.blocks as usize, self.blocks.blocks as usize);
         let lost = self.blocks.census(merge).filter(|census| *census != all).count();
-        let detail = format!("{lost} planes with blocks that are lost or in two places");
+        let detail = format!("{lost} sets of planes with blocks that are lost or in two places");
         Check { name: "no block is lost", ok: lost == 0, detail }
     }
 }

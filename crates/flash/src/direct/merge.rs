@@ -1,13 +1,16 @@
 //! Merging a full log block with its data blocks: garbage collection by a helper thread of the cores (ZnG, section IV-A).
 //!
-//! The helper moves a page inside its plane, an array operation at a time; what waits for the plane goes first. The
-//! application whose write filled the log block waits for the end of it; others go on.
+//! An entry of the block table names a log block and its data blocks in all planes of a set, so that these are merged
+//! together, when the log block of one plane is full. The helper moves a page inside its plane, an array operation at a time;
+//! what waits for the plane goes first. The application whose write filled the log block waits for the end of it; others go
+//! on.
 
-use super::blocks::{Merge, NONE, Step};
+use super::blocks::{Merge, NONE, Progress, Step};
 use super::planes::{Kind, Queue, Work};
 use super::{Direct, Event, Out};
 use kernel::{Cx, Time};
 use proto::memory::{MemCommand, Stage};
+use std::collections::VecDeque;
 
 /// A merge, waiting or under way.
 #[derive(Clone, Debug)]
@@ -15,10 +18,24 @@ pub(super) struct Job {
     log: u32,
     app: u8,
     merge: Option<Merge>,
-    step: u32,
+    /// Steps done, by plane of the set.
+    steps: Box<[u32]>,
     began: Time,
-    /// Programs that wait for it.
-    aside: Queue,
+    /// Programs that wait for it, by plane of the set.
+    aside: Box<[Queue]>,
+}
+
+/// The merges of a set of planes: the one under way, and those behind it.
+#[derive(Clone, Debug)]
+pub(super) struct Reclaim {
+    merge: u32,
+    behind: VecDeque<u32>,
+}
+
+impl Default for Reclaim {
+    fn default() -> Reclaim {
+        Reclaim { merge: NONE, behind: VecDeque::new() }
+    }
 }
 
 /// An application.
@@ -67,35 +84,45 @@ impl Direct {
         let Kind::Program { register } = op.kind else { unreachable!("reads need no log block") };
         let log = self.blocks.log_of(op.place).expect("a log block without room exists");
         let record = *self.registers.get(register);
-        self.queue_merge(log, record.app, cx);
-        let job = self.blocks.logs[log].merge;
-        self.merges[job].aside.push(&mut self.planes.ops, name);
         // It will be long: another page may leave its register instead.
         self.registers.sets[record.set as usize].leaving -= 1;
         self.short.push(record.set);
+        let job = self.job_of(log, record.app);
+        let (_, member) = self.blocks.set_of(op.place.plane);
+        self.merges[job].aside[member].push(&mut self.planes.ops, name);
+        self.begin_merge(self.blocks.logs[log].set, cx);
     }
 
-    /// A log block is full: it is merged when the plane has no other merge. `app` filled it.
+    /// A log block takes no more pages: it is merged when its set of planes has no other merge. `app` filled it.
     pub(super) fn queue_merge(&mut self, log: u32, app: u8, cx: &mut impl Cx<Event, Out>) {
-        if self.blocks.logs[log].merge != NONE {
+        self.job_of(log, app);
+        self.begin_merge(self.blocks.logs[log].set, cx);
+    }
+
+    /// The merge that a log block waits for.
+    fn job_of(&mut self, log: u32, app: u8) -> u32 {
+        let record = &mut self.blocks.logs[log];
+        if record.merge == NONE {
+            let planes = self.layout.group() as usize;
+            let (steps, aside) = (vec![0; planes].into(), vec![Queue::default(); planes].into());
+            record.merge = self.merges.insert(Job { log, app, merge: None, steps, began: Time::ZERO, aside });
+            self.reclaims[record.set as usize].behind.push_back(record.merge);
+        }
+        record.merge
+    }
+
+    /// Begins the next merge of a set of planes, if none is under way and no program into its log block is.
+    fn begin_merge(&mut self, set: u32, cx: &mut impl Cx<Event, Out>) {
+        let reclaim = &mut self.reclaims[set as usize];
+        let Some(name) = reclaim.behind.front().copied().filter(|_| reclaim.merge == NONE) else {
+            return;
+        };
+        let job = &mut self.merges[name];
+        if self.blocks.is_programming(job.log) {
             return;
         }
-        let job = Job { log, app, merge: None, step: 0, began: Time::ZERO, aside: Queue::default() };
-        let job = self.merges.insert(job);
-        let record = &mut self.blocks.logs[log];
-        record.merge = job;
-        let plane = record.plane;
-        let state = self.planes.get(plane);
-        if state.merge == NONE {
-            self.begin_merge(plane, job, cx);
-        } else {
-            state.merges.push_back(job);
-        }
-    }
-
-    fn begin_merge(&mut self, plane: u32, name: u32, cx: &mut impl Cx<Event, Out>) {
-        self.planes.get(plane).merge = name;
-        let job = &mut self.merges[name];
+        reclaim.behind.pop_front();
+        reclaim.merge = name;
         job.began = cx.now();
         job.merge = Some(self.blocks.begin(job.log));
         let app = &mut self.apps[usize::from(job.app)];
@@ -103,36 +130,43 @@ impl Direct {
         if app.merges == 1 {
             cx.emit(Out::Reclaim { app: job.app, begins: true });
         }
+        self.advance_set(set, cx);
     }
 
-    /// The merge under way in a plane.
-    pub(super) fn merge_of(&self, plane: u32) -> Option<&Merge> {
-        let name = self.planes.merge_of(plane)?;
-        self.merges[name].merge.as_ref()
+    fn advance_set(&mut self, set: u32, cx: &mut impl Cx<Event, Out>) {
+        for plane in self.blocks.planes_of(set) {
+            self.advance(plane, cx);
+        }
     }
 
-    /// The step of a plane's merge that comes next.
-    fn step(&self, name: u32) -> Option<Step> {
-        let job = &self.merges[name];
-        self.blocks.step(job.merge.as_ref().expect("a merge that has begun"), job.step)
+    /// The merge under way in a set of planes.
+    pub(super) fn merge_of(&self, set: u32) -> Option<&Merge> {
+        let name = self.reclaims[set as usize].merge;
+        if name == NONE { None } else { self.merges[name].merge.as_ref() }
+    }
+
+    /// What the merge under way does next in a plane.
+    #[inline]
+    pub(super) fn step(&self, plane: u32) -> Option<Step> {
+        let (set, member) = self.blocks.set_of(plane);
+        let merge = self.merge_of(set)?;
+        let job = &self.merges[self.reclaims[set as usize].merge];
+        self.blocks.step(merge, plane, job.steps[member])
     }
 
     /// Nothing else waits for a plane: its merge goes on.
-    pub(super) fn start_step(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
-        let state = self.planes.get(plane);
-        state.work = Work::Step;
-        let name = state.merge;
-        let service = match self.step(name).expect("a merge ends with its last step") {
+    pub(super) fn start_step(&mut self, plane: u32, step: Option<Step>, cx: &mut impl Cx<Event, Out>) {
+        self.planes.get(plane).work = Work::Step;
+        let service = match step.expect("a plane with nothing to do is left alone") {
             Step::Copy { .. } => self.times.sense + self.times.program,
             Step::Erase(_) => self.times.erase,
         };
         self.work(plane, Time::ZERO, service, cx);
     }
 
-    /// A step of a plane's merge is done.
+    /// A step of a merge is done in a plane.
     pub(super) fn step_done(&mut self, plane: u32, cx: &mut impl Cx<Event, Out>) {
-        let name = self.planes.get(plane).merge;
-        match self.step(name).expect("a step has been started") {
+        match self.step(plane).expect("a step has been started") {
             Step::Copy { from, to } => {
                 self.stats.gc_reads += 1;
                 self.stats.gc_programs += 1;
@@ -149,32 +183,37 @@ impl Direct {
                 }
             }
         }
+        let (set, member) = self.blocks.set_of(plane);
+        let name = self.reclaims[set as usize].merge;
         let job = &mut self.merges[name];
-        self.blocks.done(job.merge.as_mut().expect("a merge that has begun"), job.step);
-        job.step += 1;
-        if self.step(name).is_none() {
-            self.end_merge(plane, name, cx);
+        let merge = job.merge.as_mut().expect("a merge that has begun");
+        let progress = self.blocks.done(merge, plane, job.steps[member]);
+        job.steps[member] += 1;
+        match progress {
+            Progress::Going => {}
+            Progress::Moved => self.advance_set(set, cx),
+            Progress::Over => self.end_merge(set, name, cx),
         }
     }
 
-    fn end_merge(&mut self, plane: u32, name: u32, cx: &mut impl Cx<Event, Out>) {
-        let job = &self.merges[name];
-        let (aside, app) = (job.aside, job.app);
+    fn end_merge(&mut self, set: u32, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let job = &mut self.merges[name];
+        let (app, asides) = (job.app, std::mem::take(&mut job.aside));
         self.stats.gc_runs += 1;
         self.stats.gc_time += cx.now() - job.began;
         self.merges.remove(name);
-        for op in aside.iter(&self.planes.ops) {
-            let Kind::Program { register } = self.planes.ops[op].kind else { continue };
-            let set = self.registers.get(register).set;
-            self.registers.sets[set as usize].leaving += 1;
+        for (plane, aside) in self.blocks.planes_of(set).zip(&asides) {
+            for op in aside.iter(&self.planes.ops) {
+                let Kind::Program { register } = self.planes.ops[op].kind else { continue };
+                let set = self.registers.get(register).set;
+                self.registers.sets[set as usize].leaving += 1;
+            }
+            self.planes.resume(plane, *aside);
         }
-        self.planes.resume(plane, aside);
-        let state = self.planes.get(plane);
-        state.merge = NONE;
-        if let Some(next) = state.merges.pop_front() {
-            self.begin_merge(plane, next, cx);
-        }
+        self.reclaims[set as usize].merge = NONE;
+        self.begin_merge(set, cx);
         self.unblock(app, cx);
+        self.advance_set(set, cx);
     }
 
     /// A merge that blocked an application has ended; after the last one its commands go on.

@@ -39,7 +39,7 @@ use checks::Ledger;
 use config::SpecError;
 use kernel::resource::Serial;
 use kernel::{Cx, Rng, Slab, Time};
-use merge::{App, Job};
+use merge::{App, Job, Reclaim};
 use network::{Cargo, Network};
 use planes::Planes;
 use proto::memory::{MemCommand, PAGE, Stage, Tally};
@@ -159,6 +159,8 @@ pub struct Direct {
     checkers: Option<Vec<Checker>>,
     threshold: (u32, u32),
     merges: Slab<Job>,
+    /// The merges of each set of planes.
+    reclaims: Vec<Reclaim>,
     /// Sets of registers where pages wait for a merge, so that others may have to leave.
     short: Vec<u32>,
     apps: Vec<App>,
@@ -228,6 +230,7 @@ impl Direct {
                 .as_ref()
                 .map_or((0, 0), |r| (r.window, r.threshold.of(r.window.into()) as u32)),
             merges: Slab::default(),
+            reclaims: vec![Reclaim::default(); (layout.planes / layout.group()) as usize],
             short: Vec::new(),
             apps: vec![App::default(); usize::from(u8::MAX) + 1],
             read: pages(),

@@ -5,7 +5,6 @@ use super::layout::Place;
 use super::spec::ArrayOrder;
 use super::stats::Spread;
 use kernel::{Slab, Time};
-use std::collections::VecDeque;
 
 /// What an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,9 +109,6 @@ pub(super) struct Plane {
     pub(super) held: Time,
     /// Whether a look at the plane is due then.
     pub(super) woken: bool,
-    /// The merge under way, and those behind it.
-    pub(super) merge: u32,
-    pub(super) merges: VecDeque<u32>,
     /// Time that the array has worked since the window began, as far as it is booked; the last of it, and its end.
     busy: Time,
     last: Time,
@@ -134,8 +130,6 @@ impl Planes {
             work: Work::Idle,
             held: Time::ZERO,
             woken: false,
-            merge: NONE,
-            merges: VecDeque::new(),
             busy: Time::ZERO,
             last: Time::ZERO,
             until: Time::ZERO,
@@ -172,12 +166,6 @@ impl Planes {
     #[inline]
     pub(super) fn waits(&self, plane: u32) -> bool {
         self.planes[plane as usize].queues.iter().any(|queue| queue.first != NONE)
-    }
-
-    /// The merge under way in a plane.
-    pub(super) fn merge_of(&self, plane: u32) -> Option<u32> {
-        let merge = self.planes[plane as usize].merge;
-        (merge != NONE).then_some(merge)
     }
 
     /// Programs that had been set aside go before all that wait.

@@ -4,8 +4,8 @@ use crate::figure;
 use crate::script::{kernel, run};
 
 /// What the driver brings at once.
-const GRANULE: u64 = 64 << 10;
-const GRANULES: u64 = 64;
+const GRANULE: u64 = 4 << 10;
+const GRANULES: u64 = 1024;
 
 /// Sixteen blocks load a line of every page of their part of the granules.
 fn pass() -> String {

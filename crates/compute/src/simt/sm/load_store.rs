@@ -277,7 +277,7 @@ impl LoadStore {
             bytes: line.bytes,
             app: op.app,
             port: self.port,
-            warp: op.slot.into(),
+            warp: (u32::from(self.port) * env.model.warps + u32::from(op.slot)) as u16,
             pc: op.pc,
             since: line.since,
         };

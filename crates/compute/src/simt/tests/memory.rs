@@ -44,8 +44,8 @@ fn an_access_says_what_it_is() {
         (first.address, first.bytes, first.kind, first.app, first.pc),
         (4096, 64, AccessKind::Read, 0, 7)
     );
-    assert_eq!((first.port, first.warp), (1, 0), "the first slot of the second multiprocessor");
-    let misaligned = world.accesses().iter().filter(|(_, access)| access.warp == 0).count();
+    assert_eq!((first.port, first.warp), (1, 16), "the second block is on the second multiprocessor");
+    let misaligned = world.accesses().iter().filter(|(_, access)| access.warp == 16).count();
     assert_eq!(misaligned, 2);
     assert_eq!(world.gpu.stats.kernels[0].counters.l1_merges, 4, "the other two warps");
     assert_eq!(world.gpu.ports(), 2);

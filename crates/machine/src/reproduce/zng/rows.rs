@@ -76,14 +76,14 @@ pub(super) fn at_other_scales(figure: &Figure, suite: &Suite) -> Vec<Entry> {
 /// Rows of section V-D that take many runs.
 fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let prefetch = |n: usize| -> Vec<Point> {
-        suite.pairs.iter().map(|w| variants::prefetchers(suite, w)[n].1.clone()).collect()
+        suite.design_pairs.iter().map(|w| variants::prefetchers(suite, w)[n].1.clone()).collect()
     };
     Some(match figure.id.strip_prefix("zng.")? {
         "pref.1kb_vs_nopref" => gain(figure, prefetch(1), prefetch(0), ipc),
         "pref.4kb_vs_nopref" => gain(figure, prefetch(2), prefetch(0), ipc),
         "pref.dyn_vs_predict4kb_best" => best_gain(figure, prefetch(4), prefetch(3)),
         "pref.predict4kb_over_4kb" => prefetch_ranking(figure, suite),
-        "pref.best_thresholds" => threshold_grid(figure, &suite.named()),
+        "pref.best_thresholds" => threshold_grid(figure, suite),
         "scale.corun4_similar_to_ideal" => {
             corun(figure, suite, 4, &["betw", "back"], |zng, ideal| 100.0 * zng / ideal)
         }
@@ -98,7 +98,7 @@ fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
 }
 
 fn network(suite: &Suite, n: usize) -> Vec<Point> {
-    suite.pairs.iter().map(|w| variants::networks(suite, w)[n].clone()).collect()
+    suite.design_pairs.iter().map(|w| variants::networks(suite, w)[n].clone()).collect()
 }
 
 fn new(
@@ -222,7 +222,7 @@ fn worst_slowdown(figure: &Figure, suite: &Suite) -> Entry {
 }
 
 fn designs<const N: usize>(suite: &Suite, of: fn(&Suite, &str) -> [Point; N], n: usize) -> Vec<Point> {
-    suite.pairs.iter().map(|w| of(suite, w)[n].clone()).collect()
+    suite.design_pairs.iter().map(|w| of(suite, w)[n].clone()).collect()
 }
 
 fn reaccess(document: &Document) -> Result<f64, Diagnostic> {
@@ -266,7 +266,7 @@ fn write_cut(figure: &Figure, suite: &Suite) -> Entry {
 /// Fig. 16b: designs over no prefetch.
 fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
     let of = |n: usize| -> (&'static str, Vec<Point>) {
-        let all: Vec<_> = suite.pairs.iter().map(|w| variants::prefetchers(suite, w)[n].clone()).collect();
+        let all: Vec<_> = suite.design_pairs.iter().map(|w| variants::prefetchers(suite, w)[n].clone()).collect();
         (all[0].0, all.into_iter().map(|(_, point)| point).collect())
     };
     let designs: Vec<_> = (0..5).map(of).collect();
@@ -282,7 +282,7 @@ fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
 
 /// Fig. 16a: the paper's thresholds beside the best of the grid.
 fn threshold_grid(figure: &Figure, suite: &Suite) -> Entry {
-    let grids: Vec<_> = suite.pairs.iter().map(|w| variants::thresholds(suite, w)).collect();
+    let grids: Vec<_> = NAMED.iter().map(|w| variants::thresholds(suite, w)).collect();
     let all = grids.iter().flatten().map(|(_, point)| point.clone()).collect();
     new(figure, all, move |figure, found| {
         let mut cells = Vec::new();

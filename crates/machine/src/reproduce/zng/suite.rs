@@ -41,6 +41,8 @@ fn size(program: &str, halvings: usize) -> String {
 #[derive(Clone)]
 pub(super) struct Suite {
     pub(super) pairs: Vec<&'static str>,
+    /// The pairs on which designs of a part are compared.
+    pub(super) design_pairs: Vec<&'static str>,
     pub(super) singles: Vec<&'static str>,
     pub(super) seeds: Vec<u64>,
     halvings: usize,
@@ -48,13 +50,14 @@ pub(super) struct Suite {
 
 impl Suite {
     pub(super) fn of(effort: Effort) -> Suite {
-        let (pairs, singles): (&[&str], &[&str]) = match effort {
-            Effort::Whole => (&PAIRS, &SINGLES),
-            Effort::Full => (&NAMED, &["betw", "bfs1"]),
-            Effort::Quick => (&NAMED[..1], &SINGLES[..1]),
+        let (pairs, design_pairs, singles): (&[&str], &[&str], &[&str]) = match effort {
+            Effort::Whole => (&PAIRS, &PAIRS, &SINGLES),
+            Effort::Full => (&NAMED, &NAMED[..2], &["bfs1", "bfs2", "bfs6"]),
+            Effort::Quick => (&NAMED[..1], &NAMED[..1], &SINGLES[..1]),
         };
         Suite {
             pairs: pairs.to_vec(),
+            design_pairs: design_pairs.to_vec(),
             singles: singles.to_vec(),
             seeds: if effort == Effort::Whole { vec![1, 2, 3] } else { vec![1] },
             halvings: 3,
@@ -64,11 +67,6 @@ impl Suite {
     /// Two of the named pairs, with one seed, at another scale: a quarter, a half, all.
     pub(super) fn scaled(&self, halvings: usize) -> Suite {
         Suite { pairs: NAMED[..2].to_vec(), seeds: vec![1], halvings, ..self.clone() }
-    }
-
-    /// The named pairs only.
-    pub(super) fn named(&self) -> Suite {
-        Suite { pairs: NAMED.to_vec(), ..self.clone() }
     }
 
     /// How many times smaller machines and data are.

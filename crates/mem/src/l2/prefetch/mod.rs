@@ -48,7 +48,7 @@ pub struct Reading {
     pub pc: u32,
     /// The application.
     pub app: u8,
-    /// The warp, numbered within its multiprocessor.
+    /// The warp, numbered over the whole machine.
     pub warp: u16,
     /// Number of the page.
     pub page: u64,

@@ -4,30 +4,32 @@ use super::trials::Trials;
 use super::{PrefetchContext, PrefetchStats, Reading};
 use config::SpecError;
 
-/// Fields of an entry: "five representative warps".
-const FIELDS: usize = 5;
+/// Warps that an entry follows: "five representative warps".
+const WARPS: usize = 5;
 /// Highest count of four bits.
 pub(super) const HIGHEST: u8 = 15;
 /// Applications whose programs stand side by side in the table before two meet in one place.
 const PROGRAMS: u32 = 8;
-/// Page of a field that nobody has read through yet.
+/// Page of a warp that has not come yet.
 const NOWHERE: u64 = u64::MAX;
 
 /// What the warps at one instruction have read.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The page that was last read through each field.
-    pages: [u64; FIELDS],
+    /// The warps followed, in the order in which they came, with the page that each read last.
+    pages: [(u16, u64); WARPS],
     /// Reads of the page read before, less reads of another.
     count: u8,
 }
 
 /// The table, and the judgement of its verdicts.
 ///
-/// A warp reads through the field that is its number, within its multiprocessor, modulo five; the first read through a field only
-/// records the page. So warps that run side by side share fields: what they read one line each, together in order, is seen as
-/// continuous, and a field never follows a warp that has ended. Entries have no tag: instructions that share an entry share
-/// its fields and its count. Programs of different applications lie at different addresses, an eighth of the table apart.
+/// An entry follows the first five distinct warps that read through it; others pass without effect. A read of a page that
+/// is recorded in the entry, by whichever warp, counts up; a read of another page counts down, unless it is the warp's
+/// first. So warps that each read a page to its end are seen as continuous, and warps that read a page side by side, a line each,
+/// as well. A warp is a place on a multiprocessor: the warp that takes the place of one that has ended is followed further.
+/// Entries have no tag: instructions that share an entry share its warps and its count. Programs of different applications
+/// lie at different addresses, an eighth of the table apart.
 pub(super) struct Predictor {
     entries: Vec<Entry>,
     cutoff: u8,
@@ -37,7 +39,7 @@ pub(super) struct Predictor {
 impl Predictor {
     /// A table of `entries`, a power of two; a count above `cutoff` says yes.
     pub(super) fn new(entries: u32, cutoff: u8, context: &PrefetchContext) -> Predictor {
-        let empty = Entry { pages: [NOWHERE; FIELDS], count: 0 };
+        let empty = Entry { pages: [(0, NOWHERE); WARPS], count: 0 };
         Predictor { entries: vec![empty; entries as usize], cutoff, trials: Trials::new(context.pages) }
     }
 
@@ -54,13 +56,17 @@ impl Predictor {
         self.trials.read(reading, stats);
         let place = self.place(reading);
         let entry = &mut self.entries[place];
-        let page = &mut entry.pages[usize::from(reading.warp) % FIELDS];
-        if *page == reading.page {
+        let recorded = entry.pages.iter().any(|(_, page)| *page == reading.page);
+        let followed = entry.pages.iter_mut().find(|(warp, page)| *page == NOWHERE || *warp == reading.warp);
+        let Some((warp, page)) = followed else {
+            return;
+        };
+        if recorded {
             entry.count = (entry.count + 1).min(HIGHEST);
         } else if *page != NOWHERE {
             entry.count = entry.count.saturating_sub(1);
         }
-        *page = reading.page;
+        (*warp, *page) = (reading.warp, reading.page);
     }
 
     /// The cutoff test of a read that has missed.
