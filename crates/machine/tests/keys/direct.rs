@@ -121,7 +121,7 @@ pub(crate) const CASES: &[Case] = &[
         context: SHORT_BLOCKS,
         jobs: LONG_BACK,
         values: &["1", "2", "4"],
-        predicted: Rises("/gpu/memory/direct/gc_runs"),
+        predicted: Rises("/gpu/memory/direct/gc_programs"),
     },
     Case {
         key: "memory.direct.mapping.search",

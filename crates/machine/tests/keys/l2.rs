@@ -125,7 +125,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "l2.prefetch.predicted.cutoff",
         context: SMALL,
         jobs: BFS,
-        values: &["2", "8", "14"],
+        values: &["0", "11", "14"],
         predicted: Falls(PREFETCHED),
     },
     Case {
@@ -203,7 +203,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "l2.prefetch.dynamic.window",
         context: SMALL,
         jobs: BFS,
-        values: &["8", "64", "4096"],
+        values: &["16", "4096"],
         predicted: Rises(GRANULARITY),
     },
     Case {
