@@ -208,17 +208,29 @@ impl Blocks {
         (name, spot)
     }
 
-    /// Fills the log block that serves a place with copies of pages of its data blocks, drawn at random, until it has
-    /// `left` free pages.
-    pub(super) fn fill(&mut self, place: Place, left: u32, rng: &mut Rng) {
-        let name = self.open(place);
+    /// Fills the log block that serves the data blocks of `slots`, all of one share, with copies of pages drawn at random
+    /// from the first ones of each, as many as stand beside it, until it has `left` free pages.
+    pub(super) fn fill(&mut self, plane: u32, slots: &[(u32, u32)], left: u32, rng: &mut Rng) {
+        let all: u64 = slots.iter().map(|(_, pages)| u64::from(*pages)).sum();
         let until = self.pages.saturating_sub(left);
-        let log = &mut self.logs[name];
-        while log.next < until {
-            let page = rng.below(log.table.len() as u64) as usize;
+        let Some((first, _)) = slots.first().filter(|_| all > 0) else { return };
+        let name = self.open(Place { plane, slot: *first, index: 0 });
+        while self.logs[name].next < until {
+            let (mut index, mut at) = (rng.below(all) as u32, 0);
+            while index >= slots[at].1 {
+                index -= slots[at].1;
+                at += 1;
+            }
+            let (_, page) = self.in_share(Place { plane, slot: slots[at].0, index });
+            let log = &mut self.logs[name];
             log.table[page] = log.next as u16;
             log.next += 1;
         }
+    }
+
+    /// Which share of a plane's data blocks one belongs to: these have a log block together.
+    pub(super) fn share_of(&self, slot: u32) -> u32 {
+        self.share.div(slot.into()) as u32
     }
 
     /// Begins to merge a log block with those of its data blocks of which it has pages: takes a fresh block for each.
@@ -326,7 +338,8 @@ mod tests {
     /// One plane of 12 blocks with 4 pages: 4 data blocks, two to a log block.
     fn blocks() -> Blocks {
         let search = config::units::Duration::default();
-        let mapping = DirectMapping { group: 1, data_blocks: 4, log_share: 2, search };
+        let log_filled = vec![config::units::Share::ZERO];
+        let mapping = DirectMapping { group: 1, data_blocks: 4, log_share: 2, search, log_filled };
         Blocks::new(&mapping, 1, 12, 4)
     }
     fn place(slot: u32, index: u32) -> Place {
@@ -433,11 +446,25 @@ mod tests {
     #[test]
     fn a_filled_log_has_the_pages_left_that_were_asked_for() {
         let mut blocks = blocks();
-        blocks.fill(place(0, 0), 1, &mut Rng::stream(1, "test"));
+        blocks.fill(0, &[(0, 4), (1, 4)], 1, &mut Rng::stream(1, "test"));
         assert!(blocks.has_room(place(1, 0)));
         assert_eq!(blocks.append(place(1, 0)).1, spot(4, 3));
         assert!(!blocks.has_room(place(0, 0)));
         let in_log = (0..8).filter(|n| blocks.locate(place(n / 4, n % 4)).1).count();
         assert!((1..=4).contains(&in_log), "{in_log}");
+    }
+
+    /// Three pages of data block 1 hold data: only these are in its log block, so that a merge leaves data block 0 alone.
+    #[test]
+    fn only_pages_that_hold_data_are_filled_in() {
+        for seed in 0..20 {
+            let mut blocks = blocks();
+            blocks.occupy(0, 1, 3);
+            blocks.fill(0, &[(1, 3)], 0, &mut Rng::stream(seed, "test"));
+            assert!((0..4).all(|n| !blocks.locate(place(0, n)).1) && !blocks.locate(place(1, 3)).1);
+            let log = blocks.log_of(place(1, 0)).expect("it has been filled");
+            let steps = merge(&mut blocks, log);
+            assert_eq!(steps.len(), 3 + 2, "three pages, and erases of the old block and of the log");
+        }
     }
 }

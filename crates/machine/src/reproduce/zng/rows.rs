@@ -10,6 +10,12 @@ use super::{constants, variants};
 use crate::result::Document;
 use config::Diagnostic;
 
+// Beside this file: they are Fig. 17's and Table II's own.
+#[path = "gc.rs"]
+mod gc;
+#[path = "programs.rs"]
+mod programs;
+
 type Computed = Result<Row, Diagnostic>;
 
 /// Platforms of Fig. 10.
@@ -52,7 +58,8 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "pred.accuracy_mean" => mean(figure, on("zng"), accuracy),
         "pred.accuracy_worst" => least(figure, on("zng"), accuracy),
         _ if effort == Effort::Whole => {
-            return sensitivity(figure, suite).or_else(|| constants::entry(figure));
+            let own = sensitivity(figure, suite).or_else(|| gc::entry(figure, suite));
+            return own.or_else(|| programs::entry(figure)).or_else(|| constants::entry(figure));
         }
         _ => return constants::entry(figure),
     };
