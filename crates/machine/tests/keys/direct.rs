@@ -137,7 +137,7 @@ pub(crate) const CASES: &[Case] = &[
             "l2.writes=read_only",
             "memory.direct.geometry.pages=8",
             "mmu.table.block.reach=512KiB",
-            "memory.direct.mapping.log_share=1",
+            "memory.direct.mapping.log_share=2",
         ],
         jobs: LONG_BACK,
         values: &["[\"12.5%\"]", "[\"50%\"]", "[\"100%\"]"],

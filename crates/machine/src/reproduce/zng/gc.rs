@@ -33,6 +33,9 @@ fn compared(figure: &Figure, with: Point, without: Point, app: usize, sign: f64)
     let compute = move |found: &crate::reproduce::study::Found| {
         let (with, without) = (Run::of(found.get(&with)?, app)?, Run::of(found.get(&without)?, app)?);
         let (from, to) = with.merges()?;
+        if without.merges().is_ok() {
+            return Err(Diagnostic::new("log blocks are merged in the run without full ones too"));
+        }
         let to = to.min(with.ended).min(without.ended);
         if to <= from {
             let what = format!(
@@ -107,5 +110,90 @@ impl Run<'_> {
             part * window.warp_instructions[self.app] as f64
         };
         Ok(series.iter().map(inside).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::study::Found;
+    use std::sync::atomic::AtomicBool;
+
+    /// Flash in 16 planes, with blocks of 64 pages, behind caches that hold next to nothing.
+    const TINY: [&str; 16] = [
+        "memory.direct.geometry.channels=4",
+        "memory.direct.geometry.dies=1",
+        "memory.direct.geometry.planes=4",
+        "memory.direct.geometry.blocks=64",
+        "memory.direct.geometry.pages=64",
+        "memory.direct.mapping.group=16",
+        "memory.direct.mapping.data_blocks=16",
+        "memory.direct.mapping.log_share=1",
+        "memory.direct.registers.count=2",
+        "memory.direct.controller.count=4",
+        "memory.direct.network.mesh.rows=2",
+        "memory.direct.network.mesh.columns=2",
+        "mmu.table.block.reach=4MiB",
+        "l2.parked=0B",
+        "l2.sets=4",
+        "sim.series=1us",
+    ];
+
+    fn figure(id: &str) -> Figure {
+        let expected = crate::reproduce::zng::expected();
+        expected.figures().iter().find(|figure| figure.id == id).expect("a figure of the paper").clone()
+    }
+
+    fn point() -> Point {
+        let workloads = ["bfs1:scale=10", "back:n=1024"].map(str::to_owned).into();
+        let point = Point { system: "zng".into(), set: Vec::new(), workloads, seed: 1, least_footprint: 0 };
+        TINY.iter().fold(point, |point, set| point.set(set))
+    }
+
+    fn found(points: &[Point]) -> Found {
+        let run = |point: &Point| point.run(&AtomicBool::new(false)).map_err(|why| why.one_line());
+        Found(points.iter().map(|point| (point.clone(), run(point))).collect())
+    }
+
+    #[test]
+    fn merges_cost_their_owner_instructions() {
+        let (with, without) = (point().set(FULL), point());
+        let entry = compared(&figure("zng.gc.back_loss"), with, without, 1, -1.0);
+        let row = entry.row(&found(&entry.points));
+        let loss = row.measured.unwrap_or_else(|| panic!("{}", row.note));
+        assert!(loss > 0.0 && loss <= 100.0, "{loss}: {}", row.note);
+    }
+
+    /// A run without a merge says nothing of merges, not that they cost nothing.
+    #[test]
+    fn no_merge_is_a_failure() {
+        let entry = compared(&figure("zng.gc.back_loss"), point(), point().set("sim.series=2us"), 1, -1.0);
+        let row = entry.row(&found(&entry.points));
+        assert!(
+            row.measured.is_none() && !row.within && row.note.contains("no log block is merged"),
+            "{row:?}"
+        );
+    }
+
+    /// What merges are compared with has none.
+    #[test]
+    fn merges_in_both_runs_are_a_failure() {
+        let entry = compared(&figure("zng.gc.back_loss"), point().set(FULL), point().set(FULL), 1, -1.0);
+        let row = entry.row(&found(&entry.points));
+        assert!(row.measured.is_none() && row.note.contains("too"), "{row:?}");
+    }
+
+    /// Whatever the cuts, and wherever they lie, all instructions are counted once.
+    #[test]
+    fn instructions_between_times_add_up() {
+        let document = point().run(&AtomicBool::new(false)).expect("it runs");
+        for app in 0..2 {
+            let run = Run::of(&document, app).expect("a GPU");
+            let all = run.gpu.applications[app].work.warp_instructions as f64;
+            let cuts = [0.0, 1_234.5, 1_300.0, 20_000.0, 1e12];
+            let parts = cuts.windows(2).map(|cut| run.issued(cut[0], cut[1]).expect("a series"));
+            let sum: f64 = parts.sum();
+            assert!((sum / all - 1.0).abs() < 1e-9, "{sum} of {all}");
+        }
     }
 }
