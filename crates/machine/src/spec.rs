@@ -85,6 +85,10 @@ pub struct Sim {
     pub fold: bool,
     /// Whether a shadow follows every unit's data and checks every read. Costs memory and time.
     pub shadow: bool,
+    /// Interval at which the instructions that each application has issued are recorded, as `gpu.series` of the result; left
+    /// out, they are not. It doubles as often as it must for 4,096 intervals to hold the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Duration>,
 }
 
 /// A flash device and what is in front of it.

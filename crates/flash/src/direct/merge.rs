@@ -55,6 +55,11 @@ impl Default for App {
 }
 
 impl Direct {
+    /// Merges under way.
+    pub fn merging(&self) -> u64 {
+        self.apps.iter().map(|app| u64::from(app.merges)).sum()
+    }
+
     /// Whether a command has to wait for merges to end. Write-backs go on: the application's data leave the shared cache
     /// before the merge. Only one to a page for which a command waits already stays behind it.
     pub(super) fn is_blocked(&self, command: &MemCommand) -> bool {
@@ -124,6 +129,7 @@ impl Direct {
         reclaim.behind.pop_front();
         reclaim.merge = name;
         job.began = cx.now();
+        self.stats.gc_begun.get_or_insert(job.began);
         job.merge = Some(self.blocks.begin(job.log));
         let app = &mut self.apps[usize::from(job.app)];
         app.merges += 1;
@@ -201,6 +207,7 @@ impl Direct {
         let (app, asides) = (job.app, std::mem::take(&mut job.aside));
         self.stats.gc_runs += 1;
         self.stats.gc_time += cx.now() - job.began;
+        self.stats.gc_ended = Some(cx.now());
         self.merges.remove(name);
         for (plane, aside) in self.blocks.planes_of(set).zip(&asides) {
             for op in aside.iter(&self.planes.ops) {

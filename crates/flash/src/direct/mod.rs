@@ -48,6 +48,7 @@ use rustc_hash::FxHashMap;
 use shadow::Shadow;
 use spec::{RegisterNetwork, Transfer};
 use stats::PageSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use write::{Checker, Waiter};
 
@@ -272,36 +273,43 @@ impl Direct {
         self.active.len()
     }
 
-    /// Lets the log blocks of the addresses in `bytes` have only `left` free pages left, filled with copies of pages drawn
-    /// at random. Takes no time; a precondition.
+    /// Lets the log blocks of the addresses in `bytes` have only `left` free pages left, filled with copies of pages of
+    /// `bytes` drawn at random. Takes no time; a precondition. From the beginning of an entry of the block table on.
     ///
     /// # Panics
     /// If the range reaches beyond the address space.
     pub fn fill_logs(&mut self, bytes: Range<u64>, left: u32) {
-        let (first, end) = (bytes.start / self.reach, bytes.end.div_ceil(self.reach));
         assert!(bytes.end <= self.capacity(), "{bytes:?} of {} bytes", self.capacity());
-        let entry_pages = self.reach / PAGE;
-        for entry in first..end {
-            // The first pages of an entry are the first ones of its blocks.
-            for member in 0..u64::from(self.layout.group()) {
-                self.blocks.fill(self.layout.place(entry * entry_pages + member), left, &mut self.rng);
-            }
+        let mut logs: BTreeMap<(u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
+        for (place, pages) in self.data_blocks(bytes) {
+            let log = logs.entry((place.plane, self.blocks.share_of(place.slot)));
+            log.or_default().push((place.slot, pages));
+        }
+        for ((plane, _), slots) in logs {
+            self.blocks.fill(plane, &slots, left, &mut self.rng);
         }
     }
 
     /// Only these bytes of the address space hold data; all before them are an application's that has been named already.
     /// From the beginning of an entry of the block table on.
     pub fn occupy(&mut self, bytes: Range<u64>) {
-        let (entry_pages, group) = (self.reach / PAGE, u64::from(self.layout.group()));
-        for entry in bytes.start / self.reach..bytes.end.div_ceil(self.reach) {
-            let first = entry * entry_pages;
-            let held = bytes.end.div_ceil(PAGE).saturating_sub(first).min(entry_pages);
-            for member in 0..group {
-                let place = self.layout.place(first + member);
-                let pages = held.saturating_sub(member).div_ceil(group);
-                self.blocks.occupy(place.plane, place.slot, pages as u32);
-            }
+        for (place, pages) in self.data_blocks(bytes) {
+            self.blocks.occupy(place.plane, place.slot, pages);
         }
+    }
+
+    /// The data blocks of an address range that begins with an entry of the block table: the place of the first page of
+    /// each, and how many of its pages are in the range.
+    fn data_blocks(&self, bytes: Range<u64>) -> Vec<(Place, u32)> {
+        let (entry_pages, group) = (self.reach / PAGE, u64::from(self.layout.group()));
+        let entries = bytes.start / self.reach..bytes.end.div_ceil(self.reach);
+        let blocks = entries.flat_map(|entry| (0..group).map(move |member| (entry * entry_pages, member)));
+        let held = |(first, member): (u64, u64)| {
+            let held = bytes.end.div_ceil(PAGE).saturating_sub(first).min(entry_pages);
+            let pages = held.saturating_sub(member).div_ceil(group);
+            (self.layout.place(first + member), pages as u32)
+        };
+        blocks.map(held).collect()
     }
 
     /// A command arrives at its controller.

@@ -66,6 +66,9 @@ pub struct DirectMapping {
     pub log_share: u32,
     /// What the search of the log's page table in the row decoder adds to an array read.
     pub search: Duration,
+    /// Share of the pages of log blocks that are programmed at the start, to whole pages: one value for each application in
+    /// turn, the last of them for all further ones. Log blocks hold copies of the application's pages, drawn at random.
+    pub log_filled: Vec<Share>,
 }
 
 /// The arrays of the planes.
@@ -289,6 +292,9 @@ impl DirectMapping {
             );
             return Err(SpecError::new("mapping.data_blocks", what));
         }
+        if self.log_filled.is_empty() {
+            return Err(SpecError::new("mapping.log_filled", "no share; one holds for all applications"));
+        }
         if self.log_share > 16 {
             let what = format!("{} data blocks share a log block; at most 16 are modelled", self.log_share);
             return Err(SpecError::new("mapping.log_share", what));
@@ -381,6 +387,13 @@ impl DirectSpec {
     /// Bytes of the address space that one entry of the block table covers.
     pub fn reach(&self) -> u64 {
         u64::from(self.mapping.group) * u64::from(self.geometry.pages) * PAGE
+    }
+
+    /// Pages of an application's log blocks that are free at the start.
+    pub fn log_room(&self, app: u8) -> u32 {
+        let filled = &self.mapping.log_filled;
+        let share = filled.get(usize::from(app)).or(filled.last()).copied().unwrap_or_default();
+        self.geometry.pages - share.of(self.geometry.pages.into()) as u32
     }
 
     /// Bytes of the address space.

@@ -52,6 +52,10 @@ pub struct DirectStats {
     pub gc_runs: u64,
     /// How long they took, summed.
     pub gc_time: Time,
+    /// When the first merge of the window began.
+    pub gc_begun: Option<Time>,
+    /// When the latest one ended.
+    pub gc_ended: Option<Time>,
     /// Bytes from packages to controllers, commands apart.
     pub bytes_out: u64,
     /// Bytes from controllers to packages, commands apart.

@@ -23,7 +23,13 @@ pub(crate) fn table_i() -> DirectSpec {
             blocks: 1024,
             pages: 384,
         },
-        mapping: DirectMapping { group: 128, data_blocks: 512, log_share: 4, search: time(10) },
+        mapping: DirectMapping {
+            group: 128,
+            data_blocks: 512,
+            log_share: 4,
+            search: time(10),
+            log_filled: vec![Share::ZERO],
+        },
         array: DirectArray {
             read: time(3_000),
             program: time(100_000),

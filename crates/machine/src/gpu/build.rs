@@ -1,6 +1,6 @@
 //! From a spec to the GPU side of a machine.
 
-use super::{GpuSide, Memory, Ports};
+use super::{GpuSide, InstructionSeries, Memory, Ports};
 use crate::spec::{Loaded, MemorySpec, Spec};
 use compute::simt::{Gpu, GpuSpec};
 use config::Diagnostic;
@@ -15,6 +15,7 @@ use net::CrossbarSpec;
 use net::crossbar::Crossbar;
 use proto::memory::Tally;
 use proto::simt::Programs;
+use std::ops::Range;
 use workload::program::Apps;
 
 /// Checks every table of the GPU side that a spec has.
@@ -41,6 +42,12 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         Some(MemorySpec::Dram(dram)) => dram.check().map_err(explain("memory.dram"))?,
         Some(MemorySpec::Direct(direct)) => direct.check().map_err(explain("memory.direct"))?,
         Some(MemorySpec::Engine(engine)) => engine.check().map_err(explain("memory.engine"))?,
+    }
+    if let Some(series) = spec.sim.series {
+        let table =
+            if spec.gpu.is_some() { Ok(()) } else { Err("a system without a GPU issues no instructions") };
+        let width = if series.time() > Time::ZERO { Ok(()) } else { Err("an interval of no length") };
+        table.and(width).map_err(|what| loaded.diagnose("sim.series", what))?;
     }
     match &spec.paging {
         None => Ok(()),
@@ -110,6 +117,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
             direct.attach_shadow();
         }
         occupy(direct, &programs);
+        fill_logs(loaded, direct, &programs)?;
     }
     if let Some(paging) = &mut paging {
         paging.set_reach(mmu.reach());
@@ -131,6 +139,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         ended,
         claimed: 0,
         unfit: None,
+        series: spec.sim.series.map(|width| InstructionSeries::new(width.time())),
     };
     Ok(side)
 }
@@ -176,14 +185,42 @@ fn check_capacity(
     Err(loaded.diagnose(table, &what).help("fewer or smaller programs, or more flash"))
 }
 
-/// Each application begins with an entry of the block table of its own.
-fn occupy(direct: &mut Direct, programs: &Apps) {
+/// Where each application's data are: it begins with an entry of the block table of its own.
+fn places(reach: u64, programs: &Apps) -> Vec<(u8, Range<u64>)> {
     let mut from = 0;
-    for app in 0..programs.apps() {
+    let place = |app| {
         let bytes = programs.footprint(app);
-        direct.occupy(from..from + bytes);
-        from += bytes.next_multiple_of(direct.reach());
+        let place = from..from + bytes;
+        from += bytes.next_multiple_of(reach);
+        (app, place)
+    };
+    (0..programs.apps()).map(place).collect()
+}
+
+fn occupy(direct: &mut Direct, programs: &Apps) {
+    for (_, bytes) in places(direct.reach(), programs) {
+        direct.occupy(bytes);
     }
+}
+
+/// Brings log blocks into the state that the spec has them in at the start.
+///
+/// # Errors
+/// A share for an application that is not there.
+fn fill_logs(loaded: &Loaded, direct: &mut Direct, programs: &Apps) -> Result<(), Diagnostic> {
+    let Some(MemorySpec::Direct(spec)) = &loaded.spec.memory else { return Ok(()) };
+    let (shares, apps) = (spec.mapping.log_filled.len(), usize::from(programs.apps()));
+    if shares > apps.max(1) {
+        let what = format!("{shares} shares for {apps} programs");
+        return Err(loaded.diagnose("memory.direct.mapping.log_filled", &what));
+    }
+    for (app, bytes) in places(direct.reach(), programs) {
+        let left = spec.log_room(app);
+        if left < spec.geometry.pages {
+            direct.fill_logs(bytes, left);
+        }
+    }
+    Ok(())
 }
 
 fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagnostic> {

@@ -1,9 +1,11 @@
 //! The GPU side of a machine: multiprocessors, translation, network, shared cache, and the memory behind it.
 
 mod build;
+mod series;
 mod wires;
 
 pub(crate) use build::{build, check, tables};
+pub use series::{InstructionSeries, InstructionWindow};
 pub(crate) use wires::Packet;
 
 use compute::simt::{Gpu, Need, Unfit};
@@ -17,6 +19,7 @@ use mem::l2::L2;
 use mem::mmu::Mmu;
 use net::crossbar::Crossbar;
 use proto::memory::Tally;
+use proto::simt::Programs;
 use workload::program::Apps;
 
 /// Bit of a command's tag that says that it comes from the GPU side and not from the injector.
@@ -78,6 +81,8 @@ pub struct GpuSide {
     claimed: usize,
     /// A first kernel that fits on no multiprocessor.
     unfit: Option<Unfit>,
+    /// Instructions over time, if they are asked for.
+    series: Option<InstructionSeries>,
 }
 
 impl GpuSide {
@@ -147,6 +152,28 @@ impl GpuSide {
         }
     }
 
+    /// Instructions of each application over time, if they are asked for.
+    pub fn series(&self) -> Option<Vec<InstructionWindow>> {
+        let series = self.series.as_ref()?;
+        Some(series.windows(self.issued()))
+    }
+
+    /// Instructions of warps that each application has issued.
+    fn issued(&self) -> Vec<u64> {
+        (0..self.programs.apps()).map(|app| self.gpu.stats.app(app).warp_instructions).collect()
+    }
+
+    /// What has been issued before a mark of the series is recorded by whatever happens next: the series schedules nothing.
+    #[inline]
+    fn record(&mut self, now: Time) {
+        if self.series.as_ref().is_some_and(|series| series.is_due(now)) {
+            let issued = self.issued();
+            if let Some(series) = &mut self.series {
+                series.record(now, &issued);
+            }
+        }
+    }
+
     /// Starts the measured window.
     pub fn reset_stats(&mut self, now: Time) {
         self.gpu.reset_stats(now);
@@ -154,6 +181,9 @@ impl GpuSide {
         self.network.reset_stats();
         self.l2.reset_stats(now);
         self.tally = Tally::default();
+        if let Some(series) = &mut self.series {
+            series.reset(now);
+        }
         match &mut self.memory {
             Memory::Dram(dram) => dram.reset_stats(now),
             Memory::Direct(direct) => direct.reset_stats(now),

@@ -34,6 +34,7 @@ impl GpuSide {
     /// Runs an event of one of the parts.
     #[inline]
     pub(crate) fn handle(&mut self, event: Ev, wires: &mut Wires) {
+        self.record(wires.queue.now());
         match (event, &mut self.memory) {
             (Ev::Gpu(event), _) => self.gpu.handle(event, &mut self.programs, &mut GpuCx(wires)),
             (Ev::Network(event), _) => self.network.handle(event, &mut NetworkCx(wires)),
@@ -71,6 +72,7 @@ impl GpuSide {
 
     /// The flash device has done a command of the GPU side.
     pub(crate) fn completed(&mut self, completion: Completion, wires: &mut Wires) {
+        self.record(wires.queue.now());
         self.claimed -= 1;
         let completion = Completion { tag: completion.tag & !CLAIMED, ..completion };
         match (&mut self.memory, &mut self.paging) {

@@ -5,6 +5,7 @@
 use super::{Row, Rule};
 use config::Diagnostic;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// Share of the paper's value that ours may differ by.
 const WITHIN: f64 = 0.25;
@@ -26,6 +27,9 @@ pub(crate) struct Figure {
     value: Option<toml::Value>,
     #[serde(default)]
     note: String,
+    /// Of a table: the values of each program, in the order of the columns that `unit` names.
+    #[serde(flatten)]
+    programs: BTreeMap<String, toml::Value>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
@@ -73,16 +77,37 @@ impl Expected {
     /// If it is malformed: the files ship with the program.
     pub(crate) fn read(text: &str) -> Expected {
         let file: File = toml::from_str(text).expect("expected.toml ships with the program");
-        Expected { figures: file.target }
+        Expected { figures: file.target.into_iter().flat_map(Figure::cells).collect() }
     }
 
-    /// All figures, in the order of the file.
+    /// All figures, in the order of the file. A table has one for each program and column: `table.program.column`.
     pub(crate) fn figures(&self) -> &[Figure] {
         &self.figures
     }
 }
 
 impl Figure {
+    /// The figures of a table; a figure that is none stays as it is.
+    fn cells(self) -> Vec<Figure> {
+        if self.value.is_some() || self.programs.is_empty() {
+            return vec![self];
+        }
+        let columns: Vec<String> = self.unit.split(", ").map(str::to_owned).collect();
+        let cell = |program: &str, column: &str, value: &toml::Value| Figure {
+            id: format!("{}.{program}.{}", self.id, column.replace(' ', "_")),
+            of: format!("{column} of {program}"),
+            unit: column.to_owned(),
+            value: Some(value.clone()),
+            programs: BTreeMap::new(),
+            ..self.clone()
+        };
+        let rows = self.programs.iter().flat_map(|(program, values)| {
+            let values = values.as_array().map_or(&[][..], Vec::as_slice);
+            columns.iter().zip(values).map(|(column, value)| cell(program, column, value)).collect::<Vec<_>>()
+        });
+        rows.collect()
+    }
+
     /// The paper's value, if it is one number.
     pub(crate) fn number(&self) -> Option<f64> {
         let value = self.value.as_ref()?;
@@ -176,6 +201,7 @@ fn unit(text: &str) -> &'static str {
         "GB/s" => "GB/s",
         "per page" => "per page",
         "KB" => "KB",
+        "kernels" => "kernels",
         _ => "",
     }
 }
@@ -210,6 +236,19 @@ mod tests {
             let row = figure(text).row(measured, "").expect("a number");
             assert_eq!(row.within, within, "{text}: {measured}");
         }
+    }
+
+    #[test]
+    fn a_table_has_a_figure_for_each_program_and_column() {
+        let text = "[[target]]\nid = \"a.b\"\nwhere = \"V\"\nof = \"it\"\nkind = \"input\"\nunit = \"read ratio, kernels\"\n\
+                    x = [0.5, 7]\ny = [1.0, 1]";
+        let expected = Expected::read(text);
+        let cells: Vec<_> = expected.figures().iter().map(|f| (f.id.as_str(), f.number())).collect();
+        let known = [("x.read_ratio", 0.5), ("x.kernels", 7.0), ("y.read_ratio", 1.0), ("y.kernels", 1.0)];
+        let known = known.map(|(id, value)| (format!("a.b.{id}"), Some(value)));
+        assert!(known.iter().map(|(id, value)| (id.as_str(), *value)).eq(cells));
+        let row = expected.figures()[1].row(7.0, "").expect("a number");
+        assert_eq!((row.kind, row.unit, row.within), ("input", "kernels", true));
     }
 
     #[test]

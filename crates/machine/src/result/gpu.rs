@@ -7,7 +7,7 @@ pub(super) use memory::EngineResult;
 use memory::MemoryResult;
 use memory::PagingResult;
 
-use crate::gpu::GpuSide;
+use crate::gpu::{GpuSide, InstructionWindow};
 use crate::machine::Machine;
 use compute::simt::{Counters, KernelStats};
 use kernel::Time;
@@ -161,6 +161,9 @@ pub struct GpuResult {
     /// Paging by the host; left out where memory holds everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paging: Option<PagingResult>,
+    /// What the applications issued over time; left out without `sim.series`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Vec<InstructionWindow>>,
 }
 
 /// What results are relative to.
@@ -216,6 +219,7 @@ impl GpuResult {
             memory: MemoryResult::collect(machine, side, &window),
             network_bytes_per_s: window.per_second(side.network.stats.bytes),
             paging: side.paging.as_ref().map(PagingResult::collect),
+            series: side.series(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod narrow;
 mod paging;
 mod platforms;
 mod script;
+mod series;
 mod traces;
 
 use machine::result::Document;

@@ -130,6 +130,19 @@ pub(crate) const CASES: &[Case] = &[
         values: &["0ns", "10ns", "1us"],
         predicted: Rises(ARRAY),
     },
+    // Blocks of eight pages: with 7, 4 and no page left in them at the start.
+    Case {
+        key: "memory.direct.mapping.log_filled",
+        context: &[
+            "l2.writes=read_only",
+            "memory.direct.geometry.pages=8",
+            "mmu.table.block.reach=512KiB",
+            "memory.direct.mapping.log_share=2",
+        ],
+        jobs: LONG_BACK,
+        values: &["[\"12.5%\"]", "[\"50%\"]", "[\"100%\"]"],
+        predicted: Rises("/gpu/memory/direct/gc_runs"),
+    },
     Case {
         key: "memory.direct.array.read",
         context: &[],

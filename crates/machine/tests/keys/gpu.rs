@@ -21,6 +21,13 @@ const ONE_TLB: &[&str] = &["gpu.sms=1", "gpu.tlb.entries=1", "gpu.tlb.ways=1"];
 const WALKING: &[&str] = &["gpu.tlb.entries=1", "gpu.tlb.ways=1", "mmu.tlb.entries=1", "mmu.tlb.ways=1"];
 
 pub(crate) const CASES: &[Case] = &[
+    Case {
+        key: "sim.series",
+        context: &[],
+        jobs: GAUS,
+        values: &["100ns", "1us", "10us"],
+        predicted: Rises("/gpu/series/0/width_ns"),
+    },
     Case { key: "gpu.sms", context: &[], jobs: BACK, values: &["1", "4", "16"], predicted: Rises(IPC) },
     Case {
         key: "gpu.clock",

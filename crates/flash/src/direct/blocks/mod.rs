@@ -218,18 +218,30 @@ impl Blocks {
         (name, spot)
     }
 
-    /// Fills the log block that serves a place, in the place's plane, with copies of pages of its data blocks, drawn at
-    /// random, until it has `left` free pages.
-    pub(super) fn fill(&mut self, place: Place, left: u32, rng: &mut Rng) {
-        let name = self.open(place);
-        let (_, member) = self.set_of(place.plane);
+    /// Fills the log block that serves the data blocks of `slots`, all of one share, in a plane with copies of pages drawn at
+    /// random from the first ones of each, as many as stand beside it, until it has `left` free pages.
+    pub(super) fn fill(&mut self, plane: u32, slots: &[(u32, u32)], left: u32, rng: &mut Rng) {
+        let all: u64 = slots.iter().map(|(_, pages)| u64::from(*pages)).sum();
         let (until, entries) = (self.pages.saturating_sub(left), self.entries());
-        let log = &mut self.logs[name];
-        while log.next[member] < until {
-            let page = rng.below(entries as u64) as usize;
+        let Some((first, _)) = slots.first().filter(|_| all > 0) else { return };
+        let name = self.open(Place { plane, slot: *first, index: 0 });
+        let (_, member) = self.set_of(plane);
+        while self.logs[name].next[member] < until {
+            let (mut index, mut at) = (rng.below(all) as u32, 0);
+            while index >= slots[at].1 {
+                index -= slots[at].1;
+                at += 1;
+            }
+            let (_, page) = self.in_share(Place { plane, slot: slots[at].0, index });
+            let log = &mut self.logs[name];
             log.table[member * entries + page] = log.next[member] as u16;
             log.next[member] += 1;
         }
+    }
+
+    /// Which share of a set's data blocks one belongs to: these have a log block together.
+    pub(super) fn share_of(&self, slot: u32) -> u32 {
+        self.share.div(slot.into()) as u32
     }
 
     /// Only the first pages of a data block hold data. A merge does not move what holds none.

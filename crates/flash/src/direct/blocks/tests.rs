@@ -5,7 +5,8 @@ use super::*;
 /// One plane of 12 blocks with 4 pages: 4 data blocks, two to a log block.
 fn blocks() -> Blocks {
     let search = config::units::Duration::default();
-    let mapping = DirectMapping { group: 1, data_blocks: 4, log_share: 2, search };
+    let log_filled = vec![config::units::Share::ZERO];
+    let mapping = DirectMapping { group: 1, data_blocks: 4, log_share: 2, search, log_filled };
     Blocks::new(&mapping, 1, 12, 4)
 }
 fn place(slot: u32, index: u32) -> Place {
@@ -112,7 +113,7 @@ fn pages_without_data_are_not_moved() {
 #[test]
 fn a_filled_log_has_the_pages_left_that_were_asked_for() {
     let mut blocks = blocks();
-    blocks.fill(place(0, 0), 1, &mut Rng::stream(1, "test"));
+    blocks.fill(0, &[(0, 4), (1, 4)], 1, &mut Rng::stream(1, "test"));
     assert!(blocks.has_room(place(1, 0)));
     assert_eq!(blocks.append(place(1, 0)).1, spot(4, 3));
     assert!(!blocks.has_room(place(0, 0)));
@@ -120,12 +121,27 @@ fn a_filled_log_has_the_pages_left_that_were_asked_for() {
     assert!((1..=4).contains(&in_log), "{in_log}");
 }
 
+/// Three pages of data block 1 hold data: only these are in its log block, so that a merge leaves data block 0 alone.
+#[test]
+fn only_pages_that_hold_data_are_filled_in() {
+    for seed in 0..20 {
+        let mut blocks = blocks();
+        blocks.occupy(0, 1, 3);
+        blocks.fill(0, &[(1, 3)], 0, &mut Rng::stream(seed, "test"));
+        assert!((0..4).all(|n| !blocks.locate(place(0, n)).1) && !blocks.locate(place(1, 3)).1);
+        let log = blocks.log_of(place(1, 0)).expect("it has been filled");
+        let steps = merge(&mut blocks, log);
+        assert_eq!(steps.len(), 3 + 2, "three pages, and erases of the old block and of the log");
+    }
+}
+
 /// Two planes of a set: the log block of one is full, the other's has a single page, of another data block. Both data blocks
 /// move in both planes, under the same numbers; the old blocks are free when both planes have erased them.
 #[test]
 fn a_set_of_planes_is_merged_together() {
     let search = config::units::Duration::default();
-    let mapping = DirectMapping { group: 2, data_blocks: 4, log_share: 2, search };
+    let log_filled = vec![config::units::Share::ZERO];
+    let mapping = DirectMapping { group: 2, data_blocks: 4, log_share: 2, search, log_filled };
     let mut blocks = Blocks::new(&mapping, 2, 12, 2);
     let place = |plane, slot, index| Place { plane, slot, index };
     let (log, _) = blocks.append(place(0, 0, 1));

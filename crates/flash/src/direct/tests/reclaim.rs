@@ -50,6 +50,39 @@ fn a_full_log_block_is_merged() {
     assert_eq!(rig.direct.stats.log_reads, 0);
 }
 
+/// A log block of 8 pages that is filled to a share is full after the programs for which it has room: then the merge begins.
+/// Three pages fill the plane's two registers, so that every further page has one programmed.
+#[test]
+fn a_log_block_merges_after_the_programs_that_it_has_room_for() {
+    for (share, programs) in [("25%", 6), ("50%", 4), ("75%", 2), ("87.5%", 1)] {
+        let mut spec = small();
+        spec.mapping.log_filled = vec![share.parse().expect("a share")];
+        let mut rig = Rig::new(&spec);
+        let (all, left) = (rig.direct.capacity(), spec.log_room(1));
+        assert_eq!(left, programs, "8 pages less {share}");
+        rig.direct.fill_logs(0..all, left);
+        for n in 0..2 + programs - 1 {
+            let page = rig.page(0, n % 2, n / 2);
+            rig.send(true, page, ALL, 1);
+            rig.rest();
+        }
+        assert_eq!(rig.direct.stats.eviction_programs, u64::from(programs - 1));
+        assert_eq!((rig.direct.stats.gc_runs, rig.direct.stats.gc_begun), (0, None), "{share}");
+        let page = rig.page(0, 0, 7);
+        rig.send(true, page, ALL, 1);
+        while rig.direct.stats.gc_begun.is_none() {
+            assert!(rig.step(), "{share}: no merge");
+        }
+        assert_eq!(rig.direct.stats.eviction_programs, u64::from(programs), "{share}");
+        assert_eq!(rig.direct.merging(), 1);
+        rig.rest();
+        let stats = &rig.direct.stats;
+        assert_eq!((stats.gc_runs, rig.direct.merging()), (1, 0), "{share}");
+        let [(began, true), (ended, false)] = reclaims(&rig)[..] else { panic!("{:?}", reclaims(&rig)) };
+        assert_eq!((stats.gc_begun, stats.gc_ended), (Some(began), Some(ended)));
+    }
+}
+
 /// The owner's commands wait for the end of the merge; others wait for at most one page operation, or one erase.
 #[test]
 fn a_merge_blocks_its_owner_alone() {

@@ -49,6 +49,7 @@ fn what_cannot_be_is_said_with_its_key() {
     assert_eq!(fault(|s| s.mapping.group = 3), "mapping.group");
     assert_eq!(fault(|s| s.mapping.log_share = 3), "mapping.data_blocks");
     assert_eq!(fault(|s| s.mapping.data_blocks = 10), "mapping.data_blocks");
+    assert_eq!(fault(|s| s.mapping.log_filled.clear()), "mapping.log_filled");
     assert_eq!(fault(|s| s.registers.count = 1), "registers.count");
     assert_eq!(fault(|s| s.controller.count = 3), "controller.count");
     assert_eq!(fault(|s| s.network = FlashNetwork::mesh(MeshSpec::default())), "network.mesh.rows");
@@ -58,6 +59,16 @@ fn what_cannot_be_is_said_with_its_key() {
             FlashNetwork::mesh(MeshSpec { rows: 1, columns: 2, width: Bytes::new(0), ..MeshSpec::default() });
     };
     assert_eq!(fault(wide), "network.mesh.width");
+}
+
+/// One share for each application, the last for all further ones; pages are whole.
+#[test]
+fn log_blocks_are_filled_to_their_application_s_share() {
+    let mut spec = small();
+    assert_eq!([0, 1, 200].map(|app| spec.log_room(app)), [8, 8, 8]);
+    spec.mapping.log_filled = ["25%", "100%", "70%"].map(|share| share.parse().expect("a share")).into();
+    // 70 % of 8 pages are 5.6: six are programmed.
+    assert_eq!([0, 1, 2, 200].map(|app| spec.log_room(app)), [6, 0, 2, 2]);
 }
 
 /// 16 blocks hold 8 data blocks, 4 log blocks and 2 for a merge, but not 10, 5 and 2: the diagnostic says how many fit.

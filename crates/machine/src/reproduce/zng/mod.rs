@@ -1,7 +1,9 @@
 //! ZnG (Zhang and Jung, ISCA 2020). What was decided before the first ratio was seen stands in `papers/zng/README.md`.
 
 mod constants;
+mod gc;
 mod mean;
+mod programs;
 mod rows;
 mod slice;
 mod suite;

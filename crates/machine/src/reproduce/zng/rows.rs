@@ -6,7 +6,7 @@ use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
 use super::mean::{Metric, Values, array, gpu, ipc, traffic};
 use super::suite::{NAMED, Suite};
-use super::{constants, variants};
+use super::{constants, gc, programs, variants};
 use crate::result::Document;
 use config::Diagnostic;
 
@@ -52,7 +52,8 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "pred.accuracy_mean" => mean(figure, on("zng"), accuracy),
         "pred.accuracy_worst" => least(figure, on("zng"), accuracy),
         _ if effort == Effort::Whole => {
-            return sensitivity(figure, suite).or_else(|| constants::entry(figure));
+            let own = sensitivity(figure, suite).or_else(|| gc::entry(figure, suite));
+            return own.or_else(|| programs::entry(figure)).or_else(|| constants::entry(figure));
         }
         _ => return constants::entry(figure),
     };

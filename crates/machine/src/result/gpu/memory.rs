@@ -29,6 +29,12 @@ pub struct DirectResult {
     pub erases: u64,
     /// Merges of a log block.
     pub gc_runs: u64,
+    /// When the first merge began; null if none has.
+    pub gc_begun_ns: Option<f64>,
+    /// When the last merge ended; null if none has.
+    pub gc_ended_ns: Option<f64>,
+    /// Merges under way at the end.
+    pub gc_under_way: u64,
     /// How often a page is read from the arrays that is read at all.
     pub reads_of_a_page: f64,
     /// How often a page is programmed that is programmed at all, merges apart.
@@ -142,6 +148,9 @@ impl DirectResult {
             gc_programs: s.gc_programs,
             erases: s.erases,
             gc_runs: s.gc_runs,
+            gc_begun_ns: s.gc_begun.map(kernel::Time::as_ns_f64),
+            gc_ended_ns: s.gc_ended.map(kernel::Time::as_ns_f64),
+            gc_under_way: direct.merging(),
             reads_of_a_page: s.reaccess(),
             programs_of_a_page: s.write_redundancy(),
             writes_of_a_page: s.writes_per_page(),
