@@ -151,8 +151,18 @@ fn a_set_of_planes_is_merged_together() {
     let mut merge = blocks.begin(log);
     let copy = |from, to| Some(Step::Copy { from, to });
     let moves = [
-        [(spot(0, 0), spot(5, 0)), (spot(4, 1), spot(5, 1)), (spot(1, 0), spot(6, 0)), (spot(1, 1), spot(6, 1))],
-        [(spot(0, 0), spot(5, 0)), (spot(0, 1), spot(5, 1)), (spot(4, 0), spot(6, 0)), (spot(1, 1), spot(6, 1))],
+        [
+            (spot(0, 0), spot(5, 0)),
+            (spot(4, 1), spot(5, 1)),
+            (spot(1, 0), spot(6, 0)),
+            (spot(1, 1), spot(6, 1)),
+        ],
+        [
+            (spot(0, 0), spot(5, 0)),
+            (spot(0, 1), spot(5, 1)),
+            (spot(4, 0), spot(6, 0)),
+            (spot(1, 1), spot(6, 1)),
+        ],
     ];
     for (plane, moves) in (0..).zip(&moves) {
         for (n, (from, to)) in (0..).zip(moves) {

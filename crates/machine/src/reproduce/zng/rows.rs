@@ -267,7 +267,8 @@ fn write_cut(figure: &Figure, suite: &Suite) -> Entry {
 /// Fig. 16b: designs over no prefetch.
 fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
     let of = |n: usize| -> (&'static str, Vec<Point>) {
-        let all: Vec<_> = suite.design_pairs.iter().map(|w| variants::prefetchers(suite, w)[n].clone()).collect();
+        let all: Vec<_> =
+            suite.design_pairs.iter().map(|w| variants::prefetchers(suite, w)[n].clone()).collect();
         (all[0].0, all.into_iter().map(|(_, point)| point).collect())
     };
     let designs: Vec<_> = (0..5).map(of).collect();
