@@ -32,7 +32,8 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter()
 }
 
-/// A program with its parameters, loaded: `tatp:size=256GiB,theta=0.9,seed=2`.
+/// A program with its parameters, loaded: `tatp:size=256GiB,theta=0.9,seed=2`. It takes the slots below 4096, and panics
+/// if a job begins in another.
 ///
 /// # Errors
 /// An unknown program or parameter, or a parameter that cannot be.

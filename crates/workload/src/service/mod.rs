@@ -10,6 +10,9 @@
 //! job waits for a lock that another holds: threads are switched only at misses, so one that spun while the holder of its lock
 //! waited on the same core would never let the holder run.
 //!
+//! An address space begins with a page for each slot (request, stack, reply), then come the tables of the program. Around its
+//! data a job executes `work` instructions, which stand for everything else that a server does for a request.
+//!
 //! [`open`] finds the programs by name.
 
 // A diagnostic is returned once in the life of a program: its size costs nothing, a box would cost every caller.

@@ -4,7 +4,8 @@
 //! holds for each the version it had when it came there; if the node has lost keys since (a rotation moved it down, or it was
 //! removed) the search begins again, else it reads the child pointer anew (hand-over-hand optimistic validation: Bronson et al.,
 //! PPoPP 2010). Whoever changes the tree takes one lock for all of it, for the length of one piece. Nodes are a line; each
-//! key's node has its own place whenever it is there, as if the allocator gave it back to it.
+//! key's node has its own place whenever it is there, as if the allocator gave it back to it. Where a node lies says nothing of how
+//! high it stands: keys were inserted in random order.
 
 mod shape;
 mod tree;
@@ -20,7 +21,7 @@ use tree::{NIL, Tree};
 
 /// Bytes of a node: key, value, left, right, parent 8 each, colour and version 8, 16 unused. A line.
 const NODE: u64 = LINE;
-/// Where in a node are the pointers, and colour and version.
+/// Where in a node are the pointers, and colour and version. A change writes some of what lies from the value to the version.
 const LEFT: u64 = 16;
 const VERSION: u64 = 40;
 /// The root pointer and the lock of the tree, each on a line of its own before the nodes.
@@ -156,7 +157,7 @@ impl Rbt {
             e.block(REPAIR);
             let address = self.address(touch.key);
             if touch.written {
-                e.store(address + LEFT, 32, [last]);
+                e.store(address + 8, 40, [last]);
             } else {
                 last = e.load(address + LEFT, 32, [last]);
                 e.branch(false, [last]);
