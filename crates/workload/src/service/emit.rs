@@ -2,7 +2,7 @@
 //!
 //! Instructions are counted as a compiler for ARMv8 makes them of the loop in C: a comparison and its branch are two, an
 //! address computed from an index one (shift and add in one instruction), a load or store of up to 16 bytes one (the width of
-//! the load and store pipes of the Cortex-A76).
+//! the load and store pipes of the Cortex-A76; a longer one is an operation that counts as many instructions).
 
 use proto::cpu::{NEEDS, Op, OpKind};
 
@@ -42,8 +42,13 @@ impl<'a> Emit<'a> {
     /// What follows is basic block `n` of the program, which begins at `n * 256`. A block is written from its beginning each
     /// time.
     pub(crate) fn block(&mut self, n: u32) {
-        self.pc = n * BLOCK;
-        self.end = self.pc + BLOCK;
+        self.blocks(n, 1);
+    }
+
+    /// What follows is one basic block in the place of `n`, from `first`.
+    pub(crate) fn blocks(&mut self, first: u32, n: u32) {
+        self.pc = first * BLOCK;
+        self.end = self.pc + n * BLOCK;
     }
 
     /// Address of the memory that the job's thread has for itself.
@@ -67,8 +72,8 @@ impl<'a> Emit<'a> {
             let away = *self.written - value.0;
             *need = if value.0 == 0 || away > u32::from(NEEDS) { 0 } else { away as u16 };
         }
-        self.tape.push(Op { kind, width: width as u8, count, needs, pc: self.pc, address });
         self.pc += 4 * u32::from(count);
+        self.tape.push(Op { kind, width: width as u8, count, needs, pc: self.pc - 4, address });
         debug_assert!(self.pc <= self.end, "a basic block of more than {BLOCK} bytes");
         Value(*self.written)
     }
@@ -148,7 +153,7 @@ mod tests {
         let needs: Vec<[u16; 2]> = tape.iter().map(|op| op.needs).collect();
         assert_eq!(needs[..4], [[0, 0], [1, 0], [1, 2], [0, 0]]);
         assert_eq!(needs[1024..], [[1024, 0], [0, 1024]]);
-        assert_eq!((tape[2].kind, tape[2].count, tape[2].pc), (OpKind::Taken, 2, 12));
+        assert_eq!((tape[2].kind, tape[2].count, tape[2].pc), (OpKind::Taken, 2, 16));
         assert_eq!((tape[1024].width, tape[1024].count, tape[1025].pc), (64, 4, 16));
     }
 }

@@ -50,6 +50,8 @@ pub fn open(text: &str) -> Built {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::emit::BLOCK;
+    use crate::service::served::FIRST_BLOCK;
     use proto::cpu::Op;
 
     /// What three slots write for 60 jobs, stepped in turn.
@@ -81,8 +83,9 @@ mod tests {
             let tape = run(service.as_mut());
             let (footprint, text_end) = (service.footprint(), service.text());
             assert!(tape.iter().all(|op| op.address + u64::from(op.width) <= footprint && op.pc < text_end));
-            let handling: u32 = tape.iter().filter(|op| op.pc < 512).map(|op| u32::from(op.count)).sum();
-            // Each half in whole turns of 60 instructions.
+            let handling: u32 =
+                tape.iter().filter(|op| op.pc < FIRST_BLOCK * BLOCK).map(|op| u32::from(op.count)).sum();
+            // Each half in whole turns of 240 instructions.
             assert_eq!(handling, 60 * 2 * 480);
             assert_eq!(tape, run(open(&text).unwrap().as_mut()), "{}", entry.name);
             assert_ne!(tape, run(open(&format!("{text},seed=9")).unwrap().as_mut()), "{}", entry.name);

@@ -12,9 +12,11 @@ pub(crate) const FRAMES: u64 = 4096;
 pub(crate) const DATA: u64 = FRAMES * FRAME;
 
 /// The first basic block of a program; those before it are the handling of requests.
-pub(crate) const FIRST_BLOCK: u32 = 2;
-/// Instructions of a turn of the loops that stand for the handling of requests.
-const TURN: u32 = 60;
+pub(crate) const FIRST_BLOCK: u32 = 2 * HANDLING;
+/// Blocks of the loop that stands for the handling of a request, and as many for that of a reply.
+const HANDLING: u32 = 4;
+/// Instructions of a turn of such a loop: long, so that few operations stand for many instructions.
+const TURN: u32 = 240;
 
 /// What a job does to a program's data.
 pub(crate) trait Program {
@@ -50,10 +52,10 @@ impl<P: Program> Served<P> {
 }
 
 /// Handling of a request or a reply, which touches nothing but the thread's frame: a loop whose turns depend on each other.
-fn handle(e: &mut Emit<'_>, block: u32, instructions: u32) {
+fn handle(e: &mut Emit<'_>, first: u32, instructions: u32) {
     let mut last = Value::READY;
     for turn in 0..instructions.div_ceil(TURN) {
-        e.block(block);
+        e.blocks(first, HANDLING);
         let word = e.load(e.frame() + u64::from(turn) * 16 % FRAME, 16, []);
         last = e.compute(TURN as u16 - 3, [word, last]);
         e.branch((turn + 1) * TURN < instructions, [last]);
@@ -88,7 +90,7 @@ impl<P: Program> Service for Served<P> {
         }
         let goes_on = self.program.piece(&mut running.job, &mut e);
         if !goes_on {
-            handle(&mut e, 1, self.work / 2);
+            handle(&mut e, HANDLING, self.work / 2);
             *place = None;
         }
         goes_on
