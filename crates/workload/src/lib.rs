@@ -1,10 +1,11 @@
 //! Workloads: trace readers, the fio vocabulary, synthetic requests, and the injector that issues and measures them; programs of a
-//! GPU and the graphs they run on.
+//! GPU and the graphs they run on; programs of a server and their jobs.
 
 pub mod fio;
 pub mod graph;
 pub mod inject;
 pub mod program;
+pub mod service;
 pub mod simt_trace;
 pub mod synth;
 pub mod trace;

@@ -19,4 +19,5 @@ pub use job::{
 };
 pub use permute::Permutation;
 pub use popularity::{Popularity, Zone};
+pub(crate) use rng::{Purpose, Stream};
 pub use zipf::Zipf;

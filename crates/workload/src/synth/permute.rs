@@ -14,6 +14,7 @@ pub struct Permutation {
     mask: u64,
     shift: u32,
     multiply: [u64; 8],
+    divide: [u64; 8],
     add: [u64; 8],
 }
 
@@ -24,9 +25,10 @@ impl Permutation {
         let bits = 64 - (n - 1).leading_zeros();
         let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
         let mut state = key;
-        let multiply = std::array::from_fn(|_| split_mix(&mut state) | 1);
+        let multiply: [u64; 8] = std::array::from_fn(|_| split_mix(&mut state) | 1);
+        let divide = multiply.map(inverse);
         let add = std::array::from_fn(|_| split_mix(&mut state));
-        Permutation { n, mask, shift: bits.div_ceil(2).max(1), multiply, add }
+        Permutation { n, mask, shift: bits.div_ceil(2).max(1), multiply, divide, add }
     }
 
     /// How many values it permutes.
@@ -50,6 +52,17 @@ impl Permutation {
         x
     }
 
+    /// The place whose value is `x`, which must be below [`len`](Self::len).
+    #[inline]
+    pub fn place_of(&self, mut x: u64) -> u64 {
+        debug_assert!(x < self.n);
+        x = self.round_back(x);
+        while x >= self.n {
+            x = self.round_back(x);
+        }
+        x
+    }
+
     #[inline]
     fn round_trip(&self, mut x: u64) -> u64 {
         for round in 0..4 {
@@ -68,6 +81,31 @@ impl Permutation {
         let x = x.wrapping_mul(self.multiply[round]).wrapping_add(self.add[round]) & self.mask;
         x ^ (x >> self.shift)
     }
+
+    #[inline]
+    fn round_back(&self, mut x: u64) -> u64 {
+        if self.mask < 1 << 16 {
+            for round in (4..8).rev() {
+                x = self.step_back(x, round);
+            }
+        }
+        for round in (0..4).rev() {
+            x = self.step_back(x, round);
+        }
+        x
+    }
+
+    /// A shift by at least half the width undoes itself.
+    #[inline]
+    fn step_back(&self, x: u64, round: usize) -> u64 {
+        let x = x ^ (x >> self.shift);
+        x.wrapping_sub(self.add[round]).wrapping_mul(self.divide[round]) & self.mask
+    }
+}
+
+/// The inverse of an odd number modulo 2^64, by Newton's iteration: three digits are right at first, each turn doubles them.
+fn inverse(odd: u64) -> u64 {
+    (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))))
 }
 
 #[cfg(test)]
@@ -85,6 +123,7 @@ mod tests {
                 let x = permutation.at(i);
                 prop_assert!(x < n);
                 prop_assert!(!seen[x as usize], "{x} twice");
+                prop_assert_eq!(permutation.place_of(x), i);
                 seen[x as usize] = true;
             }
         }

@@ -14,6 +14,7 @@ pub(crate) enum Purpose {
     Arrival,
     Delay,
     Scatter,
+    Request,
 }
 
 /// A stream of random numbers, 16 bytes of state.

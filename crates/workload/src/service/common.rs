@@ -1,0 +1,108 @@
+//! The parameters that all programs have.
+
+use config::Diagnostic;
+use config::units::Bytes;
+
+use crate::program::{Key, Params};
+use crate::service::served::DATA;
+use crate::synth::{Purpose, Stream};
+
+/// Bytes of the address space; the default is that of AstriFlash's 16 cores (section V-A).
+pub(crate) const SIZE: Key = Key {
+    name: "size",
+    what: "bytes of the whole address space, data and threads' memory",
+    default: "256GiB",
+};
+/// Skew. The default is chosen: AstriFlash (section V-A) sets it so that a miss of the DRAM cache comes every 5 to 25 us and does
+/// not say to what. At 256 GiB, scattered, with 3 % cached, a job of `tatp` has about one miss at 1.1 (0.99: 2.2, 1.2: 0.4), and
+/// takes 10 us (section VI-C).
+pub(crate) const THETA: Key =
+    Key { name: "theta", what: "skew of the Zipf distribution over the objects", default: "1.1" };
+/// Seed of all streams.
+pub(crate) const SEED: Key = Key { name: "seed", what: "of everything that is drawn", default: "1" };
+/// Where popular objects lie: most services know nothing of popularity when they allocate.
+pub(crate) const PLACEMENT: Key = Key {
+    name: "placement",
+    what: "popular objects are scattered over all pages, or clustered: in order of their popularity",
+    default: "scattered",
+};
+/// Work. The default is chosen: 10 us at the 2 GHz of AstriFlash's cores and one instruction a cycle, next to which the data's
+/// part of `tatp` is little.
+pub(crate) const WORK: Key = Key {
+    name: "work",
+    what: "instructions of a job besides its data: receiving, parsing, dispatch, reply",
+    default: "20000",
+};
+
+/// The keys of a program: those of all, then its own.
+macro_rules! keys {
+    ($($key:expr),* $(,)?) => {{
+        use crate::service::common::{PLACEMENT, SEED, SIZE, THETA, WORK};
+        &[SIZE, THETA, SEED, PLACEMENT, WORK $(, $key)*]
+    }};
+}
+pub(crate) use keys;
+
+/// The largest address space: ranks and addresses are exact in double precision far beyond it.
+const LARGEST: u64 = 1 << 46;
+
+/// The steepest skew: beyond it more than nine of ten requests are for one object.
+const STEEPEST: f64 = 4.0;
+
+/// Where popular objects lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Placement {
+    /// Anywhere.
+    Scattered,
+    /// In order of popularity.
+    Clustered,
+}
+
+/// What all programs are told.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Common {
+    /// Bytes for the program's data.
+    pub(crate) data: u64,
+    /// Skew.
+    pub(crate) theta: f64,
+    /// Seed.
+    pub(crate) seed: u64,
+    /// Where popular objects lie.
+    pub(crate) placement: Placement,
+    /// Instructions of a job besides its data.
+    pub(crate) work: u32,
+}
+
+impl Common {
+    /// Reads them; the data must have room for `least` bytes.
+    pub(crate) fn read(params: &Params, least: u64) -> Result<Common, Diagnostic> {
+        let text = params.text(SIZE.name).unwrap_or_default();
+        let least = least + DATA;
+        let size = text.parse::<Bytes>().ok().map(Bytes::get).filter(|size| (least..=LARGEST).contains(size));
+        let allowed = || format!("{} to {}", Bytes::new(least), Bytes::new(LARGEST));
+        let size = size.ok_or_else(|| params.refused(SIZE.name, vec![allowed()]))?;
+        let theta = params.real(THETA.name, 0.0..=STEEPEST)?;
+        if theta == 0.0 {
+            let allowed = format!("a number above 0, up to {}", STEEPEST);
+            return Err(params.refused(THETA.name, vec![allowed]));
+        }
+        let placements = [("scattered", Placement::Scattered), ("clustered", Placement::Clustered)];
+        Ok(Common {
+            data: size - DATA,
+            theta,
+            seed: params.integer(SEED.name, 0..=u64::MAX)?,
+            placement: params.word(PLACEMENT.name, &placements)?,
+            work: params.integer(WORK.name, 0..=100_000_000)? as u32,
+        })
+    }
+
+    /// A number of its own for each `purpose`, under the seed.
+    pub(crate) fn salt(&self, purpose: u64) -> u64 {
+        kernel::mix(kernel::mix(self.seed).wrapping_add(purpose))
+    }
+
+    /// What a job draws from: a function of the seed and its number.
+    pub(crate) fn stream(&self, job: u64) -> Stream {
+        Stream::new(kernel::mix(job).wrapping_add(self.salt(0)), Purpose::Request)
+    }
+}

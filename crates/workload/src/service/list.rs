@@ -1,0 +1,111 @@
+//! The programs of a server, in one list.
+
+use config::Diagnostic;
+use proto::cpu::Service;
+
+use crate::program::{Key, Params};
+use crate::service::{hash, masstree, rbt, silo, swap, tatp, tpcc};
+
+/// A program, or why its parameters cannot be.
+pub type Built = Result<Box<dyn Service>, Diagnostic>;
+
+/// A program of the list.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// The benchmark or the paper it is from.
+    pub source: &'static str,
+    /// What it does, in a sentence.
+    pub what: &'static str,
+    /// Its parameters.
+    pub keys: &'static [Key],
+    /// Builds it.
+    pub build: fn(&Params) -> Built,
+}
+
+const ENTRIES: &[Entry] =
+    &[swap::ENTRY, rbt::ENTRY, hash::ENTRY, tatp::ENTRY, tpcc::ENTRY, silo::ENTRY, masstree::ENTRY];
+
+/// Every program.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter()
+}
+
+/// A program with its parameters, loaded: `tatp:size=256GiB,theta=0.9,seed=2`. It takes the slots below 4096, and panics
+/// if a job begins in another.
+///
+/// # Errors
+/// An unknown program or parameter, or a parameter that cannot be.
+pub fn open(text: &str) -> Built {
+    let (name, options) = text.split_once(':').unwrap_or((text, ""));
+    let name = name.trim();
+    let Some(entry) = entries().find(|entry| entry.name == name) else {
+        let unknown = Diagnostic::new(format!("unknown program `{name}`"));
+        return Err(unknown.allowed(name, entries().map(|entry| entry.name)));
+    };
+    (entry.build)(&Params::read(text, options, entry.keys)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::emit::BLOCK;
+    use crate::service::served::FIRST_BLOCK;
+    use proto::cpu::Op;
+
+    /// What three slots write for 60 jobs, stepped in turn.
+    fn run(service: &mut dyn Service) -> Vec<Op> {
+        let mut tape = Vec::new();
+        let (mut next, mut running) = (0..60, [false; 3]);
+        for turn in 0.. {
+            let slot = turn % 3;
+            if !running[slot] {
+                let Some(job) = next.next() else {
+                    if running == [false; 3] {
+                        break;
+                    }
+                    continue;
+                };
+                service.start(slot as u32, job);
+            }
+            running[slot] = service.step(slot as u32, &mut tape);
+        }
+        tape
+    }
+
+    #[test]
+    fn every_program_serves_within_its_bounds_and_repeats_itself() {
+        for entry in entries() {
+            let text = format!("{}:size=1GiB,work=900", entry.name);
+            let mut service = open(&text).unwrap();
+            assert!(service.footprint() <= 1 << 30 && service.footprint() > 900 << 20, "{}", entry.name);
+            let tape = run(service.as_mut());
+            let (footprint, text_end) = (service.footprint(), service.text());
+            assert!(tape.iter().all(|op| op.address + u64::from(op.width) <= footprint && op.pc < text_end));
+            let handling: u32 =
+                tape.iter().filter(|op| op.pc < FIRST_BLOCK * BLOCK).map(|op| u32::from(op.count)).sum();
+            // Each half in whole turns of 240 instructions.
+            assert_eq!(handling, 60 * 2 * 480);
+            assert_eq!(tape, run(open(&text).unwrap().as_mut()), "{}", entry.name);
+            assert_ne!(tape, run(open(&format!("{text},seed=9")).unwrap().as_mut()), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_can() {
+        let refused = |text: &str| open(text).err().unwrap_or_else(|| panic!("{text} is taken"));
+        assert_eq!(refused("tapt").nearest.as_deref(), Some("tatp"));
+        assert_eq!(refused("rbt:sizes=1GiB").nearest.as_deref(), Some("size"));
+        assert_eq!(refused("swap:placement=scatter").nearest.as_deref(), Some("scattered"));
+        for text in ["swap:theta=0", "swap:theta=-1", "swap:theta=x", "hash:lookups=101", "tatp:seed=-1"] {
+            refused(text);
+        }
+        for entry in entries() {
+            for size in ["16MiB", "0B", "1PiB", "huge"] {
+                let refused = refused(&format!("{}:size={size}", entry.name));
+                assert!(refused.to_string().contains("64TiB"), "{refused}");
+            }
+        }
+    }
+}

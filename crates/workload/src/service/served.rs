@@ -1,0 +1,98 @@
+//! A program as a [`Service`]: its running jobs, and what surrounds each of them.
+
+use proto::cpu::{Op, Service};
+
+use crate::service::emit::{BLOCK, Emit, Value};
+
+/// Bytes that a thread has for itself: its request, its stack, its reply.
+pub(crate) const FRAME: u64 = 4096;
+/// Threads that have a frame: 64 cores with 64 threads each, what AstriFlash (section V) has at most.
+pub(crate) const FRAMES: u64 = 4096;
+/// Where the data of a program begins, above the frames.
+pub(crate) const DATA: u64 = FRAMES * FRAME;
+
+/// The first basic block of a program; those before it are the handling of requests.
+pub(crate) const FIRST_BLOCK: u32 = 2 * HANDLING;
+/// Blocks of the loop that stands for the handling of a request, and as many for that of a reply.
+const HANDLING: u32 = 4;
+/// Instructions of a turn of such a loop: long, so that few operations stand for many instructions.
+const TURN: u32 = 240;
+
+/// What a job does to a program's data.
+pub(crate) trait Program {
+    /// What a job asks for, and how far it is.
+    type Job;
+    /// Basic blocks of its text, from [`FIRST_BLOCK`] up to below this.
+    const BLOCKS: u32;
+    /// The first address above its data, which begins at [`DATA`].
+    fn end(&self) -> u64;
+    /// What job number `job` asks for.
+    fn begin(&self, job: u64) -> Self::Job;
+    /// Executes the next piece of a job and writes its operations, at least one; whether the job goes on.
+    fn piece(&mut self, job: &mut Self::Job, e: &mut Emit<'_>) -> bool;
+}
+
+struct Running<J> {
+    job: J,
+    written: u32,
+}
+
+/// A program and its running jobs.
+pub(crate) struct Served<P: Program> {
+    program: P,
+    work: u32,
+    running: Vec<Option<Running<P::Job>>>,
+}
+
+impl<P: Program> Served<P> {
+    /// Around each job `work` instructions, half of them before it.
+    pub(crate) fn new(program: P, work: u32) -> Served<P> {
+        Served { program, work, running: Vec::new() }
+    }
+}
+
+/// Handling of a request or a reply, which touches nothing but the thread's frame: a loop whose turns depend on each other.
+fn handle(e: &mut Emit<'_>, first: u32, instructions: u32) {
+    let mut last = Value::READY;
+    for turn in 0..instructions.div_ceil(TURN) {
+        e.blocks(first, HANDLING);
+        let word = e.load(e.frame() + u64::from(turn) * 16 % FRAME, 16, []);
+        last = e.compute(TURN as u16 - 3, [word, last]);
+        e.branch((turn + 1) * TURN < instructions, [last]);
+    }
+}
+
+impl<P: Program> Service for Served<P> {
+    fn footprint(&self) -> u64 {
+        self.program.end().next_multiple_of(proto::memory::PAGE)
+    }
+
+    fn text(&self) -> u32 {
+        P::BLOCKS * BLOCK
+    }
+
+    fn start(&mut self, slot: u32, job: u64) {
+        let at = slot as usize;
+        assert!(u64::from(slot) < FRAMES, "slot {slot} of {FRAMES}");
+        if self.running.len() <= at {
+            self.running.resize_with(at + 1, || None);
+        }
+        self.running[at] = Some(Running { job: self.program.begin(job), written: 0 });
+    }
+
+    fn step(&mut self, slot: u32, tape: &mut Vec<Op>) -> bool {
+        let place = &mut self.running[slot as usize];
+        let running = place.as_mut().expect("a slot is stepped while its job runs");
+        let first = running.written == 0;
+        let mut e = Emit::new(tape, &mut running.written, u64::from(slot) * FRAME);
+        if first {
+            handle(&mut e, 0, self.work.div_ceil(2));
+        }
+        let goes_on = self.program.piece(&mut running.job, &mut e);
+        if !goes_on {
+            handle(&mut e, HANDLING, self.work / 2);
+            *place = None;
+        }
+        goes_on
+    }
+}
