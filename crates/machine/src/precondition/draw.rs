@@ -8,7 +8,7 @@ pub(super) enum Draw {
     /// Each unit is as likely.
     Uniform(u64),
     /// By rank, and ranks scattered over the share.
-    Zipf(Zipf, Permutation),
+    Zipf(Box<(Zipf, Permutation)>),
 }
 
 impl Draw {
@@ -16,7 +16,7 @@ impl Draw {
     pub(super) fn unit(&self, rng: &mut Rng) -> u64 {
         match self {
             Draw::Uniform(units) => rng.below(*units),
-            Draw::Zipf(zipf, scatter) => scatter.at(zipf.rank(|| rng.unit())),
+            Draw::Zipf(ranks) => ranks.1.at(ranks.0.rank(|| rng.unit())),
         }
     }
 }

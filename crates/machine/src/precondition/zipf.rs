@@ -38,7 +38,8 @@ pub(super) fn draw(theta: f64, units: u64, session: &Session<'_>) -> Result<Draw
         let what = format!("a Zipf skew of {theta} does not lie above 0 and at most at {}", Zipf::MAX_THETA);
         return Err(Diagnostic::new(what).help("without skew, take `uniform`"));
     }
-    Ok(Draw::Zipf(Zipf::new(units, theta), Permutation::new(units, session.key("scatter"))))
+    let scatter = Permutation::new(units, session.key("scatter"));
+    Ok(Draw::Zipf(Box::new((Zipf::new(units, theta), scatter))))
 }
 
 pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Diagnostic> {
