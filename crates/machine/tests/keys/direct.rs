@@ -141,7 +141,7 @@ pub(crate) const CASES: &[Case] = &[
         ],
         jobs: LONG_BACK,
         values: &["[\"12.5%\"]", "[\"50%\"]", "[\"100%\"]"],
-        predicted: Rises("/gpu/memory/direct/gc_runs"),
+        predicted: Falls("/gpu/memory/direct/gc_begun_ns"),
     },
     Case {
         key: "memory.direct.array.read",
