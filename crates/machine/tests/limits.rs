@@ -104,7 +104,7 @@ fn what_a_gpu_cannot_be_is_said() {
         ("zng", "memory.direct.registers.count=1", "the data register and one for writes are 2"),
         ("hybridgpu", "memory.engine.read_buffer.capacity=32GiB", "16GiB is the most"),
         ("hetero", "paging.granule=4GiB", "1GiB is the most"),
-        ("hetero", "paging.memory=4KiB", "hold no granule"),
+        ("hetero", "paging.memory=2KiB", "hold no granule"),
     ] {
         let shown = Loaded::load(system, &[set.to_owned()]).map(|_| ()).expect_err(set).to_string();
         assert!(shown.contains(said), "{system}, {set}: no `{said}` in\n{shown}");
