@@ -20,20 +20,20 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
     let id = figure.id.strip_prefix("zng.")?;
     let on = |system: &str| suite.on(system);
     let entry = match id {
-        // The bound on what may be parked, which decides the rows marked `fitted`, was changed after they had been seen: they
-        // do not count.
+        // What rows marked `fitted` compare had been seen when the bound on what may be parked, the size of the graphs or a
+        // platform's parameter was changed: they do not count.
         "perf.zng_vs_hybridgpu" => fitted(ratio(figure, on("zng"), on("hybridgpu"), ipc)),
         "perf.hybridgpu_vs_hetero" => {
             let named = |system: &str| NAMED.iter().map(|pair| suite.point(system, pair, 1, 1)).collect();
-            gain(figure, named("hybridgpu"), named("hetero"), ipc)
+            fitted(gain(figure, named("hybridgpu"), named("hetero"), ipc))
         }
-        "perf.optane_vs_hybridgpu" => gain(figure, on("optane"), on("hybridgpu"), ipc),
-        "perf.wropt_vs_rdopt" => ratio(figure, on("zng-wropt"), on("zng-rdopt"), ipc),
-        "perf.base_and_rdopt_below_hybridgpu" => ranking(figure, suite),
+        "perf.optane_vs_hybridgpu" => fitted(gain(figure, on("optane"), on("hybridgpu"), ipc)),
+        "perf.wropt_vs_rdopt" => fitted(ratio(figure, on("zng-wropt"), on("zng-rdopt"), ipc)),
+        "perf.base_and_rdopt_below_hybridgpu" => fitted(ranking(figure, suite)),
         "bw.zng_vs_optane" => fitted(ratio(figure, on("zng"), on("optane"), traffic)),
-        "bw.hybridgpu_flash" => bandwidth(figure, suite),
-        "bw.rdopt_vs_hybridgpu" => ratio(figure, on("zng-rdopt"), on("hybridgpu"), array),
-        "bw.wropt_vs_rdopt" => gain(figure, on("zng-wropt"), on("zng-rdopt"), array),
+        "bw.hybridgpu_flash" => fitted(bandwidth(figure, suite)),
+        "bw.rdopt_vs_hybridgpu" => fitted(ratio(figure, on("zng-rdopt"), on("hybridgpu"), array)),
+        "bw.wropt_vs_rdopt" => fitted(gain(figure, on("zng-wropt"), on("zng-rdopt"), array)),
         "bw.zng_vs_wropt" => fitted(gain(figure, on("zng"), on("zng-wropt"), array)),
         "lat.ssd_engine_share" => mean(figure, on("hybridgpu"), engine_share),
         "motivation.direct_znand_slowdown_worst" => worst_slowdown(figure, suite),
