@@ -9,6 +9,8 @@
 pub enum OpKind {
     /// Arithmetic and everything else that touches no memory.
     Compute,
+    /// As [`OpKind::Compute`], but each of its instructions needs the result of the one before: a cycle each.
+    Chain,
     /// Load of up to 64 bytes of one line.
     Load,
     /// Store to up to 64 bytes of one line.
@@ -29,7 +31,7 @@ pub struct Op {
     /// Bytes accessed, within one line of 64; zero if it does not access memory.
     pub width: u8,
     /// Instructions that it stands for, itself the last: at least one. Those before the last touch no memory and are
-    /// independent of each other and of everything else.
+    /// independent of each other and of everything else, but for a [`OpKind::Chain`].
     pub count: u16,
     /// How many operations before this one stand those whose results it needs, for its address or its data; zero for none. An
     /// operation of a job that is further away than the tape's window ([`NEEDS`]) is named by none.

@@ -3,6 +3,7 @@
 //! A part crate knows this crate and never another part. Everything here is plain data.
 
 mod block;
+pub mod coherence;
 pub mod cpu;
 pub mod memory;
 pub mod simt;

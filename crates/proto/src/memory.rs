@@ -6,18 +6,34 @@
 
 use kernel::Time;
 
-/// Bytes of a cache line: what a warp's accesses are merged into.
+/// Bytes of a cache line of a GPU: what a warp's accesses are merged into. The parts that a server has as well are told
+/// the bytes of a line; a page has 64 lines at most.
 pub const LINE: u64 = 128;
+/// Bytes of a cache line of a server.
+pub const CPU_LINE: u64 = 64;
 /// Bytes of a page: what memory is allocated in, and what flash reads.
 pub const PAGE: u64 = 4096;
 /// Lines of a page.
 pub const LINES: u32 = (PAGE / LINE) as u32;
 
+/// What becomes of an access to a page that memory must bring from flash first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Absent {
+    /// It waits until the page is there.
+    Wait,
+    /// It is answered at once without data, the page is fetched meanwhile, and the requester comes again.
+    Signal,
+    /// In an answer to [`Absent::Signal`]: there are no data.
+    Signalled,
+}
+
 /// What an access does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum AccessKind {
-    /// Returns a line.
+    /// Returns a line. In an answer of a directory: other cores may have it as well.
     Read,
+    /// Returns a line that no other core has then. In an answer of a directory: no other core has it.
+    Own,
     /// Stores bytes of a line; the answer says that it has been taken.
     Write,
     /// Reads and writes in the shared cache; the answer brings the old value.
@@ -43,6 +59,8 @@ pub struct Access {
     pub warp: u16,
     /// Address of the instruction, never zero; zero for a page walk.
     pub pc: u32,
+    /// What becomes of it if its page is in flash.
+    pub absent: Absent,
     /// Its latest milestone.
     pub since: Time,
 }
@@ -63,8 +81,8 @@ pub struct MemCommand {
     pub tag: u32,
     /// First byte of the page, physical.
     pub page: u64,
-    /// Lines of the page: bit `n` is the line at `page + n * LINE`.
-    pub lines: u32,
+    /// Lines of the page: bit `n` is the line number `n` from its beginning.
+    pub lines: u64,
     /// Whether the lines are stored.
     pub write: bool,
     /// Whether a request of a core waits for it: its milestones count. Not so prefetches and write-backs.
@@ -75,15 +93,17 @@ pub struct MemCommand {
     pub port: u16,
     /// Address of the instruction behind it, zero if there is none.
     pub pc: u32,
+    /// What becomes of it if its page is in flash.
+    pub absent: Absent,
     /// Its latest milestone.
     pub since: Time,
 }
 
 impl MemCommand {
-    /// Bytes of its lines.
+    /// Bytes of its lines, each of `line` bytes.
     #[inline]
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.lines.count_ones()) * LINE
+    pub fn bytes(&self, line: u64) -> u64 {
+        u64::from(self.lines.count_ones()) * line
     }
 }
 
@@ -99,6 +119,8 @@ pub struct Translation {
     pub page: u64,
     /// Physical page; in the answer.
     pub frame: u64,
+    /// What becomes of it if the page, or an entry of its tables, is in flash.
+    pub absent: Absent,
     /// When the core asked.
     pub since: Time,
 }
@@ -139,11 +161,17 @@ pub enum Stage {
     Array,
     /// Garbage collection that blocks the application.
     Reclaim,
+    /// The directory, and the first-level caches of other cores.
+    Coherence,
+    /// The tags of a DRAM cache.
+    Tags,
+    /// The way of a missing page from flash into a DRAM cache.
+    Refill,
 }
 
 impl Stage {
     /// Number of stages.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 19;
     /// Their names, in order.
     pub const NAMES: [&'static str; Stage::COUNT] = [
         "l1",
@@ -162,6 +190,9 @@ impl Stage {
         "flash_network",
         "array",
         "reclaim",
+        "coherence",
+        "tags",
+        "refill",
     ];
 }
 
@@ -233,6 +264,6 @@ mod tests {
         tally.reach(Stage::Reclaim, true, &mut since, Time::from_ns(3_010));
         assert_eq!(tally.reads().iter().sum::<u128>(), 3_002_000);
         assert_eq!(tally.writes()[Stage::Reclaim as usize], 3_000);
-        assert_eq!((Stage::Reclaim as usize, LINES), (Stage::COUNT - 1, 32));
+        assert_eq!((Stage::Refill as usize, LINES), (Stage::COUNT - 1, 32));
     }
 }
