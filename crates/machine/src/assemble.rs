@@ -123,7 +123,9 @@ pub(crate) fn assemble(
         Err(_) => Injector::idle(),
     };
     injector.observer = observers.requests;
-    let warmup = plan.warmup.or((work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp)));
+    let first_jobs = loaded.spec.cpu.as_ref().filter(|_| server.is_some()).map_or(0, |cpu| cpu.warmup_jobs);
+    let ramp = (work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp));
+    let warmup = plan.warmup.or(ramp).or((first_jobs > 0).then_some(Warmup::Requests(first_jobs)));
     let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server);
     Ok(Assembled { machine, warnings: work.warnings, precondition })
 }

@@ -74,7 +74,9 @@ pub struct Spec {
 pub struct Cpus {
     /// Jobs that are executed before the run without time, at most, to fill a DRAM cache. They end once the cache has
     /// taken as many missing pages as it has room for.
-    pub warm_jobs: u64,
+    pub fill_jobs: u64,
+    /// First jobs of the run, over all cores, whose figures do not count; `--warmup` says something else.
+    pub warmup_jobs: u64,
     /// The first processor: its cores, their threads, and their load.
     #[serde(rename = "0")]
     pub first: CpuSpec,

@@ -125,7 +125,7 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
     let mmus = (0..cpu.cores).map(|core| mmu(loaded, tables.mmu, core, bytes)).collect::<Result<Vec<_>, _>>()?;
     let (reach, top) = mmus.first().map_or((CPU_LINE, bytes), |mmu| (mmu.reach(), mmu.top()));
     let extent = Extent { data: bytes.next_multiple_of(reach), top };
-    let memory = memory(loaded, tables.memory, extent, seed)?;
+    let memory = memory(loaded, tables.memory, extent)?;
     let count = match &memory {
         Memory::Dram(dram) => dram.controllers(),
         Memory::DramCache(cache) => cache.controllers(),
@@ -136,13 +136,13 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
         cores: Cores::new(cpu, reach, seed).map_err(|e| loaded.explain("cpu.0", e))?,
         mmus,
         fabric: Fabric::new(tables.fabric).map_err(|e| loaded.explain("fabric", e))?,
-        directory: Directory::new(tables.directory, cpu.cores).map_err(|e| loaded.explain("directory", e))?,
+        directory: Directory::new(tables.directory, cpu.cores, cpu.cores).map_err(|e| loaded.explain("directory", e))?,
         l2: L2::new(tables.l2, seed).map_err(|e| loaded.explain("l2", e))?,
         memory,
         controllers: place::controllers(mesh.rows, mesh.columns, count),
         tally: Tally::default(),
         cycle: Time::period(cpu.clock.hz()),
-        warm_jobs: 0,
+        fill_jobs: 0,
         claimed: 0,
         sent: 0,
         answered: 0,
@@ -150,7 +150,7 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
     if let (Memory::DramCache(cache), MemorySpec::DramCache(spec)) = (&mut side.memory, tables.memory) {
         let walked = (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes));
         let slots = u32::from(cpu.cores) * cpu.threads.count;
-        side.warm_jobs = warm::warm(&mut *side.service, cache, walked, slots, tables.cpu.warm_jobs);
+        side.fill_jobs = warm::warm(&mut *side.service, cache, walked, slots, tables.cpu.fill_jobs);
     }
     Ok(side)
 }
@@ -166,14 +166,14 @@ fn mmu(loaded: &Loaded, spec: &MmuSpec, core: u16, bytes: u64) -> Result<Mmu, Di
     Ok(mmu)
 }
 
-fn memory(loaded: &Loaded, spec: &MemorySpec, extent: Extent, seed: u64) -> Result<Memory, Diagnostic> {
+fn memory(loaded: &Loaded, spec: &MemorySpec, extent: Extent) -> Result<Memory, Diagnostic> {
     let explain = |kind: &'static str| move |error| loaded.explain(&format!("memory.{kind}"), error);
     match spec {
         MemorySpec::Dram(dram) => {
             Ok(Memory::Dram(Box::new(Dram::new(dram, CPU_LINE).map_err(explain("dram"))?)))
         }
         MemorySpec::DramCache(spec) => {
-            let mut cache = DramCache::new(spec, seed).map_err(explain("dram_cache"))?;
+            let mut cache = DramCache::new(spec).map_err(explain("dram_cache"))?;
             cache.set_flat(extent.data..extent.top);
             check_capacity(loaded, spec, extent)?;
             Ok(Memory::DramCache(Box::new(cache)))

@@ -51,7 +51,7 @@ pub struct ServerSide {
     /// A cycle of the cores.
     pub cycle: Time,
     /// Jobs executed without time before the run.
-    pub warm_jobs: u64,
+    pub fill_jobs: u64,
     /// Commands at the flash device.
     claimed: usize,
     /// Accesses that cores and page walks have sent, over the whole run.

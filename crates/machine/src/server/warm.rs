@@ -4,7 +4,7 @@
 //! before it, one after another, and every page that they touch goes into the cache as it would in the run. They end
 //! once as many pages were missing as the cache has room for: then every page in it was chosen by the replacement policy
 //! among those that jobs ask for, and what is missing from then on is what is missing in a long run. If the program's
-//! pages are too few for that, `cpu.warm_jobs` ends it.
+//! pages are too few for that, `cpu.fill_jobs` ends it.
 //!
 //! The jobs have numbers that the run never reaches, so that they ask for other objects of the same popularity. What they
 //! change in the program's data stays changed.
@@ -41,7 +41,8 @@ impl Tables {
     }
 }
 
-/// Fills the cache by at most `most` jobs in `slots` slots; how many there were.
+/// Fills the cache by at most `most` jobs in `slots` slots; how many there were. Physical addresses are virtual ones: the
+/// service is alone.
 pub(super) fn warm(
     service: &mut dyn Service,
     cache: &mut DramCache,
@@ -49,28 +50,33 @@ pub(super) fn warm(
     slots: u32,
     most: u64,
 ) -> u64 {
-    let room = cache.pages();
+    let room = cache.capacity() / PAGE;
     let (mut tape, mut missing) = (Vec::new(), 0);
+    let mut touch = |page: u64, write: bool| {
+        missing += u64::from(!cache.is_cached(page));
+        cache.warm(page, write);
+        missing
+    };
     for job in 0..most {
-        if missing >= room {
-            return job;
-        }
         let slot = (job % u64::from(slots)) as u32;
         service.start(slot, FIRST + job);
         tape.clear();
         while service.step(slot, &mut tape) {}
         // Operations of one page in a row are one touch, as the caches above would have it.
-        let mut latest = None;
+        let (mut latest, mut missing) = (None, 0);
         for op in tape.iter().filter(|op| op.width > 0) {
-            let touch = (op.address / PAGE, matches!(op.kind, OpKind::Store | OpKind::Atomic));
-            if latest == Some(touch) {
+            let now = (op.address / PAGE, matches!(op.kind, OpKind::Store | OpKind::Atomic));
+            if latest == Some(now) {
                 continue;
             }
-            latest = Some(touch);
+            latest = Some(now);
             if let Some(tables) = &mut tables {
-                tables.walk(touch.0, |address| missing += u64::from(!cache.warm(address / PAGE * PAGE, false)));
+                tables.walk(now.0, |entry| _ = touch(entry / PAGE * PAGE, false));
             }
-            missing += u64::from(!cache.warm(touch.0 * PAGE, touch.1));
+            missing = touch(now.0 * PAGE, now.1);
+        }
+        if missing >= room {
+            return job + 1;
         }
     }
     most
