@@ -2,5 +2,6 @@
 
 pub mod cache;
 pub mod dram;
+pub mod dram_cache;
 pub mod l2;
 pub mod mmu;
