@@ -4,6 +4,7 @@ use super::hierarchy::{self, L2Result, MmuResult, per, share};
 use crate::machine::Machine;
 use crate::server::{Memory, ServerSide};
 use compute::ooo::Spent;
+use flash::Check;
 use kernel::Time;
 use mem::dram::DramStats;
 use mem::dram_cache::DramCache;
@@ -163,9 +164,9 @@ impl Window {
 
 impl CpuResult {
     pub(super) fn collect(machine: &Machine, side: &ServerSide) -> CpuResult {
-        let s = &side.cores.stats;
+        let s = side.cores.stats();
         let window = Window { seconds: side.ended(machine.now()).since(machine.measured_from).as_s_f64() };
-        let (cores, cycles) = (f64::from(side.cores.cores()), window.seconds / side.cycle.as_s_f64());
+        let (cores, cycles) = (f64::from(side.cores.cores()), window.seconds / side.cores.cycle().as_s_f64());
         let fetched = match &side.memory {
             Memory::Dram(_) => 0,
             Memory::DramCache(cache) => cache.stats.fetches + cache.stats.reclaims,
@@ -201,7 +202,7 @@ impl CpuResult {
 }
 
 fn time_share(side: &ServerSide) -> BTreeMap<&'static str, f64> {
-    let spent = &side.cores.stats.spent;
+    let spent = &side.cores.stats().spent;
     let all = spent.iter().sum();
     Spent::NAMES.iter().zip(spent).map(|(name, slots)| (*name, share(*slots, all))).collect()
 }
@@ -260,17 +261,28 @@ impl DramCacheResult {
 
 /// Mean time a stage of the requests of cores for lines and translations. What cores write back nobody waits for.
 pub(super) fn breakdown(side: &ServerSide) -> [(&'static str, Map<String, Value>); 2] {
-    let s = &side.cores.stats;
+    let s = side.cores.stats();
     hierarchy::breakdown(&side.total_tally(), [("request", s.requests + s.translations), ("write_back", s.write_backs)])
 }
 
-/// Picoseconds that the stages of all parts sum to for requests that cores wait for, and how long they waited.
-pub(super) fn tiling(side: &ServerSide) -> (u128, u128) {
-    (side.total_tally().reads().iter().sum(), side.cores.stats.waited)
-}
-
-/// Slots of the cores by what they were spent for, and those of the window.
-pub(super) fn slots(side: &ServerSide, from: Time, now: Time) -> (u64, u64) {
-    let elapsed = side.ended(now).since(from).ps().div_ceil(side.cycle.ps());
-    (side.cores.stats.spent.iter().sum(), elapsed * side.width * u64::from(side.cores.cores()))
+/// Checks of the server side: its own, and that its accounts of time are whole.
+pub(super) fn checks(machine: &Machine, side: &ServerSide) -> Vec<Check> {
+    let mut checks = side.checks();
+    let whole = machine.measured_from == Time::ZERO;
+    // What was under way when the window began has left stages behind.
+    let (stages, waited) = (side.total_tally().reads().iter().sum::<u128>(), side.cores.stats().waited);
+    checks.push(Check {
+        name: "the stages of cores' requests tile their latency",
+        ok: side.outstanding() > 0 || !whole || stages == waited,
+        detail: format!("{stages} ps in stages, {waited} ps of latency"),
+    });
+    let slots: u64 = side.cores.stats().spent.iter().sum();
+    let elapsed = side.ended(machine.now()).since(machine.measured_from);
+    let all = elapsed.ps().div_ceil(side.cores.cycle().ps()) * side.cores.width() * u64::from(side.cores.cores());
+    checks.push(Check {
+        name: "what cores' time was spent for sums to their time",
+        ok: !whole || slots == all,
+        detail: format!("{slots} slots, {all} in the run"),
+    });
+    checks
 }

@@ -5,12 +5,11 @@ use super::{Memory, ServerSide, place};
 use crate::spec::{Cpus, Loaded, MemorySpec, Spec};
 use compute::ooo::Cores;
 use config::Diagnostic;
-use kernel::Time;
 use mem::directory::{Directory, DirectorySpec};
 use mem::dram::Dram;
 use mem::dram_cache::{Backing, DramCache, DramCacheSpec, Partition};
 use mem::l2::{L2, L2Spec};
-use mem::mmu::{Mmu, MmuSpec, Residency};
+use mem::mmu::{Mmu, MmuSpec};
 use net::fabric::{Fabric, FabricSpec};
 use proto::cpu::Service;
 use proto::memory::{CPU_LINE, Tally};
@@ -30,10 +29,9 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         fabric.check().map_err(|e| loaded.explain("fabric", e))?;
     }
     if let Some(directory) = directory {
-        directory.check().map_err(|e| loaded.explain("directory", e))?;
+        directory.check(cpu.first.cores).map_err(|e| loaded.explain("directory", e))?;
     }
     if let Some(MemorySpec::DramCache(cache)) = memory {
-        cache.check().map_err(|e| loaded.explain("memory.dram_cache", e))?;
         if cache.backing == Backing::device && loaded.spec.flash.is_none() {
             let what = "a DRAM cache has no flash device behind it";
             let help = "give the table `flash`, or `backing = \"fixed\"`";
@@ -121,9 +119,12 @@ struct Extent {
 pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Result<ServerSide, Diagnostic> {
     let tables = tables(loaded)?;
     let cpu = &tables.cpu.first;
-    let bytes = service.footprint();
+    // A translation covers what the page table says, whatever the application.
+    let reach = Mmu::new(tables.mmu, 0, CPU_LINE).map_err(|e| loaded.explain("mmu", e))?.reach();
+    let cores = Cores::new(cpu, reach, seed).map_err(|e| loaded.explain("cpu.0", e))?;
+    let bytes = cores.footprint(&*service);
     let mmus = (0..cpu.cores).map(|core| mmu(loaded, tables.mmu, core, bytes)).collect::<Result<Vec<_>, _>>()?;
-    let (reach, top) = mmus.first().map_or((CPU_LINE, bytes), |mmu| (mmu.reach(), mmu.top()));
+    let top = mmus.first().map_or(bytes, Mmu::top);
     let extent = Extent { data: bytes.next_multiple_of(reach), top };
     let memory = memory(loaded, tables.memory, extent)?;
     let count = match &memory {
@@ -133,15 +134,15 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
     let mesh = &tables.fabric.mesh;
     let mut side = ServerSide {
         service,
-        cores: Cores::new(cpu, reach, seed).map_err(|e| loaded.explain("cpu.0", e))?,
+        cores,
         mmus,
         fabric: Fabric::new(tables.fabric).map_err(|e| loaded.explain("fabric", e))?,
         directory: Directory::new(tables.directory, cpu.cores, cpu.cores).map_err(|e| loaded.explain("directory", e))?,
         l2: L2::new(tables.l2, seed).map_err(|e| loaded.explain("l2", e))?,
         memory,
+        reach,
         controllers: place::controllers(mesh.rows, mesh.columns, count),
         tally: Tally::default(),
-        cycle: Time::period(cpu.clock.hz()),
         fill_jobs: 0,
         claimed: 0,
         sent: 0,
@@ -162,7 +163,7 @@ fn mmu(loaded: &Loaded, spec: &MmuSpec, core: u16, bytes: u64) -> Result<Mmu, Di
         let what = format!("the service has {bytes} B of addresses; the page table reaches {span} B");
         return Err(loaded.diagnose("mmu.table", &what));
     }
-    mmu.add_app(APP, bytes, Residency::Always);
+    mmu.add_app(APP, bytes, true);
     Ok(mmu)
 }
 

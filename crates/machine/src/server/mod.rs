@@ -44,12 +44,12 @@ pub struct ServerSide {
     pub l2: L2,
     /// Memory.
     pub memory: Memory,
+    /// Bytes that a translation covers.
+    reach: u64,
     /// The router at which each memory controller stands.
     controllers: Vec<u32>,
     /// Time that requests have spent on the mesh.
     pub tally: Tally,
-    /// A cycle of the cores.
-    pub cycle: Time,
     /// Jobs executed without time before the run.
     pub fill_jobs: u64,
     /// Commands at the flash device.
@@ -80,6 +80,35 @@ impl ServerSide {
             + memory
     }
 
+    /// Jobs that have ended.
+    pub fn jobs(&self) -> u64 {
+        self.cores.jobs_ended()
+    }
+
+    /// When the last job ended; now, if it has not.
+    pub fn ended(&self, now: Time) -> Time {
+        self.cores.over_at().unwrap_or(now)
+    }
+
+    /// Accounts that must agree, each side counted in a different part.
+    pub fn checks(&self) -> Vec<flash::Check> {
+        let (begun, ended) = (self.cores.jobs_begun(), self.cores.jobs_ended());
+        let running = self.cores.jobs_running();
+        let check = |name, ok: bool, detail: String| flash::Check { name, ok, detail };
+        vec![
+            check(
+                "jobs begun = ended + running",
+                begun == ended + running,
+                format!("{begun} begun, {ended} ended, {running} running"),
+            ),
+            check(
+                "every access that was sent has been answered",
+                self.outstanding() > 0 || self.sent == self.answered,
+                format!("{} sent, {} answered", self.sent, self.answered),
+            ),
+        ]
+    }
+
     /// Commands of the server side at the flash device.
     pub fn claimed(&self) -> usize {
         self.claimed
@@ -88,7 +117,7 @@ impl ServerSide {
     /// Time that requests have waited for each stage, all parts together.
     pub fn total_tally(&self) -> Tally {
         let mut total = self.tally.clone();
-        total.add(&self.cores.tally);
+        total.add(self.cores.tally());
         self.mmus.iter().for_each(|mmu| total.add(&mmu.tally));
         total.add(&self.directory.tally);
         total.add(&self.l2.tally);
@@ -103,7 +132,7 @@ impl ServerSide {
     pub fn reset_stats(&mut self, now: Time) {
         self.cores.reset_stats(now);
         self.mmus.iter_mut().for_each(|mmu| mmu.reset_stats(now));
-        self.fabric.reset_stats(now);
+        self.fabric.reset_stats();
         self.directory.reset_stats(now);
         self.l2.reset_stats(now);
         self.tally = Tally::default();

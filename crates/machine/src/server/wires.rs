@@ -128,8 +128,9 @@ impl ServerSide {
             mem::dram_cache::Out::Done(command) => self.done(command, wires),
             mem::dram_cache::Out::Submit(command) => self.submit(command, device, wires),
             mem::dram_cache::Out::Arrived { page, response } => {
-                self.cores.flash_response(response);
-                self.cores.arrived(page, &mut *self.service, &mut CoresCx(wires));
+                self.cores.flash_response(response, &mut *self.service, &mut CoresCx(wires));
+                // Physical addresses are virtual ones: the service is alone.
+                self.cores.arrived(page / self.reach, &mut *self.service, &mut CoresCx(wires));
             }
         }
     }
