@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Cores of one machine at most: a directory has a bit for each.
-pub const MOST_CORES: u16 = 64;
+const MOST_CORES: u16 = 64;
 /// Threads of all cores at most: each has a page of the service's address space.
 const MOST_THREADS: u32 = 4096;
 /// Longest latency inside a core, in cycles.

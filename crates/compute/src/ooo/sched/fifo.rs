@@ -7,7 +7,7 @@ pub struct Fifo;
 
 impl Fifo {
     /// Remembers nothing.
-    pub fn new((): &()) -> Fifo {
+    pub fn new(_: &()) -> Fifo {
         Fifo
     }
 }

@@ -35,8 +35,9 @@ pub struct ThreadView<'a> {
     pub new: bool,
     /// The halted jobs, in the order in which they were halted.
     pub halted: &'a [Halted],
-    /// How long flash takes to answer, as measured.
-    pub response: Time,
+    /// How long flash takes to answer, as measured; none if nothing has been measured: halted jobs are told about then, or
+    /// wait for the first measurement.
+    pub response: Option<Time>,
 }
 
 /// What a core does next.
@@ -71,7 +72,7 @@ config::policies! {
 /// Chooses what a core does next.
 ///
 /// Contract: `New` only if the view has a new job, `Resume` only of one of the halted. It never sleeps while there is a new
-/// job, nor without an end while a job is halted that nobody will be told about: it sleeps until the job is old enough.
+/// job, and with a halted job and a measured response only until that job is old enough.
 /// The same view gives the same choice.
 pub trait ThreadScheduler {
     /// What the core does next.
@@ -81,7 +82,7 @@ pub trait ThreadScheduler {
 impl ThreadView<'_> {
     /// When the oldest halted job has been halted for as long as flash takes to answer.
     fn due(&self) -> Option<Time> {
-        self.halted.first().map(|oldest| oldest.since + self.response)
+        Some(self.halted.first()?.since + self.response?)
     }
 
     /// Whether that is now or has been.
@@ -100,7 +101,7 @@ mod tests {
     }
 
     fn view(moment: Moment, new: bool, halted: &[Halted]) -> ThreadView<'_> {
-        ThreadView { moment, now: Time::from_us(100), new, halted, response: Time::from_us(50) }
+        ThreadView { moment, now: Time::from_us(100), new, halted, response: Some(Time::from_us(50)) }
     }
 
     #[test]

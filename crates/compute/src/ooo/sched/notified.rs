@@ -7,7 +7,7 @@ pub struct Notified;
 
 impl Notified {
     /// Remembers nothing.
-    pub fn new((): &()) -> Notified {
+    pub fn new(_: &()) -> Notified {
         Notified
     }
 }

@@ -7,7 +7,7 @@ pub struct Priority;
 
 impl Priority {
     /// Remembers nothing.
-    pub fn new((): &()) -> Priority {
+    pub fn new(_: &()) -> Priority {
         Priority
     }
 }
