@@ -53,9 +53,10 @@ fn a_miss_takes_these_steps() {
     // Search, enter, ask; each command takes three cycles.
     let searched = tags + cycles(3) + ras + column;
     let asked = searched + cycles(3 + 3);
-    // The page has an empty way; 64 lines, the tags, the entry.
+    // The page has an empty way; 64 lines, the tags, the entry. The look-up for the second command, which found the entry,
+    // has closed the row of the set.
     let come = asked + Time::from_us(50);
-    let installed = come + (cycles(3) + column).times(65) + cycles(3);
+    let installed = come + ras + (cycles(3) + column).times(65) + cycles(3);
     assert_eq!(bench.outside.arrived, [(installed, 0, installed - asked)]);
     assert_eq!(bench.cache.stats.response, Time::from_us(50));
     // The entry's row is opened for its removal, then the page's again for the data.
@@ -65,7 +66,7 @@ fn a_miss_takes_these_steps() {
     let stats = &bench.cache.stats;
     assert_eq!((stats.misses, stats.signalled, stats.waits, stats.hits), (2, 1, 1, 1));
     assert_eq!((stats.fetches, stats.merged, stats.installs), (1, 1, 1));
-    // The second looks its tags up in an open row or not: the bank has read them for the victim.
+    // The second found the row of its tags open: they had been read for the victim.
     let waited = bench.cache.tally.reads();
     let second = done[1].0 - Time::from_us(10);
     let front = cycles(2) + column;
@@ -83,12 +84,12 @@ fn a_victim_is_copied_while_flash_reads() {
     let submitted = &bench.outside.submitted;
     let ops: Vec<_> = submitted.iter().map(|(_, c)| (c.op, c.offset)).collect();
     assert_eq!(ops, [(IoOp::Read, PAGE), (IoOp::Write, 0)]);
-    // Look up the tags of the victim (the row of the miss status row's write is open until then), drop it, copy 64
-    // lines, and ask flash.
-    let (ras, column) = (cycles(55), cycles(LINE_CYCLES));
+    // The miss status row is in another bank here, and the row of the set still open. The tags come as soon as the entry
+    // has passed the bus; then the victim is dropped, and 64 lines are copied.
+    let column = cycles(LINE_CYCLES);
     let asked = submitted[0].0;
     let entered = asked - cycles(3) + column;
-    let known = entered + ras + column;
+    let known = entered + column;
     // The first line waits for the new tags to be written.
     let copied = known + cycles(3) + column.times(2) + (cycles(3) + column).times(63);
     assert_eq!(submitted[1].0, copied + cycles(3));

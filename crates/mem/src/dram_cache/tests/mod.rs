@@ -68,7 +68,9 @@ impl Cx<Event, Out> for Outside {
             Out::Done(command) => self.done.push((now, command)),
             Out::Arrived { page, response } => self.arrived.push((now, page, response)),
             Out::Submit(command) => {
-                assert!(command.tag < 1 << 31 && command.bytes == PAGE && command.offset.is_multiple_of(PAGE));
+                assert!(
+                    command.tag < 1 << 31 && command.bytes == PAGE && command.offset.is_multiple_of(PAGE)
+                );
                 let number = self.submitted.len();
                 let latency = self.latencies[number % self.latencies.len()];
                 self.submitted.push((now, command));

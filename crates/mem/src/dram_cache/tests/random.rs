@@ -18,7 +18,14 @@ fn any_cache() -> impl Strategy<Value = DramCacheSpec> {
     let misses = (1u32..4, 1u32..4);
     let room = (1u32..4, 1u32..5, prop::sample::select(vec![1u32, 7, 64]), any::<bool>());
     (policy, backing, partition, shape, misses, room).prop_map(
-        |(replacement, backing, partition, (sets, ways, controllers), misses, (buffer, queue, burst, hash))| {
+        |(
+            replacement,
+            backing,
+            partition,
+            (sets, ways, controllers),
+            misses,
+            (buffer, queue, burst, hash),
+        )| {
             let mut spec = small(sets, ways);
             spec = DramCacheSpec { replacement, backing, partition, evict_buffer: buffer, ..spec };
             spec.misses = MissSpec { sets: misses.0, ways: misses.1 };

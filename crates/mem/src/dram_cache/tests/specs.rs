@@ -76,7 +76,9 @@ fn the_families_are_in_order() {
     assert_eq!(Backing::FAMILY.key, <Backing as Choice>::FAMILY.key);
     for backing in Backing::all_defaults() {
         for partition in Partition::all_defaults() {
-            assert!(DramCache::new(&DramCacheSpec { backing: backing.clone(), partition, ..table_1() }).is_ok());
+            assert!(
+                DramCache::new(&DramCacheSpec { backing: backing.clone(), partition, ..table_1() }).is_ok()
+            );
         }
     }
 }
