@@ -198,7 +198,9 @@ impl DramCache {
                 self.to_dram(Waiter::Nobody, self.layout.misses(number, page), 1, true, cx);
                 self.installed(name, cx);
             }
-            Step::Queued | Step::Room | Step::Way | Step::Ready => unreachable!("nothing is issued in {step:?}"),
+            Step::Queued | Step::Room | Step::Way | Step::Ready => {
+                unreachable!("nothing is issued in {step:?}")
+            }
         }
     }
 

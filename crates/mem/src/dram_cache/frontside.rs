@@ -41,8 +41,14 @@ impl DramCache {
     pub(super) fn arrive(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         assert!(command.lines != 0, "a command without lines");
         let number = self.controller_of(command.page);
-        let request =
-            Request { command, controller: number, step: Step::Open, place: NONE, changes: false, next: NONE };
+        let request = Request {
+            command,
+            controller: number,
+            step: Step::Open,
+            place: NONE,
+            changes: false,
+            next: NONE,
+        };
         let name = self.requests.insert(request);
         let controller = self.controller(number);
         if controller.blocked.is_empty() {

@@ -104,6 +104,8 @@ impl Page {
 #[cfg(test)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Move {
+    /// A page is used before the run, and another makes room.
+    Warm(u64, bool, Option<u64>),
     /// A command finds its page.
     Serve(MemCommand),
     /// A page leaves the tags for the evict buffer.
@@ -256,11 +258,18 @@ impl DramCache {
         }
         let (number, line) = (self.controller_of(page), self.layout.line_of(page));
         let tags = &mut self.controllers[usize::from(number)].tags;
-        let found = tags.find(line).inspect(|place| tags.touch(*place));
-        let place = found.or_else(|| Some(tags.insert(line, Page::default(), Page::may_go)?.0));
-        if let Some(place) = place {
-            tags.meta_mut(place).dirty |= write;
-        }
+        let found = match tags.find(line) {
+            Some(place) => {
+                tags.touch(place);
+                Some((place, None))
+            }
+            None => tags.insert(line, Page::default(), Page::may_go),
+        };
+        // None: everything else in the set is in use.
+        let Some((place, gone)) = found else { return };
+        tags.meta_mut(place).dirty |= write;
+        let gone = gone.map(|(line, _)| self.layout.page_of(number, line));
+        note!(self, Warm(page, write, gone));
     }
 
     /// Commands, fetches and evictions inside.

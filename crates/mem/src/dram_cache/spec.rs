@@ -141,19 +141,23 @@ impl DramCacheSpec {
         }
         for (key, ways) in [("ways", self.ways), ("misses.ways", self.misses.ways)] {
             if ways > ENTRIES {
-                let what = format!("{ways} ways of 8 B are more than a column of {CPU_LINE} B, which has {ENTRIES}");
+                let what =
+                    format!("{ways} ways of 8 B are more than a column of {CPU_LINE} B, which has {ENTRIES}");
                 return Err(SpecError::new(key, what));
             }
         }
         if u64::from(self.sets) * u64::from(self.ways) > 1 << 28 {
-            let what = format!("{} sets of {} ways are more than 2^28 pages a controller", self.sets, self.ways);
+            let what =
+                format!("{} sets of {} ways are more than 2^28 pages a controller", self.sets, self.ways);
             return Err(SpecError::new("sets", what));
         }
         if u64::from(self.backside.burst) > PAGE / CPU_LINE {
             let what = format!("{} lines are more than a page of {}", self.backside.burst, PAGE / CPU_LINE);
             return Err(SpecError::new("backside.burst", what));
         }
-        self.dram.check(CPU_LINE).map_err(|error| SpecError { key: format!("dram.{}", error.key), ..error })?;
+        self.dram
+            .check(CPU_LINE)
+            .map_err(|error| SpecError { key: format!("dram.{}", error.key), ..error })?;
         self.check_rows()
     }
 
@@ -172,7 +176,9 @@ impl DramCacheSpec {
                 "controllers change every {}, but a set lies in one row of {need} B behind one controller",
                 self.dram.interleave
             );
-            return Err(SpecError::new("dram.interleave", what).help(format!("give `interleave = \"{need}B\"`")));
+            return Err(
+                SpecError::new("dram.interleave", what).help(format!("give `interleave = \"{need}B\"`"))
+            );
         }
         let columns = need / CPU_LINE;
         if u64::from(self.misses.sets) > columns {
