@@ -53,7 +53,7 @@ fn a_fill_occupies_the_bank_by_the_line() {
     assert_eq!(rig.commands(), [(false, 0, 0xff)]);
     let stats = rig.cache.stats;
     assert_eq!((stats.prefetched_lines, stats.used_prefetched_lines, stats.fetched_lines), (7, 1, 8));
-    assert_eq!(stats.prefetch.granularity(), Some(1024.0));
+    assert_eq!(stats.prefetch.granularity(LINE), Some(1024.0));
 }
 
 #[test]
