@@ -166,11 +166,15 @@ impl Directory {
         record.probes -= 1;
         let spilled = answer.dirty && !invalidate;
         if answer.dirty {
+            debug_assert_eq!(
+                record.data,
+                Data::Wanted,
+                "the bank is not asked for what an owner may have changed"
+            );
             record.data = Data::Here;
             self.stats.forwarded += 1;
         }
         let line = self.lines.get_mut(&address).expect("a line with a transaction is known");
-        debug_assert!(!answer.dirty || line.exclusive, "only an owner changes a line");
         if !answer.found {
             // An owner that has not said that it dropped the line is writing it back, and stays its owner until that
             // comes. Whoever else is not found has said so.

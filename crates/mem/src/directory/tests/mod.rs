@@ -1,5 +1,6 @@
 //! A directory by itself: worked sequences, and random cores.
 
+mod soak;
 mod worked;
 
 use super::{Directory, DirectorySpec, Event, Out};

@@ -334,3 +334,21 @@ fn an_entry_has_64_bits() {
     assert_eq!(Directory::new(&still, 16, 16).err().expect("unsound").key, "clock");
     assert_eq!(directory(0).outstanding(), 0);
 }
+
+/// An owner's copy is downgraded, and dropped before the answer has come: the reader has the line alone.
+#[test]
+fn a_shared_copy_is_dropped_before_its_probe_is_answered() {
+    let mut bench = Bench::new(0);
+    bench.get(Own, 0);
+    bench.ask(1, Read, 1);
+    let probe = bench.probes(false)[0];
+    bench.directory.dropped(0, LINE);
+    bench.probed(probe, true, true);
+    let sent = bench.sent();
+    let [Out::Look { access: spill, .. }, Out::Answer { access: answer, .. }] = sent[..] else {
+        panic!("a write and an answer: {sent:?}");
+    };
+    assert_eq!((spill.kind, answer.kind, answer.port), (Write, Own, 1));
+    bench.looked(spill);
+    bench.quiet(0b10, true);
+}
