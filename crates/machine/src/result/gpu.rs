@@ -11,7 +11,7 @@ use crate::gpu::{GpuSide, InstructionWindow};
 use crate::machine::Machine;
 use compute::simt::{Counters, KernelStats};
 use kernel::Time;
-use proto::memory::Stage;
+use proto::memory::{LINE, Stage};
 use proto::simt::Programs;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -255,7 +255,7 @@ fn l2(side: &GpuSide, window: &Window) -> L2Result {
         prefetched_lines: s.prefetched_lines,
         prefetch_used_share: share(s.used_prefetched_lines, s.prefetched_lines),
         prediction_accuracy_share: s.prefetch.accuracy(),
-        prefetch_granularity_bytes: s.prefetch.granularity(),
+        prefetch_granularity_bytes: s.prefetch.granularity(LINE),
         written_lines: s.written_lines,
         parked_pages: s.parked_pages,
         absorbed_writes: s.absorbed,
