@@ -266,10 +266,9 @@ impl DramCache {
             None => tags.insert(line, Page::default(), Page::may_go),
         };
         // None: everything else in the set is in use.
-        let Some((place, gone)) = found else { return };
-        tags.meta_mut(place).dirty |= write;
-        let gone = gone.map(|(line, _)| self.layout.page_of(number, line));
-        note!(self, Warm(page, write, gone));
+        let Some(found) = found else { return };
+        tags.meta_mut(found.0).dirty |= write;
+        note!(self, Warm(page, write, found.1.map(|(line, _)| self.layout.page_of(number, line))));
     }
 
     /// Commands, fetches and evictions inside.
@@ -338,7 +337,14 @@ impl DramCache {
     }
 
     /// Sends a command to the DRAM.
-    fn to_dram(&mut self, waiter: Waiter, page: u64, lines: u64, write: bool, cx: &mut impl Cx<Event, Out>) {
+    fn access_dram(
+        &mut self,
+        waiter: Waiter,
+        page: u64,
+        lines: u64,
+        write: bool,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
         let command = inner::command(waiter, page, lines, write, cx.now());
         self.dram.command(command, &mut Inside { cx, done: None });
     }
