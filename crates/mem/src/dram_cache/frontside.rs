@@ -50,6 +50,7 @@ impl DramCache {
             next: NONE,
         };
         let name = self.requests.insert(request);
+        assert!(self.requests.len() <= self.bound, "more than {} commands at the same time", self.bound);
         let controller = self.controller(number);
         if controller.blocked.is_empty() {
             self.issue(name, Step::Open, 2, cx);

@@ -171,6 +171,7 @@ pub struct DramCache {
     burst: u32,
     backing: Backing,
     capacity: u64,
+    bound: usize,
     /// Counters.
     pub stats: DramCacheStats,
     /// Time waited, by stage.
@@ -217,6 +218,7 @@ impl DramCache {
             burst: spec.backside.burst,
             backing: spec.backing.clone(),
             capacity: spec.capacity(),
+            bound: usize::MAX,
             stats: DramCacheStats::default(),
             tally: Tally::default(),
             #[cfg(test)]
@@ -276,6 +278,11 @@ impl DramCache {
         self.requests.len() + self.fetches.len() + self.leaving.len() + self.dram.outstanding()
     }
 
+    /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
+    pub fn bound(&mut self, commands: usize) {
+        self.bound = commands;
+    }
+
     /// Counters of the DRAM inside.
     pub fn dram_stats(&self) -> &dram::DramStats {
         &self.dram.stats
@@ -291,7 +298,7 @@ impl DramCache {
     /// Lines of a page are to be read or written.
     ///
     /// # Panics
-    /// If it has no lines.
+    /// If it has no lines, or if there are more commands than the bound.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         self.arrive(command, cx);
     }
