@@ -274,7 +274,8 @@ impl Cores {
     /// Another core wants a line.
     pub fn probe(&mut self, probe: Probe, cx: &mut impl Cx<Event, Out>) {
         let core = &mut self.cores[usize::from(probe.core)];
-        let held = core.l1d.give(probe.address / LINE, probe.invalidate);
+        let line = probe.address / LINE;
+        let held = core.l1d.give(line, probe.invalidate).or_else(|| core.l1i.give(line, probe.invalidate));
         self.shared.stats.probed += u64::from(held.is_some());
         let dirty = held == Some(l1::Held::Modified);
         cx.emit(Out::Probed(Probed { probe, found: held.is_some(), dirty }));
