@@ -1,6 +1,6 @@
 //! From a spec to the server side of a machine.
 
-use super::warm::{self, Tables as Walked};
+use super::warm::{self, Filling, Tables as Walked};
 use super::{Memory, ServerSide, place};
 use crate::spec::{Cpus, Loaded, MemorySpec, Spec};
 use compute::ooo::Cores;
@@ -100,7 +100,7 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<Tables<'_>, Diagnostic> {
     {
         return Ok(Tables { cpu, mmu, fabric, directory, l2, memory });
     }
-    let what = if cpu.is_some() { "memory behind its cores' shared cache" } else { "server's cores" };
+    let what = if cpu.is_some() { "memory behind its cores' shared cache" } else { "cores of a server" };
     Err(Diagnostic::new(format!("the system `{}` has no {what}", loaded.name)).help(
         "programs of a server need the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`",
     ))
@@ -152,9 +152,13 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
         answered: 0,
     };
     if let (Memory::DramCache(cache), MemorySpec::DramCache(spec)) = (&mut side.memory, tables.memory) {
-        let walked = (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes));
-        let slots = u32::from(cpu.cores) * cpu.threads.count;
-        side.fill_jobs = warm::warm(&mut *side.service, cache, walked, slots, tables.cpu.fill_jobs);
+        let filling = Filling {
+            tables: (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes)),
+            text: side.service.footprint().next_multiple_of(reach)..bytes,
+            slots: u32::from(cpu.cores) * cpu.threads.count,
+            most: tables.cpu.fill_jobs,
+        };
+        side.fill_jobs = warm::warm(&mut *side.service, cache, filling);
     }
     Ok(side)
 }
