@@ -10,7 +10,7 @@ use host::paging::Paging;
 use kernel::Time;
 use mem::dram::Dram;
 use mem::l2::{L2, L2Spec};
-use mem::mmu::{Mmu, MmuSpec};
+use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::CrossbarSpec;
 use net::crossbar::Crossbar;
 use proto::memory::{LINE, Tally};
@@ -38,7 +38,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         l2.check().map_err(explain("l2"))?;
         if spec.gpu.is_some() && l2.line.get() != LINE {
             let what = format!("a warp's accesses are merged into lines of {LINE} B, not of {}", l2.line);
-            return Err(loaded.diagnose("l2.line", what));
+            return Err(loaded.diagnose("l2.line", &what));
         }
     }
     let line = spec.l2.as_ref().map_or(LINE, |l2| l2.line.get());
@@ -109,9 +109,10 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         return Err(loaded.diagnose("mmu", &what));
     }
     check_pages(loaded, &programs, &mmu)?;
+    let residency = if paging.is_some() { Residency::ByPage } else { Residency::Always };
     for app in 0..programs.apps() {
         let bytes = programs.footprint(app);
-        mmu.add_app(app, bytes, paging.is_none());
+        mmu.add_app(app, bytes, residency);
         if let Some(paging) = &mut paging {
             paging.add_app(app, bytes);
         }
