@@ -47,6 +47,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         Some(MemorySpec::Dram(dram)) => dram.check(line).map_err(explain("memory.dram"))?,
         Some(MemorySpec::Direct(direct)) => direct.check().map_err(explain("memory.direct"))?,
         Some(MemorySpec::Engine(engine)) => engine.check().map_err(explain("memory.engine"))?,
+        Some(MemorySpec::DramCache(cache)) => cache.check().map_err(explain("memory.dram_cache"))?,
     }
     if let Some(series) = spec.sim.series {
         let table =
@@ -241,5 +242,6 @@ fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagn
             engine.set_capacity(loaded.device(seed)?.capacity());
             Memory::Engine(Box::new(engine))
         }
+        MemorySpec::DramCache(_) => unreachable!("refused when the spec is read"),
     })
 }
