@@ -9,7 +9,7 @@ use mem::directory::{Directory, DirectorySpec};
 use mem::dram::Dram;
 use mem::dram_cache::{Backing, DramCache, DramCacheSpec, Partition};
 use mem::l2::{L2, L2Spec};
-use mem::mmu::{Mmu, MmuSpec};
+use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::fabric::{Fabric, FabricSpec};
 use proto::cpu::Service;
 use proto::memory::{CPU_LINE, Tally};
@@ -166,7 +166,7 @@ fn mmu(loaded: &Loaded, spec: &MmuSpec, core: u16, bytes: u64) -> Result<Mmu, Di
         let what = format!("the service has {bytes} B of addresses; the page table reaches {span} B");
         return Err(loaded.diagnose("mmu.table", &what));
     }
-    mmu.add_app(APP, bytes, true);
+    mmu.add_app(APP, bytes, Residency::Always);
     Ok(mmu)
 }
 
