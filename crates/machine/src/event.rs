@@ -57,10 +57,7 @@ impl Event for CoreMmu {
     #[inline]
     fn from_word(word: u64) -> CoreMmu {
         let inner = word & ((1 << mem::mmu::Event::BITS) - 1);
-        CoreMmu {
-            core: (word >> mem::mmu::Event::BITS) as u16,
-            event: mem::mmu::Event::from_word(inner),
-        }
+        CoreMmu { core: (word >> mem::mmu::Event::BITS) as u16, event: mem::mmu::Event::from_word(inner) }
     }
 }
 

@@ -85,13 +85,7 @@ context!(DirectCx, flash::direct::Event, flash::direct::Out, Ev::Direct, Message
 context!(EngineCx, flash::engine::Event, flash::engine::Out, Ev::Engine, Message::FromEngine);
 context!(PagingCx, host::paging::Event, host::paging::Out, Ev::Paging, Message::FromPaging);
 context!(CoresCx, compute::ooo::Event, compute::ooo::Out, Ev::Cores, Message::FromCores);
-context!(
-    FabricCx,
-    net::fabric::Event,
-    net::fabric::Out<server::Packet>,
-    Ev::Fabric,
-    Message::FromFabric
-);
+context!(FabricCx, net::fabric::Event, net::fabric::Out<server::Packet>, Ev::Fabric, Message::FromFabric);
 context!(DirectoryCx, mem::directory::Event, mem::directory::Out, Ev::Directory, Message::FromDirectory);
 context!(DramCacheCx, mem::dram_cache::Event, mem::dram_cache::Out, Ev::DramCache, Message::FromDramCache);
 

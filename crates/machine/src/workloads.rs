@@ -210,8 +210,9 @@ fn reaches_flash(options: &WorkloadOptions) -> Result<(), Diagnostic> {
     if options.capacity > 0 {
         return Ok(());
     }
-    Err(Diagnostic::new("requests of a host, and the system has no flash device that a host reaches")
-        .help("a program of a GPU or of a server, or a system with the tables `flash`, `host` and `precondition`"))
+    Err(Diagnostic::new("requests of a host, and the system has no flash device that a host reaches").help(
+        "a program of a GPU or of a server, or a system with the tables `flash`, `host` and `precondition`",
+    ))
 }
 
 fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {

@@ -1,9 +1,9 @@
 //! The shipped systems: they load, they run, their figures follow from their specs, and every number has a source.
 
 use config::Diagnostic;
-use machine::Loaded;
 use machine::run::{Plan, run_alone};
 use machine::systems::SYSTEMS;
+use machine::{Loaded, Spec};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use workload::trace::{Remap, TraceOptions};
@@ -93,6 +93,29 @@ fn every_platform_runs_programs() {
     }
 }
 
+/// A program that reads and one that inserts, on caches so small that pages are missing; every check of the result holds.
+#[test]
+fn every_server_serves_jobs() {
+    assert!(servers().count() >= 6);
+    for (system, program) in servers().flat_map(|s| [(s, "tatp:size=64MiB"), (s, "tpcc:size=128MiB")]) {
+        let mut plan = Plan::new(system, program).set("cpu.0.load.jobs=300").set("cpu.warmup_jobs=100");
+        if system != "dram-only" {
+            plan = plan.set("memory.dram_cache.sets=128");
+        }
+        let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}: {e}"));
+        assert!(document.ok, "{system}, {program}: {:?}", document.checks);
+        let document = serde_json::to_value(document).expect("a document has a JSON form");
+        assert!((150.0..=200.0).contains(&figure(&document, "/cpu/jobs")), "{system}, {program}");
+        let spent = document.pointer("/cpu/time_share").and_then(Value::as_object).expect("a table");
+        let sum: f64 = spent.values().filter_map(Value::as_f64).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{system}, {program}: {sum}");
+        if system != "dram-only" {
+            assert!(figure(&document, "/cpu/memory/dram_cache/fetches") > 0.0, "{system}, {program}");
+            assert!(figure(&document, "/flash/0/reads/host") > 0.0, "{system}, {program}");
+        }
+    }
+}
+
 /// Every folder is shipped, and whole.
 #[test]
 fn folders_and_list_agree() {
@@ -117,15 +140,25 @@ fn leaves(path: &str, value: &toml::Value, found: &mut Vec<String>) {
     }
 }
 
+/// The systems that are like this, as their resolved specs say.
+fn systems(alike: fn(&Spec) -> bool) -> impl Iterator<Item = &'static str> {
+    let spec = |name: &str| Loaded::load(name, &[]).expect("a shipped system").spec;
+    SYSTEMS.iter().map(|(name, _)| *name).filter(move |name| alike(&spec(name)))
+}
+
 /// The systems that are a drive alone.
 fn drives() -> impl Iterator<Item = &'static str> {
-    let is_drive = |spec: &str| !spec.contains("[gpu]") && !spec.contains("inherits");
-    SYSTEMS.iter().filter(move |(_, spec)| is_drive(spec)).map(|(name, _)| *name)
+    systems(|spec| spec.gpu.is_none() && spec.cpu.is_none())
 }
 
 /// The systems that have a GPU with memory.
 fn platforms() -> impl Iterator<Item = &'static str> {
-    SYSTEMS.iter().filter(|(_, spec)| spec.contains("inherits")).map(|(name, _)| *name)
+    systems(|spec| spec.gpu.is_some() && spec.memory.is_some())
+}
+
+/// The systems that have a server's cores with memory.
+fn servers() -> impl Iterator<Item = &'static str> {
+    systems(|spec| spec.cpu.is_some() && spec.memory.is_some())
 }
 
 /// The calibration page has a row with a value and a source for each leaf of the spec.

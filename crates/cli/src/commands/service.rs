@@ -17,7 +17,8 @@ pub(crate) fn rows() -> Vec<(String, String)> {
 }
 
 /// How they are written.
-pub(crate) const HELP: &str = "`tatp:size=1GiB,theta=0.9` sets parameters (`explain tatp`). A server runs one of them.";
+pub(crate) const HELP: &str =
+    "`tatp:size=1GiB,theta=0.9` sets parameters (`explain tatp`). A server runs one of them.";
 
 /// What a program is and does. `text` is written as for `--workload`: a name, or a name with parameters.
 ///
@@ -32,8 +33,10 @@ pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
 }
 
 fn described(entry: &Entry, params: &Params) -> String {
-    let mut text =
-        format!("{}: a program of a server, from {}\n\n{}\n\nParameters\n", entry.name, entry.source, entry.what);
+    let mut text = format!(
+        "{}: a program of a server, from {}\n\n{}\n\nParameters\n",
+        entry.name, entry.source, entry.what
+    );
     for (key, value) in params.values() {
         let _ = writeln!(text, "  {} = {value}: {}", key.name, key.what);
     }

@@ -24,6 +24,8 @@ pub(super) struct Shared {
     pub(super) responses: (u128, u64),
     /// When the last job has ended.
     pub(super) over_at: Option<Time>,
+    /// The latest end of a job so far.
+    pub(super) latest: Time,
 }
 
 impl Shared {
@@ -177,6 +179,8 @@ pub(super) struct Core {
     pub(super) itlb: FirstTlb,
     pub(super) asks: Vec<Ask>,
     pub(super) fetching: Option<Fetching>,
+    /// The line of the next operation's text that has been waited for; none if its first is next.
+    pub(super) fetch_from: Option<u64>,
     /// The line of text that was fetched last, virtual.
     pub(super) fetched: u64,
     /// The latest atomic in the window.
@@ -222,6 +226,7 @@ impl Core {
             itlb: FirstTlb::new(spec.tlb.entries, spec.tlb.ways),
             asks: Vec::with_capacity(spec.tlb.misses as usize),
             fetching: None,
+            fetch_from: None,
             fetched: u64::MAX,
             fence: 0,
             dispatch: 0,

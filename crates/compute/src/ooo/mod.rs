@@ -97,6 +97,7 @@ impl Cores {
                 tally: Tally::default(),
                 responses: (0, 0),
                 over_at: None,
+                latest: Time::ZERO,
             },
         })
     }

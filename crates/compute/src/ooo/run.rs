@@ -118,10 +118,12 @@ impl Core {
 
     fn fetch_lines(&mut self, first: u64, last: u64, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) -> bool {
         let (page, at) = (shared.shape.page, self.dispatch / shared.shape.width);
-        for line in first / LINE..=last / LINE {
+        // An operation may have more lines than the cache: it goes on with the line that it has waited for.
+        for line in self.fetch_from.take().unwrap_or(first / LINE)..=last / LINE {
             let address = line * LINE;
             let Some(frame) = self.itlb.look_up(address / page) else {
                 // Whoever runs out of instructions waits for them.
+                self.fetch_from = Some(line);
                 if let Translated::Asked = self.ask(address / page, true, at, shared, cx) {
                     self.fetching = Some(Fetching::Page(address / page));
                 }
@@ -134,6 +136,7 @@ impl Core {
                 self.fetched = line;
                 continue;
             }
+            self.fetch_from = Some(line);
             let register = match self.l1i.missing(physical) {
                 Some(register) => Some(register),
                 None => {
@@ -271,6 +274,7 @@ impl Core {
         self.stores.clear();
         self.fence = 0;
         self.fetching = None;
+        self.fetch_from = None;
         self.unsettled = false;
     }
 
@@ -288,8 +292,10 @@ impl Core {
         shared.stats.service.record(at.since(thread.begun).ps());
         shared.stats.latency.record(at.since(thread.arrived).ps());
         shared.load.ended += 1;
+        // A core runs ahead: the job that is the last to end here is not the last in time.
+        shared.latest = shared.latest.max(at);
         if shared.load.is_over() {
-            shared.over_at = Some(at);
+            shared.over_at = Some(shared.latest);
         }
         true
     }

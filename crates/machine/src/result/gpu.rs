@@ -202,7 +202,10 @@ fn application(side: &GpuSide, app: u8, machine: &Machine, window: &Window) -> A
 /// Mean time a stage of loads and atomics, and of stores.
 pub(super) fn breakdown(side: &GpuSide) -> [(&'static str, Map<String, Value>); 2] {
     let stats = &side.gpu.stats;
-    hierarchy::breakdown(&side.total_tally(), [("load", stats.reads.count()), ("store", stats.writes.count())])
+    hierarchy::breakdown(
+        &side.total_tally(),
+        [("load", stats.reads.count()), ("store", stats.writes.count())],
+    )
 }
 
 /// Picoseconds that the stages of all parts sum to, and the latencies of loads and stores that they must sum to. Together,

@@ -41,7 +41,10 @@ pub const MILESTONES: &[(&str, &str)] = &[
 pub const STAGES: &[(&str, &str)] = &[
     ("l1", "The load-store unit and the first-level cache."),
     ("l1_merge", "A request of the same multiprocessor or core for the same line."),
-    ("tlb", "The TLB behind the first-level TLBs, or the translation that another line of the multiprocessor has asked for."),
+    (
+        "tlb",
+        "The TLB behind the first-level TLBs, or the translation that another line of the multiprocessor has asked for.",
+    ),
     ("walk", "The page walk."),
     ("fault", "The page fault."),
     ("network", "The network between multiprocessors or cores, cache banks and controllers."),

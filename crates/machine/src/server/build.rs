@@ -55,7 +55,10 @@ fn check_tiles(loaded: &Loaded) -> Result<(), Diagnostic> {
         );
         ("cpu.0.cores", what)
     } else if u32::from(l2.banks) != cores {
-        let what = format!("{} banks (`l2.banks`) for {cores} cores (`cpu.0.cores`): each core has a bank", l2.banks);
+        let what = format!(
+            "{} banks (`l2.banks`) for {cores} cores (`cpu.0.cores`): each core has a bank",
+            l2.banks
+        );
         ("l2.banks", what)
     } else if l2.line.get() != CPU_LINE {
         let what = format!("the first-level caches of cores have lines of {CPU_LINE} B, not of {}", l2.line);
@@ -101,9 +104,8 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<Tables<'_>, Diagnostic> {
         return Ok(Tables { cpu, mmu, fabric, directory, l2, memory });
     }
     let what = if cpu.is_some() { "memory behind its cores' shared cache" } else { "cores of a server" };
-    Err(Diagnostic::new(format!("the system `{}` has no {what}", loaded.name)).help(
-        "programs of a server need the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`",
-    ))
+    Err(Diagnostic::new(format!("the system `{}` has no {what}", loaded.name))
+        .help("programs of a server need the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`"))
 }
 
 /// Where a service's pages and their tables lie in physical memory.
@@ -126,7 +128,8 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
     let reach = Mmu::new(tables.mmu, 0, CPU_LINE).map_err(|e| loaded.explain("mmu", e))?.reach();
     let cores = Cores::new(cpu, reach, seed).map_err(|e| loaded.explain("cpu.0", e))?;
     let bytes = cores.footprint(&*service);
-    let mmus = (0..cpu.cores).map(|core| mmu(loaded, tables.mmu, core, bytes)).collect::<Result<Vec<_>, _>>()?;
+    let mmus =
+        (0..cpu.cores).map(|core| mmu(loaded, tables.mmu, core, bytes)).collect::<Result<Vec<_>, _>>()?;
     let top = mmus.first().map_or(bytes, Mmu::top);
     let extent = Extent { data: bytes.next_multiple_of(reach), top };
     let memory = memory(loaded, tables.memory, extent)?;
@@ -140,7 +143,8 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
         cores,
         mmus,
         fabric: Fabric::new(tables.fabric).map_err(|e| loaded.explain("fabric", e))?,
-        directory: Directory::new(tables.directory, cpu.cores, cpu.cores).map_err(|e| loaded.explain("directory", e))?,
+        directory: Directory::new(tables.directory, cpu.cores, cpu.cores)
+            .map_err(|e| loaded.explain("directory", e))?,
         l2: L2::new(tables.l2, seed).map_err(|e| loaded.explain("l2", e))?,
         memory,
         reach,

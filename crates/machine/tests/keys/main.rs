@@ -7,12 +7,14 @@
 mod array;
 mod direct;
 mod dram;
+mod dram_cache;
 mod engine;
 mod ftl;
 mod gpu;
 mod host;
 mod l2;
 mod paging;
+mod server;
 mod state;
 
 use machine::run::{Plan, run_alone};
@@ -110,6 +112,33 @@ const ENGINE: Bench = Bench {
 /// A GPU that faults page by page.
 const PAGED: Bench = Bench { system: "hetero", set: &["paging.granule=4KiB"] };
 
+/// A server of four cores with small caches.
+const SERVER: Bench = Bench { system: "dram-only", set: SMALL_SERVER };
+const SMALL_SERVER: &[&str] = &[
+    "cpu.0.cores=4",
+    "fabric.mesh.rows=2",
+    "fabric.mesh.columns=2",
+    "l2.banks=4",
+    "cpu.0.load.jobs=200",
+    "cpu.warmup_jobs=0",
+    "cpu.0.l1d.sets=16",
+    "cpu.0.l1i.sets=16",
+    "l2.sets=16",
+];
+/// A server of four cores with 4 MiB of DRAM cache, which nothing but a fixed time is behind.
+const CACHE: Bench = Bench { system: "astriflash", set: SMALL_CACHE };
+const SMALL_CACHE: &[&str] = &[
+    "cpu.0.cores=4",
+    "fabric.mesh.rows=2",
+    "fabric.mesh.columns=2",
+    "l2.banks=4",
+    "cpu.0.load.jobs=200",
+    "cpu.warmup_jobs=0",
+    "l2.sets=16",
+    "memory.dram_cache.sets=64",
+    "memory.dram_cache.backing=fixed",
+];
+
 /// One request at a time.
 pub(crate) const ONE_READ: &[&str] = &["fio:rw=randread,bs=4k,iodepth=1,number_ios=200"];
 pub(crate) const ONE_WRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=1,number_ios=200"];
@@ -132,6 +161,12 @@ pub(crate) const LONG_BACK: &[&str] = &["back:n=4096"];
 pub(crate) const GRAM: &[&str] = &["gram:n=64"];
 pub(crate) const THREE: &[&str] = &["back:n=512", "back:n=512", "back:n=512"];
 
+/// Short jobs of a server, with little besides their data.
+pub(crate) const TATP: &[&str] = &["tatp:size=64MiB,work=2000"];
+pub(crate) const TPCC: &[&str] = &["tpcc:size=128MiB,work=2000"];
+pub(crate) const SILO: &[&str] = &["silo:size=256MiB,work=2000"];
+pub(crate) const SWAP: &[&str] = &["swap:size=64MiB,work=0"];
+
 /// Keys that change nothing, and why they exist.
 const INERT: [(&str, &str); 3] = [
     ("description", "names the system in `list` and `explain`"),
@@ -151,9 +186,11 @@ const GPUS: &[(&Bench, &[Case])] = &[
     (&ENGINE, engine::CASES),
     (&PAGED, paging::CASES),
 ];
+/// The cases of servers.
+const SERVERS: &[(&Bench, &[Case])] = &[(&SERVER, server::CASES), (&CACHE, dram_cache::CASES)];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
-    DRIVES.iter().chain(GPUS).flat_map(|(_, cases)| *cases)
+    DRIVES.iter().chain(GPUS).chain(SERVERS).flat_map(|(_, cases)| *cases)
 }
 
 /// The result document of a run with these values set, or the diagnostic.
@@ -249,6 +286,11 @@ fn every_key_of_a_drive_moves_what_it_should() {
 #[test]
 fn every_key_of_a_gpu_moves_what_it_should() {
     assert_eq!(faults(GPUS), "");
+}
+
+#[test]
+fn every_key_of_a_server_moves_what_it_should() {
+    assert_eq!(faults(SERVERS), "");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What the memory behind a GPU's shared cache did.
 
 use super::Window;
-use crate::result::hierarchy::share;
 use crate::gpu::{GpuSide, Memory};
 use crate::machine::Machine;
+use crate::result::hierarchy::share;
 use flash::Device;
 use flash::backend::op::Class;
 use flash::direct::Direct;

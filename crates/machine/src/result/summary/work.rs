@@ -102,7 +102,8 @@ pub(super) fn cpu(c: &CpuResult, text: &mut String) {
         count(c.throughput_per_s as u64),
         c.ipc
     );
-    let _ = writeln!(text, "\n  {:<9}{:>11}{:>11}{:>11}{:>11}{:>11}", "", "mean", "p50", "p90", "p99", "p99.9");
+    let _ =
+        writeln!(text, "\n  {:<9}{:>11}{:>11}{:>11}{:>11}{:>11}", "", "mean", "p50", "p90", "p99", "p99.9");
     for (name, s) in [("service", &c.service_ns), ("latency", &c.latency_ns)] {
         let [mean, p50, p90, p99, p99_9] = [s.mean, s.p50, s.p90, s.p99, s.p99_9].map(shown);
         let _ = writeln!(text, "  {name:<9}{mean:>11}{p50:>11}{p90:>11}{p99:>11}{p99_9:>11}");
