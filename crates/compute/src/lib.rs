@@ -1,3 +1,4 @@
 //! Processors.
 
+pub mod ooo;
 pub mod simt;

@@ -5,6 +5,7 @@ use crate::gpu;
 use crate::machine::{End, Machine, Warmup};
 use crate::precondition::Precondition;
 use crate::result::{Document, Frame, RunFigures};
+use crate::server;
 use crate::spec::Loaded;
 use crate::stall;
 use crate::workloads;
@@ -115,6 +116,9 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
         warnings.extend(workloads::check(text, &options)?);
         if workloads::is_for_a_gpu(text) {
             gpu::tables(&loaded)?;
+        }
+        if workloads::is_for_a_server(text) {
+            server::tables(&loaded)?;
         }
     }
     Ok((loaded, warnings))

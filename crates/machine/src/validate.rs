@@ -167,17 +167,20 @@ fn products(resolved: &Resolved, table: &toml::Table) -> Vec<Diagnostic> {
     RECORDS.iter().filter_map(fault).collect()
 }
 
-/// Tables that only make sense together: each table, and what it needs.
-const TOGETHER: &[(&str, &[&str])] = &[
-    ("flash", &["host", "precondition"]),
-    ("host", &["flash"]),
-    ("precondition", &["flash"]),
-    ("gpu", &["mmu", "network", "l2"]),
-    ("mmu", &["gpu"]),
-    ("network", &["gpu"]),
-    ("l2", &["gpu"]),
-    ("memory", &["gpu"]),
-    ("paging", &["memory", "flash"]),
+/// Tables that only make sense together: each table, and what it needs, each one of several.
+const TOGETHER: &[(&str, &[&[&str]])] = &[
+    ("flash", &[&["host"], &["precondition"]]),
+    ("host", &[&["flash"]]),
+    ("precondition", &[&["flash"]]),
+    ("gpu", &[&["mmu"], &["network"], &["l2"]]),
+    ("cpu", &[&["mmu"], &["fabric"], &["directory"], &["l2"]]),
+    ("mmu", &[&["gpu", "cpu"]]),
+    ("network", &[&["gpu"]]),
+    ("fabric", &[&["cpu"]]),
+    ("directory", &[&["cpu"]]),
+    ("l2", &[&["gpu", "cpu"]]),
+    ("memory", &[&["gpu", "cpu"]]),
+    ("paging", &[&["gpu"], &["memory"], &["flash"]]),
 ];
 
 /// Refuses a spec that lacks a table which another of its tables needs, or that has two which exclude each other.
@@ -188,11 +191,34 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<(), Diagnostic> {
     let spec = &loaded.spec;
     let has = |table: &str| has(spec, table);
     for (table, needs) in TOGETHER.iter().filter(|(table, _)| has(table)) {
-        let missing: Vec<String> = needs.iter().filter(|t| !has(t)).map(|t| format!("`{t}`")).collect();
+        let named = |of: &&[&str]| of.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(" or ");
+        let missing: Vec<String> =
+            needs.iter().filter(|of| !of.iter().any(|t| has(t))).map(|of| named(of)).collect();
         if !missing.is_empty() {
             let what = format!("the table `{table}` stands without {}", missing.join(", "));
-            return Err(loaded.diagnose(table, &what).help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`"));
+            return Err(loaded.diagnose(table, &what).help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`; a server the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`"));
         }
+    }
+    if has("gpu") && has("cpu") {
+        let what = "a GPU and a server in one machine";
+        return Err(loaded.diagnose("cpu", what).help("give either of the tables `gpu` and `cpu`"));
+    }
+    memory(loaded)
+}
+
+/// Refuses a memory that lacks what stands in front of it or behind it.
+fn memory(loaded: &Loaded) -> Result<(), Diagnostic> {
+    let spec = &loaded.spec;
+    let (kind, processor) = match &spec.memory {
+        None | Some(MemorySpec::Dram(_)) => ("dram", true),
+        Some(MemorySpec::Direct(_)) => ("direct", spec.gpu.is_some()),
+        Some(MemorySpec::Engine(_)) => ("engine", spec.gpu.is_some()),
+        Some(MemorySpec::DramCache(_)) => ("dram_cache", spec.cpu.is_some()),
+    };
+    if !processor {
+        let what = "this memory is not modelled behind this processor";
+        let help = "a GPU has `dram`, `direct` or `engine`, a server `dram` or `dram_cache`";
+        return Err(loaded.diagnose(&format!("memory.{kind}"), what).help(help));
     }
     if matches!(spec.memory, Some(MemorySpec::Engine(_))) && spec.flash.is_none() {
         let what = "an SSD engine has no flash device behind it";
@@ -211,8 +237,11 @@ fn has(spec: &Spec, table: &str) -> bool {
         "host" => spec.host.is_some(),
         "precondition" => spec.precondition.is_some(),
         "gpu" => spec.gpu.is_some(),
+        "cpu" => spec.cpu.is_some(),
         "mmu" => spec.mmu.is_some(),
         "network" => spec.network.is_some(),
+        "fabric" => spec.fabric.is_some(),
+        "directory" => spec.directory.is_some(),
         "l2" => spec.l2.is_some(),
         "memory" => spec.memory.is_some(),
         _ => spec.paging.is_some(),

@@ -4,6 +4,7 @@ mod rate;
 mod spec;
 
 pub mod crossbar;
+pub mod fabric;
 pub mod mesh;
 pub mod pcie;
 

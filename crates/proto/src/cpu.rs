@@ -9,7 +9,8 @@
 pub enum OpKind {
     /// Arithmetic and everything else that touches no memory.
     Compute,
-    /// As [`OpKind::Compute`], but each of its instructions needs the result of the one before: a cycle each.
+    /// As [`OpKind::Compute`], but each of its instructions needs the result of the one before, the first those that the
+    /// operation needs: a cycle each.
     Chain,
     /// Load of up to 64 bytes of one line.
     Load,

@@ -105,6 +105,15 @@ impl MemCommand {
     pub fn bytes(&self, line: u64) -> u64 {
         u64::from(self.lines.count_ones()) * line
     }
+
+    /// Its lines, for a part that knows a GPU's lines of [`LINE`] only.
+    ///
+    /// # Panics
+    /// If a page has more lines.
+    #[inline]
+    pub fn gpu_lines(&self) -> u32 {
+        u32::try_from(self.lines).expect("a page has 32 lines of 128 B")
+    }
 }
 
 /// A page's translation that a core lacks, and its answer. A page here is the reach of one translation entry, which the

@@ -332,11 +332,11 @@ impl Direct {
             self.stats.plane_writes[place.plane as usize] += 1;
             self.stats.pages_written += u64::from(self.written.add(page));
             let coming = self.coming.entry(page).or_insert(Coming { last: id, lines: 0 });
-            (coming.last, coming.lines) = (id, coming.lines | command.lines);
+            (coming.last, coming.lines) = (id, coming.lines | command.gpu_lines());
         } else {
             self.stats.reads += 1;
             // Commands overtake data: a read must not overtake a write of what it reads.
-            let coming = self.coming.get(&page).filter(|coming| coming.lines & command.lines != 0);
+            let coming = self.coming.get(&page).filter(|coming| coming.lines & command.gpu_lines() != 0);
             if let Some(last) = coming.map(|coming| coming.last) {
                 self.stats.held_reads += 1;
                 self.active[id].after = std::mem::replace(&mut self.active[last].readers, id);

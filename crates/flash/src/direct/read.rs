@@ -6,7 +6,7 @@ use super::planes::{Kind, Op};
 use super::spec::Transfer;
 use super::{Direct, Event, Out, registers};
 use kernel::{Cx, Time};
-use proto::memory::{PAGE, Stage};
+use proto::memory::{LINE, PAGE, Stage};
 
 impl Direct {
     /// A read has reached its package.
@@ -16,7 +16,7 @@ impl Direct {
         let (left, place) = (active.left, active.place);
         self.tally.command(Stage::Controller, &mut active.command, left);
         self.tally.command(Stage::FlashNetwork, &mut active.command, now);
-        let (page, lines) = (active.command.page / PAGE, active.command.lines);
+        let (page, lines) = (active.command.page / PAGE, active.command.gpu_lines());
         let held = self.registers.lines(page) & lines;
         if held != 0
             && let Some(register) = self.registers.dirty(page)
@@ -28,7 +28,7 @@ impl Direct {
             if let Some(shadow) = &mut self.shadow {
                 shadow.held(id, page, &self.registers);
             }
-            self.stats.bytes_out += self.active[id].command.bytes();
+            self.stats.bytes_out += self.active[id].command.bytes(LINE);
             self.network.send(&self.layout, Cargo::Held(id), place.plane, lines, cx);
             return;
         }
@@ -85,7 +85,7 @@ impl Direct {
             Transfer::page => registers::ALL,
             Transfer::lines => op.lines,
         };
-        self.stats.bytes_out += u64::from(lines.count_ones()) * proto::memory::LINE;
+        self.stats.bytes_out += u64::from(lines.count_ones()) * LINE;
         let held = self.network.send(&self.layout, Cargo::Fetched(name), op.place.plane, lines, cx);
         self.planes.ops[name].held = held;
         self.planes.get(op.place.plane).held = held;

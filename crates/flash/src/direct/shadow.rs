@@ -57,15 +57,15 @@ impl Shadow {
         let known = self.known.entry(page).or_default();
         let versions = if command.write {
             self.latest += 1;
-            known.parked &= !command.lines;
-            for line in lines_of(command.lines) {
+            known.parked &= !command.gpu_lines();
+            for line in lines_of(command.gpu_lines()) {
                 known.written[line] = self.latest;
             }
             [self.latest; LINES as usize]
         } else {
             known.written
         };
-        let lines = if command.write { command.lines } else { command.lines & !known.parked };
+        let lines = if command.write { command.gpu_lines() } else { command.gpu_lines() & !known.parked };
         self.commands.insert(id, Follow { page, versions, brings: [0; LINES as usize], lines });
     }
 
@@ -86,7 +86,7 @@ impl Shadow {
     pub(super) fn stored(&mut self, id: u32, register: u32, command: &MemCommand) {
         let Some(follow) = self.commands.get(&id) else { return };
         let versions = self.registers.entry(register).or_insert([0; LINES as usize]);
-        for line in lines_of(command.lines) {
+        for line in lines_of(command.gpu_lines()) {
             versions[line] = follow.versions[line];
         }
     }
@@ -175,10 +175,22 @@ mod tests {
     use crate::direct::planes::Kind;
     use crate::direct::testing;
     use kernel::Time;
+    use proto::memory::Absent;
 
     fn command(write: bool) -> MemCommand {
-        let (page, lines) = (0, 0b10);
-        MemCommand { tag: 0, page, lines, write, demand: true, app: 0, port: 0, pc: 0, since: Time::ZERO }
+        let (page, lines) = (0, 0b10u64);
+        MemCommand {
+            tag: 0,
+            page,
+            lines,
+            write,
+            demand: true,
+            app: 0,
+            port: 0,
+            pc: 0,
+            absent: Absent::Wait,
+            since: Time::ZERO,
+        }
     }
 
     /// A line is written and programmed; then a read looks for it in the log block, or, wrongly, where it was before.

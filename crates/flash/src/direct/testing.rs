@@ -8,7 +8,7 @@ use super::{Direct, Event, Out, Place};
 use config::units::{Bytes, Duration, Share};
 use kernel::{Recorder, Time};
 use net::mesh::MeshSpec;
-use proto::memory::{LINES, MemCommand, PAGE};
+use proto::memory::{Absent, LINES, MemCommand, PAGE};
 
 /// ZnG's Table I, the write registers private to their planes.
 pub(crate) fn table_i() -> DirectSpec {
@@ -94,7 +94,18 @@ impl Rig {
     pub(crate) fn send(&mut self, write: bool, page: u64, lines: u32, app: u8) -> u32 {
         self.tags += 1;
         let (tag, since) = (self.tags, self.now());
-        let command = MemCommand { tag, page, lines, write, demand: true, app, port: 0, pc: 0, since };
+        let command = MemCommand {
+            tag,
+            page,
+            lines: lines.into(),
+            write,
+            demand: true,
+            app,
+            port: 0,
+            pc: 0,
+            absent: Absent::Wait,
+            since,
+        };
         self.direct.command(command, &mut self.cx);
         tag
     }

@@ -18,7 +18,7 @@ pub(super) enum Moved {
 impl Moved {
     /// The lines of a request.
     pub(super) fn lines(command: &MemCommand, row: u32, newer: Option<(u32, u32)>) -> Moved {
-        let MemCommand { tag, lines, write, .. } = *command;
+        let (MemCommand { tag, write, .. }, lines) = (*command, command.gpu_lines());
         if write { Moved::Stored { tag, row, lines } } else { Moved::Loaded { tag, row, lines, newer } }
     }
 }

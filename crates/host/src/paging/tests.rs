@@ -4,6 +4,7 @@ use super::*;
 use config::units::{Bandwidth, Bytes, Duration};
 use kernel::{EventQueue, Ticket};
 use proptest::prelude::*;
+use proto::memory::Absent;
 use proto::{Command, IoOp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,14 +118,21 @@ impl Rig {
 
     fn fault(&mut self, page: u64) {
         let since = self.queue.now();
-        let t = Translation { port: 3, app: 0, page, frame: page + 7, since };
+        let t = Translation { port: 3, app: 0, page, frame: page + 7, absent: Absent::Wait, since };
         self.paging.fault(t, &mut Port(&mut self.queue, &mut self.sent));
         self.settle();
     }
 
     fn arrive(&mut self, delay: u64, page: u64) {
         let since = Time::from_ps(delay);
-        self.later.push(Translation { port: 0, app: 0, page, frame: self.later.len() as u64, since });
+        self.later.push(Translation {
+            port: 0,
+            app: 0,
+            page,
+            frame: self.later.len() as u64,
+            absent: Absent::Wait,
+            since,
+        });
         self.queue.after(since, Ev::Arrive(self.later.len() as u32 - 1));
     }
 
@@ -255,7 +263,7 @@ fn the_last_granule_is_short_and_applications_follow_each_other() {
     assert_eq!(rig.paging.add_app(6, 1), 66 * GRANULE);
     assert_eq!(rig.paging.ssd_bytes(), 67 * GRANULE);
     let since = Time::ZERO;
-    let t = Translation { port: 0, app: 5, page: 17, frame: 0, since };
+    let t = Translation { port: 0, app: 5, page: 17, frame: 0, absent: Absent::Wait, since };
     rig.paging.fault(t, &mut Port(&mut rig.queue, &mut rig.sent));
     rig.drain();
     let commands: Vec<(u64, u64)> = rig

@@ -13,7 +13,7 @@ use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec};
 use net::CrossbarSpec;
 use net::crossbar::Crossbar;
-use proto::memory::Tally;
+use proto::memory::{LINE, Tally};
 use proto::simt::Programs;
 use std::ops::Range;
 use workload::program::Apps;
@@ -36,12 +36,18 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     }
     if let Some(l2) = &spec.l2 {
         l2.check().map_err(explain("l2"))?;
+        if spec.gpu.is_some() && l2.line.get() != LINE {
+            let what = format!("a warp's accesses are merged into lines of {LINE} B, not of {}", l2.line);
+            return Err(loaded.diagnose("l2.line", &what));
+        }
     }
+    let line = spec.l2.as_ref().map_or(LINE, |l2| l2.line.get());
     match &spec.memory {
         None => {}
-        Some(MemorySpec::Dram(dram)) => dram.check().map_err(explain("memory.dram"))?,
+        Some(MemorySpec::Dram(dram)) => dram.check(line).map_err(explain("memory.dram"))?,
         Some(MemorySpec::Direct(direct)) => direct.check().map_err(explain("memory.direct"))?,
         Some(MemorySpec::Engine(engine)) => engine.check().map_err(explain("memory.engine"))?,
+        Some(MemorySpec::DramCache(cache)) => cache.check().map_err(explain("memory.dram_cache"))?,
     }
     if let Some(series) = spec.sim.series {
         let table =
@@ -89,7 +95,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         Memory::Engine(_) => 1,
     };
     let l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
-    let mut mmu = Mmu::new(mmu, gpu.sms).map_err(|e| loaded.explain("mmu", e))?;
+    let mut mmu = Mmu::new(mmu, gpu.sms, LINE).map_err(|e| loaded.explain("mmu", e))?;
     let cycle = Time::period(gpu.clock.hz());
     let gpu = Gpu::new(gpu, programs.apps(), mmu.reach()).map_err(|e| loaded.explain("gpu", e))?;
     let ports = Ports { multiprocessors: gpu.ports(), banks: l2.banks() };
@@ -226,7 +232,7 @@ fn fill_logs(loaded: &Loaded, direct: &mut Direct, programs: &Apps) -> Result<()
 fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagnostic> {
     let explain = |kind: &'static str| move |error| loaded.explain(&format!("memory.{kind}"), error);
     Ok(match spec {
-        MemorySpec::Dram(dram) => Memory::Dram(Box::new(Dram::new(dram).map_err(explain("dram"))?)),
+        MemorySpec::Dram(dram) => Memory::Dram(Box::new(Dram::new(dram, LINE).map_err(explain("dram"))?)),
         MemorySpec::Direct(direct) => {
             Memory::Direct(Box::new(Direct::new(direct, seed).map_err(explain("direct"))?))
         }
@@ -235,5 +241,6 @@ fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagn
             engine.set_capacity(loaded.device(seed)?.capacity());
             Memory::Engine(Box::new(engine))
         }
+        MemorySpec::DramCache(_) => unreachable!("refused when the spec is read"),
     })
 }

@@ -66,7 +66,7 @@ impl GpuSide {
             Message::FromEngine(flash::engine::Out::Done(command)) => self.done(0, command, wires),
             Message::FromEngine(flash::engine::Out::Submit(command)) => self.submit(command, device, wires),
             Message::FromPaging(out) => self.paging_said(out, device, wires),
-            Message::FromFlash(_) | Message::FromInjector(_) => unreachable!("the machine's own wires"),
+            message => unreachable!("{message:?} of a part that is not here"),
         }
     }
 
@@ -128,7 +128,7 @@ impl GpuSide {
                     self.ports.controller(direct.controller_of(page)),
                     self.ports.bank(self.l2.bank_of(page)),
                 );
-                if self.l2.park(page, lines, app, &mut L2Cx(wires)) {
+                if self.l2.park(page, lines.into(), app, &mut L2Cx(wires)) {
                     let bytes = u64::from(lines.count_ones()) * LINE;
                     self.network.send(route, Class::Request, bytes, Packet::Parked, &mut NetworkCx(wires));
                 } else if let Memory::Direct(direct) = &mut self.memory {
@@ -166,14 +166,14 @@ impl GpuSide {
             Memory::Engine(_) => 0,
         };
         let route = (self.ports.bank(command.port), self.ports.controller(controller));
-        let bytes = if command.write { command.bytes() } else { 0 };
+        let bytes = if command.write { command.bytes(LINE) } else { 0 };
         self.network.send(route, Class::Request, bytes, Packet::Command(command), &mut NetworkCx(wires));
     }
 
     /// Sends a controller's answer to its cache bank.
     fn done(&mut self, controller: u16, command: MemCommand, wires: &mut Wires) {
         let route = (self.ports.controller(controller), self.ports.bank(command.port));
-        let bytes = if command.write { 0 } else { command.bytes() };
+        let bytes = if command.write { 0 } else { command.bytes(LINE) };
         self.network.send(route, Class::Answer, bytes, Packet::Done(command), &mut NetworkCx(wires));
     }
 

@@ -1,6 +1,6 @@
 //! The cache that the multiprocessors share.
 
-use super::Predicted::{Differ, Falls, Rises};
+use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
 use super::{BACK, BFS, Case, GAUS};
 
 const GRANULARITY: &str = "/gpu/l2/prefetch_granularity_bytes";
@@ -30,6 +30,13 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case { key: "l2.sets", context: SMALL, jobs: BFS, values: &["2", "8", "32"], predicted: Rises(L2_HITS) },
     Case { key: "l2.ways", context: SMALL, jobs: BFS, values: &["1", "4", "16"], predicted: Rises(L2_HITS) },
+    Case {
+        key: "l2.line",
+        context: &[],
+        jobs: BFS,
+        values: &["128B", "64B", "256B"],
+        predicted: RefusedAfterFirst("l2.line"),
+    },
     Case {
         key: "l2.clock",
         context: SMALL,

@@ -21,7 +21,7 @@ use config::SpecError;
 use controller::{Around, Controller};
 use kernel::{Cx, Slab, Time};
 use map::{Map, Place};
-use proto::memory::{LINE, MemCommand, Stage, Tally};
+use proto::memory::{MemCommand, PAGE, Stage, Tally};
 use sched::Scheduler;
 use timing::Timing;
 
@@ -69,6 +69,8 @@ pub struct DramStats {
 
 /// Memory behind controllers.
 pub struct Dram {
+    /// Bytes of a line.
+    line: u64,
     map: Map,
     timing: Timing,
     latency: Time,
@@ -96,17 +98,18 @@ struct Inside {
 }
 
 impl Dram {
-    /// An idle memory, every bank closed.
+    /// An idle memory, every bank closed. The lines of commands have `line` bytes.
     ///
     /// # Errors
     /// A value that cannot be built.
-    pub fn new(spec: &DramSpec) -> Result<Dram, SpecError> {
-        spec.check()?;
-        let timing = Timing::new(spec);
+    pub fn new(spec: &DramSpec, line: u64) -> Result<Dram, SpecError> {
+        spec.check(line)?;
+        let timing = Timing::new(spec, line);
         // Refreshes of the controllers are spread over the interval.
         let interval = timing.refresh.map_or(0, |refresh| refresh.interval.ps());
         let shift = |n: u16| Time::from_ps(interval / u64::from(spec.controllers) * u64::from(n));
         Ok(Dram {
+            line,
             map: Map::new(spec),
             timing,
             latency: spec.latency.time(),
@@ -114,7 +117,7 @@ impl Dram {
             scheduler: spec.scheduler.build(&()),
             controllers: (0..spec.controllers).map(|n| Controller::new(spec.banks.count, shift(n))).collect(),
             commands: Slab::default(),
-            pieces: Vec::with_capacity(proto::memory::LINES as usize),
+            pieces: Vec::with_capacity((PAGE / line) as usize),
             bound: usize::MAX,
             #[cfg(test)]
             transfers: Vec::new(),
@@ -162,10 +165,10 @@ impl Dram {
         assert!(command.lines != 0, "a command without lines");
         if command.write {
             self.stats.writes += 1;
-            self.stats.written_bytes += command.bytes();
+            self.stats.written_bytes += command.bytes(self.line);
         } else {
             self.stats.reads += 1;
-            self.stats.read_bytes += command.bytes();
+            self.stats.read_bytes += command.bytes(self.line);
         }
         self.split(&command);
         let name = self.commands.insert(Inside { command, pieces: self.pieces.len() as u8 });
@@ -188,7 +191,7 @@ impl Dram {
         self.pieces.clear();
         let (mut lines, mut latest) = (command.lines, None);
         while lines != 0 {
-            let address = command.page + u64::from(lines.trailing_zeros()) * LINE;
+            let address = command.page + u64::from(lines.trailing_zeros()) * self.line;
             lines &= lines - 1;
             let grain = self.map.grain_of(address);
             let at = match latest {

@@ -3,7 +3,6 @@
 use super::sched::DramScheduler;
 use config::SpecError;
 use config::units::{Bytes, Duration, TransferRate};
-use proto::memory::LINE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct DramSpec {
     /// Controllers, each with a channel of its own.
     pub controllers: u16,
-    /// Consecutive bytes behind one controller, before those of the next begin. A multiple of 128 B.
+    /// Consecutive bytes behind one controller, before those of the next begin: whole lines.
     pub interleave: Bytes,
     /// Time of a command in controller and pins, there and back, on top of what banks and bus take.
     pub latency: Duration,
@@ -48,7 +47,7 @@ pub struct DramBusSpec {
 pub struct DramBanksSpec {
     /// Banks, at most 64. Consecutive rows lie in consecutive banks.
     pub count: u32,
-    /// Bytes of a row over all devices of the bus: what an activation makes ready. A multiple of 128 B.
+    /// Bytes of a row over all devices of the bus: what an activation makes ready: whole lines.
     pub row: Bytes,
     /// Whether the bank is the exclusive or of the bank's and the lowest bits of the row's number, so that strides
     /// do not meet in one bank. Needs a number of banks that is a power of two.
@@ -97,15 +96,15 @@ pub struct DramRefreshSpec {
 }
 
 impl DramSpec {
-    /// Whether a memory can be built.
+    /// Whether a memory can be built whose commands count lines of `line` bytes.
     ///
     /// # Errors
     /// The first value that cannot be; its key is relative to the memory's own table.
-    pub fn check(&self) -> Result<(), SpecError> {
+    pub fn check(&self, line: u64) -> Result<(), SpecError> {
         SpecError::positive("controllers", self.controllers.into())?;
-        lines("interleave", self.interleave)?;
-        self.bus.check()?;
-        self.banks.check()?;
+        lines("interleave", self.interleave, line)?;
+        self.bus.check(line)?;
+        self.banks.check(line)?;
         match &self.refresh {
             Some(refresh) => refresh.check(),
             None => Ok(()),
@@ -114,7 +113,7 @@ impl DramSpec {
 }
 
 impl DramBusSpec {
-    fn check(&self) -> Result<(), SpecError> {
+    fn check(&self, line: u64) -> Result<(), SpecError> {
         SpecError::positive("bus.rate", self.rate.per_s())?;
         SpecError::positive("bus.burst", self.burst.into())?;
         if self.width == 0 || !self.width.is_multiple_of(8) {
@@ -122,9 +121,9 @@ impl DramBusSpec {
             return Err(SpecError::new("bus.width", what).help("give a multiple of 8"));
         }
         let burst = self.burst_bytes();
-        if !LINE.is_multiple_of(burst) {
+        if !line.is_multiple_of(burst) {
             let what = format!(
-                "{} transfers on {} bits are {burst} B, of which a line of {LINE} B is no multiple",
+                "{} transfers on {} bits are {burst} B, of which a line of {line} B is no multiple",
                 self.burst, self.width
             );
             return Err(SpecError::new("bus.burst", what));
@@ -144,7 +143,7 @@ impl DramBusSpec {
 }
 
 impl DramBanksSpec {
-    fn check(&self) -> Result<(), SpecError> {
+    fn check(&self, line: u64) -> Result<(), SpecError> {
         SpecError::positive("banks.count", self.count.into())?;
         if self.count > 64 {
             let what = format!("{} banks are more than a controller can have", self.count);
@@ -154,7 +153,7 @@ impl DramBanksSpec {
             let what = format!("{} banks cannot be hashed: that needs a power of two", self.count);
             return Err(SpecError::new("banks.hash", what).help("give `hash = false`"));
         }
-        lines("banks.row", self.row)
+        lines("banks.row", self.row, line)
     }
 }
 
@@ -172,10 +171,10 @@ impl DramRefreshSpec {
     }
 }
 
-/// Whether a size is a number of whole lines.
-fn lines(key: &str, size: Bytes) -> Result<(), SpecError> {
-    if size.get() == 0 || !size.get().is_multiple_of(LINE) {
-        return Err(SpecError::new(key, format!("{size} is not a number of whole lines of {LINE} B")));
+/// Whether a size is a number of whole lines of `line` bytes.
+fn lines(key: &str, size: Bytes, line: u64) -> Result<(), SpecError> {
+    if size.get() == 0 || !size.get().is_multiple_of(line) {
+        return Err(SpecError::new(key, format!("{size} is not a number of whole lines of {line} B")));
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use super::DramSpec;
 use kernel::Time;
-use proto::memory::LINE;
 
 /// Refresh of one controller.
 #[derive(Clone, Copy, Debug)]
@@ -35,12 +34,12 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    /// The times of a memory that passes its check.
-    pub(super) fn new(spec: &DramSpec) -> Timing {
+    /// The times of a memory that passes its check, for lines of `line` bytes.
+    pub(super) fn new(spec: &DramSpec, line: u64) -> Timing {
         let timing = &spec.timing;
-        let bursts = LINE / spec.bus.burst_bytes();
-        let transfer = Time::transfer(LINE, spec.bus.bandwidth());
-        let line = transfer.max(timing.ccd.time().times(bursts));
+        let bursts = line / spec.bus.burst_bytes();
+        let transfer = Time::transfer(line, spec.bus.bandwidth());
+        let column = transfer.max(timing.ccd.time().times(bursts));
         Timing {
             rcd: timing.rcd.time(),
             cl: timing.cl.time(),
@@ -54,8 +53,8 @@ impl Timing {
             rtp: timing.rtp.time(),
             turnaround: timing.turnaround.time(),
             transfer,
-            line,
-            column: Time::from_ps(line.ps() / bursts),
+            line: column,
+            column: Time::from_ps(column.ps() / bursts),
             refresh: spec.refresh.as_ref().map(|refresh| Refresh {
                 interval: refresh.interval.time(),
                 duration: refresh.duration.time(),

@@ -7,7 +7,7 @@ use super::slots::Slots;
 use crate::cache::tags::{Shape, Tags};
 use kernel::resource::Serial;
 use kernel::{Rng, Time};
-use proto::memory::{Access, LINES};
+use proto::memory::Access;
 use std::collections::VecDeque;
 
 /// What is known of a line that is here.
@@ -87,7 +87,7 @@ impl Bank {
             told: false,
             registers: Registers::new(spec.registers, spec.merges),
             slots: Slots::new(spec.write_slots),
-            parked: Parked::new(spec.parked_lines() / LINES),
+            parked: Parked::new(spec.parked_lines() / spec.page_lines()),
             purges: VecDeque::new(),
         }
     }

@@ -5,17 +5,19 @@ use super::layout::Target;
 use super::registers::{Register, Waiter};
 use super::{Event, L2, Out, note};
 use kernel::Cx;
-use proto::memory::{AccessKind, LINE, MemCommand, Stage};
+use proto::memory::{AccessKind, MemCommand, Stage};
 
 impl L2 {
     /// Lines have come: they are kept, and those who waited are answered.
     pub(super) fn fetched(&mut self, command: &MemCommand, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
+        let layout = self.layout;
         let registers = &mut self.bank(command.port).registers;
         let mut register = registers.end(command.tag);
         debug_assert_eq!(register.page, command.page, "an answer to another fetch");
-        let wanted = registers.wanted(&register);
-        let first = Target::new(&self.layout, command.port, command.page + u64::from(register.line) * LINE);
+        let wanted = registers.wanted(&register, &layout);
+        let first =
+            Target::new(&layout, command.port, command.page + u64::from(register.line) * layout.line());
         let mut filled = self.complete(command.tag, first, register.open);
         let mut stage = Stage::L2;
         while let Some(mut waiter) = self.bank(command.port).registers.take(&mut register) {
@@ -33,7 +35,7 @@ impl L2 {
     }
 
     /// Completes the lines that are here already: written in part, or a place held for an atomic. How many.
-    fn complete(&mut self, _fetch: u32, first: Target, lines: u32) -> u32 {
+    fn complete(&mut self, _fetch: u32, first: Target, lines: u64) -> u32 {
         let mut filled = 0;
         for target in first.siblings(lines) {
             let tags = &mut self.bank(target.bank).tags;
@@ -56,7 +58,7 @@ impl L2 {
         _fetch: u32,
         first: Target,
         register: &Register,
-        wanted: u32,
+        wanted: u64,
         cx: &mut impl Cx<Event, Out>,
     ) -> u32 {
         // The write of an atomic that goes through has made its line old.

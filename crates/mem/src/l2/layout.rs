@@ -1,6 +1,6 @@
 //! Which bank holds an address, and what the bank calls its lines.
 
-use proto::memory::{LINE, LINES, PAGE};
+use proto::memory::PAGE;
 
 /// Maps physical addresses to banks and back.
 ///
@@ -11,12 +11,33 @@ use proto::memory::{LINE, LINES, PAGE};
 pub(super) struct Layout {
     banks: u64,
     shift: u32,
+    /// A line has `1 << line` bytes.
+    line: u32,
 }
 
 impl Layout {
-    /// For so many banks, with units of `interleave` bytes: a power of two, a line at least.
-    pub(super) fn new(banks: u16, interleave: u64) -> Layout {
-        Layout { banks: banks.into(), shift: interleave.trailing_zeros() }
+    /// For so many banks, with units of `interleave` bytes: a power of two, a line at least; `line` bytes are a line.
+    pub(super) fn new(banks: u16, interleave: u64, line: u64) -> Layout {
+        let (shift, line) = (interleave.trailing_zeros(), line.trailing_zeros());
+        Layout { banks: banks.into(), shift, line }
+    }
+
+    /// Bytes of a line.
+    #[inline]
+    pub(super) fn line(&self) -> u64 {
+        1 << self.line
+    }
+
+    /// Lines of a page.
+    #[inline]
+    pub(super) fn lines(&self) -> u32 {
+        (PAGE >> self.line) as u32
+    }
+
+    /// The line of its page that an address lies in.
+    #[inline]
+    pub(super) fn line_of(&self, address: u64) -> u32 {
+        (address % PAGE >> self.line) as u32
     }
 
     /// The bank in which a row begins.
@@ -38,13 +59,13 @@ impl Layout {
     pub(super) fn key(&self, address: u64) -> u64 {
         let row = (address >> self.shift) / self.banks;
         let within = address & ((1 << self.shift) - 1);
-        (row << self.shift | within) / LINE
+        (row << self.shift | within) >> self.line
     }
 
     /// The address of a bank's line.
     #[inline]
     pub(super) fn address(&self, bank: u16, key: u64) -> u64 {
-        let at = key * LINE;
+        let at = key << self.line;
         let row = at >> self.shift;
         let column = u64::from(bank) + self.banks - self.first(row);
         let column = if column < self.banks { column } else { column - self.banks };
@@ -54,7 +75,7 @@ impl Layout {
     /// Lines of a page that lie in one bank beside each other: their keys follow each other, and begin at a multiple.
     #[inline]
     pub(super) fn neighbours(&self) -> u32 {
-        LINES.min(1 << self.shift.saturating_sub(LINE.trailing_zeros()))
+        self.lines().min(1 << self.shift.saturating_sub(self.line))
     }
 }
 
@@ -76,12 +97,7 @@ impl Target {
     #[inline]
     pub(super) fn new(layout: &Layout, bank: u16, address: u64) -> Target {
         debug_assert_eq!(bank, layout.bank(address), "address {address:#x} in the wrong bank");
-        Target {
-            bank,
-            key: layout.key(address),
-            page: address & !(PAGE - 1),
-            line: (address / LINE) as u32 % LINES,
-        }
+        Target { bank, key: layout.key(address), page: address & !(PAGE - 1), line: layout.line_of(address) }
     }
 
     /// The line with a key of the bank.
@@ -92,7 +108,7 @@ impl Target {
 
     /// Its bit among the lines of its page.
     #[inline]
-    pub(super) fn bit(&self) -> u32 {
+    pub(super) fn bit(&self) -> u64 {
         1 << self.line
     }
 
@@ -106,18 +122,18 @@ impl Target {
 
     /// The lines of its page whose bits are set, which must all lie in the same bank.
     #[inline]
-    pub(super) fn siblings(self, lines: u32) -> impl Iterator<Item = Target> {
+    pub(super) fn siblings(self, lines: u64) -> impl Iterator<Item = Target> {
         bits(lines).map(move |line| self.sibling(line))
     }
 }
 
 /// The places of the bits that are set, lowest first.
 #[inline]
-pub(super) fn bits(mut lines: u32) -> impl Iterator<Item = u32> {
+pub(super) fn bits(mut lines: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let line = lines.trailing_zeros();
         lines &= lines.wrapping_sub(1);
-        (line < LINES).then_some(line)
+        (line < u64::BITS).then_some(line)
     })
 }
 
@@ -128,11 +144,13 @@ mod tests {
 
     #[test]
     fn keys_name_lines_one_to_one_and_rows_use_every_bank() {
-        for (banks, interleave) in [(1, 128), (3, 256), (6, 4096), (8, 4096), (5, 16_384)] {
-            let layout = Layout::new(banks, interleave);
+        let cases =
+            [(1, 128, 128), (3, 256, 128), (6, 4096, 128), (8, 4096, 64), (16, 64, 64), (5, 16_384, 128)];
+        for (banks, interleave, line) in cases {
+            let layout = Layout::new(banks, interleave, line);
             let mut seen = BTreeSet::new();
             let row = u64::from(banks) * interleave;
-            for address in (0..row * 40).step_by(LINE as usize) {
+            for address in (0..row * 40).step_by(line as usize) {
                 let (bank, key) = (layout.bank(address), layout.key(address));
                 assert!(bank < banks);
                 assert_eq!(layout.address(bank, key), address);
@@ -140,14 +158,14 @@ mod tests {
             }
             for bank in 0..banks {
                 let keys = seen.range((bank, 0)..=(bank, u64::MAX)).map(|(_, key)| *key);
-                assert!(keys.eq(0..40 * interleave / LINE), "keys without gaps");
+                assert!(keys.eq(0..40 * interleave / line), "keys without gaps");
             }
         }
     }
 
     #[test]
     fn a_stride_of_rows_meets_all_banks() {
-        let layout = Layout::new(6, 4096);
+        let layout = Layout::new(6, 4096, 128);
         let mut load = [0u32; 6];
         for row in 0..6000u64 {
             load[usize::from(layout.bank(row * 6 * 4096))] += 1;

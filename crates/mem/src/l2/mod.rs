@@ -112,9 +112,9 @@ impl L2 {
         spec.check()?;
         let pages = u32::try_from((spec.capacity() / PAGE).max(1)).unwrap_or(1 << 31).min(1 << 31);
         Ok(L2 {
-            layout: Layout::new(spec.banks, spec.interleave.get()),
+            layout: Layout::new(spec.banks, spec.interleave.get(), spec.line.get()),
             banks: (0..spec.banks).map(|number| Bank::new(spec, seed, number)).collect(),
-            prefetch: spec.prefetch.build(&PrefetchContext { pages }),
+            prefetch: spec.prefetch.build(&PrefetchContext { pages, line: spec.line.get() }),
             writes: spec.writes,
             read_latency: spec.cycles(spec.read_latency),
             write_latency: spec.cycles(spec.write_latency),

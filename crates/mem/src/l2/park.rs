@@ -13,7 +13,7 @@ impl L2 {
     /// False, and nothing taken, if there is no room: parking is off, or a set has no line that can make room, or no
     /// write slot is free for a page that must go; or if a write to the page is on its way to memory, for it would be
     /// newer there than here.
-    pub fn park(&mut self, page: u64, lines: u32, app: u8, cx: &mut impl Cx<Event, Out>) -> bool {
+    pub fn park(&mut self, page: u64, lines: u64, app: u8, cx: &mut impl Cx<Event, Out>) -> bool {
         let bank = self.bank_of(page);
         let target = Target::new(&self.layout, bank, page);
         let parked = self.may_park(target, lines, cx);
@@ -26,7 +26,7 @@ impl L2 {
         parked
     }
 
-    fn may_park(&mut self, target: Target, lines: u32, cx: &mut impl Cx<Event, Out>) -> bool {
+    fn may_park(&mut self, target: Target, lines: u64, cx: &mut impl Cx<Event, Out>) -> bool {
         let bank = self.bank(target.bank);
         if bank.parked.is_off() || lines == 0 || bank.slots.writes_to(target.page) {
             return false;
@@ -48,7 +48,7 @@ impl L2 {
     }
 
     /// Pins the lines of a page for which there is room.
-    fn take_in(&mut self, target: Target, lines: u32, app: u8, cx: &mut impl Cx<Event, Out>) {
+    fn take_in(&mut self, target: Target, lines: u64, app: u8, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         for line in target.siblings(lines) {
             let bank = self.bank(target.bank);
@@ -113,7 +113,7 @@ impl L2 {
     fn unpark_oldest(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) -> bool {
         let layout = self.layout;
         let bank = &self.banks[usize::from(number)];
-        let idle = |page: u64, lines: u32| {
+        let idle = |page: u64, lines: u64| {
             let mut lines = Target::new(&layout, number, page).siblings(lines);
             !lines.any(|line| bank.tags.find(line.key).is_some_and(|p| bank.tags.meta(p).filling))
         };

@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Page {
     pub(super) page: u64,
     pub(super) app: u8,
-    pub(super) lines: u32,
+    pub(super) lines: u64,
     older: u32,
     newer: u32,
 }
@@ -57,14 +57,14 @@ impl Parked {
     }
 
     /// Parks a page that is not.
-    pub(super) fn add(&mut self, page: u64, lines: u32, app: u8) {
+    pub(super) fn add(&mut self, page: u64, lines: u64, app: u8) {
         let name = self.items.insert(Page { page, app, lines, older: NONE, newer: NONE });
         self.names.insert(page, name);
         self.link(name);
     }
 
     /// Lines of a parked page have been written.
-    pub(super) fn written(&mut self, name: u32, lines: u32) {
+    pub(super) fn written(&mut self, name: u32, lines: u64) {
         self.items[name].lines |= lines;
         self.unlink(name);
         self.link(name);

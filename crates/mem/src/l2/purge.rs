@@ -25,8 +25,7 @@ impl L2 {
             let bank = self.bank(number);
             let tags = &bank.tags;
             bank.registers.forget_app(app, |register, line| {
-                let first =
-                    Target::new(&layout, number, register.page + proto::memory::LINE * u64::from(line));
+                let first = Target::new(&layout, number, register.page + layout.line() * u64::from(line));
                 tags.find(first.key).is_some()
             });
             bank.purges.push_back(Purge { app, next: 0 });
@@ -95,7 +94,7 @@ impl L2 {
     }
 
     /// The dirty lines of a target's page in its bank that can leave.
-    fn dirty_lines(&self, target: Target, app: u8) -> u32 {
+    fn dirty_lines(&self, target: Target, app: u8) -> u64 {
         let tags = &self.banks[usize::from(target.bank)].tags;
         let count = self.layout.neighbours();
         let first = target.line / count * count;
@@ -108,7 +107,7 @@ impl L2 {
         (first..first + count).filter(leaves).fold(0, |lines, line| lines | 1 << line)
     }
 
-    fn drop_lines(&mut self, target: Target, lines: u32) {
+    fn drop_lines(&mut self, target: Target, lines: u64) {
         for line in target.siblings(lines) {
             let tags = &mut self.bank(target.bank).tags;
             let place = tags.find(line.key).expect("lines that leave are here");

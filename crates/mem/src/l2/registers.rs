@@ -1,6 +1,6 @@
 //! Miss registers: fetches under way, and who waits for them.
 
-use super::layout::Target;
+use super::layout::{Layout, Target};
 use kernel::Slab;
 use proto::memory::Access;
 
@@ -23,9 +23,9 @@ pub(super) struct Register {
     pub(super) page: u64,
     /// Fetched lines that others may wait for, and that will be kept. A write that passes its line on the way to memory
     /// takes it out: what comes back is old.
-    pub(super) open: u32,
+    pub(super) open: u64,
     /// Of them, lines for which an atomic waits.
-    pub(super) locked: u32,
+    pub(super) locked: u64,
     /// The line that began it.
     pub(super) line: u32,
     pub(super) app: u8,
@@ -98,7 +98,7 @@ impl Registers {
     }
 
     /// Lines of a page that are on their way.
-    pub(super) fn in_flight(&self, page: u64) -> u32 {
+    pub(super) fn in_flight(&self, page: u64) -> u64 {
         self.of(page).fold(0, |lines, r| lines | self.items[r as usize].open)
     }
 
@@ -124,7 +124,7 @@ impl Registers {
     ///
     /// # Panics
     /// If all are in use.
-    pub(super) fn begin(&mut self, target: Target, lines: u32, app: u8) -> u32 {
+    pub(super) fn begin(&mut self, target: Target, lines: u64, app: u8) -> u32 {
         let register = self.free.pop().expect("a fetch begins only when a register is free");
         self.pages[register as usize] = target.page;
         self.items[register as usize] = Register {
@@ -141,7 +141,7 @@ impl Registers {
     }
 
     /// An access waits for a register's fetch; for an atomic the line is locked, and a write slot may be kept.
-    pub(super) fn wait(&mut self, register: u32, access: Access, lock: u32, slot: bool) {
+    pub(super) fn wait(&mut self, register: u32, access: Access, lock: u64, slot: bool) {
         let waiter = self.waiters.insert(Waiter { access, slot, next: NONE });
         let item = &mut self.items[register as usize];
         item.locked |= lock;
@@ -161,11 +161,11 @@ impl Registers {
     }
 
     /// Lines that those who wait have asked for.
-    pub(super) fn wanted(&self, item: &Register) -> u32 {
+    pub(super) fn wanted(&self, item: &Register, layout: &Layout) -> u64 {
         let (mut lines, mut waiter) = (0, item.first);
         while waiter != NONE {
             let Waiter { access, next, .. } = self.waiters[waiter];
-            lines |= 1 << ((access.address - item.page) / proto::memory::LINE);
+            lines |= 1 << layout.line_of(access.address);
             waiter = next;
         }
         lines

@@ -5,7 +5,7 @@ use super::layout::{Target, bits};
 use super::prefetch::{Reading, chunk_around};
 use super::{Event, L2, Out, WritePolicy, note};
 use kernel::{Cx, Time};
-use proto::memory::{Access, AccessKind, LINE, MemCommand, PAGE, Stage};
+use proto::memory::{Absent, Access, AccessKind, MemCommand, PAGE, Stage};
 
 impl L2 {
     /// Occupies a bank that serves nothing for the first access that waits.
@@ -26,7 +26,7 @@ impl L2 {
     /// How long an access occupies its bank.
     fn service(&self, number: u16, access: &Access) -> Time {
         let bank = &self.banks[usize::from(number)];
-        let stays = access.kind != AccessKind::Read
+        let stays = matches!(access.kind, AccessKind::Write | AccessKind::Atomic)
             && (self.keeps_writes() || bank.parked.find(access.address & !(PAGE - 1)).is_some());
         match access.kind {
             AccessKind::Write if stays => self.write_latency,
@@ -63,14 +63,14 @@ impl L2 {
     fn serve(&mut self, number: u16, access: Access, cx: &mut impl Cx<Event, Out>) -> bool {
         let target = Target::new(&self.layout, number, access.address);
         let placed = match (access.kind, self.writes) {
-            (AccessKind::Read, _) => self.read(target, access, cx),
+            (AccessKind::Read | AccessKind::Own, _) => self.read(target, access, cx),
             (AccessKind::Write, WritePolicy::write_back) => self.write_here(target, access, cx),
             (AccessKind::Write, WritePolicy::read_only) => self.write_away(target, access, cx),
             (AccessKind::Atomic, _) => self.atomic(target, access, cx),
         };
         if placed {
             *match access.kind {
-                AccessKind::Read => &mut self.stats.reads,
+                AccessKind::Read | AccessKind::Own => &mut self.stats.reads,
                 AccessKind::Write => &mut self.stats.writes,
                 AccessKind::Atomic => &mut self.stats.atomics,
             } += 1;
@@ -202,7 +202,7 @@ impl L2 {
     }
 
     /// The lines that come with a missed one: of the chunk around it, those that are neither here nor on their way.
-    fn fetch_with(&mut self, target: Target, reading: Option<&Reading>) -> u32 {
+    fn fetch_with(&mut self, target: Target, reading: Option<&Reading>) -> u64 {
         let Some(reading) = reading else {
             return target.bit();
         };
@@ -210,15 +210,16 @@ impl L2 {
         if chunk == 1 {
             return target.bit();
         }
+        let around = chunk_around(target.line, chunk, self.layout.lines());
         let bank = self.bank(target.bank);
-        let absent = chunk_around(target.line, chunk) & !bank.registers.in_flight(target.page);
+        let absent = around & !bank.registers.in_flight(target.page);
         let others = bits(absent & !target.bit());
         let others = others.filter(|line| bank.tags.find(target.sibling(*line).key).is_none());
         others.fold(target.bit(), |lines, line| lines | 1 << line)
     }
 
     /// Begins a fetch for an access.
-    fn fetch(&mut self, target: Target, lines: u32, access: &Access, cx: &mut impl Cx<Event, Out>) -> u32 {
+    fn fetch(&mut self, target: Target, lines: u64, access: &Access, cx: &mut impl Cx<Event, Out>) -> u32 {
         let register = self.bank(target.bank).registers.begin(target, lines, access.app);
         self.stats.fetches += 1;
         self.stats.fetched_lines += u64::from(lines.count_ones());
@@ -232,6 +233,7 @@ impl L2 {
             app: access.app,
             port: target.bank,
             pc: access.pc,
+            absent: Absent::Wait,
             since: access.since,
         }));
         register
@@ -278,12 +280,13 @@ impl L2 {
     /// A write or an atomic changes a line that is here.
     pub(super) fn store(&mut self, target: Target, access: Access) {
         note!(self, Store(target, access));
+        let whole = access.kind == AccessKind::Write && u64::from(access.bytes) == self.layout.line();
         let bank = self.bank(target.bank);
         let place = bank.tags.find(target.key).expect("the line is here");
         bank.tags.touch(place);
         let line = bank.tags.meta_mut(place);
         line.dirty = true;
-        line.valid |= access.kind == AccessKind::Write && u64::from(access.bytes) == LINE;
+        line.valid |= whole;
         if line.pinned {
             let name = bank.parked.find(target.page).expect("pinned lines belong to parked pages");
             bank.parked.written(name, target.bit());

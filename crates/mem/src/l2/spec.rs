@@ -5,7 +5,7 @@ use crate::cache::replace::ReplacementPolicy;
 use config::SpecError;
 use config::units::{Bytes, Frequency};
 use kernel::Time;
-use proto::memory::{LINE, LINES, PAGE};
+use proto::memory::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,10 @@ pub struct L2Spec {
     pub banks: u16,
     /// Sets of a bank.
     pub sets: u32,
-    /// Ways of a set; a way holds a line of 128 B.
+    /// Ways of a set; a way holds a line.
     pub ways: u32,
+    /// Bytes of a line: `64B` or `128B`, as the first-level caches in front of it have them.
+    pub line: Bytes,
     /// Clock of the banks.
     pub clock: Frequency,
     /// Cycles for which a look-up, or reading a line, occupies a bank.
@@ -62,7 +64,7 @@ config::policies! {
 impl L2Spec {
     /// Bytes of all banks.
     pub fn capacity(&self) -> u64 {
-        u64::from(self.banks) * self.bank_lines() * LINE
+        u64::from(self.banks) * self.bank_lines() * self.line.get()
     }
 
     fn bank_lines(&self) -> u64 {
@@ -74,9 +76,14 @@ impl L2Spec {
         Time::period(self.clock.hz()).times(count.into())
     }
 
+    /// Lines of a page.
+    pub(super) fn page_lines(&self) -> u32 {
+        (PAGE / self.line.get()) as u32
+    }
+
     /// Lines that a bank may pin.
     pub(super) fn parked_lines(&self) -> u32 {
-        (self.parked.get() / u64::from(self.banks) / LINE) as u32
+        (self.parked.get() / u64::from(self.banks) / self.line.get()) as u32
     }
 
     /// Whether it can be built.
@@ -102,13 +109,19 @@ impl L2Spec {
             let what = format!("{} sets of {} ways are more than 2^28 lines a bank", self.sets, self.ways);
             return Err(SpecError::new("sets", what));
         }
+        if ![64, 128].contains(&self.line.get()) {
+            let what = format!("a line of {} cannot be cached", self.line);
+            return Err(SpecError::new("line", what).help("give 64B or 128B"));
+        }
         let interleave = self.interleave.get();
-        if !interleave.is_power_of_two() || interleave < LINE {
-            let what =
-                format!("an interleave of {} is not a power of two of at least {LINE} B", self.interleave);
+        if !interleave.is_power_of_two() || interleave < self.line.get() {
+            let what = format!(
+                "an interleave of {} is not a power of two of at least a line, {}",
+                self.interleave, self.line
+            );
             return Err(SpecError::new("interleave", what));
         }
-        self.prefetch.check()?;
+        self.prefetch.check(self.line.get())?;
         if interleave < PAGE && (self.prefetch != Prefetching::none || self.parked.get() > 0) {
             let what = format!(
                 "prefetching and parking handle pages of {PAGE} B, but {} of a page lie in one bank",
@@ -124,22 +137,23 @@ impl L2Spec {
             return Ok(());
         }
         let fail = |what: String| Err(SpecError::new("parked", what));
-        if self.parked_lines() < LINES {
+        let lines = self.page_lines();
+        if self.parked_lines() < lines {
             return fail(format!(
                 "{} over {} banks leave less than a page of {PAGE} B in each",
                 self.parked, self.banks
             ));
         }
-        if self.sets < LINES {
+        if self.sets < lines {
             return fail(format!(
-                "a page has {LINES} lines, one for each set, but a bank has {} sets",
+                "a page has {lines} lines, one for each set, but a bank has {} sets",
                 self.sets
             ));
         }
         // One way of each set stays free of them, so that everything else goes on.
         let most = u64::from(self.sets) * u64::from(self.ways - 1);
         if u64::from(self.parked_lines()) > most {
-            let most = Bytes::new(most * LINE * u64::from(self.banks));
+            let most = Bytes::new(most * self.line.get() * u64::from(self.banks));
             return fail(format!("{} are pinned, but all ways but one of every set are {most}", self.parked));
         }
         Ok(())

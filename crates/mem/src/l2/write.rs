@@ -4,7 +4,7 @@ use super::bank::Line;
 use super::layout::Target;
 use super::{Event, L2, Out, note};
 use kernel::Cx;
-use proto::memory::{Access, MemCommand, Stage};
+use proto::memory::{Absent, Access, MemCommand, Stage};
 
 impl L2 {
     /// Puts a line that is not here into its set; false if no line there can make room.
@@ -43,7 +43,7 @@ impl L2 {
     }
 
     /// Sends lines of the target's page to memory; nobody waits for it. A slot must be free.
-    pub(super) fn write_back(&mut self, target: Target, lines: u32, app: u8, cx: &mut impl Cx<Event, Out>) {
+    pub(super) fn write_back(&mut self, target: Target, lines: u64, app: u8, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
         let reads = self.read_latency.times(lines.count_ones().into());
         let bank = self.bank(target.bank);
@@ -64,6 +64,7 @@ impl L2 {
             app,
             port: target.bank,
             pc: 0,
+            absent: Absent::Wait,
             since: now,
         }));
     }
@@ -101,6 +102,7 @@ impl L2 {
             app: access.app,
             port: target.bank,
             pc: access.pc,
+            absent: Absent::Wait,
             since: access.since,
         }));
     }

@@ -19,7 +19,7 @@ use config::SpecError;
 use kernel::resource::Serial;
 use kernel::{Cx, Time};
 use pending::{Pending, State};
-use proto::memory::{Access, AccessKind, LINE, Stage, Tally, Translation};
+use proto::memory::{Absent, Access, AccessKind, Stage, Tally, Translation};
 use spaces::Spaces;
 use std::collections::VecDeque;
 use table::Table;
@@ -72,6 +72,8 @@ pub struct MmuStats {
 /// The memory management unit that all multiprocessors share.
 pub struct Mmu {
     port: u16,
+    /// Bytes of a line.
+    line: u64,
     cycle: Time,
     latency: Time,
     tlb: Tlb,
@@ -103,14 +105,16 @@ struct Thread {
 }
 
 impl Mmu {
-    /// An idle unit without applications. `port` is its own port of the network, for page walks.
+    /// An idle unit without applications. `port` is its own port of the network, for page walks, which read
+    /// lines of `line` bytes.
     ///
     /// # Errors
     /// A value that cannot be built.
-    pub fn new(spec: &MmuSpec, port: u16) -> Result<Mmu, SpecError> {
+    pub fn new(spec: &MmuSpec, port: u16, line: u64) -> Result<Mmu, SpecError> {
         spec.check()?;
         Ok(Mmu {
             port,
+            line,
             cycle: spec.cycles(1),
             latency: spec.cycles(spec.tlb.latency),
             tlb: Tlb::new(spec.tlb.entries, spec.tlb.ways),
@@ -261,12 +265,13 @@ impl Mmu {
         cx.emit(Out::Walk(Access {
             tag: thread,
             kind: AccessKind::Read,
-            address: address / LINE * LINE,
+            address: address / self.line * self.line,
             bytes: table::ENTRY as u8,
             app,
             port: self.port,
             warp: 0,
             pc: 0,
+            absent: Absent::Wait,
             since: cx.now(),
         }));
     }

@@ -5,7 +5,7 @@ use super::{Event, Mmu, MmuSpec, Out, SharedTlbSpec};
 use config::units::{Bytes, Frequency};
 use kernel::{Cx, EventQueue, Ticket, Time};
 use proptest::prelude::*;
-use proto::memory::{Access, PAGE, Stage, Translation};
+use proto::memory::{Absent, Access, LINE, PAGE, Stage, Translation};
 
 kernel::events! {
     enum Ev {
@@ -125,7 +125,7 @@ fn ns(ns: u64) -> Time {
 }
 
 fn asks(page: u64, now: Time) -> Translation {
-    Translation { port: 3, app: 0, page, frame: 0, since: now }
+    Translation { port: 3, app: 0, page, frame: 0, absent: Absent::Wait, since: now }
 }
 
 /// A unit of 1 GHz: a look-up of the shared TLB takes 10 ns, one of the walk cache 3 ns.
@@ -144,7 +144,7 @@ fn radix(levels: u8, page: u64) -> PageTable {
 }
 
 fn unit(table: PageTable, bytes: u64, resident: bool) -> Mmu {
-    let mut mmu = Mmu::new(&spec(table), 16).expect("can be built");
+    let mut mmu = Mmu::new(&spec(table), 16, LINE).expect("can be built");
     mmu.add_app(0, bytes, resident);
     mmu
 }
@@ -382,7 +382,7 @@ proptest! {
         walkers in 1u32..6,
         resident in any::<bool>(),
     ) {
-        let mut mmu = Mmu::new(&MmuSpec { walkers, ..spec(radix(levels, PAGE)) }, 16).expect("can be built");
+        let mut mmu = Mmu::new(&MmuSpec { walkers, ..spec(radix(levels, PAGE)) }, 16, LINE).expect("can be built");
         mmu.add_app(0, 100 * PAGE, resident);
         mmu.add_app(1, 200 * PAGE, resident);
         let mut around = Around::new();
@@ -397,7 +397,7 @@ proptest! {
                     mmu.evict(app, page);
                 }
             }
-            mmu.translate(Translation { port: n, app, page, frame: 0, since: around.now() }, &mut around);
+            mmu.translate(Translation { port: n, app, page, frame: 0, absent: Absent::Wait, since: around.now() }, &mut around);
             total -= i128::from(around.now().ps());
         }
         around.run(&mut mmu);

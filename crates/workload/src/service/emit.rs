@@ -83,6 +83,11 @@ impl<'a> Emit<'a> {
         self.push(OpKind::Compute, 0, 0, count, from)
     }
 
+    /// `count` instructions that touch no memory: the first needs `from`, each other one the one before.
+    pub(crate) fn chain<const N: usize>(&mut self, count: u16, from: [Value; N]) -> Value {
+        self.push(OpKind::Chain, 0, 0, count, from)
+    }
+
     /// Comparison and conditional branch.
     pub(crate) fn branch<const N: usize>(&mut self, taken: bool, from: [Value; N]) {
         let kind = if taken { OpKind::Taken } else { OpKind::NotTaken };

@@ -112,7 +112,7 @@ impl Sm {
         let counters = env.counters(warp.app);
         counters.lines += u64::from(lines);
         match kind {
-            AccessKind::Read => counters.loads += 1,
+            AccessKind::Read | AccessKind::Own => counters.loads += 1,
             AccessKind::Write => counters.stores += 1,
             AccessKind::Atomic => counters.atomics += 1,
         }

@@ -15,7 +15,7 @@ use crate::simt::spec::GpuSpec;
 use crate::simt::{Event, Out};
 use kernel::{Cx, Slab, Time};
 use mem::mmu::tlb::Tlb;
-use proto::memory::{Access, AccessKind, LINE, Stage, Translation};
+use proto::memory::{Absent, Access, AccessKind, LINE, Stage, Translation};
 use std::collections::VecDeque;
 
 /// No physical address yet.
@@ -208,7 +208,14 @@ impl LoadStore {
         let (page, since) = (line.page, line.since);
         if self.translating.wait(op.app, line) {
             env.counters(op.app).translations_sent += 1;
-            cx.emit(Out::Translate(Translation { port: self.port, app: op.app, page, frame: 0, since }));
+            cx.emit(Out::Translate(Translation {
+                port: self.port,
+                app: op.app,
+                page,
+                frame: 0,
+                absent: Absent::Wait,
+                since,
+            }));
         }
         Wait::Nothing
     }
@@ -279,6 +286,7 @@ impl LoadStore {
             port: self.port,
             warp: (u32::from(self.port) * env.model.warps + u32::from(op.slot)) as u16,
             pc: op.pc,
+            absent: Absent::Wait,
             since: line.since,
         };
         env.tally.access(Stage::L1, &mut access, env.now);

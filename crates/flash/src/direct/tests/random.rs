@@ -7,7 +7,7 @@ use config::units::{Duration, Share};
 use kernel::{Rng, Time};
 use net::mesh::{MeshSpec, Switching};
 use proptest::prelude::*;
-use proto::memory::{MemCommand, PAGE};
+use proto::memory::{Absent, MemCommand, PAGE};
 use std::collections::BTreeMap;
 
 /// A shared cache that keeps what is parked and asks for what it lacks.
@@ -41,7 +41,18 @@ impl Cache {
         self.tags += 1;
         // A page belongs to one application.
         let (tag, app, since) = (self.tags, (page / PAGE % 3) as u8, self.rig.now());
-        let command = MemCommand { tag, page, lines, write, demand, app, port: 0, pc: 0, since };
+        let command = MemCommand {
+            tag,
+            page,
+            lines: lines.into(),
+            write,
+            demand,
+            app,
+            port: 0,
+            pc: 0,
+            absent: Absent::Wait,
+            since,
+        };
         *self.writes.entry(page).or_default() += u32::from(write);
         self.sent.insert(tag, (since, command));
         self.rig.direct.command(command, &mut self.rig.cx);

@@ -3,7 +3,7 @@
 use crate::direct::Out;
 use crate::direct::testing::{ALL, Rig, small};
 use kernel::Time;
-use proto::memory::{PAGE, Stage};
+use proto::memory::{Absent, MemCommand, PAGE, Stage};
 
 /// 16 pages of (3.01 + 100) us, three erases of 1 ms.
 const MERGE: Time = Time::from_ns(16 * 103_010 + 3 * 1_000_000);
@@ -121,7 +121,7 @@ fn write_backs_pass_the_block() {
     let pages = [rig.page(1, 0, 0), rig.page(1, 0, 1)];
     let blocked = rig.send(true, pages[0], 1, 1);
     for (tag, page) in [(100, pages[0]), (101, pages[1])] {
-        let command = proto::memory::MemCommand {
+        let command = MemCommand {
             tag,
             page,
             lines: 1,
@@ -130,6 +130,7 @@ fn write_backs_pass_the_block() {
             app: 1,
             port: 0,
             pc: 0,
+            absent: Absent::Wait,
             since: began,
         };
         rig.direct.command(command, &mut rig.cx);

@@ -5,6 +5,7 @@ use crate::backend::op::Class;
 use crate::device::{Device, Event as DeviceEvent, Out as DeviceOut};
 use crate::spec::{Built, FlashSpec};
 use kernel::{EventQueue, Ticket};
+use proto::memory::Absent;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -95,7 +96,18 @@ impl Bench {
     fn send(&mut self, page: u64, lines: u32, write: bool) {
         let since = self.queue.now();
         let page = page * PAGE;
-        let command = MemCommand { tag: 0, page, lines, write, demand: true, app: 0, port: 0, pc: 1, since };
+        let command = MemCommand {
+            tag: 0,
+            page,
+            lines: lines.into(),
+            write,
+            demand: true,
+            app: 0,
+            port: 0,
+            pc: 1,
+            absent: Absent::Wait,
+            since,
+        };
         self.engine.command(command, &mut port(&mut self.queue, &mut self.from_engine, Ev::Engine));
         self.settle();
     }

@@ -3,6 +3,7 @@
 use super::super::*;
 use config::units::{Bandwidth, Bytes, Duration};
 use kernel::{EventQueue, Ticket};
+use proto::memory::Absent;
 use std::collections::BTreeMap;
 
 /// Picoseconds of each step. DDR3-1600 11-11-11 on 32 bits: 6.4 GB/s, tRP = tRCD = tCL = 13.75 ns.
@@ -134,7 +135,18 @@ impl Rig {
         let tag = self.next_tag;
         self.next_tag += 1;
         let since = self.queue.now();
-        MemCommand { tag, page, lines, write, demand: true, app: 0, port: 0, pc, since }
+        MemCommand {
+            tag,
+            page,
+            lines: lines.into(),
+            write,
+            demand: true,
+            app: 0,
+            port: 0,
+            pc,
+            absent: Absent::Wait,
+            since,
+        }
     }
 
     pub(super) fn read(&mut self, page: u64, lines: u32, pc: u32) {

@@ -13,7 +13,7 @@ use proto::memory::{LINE, PAGE};
 fn dram(system: &str) -> Result<f64, Diagnostic> {
     match &Loaded::load(system, &[])?.spec.memory {
         Some(MemorySpec::Dram(dram)) => {
-            let dram = Dram::new(dram).map_err(|error| Diagnostic::new(error.what))?;
+            let dram = Dram::new(dram, LINE).map_err(|error| Diagnostic::new(error.what))?;
             Ok(dram.peak_bandwidth() as f64)
         }
         _ => Err(Diagnostic::new(format!("{system} has no DRAM behind its cache"))),

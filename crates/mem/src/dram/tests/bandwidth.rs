@@ -17,7 +17,7 @@ fn stream(spec: &DramSpec, write: bool) -> f64 {
 
 #[test]
 fn peaks_are_those_of_the_data_sheets() {
-    let peak = |spec: &DramSpec| Dram::new(spec).expect("can be built").peak_bandwidth();
+    let peak = |spec: &DramSpec| Dram::new(spec, LINE).expect("can be built").peak_bandwidth();
     assert_eq!(peak(&presets::gddr5()), 192_384_000_000);
     assert_eq!(peak(&presets::ddr4()), 19_200_000_000);
     assert_eq!(peak(&presets::lpddr4()), 25_600_000_000);
@@ -31,7 +31,7 @@ fn a_stream_reaches_the_bus() {
         if name == "optane" {
             continue;
         }
-        let bus = Dram::new(&spec).expect("can be built").peak_bandwidth() as f64 * unrefreshed(&spec);
+        let bus = Dram::new(&spec, LINE).expect("can be built").peak_bandwidth() as f64 * unrefreshed(&spec);
         let share = stream(&spec, false) / bus;
         assert!((0.98..1.001).contains(&share), "{name}: reads reach {share} of the bus");
         let share = stream(&spec, true) / bus;

@@ -60,7 +60,7 @@ fn two_rows_of_a_bank_take_a_row_cycle() {
     assert_eq!(ends[1] - ends[0], cycle);
     // A whole page keeps the row open beyond tRAS: 64 bursts, 32 lines.
     let mut bench = Bench::new(&spec);
-    bench.at(Time::ZERO, lines(row_of(&spec, 3, 0), u32::MAX, false));
+    bench.at(Time::ZERO, lines(row_of(&spec, 3, 0), u32::MAX.into(), false));
     bench.at(Time::ZERO, read(row_of(&spec, 3, 1)));
     let ends = bench.run();
     let burst = Time::from_ps(on_the_bus(&spec, 1).ps() / 2);
@@ -162,7 +162,7 @@ fn a_refresh_closes_the_rows_and_keeps_the_banks_busy() {
 fn a_command_is_done_with_its_last_line() {
     let spec = presets::gddr5();
     let mut bench = Bench::new(&spec);
-    bench.at(Time::ZERO, lines(0, u32::MAX, false));
+    bench.at(Time::ZERO, lines(0, u32::MAX.into(), false));
     let ends = bench.run();
     // 4 KiB in 16 chunks of 256 B over six controllers.
     let mut by_controller = [0; 6];

@@ -8,7 +8,7 @@ mod random;
 
 use super::{Dram, DramSpec, Event, Out};
 use kernel::{Cx, EventQueue, Ticket, Time};
-use proto::memory::{LINE, MemCommand, PAGE};
+use proto::memory::{Absent, LINE, MemCommand, PAGE};
 
 kernel::events! {
     enum Ev {
@@ -67,7 +67,7 @@ impl Bench {
     fn new(spec: &DramSpec) -> Bench {
         let outside =
             Outside { queue: EventQueue::new(), commands: Vec::new(), done: Vec::new(), following: 0..0 };
-        Bench { dram: Dram::new(spec).expect("can be built"), outside }
+        Bench { dram: Dram::new(spec, LINE).expect("can be built"), outside }
     }
 
     /// A command arrives at `at`; it is told by its number in the order of these calls.
@@ -101,7 +101,7 @@ impl Bench {
 
     /// Runs commands in order, `outstanding` of them at a time; answers the bytes a second.
     fn closed_loop(&mut self, commands: Vec<MemCommand>, outstanding: u32) -> f64 {
-        let (bytes, count) = (commands.iter().map(MemCommand::bytes).sum::<u64>(), commands.len() as u32);
+        let (bytes, count) = (commands.iter().map(|c| c.bytes(LINE)).sum::<u64>(), commands.len() as u32);
         for (number, command) in (0..).zip(commands) {
             self.outside.commands.push(MemCommand { tag: number, ..command });
         }
@@ -119,8 +119,19 @@ fn line(address: u64, write: bool) -> MemCommand {
     lines(address / PAGE * PAGE, 1 << (address % PAGE / LINE), write)
 }
 
-fn lines(page: u64, lines: u32, write: bool) -> MemCommand {
-    MemCommand { tag: 0, page, lines, write, demand: true, app: 0, port: 0, pc: 0, since: Time::ZERO }
+fn lines(page: u64, lines: u64, write: bool) -> MemCommand {
+    MemCommand {
+        tag: 0,
+        page,
+        lines,
+        write,
+        demand: true,
+        app: 0,
+        port: 0,
+        pc: 0,
+        absent: Absent::Wait,
+        since: Time::ZERO,
+    }
 }
 
 fn read(address: u64) -> MemCommand {

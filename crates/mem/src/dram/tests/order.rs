@@ -145,7 +145,7 @@ fn what_cannot_be_built_names_its_key() {
     let bad = |change: &dyn Fn(&mut DramSpec)| {
         let mut spec = presets::gddr5();
         change(&mut spec);
-        Dram::new(&spec).err().expect("cannot be built").key
+        Dram::new(&spec, LINE).err().expect("cannot be built").key
     };
     assert_eq!(bad(&|s| s.controllers = 0), "controllers");
     assert_eq!(bad(&|s| s.interleave = Bytes::new(200)), "interleave");

@@ -26,7 +26,7 @@ proptest! {
     #[test]
     fn every_command_is_done_once_and_no_data_overlap(
         spec in any_memory(),
-        traffic in proptest::collection::vec((0u64..400, 0u64..40, 1u32.., any::<bool>(), any::<bool>()), 1..200),
+        traffic in proptest::collection::vec((0u64..400, 0u64..40, 1u64..1 << 32, any::<bool>(), any::<bool>()), 1..200),
     ) {
         let mut bench = Bench::new(&spec);
         let mut now = Time::ZERO;
@@ -39,7 +39,7 @@ proptest! {
         prop_assert!(ends.iter().all(|end| *end < Time::MAX));
         let stats = &bench.dram.stats;
         prop_assert_eq!((stats.reads + stats.writes) as usize, traffic.len());
-        let bytes: u64 = bench.outside.commands.iter().map(MemCommand::bytes).sum();
+        let bytes: u64 = bench.outside.commands.iter().map(|c| c.bytes(LINE)).sum();
         prop_assert_eq!(stats.read_bytes + stats.written_bytes, bytes);
         prop_assert_eq!(stats.bus_busy, on_the_bus(&spec, bytes / LINE));
         let pieces = bench.dram.transfers.len() as u64;
@@ -111,7 +111,7 @@ proptest! {
 
     /// A command and its lines one by one lie in the same rows: as many accesses as there are different places.
     #[test]
-    fn a_command_is_one_access_a_row(spec in any_memory(), page in 0u64..50, mask in 1u32..) {
+    fn a_command_is_one_access_a_row(spec in any_memory(), page in 0u64..50, mask in 1u64..1 << 32) {
         let map = Map::new(&spec);
         let mut places: Vec<_> = (0..LINES).filter(|n| mask >> n & 1 == 1)
             .map(|n| map.place(page * PAGE + u64::from(n) * LINE))

@@ -2,7 +2,7 @@
 
 use super::monitor::Monitor;
 use super::predictor::{self, Predictor};
-use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk, lines_of};
+use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
 use config::SpecError;
 use config::units::{Bytes, Share};
 use proto::memory::PAGE;
@@ -46,13 +46,13 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(super) fn check(&self) -> Result<(), SpecError> {
+    pub(super) fn check(&self, line: u64) -> Result<(), SpecError> {
         let key = |name: &str| format!("prefetch.dynamic.{name}");
         predictor::check("dynamic", self.entries, self.cutoff)?;
         SpecError::positive(&key("window"), self.window.into())?;
-        check_chunk(&key("step"), self.step, 1)?;
-        check_chunk(&key("least"), self.least, 2)?;
-        check_chunk(&key("most"), self.most, 2)?;
+        check_chunk(&key("step"), self.step, 1, line)?;
+        check_chunk(&key("least"), self.least, 2, line)?;
+        check_chunk(&key("most"), self.most, 2, line)?;
         if self.least > self.most {
             let what = format!("the least granularity {} is above the greatest, {}", self.least, self.most);
             return Err(SpecError::new(&key("least"), what));
@@ -78,10 +78,10 @@ impl Dynamic {
             high: params.high,
             low: params.low,
             window: params.window,
-            least: lines_of(params.least),
-            most: lines_of(params.most),
-            step: lines_of(params.step),
-            granularity: lines_of(params.most),
+            least: context.lines(params.least),
+            most: context.lines(params.most),
+            step: context.lines(params.step),
+            granularity: context.lines(params.most),
             evicted: 0,
             wasted: 0,
         };

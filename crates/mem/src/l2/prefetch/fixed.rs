@@ -1,6 +1,6 @@
 //! A chunk of fixed size.
 
-use super::{Prefetch, PrefetchStats, Reading, check_chunk, lines_of};
+use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
 use config::SpecError;
 use config::units::Bytes;
 use proto::memory::PAGE;
@@ -9,7 +9,7 @@ use proto::memory::PAGE;
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
-    /// What a read miss fetches: lines of 128 B, a page at most.
+    /// What a read miss fetches: whole lines, a page at most.
     pub chunk: Bytes,
 }
 
@@ -20,8 +20,8 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(super) fn check(&self) -> Result<(), SpecError> {
-        check_chunk("prefetch.fixed.chunk", self.chunk, 1)
+    pub(super) fn check(&self, line: u64) -> Result<(), SpecError> {
+        check_chunk("prefetch.fixed.chunk", self.chunk, 1, line)
     }
 }
 
@@ -32,8 +32,8 @@ pub struct Fixed {
 
 impl Fixed {
     /// From its parameters.
-    pub fn new(params: &Params) -> Fixed {
-        Fixed { lines: lines_of(params.chunk) }
+    pub fn new(params: &Params, context: &PrefetchContext) -> Fixed {
+        Fixed { lines: context.lines(params.chunk) }
     }
 }
 

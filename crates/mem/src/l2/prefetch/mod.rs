@@ -12,13 +12,15 @@ mod trials;
 
 use config::SpecError;
 use config::units::Bytes;
-use proto::memory::{LINE, LINES, PAGE};
+use proto::memory::PAGE;
 
 /// What a prefetcher knows of its cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PrefetchContext {
     /// Pages that would fill the cache.
     pub pages: u32,
+    /// Bytes of a line.
+    pub line: u64,
 }
 
 config::policies! {
@@ -29,7 +31,7 @@ config::policies! {
         /// The chunk of the page around the line, always.
         ///
         /// ZnG's `1KBpref` and `4KBpref` (Fig. 16b).
-        fixed(fixed::Params) => |p: &fixed::Params, _: &PrefetchContext| fixed::Fixed::new(p),
+        fixed(fixed::Params) => fixed::Fixed::new,
         /// The chunk around the line, if the instruction's warps have gone on reading the page they read last.
         ///
         /// ZnG's `predict-4KBpref`: the predictor of section IV-B.
@@ -58,7 +60,7 @@ pub struct Reading {
 
 /// Decides how much is fetched. The cache fetches what of it is not here nor on its way.
 ///
-/// Contract: a chunk has 1 to 32 lines. No call allocates.
+/// Contract: a chunk has at least one line, and at most as many as a page. No call allocates.
 pub trait Prefetch {
     /// A read has come to the cache; it is told before the cache looks for the line.
     fn read(&mut self, reading: &Reading, stats: &mut PrefetchStats);
@@ -110,32 +112,34 @@ impl PrefetchStats {
         (self.judged > 0).then(|| self.right as f64 / self.judged as f64)
     }
 
-    /// Mean bytes of a prefetch's chunk.
-    pub fn granularity(&self) -> Option<f64> {
-        (self.prefetches > 0).then(|| (self.chunk_lines * LINE) as f64 / self.prefetches as f64)
+    /// Mean bytes of a prefetch's chunk, with lines of `line` bytes.
+    pub fn granularity(&self, line: u64) -> Option<f64> {
+        (self.prefetches > 0).then(|| (self.chunk_lines * line) as f64 / self.prefetches as f64)
     }
 }
 
-/// Lines of the chunk of `lines` around `line`, as bits.
-pub(super) fn chunk_around(line: u32, lines: u32) -> u32 {
-    debug_assert!((1..=LINES).contains(&lines) && line < LINES, "{lines} lines around {line}");
+/// Lines of the chunk of `lines` around `line` of a page of `page` lines, as bits.
+pub(super) fn chunk_around(line: u32, lines: u32, page: u32) -> u64 {
+    debug_assert!((1..=page).contains(&lines) && line < page, "{lines} lines around {line} of {page}");
     let first = line / lines * lines;
-    let count = lines.min(LINES - first);
-    (u32::MAX >> (LINES - count)) << first
+    let count = lines.min(page - first);
+    (u64::MAX >> (u64::BITS - count)) << first
 }
 
-/// Lines of so many bytes.
-fn lines_of(bytes: Bytes) -> u32 {
-    (bytes.get() / LINE) as u32
+impl PrefetchContext {
+    /// Lines of so many bytes.
+    fn lines(&self, bytes: Bytes) -> u32 {
+        (bytes.get() / self.line) as u32
+    }
 }
 
-/// Whether `bytes` can be fetched at once and are at least `least` lines.
-fn check_chunk(key: &str, bytes: Bytes, least: u64) -> Result<(), SpecError> {
+/// Whether `bytes` can be fetched at once and are at least `least` lines of `line` bytes.
+fn check_chunk(key: &str, bytes: Bytes, least: u64, line: u64) -> Result<(), SpecError> {
     let size = bytes.get();
-    if !size.is_multiple_of(LINE) || size < least * LINE || size > PAGE {
+    if !size.is_multiple_of(line) || size < least * line || size > PAGE {
         let what = format!(
-            "{bytes} are not a multiple of a line of {LINE} B from {} to {}",
-            Bytes::new(least * LINE),
+            "{bytes} are not a multiple of a line of {line} B from {} to {}",
+            Bytes::new(least * line),
             Bytes::new(PAGE)
         );
         return Err(SpecError::new(key, what));
@@ -144,13 +148,13 @@ fn check_chunk(key: &str, bytes: Bytes, least: u64) -> Result<(), SpecError> {
 }
 
 impl Prefetching {
-    /// Whether it can be built.
-    pub(super) fn check(&self) -> Result<(), SpecError> {
+    /// Whether it can be built, for lines of `line` bytes.
+    pub(super) fn check(&self, line: u64) -> Result<(), SpecError> {
         match self {
             Prefetching::none => Ok(()),
-            Prefetching::fixed(p) => p.check(),
-            Prefetching::predicted(p) => p.check(),
-            Prefetching::dynamic(p) => p.check(),
+            Prefetching::fixed(p) => p.check(line),
+            Prefetching::predicted(p) => p.check(line),
+            Prefetching::dynamic(p) => p.check(line),
         }
     }
 }

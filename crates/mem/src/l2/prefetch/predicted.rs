@@ -1,7 +1,7 @@
 //! A chunk of fixed size where the predictor says so.
 
 use super::predictor::{self, Predictor};
-use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk, lines_of};
+use super::{Prefetch, PrefetchContext, PrefetchStats, Reading, check_chunk};
 use config::SpecError;
 use config::units::Bytes;
 use proto::memory::PAGE;
@@ -14,7 +14,7 @@ pub struct Params {
     pub entries: u32,
     /// The count of an entry, 0 to 15, must be above this to prefetch.
     pub cutoff: u8,
-    /// What is fetched then: lines of 128 B, a page at most.
+    /// What is fetched then: whole lines, a page at most.
     pub chunk: Bytes,
 }
 
@@ -26,9 +26,9 @@ impl Default for Params {
 }
 
 impl Params {
-    pub(super) fn check(&self) -> Result<(), SpecError> {
+    pub(super) fn check(&self, line: u64) -> Result<(), SpecError> {
         predictor::check("predicted", self.entries, self.cutoff)?;
-        check_chunk("prefetch.predicted.chunk", self.chunk, 1)
+        check_chunk("prefetch.predicted.chunk", self.chunk, 1, line)
     }
 }
 
@@ -43,7 +43,7 @@ impl Predicted {
     pub fn new(params: &Params, context: &PrefetchContext) -> Predicted {
         Predicted {
             predictor: Predictor::new(params.entries, params.cutoff, context),
-            lines: lines_of(params.chunk),
+            lines: context.lines(params.chunk),
         }
     }
 }

@@ -4,8 +4,9 @@ use super::monitor::Monitor;
 use super::predictor::{HIGHEST, Predictor};
 use super::*;
 use config::units::Share;
+use proto::memory::LINE;
 
-const CONTEXT: PrefetchContext = PrefetchContext { pages: 64 };
+const CONTEXT: PrefetchContext = PrefetchContext { pages: 64, line: LINE };
 
 fn reading(pc: u32, warp: u16, page: u64) -> Reading {
     Reading { pc, app: 0, warp, page, line: 0 }
@@ -138,17 +139,19 @@ fn a_dynamic_prefetcher_follows_its_monitor() {
 
 #[test]
 fn a_page_is_cut_into_chunks_from_its_beginning() {
-    assert_eq!(chunk_around(5, 1), 1 << 5);
-    assert_eq!(chunk_around(5, 8), 0xff);
-    assert_eq!(chunk_around(31, 32), u32::MAX);
+    assert_eq!(chunk_around(5, 1, 32), 1 << 5);
+    assert_eq!(chunk_around(5, 8, 32), 0xff);
+    assert_eq!(chunk_around(31, 32, 32), u64::from(u32::MAX));
+    assert_eq!(chunk_around(63, 64, 64), u64::MAX);
+    assert_eq!(chunk_around(40, 8, 64), 0xff << 40);
     // 1.25 KiB: lines 0 to 9, ..., 30 and 31.
-    assert_eq!(chunk_around(12, 10), 0x3ff << 10);
-    assert_eq!(chunk_around(30, 10), 0b11 << 30);
+    assert_eq!(chunk_around(12, 10, 32), 0x3ff << 10);
+    assert_eq!(chunk_around(30, 10, 32), 0b11 << 30);
 }
 
 #[test]
 fn verdicts_are_judged_by_what_is_read_later() {
-    let context = PrefetchContext { pages: 1 };
+    let context = PrefetchContext { pages: 1, ..CONTEXT };
     let params = predicted::Params { entries: 8, cutoff: 0, ..predicted::Params::default() };
     let mut predicted = predicted::Predicted::new(&params, &context);
     let mut stats = PrefetchStats::default();
@@ -187,7 +190,7 @@ fn verdicts_are_judged_by_what_is_read_later() {
 
 #[test]
 fn parameters_that_do_not_fit_are_named() {
-    let key = |policy: Prefetching| policy.check().map_err(|e| e.key);
+    let key = |policy: Prefetching| policy.check(LINE).map_err(|e| e.key);
     for policy in Prefetching::all_defaults() {
         assert_eq!(key(policy), Ok(()));
     }

@@ -11,7 +11,7 @@ use super::*;
 use crate::cache::replace::ReplacementPolicy;
 use config::units::{Bytes, Frequency};
 use kernel::{EventQueue, Ticket};
-use proto::memory::{AccessKind, LINE};
+use proto::memory::{Absent, AccessKind, LINE};
 
 /// A cycle at 1 GHz is a nanosecond: reads take 1 ns, writes 5 ns.
 pub(super) fn spec(writes: WritePolicy) -> L2Spec {
@@ -19,6 +19,7 @@ pub(super) fn spec(writes: WritePolicy) -> L2Spec {
         banks: 1,
         sets: 64,
         ways: 4,
+        line: Bytes::new(LINE),
         clock: Frequency::new(1_000_000_000),
         read_latency: 1,
         write_latency: 5,
@@ -119,7 +120,8 @@ impl Rig {
     pub(super) fn send_for(&mut self, app: u8, delay: u64, kind: AccessKind, address: u64, bytes: u8) -> u32 {
         let tag = self.world.accesses.len() as u32;
         let since = self.world.queue.now() + ns(delay);
-        let access = Access { tag, kind, address, bytes, app, port: 3, warp: 0, pc: 8, since };
+        let access =
+            Access { tag, kind, address, bytes, app, port: 3, warp: 0, pc: 8, absent: Absent::Wait, since };
         self.world.accesses.push(access);
         self.world.queue.after(ns(delay), Happening::Access(tag));
         tag
@@ -175,7 +177,7 @@ impl Rig {
     }
 
     /// Each command as (write, page, lines).
-    pub(super) fn commands(&self) -> Vec<(bool, u64, u32)> {
+    pub(super) fn commands(&self) -> Vec<(bool, u64, u64)> {
         self.world.commands.iter().map(|(_, c)| (c.write, c.page, c.lines)).collect()
     }
 }

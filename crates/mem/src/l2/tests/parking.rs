@@ -8,7 +8,7 @@ fn parking(writes: WritePolicy) -> L2Spec {
 }
 
 impl Rig {
-    fn park(&mut self, page: u64, lines: u32) -> bool {
+    fn park(&mut self, page: u64, lines: u64) -> bool {
         self.cache.park(page * PAGE, lines, 0, &mut self.world)
     }
 }
@@ -95,7 +95,7 @@ fn a_page_is_refused_for_want_of_room() {
 fn pinned_lines_do_not_make_room() {
     // Keys of pages 0, 2, 4, ... lie in the same sets of 64.
     let mut rig = Rig::new(&parking(WritePolicy::read_only), 10);
-    assert!(rig.park(0, u32::MAX));
+    assert!(rig.park(0, u32::MAX.into()));
     for page in 1..20 {
         rig.read(1000 * page, 2 * page * PAGE);
     }

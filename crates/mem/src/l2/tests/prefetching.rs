@@ -3,6 +3,9 @@
 use super::*;
 use crate::l2::prefetch::{dynamic, predicted};
 
+/// All lines of a page.
+const ALL: u64 = (1 << 32) - 1;
+
 #[test]
 fn the_rest_of_a_page_comes_once_its_instruction_has_stayed_in_it() {
     let mut spec = spec(WritePolicy::read_only);
@@ -14,7 +17,7 @@ fn the_rest_of_a_page_comes_once_its_instruction_has_stayed_in_it() {
     rig.run();
     // Thirteen re-accesses are above the cutoff of 12: the read of line 13 brings what is not here yet.
     let alone = (0..13).map(|line| (false, 0, 1 << line));
-    assert!(rig.commands().into_iter().eq(alone.chain([(false, 0, u32::MAX << 13)])));
+    assert!(rig.commands().into_iter().eq(alone.chain([(false, 0, ALL << 13 & ALL)])));
     let stats = rig.cache.stats;
     assert_eq!((stats.hits, stats.used_prefetched_lines, stats.prefetch.tests), (6, 6, 14));
 }
@@ -35,8 +38,8 @@ fn prefetched_lines_that_leave_unread_halve_the_granularity() {
         (rig.world.accesses[tag].pc, rig.world.accesses[tag].warp) = (9, 1);
     }
     rig.run();
-    let page = (false, 0, u32::MAX << 1);
-    assert_eq!(rig.commands(), [(false, 0, 1), page, (false, PAGE, 1), (false, PAGE, u32::MAX << 1)]);
+    let page = (false, 0, ALL << 1 & ALL);
+    assert_eq!(rig.commands(), [(false, 0, 1), page, (false, PAGE, 1), (false, PAGE, ALL << 1 & ALL)]);
     let stats = rig.cache.stats;
     // Lines 0 and 1 were missed, not prefetched: of 32 lines that have left, thirty were prefetched for nobody.
     assert_eq!((stats.evictions, stats.unused_evictions, stats.prefetch.evaluations), (32, 30, 0));

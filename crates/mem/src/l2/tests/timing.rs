@@ -53,7 +53,7 @@ fn a_fill_occupies_the_bank_by_the_line() {
     assert_eq!(rig.commands(), [(false, 0, 0xff)]);
     let stats = rig.cache.stats;
     assert_eq!((stats.prefetched_lines, stats.used_prefetched_lines, stats.fetched_lines), (7, 1, 8));
-    assert_eq!(stats.prefetch.granularity(), Some(1024.0));
+    assert_eq!(stats.prefetch.granularity(LINE), Some(1024.0));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_prefetch_leaves_out_what_is_here_or_on_its_way() {
     // A line of the page that comes with it; a line that was written in part needs its own fetch.
     let (merged, partial) = (rig.read(200, 4 * 128), rig.read(200, 256));
     rig.run();
-    assert_eq!(rig.commands(), [(false, 0, 8), (false, 0, !0b1110), (false, 0, 4)]);
+    assert_eq!(rig.commands(), [(false, 0, 8), (false, 0, 0xffff_fff1), (false, 0, 4)]);
     assert_eq!(answered_ns(&rig, &[first, merged, partial]), [1101, 1101, 1202]);
     assert_eq!(rig.cache.stats.used_prefetched_lines, 1);
 }

@@ -7,7 +7,7 @@ use crate::l2::{L2Spec, WritePolicy};
 use config::units::Bytes;
 use kernel::Time;
 use proptest::prelude::*;
-use proto::memory::{Access, AccessKind, LINE, PAGE};
+use proto::memory::{Absent, Access, AccessKind, LINE, PAGE};
 
 /// Applications.
 pub(super) const APPS: u8 = 2;
@@ -23,7 +23,7 @@ pub(super) fn app_of(address: u64) -> u8 {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Access(Access),
-    Park(u64, u32),
+    Park(u64, u64),
     Purge(u8),
 }
 
@@ -46,14 +46,25 @@ fn access() -> impl Strategy<Value = Action> {
     (kind, 0..PAGES, 0..LINES, 0..6u16, 0..3u32).prop_map(|((kind, bytes), page, line, warp, pc)| {
         let address = page * PAGE + line * LINE;
         let app = app_of(address);
-        Action::Access(Access { tag: 0, kind, address, bytes, app, port: 0, warp, pc, since: Time::ZERO })
+        Action::Access(Access {
+            tag: 0,
+            kind,
+            address,
+            bytes,
+            app,
+            port: 0,
+            warp,
+            pc,
+            absent: Absent::Wait,
+            since: Time::ZERO,
+        })
     })
 }
 
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         30 => access(),
-        4 => (0..PAGES, 1..1u32 << LINES).prop_map(|(page, lines)| Action::Park(page, lines)),
+        4 => (0..PAGES, 1..1u64 << LINES).prop_map(|(page, lines)| Action::Park(page, lines)),
         1 => (0..APPS).prop_map(Action::Purge),
     ]
 }

@@ -1,0 +1,143 @@
+//! Answers to the requests of cores.
+
+use super::core::{Core, Fetching, Shared};
+use super::l1::Held;
+use super::stores::Doing;
+use super::window::{Entry, State};
+use super::{Cores, Event, LINE, Out, TEXT, WRITE_BACK};
+use kernel::Cx;
+use proto::cpu::{OpKind, Service};
+use proto::memory::{Absent, Access, AccessKind, Translation};
+
+impl Cores {
+    /// The answer to a request for a line.
+    pub fn answer(&mut self, access: Access, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+        if access.tag & WRITE_BACK != 0 {
+            return;
+        }
+        let core = &mut self.cores[usize::from(access.port)];
+        let (register, text) = (access.tag as u8, access.tag & TEXT != 0);
+        let since = core.since[usize::from(text)][usize::from(register)];
+        self.shared.stats.waited += u128::from(cx.now().since(since).ps());
+        match (access.absent, text) {
+            (Absent::Signalled, _) => {
+                self.shared.stats.signals += 1;
+                core.l1d.end(register);
+                core.signalled(register);
+            }
+            (_, false) => core.line(register, access.kind, &mut self.shared, cx),
+            (_, true) => {
+                let miss = core.l1i.end(register);
+                if let Some((line, _)) = core.l1i.fill(miss.line, Held::Shared) {
+                    cx.emit(Out::Dropped { core: access.port, address: line * LINE });
+                }
+                if core.fetching == Some(Fetching::Line(register)) {
+                    core.fetched_at(cx.now(), &self.shared);
+                }
+            }
+        }
+        core.unsettled = true;
+        core.go(&mut self.shared, service, cx);
+    }
+
+    /// The answer to a request for a translation.
+    pub fn translated(&mut self, translation: Translation, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+        let core = &mut self.cores[usize::from(translation.port)];
+        let asked = core.asks.iter().position(|ask| ask.page == translation.page);
+        let ask = core.asks.swap_remove(asked.expect("an answer to what has been asked"));
+        self.shared.stats.waited += u128::from(cx.now().since(ask.since).ps());
+        let signalled = translation.absent == Absent::Signalled;
+        self.shared.stats.signals += u64::from(signalled);
+        core.page(translation.page, (!signalled).then_some(translation.frame), &self.shared, cx);
+        core.unsettled = true;
+        core.go(&mut self.shared, service, cx);
+    }
+}
+
+impl Core {
+    /// Visits the operations of the window that are in a state.
+    fn each(&mut self, state: State, mut visit: impl FnMut(u64, &mut Entry)) {
+        for number in self.window.retired..self.window.tail {
+            let entry = self.window.get_mut(number);
+            if entry.state == state {
+                visit(number, entry);
+            }
+        }
+    }
+
+    /// The page of a line is in flash: whoever waits for it must go, unless it must not.
+    fn signalled(&mut self, register: u8) {
+        let must = self.must();
+        self.each(State::Fetching(register), |number, entry| {
+            entry.state = if number == must { State::Waiting } else { State::Missed };
+            entry.blocked = true;
+        });
+        for store in self.stores.iter_mut().filter(|store| store.doing == Doing::Fetching(register)) {
+            store.doing = if store.op == must { Doing::Again } else { Doing::Missed };
+        }
+    }
+
+    /// A line has come.
+    fn line(&mut self, register: u8, kind: AccessKind, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) {
+        let miss = self.l1d.end(register);
+        let only = kind == AccessKind::Own;
+        let now = shared.shape.cycle_of(cx.now());
+        let mut changed = false;
+        self.each(State::Fetching(register), |_, entry| {
+            let atomic = entry.kind == OpKind::Atomic;
+            if atomic && !only {
+                entry.state = State::Waiting;
+                entry.blocked = true;
+            } else {
+                entry.state = State::Done;
+                entry.done = now;
+                changed |= atomic;
+            }
+        });
+        for store in self.stores.iter_mut().filter(|store| store.doing == Doing::Fetching(register)) {
+            store.doing = if only { Doing::Known(now) } else { Doing::Again };
+            changed |= only;
+        }
+        let held = match (only, changed) {
+            (false, _) => Held::Shared,
+            (true, false) => Held::Exclusive,
+            (true, true) => Held::Modified,
+        };
+        match self.l1d.fill(miss.line, held) {
+            Some((line, true)) => {
+                shared.stats.write_backs += 1;
+                cx.emit(Out::Access(Access {
+                    tag: WRITE_BACK,
+                    kind: AccessKind::Write,
+                    address: line * LINE,
+                    bytes: LINE as u8,
+                    app: 0,
+                    port: self.number,
+                    warp: 0,
+                    pc: 1,
+                    absent: Absent::Wait,
+                    since: cx.now(),
+                }));
+            }
+            Some((line, false)) => cx.emit(Out::Dropped { core: self.number, address: line * LINE }),
+            None => {}
+        }
+    }
+
+    /// A translation is known, or its page is in flash.
+    fn page(&mut self, page: u64, frame: Option<u64>, shared: &Shared, cx: &impl Cx<Event, Out>) {
+        let text = page * shared.shape.page >= shared.shape.text;
+        if let Some(frame) = frame {
+            if text { self.itlb.fill(page, frame) } else { self.dtlb.fill(page, frame) }
+        }
+        let must = self.must();
+        self.each(State::Translating(page), |number, entry| {
+            let goes_on = frame.is_some() || number == must;
+            entry.state = if goes_on { State::Waiting } else { State::Missed };
+            entry.blocked = true;
+        });
+        if self.fetching == Some(Fetching::Page(page)) {
+            self.fetched_at(cx.now(), shared);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A core: its state.
+
+use super::l1::L1;
+use super::sched::{Halted, ThreadScheduler};
+use super::spec::{CpuSpec, MissAction};
+use super::stats::CoresStats;
+use super::stores::Stores;
+use super::thread::Thread;
+use super::window::{Spent, Window};
+use super::load::Load;
+use kernel::{Rng, Slab, Ticket, Time};
+use mem::mmu::tlb::Tlb;
+use proto::memory::Tally;
+
+/// What all cores know.
+pub(super) struct Shared {
+    pub(super) shape: Shape,
+    pub(super) load: Load,
+    /// Requests that are sent later.
+    pub(super) sends: Slab<Send>,
+    pub(super) stats: CoresStats,
+    pub(super) tally: Tally,
+    /// Sum and number of the measured answers of flash.
+    pub(super) responses: (u128, u64),
+    /// When the last job has ended.
+    pub(super) over_at: Option<Time>,
+}
+
+impl Shared {
+    /// How long flash takes to answer.
+    pub(super) fn response(&self) -> Option<Time> {
+        let (sum, count) = self.responses;
+        (count > 0).then(|| Time::from_ps((sum / u128::from(count)) as u64))
+    }
+}
+
+/// Times and sizes as the cores use them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) cycle: Time,
+    pub(super) width: u64,
+    pub(super) ports: u64,
+    pub(super) flush: u64,
+    pub(super) switch: u64,
+    pub(super) quantum: u64,
+    pub(super) pending: usize,
+    pub(super) threads: u32,
+    pub(super) translations: usize,
+    /// Whether requests wait for pages in flash.
+    pub(super) wait: bool,
+    /// Bytes of a page.
+    pub(super) page: u64,
+    /// First byte of the text, virtual.
+    pub(super) text: u64,
+}
+
+impl Shape {
+    pub(super) fn new(spec: &CpuSpec, page: u64) -> Shape {
+        let cycle = Time::period(spec.clock.hz());
+        Shape {
+            cycle,
+            width: spec.width.into(),
+            ports: spec.ports.into(),
+            flush: spec.flush.into(),
+            switch: spec.threads.switch.time().ps().div_ceil(cycle.ps()),
+            quantum: spec.quantum.time().ps().div_ceil(cycle.ps()),
+            pending: spec.threads.pending as usize,
+            threads: spec.threads.count,
+            translations: spec.tlb.misses as usize,
+            wait: spec.threads.miss == MissAction::wait,
+            page,
+            text: 0,
+        }
+    }
+
+    /// The first cycle that begins at a time or later.
+    #[inline]
+    pub(super) fn cycle_of(&self, time: Time) -> u64 {
+        time.ps().div_ceil(self.cycle.ps())
+    }
+
+    /// The beginning of a cycle.
+    #[inline]
+    pub(super) fn time_of(&self, cycle: u64) -> Time {
+        self.cycle.times(cycle)
+    }
+}
+
+/// A request that is sent when its time has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Send {
+    pub(super) core: u16,
+    pub(super) what: What,
+    /// When its instruction asked for it.
+    pub(super) since: Time,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// The line of a register of the data cache.
+    Data(u8),
+    /// The line of a register of the instruction cache.
+    Text(u8),
+    /// The translation of a page.
+    Page(u64),
+}
+
+/// A page whose translation has been asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    pub(super) page: u64,
+    pub(super) wait: bool,
+    pub(super) since: Time,
+}
+
+/// Why nothing can be fetched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fetching {
+    Page(u64),
+    Line(u8),
+}
+
+/// A TLB with the latest translations beside it, which are found without a search.
+pub(super) struct FirstTlb {
+    tlb: Tlb,
+    latest: [(u64, u64); 8],
+}
+
+const NO_PAGE: (u64, u64) = (u64::MAX, 0);
+
+impl FirstTlb {
+    fn new(entries: u32, ways: u32) -> FirstTlb {
+        FirstTlb { tlb: Tlb::new(entries, ways), latest: [NO_PAGE; 8] }
+    }
+
+    /// The frame of a page. The latest are forgotten with every fill, so a page that is used between two fills counts as used
+    /// between them; only the order of uses between two fills is lost.
+    #[inline]
+    pub(super) fn look_up(&mut self, page: u64) -> Option<u64> {
+        let at = page as usize % self.latest.len();
+        if self.latest[at].0 == page {
+            return Some(self.latest[at].1);
+        }
+        let frame = self.tlb.look_up(0, page)?;
+        self.latest[at] = (page, frame);
+        Some(frame)
+    }
+
+    pub(super) fn fill(&mut self, page: u64, frame: u64) {
+        self.tlb.fill(0, page, frame);
+        self.latest = [NO_PAGE; 8];
+    }
+
+    pub(super) fn invalidate(&mut self, page: u64) {
+        self.tlb.invalidate(0, page);
+        self.latest = [NO_PAGE; 8];
+    }
+}
+
+/// A core.
+pub(super) struct Core {
+    pub(super) number: u16,
+    pub(super) threads: Vec<Thread>,
+    /// Threads without a job.
+    pub(super) free: Vec<u32>,
+    pub(super) running: Option<u32>,
+    /// Halted jobs, oldest first, and beside each its thread and the page that it waits for.
+    pub(super) halted: Vec<Halted>,
+    pub(super) halted_threads: Vec<(u32, u64)>,
+    pub(super) scheduler: Box<dyn ThreadScheduler>,
+    pub(super) window: Window,
+    pub(super) stores: Stores,
+    pub(super) l1d: L1,
+    pub(super) l1i: L1,
+    pub(super) dtlb: FirstTlb,
+    pub(super) itlb: FirstTlb,
+    pub(super) asks: Vec<Ask>,
+    pub(super) fetching: Option<Fetching>,
+    /// The line of text that was fetched last, virtual.
+    pub(super) fetched: u64,
+    /// The latest atomic in the window.
+    pub(super) fence: u64,
+    /// Slots: the next instruction is dispatched in `dispatch`, the latest has retired in `retire`. A cycle has as many slots
+    /// as the width.
+    pub(super) dispatch: u64,
+    pub(super) retire: u64,
+    /// Ports of the data cache, in units of a cycle by the ports.
+    pub(super) port: u64,
+    /// Something has come that operations in the window, or stores, may have waited for.
+    pub(super) unsettled: bool,
+    /// Nothing runs, and the core waits for a job or a page.
+    pub(super) sleeping: bool,
+    /// What has delayed dispatch since the last operation.
+    pub(super) delayed: Option<Spent>,
+    /// The kernel has the core until then: a cycle.
+    pub(super) kernel: u64,
+    /// The next look at the core.
+    pub(super) wake: Option<(Time, Ticket)>,
+    /// Time of the requests that wait for a line: of the data cache, then of the instruction cache.
+    pub(super) since: [Vec<Time>; 2],
+}
+
+impl Core {
+    pub(super) fn new(spec: &CpuSpec, number: u16, seed: u64) -> Core {
+        let seed = |what: &str| Rng::stream(seed, &format!("cpu/core{number}/{what}")).next_u64();
+        let threads = spec.threads.count;
+        let times = |cache: &super::spec::L1Spec| vec![Time::ZERO; cache.registers as usize];
+        Core {
+            number,
+            threads: (0..threads).map(|_| Thread::default()).collect(),
+            free: (0..threads).rev().collect(),
+            running: None,
+            halted: Vec::with_capacity(threads as usize),
+            halted_threads: Vec::with_capacity(threads as usize),
+            scheduler: spec.threads.scheduler.build(&()),
+            window: Window::new(spec.window),
+            stores: Stores::new(spec.store_buffer),
+            l1d: L1::new(&spec.l1d, seed("l1d")),
+            l1i: L1::new(&spec.l1i, seed("l1i")),
+            dtlb: FirstTlb::new(spec.tlb.entries, spec.tlb.ways),
+            itlb: FirstTlb::new(spec.tlb.entries, spec.tlb.ways),
+            asks: Vec::with_capacity(spec.tlb.misses as usize),
+            fetching: None,
+            fetched: u64::MAX,
+            fence: 0,
+            dispatch: 0,
+            retire: 0,
+            port: 0,
+            unsettled: false,
+            sleeping: false,
+            delayed: None,
+            kernel: 0,
+            wake: None,
+            since: [times(&spec.l1d), times(&spec.l1i)],
+        }
+    }
+
+    /// The thread that runs.
+    pub(super) fn thread(&mut self) -> &mut Thread {
+        let running = self.running.expect("a thread runs");
+        &mut self.threads[running as usize]
+    }
+
+    /// The slot, among those of all cores, of a thread.
+    pub(super) fn slot(&self, thread: u32, shape: &Shape) -> u32 {
+        u32::from(self.number) * shape.threads + thread
+    }
+
+    /// Everything up to a slot has been spent for something.
+    #[inline]
+    pub(super) fn spend(&mut self, until: u64, what: Spent, stats: &mut CoresStats) {
+        if until > self.retire {
+            stats.spent[what as usize] += until - self.retire;
+            self.retire = until;
+        }
+    }
+}

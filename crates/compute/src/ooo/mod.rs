@@ -1,0 +1,282 @@
+//! Out-of-order cores of a server, with user-level threads.
+//!
+//! A core computes in program order when each operation of its thread is dispatched, executed and retired, as far as it can
+//! know: an operation that needs data which are under way stays open, and with it whatever needs its result. Answers make it
+//! go on. So there is an event for each first-level miss and for each quantum of time that a core runs ahead of the machine's
+//! clock, none for an instruction. Branches are known; so is everything about the front end but the instruction cache.
+//!
+//! When an answer says that a page is in flash, its operation waits until all that is older has retired and every older
+//! store is done; then the window is flushed, the thread halts, and the scheduler chooses another. A store that has retired
+//! is undone in the same way: the thread goes back to it, with all that has retired behind it. The thread goes on with the
+//! same operation, whose accesses are then completed whatever it takes: the forward-progress bit.
+//!
+//! Source: AstriFlash, sections III-B1, IV-C, IV-D, Table I.
+
+mod answers;
+mod core;
+mod execute;
+mod l1;
+mod load;
+mod run;
+pub mod sched;
+mod spec;
+mod stats;
+mod stores;
+#[cfg(test)]
+mod tests;
+mod thread;
+mod window;
+
+pub use spec::{Arrivals, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, ThreadsSpec, TlbSpec};
+pub use stats::CoresStats;
+pub use window::Spent;
+
+use self::core::{Core, Shape, Shared, What};
+use config::SpecError;
+use kernel::{Cx, Slab, Time};
+use load::Load;
+use proto::coherence::{Probe, Probed};
+use proto::cpu::Service;
+use proto::memory::{Absent, Access, AccessKind, CPU_LINE, Stage, Tally, Translation};
+
+/// Bytes of a line.
+const LINE: u64 = CPU_LINE;
+/// Bit of a request's tag that says that it is for instructions.
+const TEXT: u32 = 1 << 8;
+/// Tag of a line that is sent back changed: nobody waits for its answer.
+const WRITE_BACK: u32 = 1 << 9;
+
+/// What leaves the cores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A line is wanted, or sent back changed. Its port is the core.
+    Access(Access),
+    /// A translation is wanted. Its port is the core.
+    Translate(Translation),
+    /// The answer to a probe.
+    Probed(Probed),
+    /// A core does not have a line any more that it had not changed.
+    Dropped {
+        /// The core.
+        core: u16,
+        /// First byte of the line, physical.
+        address: u64,
+    },
+}
+
+kernel::events! {
+    /// What happens inside cores.
+    pub enum Event {
+        /// A core can go on.
+        Go(u16),
+        /// A request's time has come.
+        Send(u32),
+    }
+}
+
+/// The cores of a server.
+pub struct Cores {
+    cores: Vec<Core>,
+    shared: Shared,
+}
+
+impl Cores {
+    /// Idle cores. A translation covers `page` bytes.
+    ///
+    /// # Errors
+    /// A value that cannot be built.
+    pub fn new(spec: &CpuSpec, page: u64, seed: u64) -> Result<Cores, SpecError> {
+        spec.check()?;
+        Ok(Cores {
+            cores: (0..spec.cores).map(|number| Core::new(spec, number, seed)).collect(),
+            shared: Shared {
+                shape: Shape::new(spec, page),
+                load: Load::new(&spec.load, spec.cores, seed),
+                sends: Slab::default(),
+                stats: CoresStats::default(),
+                tally: Tally::default(),
+                responses: (0, 0),
+                over_at: None,
+            },
+        })
+    }
+
+    /// Cores.
+    pub fn cores(&self) -> u16 {
+        self.cores.len() as u16
+    }
+
+    /// Bytes of addresses that a service takes, its text behind its data.
+    pub fn footprint(&self, service: &dyn Service) -> u64 {
+        text(&self.shared.shape, service) + u64::from(service.text())
+    }
+
+    /// What has been counted.
+    pub fn stats(&self) -> &CoresStats {
+        &self.shared.stats
+    }
+
+    /// Time that requests have waited inside cores.
+    pub fn tally(&self) -> &Tally {
+        &self.shared.tally
+    }
+
+    /// A cycle.
+    pub fn cycle(&self) -> Time {
+        self.shared.shape.cycle
+    }
+
+    /// Slots of a cycle.
+    pub fn width(&self) -> u64 {
+        self.shared.shape.width
+    }
+
+    /// Jobs that have ended.
+    pub fn jobs_ended(&self) -> u64 {
+        self.shared.load.ended
+    }
+
+    /// Jobs that have begun.
+    pub fn jobs_begun(&self) -> u64 {
+        self.shared.load.begun()
+    }
+
+    /// Jobs that have come and not begun.
+    pub fn jobs_waiting(&self) -> u64 {
+        self.shared.load.waiting()
+    }
+
+    /// When the last job has ended.
+    pub fn over_at(&self) -> Option<Time> {
+        self.shared.over_at
+    }
+
+    /// Whether every job has ended and nothing is under way.
+    pub fn is_done(&self) -> bool {
+        self.shared.load.is_over() && self.outstanding() == 0
+    }
+
+    /// Requests under way.
+    pub fn outstanding(&self) -> usize {
+        let of = |core: &Core| core.l1d.outstanding() + core.l1i.outstanding() + core.asks.len();
+        self.cores.iter().map(of).sum()
+    }
+
+    /// Counters begin anew.
+    pub fn reset_stats(&mut self, _now: Time) {
+        self.shared.stats = CoresStats::default();
+        self.shared.tally = Tally::default();
+    }
+
+    /// The cores begin to run.
+    pub fn begin(&mut self, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+        self.shared.shape.text = text(&self.shared.shape, service);
+        for core in &mut self.cores {
+            core.sleeping = true;
+            core.go(&mut self.shared, service, cx);
+        }
+    }
+
+    /// Something happens.
+    pub fn handle(&mut self, event: Event, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Go(core) => {
+                let core = &mut self.cores[usize::from(core)];
+                core.wake = None;
+                core.go(&mut self.shared, service, cx);
+            }
+            Event::Send(name) => self.sent(name, cx),
+        }
+    }
+
+    /// A page has come from flash after such a time: what ageing is measured against.
+    pub fn flash_response(&mut self, response: Time, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+        let first = self.shared.responses.1 == 0;
+        self.shared.responses.0 += u128::from(response.ps());
+        self.shared.responses.1 += 1;
+        if first {
+            // Until now nobody knew how long to sleep.
+            for core in self.cores.iter_mut().filter(|core| core.sleeping) {
+                core.go(&mut self.shared, service, cx);
+            }
+        }
+    }
+
+    /// The cores are told that a virtual page is in memory now.
+    pub fn arrived(&mut self, page: u64, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+        for core in &mut self.cores {
+            let mut told = false;
+            for (job, (_, waits_for)) in core.halted.iter_mut().zip(&core.halted_threads) {
+                if *waits_for == page && !job.arrived {
+                    job.arrived = true;
+                    told = true;
+                }
+            }
+            if told && core.sleeping {
+                core.go(&mut self.shared, service, cx);
+            }
+        }
+    }
+
+    /// A virtual page is not where it was: its translation leaves all first-level TLBs.
+    pub fn invalidate(&mut self, page: u64) {
+        for core in &mut self.cores {
+            core.dtlb.invalidate(page);
+            core.itlb.invalidate(page);
+        }
+    }
+
+    /// The kernel takes a core for so long.
+    pub fn interrupt(&mut self, core: u16, time: Time, cx: &impl Cx<Event, Out>) {
+        let shape = self.shared.shape;
+        let core = &mut self.cores[usize::from(core)];
+        core.kernel = core.kernel.max(shape.cycle_of(cx.now())) + time.ps().div_ceil(shape.cycle.ps());
+    }
+
+    /// A request is sent now.
+    fn sent(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let core::Send { core: number, what, mut since } = self.shared.sends[name];
+        self.shared.sends.remove(name);
+        let core = &mut self.cores[usize::from(number)];
+        let (tag, miss) = match what {
+            What::Page(page) => {
+                let wait = core.asks.iter().any(|ask| ask.page == page && ask.wait);
+                let absent = if wait { Absent::Wait } else { Absent::Signal };
+                cx.emit(Out::Translate(Translation { port: number, app: 0, page, frame: 0, absent, since }));
+                return;
+            }
+            What::Data(register) => (u32::from(register), *core.l1d.waits_for(register)),
+            What::Text(register) => (u32::from(register) | TEXT, *core.l1i.waits_for(register)),
+        };
+        core.since[usize::from(tag & TEXT != 0)][(tag & 0xff) as usize] = since;
+        self.shared.stats.requests += 1;
+        self.shared.tally.reach(Stage::L1, false, &mut since, cx.now());
+        cx.emit(Out::Access(Access {
+            tag,
+            kind: if miss.own { AccessKind::Own } else { AccessKind::Read },
+            address: miss.line * LINE,
+            bytes: LINE as u8,
+            app: 0,
+            port: number,
+            warp: 0,
+            // A page walk has zero.
+            pc: 1,
+            absent: if miss.wait { Absent::Wait } else { Absent::Signal },
+            since,
+        }));
+    }
+
+    /// Another core wants a line.
+    pub fn probe(&mut self, probe: Probe, cx: &mut impl Cx<Event, Out>) {
+        let core = &mut self.cores[usize::from(probe.core)];
+        let held = core.l1d.give(probe.address / LINE, probe.invalidate);
+        self.shared.stats.probed += u64::from(held.is_some());
+        let dirty = held == Some(l1::Held::Modified);
+        cx.emit(Out::Probed(Probed { probe, found: held.is_some(), dirty }));
+    }
+}
+
+/// Where the text of a service begins: on the first page behind its data.
+fn text(shape: &Shape, service: &dyn Service) -> u64 {
+    service.footprint().next_multiple_of(shape.page)
+}

@@ -1,0 +1,25 @@
+//! New jobs first, old halted jobs before them.
+
+use super::{Choice, ThreadScheduler, ThreadView};
+
+/// Priority scheduling with ageing.
+pub struct Priority;
+
+impl Priority {
+    /// Remembers nothing.
+    pub fn new(_: &()) -> Priority {
+        Priority
+    }
+}
+
+impl ThreadScheduler for Priority {
+    fn choose(&mut self, view: &ThreadView<'_>) -> Choice {
+        if view.is_due() {
+            Choice::Resume(0)
+        } else if view.new {
+            Choice::New
+        } else {
+            Choice::Sleep(view.due())
+        }
+    }
+}

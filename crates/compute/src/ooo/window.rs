@@ -1,0 +1,212 @@
+//! The window of a core: operations between dispatch and retirement.
+
+use proto::cpu::OpKind;
+
+/// How far an operation is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// It waits for a result, for a free register, or for those before it.
+    Waiting,
+    /// It waits for the translation of its page.
+    Translating(u64),
+    /// It waits for a line, in this register.
+    Fetching(u8),
+    /// It is executed; when, says the entry.
+    Done,
+    /// Its page is in flash.
+    Missed,
+}
+
+/// Why an operation retires later than the width allows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Spent {
+    /// Instructions retire, as many a cycle as the width allows.
+    Retiring,
+    /// Operations in a row take their latency, first-level hits among them.
+    Latency,
+    /// A load or an atomic waits for a line.
+    Memory,
+    /// A load or a store waits for a translation.
+    Translation,
+    /// Instructions are not in the first-level cache.
+    Fetch,
+    /// The store buffer is full, or an atomic waits until it is empty.
+    Stores,
+    /// A thread that goes on after a miss waits for the access with which it goes on.
+    Resume,
+    /// A miss is known, and what is older has not retired, or its store has not been done.
+    Drain,
+    /// The window is flushed.
+    Flush,
+    /// Threads are switched.
+    Switch,
+    /// The kernel.
+    Kernel,
+    /// There is nothing to run.
+    Idle,
+}
+
+impl Spent {
+    /// Number of them.
+    pub const COUNT: usize = 12;
+    /// Their names, in order.
+    pub const NAMES: [&'static str; Spent::COUNT] = [
+        "retiring",
+        "latency",
+        "memory",
+        "translation",
+        "fetch",
+        "stores",
+        "resume",
+        "drain",
+        "flush",
+        "switch",
+        "kernel",
+        "idle",
+    ];
+}
+
+/// An operation in the window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) kind: OpKind,
+    pub(super) state: State,
+    pub(super) cause: Spent,
+    /// It has found no free register and cannot have executed before it is tried again.
+    pub(super) blocked: bool,
+    pub(super) count: u16,
+    /// Numbers of the operations that it needs; zero for none.
+    pub(super) needs: [u64; 2],
+    /// The latest atomic before it; zero for none.
+    pub(super) fence: u64,
+    /// Virtual, and physical once it is translated.
+    pub(super) address: u64,
+    pub(super) physical: u64,
+    /// Cycle from which the first of its instructions, and the last, may be executed.
+    pub(super) begins: u64,
+    pub(super) ready: u64,
+    /// Cycle in which its result is there, once it is done.
+    pub(super) done: u64,
+    /// When its last instruction retires, in slots, once that is known.
+    pub(super) retire: u64,
+}
+
+/// The operations in the window, by number: consecutive numbers from `head` to before `tail`. Those before `retired` have a
+/// time of retirement.
+pub(super) struct Window {
+    entries: Vec<Entry>,
+    pub(super) head: u64,
+    pub(super) retired: u64,
+    pub(super) tail: u64,
+    /// Instructions that it holds at most, that are in it, and of those the ones of the first operation.
+    room: u64,
+    taken: u64,
+    left: u64,
+    /// Slot in which room was made last.
+    freed: u64,
+}
+
+const NOTHING: Entry = Entry {
+    kind: OpKind::Compute,
+    state: State::Done,
+    cause: Spent::Latency,
+    blocked: false,
+    count: 0,
+    needs: [0; 2],
+    fence: 0,
+    address: 0,
+    physical: 0,
+    begins: 0,
+    ready: 0,
+    done: 0,
+    retire: 0,
+};
+
+impl Window {
+    pub(super) fn new(room: u32) -> Window {
+        let entries = vec![NOTHING; room.next_power_of_two() as usize];
+        Window { entries, head: 1, retired: 1, tail: 1, room: room.into(), taken: 0, left: 0, freed: 0 }
+    }
+
+    /// Empties it; the next operation is `number`.
+    pub(super) fn reset(&mut self, number: u64) {
+        (self.head, self.retired, self.tail) = (number, number, number);
+        (self.taken, self.left, self.freed) = (0, 0, 0);
+    }
+
+    #[inline]
+    fn at(&self, number: u64) -> usize {
+        number as usize & (self.entries.len() - 1)
+    }
+
+    /// An operation that is inside.
+    #[inline]
+    pub(super) fn get(&self, number: u64) -> &Entry {
+        &self.entries[self.at(number)]
+    }
+
+    /// An operation that is inside.
+    #[inline]
+    pub(super) fn get_mut(&mut self, number: u64) -> &mut Entry {
+        let at = self.at(number);
+        &mut self.entries[at]
+    }
+
+    /// Whether an operation is inside; if not, it has retired or does not exist.
+    #[inline]
+    pub(super) fn holds(&self, number: u64) -> bool {
+        number >= self.head
+    }
+
+    /// Whether every operation inside has a time of retirement.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.retired == self.tail
+    }
+
+    /// Slots that an operation of so many instructions takes.
+    #[inline]
+    fn size(&self, count: u16) -> u64 {
+        u64::from(count).min(self.room)
+    }
+
+    /// Makes room for an operation of `count` instructions: from which slots on there is room for its first and for its last
+    /// instruction; none if that is not known yet. `chain` is the number of slots that an instruction of a chain takes to retire.
+    #[inline]
+    pub(super) fn make_room(&mut self, count: u16, chain: u64) -> Option<(u64, u64)> {
+        let mut needed = (self.taken + self.size(count)).saturating_sub(self.room);
+        let mut first = None;
+        while needed > 0 {
+            if self.head == self.retired {
+                return None;
+            }
+            let entry = *self.get(self.head);
+            let each = if entry.kind == OpKind::Chain { chain } else { 1 };
+            first = first.or(Some(self.freed.max(entry.retire.saturating_sub((self.left - 1) * each))));
+            let freed = self.left.min(needed);
+            needed -= freed;
+            self.taken -= freed;
+            self.left -= freed;
+            self.freed = self.freed.max(entry.retire.saturating_sub(self.left * each));
+            if self.left == 0 {
+                self.head += 1;
+                self.left = if self.head < self.tail { self.size(self.get(self.head).count) } else { 0 };
+            }
+        }
+        Some((first.unwrap_or(self.freed), self.freed))
+    }
+
+    /// An operation enters, for which room has been made.
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry) {
+        let size = self.size(entry.count);
+        if self.head == self.tail {
+            self.left = size;
+        }
+        self.taken += size;
+        let at = self.at(self.tail);
+        self.entries[at] = entry;
+        self.tail += 1;
+    }
+}
