@@ -1,39 +1,41 @@
 //! What is read from a run of a server.
 
-use crate::result::Document;
+use crate::result::{CpuResult, Document};
 use config::Diagnostic;
 
-/// A number of the part of a document that is the server's.
+/// The server's part of a document.
 ///
 /// # Errors
-/// A document without it.
-fn number(document: &Document, path: &str) -> Result<f64, Diagnostic> {
-    let value = serde_json::to_value(document).ok();
-    let found = value.as_ref().and_then(|value| value.pointer(&format!("/cpu/{path}"))?.as_f64());
-    found.ok_or_else(|| Diagnostic::new(format!("{} has no cpu.{}", document.system, path.replace('/', "."))))
+/// A document without one.
+fn cpu(document: &Document) -> Result<&CpuResult, Diagnostic> {
+    document.cpu.as_ref().ok_or_else(|| Diagnostic::new(format!("{} has no cores", document.system)))
+}
+
+fn some(value: Option<f64>, what: &str, document: &Document) -> Result<f64, Diagnostic> {
+    value.ok_or_else(|| Diagnostic::new(format!("{what} in the run on {}", document.system)))
 }
 
 /// Jobs a second, of all cores.
 pub(super) fn throughput(document: &Document) -> Result<f64, Diagnostic> {
-    number(document, "throughput_per_s")
+    Ok(cpu(document)?.throughput_per_s)
 }
 
-/// 99th percentile of the time from a job's beginning to its end, ns.
+/// 99th percentile of the time from a job's beginning on a core to its end, ns.
 pub(super) fn service_p99(document: &Document) -> Result<f64, Diagnostic> {
-    number(document, "service_ns/p99")
+    some(cpu(document)?.service_ns.p99, "no job ended", document)
 }
 
 /// Mean of the same, ns.
 pub(super) fn service_mean(document: &Document) -> Result<f64, Diagnostic> {
-    number(document, "service_ns/mean")
+    some(cpu(document)?.service_ns.mean, "no job ended", document)
 }
 
 /// 99th percentile of the time from a job's arrival to its end, ns.
-pub(super) fn response_p99(document: &Document) -> Result<f64, Diagnostic> {
-    number(document, "response_ns/p99")
+pub(super) fn latency_p99(document: &Document) -> Result<f64, Diagnostic> {
+    some(cpu(document)?.latency_ns.p99, "no job ended", document)
 }
 
-/// Mean time of a core between two misses that halt a thread, us.
+/// Mean time of a core from one page that it needed from flash to the next, us.
 pub(super) fn miss_interval(document: &Document) -> Result<f64, Diagnostic> {
-    Ok(number(document, "miss_interval_ns")? / 1e3)
+    Ok(some(cpu(document)?.miss_interval_ns, "no page was in flash", document)? / 1e3)
 }

@@ -22,6 +22,8 @@ const GIBIBYTES: u32 = 16 * CORES;
 /// Jobs of a core at saturation: with at most 64 of them halted at a time, what is under way when a run ends is a few per cent
 /// of it, and 99th percentiles rest on tens of jobs.
 const JOBS: u32 = 2_000;
+/// Jobs of a core before the measured window: its caches and the queues behind them fill.
+const WARMUP: u32 = 200;
 /// Jobs of a core under random arrivals. At 96 % load a queue forgets within some 1 / (1 - 0.96)^2 = 625 jobs.
 const JOBS_OF_A_LOAD: u32 = 20_000;
 
@@ -65,7 +67,7 @@ impl Suite {
     pub(super) fn loaded(&self, system: &str, program: &str, interval_ns: f64) -> Point {
         let picoseconds = (interval_ns * 1e3).round();
         self.point(system, program, self.seeds[0], JOBS_OF_A_LOAD)
-            .set(&format!("cpu.load.arrivals={{ poisson = {{ interval = \"{picoseconds}ps\" }} }}"))
+            .set(&format!("cpu.0.load.arrivals={{ poisson = {{ interval = \"{picoseconds}ps\" }} }}"))
     }
 
     /// Cores of every machine.
@@ -76,8 +78,53 @@ impl Suite {
     fn point(&self, system: &str, program: &str, seed: u64, jobs: u32) -> Point {
         let workloads = vec![format!("{program}:size={GIBIBYTES}GiB,seed={seed}")];
         let jobs = u64::from(jobs) * u64::from(CORES) * u64::from(self.longer);
-        Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint: 0 }
-            .set(&format!("cpu.cores={CORES}"))
-            .set(&format!("cpu.load.jobs={jobs}"))
+        let point = Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint: 0 };
+        slice(system)
+            .iter()
+            .fold(point, |point, set| point.set(set))
+            .set(&format!("cpu.warmup_jobs={}", WARMUP * CORES))
+            .set(&format!("cpu.0.load.jobs={jobs}"))
+    }
+}
+
+/// The overrides that make a quarter of a system: cores with their share of the mesh, of the shared cache's banks, of memory
+/// controllers (each with its part of the DRAM) and of the flash's planes.
+fn slice(system: &str) -> Vec<String> {
+    let memory = if system == "dram-only" || system == "os-swap" { "dram" } else { "dram_cache.dram" };
+    let mut sets = vec![
+        format!("cpu.0.cores={CORES}"),
+        "fabric.mesh.rows=2".into(),
+        "fabric.mesh.columns=2".into(),
+        format!("l2.banks={CORES}"),
+        format!("memory.{memory}.controllers=1"),
+    ];
+    if system != "dram-only" {
+        sets.push("flash.geometry.channels=4".into());
+    }
+    if system == "os-swap" {
+        sets.push("swap.memory=2GiB".into());
+    }
+    sets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slice;
+    use crate::Loaded;
+
+    #[test]
+    fn every_slice_can_be_built() {
+        for system in [
+            "dram-only",
+            "astriflash",
+            "astriflash-ideal",
+            "astriflash-nops",
+            "astriflash-nodp",
+            "os-swap",
+            "flash-sync",
+        ] {
+            let loaded = Loaded::load(system, &slice(system));
+            assert!(loaded.is_ok(), "{system}: {:?}", loaded.err());
+        }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::super::expected::Figure;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{response_p99, service_mean, throughput};
+use super::metrics::{latency_p99, service_mean, throughput};
 use super::suite::Suite;
 use config::Diagnostic;
 
@@ -47,7 +47,7 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Entry {
         let service = service_mean(found.get(&first.point)?)?;
         let measured = |point: &Point| {
             let document = found.get(point)?;
-            Ok((throughput(document)? / most, response_p99(document)? / service))
+            Ok((throughput(document)? / most, latency_p99(document)? / service))
         };
         let curve: Vec<(f64, f64)> = points.iter().map(measured).collect::<Result<_, Diagnostic>>()?;
         let (reference, curve) = (curve[0], &curve[1..]);
