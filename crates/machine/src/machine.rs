@@ -131,7 +131,7 @@ impl Machine {
         self.gpu.as_ref().map_or(server, |gpu| gpu.claimed())
     }
 
-    /// Requests of the host and jobs of a server that have been completed since the measured window began.
+    /// Requests of the host that have been completed since the measured window began, or jobs of a server since the run began.
     pub fn completed(&self) -> u64 {
         self.injector.completed + self.server.as_ref().map_or(0, |server| server.jobs())
     }

@@ -149,7 +149,7 @@ pub fn run_observed(
         wall_s: (outside.wall_s)() - wall,
         cpu_s,
         events: machine.events,
-        requests_per_cpu_s: if cpu_s > 0.0 { machine.injector.completed as f64 / cpu_s } else { 0.0 },
+        requests_per_cpu_s: if cpu_s > 0.0 { machine.completed() as f64 / cpu_s } else { 0.0 },
         peak_rss_bytes: (outside.peak_rss)(),
     };
     let frame = Frame {

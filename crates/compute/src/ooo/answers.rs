@@ -98,9 +98,10 @@ impl Core {
             store.doing = if only { Doing::Known(now) } else { Doing::Again };
             changed |= only;
         }
-        let held = match (only, changed) {
+        let held = match (only, changed || miss.own) {
             (false, _) => Held::Shared,
             (true, false) => Held::Exclusive,
+            // Who asks for a line to change it may have been given another core's changes with it.
             (true, true) => Held::Modified,
         };
         match self.l1d.fill(miss.line, held) {
@@ -119,8 +120,11 @@ impl Core {
                     since: cx.now(),
                 }));
             }
-            Some((line, false)) => cx.emit(Out::Dropped { core: self.number, address: line * LINE }),
-            None => {}
+            // A copy for which the right to change it has been asked stays noted: the answer counts as the line.
+            Some((line, false)) if self.l1d.missing(line).is_none() => {
+                cx.emit(Out::Dropped { core: self.number, address: line * LINE });
+            }
+            _ => {}
         }
     }
 

@@ -73,7 +73,7 @@ impl Core {
     fn needed(&self, needs: [u64; 2]) -> Option<u64> {
         let mut at = 0;
         for need in needs {
-            if need != 0 && self.window.holds(need) {
+            if need != 0 && self.window.knows(need) {
                 let entry = self.window.get(need);
                 if entry.state != State::Done {
                     return None;
@@ -149,14 +149,12 @@ impl Core {
     /// A load, or the load of an atomic.
     fn load(&mut self, number: u64, at: u64, own: bool, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) {
         let Some(address) = self.address(number, at, shared, cx) else { return };
-        let mut at = at;
-        if !self.window.get(number).blocked {
-            // Ports are taken in the order in which operations get here, at the earliest when they enter.
-            let ports = shared.shape.ports;
-            let entered = self.window.get(number).ready * ports;
-            self.port = self.port.max(entered) + 1;
-            at = at.max(self.port / ports);
-        }
+        // Ports are taken in the order in which operations get here, at the earliest when they enter or come back.
+        let ports = shared.shape.ports;
+        let entry = self.window.get(number);
+        let comes = if entry.blocked { shared.shape.cycle_of(cx.now()) } else { entry.ready };
+        self.port = self.port.max(comes * ports) + 1;
+        let at = at.max(self.port / ports);
         shared.stats.data_accesses += 1;
         let must = self.must() == number;
         let width = self.thread().op(number).width;

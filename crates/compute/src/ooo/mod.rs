@@ -146,6 +146,11 @@ impl Cores {
         self.shared.load.waiting()
     }
 
+    /// Jobs that threads have.
+    pub fn jobs_running(&self) -> u64 {
+        self.cores.iter().map(|core| (core.threads.len() - core.free.len()) as u64).sum()
+    }
+
     /// When the last job has ended.
     pub fn over_at(&self) -> Option<Time> {
         self.shared.over_at
@@ -269,7 +274,8 @@ impl Cores {
     /// Another core wants a line.
     pub fn probe(&mut self, probe: Probe, cx: &mut impl Cx<Event, Out>) {
         let core = &mut self.cores[usize::from(probe.core)];
-        let held = core.l1d.give(probe.address / LINE, probe.invalidate);
+        let line = probe.address / LINE;
+        let held = core.l1d.give(line, probe.invalidate).or_else(|| core.l1i.give(line, probe.invalidate));
         self.shared.stats.probed += u64::from(held.is_some());
         let dirty = held == Some(l1::Held::Modified);
         cx.emit(Out::Probed(Probed { probe, found: held.is_some(), dirty }));

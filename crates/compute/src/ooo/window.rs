@@ -101,6 +101,8 @@ pub(super) struct Window {
     pub(super) tail: u64,
     /// Instructions that it holds at most, that are in it, and of those the ones of the first operation.
     room: u64,
+    /// Where it has begun.
+    first: u64,
     taken: u64,
     left: u64,
     /// Slot in which room was made last.
@@ -126,12 +128,12 @@ const NOTHING: Entry = Entry {
 impl Window {
     pub(super) fn new(room: u32) -> Window {
         let entries = vec![NOTHING; room.next_power_of_two() as usize];
-        Window { entries, head: 1, retired: 1, tail: 1, room: room.into(), taken: 0, left: 0, freed: 0 }
+        Window { entries, head: 1, retired: 1, tail: 1, room: room.into(), first: 1, taken: 0, left: 0, freed: 0 }
     }
 
     /// Empties it; the next operation is `number`.
     pub(super) fn reset(&mut self, number: u64) {
-        (self.head, self.retired, self.tail) = (number, number, number);
+        (self.first, self.head, self.retired, self.tail) = (number, number, number, number);
         (self.taken, self.left, self.freed) = (0, 0, 0);
     }
 
@@ -153,10 +155,11 @@ impl Window {
         &mut self.entries[at]
     }
 
-    /// Whether an operation is inside; if not, it has retired or does not exist.
+    /// Whether anything is known of an operation: it is inside, or has retired so recently that its result may be younger than
+    /// the place of an operation that enters. What retired before has been there for long.
     #[inline]
-    pub(super) fn holds(&self, number: u64) -> bool {
-        number >= self.head
+    pub(super) fn knows(&self, number: u64) -> bool {
+        number >= self.first && number + self.entries.len() as u64 >= self.tail
     }
 
     /// Whether every operation inside has a time of retirement.

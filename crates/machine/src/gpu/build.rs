@@ -10,7 +10,7 @@ use host::paging::Paging;
 use kernel::Time;
 use mem::dram::Dram;
 use mem::l2::{L2, L2Spec};
-use mem::mmu::{Mmu, MmuSpec};
+use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::CrossbarSpec;
 use net::crossbar::Crossbar;
 use proto::memory::{LINE, Tally};
@@ -110,9 +110,10 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         return Err(loaded.diagnose("mmu", &what));
     }
     check_pages(loaded, &programs, &mmu)?;
+    let residency = if paging.is_some() { Residency::ByPage } else { Residency::Always };
     for app in 0..programs.apps() {
         let bytes = programs.footprint(app);
-        mmu.add_app(app, bytes, paging.is_none());
+        mmu.add_app(app, bytes, residency);
         if let Some(paging) = &mut paging {
             paging.add_app(app, bytes);
         }

@@ -85,7 +85,7 @@ pub struct RunFigures {
     pub cpu_s: f64,
     /// Events that were handled.
     pub events: u64,
-    /// Requests completed in a CPU second of the simulated part.
+    /// Requests, or jobs of a server, completed in a CPU second of the simulated part.
     pub requests_per_cpu_s: f64,
     /// Peak resident set of the process.
     pub peak_rss_bytes: u64,

@@ -57,6 +57,9 @@ fn check_tiles(loaded: &Loaded) -> Result<(), Diagnostic> {
     } else if u32::from(l2.banks) != cores {
         let what = format!("{} banks (`l2.banks`) for {cores} cores (`cpu.0.cores`): each core has a bank", l2.banks);
         ("l2.banks", what)
+    } else if l2.line.get() != CPU_LINE {
+        let what = format!("the first-level caches of cores have lines of {CPU_LINE} B, not of {}", l2.line);
+        return Err(loaded.diagnose("l2.line", &what).help(format!("give `{CPU_LINE}B`")));
     } else if l2.interleave.get() != CPU_LINE {
         let what = format!("banks change every {}: those of a server change with every line", l2.interleave);
         return Err(loaded.diagnose("l2.interleave", &what).help(format!("give `{CPU_LINE}B`")));

@@ -68,16 +68,23 @@ impl ServerSide {
 
     /// Requests, commands and packets under way.
     pub fn outstanding(&self) -> usize {
+        self.inside().iter().map(|(_, inside)| inside).sum()
+    }
+
+    /// Requests, commands and packets in each part.
+    pub fn inside(&self) -> [(&'static str, usize); 6] {
         let memory = match &self.memory {
             Memory::Dram(dram) => dram.outstanding(),
             Memory::DramCache(cache) => cache.outstanding(),
         };
-        self.cores.outstanding()
-            + self.mmus.iter().map(Mmu::outstanding).sum::<usize>()
-            + self.fabric.outstanding()
-            + self.directory.outstanding()
-            + self.l2.outstanding()
-            + memory
+        [
+            ("the cores", self.cores.outstanding()),
+            ("the memory management units", self.mmus.iter().map(Mmu::outstanding).sum()),
+            ("the mesh", self.fabric.outstanding()),
+            ("the directory", self.directory.outstanding()),
+            ("the shared cache", self.l2.outstanding()),
+            ("memory", memory),
+        ]
     }
 
     /// Jobs that have ended.

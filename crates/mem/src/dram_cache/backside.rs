@@ -131,7 +131,7 @@ impl DramCache {
             unreachable!("a look-up is of a page");
         };
         let address = self.layout.misses(number, page);
-        self.to_dram(Waiter::Search(number), address, 1, false, cx);
+        self.access_dram(Waiter::Search(number), address, 1, false, cx);
     }
 
     /// The set of a page is known.
@@ -173,29 +173,29 @@ impl DramCache {
         let waiter = Waiter::Fetch(name);
         match step {
             Step::Enter => {
-                self.to_dram(Waiter::Nobody, self.layout.misses(number, page), 1, true, cx);
+                self.access_dram(Waiter::Nobody, self.layout.misses(number, page), 1, true, cx);
                 self.step(name, Step::Ask, cx);
             }
             Step::Ask => {
                 self.ask(name, cx);
                 self.step(name, Step::Look, cx);
             }
-            Step::Look => self.to_dram(waiter, self.layout.tags(number, page), 1, false, cx),
+            Step::Look => self.access_dram(waiter, self.layout.tags(number, page), 1, false, cx),
             Step::Drop => {
-                self.to_dram(Waiter::Nobody, self.layout.tags(number, page), 1, true, cx);
+                self.access_dram(Waiter::Nobody, self.layout.tags(number, page), 1, true, cx);
                 self.step(name, Step::Copy, cx);
             }
             Step::Copy | Step::Install => {
                 let lines = self.burst_at(copied);
-                self.to_dram(waiter, self.layout.way(number, place), lines, step == Step::Install, cx);
+                self.access_dram(waiter, self.layout.way(number, place), lines, step == Step::Install, cx);
             }
             Step::Store => {
                 self.store(self.fetches[name].victim, cx);
                 self.ready(name, cx);
             }
-            Step::Tag => self.to_dram(waiter, self.layout.tags(number, page), 1, true, cx),
+            Step::Tag => self.access_dram(waiter, self.layout.tags(number, page), 1, true, cx),
             Step::Remove => {
-                self.to_dram(Waiter::Nobody, self.layout.misses(number, page), 1, true, cx);
+                self.access_dram(Waiter::Nobody, self.layout.misses(number, page), 1, true, cx);
                 self.installed(name, cx);
             }
             Step::Queued | Step::Room | Step::Way | Step::Ready => {

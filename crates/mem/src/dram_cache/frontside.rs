@@ -50,6 +50,7 @@ impl DramCache {
             next: NONE,
         };
         let name = self.requests.insert(request);
+        assert!(self.requests.len() <= self.bound, "more than {} commands at the same time", self.bound);
         let controller = self.controller(number);
         if controller.blocked.is_empty() {
             self.issue(name, Step::Open, 2, cx);
@@ -78,20 +79,20 @@ impl DramCache {
                 if let Some(address) = self.layout.flat(command.page) {
                     request.step = Step::Data;
                     self.stats.flat += 1;
-                    self.to_dram(Waiter::Request(name), address, command.lines, command.write, cx);
+                    self.access_dram(Waiter::Request(name), address, command.lines, command.write, cx);
                 } else {
                     request.step = Step::Tags;
                     let address = self.layout.tags(controller, command.page);
-                    self.to_dram(Waiter::Request(name), address, 1, false, cx);
+                    self.access_dram(Waiter::Request(name), address, 1, false, cx);
                 }
             }
             Step::Column => {
                 request.step = Step::Data;
                 let address = self.layout.way(controller, place);
-                self.to_dram(Waiter::Request(name), address, command.lines, command.write, cx);
+                self.access_dram(Waiter::Request(name), address, command.lines, command.write, cx);
                 if changes {
                     let address = self.layout.tags(controller, command.page);
-                    self.to_dram(Waiter::Nobody, address, 1, true, cx);
+                    self.access_dram(Waiter::Nobody, address, 1, true, cx);
                 }
             }
             Step::Answer => {

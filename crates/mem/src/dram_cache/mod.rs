@@ -171,6 +171,7 @@ pub struct DramCache {
     burst: u32,
     backing: Backing,
     capacity: u64,
+    bound: usize,
     /// Counters.
     pub stats: DramCacheStats,
     /// Time waited, by stage.
@@ -217,6 +218,7 @@ impl DramCache {
             burst: spec.backside.burst,
             backing: spec.backing.clone(),
             capacity: spec.capacity(),
+            bound: usize::MAX,
             stats: DramCacheStats::default(),
             tally: Tally::default(),
             #[cfg(test)]
@@ -266,15 +268,19 @@ impl DramCache {
             None => tags.insert(line, Page::default(), Page::may_go),
         };
         // None: everything else in the set is in use.
-        let Some((place, gone)) = found else { return };
-        tags.meta_mut(place).dirty |= write;
-        let gone = gone.map(|(line, _)| self.layout.page_of(number, line));
-        note!(self, Warm(page, write, gone));
+        let Some(found) = found else { return };
+        tags.meta_mut(found.0).dirty |= write;
+        note!(self, Warm(page, write, found.1.map(|(line, _)| self.layout.page_of(number, line))));
     }
 
     /// Commands, fetches and evictions inside.
     pub fn outstanding(&self) -> usize {
         self.requests.len() + self.fetches.len() + self.leaving.len() + self.dram.outstanding()
+    }
+
+    /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
+    pub fn bound(&mut self, commands: usize) {
+        self.bound = commands;
     }
 
     /// Counters of the DRAM inside.
@@ -292,7 +298,7 @@ impl DramCache {
     /// Lines of a page are to be read or written.
     ///
     /// # Panics
-    /// If it has no lines.
+    /// If it has no lines, or if there are more commands than the bound.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         self.arrive(command, cx);
     }
@@ -338,7 +344,14 @@ impl DramCache {
     }
 
     /// Sends a command to the DRAM.
-    fn to_dram(&mut self, waiter: Waiter, page: u64, lines: u64, write: bool, cx: &mut impl Cx<Event, Out>) {
+    fn access_dram(
+        &mut self,
+        waiter: Waiter,
+        page: u64,
+        lines: u64,
+        write: bool,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
         let command = inner::command(waiter, page, lines, write, cx.now());
         self.dram.command(command, &mut Inside { cx, done: None });
     }

@@ -22,6 +22,7 @@ mod btree;
 mod chains;
 mod common;
 mod emit;
+mod exponential;
 mod hash;
 mod list;
 mod masstree;

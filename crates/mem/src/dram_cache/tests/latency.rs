@@ -95,6 +95,31 @@ fn a_victim_is_copied_while_flash_reads() {
     assert_eq!(submitted[1].0, copied + cycles(3));
 }
 
+/// While a page is being written, an access to another bank waits for the command that is on the bus, for its tags and for
+/// its data.
+#[test]
+fn an_access_waits_for_one_command_of_a_copy() {
+    let hit = |burst: u32| {
+        let mut spec = table_1();
+        spec.backside.burst = burst;
+        let mut bench = Bench::new(&spec);
+        let other = 4 * 5;
+        bench.cache.warm(other * PAGE, false);
+        bench.at(Time::ZERO, signal(0));
+        // The page comes a little after 50 us, and 64 lines of it take 768 ns at least.
+        let at = Time::from_ns(50_200);
+        bench.at(at, read(other));
+        bench.ends()[1] - at
+    };
+    let line = cycles(LINE_CYCLES);
+    let alone = cycles(2) + Time::from_ps(13_750) + cycles(2 * LINE_CYCLES + 2);
+    for burst in [1, 2, 4] {
+        let longest = alone + line.times(2 * u64::from(burst));
+        assert!(hit(burst) >= alone && hit(burst) <= longest, "{burst}: {}", hit(burst));
+    }
+    assert!(hit(64) > alone + line.times(32), "{}", hit(64));
+}
+
 #[test]
 fn page_tables_lie_in_rows_of_their_own() {
     let mut bench = Bench::new(&table_1());
