@@ -20,7 +20,10 @@ fn expected() -> Expected {
 /// The rows.
 pub(super) fn entries(effort: Effort) -> Vec<Entry> {
     let suite = Suite::of(effort);
-    expected().figures().iter().filter_map(|figure| rows::entry(figure, &suite)).collect()
+    let expected = expected();
+    let own = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
+    let fixed = expected.figures().iter().filter_map(|figure| rows::with_fixed_flash(figure, &suite));
+    own.chain(fixed).collect()
 }
 
 #[cfg(test)]
@@ -32,6 +35,6 @@ mod tests {
         let mut figures: Vec<String> = expected().figures().iter().map(|figure| figure.id.clone()).collect();
         figures.retain(|id| id != "astriflash.gc.blocked");
         let rows: Vec<String> = entries(Effort::Full).into_iter().map(|entry| entry.id).collect();
-        assert_eq!(rows, figures);
+        assert!(rows.starts_with(&figures), "{rows:?}");
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct Suite {
     seeds: Vec<u64>,
     /// How many times longer runs are.
     longer: u32,
+    /// Whether flash takes its fixed times, whatever the load, instead of being a device with queues.
+    fixed: bool,
 }
 
 impl Suite {
@@ -44,7 +46,12 @@ impl Suite {
             Effort::Full => (&PROGRAMS, &[1], 1),
             Effort::Quick => (&PROGRAMS[5..6], &[1], 1),
         };
-        Suite { programs: programs.to_vec(), seeds: seeds.to_vec(), longer }
+        Suite { programs: programs.to_vec(), seeds: seeds.to_vec(), longer, fixed: false }
+    }
+
+    /// The same with flash of fixed times behind every DRAM cache.
+    pub(super) fn fixed(&self) -> Suite {
+        Suite { fixed: true, ..self.clone() }
     }
 
     /// Our name for one of the paper's programs, if it is run.
@@ -79,7 +86,7 @@ impl Suite {
         let workloads = vec![format!("{program}:size={GIBIBYTES}GiB,seed={seed}")];
         let jobs = u64::from(jobs) * u64::from(CORES) * u64::from(self.longer);
         let point = Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint: 0 };
-        slice(system)
+        slice(system, self.fixed)
             .iter()
             .fold(point, |point, set| point.set(set))
             .set(&format!("cpu.warmup_jobs={}", WARMUP * CORES))
@@ -89,8 +96,9 @@ impl Suite {
 
 /// The overrides that make a quarter of a system: cores with their share of the mesh, of the shared cache's banks, of memory
 /// controllers (each with its part of the DRAM) and of the flash's planes.
-fn slice(system: &str) -> Vec<String> {
-    let memory = if system == "dram-only" || system == "os-swap" { "dram" } else { "dram_cache.dram" };
+fn slice(system: &str, fixed: bool) -> Vec<String> {
+    let cache = !matches!(system, "dram-only" | "os-swap");
+    let memory = if cache { "dram_cache.dram" } else { "dram" };
     let mut sets = vec![
         format!("cpu.0.cores={CORES}"),
         "fabric.mesh.rows=2".into(),
@@ -100,6 +108,9 @@ fn slice(system: &str) -> Vec<String> {
     ];
     if system != "dram-only" {
         sets.push("flash.geometry.channels=4".into());
+    }
+    if cache && fixed {
+        sets.push("memory.dram_cache.backing=fixed".into());
     }
     if system == "os-swap" {
         sets.push("swap.memory=2GiB".into());
@@ -123,8 +134,10 @@ mod tests {
             "os-swap",
             "flash-sync",
         ] {
-            let loaded = Loaded::load(system, &slice(system));
-            assert!(loaded.is_ok(), "{system}: {:?}", loaded.err());
+            for fixed in [false, true] {
+                let loaded = Loaded::load(system, &slice(system, fixed));
+                assert!(loaded.is_ok(), "{system}: {:?}", loaded.err());
+            }
         }
     }
 }
