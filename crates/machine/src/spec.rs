@@ -73,7 +73,8 @@ pub struct Spec {
 #[serde(deny_unknown_fields)]
 pub struct Cpus {
     /// Jobs that are executed before the run without time, at most, to fill a DRAM cache. They end once the cache has
-    /// taken as many missing pages as it has room for.
+    /// taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
+    /// pages.
     pub fill_jobs: u64,
     /// First jobs of the run, over all cores, whose figures do not count; `--warmup` says something else.
     pub warmup_jobs: u64,

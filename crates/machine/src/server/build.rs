@@ -1,6 +1,6 @@
 //! From a spec to the server side of a machine.
 
-use super::warm::{self, Tables as Walked};
+use super::warm::{self, Filling, Tables as Walked};
 use super::{Memory, ServerSide, place};
 use crate::spec::{Cpus, Loaded, MemorySpec, Spec};
 use compute::ooo::Cores;
@@ -9,7 +9,7 @@ use mem::directory::{Directory, DirectorySpec};
 use mem::dram::Dram;
 use mem::dram_cache::{Backing, DramCache, DramCacheSpec, Partition};
 use mem::l2::{L2, L2Spec};
-use mem::mmu::{Mmu, MmuSpec};
+use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::fabric::{Fabric, FabricSpec};
 use proto::cpu::Service;
 use proto::memory::{CPU_LINE, Tally};
@@ -100,7 +100,7 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<Tables<'_>, Diagnostic> {
     {
         return Ok(Tables { cpu, mmu, fabric, directory, l2, memory });
     }
-    let what = if cpu.is_some() { "memory behind its cores' shared cache" } else { "server's cores" };
+    let what = if cpu.is_some() { "memory behind its cores' shared cache" } else { "cores of a server" };
     Err(Diagnostic::new(format!("the system `{}` has no {what}", loaded.name)).help(
         "programs of a server need the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`",
     ))
@@ -152,9 +152,13 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
         answered: 0,
     };
     if let (Memory::DramCache(cache), MemorySpec::DramCache(spec)) = (&mut side.memory, tables.memory) {
-        let walked = (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes));
-        let slots = u32::from(cpu.cores) * cpu.threads.count;
-        side.fill_jobs = warm::warm(&mut *side.service, cache, walked, slots, tables.cpu.fill_jobs);
+        let filling = Filling {
+            tables: (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes)),
+            text: side.service.footprint().next_multiple_of(reach)..bytes,
+            slots: u32::from(cpu.cores) * cpu.threads.count,
+            most: tables.cpu.fill_jobs,
+        };
+        side.fill_jobs = warm::warm(&mut *side.service, cache, filling);
     }
     Ok(side)
 }
@@ -166,7 +170,7 @@ fn mmu(loaded: &Loaded, spec: &MmuSpec, core: u16, bytes: u64) -> Result<Mmu, Di
         let what = format!("the service has {bytes} B of addresses; the page table reaches {span} B");
         return Err(loaded.diagnose("mmu.table", &what));
     }
-    mmu.add_app(APP, bytes, true);
+    mmu.add_app(APP, bytes, Residency::Always);
     Ok(mmu)
 }
 

@@ -4,7 +4,8 @@
 //! before it, one after another, and every page that they touch goes into the cache as it would in the run. They end
 //! once as many pages were missing as the cache has room for: then every page in it was chosen by the replacement policy
 //! among those that jobs ask for, and what is missing from then on is what is missing in a long run. If the program's
-//! pages are too few for that, `cpu.fill_jobs` ends it.
+//! pages are too few for that, they end when the latter half of them has brought less than a hundredth of the pages, or when
+//! there have been as many as `cpu.fill_jobs` says.
 //!
 //! The jobs have numbers that the run never reaches, so that they ask for other objects of the same popularity. What they
 //! change in the program's data stays changed.
@@ -14,6 +15,10 @@ use mem::mmu::MmuSpec;
 use mem::mmu::table::Table;
 use proto::cpu::{OpKind, Service};
 use proto::memory::PAGE;
+use std::ops::Range;
+
+/// Fewer jobs say nothing about how many pages are still missing.
+const LEAST: u64 = 4096;
 
 /// The first number of a job that warms: jobs of a run are numbered from zero.
 const FIRST: u64 = 1 << 40;
@@ -41,43 +46,58 @@ impl Tables {
     }
 }
 
-/// Fills the cache by at most `most` jobs in `slots` slots; how many there were. Physical addresses are virtual ones: the
-/// service is alone.
-pub(super) fn warm(
-    service: &mut dyn Service,
-    cache: &mut DramCache,
-    mut tables: Option<Tables>,
-    slots: u32,
-    most: u64,
-) -> u64 {
+/// What the cache is filled by.
+pub(super) struct Filling {
+    /// Page tables, if they lie in the cache.
+    pub(super) tables: Option<Tables>,
+    /// Where the program's text lies.
+    pub(super) text: Range<u64>,
+    /// Slots that jobs take in turn.
+    pub(super) slots: u32,
+    /// Jobs at most.
+    pub(super) most: u64,
+}
+
+/// Fills the cache; how many jobs it took. Physical addresses are virtual ones: the service is alone.
+pub(super) fn warm(service: &mut dyn Service, cache: &mut DramCache, mut by: Filling) -> u64 {
     let room = cache.capacity() / PAGE;
-    let (mut tape, mut missing) = (Vec::new(), 0);
+    let (mut tape, mut absent) = (Vec::new(), 0);
     let mut touch = |page: u64, write: bool| {
-        missing += u64::from(!cache.is_cached(page));
+        absent += u64::from(!cache.is_cached(page));
         cache.warm(page, write);
-        missing
+        absent
     };
-    for job in 0..most {
-        let slot = (job % u64::from(slots)) as u32;
-        service.start(slot, FIRST + job);
+    // What was missing so far, and when there had been half as many jobs.
+    let (mut jobs, mut missing, mut half) = (0, 0, 0);
+    while jobs < by.most && missing < room {
+        let slot = (jobs % u64::from(by.slots)) as u32;
+        service.start(slot, FIRST + jobs);
+        jobs += 1;
         tape.clear();
         while service.step(slot, &mut tape) {}
         // Operations of one page in a row are one touch, as the caches above would have it.
-        let (mut latest, mut missing) = (None, 0);
+        let mut latest = None;
         for op in tape.iter().filter(|op| op.width > 0) {
             let now = (op.address / PAGE, matches!(op.kind, OpKind::Store | OpKind::Atomic));
             if latest == Some(now) {
                 continue;
             }
             latest = Some(now);
-            if let Some(tables) = &mut tables {
+            if let Some(tables) = &mut by.tables {
                 tables.walk(now.0, |entry| _ = touch(entry / PAGE * PAGE, false));
             }
             missing = touch(now.0 * PAGE, now.1);
         }
-        if missing >= room {
-            return job + 1;
+        if jobs.is_power_of_two() && jobs >= LEAST {
+            if missing - half < missing.div_ceil(100) {
+                break;
+            }
+            half = missing;
         }
     }
-    most
+    // Every job has fetched from it.
+    for page in by.text.start / PAGE..by.text.end.div_ceil(PAGE) {
+        touch(page * PAGE, false);
+    }
+    jobs
 }
