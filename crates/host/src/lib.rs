@@ -1,3 +1,4 @@
 //! Host software.
 
 pub mod paging;
+pub mod swap;

@@ -9,6 +9,7 @@ pub mod flash;
 pub mod queue;
 mod solve;
 mod special;
+pub mod tiered;
 pub mod wa;
 
 pub use special::{lambert_w0, ln_gamma, regularized_gamma_q};

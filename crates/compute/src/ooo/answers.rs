@@ -37,7 +37,7 @@ impl Cores {
             }
         }
         core.unsettled = true;
-        core.go(&mut self.shared, service, cx);
+        self.go(access.port.into(), service, cx);
     }
 
     /// The answer to a request for a translation.
@@ -50,7 +50,7 @@ impl Cores {
         self.shared.stats.signals += u64::from(signalled);
         core.page(translation.page, (!signalled).then_some(translation.frame), &self.shared, cx);
         core.unsettled = true;
-        core.go(&mut self.shared, service, cx);
+        self.go(translation.port.into(), service, cx);
     }
 }
 

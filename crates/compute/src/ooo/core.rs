@@ -252,6 +252,19 @@ impl Core {
         u32::from(self.number) * shape.threads + thread
     }
 
+    /// What keeps the core from retiring anything.
+    pub(super) fn waits_for(&self) -> Spent {
+        if self.sleeping {
+            Spent::Idle
+        } else if !self.window.is_settled() {
+            self.window.get(self.window.retired).cause
+        } else if self.fetching.is_some() {
+            Spent::Fetch
+        } else {
+            Spent::Stores
+        }
+    }
+
     /// Everything up to a slot has been spent for something.
     #[inline]
     pub(super) fn spend(&mut self, until: u64, what: Spent, stats: &mut CoresStats) {

@@ -168,8 +168,25 @@ impl Cores {
         self.cores.iter().map(of).sum()
     }
 
+    /// Slots that the cores may have accounted for beyond the end of a window: how far they run ahead, and what an operation
+    /// takes that ends there.
+    pub fn ahead(&self) -> u64 {
+        const OPERATION: u64 = 1 << 16;
+        (self.shared.shape.quantum + OPERATION) * self.width() * u64::from(self.cores())
+    }
+
+    /// Accounts for every core's time up to now.
+    pub fn account(&mut self, now: Time) {
+        let slot = self.shared.shape.cycle_of(now) * self.shared.shape.width;
+        for core in &mut self.cores {
+            let what = core.waits_for();
+            core.spend(slot, what, &mut self.shared.stats);
+        }
+    }
+
     /// Counters begin anew.
-    pub fn reset_stats(&mut self, _now: Time) {
+    pub fn reset_stats(&mut self, now: Time) {
+        self.account(now);
         self.shared.stats = CoresStats::default();
         self.shared.tally = Tally::default();
     }
@@ -177,9 +194,18 @@ impl Cores {
     /// The cores begin to run.
     pub fn begin(&mut self, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         self.shared.shape.text = text(&self.shared.shape, service);
-        for core in &mut self.cores {
-            core.sleeping = true;
-            core.go(&mut self.shared, service, cx);
+        for number in 0..self.cores.len() {
+            self.cores[number].sleeping = true;
+            self.go(number, service, cx);
+        }
+    }
+
+    /// A core goes on; with the last job everybody's time is accounted for.
+    fn go(&mut self, core: usize, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+        let before = self.shared.over_at;
+        self.cores[core].go(&mut self.shared, service, cx);
+        if let (None, Some(over)) = (before, self.shared.over_at) {
+            self.account(over);
         }
     }
 
@@ -187,9 +213,8 @@ impl Cores {
     pub fn handle(&mut self, event: Event, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         match event {
             Event::Go(core) => {
-                let core = &mut self.cores[usize::from(core)];
-                core.wake = None;
-                core.go(&mut self.shared, service, cx);
+                self.cores[usize::from(core)].wake = None;
+                self.go(core.into(), service, cx);
             }
             Event::Send(name) => self.sent(name, cx),
         }
@@ -202,15 +227,18 @@ impl Cores {
         self.shared.responses.1 += 1;
         if first {
             // Until now nobody knew how long to sleep.
-            for core in self.cores.iter_mut().filter(|core| core.sleeping) {
-                core.go(&mut self.shared, service, cx);
+            for number in 0..self.cores.len() {
+                if self.cores[number].sleeping {
+                    self.go(number, service, cx);
+                }
             }
         }
     }
 
     /// The cores are told that a virtual page is in memory now.
     pub fn arrived(&mut self, page: u64, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
-        for core in &mut self.cores {
+        for number in 0..self.cores.len() {
+            let core = &mut self.cores[number];
             let mut told = false;
             for (job, (_, waits_for)) in core.halted.iter_mut().zip(&core.halted_threads) {
                 if *waits_for == page && !job.arrived {
@@ -219,7 +247,7 @@ impl Cores {
                 }
             }
             if told && core.sleeping {
-                core.go(&mut self.shared, service, cx);
+                self.go(number, service, cx);
             }
         }
     }

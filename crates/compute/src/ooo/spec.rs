@@ -107,7 +107,7 @@ pub struct ThreadsSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadSpec {
-    /// Jobs of a run, over all cores.
+    /// Jobs of a run, over all cores: when so many have ended, the run ends.
     pub jobs: u64,
     /// When they come.
     pub arrivals: Arrivals,

@@ -27,7 +27,10 @@ pub(crate) struct Figure {
     value: Option<toml::Value>,
     #[serde(default)]
     note: String,
-    /// Of a table: the values of each program, in the order of the columns that `unit` names.
+    /// Of a table with one unit: its columns.
+    #[serde(default)]
+    columns: Vec<String>,
+    /// Of a table: the values of each program, in the order of its columns; `unit` names them where it is not one for all.
     #[serde(flatten)]
     programs: BTreeMap<String, toml::Value>,
 }
@@ -92,11 +95,17 @@ impl Figure {
         if self.value.is_some() || self.programs.is_empty() {
             return vec![self];
         }
-        let columns: Vec<String> = self.unit.split(", ").map(str::to_owned).collect();
+        let own = !self.columns.is_empty();
+        let columns: Vec<String> =
+            if own { self.columns.clone() } else { self.unit.split(", ").map(str::to_owned).collect() };
         let cell = |program: &str, column: &str, value: &toml::Value| Figure {
             id: format!("{}.{program}.{}", self.id, column.replace(' ', "_")),
-            of: format!("{column} of {program}"),
-            unit: column.to_owned(),
+            of: if own {
+                format!("{}, {column}, {program}", self.of)
+            } else {
+                format!("{column} of {program}")
+            },
+            unit: if own { self.unit.clone() } else { column.to_owned() },
             value: Some(value.clone()),
             programs: BTreeMap::new(),
             ..self.clone()
@@ -202,6 +211,7 @@ fn unit(text: &str) -> &'static str {
         "per page" => "per page",
         "KB" => "KB",
         "kernels" => "kernels",
+        "us" => "us",
         _ => "",
     }
 }
@@ -249,6 +259,15 @@ mod tests {
         assert!(known.iter().map(|(id, value)| (id.as_str(), *value)).eq(cells));
         let row = expected.figures()[1].row(7.0, "").expect("a number");
         assert_eq!((row.kind, row.unit, row.within), ("input", "kernels", true));
+    }
+
+    #[test]
+    fn a_table_may_have_columns_of_one_unit() {
+        let text = "[[target]]\nid = \"a.b\"\nwhere = \"V\"\nof = \"it\"\nunit = \"x\"\ncolumns = [\"p\", \"q-r\"]\ns = [1.5, 2]";
+        let expected = Expected::read(text);
+        let rows = expected.figures().iter().map(|f| (f.id.clone(), f.row(2.0, "").expect("a number")));
+        let rows: Vec<_> = rows.map(|(id, row)| (id, row.unit, row.paper)).collect();
+        assert_eq!(rows, [("a.b.s.p".to_owned(), "x", 1.5), ("a.b.s.q-r".to_owned(), "x", 2.0)]);
     }
 
     #[test]

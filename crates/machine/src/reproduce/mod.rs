@@ -3,9 +3,11 @@
 //! A target is a list of cases; a case is what one run, or a few that belong together, can say, as a few rows. Cases
 //! share nothing, so that they run side by side with the same result as one after another.
 
+mod astriflash;
 mod churn;
 mod data;
 mod expected;
+mod mean;
 mod peers;
 mod row;
 mod run;
@@ -52,6 +54,11 @@ pub const TARGETS: &[Target] = &[
         name: "zng",
         about: "Zhang and Jung, ZnG, ISCA 2020: seven platforms on graph and scientific programs",
         work: Work::Study(zng::entries),
+    },
+    Target {
+        name: "astriflash",
+        about: "Gupta et al., AstriFlash, HPCA 2023: a server whose DRAM is a cache over flash, and what it is measured against",
+        work: Work::Study(astriflash::entries),
     },
 ];
 

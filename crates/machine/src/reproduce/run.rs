@@ -63,17 +63,28 @@ fn run_cases(target: &Target, cases: &[Case], request: &Request<'_>) -> Result<R
 fn run_study(target: &Target, entries: &[Entry], request: &Request<'_>) -> Result<Report, Diagnostic> {
     let wanted = select(entries.iter().map(|entry| &entry.id), request.only)?;
     let selected: Vec<&Entry> = entries.iter().filter(|entry| wanted.contains(&entry.id)).collect();
-    let points: BTreeSet<&Point> = selected.iter().flat_map(|entry| &entry.points).collect();
-    let points: Vec<&Point> = points.into_iter().collect();
-    let documents = run_all(&points, |point| point.run(request.stop).map_err(|why| why.one_line()), request);
-    let partial = request.stop.load(Ordering::Relaxed) || documents.iter().any(Option::is_none);
-    let found = points.into_iter().cloned().zip(documents);
-    let found = Found(found.filter_map(|(point, document)| Some((point, document?))).collect());
+    let points = selected.iter().flat_map(|entry| entry.points.iter().cloned()).collect();
+    let mut found = Found::default();
+    let mut all = run_points(points, &mut found, request);
+    let further: BTreeSet<Point> = selected.iter().flat_map(|entry| entry.further(&found)).collect();
+    all &= run_points(further, &mut found, request);
+    let partial = !all || request.stop.load(Ordering::Relaxed);
     Ok(Report {
         target: target.name,
         rows: selected.iter().map(|entry| entry.row(&found)).collect(),
         partial,
     })
+}
+
+/// Runs those points that are not found yet; whether all have come to something.
+fn run_points(mut points: BTreeSet<Point>, found: &mut Found, request: &Request<'_>) -> bool {
+    points.retain(|point| !found.0.contains_key(point));
+    let points: Vec<&Point> = points.iter().collect();
+    let documents = run_all(&points, |point| point.run(request.stop).map_err(|why| why.one_line()), request);
+    let all = documents.iter().all(Option::is_some);
+    let pairs = points.into_iter().cloned().zip(documents);
+    found.0.extend(pairs.filter_map(|(point, document)| Some((point, document?))));
+    all
 }
 
 /// Does tasks on as many threads as asked for; what came of them in their order, `None` where one was not begun or not

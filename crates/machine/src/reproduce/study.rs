@@ -89,15 +89,50 @@ impl Found {
 }
 
 type Compute = dyn Fn(&Found) -> Result<Row, Diagnostic> + Send + Sync;
+type Further = dyn Fn(&Found) -> Result<Vec<Point>, Diagnostic> + Send + Sync;
 
 /// A row, and the runs that it needs.
 pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) points: Vec<Point>,
-    pub(crate) compute: Box<Compute>,
+    /// Runs whose parameters follow from what the points have come to.
+    further: Option<Box<Further>>,
+    compute: Box<Compute>,
 }
 
 impl Entry {
+    /// A row that follows from runs known beforehand; from none, if there are no points.
+    pub(crate) fn new(
+        id: impl Into<String>,
+        points: Vec<Point>,
+        compute: impl Fn(&Found) -> Result<Row, Diagnostic> + Send + Sync + 'static,
+    ) -> Entry {
+        Entry { id: id.into(), points, further: None, compute: Box::new(compute) }
+    }
+
+    /// The same row, which needs further runs, known when the points are done.
+    pub(crate) fn then(
+        self,
+        further: impl Fn(&Found) -> Result<Vec<Point>, Diagnostic> + Send + Sync + 'static,
+    ) -> Entry {
+        Entry { further: Some(Box::new(further)), ..self }
+    }
+
+    /// The same entry under another name, with its row changed.
+    pub(crate) fn changed(
+        self,
+        id: impl Into<String>,
+        change: impl Fn(Row) -> Row + Send + Sync + 'static,
+    ) -> Entry {
+        let compute = self.compute;
+        Entry { id: id.into(), compute: Box::new(move |found| compute(found).map(&change)), ..self }
+    }
+
+    /// The further runs; none if a point failed, which the row says.
+    pub(crate) fn further(&self, found: &Found) -> Vec<Point> {
+        self.further.as_ref().and_then(|further| further(found).ok()).unwrap_or_default()
+    }
+
     /// The row, or that it failed.
     pub(crate) fn row(&self, found: &Found) -> Row {
         let row = (self.compute)(found).unwrap_or_else(|why| Row::failed(&self.id, why.one_line()));

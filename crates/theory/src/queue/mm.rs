@@ -151,4 +151,62 @@ mod tests {
         let near = Mmk { arrival_rate: 1.0 + 1e-9, ..q };
         assert!((near.response_tail(t) - expected).abs() < 1e-8);
     }
+
+    /// F. S. Hillier, G. J. Lieberman, Introduction to Operations Research, County Hospital: two arrivals an hour, three
+    /// served an hour, with one doctor and with two.
+    #[test]
+    fn a_textbook_table() {
+        let with = |servers| Mmk { arrival_rate: 2.0, service: 1.0 / 3.0, servers };
+        for (servers, number, wait, response, tails) in [
+            (1, 2.0, 2.0 / 3.0, 1.0, [0.667, 0.404, 0.245]),
+            (2, 0.75, 1.0 / 24.0, 0.375, [0.167, 0.022, 0.003]),
+        ] {
+            let q = with(servers);
+            assert!((q.mean_number() - number).abs() < 1e-12);
+            assert!((q.mean_wait() - wait).abs() < 1e-12 && (q.mean_response() - response).abs() < 1e-12);
+            for (t, tail) in [0.0, 0.5, 1.0].into_iter().zip(tails) {
+                assert!((q.wait_tail(t) - tail).abs() <= 1e-3, "{servers} {t}");
+            }
+        }
+        // Two and three servers in closed form: 2 r^2 / (1 + r) and 9 r^3 / (2 + 4 r + 3 r^2), r the load.
+        for r in [0.1f64, 0.4, 2.0 / 3.0, 0.95] {
+            assert!((erlang_c(2.0 * r, 2) - 2.0 * r * r / (1.0 + r)).abs() < 1e-12);
+            assert!((erlang_c(3.0 * r, 3) - 9.0 * r.powi(3) / (2.0 + 4.0 * r + 3.0 * r * r)).abs() < 1e-12);
+        }
+    }
+
+    /// Mean, median and 99th percentile of the response of jobs that a station serves one after another.
+    fn simulated(station: &Mmk, jobs: usize) -> [f64; 3] {
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut exponential = |mean: f64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            -mean * (((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64).ln()
+        };
+        let (mut now, mut free) = (0.0f64, vec![0.0f64; station.servers as usize]);
+        let mut responses: Vec<f64> = (0..jobs)
+            .map(|_| {
+                now += exponential(1.0 / station.arrival_rate);
+                let next = (0..free.len()).min_by(|&a, &b| free[a].total_cmp(&free[b])).unwrap_or(0);
+                free[next] = now.max(free[next]) + exponential(station.service);
+                free[next] - now
+            })
+            .collect();
+        let mean = responses.iter().sum::<f64>() / jobs as f64;
+        responses.sort_by(f64::total_cmp);
+        [mean, responses[jobs / 2], responses[jobs / 100 * 99]]
+    }
+
+    #[test]
+    fn a_naive_station_agrees() {
+        for (servers, load) in [(1, 0.3), (1, 0.7), (4, 0.8), (6, 0.3), (6, 0.7), (6, 0.85)] {
+            let service = f64::from(servers);
+            let q = Mmk { arrival_rate: load, service, servers };
+            let expected = [q.mean_response(), q.response_quantile(0.5), q.response_quantile(0.99)];
+            for (ours, found) in expected.into_iter().zip(simulated(&q, 1_000_000)) {
+                assert!((found / ours - 1.0).abs() < 0.02, "{servers} at {load}: {ours}, found {found}");
+            }
+        }
+    }
 }

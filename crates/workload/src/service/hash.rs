@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "hash",
     source: "micro-benchmarks (MICRO 2019)",
     what: "looks up, inserts and deletes keys of a chained hash table with values of 48 bytes",
-    keys: keys![LOOKUPS],
+    keys: keys!["5000", LOOKUPS],
     build,
 };
 

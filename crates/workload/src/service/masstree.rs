@@ -49,7 +49,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "masstree",
     source: "Masstree (EuroSys 2012), MYCSB of Tailbench",
     what: "gets and puts of rows of ten columns in a trie of B+-trees",
-    keys: keys![GETS],
+    keys: keys!["20000", GETS],
     build,
 };
 

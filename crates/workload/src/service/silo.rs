@@ -58,7 +58,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "silo",
     source: "Silo (SOSP 2013)",
     what: "reads and modifies records of 100 bytes of a B+-tree in optimistic transactions",
-    keys: keys![RECORDS, WRITES],
+    keys: keys!["40000", RECORDS, WRITES],
     build,
 };
 

@@ -24,7 +24,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "swap",
     source: "micro-benchmarks (MICRO 2019)",
     what: "exchanges two elements of 64 bytes of an array",
-    keys: keys![],
+    keys: keys!["5000"],
     build,
 };
 

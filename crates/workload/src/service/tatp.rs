@@ -46,7 +46,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "tatp",
     source: "TATP 1.0 (IBM, 2009)",
     what: "updates a bit of a subscriber and a byte of one of its special facilities",
-    keys: keys![],
+    keys: keys!["20000"],
     build,
 };
 

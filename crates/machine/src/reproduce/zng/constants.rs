@@ -86,5 +86,5 @@ pub(super) fn entry(figure: &Figure) -> Option<Entry> {
     let figure = figure.clone();
     let id = figure.id.clone();
     let row = move |_: &_| compute().and_then(|(value, note)| figure.row(value, note));
-    Some(Entry { id, points: Vec::new(), compute: Box::new(row) })
+    Some(Entry::new(id, Vec::new(), row))
 }

@@ -5,7 +5,7 @@
 
 use crate::reproduce::expected::Figure;
 use crate::reproduce::study::{Entry, Point};
-use crate::reproduce::zng::mean::gpu;
+use crate::reproduce::zng::metrics::gpu;
 use crate::reproduce::zng::suite::Suite;
 use crate::result::{Document, GpuResult};
 use config::Diagnostic;
@@ -63,7 +63,7 @@ fn compared(figure: &Figure, with: Point, without: Point, app: usize, sign: f64)
         );
         figure.row(sign * 100.0 * (merging / quiet - 1.0), note)
     };
-    Entry { id, points, compute: Box::new(compute) }
+    Entry::new(id, points, compute)
 }
 
 /// One application of a run.

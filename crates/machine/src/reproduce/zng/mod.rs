@@ -2,7 +2,7 @@
 
 mod constants;
 mod gc;
-mod mean;
+mod metrics;
 mod programs;
 mod rows;
 mod slice;

@@ -19,5 +19,5 @@ pub(super) fn entry(figure: &Figure) -> Option<Entry> {
         let value = if kernels { census.kernels.len() as f64 } else { census.read_ratio() };
         figure.row(value, format!("counted without a machine, as `explain {program}` does"))
     };
-    Some(Entry { id, points: Vec::new(), compute: Box::new(compute) })
+    Some(Entry::new(id, Vec::new(), compute))
 }

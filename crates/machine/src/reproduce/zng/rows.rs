@@ -2,9 +2,10 @@
 
 use super::super::Effort;
 use super::super::expected::Figure;
+use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
-use super::mean::{Metric, Values, array, gpu, ipc, traffic};
+use super::metrics::{array, gpu, ipc, traffic};
 use super::suite::{NAMED, Suite};
 use super::{constants, gc, programs, variants};
 use crate::result::Document;
@@ -67,9 +68,8 @@ pub(super) fn at_other_scales(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     }
     let scaled = |halvings: usize| {
         let suite = suite.scaled(halvings);
-        let Entry { points, compute, .. } = ranking(figure, &suite);
         let id = format!("zng.scale_sweep.{}", suite.factor());
-        Entry { id, points, compute: Box::new(move |found| Ok(Row { kind: "sweep", ..compute(found)? })) }
+        ranking(figure, &suite).changed(id, |row| Row { kind: "sweep", ..row })
     };
     [2, 1, 0].map(scaled).into()
 }
@@ -108,7 +108,7 @@ fn new(
     compute: impl Fn(&Figure, &Found) -> Computed + Send + Sync + 'static,
 ) -> Entry {
     let (id, figure) = (figure.id.clone(), figure.clone());
-    Entry { id, points, compute: Box::new(move |found| compute(&figure, found)) }
+    Entry::new(id, points, move |found| compute(&figure, found))
 }
 
 /// The geometric mean of a ratio.
@@ -162,8 +162,8 @@ fn bandwidth(figure: &Figure, suite: &Suite) -> Entry {
 
 /// A row that had a part in choosing a parameter: it does not count.
 fn fitted(entry: Entry) -> Entry {
-    let compute = entry.compute;
-    Entry { compute: Box::new(move |found| Ok(Row { fit: true, ..compute(found)? })), ..entry }
+    let id = entry.id.clone();
+    entry.changed(id, |row| Row { fit: true, ..row })
 }
 
 /// The least of a metric.

@@ -42,7 +42,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "rbt",
     source: "micro-benchmarks (MICRO 2019)",
     what: "looks up, inserts and deletes keys of a red-black tree with nodes of 64 bytes",
-    keys: keys![LOOKUPS],
+    keys: keys!["20000", LOOKUPS],
     build,
 };
 

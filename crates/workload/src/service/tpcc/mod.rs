@@ -56,7 +56,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "tpcc",
     source: "TPC-C 5.11",
     what: "enters orders of 5 to 15 lines: the transaction New-Order",
-    keys: keys![],
+    keys: keys!["60000"],
     build,
 };
 

@@ -1,0 +1,147 @@
+//! Frames of the memory, and which page leaves: a clock with a bit for each frame.
+
+/// What a frame is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Use {
+    Free,
+    /// A page comes into it, or leaves it.
+    Held,
+    Mapped,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    page: u64,
+    used: Use,
+    referenced: bool,
+    dirty: bool,
+}
+
+/// All frames.
+#[derive(Debug)]
+pub(super) struct Frames {
+    frames: Vec<Frame>,
+    free: Vec<u32>,
+    mapped: usize,
+    hand: usize,
+}
+
+impl Frames {
+    pub(super) fn new(count: u32) -> Frames {
+        let frame = Frame { page: 0, used: Use::Free, referenced: false, dirty: false };
+        Frames { frames: vec![frame; count as usize], free: (0..count).rev().collect(), mapped: 0, hand: 0 }
+    }
+
+    pub(super) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    pub(super) fn mapped(&self) -> usize {
+        self.mapped
+    }
+
+    /// Frames that pages come into or leave.
+    pub(super) fn held(&self) -> usize {
+        self.frames.len() - self.free.len() - self.mapped
+    }
+
+    /// A free frame, from now on held.
+    pub(super) fn take(&mut self) -> Option<u32> {
+        let frame = self.free.pop()?;
+        self.frames[frame as usize].used = Use::Held;
+        Some(frame)
+    }
+
+    /// A held frame has its page. The page was asked for, so that it counts as referenced.
+    pub(super) fn map(&mut self, frame: u32, page: u64) {
+        debug_assert_eq!(self.frames[frame as usize].used, Use::Held);
+        self.frames[frame as usize] = Frame { page, used: Use::Mapped, referenced: true, dirty: false };
+        self.mapped += 1;
+    }
+
+    /// A held frame is free again.
+    pub(super) fn release(&mut self, frame: u32) {
+        debug_assert_eq!(self.frames[frame as usize].used, Use::Held);
+        self.frames[frame as usize].used = Use::Free;
+        self.free.push(frame);
+    }
+
+    pub(super) fn reference(&mut self, frame: u32) {
+        self.frames[frame as usize].referenced = true;
+    }
+
+    /// A page that is there, or about to leave, has been written; whose frame it was before does not matter.
+    pub(super) fn write(&mut self, frame: u32) {
+        if let Some(frame) = self.frames.get_mut(frame as usize) {
+            frame.dirty |= frame.used != Use::Free;
+        }
+    }
+
+    pub(super) fn is_dirty(&self, frame: u32) -> bool {
+        self.frames[frame as usize].dirty
+    }
+
+    /// The next mapped frame that was not referenced since the hand passed it, from now on held, and its page; none if no frame is
+    /// mapped.
+    pub(super) fn victim(&mut self) -> Option<(u32, u64)> {
+        if self.mapped == 0 {
+            return None;
+        }
+        loop {
+            let at = self.hand;
+            self.hand = (at + 1) % self.frames.len();
+            let frame = &mut self.frames[at];
+            if frame.used != Use::Mapped {
+                continue;
+            }
+            if !std::mem::replace(&mut frame.referenced, false) {
+                frame.used = Use::Held;
+                self.mapped -= 1;
+                return Some((at as u32, frame.page));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Frames;
+
+    #[test]
+    fn the_clock_passes_what_was_referenced_once() {
+        let mut frames = Frames::new(4);
+        let taken: Vec<u32> = (0..3).map(|_| frames.take().expect("free")).collect();
+        assert_eq!(taken, [0, 1, 2]);
+        for frame in taken {
+            frames.map(frame, 10 + u64::from(frame));
+        }
+        // All three are referenced since they came: the hand goes round once.
+        assert_eq!(frames.victim(), Some((0, 10)));
+        frames.reference(1);
+        assert_eq!(frames.victim(), Some((2, 12)));
+        assert_eq!((frames.free(), frames.mapped(), frames.held()), (1, 1, 2));
+        // It passed 1 on its way and took its bit.
+        assert_eq!(frames.victim(), Some((1, 11)));
+        assert_eq!(frames.victim(), None);
+        frames.release(2);
+        assert_eq!((frames.take(), frames.free()), (Some(2), 1));
+    }
+
+    #[test]
+    fn a_write_lasts_until_another_page_comes() {
+        let mut frames = Frames::new(2);
+        let frame = frames.take().expect("free");
+        frames.map(frame, 7);
+        assert!(!frames.is_dirty(frame));
+        frames.write(frame);
+        frames.write(1);
+        assert!(frames.is_dirty(frame) && !frames.is_dirty(1));
+        assert_eq!(frames.victim(), Some((frame, 7)));
+        frames.release(frame);
+        assert_eq!(frames.take(), Some(frame));
+        frames.map(frame, 8);
+        assert!(!frames.is_dirty(frame));
+        // Beyond the frames lie page tables.
+        frames.write(9);
+    }
+}

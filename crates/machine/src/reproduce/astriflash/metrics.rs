@@ -1,0 +1,41 @@
+//! What is read from a run of a server.
+
+use crate::result::{CpuResult, Document};
+use config::Diagnostic;
+
+/// The server's part of a document.
+///
+/// # Errors
+/// A document without one.
+fn cpu(document: &Document) -> Result<&CpuResult, Diagnostic> {
+    document.cpu.as_ref().ok_or_else(|| Diagnostic::new(format!("{} has no cores", document.system)))
+}
+
+fn some(value: Option<f64>, what: &str, document: &Document) -> Result<f64, Diagnostic> {
+    value.ok_or_else(|| Diagnostic::new(format!("{what} in the run on {}", document.system)))
+}
+
+/// Jobs a second, of all cores.
+pub(super) fn throughput(document: &Document) -> Result<f64, Diagnostic> {
+    Ok(cpu(document)?.throughput_per_s)
+}
+
+/// 99th percentile of the time from a job's beginning on a core to its end, ns.
+pub(super) fn service_p99(document: &Document) -> Result<f64, Diagnostic> {
+    some(cpu(document)?.service_ns.p99, "no job ended", document)
+}
+
+/// Mean of the same, ns.
+pub(super) fn service_mean(document: &Document) -> Result<f64, Diagnostic> {
+    some(cpu(document)?.service_ns.mean, "no job ended", document)
+}
+
+/// 99th percentile of the time from a job's arrival to its end, ns.
+pub(super) fn latency_p99(document: &Document) -> Result<f64, Diagnostic> {
+    some(cpu(document)?.latency_ns.p99, "no job ended", document)
+}
+
+/// Mean time of a core from one page that it needed from flash to the next, us.
+pub(super) fn miss_interval(document: &Document) -> Result<f64, Diagnostic> {
+    Ok(some(cpu(document)?.miss_interval_ns, "no page was in flash", document)? / 1e3)
+}

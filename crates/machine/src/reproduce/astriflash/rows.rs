@@ -1,0 +1,110 @@
+//! Which runs each figure needs, and what it is worked out from.
+
+use super::super::expected::Figure;
+use super::super::mean::{Metric, Values};
+use super::super::row::Row;
+use super::super::study::{Entry, Found, Point};
+use super::metrics::{miss_interval, service_p99, throughput};
+use super::suite::Suite;
+use super::{curve, model, tail};
+use config::Diagnostic;
+
+/// A figure's entry; none if the effort leaves it out.
+pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
+    let id = figure.id.strip_prefix("astriflash.")?;
+    if let Some(cell) = id.strip_prefix("service_p99.") {
+        let (program, system) = cell.split_once('.')?;
+        return service(figure, suite, program, system);
+    }
+    Some(match id {
+        "tput.astriflash" => share(figure, suite, "astriflash"),
+        "tput.ideal" => share(figure, suite, "astriflash-ideal"),
+        "tput.os_swap" => share(figure, suite, "os-swap"),
+        "tput.flash_sync" => share(figure, suite, "flash-sync"),
+        "tput.tpcc_lowest" => ranking(figure, suite),
+        "tail.same_p99_throughput" => tail::entry(figure, suite),
+        "motivation.miss_curve_knee" => curve::entry(figure, suite),
+        "miss_interval.least" => interval(figure, suite, Values::min),
+        "miss_interval.most" => interval(figure, suite, Values::max),
+        _ => return model::entry(figure),
+    })
+}
+
+/// What the paper's figures are if flash takes 50 us whatever the load: the other reading of its Table I.
+pub(super) fn with_fixed_flash(figure: &Figure, suite: &Suite) -> Option<Entry> {
+    let id = figure.id.strip_prefix("astriflash.")?;
+    let runs = ["tput.astriflash", "tput.ideal", "tput.flash_sync", "tail.same_p99_throughput"].contains(&id)
+        || id.starts_with("service_p99.geomean");
+    let entry = runs.then(|| entry(figure, &suite.fixed())).flatten()?;
+    Some(entry.changed(format!("astriflash.fixed_flash.{id}"), |row| Row { kind: "sweep", ..row }))
+}
+
+fn new(
+    figure: &Figure,
+    points: Vec<Point>,
+    compute: impl Fn(&Figure, &Found) -> Result<Row, Diagnostic> + Send + Sync + 'static,
+) -> Entry {
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    Entry::new(id, points, move |found| compute(&figure, found))
+}
+
+/// The ratio of a metric, program by program.
+fn ratio(
+    figure: &Figure,
+    over: Vec<Point>,
+    under: Vec<Point>,
+    metric: Metric,
+    row: impl Fn(&Figure, &Values) -> Result<Row, Diagnostic> + Send + Sync + 'static,
+) -> Entry {
+    new(figure, [over.clone(), under.clone()].concat(), move |figure, found| {
+        row(figure, &Values::ratios(found, &over, &under, metric)?)
+    })
+}
+
+/// Throughput as a share of DRAM-only's: the arithmetic mean over programs, since the paper says "an average of".
+fn share(figure: &Figure, suite: &Suite, system: &str) -> Entry {
+    let (over, under) = (suite.on(system), suite.on("dram-only"));
+    ratio(figure, over, under, throughput, |figure, values| {
+        figure.row(100.0 * values.arithmetic(), values.note())
+    })
+}
+
+/// What AstriFlash keeps of each program's throughput.
+fn ranking(figure: &Figure, suite: &Suite) -> Entry {
+    let of = |system: &'static str| {
+        let runs = |(paper, ours): &(&'static str, &'static str)| (*paper, suite.saturated(system, ours));
+        suite.programs.iter().map(runs).collect::<Vec<_>>()
+    };
+    let (over, under) = (of("astriflash"), of("dram-only"));
+    let all = over.iter().chain(&under).flat_map(|(_, points)| points.clone()).collect();
+    new(figure, all, move |figure, found| {
+        let kept = |((program, over), (_, under)): (&(&'static str, Vec<Point>), &(_, Vec<Point>))| {
+            Ok((*program, Values::ratios(found, over, under, throughput)?.arithmetic()))
+        };
+        let kept: Vec<(&str, f64)> = over.iter().zip(&under).map(kept).collect::<Result<_, Diagnostic>>()?;
+        Ok(figure.order(&kept, "throughput over DRAM-only's"))
+    })
+}
+
+/// A cell of Table II: 99th percentile of the service latency over Flash-Sync's.
+fn service(figure: &Figure, suite: &Suite, program: &str, system: &str) -> Option<Entry> {
+    let (over, under) = match suite.program(program) {
+        Some(ours) => (suite.saturated(system, ours), suite.saturated("flash-sync", ours)),
+        None if program == "geomean" => (suite.on(system), suite.on("flash-sync")),
+        None => return None,
+    };
+    Some(ratio(figure, over, under, service_p99, |figure, values| {
+        figure.row(values.geometric(), values.note())
+    }))
+}
+
+/// The extreme of the work between misses: a core's time between them on AstriFlash, less what it waits there, which is as much
+/// less as its throughput is below DRAM-only's.
+fn interval(figure: &Figure, suite: &Suite, extreme: fn(&Values) -> f64) -> Entry {
+    let (points, dram) = (suite.on("astriflash"), suite.on("dram-only"));
+    new(figure, [points.clone(), dram.clone()].concat(), move |figure, found| {
+        let share = Values::ratios(found, &points, &dram, throughput)?;
+        let values = Values::of(found, &points, miss_interval)?.times(share);
+        figure.row(extreme(&values), format!("in DRAM-only's time: {}", values.note()))
+    })
+}

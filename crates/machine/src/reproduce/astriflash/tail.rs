@@ -1,0 +1,93 @@
+//! Fig. 10: the 99th percentile of the response against throughput, under random arrivals.
+//!
+//! The paper sweeps the mean time between arrivals "from zero to ten us" at ten us of service, which overloads a core; here the load
+//! is swept instead, relative to what DRAM-only does at most. Where AstriFlash's curve meets a latency is
+//! interpolated: the reciprocal of a percentile is nearly linear in the load (exactly so for M/M/1).
+
+use super::super::expected::Figure;
+use super::super::study::{Entry, Found, Point};
+use super::metrics::{latency_p99, service_mean, throughput};
+use super::suite::Suite;
+use config::Diagnostic;
+
+const PROGRAM: &str = "tatp";
+/// The share of DRAM-only's peak at which its latency is taken.
+const REFERENCE: f64 = 0.96;
+/// The shares of DRAM-only's peak at which jobs come to AstriFlash.
+const SHARES: [f64; 6] = [0.80, 0.84, 0.88, 0.91, 0.94, 0.97];
+
+/// The runs at saturation that say what DRAM-only does at most.
+struct Peak {
+    suite: Suite,
+    point: Point,
+}
+
+impl Peak {
+    /// Jobs a second.
+    fn of(&self, found: &Found) -> Result<f64, Diagnostic> {
+        throughput(found.get(&self.point)?)
+    }
+
+    /// DRAM-only at the reference, then AstriFlash at each share.
+    fn points(&self, found: &Found) -> Result<Vec<Point>, Diagnostic> {
+        let alone = self.suite.cores() * 1e9 / self.of(found)?;
+        let at = |system, share| self.suite.loaded(system, PROGRAM, alone / share);
+        Ok([at("dram-only", REFERENCE)].into_iter().chain(SHARES.map(|s| at("astriflash", s))).collect())
+    }
+}
+
+/// The throughput at which AstriFlash has the latency that DRAM-only has at its reference.
+pub(super) fn entry(figure: &Figure, suite: &Suite) -> Entry {
+    let point = suite.saturated("dram-only", PROGRAM).swap_remove(0);
+    let peak = |point: &Point| Peak { suite: suite.clone(), point: point.clone() };
+    let (first, second) = (peak(&point), peak(&point));
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    let compute = move |found: &Found| {
+        let (most, points) = (first.of(found)?, first.points(found)?);
+        let service = service_mean(found.get(&first.point)?)?;
+        let measured = |point: &Point| {
+            let document = found.get(point)?;
+            Ok((throughput(document)? / most, latency_p99(document)? / service))
+        };
+        let curve: Vec<(f64, f64)> = points.iter().map(measured).collect::<Result<_, Diagnostic>>()?;
+        let (reference, curve) = (curve[0], &curve[1..]);
+        let shown: Vec<String> = curve.iter().map(|(x, y)| format!("{:.1} % {y:.1}", 100.0 * x)).collect();
+        let note = format!(
+            "p99 over DRAM-only's mean service time: DRAM-only {:.1} % {:.1}; AstriFlash {}",
+            100.0 * reference.0,
+            reference.1,
+            shown.join(", ")
+        );
+        let met = meets(curve, reference.1)
+            .ok_or_else(|| Diagnostic::new(format!("AstriFlash is above it at every load: {note}")))?;
+        figure.row(100.0 * met, note)
+    };
+    Entry::new(id, vec![point], compute).then(move |found| second.points(found))
+}
+
+/// The highest throughput at which a curve of throughput and latency is no higher than `limit`, interpolated up to the next
+/// point; none if the curve is above it everywhere.
+fn meets(curve: &[(f64, f64)], limit: f64) -> Option<f64> {
+    let last = curve.iter().rposition(|(_, latency)| *latency <= limit)?;
+    let (x, y) = curve[last];
+    let Some((next_x, next_y)) = curve.get(last + 1) else { return Some(x) };
+    Some(x + (next_x - x) * (1.0 / y - 1.0 / limit) / (1.0 / y - 1.0 / next_y))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meets;
+    use theory::queue::mm1;
+
+    #[test]
+    fn the_load_of_a_latency_is_found_exactly_for_one_exponential_server() {
+        let curve: Vec<(f64, f64)> =
+            [0.5, 0.8, 0.9, 0.97].map(|load| (load, mm1(load, 1.0).response_quantile(0.99))).into();
+        for load in [0.5, 0.62, 0.8, 0.88, 0.95] {
+            let limit = mm1(load, 1.0).response_quantile(0.99);
+            assert!((meets(&curve, limit).expect("met") - load).abs() < 1e-9, "{load}");
+        }
+        assert_eq!(meets(&curve, 9.0), None);
+        assert_eq!(meets(&curve, 1e9), Some(0.97));
+    }
+}

@@ -1,0 +1,122 @@
+//! Means over workloads and seeds.
+
+use super::study::{Found, Point};
+use crate::result::Document;
+use config::Diagnostic;
+use stats::student_t_quantile;
+
+/// A value of each run, named by its workload.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Values(Vec<(String, f64)>);
+
+/// What is read from a run.
+pub(crate) type Metric = fn(&Document) -> Result<f64, Diagnostic>;
+
+/// Programs of a point, without their parameters.
+fn name(point: &Point) -> String {
+    let programs: Vec<&str> = point.workloads.iter().map(|w| w.split(':').next().unwrap_or(w)).collect();
+    match point.seed {
+        1 => programs.join("-"),
+        seed => format!("{}#{seed}", programs.join("-")),
+    }
+}
+
+impl Values {
+    /// The metric of each point.
+    ///
+    /// # Errors
+    /// A run that failed.
+    pub(crate) fn of(found: &Found, points: &[Point], metric: Metric) -> Result<Values, Diagnostic> {
+        let value = |point: &Point| Ok((name(point), metric(found.get(point)?)?));
+        points.iter().map(value).collect::<Result<_, _>>().map(Values)
+    }
+
+    /// The ratio of a metric, point by point.
+    ///
+    /// # Errors
+    /// A run that failed.
+    pub(crate) fn ratios(
+        found: &Found,
+        over: &[Point],
+        under: &[Point],
+        metric: Metric,
+    ) -> Result<Values, Diagnostic> {
+        let (over, under) = (Values::of(found, over, metric)?, Values::of(found, under, metric)?);
+        let pairs = over.0.into_iter().zip(under.0);
+        Ok(Values(pairs.map(|((name, a), (_, b))| (name, a / b)).collect()))
+    }
+
+    /// The product with another value of the same runs, in the same order.
+    pub(crate) fn times(self, other: Values) -> Values {
+        let pairs = self.0.into_iter().zip(other.0);
+        Values(pairs.map(|((name, a), (_, b))| (name, a * b)).collect())
+    }
+
+    fn count(&self) -> f64 {
+        self.0.len() as f64
+    }
+
+    /// The geometric mean.
+    pub(crate) fn geometric(&self) -> f64 {
+        libm::exp(self.0.iter().map(|(_, v)| libm::log(*v)).sum::<f64>() / self.count())
+    }
+
+    /// The arithmetic mean.
+    pub(crate) fn arithmetic(&self) -> f64 {
+        self.0.iter().map(|(_, v)| v).sum::<f64>() / self.count()
+    }
+
+    fn harmonic(&self) -> f64 {
+        self.count() / self.0.iter().map(|(_, v)| 1.0 / v).sum::<f64>()
+    }
+
+    /// The largest.
+    pub(crate) fn max(&self) -> f64 {
+        self.0.iter().map(|(_, v)| *v).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// The smallest.
+    pub(crate) fn min(&self) -> f64 {
+        self.0.iter().map(|(_, v)| *v).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Half the width of the 95 % confidence interval of the geometric mean, as a factor; none for a single value.
+    fn spread(&self) -> Option<f64> {
+        let n = self.count();
+        if n < 2.0 {
+            return None;
+        }
+        let logs: Vec<f64> = self.0.iter().map(|(_, v)| libm::log(*v)).collect();
+        let mean = logs.iter().sum::<f64>() / n;
+        let variance = logs.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / (n - 1.0);
+        Some(libm::exp(student_t_quantile(0.975, self.0.len() as u32 - 1) * (variance / n).sqrt()))
+    }
+
+    /// Every value, and the means that are not the row's.
+    pub(crate) fn note(&self) -> String {
+        let each: Vec<String> = self.0.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
+        let spread = self.spread().map_or(String::new(), |s| format!(", 95 % within a factor {s:.2}"));
+        format!(
+            "{}; geometric {:.3}{spread}, arithmetic {:.3}, harmonic {:.3}",
+            each.join(", "),
+            self.geometric(),
+            self.arithmetic(),
+            self.harmonic()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Values;
+
+    #[test]
+    fn the_three_means_of_one_and_four() {
+        let values = Values(vec![("a".into(), 1.0), ("b".into(), 4.0)]);
+        assert!((values.geometric() - 2.0).abs() < 1e-12);
+        assert!((values.arithmetic() - 2.5).abs() < 1e-12 && (values.harmonic() - 1.6).abs() < 1e-12);
+        assert_eq!((values.min(), values.max()), (1.0, 4.0));
+        let squares = values.clone().times(values);
+        assert_eq!((squares.min(), squares.max()), (1.0, 16.0));
+    }
+}
