@@ -6,6 +6,7 @@ use super::{Case, SWAP, TATP, TPCC};
 const SIM: &str = "/simulated_ns";
 const TAGS: &str = "/breakdown_ns/request/tags";
 const MEMORY: &str = "/breakdown_ns/request/memory";
+const THROUGHPUT: &str = "/cpu/throughput_per_s";
 
 /// Cores that wait for pages: what they do does not hang on what comes first.
 const WAITING: &[&str] = &["cpu.0.threads.miss=wait"];
@@ -121,14 +122,14 @@ pub(crate) const CASES: &[Case] = &[
         context: WAITING,
         jobs: TATP,
         values: &["0.1GHz", "2GHz", "4GHz"],
-        predicted: Falls(SIM),
+        predicted: Rises(THROUGHPUT),
     },
     Case {
         key: "memory.dram_cache.frontside.command",
         context: WAITING,
         jobs: TATP,
         values: &["1", "10", "100"],
-        predicted: Rises(SIM),
+        predicted: Falls(THROUGHPUT),
     },
     Case {
         key: "memory.dram_cache.frontside.queue",
@@ -282,14 +283,14 @@ pub(crate) const CASES: &[Case] = &[
         context: WAITING,
         jobs: TATP,
         values: &["1ns", "13.75ns", "50ns"],
-        predicted: Rises(TAGS),
+        predicted: Falls(THROUGHPUT),
     },
     Case {
         key: "memory.dram_cache.dram.timing.ras",
         context: WAITING,
         jobs: TATP,
-        values: &["15ns", "60ns", "200ns"],
-        predicted: Rises(TAGS),
+        values: &["15ns", "200ns", "1us"],
+        predicted: Falls(THROUGHPUT),
     },
     Case {
         key: "memory.dram_cache.dram.timing.ccd",
@@ -338,7 +339,7 @@ pub(crate) const CASES: &[Case] = &[
         context: WAITING,
         jobs: TPCC,
         values: &["2ns", "50ns", "500ns"],
-        predicted: Rises("/cpu/service_ns/p50"),
+        predicted: Falls(THROUGHPUT),
     },
     Case {
         key: "memory.dram_cache.dram.refresh.interval",
