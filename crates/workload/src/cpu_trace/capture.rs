@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 
 use config::Diagnostic;
 
-use crate::cpu_trace::format::{compact, lackey_events};
-use crate::cpu_trace::instruction::{Instruction, Reader};
+use crate::cpu_trace::format::{compact, lackey};
+use crate::cpu_trace::instruction::Instruction;
 use crate::cpu_trace::ops::Space;
 use crate::trace::Input;
 
@@ -33,14 +33,14 @@ pub struct Counts {
 /// # Errors
 /// What is no line of lackey, and what cannot be read or written.
 pub fn record(
-    lackey: impl Read + Send + 'static,
+    from: impl Read + Send + 'static,
     to: impl Write,
     limit: Option<u64>,
     stop: impl Fn() -> bool,
 ) -> Result<Counts, Diagnostic> {
     let unreadable = |error: std::io::Error| Diagnostic::new(format!("cannot read {SOURCE}: {error}"));
     let unwritable = |error: std::io::Error| Diagnostic::new(format!("cannot write the capture: {error}"));
-    let mut reader = lackey_events(Input::new(lackey).map_err(unreadable)?, SOURCE);
+    let mut reader = (lackey::FORMAT.reader)(Input::new(from).map_err(unreadable)?, SOURCE);
     let mut writer = compact::Writer::new(to).map_err(unwritable)?;
     let (mut counts, mut space, mut one) = (Counts::default(), Space::default(), Instruction::default());
     while !stop() && limit.is_none_or(|limit| counts.instructions < limit) {

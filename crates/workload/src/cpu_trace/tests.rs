@@ -161,7 +161,7 @@ fn a_capture_of_lackeys_output_is_served_as_the_output_itself() {
     assert_eq!(ops(&limited, 3), lackey_ops()[..4]);
     // Who is stopped ends within a line.
     let asked = std::cell::Cell::new(0);
-    let stop = || asked.replace(asked.get() + 1) >= 3;
+    let stop = || asked.replace(asked.get() + 1) >= 2;
     let cut = "I  00401000,3\nI  00401003,5\n L 1ff";
     let counts = crate::cpu_trace::record(cut.as_bytes(), Vec::new(), None, stop).unwrap();
     assert_eq!(counts.instructions, 1);

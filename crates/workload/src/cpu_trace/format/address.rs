@@ -9,7 +9,6 @@ use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::text::{Meant, begins_with};
 use crate::cpu_trace::instruction::{Access, Instruction, MOST_COUNT, Reader};
 use crate::simt_trace::{Bad, Base, Fields};
-use crate::trace::Input;
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     title: "a list of addresses (`l|s address instructions-between`)",

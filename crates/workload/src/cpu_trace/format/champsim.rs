@@ -13,7 +13,6 @@ use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::text::unreadable;
 use crate::cpu_trace::instruction::{Access, Branch, Instruction, Reader};
 use crate::simt_trace::Bad;
-use crate::trace::Input;
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     title: "ChampSim (records of 64 bytes)",

@@ -5,18 +5,12 @@ use crate::cpu_trace::format::Format;
 use crate::cpu_trace::format::events::{Events, Told};
 use crate::cpu_trace::format::text::{access, begins_with};
 use crate::simt_trace::{Bad, Base, unsigned};
-use crate::trace::Input;
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
     title: "Valgrind's lackey (`--trace-mem=yes`)",
     is: |start, all| begins_with(start, all, parse),
-    reader: |input, source| Box::new(events(input, source)),
+    reader: |input, source| Box::new(Events::new(input, source, parse)),
 };
-
-/// Reads what lackey writes.
-pub(in crate::cpu_trace) fn events(input: Input, source: &str) -> Events {
-    Events::new(input, source, parse)
-}
 
 const HELP: &str = "a line is `I  address,size`, ` L address,size`, ` S address,size` or ` M address,size`; record with \
                     --log-file or --log-fd, so that what the program itself prints is not among them";

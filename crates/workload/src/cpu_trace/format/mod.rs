@@ -4,11 +4,9 @@ mod address;
 mod champsim;
 pub(super) mod compact;
 mod events;
-mod lackey;
+pub(super) mod lackey;
 mod memtrace;
 mod text;
-
-pub(super) use lackey::events as lackey_events;
 
 use crate::cpu_trace::instruction::Reader;
 use crate::trace::Input;

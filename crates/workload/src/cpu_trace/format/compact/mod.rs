@@ -54,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{MAGIC, VERSION, Writer};
-    use crate::cpu_trace::instruction::{Access, Branch, Instruction, MOST_COUNT, Reader};
+    use crate::cpu_trace::instruction::{Access, Branch, Instruction, MOST_COUNT};
     use crate::trace::Input;
 
     fn written(instructions: &[Instruction]) -> Vec<u8> {
