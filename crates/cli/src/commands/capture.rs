@@ -14,8 +14,8 @@ use std::time::Duration;
 use config::Diagnostic;
 use workload::cpu_trace::{Counts, record};
 
-use crate::outside::{STOP, catch_interrupts};
 use crate::output::write_whole_with;
+use crate::outside::{STOP, catch_interrupts};
 
 /// What to record.
 #[derive(clap::Args)]
@@ -63,8 +63,9 @@ pub(super) fn run(args: &Args) -> Result<bool, Diagnostic> {
             End::Itself(status) => format!(" ({status})"),
             End::Limit(_) | End::Interrupt => String::new(),
         };
-        Err(Diagnostic::new(format!("nothing of `{}` was recorded{how}", name.display()))
-            .help("a program that runs on this machine must be given behind `--`; Valgrind's own words stand above"))
+        Err(Diagnostic::new(format!("nothing of `{}` was recorded{how}", name.display())).help(
+            "a program that runs on this machine must be given behind `--`; Valgrind's own words stand above",
+        ))
     })?;
     say(&counts, &end, name, &out);
     Ok(true)
@@ -116,7 +117,8 @@ struct Traced {
 impl Traced {
     /// Starts it; lackey's output comes through the pipe, and the program has standard input and output to itself.
     fn start(program: &[OsString]) -> Result<(Traced, PipeReader), Diagnostic> {
-        let fault = |fault: std::io::Error| Diagnostic::new(format!("cannot make a pipe for Valgrind: {fault}"));
+        let fault =
+            |fault: std::io::Error| Diagnostic::new(format!("cannot make a pipe for Valgrind: {fault}"));
         let (read, write) = std::io::pipe().map_err(fault)?;
         // Valgrind must have the end that it writes to.
         rustix::io::fcntl_setfd(&write, rustix::io::FdFlags::empty()).map_err(|errno| fault(errno.into()))?;
