@@ -40,7 +40,7 @@ impl RunBar {
             }
             bar.set_position(((share * STEPS as f64) as u64).max(1));
         }
-        bar.set_message(format!("{} requests, {} simulated", machine.injector.completed, machine.now()));
+        bar.set_message(format!("{} requests, {} simulated", machine.completed(), machine.now()));
         bar.tick();
     }
 

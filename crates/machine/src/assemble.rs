@@ -5,6 +5,7 @@ use crate::machine::{Machine, Warmup};
 use crate::precondition;
 use crate::result::PreconditionResult;
 use crate::run::{Observers, Plan};
+use crate::server;
 use crate::spec::{Drive, Loaded, queues};
 use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
@@ -12,6 +13,7 @@ use flash::Device;
 use kernel::Time;
 use workload::inject::{HostCost, Injector, Source};
 use workload::program::{Apps, Program};
+use workload::service::Service;
 
 /// Programs of one run: what [`Apps`] can number.
 const MOST_PROGRAMS: usize = 254;
@@ -21,6 +23,7 @@ const MOST_PROGRAMS: usize = 254;
 pub(crate) struct Work {
     sources: Vec<Box<dyn Source>>,
     programs: Vec<Box<dyn Program>>,
+    service: Option<Box<dyn Service>>,
     warnings: Vec<String>,
     ramp: Time,
 }
@@ -36,6 +39,14 @@ impl Work {
         for text in &plan.workloads {
             match workloads::open(text, &options)? {
                 Opened::Programs(programs) => work.programs.extend(programs),
+                Opened::Service(service) => {
+                    server::tables(loaded)?;
+                    if work.service.replace(service).is_some() {
+                        let what = "two programs of a server in one run";
+                        return Err(Diagnostic::new(what)
+                            .help("its cores serve jobs of one program: give one --workload of that kind"));
+                    }
+                }
                 Opened::Requests(requests) => {
                     loaded.drive()?;
                     work.sources.push(requests.source);
@@ -87,6 +98,10 @@ pub(crate) fn assemble(
         true => None,
         false => Some(gpu::build(loaded, Apps::new(work.programs), plan.seed)?),
     };
+    let server = match work.service {
+        None => None,
+        Some(service) => Some(server::build(loaded, service, plan.seed)?),
+    };
     let mut precondition = None;
     if let Some(device) = &mut device {
         let Drive { flash, precondition: state, .. } = loaded.drive()?;
@@ -108,7 +123,9 @@ pub(crate) fn assemble(
         Err(_) => Injector::idle(),
     };
     injector.observer = observers.requests;
-    let warmup = plan.warmup.or((work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp)));
-    let machine = Machine::new(device, injector, warmup).with_gpu(gpu);
+    let first_jobs = loaded.spec.cpu.as_ref().filter(|_| server.is_some()).map_or(0, |cpu| cpu.warmup_jobs);
+    let ramp = (work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp));
+    let warmup = plan.warmup.or(ramp).or((first_jobs > 0).then_some(Warmup::Requests(first_jobs)));
+    let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server);
     Ok(Assembled { machine, warnings: work.warnings, precondition })
 }

@@ -5,6 +5,8 @@ pub use crate::result::metrics;
 
 use crate::precondition::Precondition;
 use crate::precondition::steady::Distribution;
+use compute::ooo::sched::ThreadScheduling;
+use compute::ooo::{Arrivals, MissAction};
 use compute::simt::sched::WarpScheduling;
 use config::catalogue::Family;
 use flash::backend::arbiter::Arbitration;
@@ -20,6 +22,7 @@ use flash::spec::{
 };
 use mem::cache::replace::ReplacementPolicy;
 use mem::dram::sched::DramScheduler;
+use mem::dram_cache::{Backing, Partition};
 use mem::l2::WritePolicy;
 use mem::l2::prefetch::Prefetching;
 use mem::mmu::table::PageTable;
@@ -27,6 +30,20 @@ use net::mesh::Switching;
 
 /// The first-level caches choose from the same policies as the shared cache.
 const FIRST_LEVEL: &Family = &at("gpu.l1.replacement", ReplacementPolicy::FAMILY);
+
+/// The families of a server's cores, at the keys of its first processor.
+const CORES: [&Family; 5] = [
+    &at("cpu.0.l1i.replacement", ReplacementPolicy::FAMILY),
+    &at("cpu.0.l1d.replacement", ReplacementPolicy::FAMILY),
+    &at("cpu.0.threads.miss", MissAction::FAMILY),
+    &at("cpu.0.threads.scheduler", ThreadScheduling::FAMILY),
+    &at("cpu.0.load.arrivals", Arrivals::FAMILY),
+];
+/// The mesh of a server switches as that of a flash network.
+const MESH: &Family = &at("fabric.mesh.switching", Switching::FAMILY);
+/// A DRAM cache replaces pages as caches lines, and its DRAM is one.
+const PAGES: &Family = &at("memory.dram_cache.replacement", ReplacementPolicy::FAMILY);
+const CACHE_DRAM: &Family = &at("memory.dram_cache.dram.scheduler", DramScheduler::FAMILY);
 
 /// A family at a further key.
 const fn at(key: &'static str, family: &Family) -> Family {
@@ -53,11 +70,21 @@ pub const FAMILIES: &[&Family] = &[
     GcScope::FAMILY,
     WarpScheduling::FAMILY,
     FIRST_LEVEL,
+    CORES[0],
+    CORES[1],
+    CORES[2],
+    CORES[3],
+    CORES[4],
     PageTable::FAMILY,
+    MESH,
     ReplacementPolicy::FAMILY,
     WritePolicy::FAMILY,
     Prefetching::FAMILY,
     DramScheduler::FAMILY,
+    PAGES,
+    Partition::FAMILY,
+    Backing::FAMILY,
+    CACHE_DRAM,
     ArrayOrder::FAMILY,
     RegisterNetwork::FAMILY,
     FlashNetwork::FAMILY,

@@ -10,6 +10,7 @@ pub mod reproduce;
 pub mod result;
 mod route;
 pub mod run;
+pub mod server;
 pub mod source;
 pub mod spec;
 pub mod stall;

@@ -3,6 +3,7 @@
 use crate::event::Ev;
 use crate::gpu::{CLAIMED, GpuSide};
 use crate::route::{FlashCx, InjectCx, Message, Wires};
+use crate::server::ServerSide;
 use config::Diagnostic;
 use flash::Device;
 use kernel::Time;
@@ -38,7 +39,7 @@ pub enum End {
 /// When the measured window begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Warmup {
-    /// After this many completions.
+    /// After this many completions of requests, or of a server's jobs.
     Requests(u64),
     /// At this time.
     Until(Time),
@@ -51,6 +52,8 @@ pub struct Machine {
     device: Option<Device>,
     /// The GPU and its memory, if there is one.
     gpu: Option<Box<GpuSide>>,
+    /// The cores of a server and their memory, if there are any.
+    server: Option<Box<ServerSide>>,
     /// Where requests come from.
     pub injector: Injector,
     /// Events run.
@@ -70,6 +73,7 @@ impl Machine {
             wires: Wires::default(),
             device: device.into(),
             gpu: None,
+            server: None,
             injector,
             events: 0,
             measured_from: Time::ZERO,
@@ -99,6 +103,18 @@ impl Machine {
         self
     }
 
+    /// Gives the machine the cores of a server.
+    #[must_use]
+    pub fn with_server(mut self, server: Option<ServerSide>) -> Machine {
+        self.server = server.map(Box::new);
+        self
+    }
+
+    /// The cores of a server and their memory, if there are any.
+    pub fn server(&self) -> Option<&ServerSide> {
+        self.server.as_deref()
+    }
+
     /// The GPU and its memory, if there is one.
     pub fn gpu(&self) -> Option<&GpuSide> {
         self.gpu.as_deref()
@@ -111,7 +127,13 @@ impl Machine {
 
     /// Commands at the flash device that do not come from the injector.
     pub fn claimed(&self) -> usize {
-        self.gpu.as_ref().map_or(0, |gpu| gpu.claimed())
+        let server = self.server.as_ref().map_or(0, |server| server.claimed());
+        self.gpu.as_ref().map_or(server, |gpu| gpu.claimed())
+    }
+
+    /// Requests of the host that have been completed since the measured window began, or jobs of a server since the run began.
+    pub fn completed(&self) -> u64 {
+        self.injector.completed + self.server.as_ref().map_or(0, |server| server.jobs())
     }
 
     /// The present.
@@ -124,6 +146,9 @@ impl Machine {
         self.injector.start(&mut InjectCx(&mut self.wires));
         if let Some(gpu) = &mut self.gpu {
             gpu.begin(&mut self.wires);
+        }
+        if let Some(server) = &mut self.server {
+            server.begin(&mut self.wires);
         }
         self.route();
         loop {
@@ -166,6 +191,8 @@ impl Machine {
                 event => {
                     if let Some(gpu) = &mut self.gpu {
                         gpu.handle(event, &mut self.wires);
+                    } else if let Some(server) = &mut self.server {
+                        server.handle(event, &mut self.wires);
                     }
                 }
             }
@@ -189,6 +216,8 @@ impl Machine {
                 message => {
                     if let Some(gpu) = &mut self.gpu {
                         gpu.deliver(message, self.device.as_mut(), &mut self.wires);
+                    } else if let Some(server) = &mut self.server {
+                        server.deliver(message, self.device.as_mut(), &mut self.wires);
                     }
                 }
             }
@@ -198,17 +227,21 @@ impl Machine {
     /// A completion goes to whoever has sent the command.
     #[inline]
     fn complete(&mut self, completion: Completion) {
-        match &mut self.gpu {
-            Some(gpu) if completion.tag & CLAIMED != 0 => gpu.completed(completion, &mut self.wires),
+        let is_claimed = completion.tag & CLAIMED != 0;
+        match (&mut self.gpu, &mut self.server) {
+            (Some(gpu), _) if is_claimed => gpu.completed(completion, &mut self.wires),
+            (_, Some(server)) if is_claimed => server.completed(completion, &mut self.wires),
             _ => self.injector.complete(completion, &mut InjectCx(&mut self.wires)),
         }
     }
 
     fn ended(&self) -> End {
         let gpu_is_done = self.gpu.as_ref().is_none_or(|gpu| gpu.is_done());
+        let server_is_done = self.server.as_ref().is_none_or(|server| server.is_done());
+        let injector_is_done = self.injector.outstanding() == 0 && self.injector.is_done();
         if self.failure().is_some() {
             End::Failed
-        } else if self.injector.outstanding() > 0 || !self.injector.is_done() || !gpu_is_done {
+        } else if !(injector_is_done && gpu_is_done && server_is_done) {
             End::Deadlock
         } else {
             End::Done
@@ -218,7 +251,7 @@ impl Machine {
     fn consider_warmup(&mut self) {
         let over = match self.warmup {
             None => false,
-            Some(Warmup::Requests(n)) => self.injector.completed >= n,
+            Some(Warmup::Requests(n)) => self.completed() >= n,
             Some(Warmup::Until(time)) => self.now() >= time,
         };
         if over {
@@ -230,6 +263,9 @@ impl Machine {
             }
             if let Some(gpu) = &mut self.gpu {
                 gpu.reset_stats(now);
+            }
+            if let Some(server) = &mut self.server {
+                server.reset_stats(now);
             }
             self.injector.reset(self.now());
         }

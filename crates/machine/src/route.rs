@@ -1,7 +1,8 @@
 //! The wires between the parts: each part's context, and where its messages go.
 
-use crate::event::Ev;
+use crate::event::{CoreMmu, Ev};
 use crate::gpu::Packet;
+use crate::server;
 use kernel::{Cx, EventQueue, Ticket, Time};
 use std::collections::VecDeque;
 
@@ -18,6 +19,10 @@ pub(crate) enum Message {
     FromDirect(flash::direct::Out),
     FromEngine(flash::engine::Out),
     FromPaging(host::paging::Out),
+    FromCores(compute::ooo::Out),
+    FromFabric(net::fabric::Out<server::Packet>),
+    FromDirectory(mem::directory::Out),
+    FromDramCache(mem::dram_cache::Out),
 }
 
 /// Events and messages of the whole machine.
@@ -79,3 +84,61 @@ context!(DramCx, mem::dram::Event, mem::dram::Out, Ev::Dram, Message::FromDram);
 context!(DirectCx, flash::direct::Event, flash::direct::Out, Ev::Direct, Message::FromDirect);
 context!(EngineCx, flash::engine::Event, flash::engine::Out, Ev::Engine, Message::FromEngine);
 context!(PagingCx, host::paging::Event, host::paging::Out, Ev::Paging, Message::FromPaging);
+context!(CoresCx, compute::ooo::Event, compute::ooo::Out, Ev::Cores, Message::FromCores);
+context!(
+    FabricCx,
+    net::fabric::Event,
+    net::fabric::Out<server::Packet>,
+    Ev::Fabric,
+    Message::FromFabric
+);
+context!(DirectoryCx, mem::directory::Event, mem::directory::Out, Ev::Directory, Message::FromDirectory);
+context!(DramCacheCx, mem::dram_cache::Event, mem::dram_cache::Out, Ev::DramCache, Message::FromDramCache);
+
+/// What the memory management unit of one core may do to the outside world. Its messages name the core as their port.
+pub(crate) struct CoreMmuCx<'a> {
+    pub(crate) wires: &'a mut Wires,
+    pub(crate) core: u16,
+}
+
+impl CoreMmuCx<'_> {
+    #[inline]
+    fn wrap(&self, event: mem::mmu::Event) -> Ev {
+        Ev::CoreMmu(CoreMmu { core: self.core, event })
+    }
+}
+
+impl Cx<mem::mmu::Event, mem::mmu::Out> for CoreMmuCx<'_> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.wires.queue.now()
+    }
+    #[inline]
+    fn after(&mut self, delay: Time, event: mem::mmu::Event) -> Ticket {
+        self.wires.queue.after(delay, self.wrap(event))
+    }
+    #[inline]
+    fn late(&mut self, delay: Time, event: mem::mmu::Event) -> Ticket {
+        self.wires.queue.late(delay, self.wrap(event))
+    }
+    #[inline]
+    fn reserve(&mut self) -> Ticket {
+        self.wires.queue.reserve()
+    }
+    #[inline]
+    fn reserve_late(&mut self) -> Ticket {
+        self.wires.queue.reserve_late()
+    }
+    #[inline]
+    fn at_place(&mut self, place: Ticket, delay: Time, event: mem::mmu::Event) {
+        self.wires.queue.at_place(place, delay, self.wrap(event));
+    }
+    #[inline]
+    fn cancel(&mut self, ticket: Ticket) {
+        self.wires.queue.cancel(ticket);
+    }
+    #[inline]
+    fn emit(&mut self, out: mem::mmu::Out) {
+        self.wires.messages.push_back(Message::FromMmu(out));
+    }
+}

@@ -5,6 +5,7 @@ use crate::gpu;
 use crate::machine::{End, Machine, Warmup};
 use crate::precondition::Precondition;
 use crate::result::{Document, Frame, RunFigures};
+use crate::server;
 use crate::spec::Loaded;
 use crate::stall;
 use crate::workloads;
@@ -116,6 +117,9 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
         if workloads::is_for_a_gpu(text) {
             gpu::tables(&loaded)?;
         }
+        if workloads::is_for_a_server(text) {
+            server::tables(&loaded)?;
+        }
     }
     Ok((loaded, warnings))
 }
@@ -145,7 +149,7 @@ pub fn run_observed(
         wall_s: (outside.wall_s)() - wall,
         cpu_s,
         events: machine.events,
-        requests_per_cpu_s: if cpu_s > 0.0 { machine.injector.completed as f64 / cpu_s } else { 0.0 },
+        requests_per_cpu_s: if cpu_s > 0.0 { machine.completed() as f64 / cpu_s } else { 0.0 },
         peak_rss_bytes: (outside.peak_rss)(),
     };
     let frame = Frame {

@@ -1,6 +1,7 @@
 //! A whole machine as a user writes it.
 
 use crate::precondition::Precondition;
+use compute::ooo::CpuSpec;
 use compute::simt::GpuSpec;
 use config::SpecError;
 use config::units::Duration;
@@ -10,10 +11,13 @@ use flash::engine::EngineSpec;
 use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
 use host::paging::PagingSpec;
+use mem::directory::DirectorySpec;
 use mem::dram::DramSpec;
+use mem::dram_cache::DramCacheSpec;
 use mem::l2::L2Spec;
 use mem::mmu::MmuSpec;
 use net::CrossbarSpec;
+use net::fabric::FabricSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::inject::Queues;
@@ -30,13 +34,22 @@ pub struct Spec {
     /// The GPU's multiprocessors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuSpec>,
-    /// The GPU's memory management unit.
+    /// The processors of a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpus>,
+    /// The memory management unit: one that a GPU's multiprocessors share, or that of each core of a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mmu: Option<MmuSpec>,
     /// The network between multiprocessors, cache banks and controllers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<CrossbarSpec>,
-    /// The cache that the multiprocessors share.
+    /// The network between cores, cache banks and controllers: a core and a bank at each router of a mesh.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<FabricSpec>,
+    /// The directory that keeps the first-level caches of cores coherent: a slice at each cache bank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<DirectorySpec>,
+    /// The cache that all multiprocessors or cores share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l2: Option<L2Spec>,
     /// What stands behind the shared cache.
@@ -55,7 +68,22 @@ pub struct Spec {
     pub sim: Sim,
 }
 
-/// What stands behind a GPU's shared cache.
+/// The processors of a server, by number. There is one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cpus {
+    /// Jobs that are executed before the run without time, at most, to fill a DRAM cache. They end once the cache has
+    /// taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
+    /// pages.
+    pub fill_jobs: u64,
+    /// First jobs of the run, over all cores, whose figures do not count; `--warmup` says something else.
+    pub warmup_jobs: u64,
+    /// The first processor: its cores, their threads, and their load.
+    #[serde(rename = "0")]
+    pub first: CpuSpec,
+}
+
+/// What stands behind the shared cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum MemorySpec {
@@ -65,6 +93,8 @@ pub enum MemorySpec {
     Direct(DirectSpec),
     /// An SSD engine on the network, and the flash device behind it.
     Engine(EngineSpec),
+    /// DRAM as a cache over flash, its controllers on the mesh.
+    DramCache(DramCacheSpec),
 }
 
 /// The host's software: time that a request spends outside the device.
@@ -126,6 +156,7 @@ impl Loaded {
         let loaded = Loaded { name: name.to_owned(), spec, resolved };
         crate::validate::tables(&loaded)?;
         crate::gpu::check(&loaded)?;
+        crate::server::check(&loaded)?;
         // Building geometry and thresholds checks what a parser cannot.
         if loaded.spec.flash.is_some() {
             loaded.device(0)?;

@@ -4,7 +4,13 @@ use config::Presets;
 
 /// Name and spec of every shipped system. A new one is a folder and a line.
 pub const SYSTEMS: &[(&str, &str)] = &[
+    ("astriflash", include_str!("../../../systems/astriflash/spec.toml")),
+    ("astriflash-ideal", include_str!("../../../systems/astriflash-ideal/spec.toml")),
+    ("astriflash-nodp", include_str!("../../../systems/astriflash-nodp/spec.toml")),
+    ("astriflash-nops", include_str!("../../../systems/astriflash-nops/spec.toml")),
     ("d16", include_str!("../../../systems/d16/spec.toml")),
+    ("dram-only", include_str!("../../../systems/dram-only/spec.toml")),
+    ("flash-sync", include_str!("../../../systems/flash-sync/spec.toml")),
     ("gtx580", include_str!("../../../systems/gtx580/spec.toml")),
     ("hetero", include_str!("../../../systems/hetero/spec.toml")),
     ("hybridgpu", include_str!("../../../systems/hybridgpu/spec.toml")),
@@ -12,6 +18,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ("mqsim-default", include_str!("../../../systems/mqsim-default/spec.toml")),
     ("optane", include_str!("../../../systems/optane/spec.toml")),
     ("pm9a3", include_str!("../../../systems/pm9a3/spec.toml")),
+    ("server16", include_str!("../../../systems/server16/spec.toml")),
     ("z-ssd", include_str!("../../../systems/z-ssd/spec.toml")),
     ("zng", include_str!("../../../systems/zng/spec.toml")),
     ("zng-base", include_str!("../../../systems/zng-base/spec.toml")),

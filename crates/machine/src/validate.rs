@@ -39,11 +39,17 @@ const COUNTS: &[(&str, u64, u64)] = &[
     ("gpu.sms", 0, 1024),
     ("gpu.load_store.queue", 0, 1 << 20),
     ("gpu.scheduler.two_level.active", 1, 128),
+    ("cpu.fill_jobs", 0, 1 << 40),
+    ("cpu.0.tlb.entries", 0, 1 << 16),
+    ("cpu.0.tlb.misses", 0, 1 << 16),
     ("mmu.tlb.entries", 0, 1 << 24),
     ("mmu.walkers", 0, 65_536),
     ("mmu.table.radix.walk_cache.entries", 0, 1 << 24),
     ("l2.banks", 0, 1024),
     ("memory.dram.controllers", 0, 1024),
+    ("memory.dram_cache.dram.controllers", 0, 1024),
+    ("memory.dram_cache.evict_buffer", 0, 1 << 20),
+    ("memory.dram_cache.frontside.queue", 0, 1 << 20),
     ("memory.direct.controller.count", 0, 1024),
     ("memory.engine.ftl_in_service", 0, 65_536),
     ("memory.engine.evictions", 0, 1 << 24),
@@ -60,6 +66,9 @@ const LATENCIES: &[&str] = &[
     "mmu.table.radix.walk_cache.latency",
     "mmu.table.block.latency",
     "network.latency",
+    "directory.latency",
+    "memory.dram_cache.frontside.command",
+    "memory.dram_cache.backside.command",
     "l2.read_latency",
     "l2.write_latency",
 ];
@@ -67,6 +76,8 @@ const LATENCIES: &[&str] = &[
 /// Sizes with bounds: what moves at once, what addresses are counted in, and what memory must hold a record for each page of.
 const SIZES: &[(&str, u64)] = &[
     ("network.header", 1 << 20),
+    ("fabric.header", 1 << 20),
+    ("fabric.mesh.width", 1 << 20),
     ("memory.direct.command", 1 << 20),
     ("mmu.table.radix.page", 1 << 40),
     ("mmu.table.block.reach", 1 << 40),
@@ -87,6 +98,9 @@ const RECORDS: &[(&str, &[&str], u64, &str)] = &[
     ("gpu", &["sms", "load_store.stores"], 1 << 24, "stores"),
     ("gpu", &["sms", "tlb.entries"], 1 << 24, "translations of first-level TLBs"),
     ("gpu", &["sms", "shared.banks"], 1 << 20, "banks of shared memory"),
+    ("cpu.0", &["cores", "l1i.sets", "l1i.ways"], 1 << 24, "lines of first-level instruction caches"),
+    ("cpu.0", &["cores", "l1d.sets", "l1d.ways"], 1 << 24, "lines of first-level data caches"),
+    ("memory.dram_cache", &["dram.controllers", "sets", "ways"], 1 << 28, "pages of a DRAM cache"),
     ("l2", &["banks", "sets", "ways"], 1 << 24, "lines"),
     ("l2", &["banks", "registers"], 1 << 22, "miss registers"),
     ("l2", &["banks", "write_slots"], 1 << 22, "writes"),
@@ -167,17 +181,20 @@ fn products(resolved: &Resolved, table: &toml::Table) -> Vec<Diagnostic> {
     RECORDS.iter().filter_map(fault).collect()
 }
 
-/// Tables that only make sense together: each table, and what it needs.
-const TOGETHER: &[(&str, &[&str])] = &[
-    ("flash", &["host", "precondition"]),
-    ("host", &["flash"]),
-    ("precondition", &["flash"]),
-    ("gpu", &["mmu", "network", "l2"]),
-    ("mmu", &["gpu"]),
-    ("network", &["gpu"]),
-    ("l2", &["gpu"]),
-    ("memory", &["gpu"]),
-    ("paging", &["memory", "flash"]),
+/// Tables that only make sense together: each table, and what it needs, each one of several.
+const TOGETHER: &[(&str, &[&[&str]])] = &[
+    ("flash", &[&["host"], &["precondition"]]),
+    ("host", &[&["flash"]]),
+    ("precondition", &[&["flash"]]),
+    ("gpu", &[&["mmu"], &["network"], &["l2"]]),
+    ("cpu", &[&["mmu"], &["fabric"], &["directory"], &["l2"]]),
+    ("mmu", &[&["gpu", "cpu"]]),
+    ("network", &[&["gpu"]]),
+    ("fabric", &[&["cpu"]]),
+    ("directory", &[&["cpu"]]),
+    ("l2", &[&["gpu", "cpu"]]),
+    ("memory", &[&["gpu", "cpu"]]),
+    ("paging", &[&["gpu"], &["memory"], &["flash"]]),
 ];
 
 /// Refuses a spec that lacks a table which another of its tables needs, or that has two which exclude each other.
@@ -188,11 +205,34 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<(), Diagnostic> {
     let spec = &loaded.spec;
     let has = |table: &str| has(spec, table);
     for (table, needs) in TOGETHER.iter().filter(|(table, _)| has(table)) {
-        let missing: Vec<String> = needs.iter().filter(|t| !has(t)).map(|t| format!("`{t}`")).collect();
+        let named = |of: &&[&str]| of.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(" or ");
+        let missing: Vec<String> =
+            needs.iter().filter(|of| !of.iter().any(|t| has(t))).map(|of| named(of)).collect();
         if !missing.is_empty() {
             let what = format!("the table `{table}` stands without {}", missing.join(", "));
-            return Err(loaded.diagnose(table, &what).help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`"));
+            return Err(loaded.diagnose(table, &what).help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`; a server the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`"));
         }
+    }
+    if has("gpu") && has("cpu") {
+        let what = "a GPU and a server in one machine";
+        return Err(loaded.diagnose("cpu", what).help("give either of the tables `gpu` and `cpu`"));
+    }
+    memory(loaded)
+}
+
+/// Refuses a memory that lacks what stands in front of it or behind it.
+fn memory(loaded: &Loaded) -> Result<(), Diagnostic> {
+    let spec = &loaded.spec;
+    let (kind, processor) = match &spec.memory {
+        None | Some(MemorySpec::Dram(_)) => ("dram", true),
+        Some(MemorySpec::Direct(_)) => ("direct", spec.gpu.is_some()),
+        Some(MemorySpec::Engine(_)) => ("engine", spec.gpu.is_some()),
+        Some(MemorySpec::DramCache(_)) => ("dram_cache", spec.cpu.is_some()),
+    };
+    if !processor {
+        let what = "this memory is not modelled behind this processor";
+        let help = "a GPU has `dram`, `direct` or `engine`, a server `dram` or `dram_cache`";
+        return Err(loaded.diagnose(&format!("memory.{kind}"), what).help(help));
     }
     if matches!(spec.memory, Some(MemorySpec::Engine(_))) && spec.flash.is_none() {
         let what = "an SSD engine has no flash device behind it";
@@ -211,8 +251,11 @@ fn has(spec: &Spec, table: &str) -> bool {
         "host" => spec.host.is_some(),
         "precondition" => spec.precondition.is_some(),
         "gpu" => spec.gpu.is_some(),
+        "cpu" => spec.cpu.is_some(),
         "mmu" => spec.mmu.is_some(),
         "network" => spec.network.is_some(),
+        "fabric" => spec.fabric.is_some(),
+        "directory" => spec.directory.is_some(),
         "l2" => spec.l2.is_some(),
         "memory" => spec.memory.is_some(),
         _ => spec.paging.is_some(),

@@ -9,6 +9,7 @@ use std::path::Path;
 use workload::fio;
 use workload::inject::Source;
 use workload::program::{self, Program};
+use workload::service::{self, Service};
 use workload::simt_trace;
 use workload::trace::{TraceOptions, TraceReader};
 
@@ -60,6 +61,8 @@ pub enum Opened {
     Requests(Requests),
     /// Programs of a GPU, side by side.
     Programs(Vec<Box<dyn Program>>),
+    /// What the cores of a server run.
+    Service(Box<dyn Service>),
 }
 
 /// Requests of a host.
@@ -77,9 +80,10 @@ enum Named {
     Jobs(fio::Jobs),
     Trace(Box<TraceReader>),
     Programs(Vec<Box<dyn Program>>),
+    Service(Box<dyn Service>),
 }
 
-/// What a text names: a program, a shipped workload, an inline job, a job file, else a trace.
+/// What a text names: a program, a service, a shipped workload, an inline job, a job file, else a trace.
 fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if let Some((.., job)) = WORKLOADS.iter().find(|(name, ..)| *name == text) {
         return fio::parse_inline(job).map(Named::Jobs);
@@ -90,6 +94,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if is_program(text) {
         return program::open(&[text]).map(Named::Programs);
     }
+    if is_for_a_server(text) {
+        return service::open(text).map(Named::Service);
+    }
     let path = Path::new(text);
     if simt_trace::is_gpu_trace(path) {
         return simt_trace::open(path).map(|program| Named::Programs(vec![program]));
@@ -97,10 +104,12 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if is_job_file(path) {
         return fio::parse_file(path).map(Named::Jobs);
     }
-    if !path.exists() && !text.contains(['/', '.']) {
+    let name = name_of(text);
+    if !path.exists() && !name.contains(['/', '.']) {
         let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::entries().map(|e| e.name));
-        return Err(Diagnostic::new(format!("no workload `{text}`")).allowed(text, names).help(
-            "a shipped name, a program (bfs1, betw-back), a trace file, an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
+        let names = names.chain(service::entries().map(|e| e.name));
+        return Err(Diagnostic::new(format!("no workload `{name}`")).allowed(name, names).help(
+            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a trace file, an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
     // A file that is not there is told first.
@@ -114,8 +123,17 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
 
 /// Whether a text names a program, or several side by side: one known name is enough, so that a misspelt one is said.
 fn is_program(text: &str) -> bool {
-    let names = text.split_once(':').map_or(text, |(names, _)| names);
-    names.split('-').any(|name| program::entries().any(|entry| entry.name == name))
+    name_of(text).split('-').any(|name| program::entries().any(|entry| entry.name == name))
+}
+
+/// A text without its parameters.
+fn name_of(text: &str) -> &str {
+    text.split_once(':').map_or(text, |(name, _)| name)
+}
+
+/// Whether a text names a program of a server.
+pub(crate) fn is_for_a_server(text: &str) -> bool {
+    service::entries().any(|entry| entry.name == name_of(text))
 }
 
 /// Whether a text names what a GPU runs: programs, or the trace of one.
@@ -144,7 +162,7 @@ fn is_job_file(path: &Path) -> bool {
 /// The file behind what a user wrote: a job file or a trace. `None` for shipped names, inline jobs and programs.
 pub fn file_of(text: &str) -> Option<&Path> {
     let shipped = WORKLOADS.iter().any(|(name, ..)| *name == text);
-    let named = shipped || text.starts_with("fio:") || is_program(text);
+    let named = shipped || text.starts_with("fio:") || is_program(text) || is_for_a_server(text);
     (!named).then_some(Path::new(text))
 }
 
@@ -156,6 +174,7 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
     let reader = match find(text, options)? {
         Named::Jobs(jobs) => return from_jobs(&jobs, options).map(Opened::Requests),
         Named::Programs(programs) => return Ok(Opened::Programs(programs)),
+        Named::Service(service) => return Ok(Opened::Service(service)),
         Named::Trace(reader) => reader,
     };
     let replay = match options.queue_depth {
@@ -177,7 +196,7 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
 /// Everything that is wrong with it.
 pub fn check(text: &str, options: &WorkloadOptions) -> Result<Vec<String>, Diagnostic> {
     match find(text, options)? {
-        Named::Programs(_) => Ok(Vec::new()),
+        Named::Programs(_) | Named::Service(_) => Ok(Vec::new()),
         Named::Jobs(jobs) => from_jobs(&jobs, options).map(|opened| opened.warnings),
         Named::Trace(mut reader) => {
             while reader.next()?.is_some() {}
@@ -192,7 +211,7 @@ fn reaches_flash(options: &WorkloadOptions) -> Result<(), Diagnostic> {
         return Ok(());
     }
     Err(Diagnostic::new("requests of a host, and the system has no flash device that a host reaches")
-        .help("a program of a GPU, or a system with the tables `flash`, `host` and `precondition`"))
+        .help("a program of a GPU or of a server, or a system with the tables `flash`, `host` and `precondition`"))
 }
 
 fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {

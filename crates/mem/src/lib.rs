@@ -3,5 +3,6 @@
 pub mod cache;
 pub mod directory;
 pub mod dram;
+pub mod dram_cache;
 pub mod l2;
 pub mod mmu;

@@ -1,6 +1,6 @@
 //! `nandscape explain`.
 
-use super::{list, params, program};
+use super::{list, params, program, service};
 use crate::output::print;
 use config::{Diagnostic, catalogue};
 use machine::catalogue::{FAMILIES, metrics};
@@ -17,7 +17,7 @@ const READMES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/readmes.rs"
 /// What to explain.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A policy, a family, a trace format, an fio option, a system, a workload, a program (betw, betw:scale=12), a metric or
+    /// A policy, a family, a trace format, an fio option, a system, a workload, a program (betw, betw:scale=12, tatp:size=1GiB), a metric or
     /// a spec key
     name: String,
 }
@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     parts.extend(system(name)?);
     parts.extend(workload(name));
     parts.extend(program::explain(name)?);
+    parts.extend(service::explain(name)?);
     parts.extend(catalogue::explain(FAMILIES, name).ok());
     parts.extend(spec_keys(name));
     parts.extend(formats().find(|f| f.name == name).map(format));
@@ -152,7 +153,7 @@ fn milestone(name: &str) -> Option<String> {
     };
     let parts = [
         of(metrics::MILESTONES, "milestone of breakdown_ns; what a request waits for"),
-        of(metrics::STAGES, "stage of breakdown_ns; what a line of a GPU's load or store waits for"),
+        of(metrics::STAGES, "stage of breakdown_ns; what a line of a load or store waits for"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
@@ -163,6 +164,7 @@ fn unknown(name: &str) -> Diagnostic {
     names.extend(SYSTEMS.iter().map(|(name, _)| (*name).to_owned()));
     names.extend(WORKLOADS.iter().map(|(name, ..)| (*name).to_owned()));
     names.extend(workload::program::entries().map(|e| e.name.to_owned()));
+    names.extend(workload::service::entries().map(|e| e.name.to_owned()));
     names.extend([metrics::MILESTONES, metrics::STAGES].into_iter().flatten().map(|(n, _)| (*n).to_owned()));
     names.extend(FAMILIES.iter().flat_map(|f| f.entries.iter().map(|e| e.name.to_owned())));
     names.extend(formats().map(|f| f.name.to_owned()));

@@ -1,6 +1,6 @@
 //! `nandscape list`.
 
-use super::program;
+use super::{program, service};
 use crate::output::print;
 use config::catalogue::{self, Family};
 use config::{Diagnostic, Layers};
@@ -14,7 +14,7 @@ use workload::trace::{formats, written_formats};
 /// What to list.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// systems, workloads, programs, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
+    /// systems, workloads, programs, services, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
     family: Option<String>,
 }
 
@@ -22,10 +22,11 @@ pub(crate) struct Args {
 type Topic =
     (&'static str, &'static str, fn() -> Result<String, Diagnostic>, fn() -> Result<String, Diagnostic>);
 
-const TOPICS: [Topic; 6] = [
+const TOPICS: [Topic; 7] = [
     ("systems", "Systems (run, check, sweep)", systems, systems),
     ("workloads", "Workloads of a drive (--workload)", workloads, workloads),
     ("programs", "Programs of a GPU (--workload)", programs, programs),
+    ("services", "Programs of a server (--workload)", services, services),
     (
         "formats",
         "Trace formats, in the order in which content is recognised (--format)",
@@ -109,6 +110,10 @@ fn workloads() -> Result<String, Diagnostic> {
 
 fn programs() -> Result<String, Diagnostic> {
     Ok(format!("{}\n\n{}", columns(&program::rows()), program::HELP))
+}
+
+fn services() -> Result<String, Diagnostic> {
+    Ok(format!("{}\n\n{}", columns(&service::rows()), service::HELP))
 }
 
 fn formats_short() -> Result<String, Diagnostic> {

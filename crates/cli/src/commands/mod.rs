@@ -12,5 +12,6 @@ mod program;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
+mod service;
 pub(crate) mod sweep;
 pub(crate) mod trace;

@@ -86,7 +86,7 @@ fn milestones_table() -> String {
     for (name, doc) in MILESTONES {
         text.push_str(&row([&format!("`{name}`"), doc]));
     }
-    text.push_str("\n## Stages\n\nWhat a line of a GPU's load or store waits for. They tile its life in the same way.\n\n");
+    text.push_str("\n## Stages\n\nWhat a line of a load or store waits for, on its way from a multiprocessor of a GPU or a core of a server. They tile its life in the same way.\n\n");
     text.push_str(&head(["stage", "it waits for"]));
     for (name, doc) in STAGES {
         text.push_str(&row([&format!("`{name}`"), doc]));

@@ -146,6 +146,11 @@ impl Cores {
         self.shared.load.waiting()
     }
 
+    /// Jobs that threads have.
+    pub fn jobs_running(&self) -> u64 {
+        self.cores.iter().map(|core| (core.threads.len() - core.free.len()) as u64).sum()
+    }
+
     /// When the last job has ended.
     pub fn over_at(&self) -> Option<Time> {
         self.shared.over_at

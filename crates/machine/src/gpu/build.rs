@@ -10,7 +10,7 @@ use host::paging::Paging;
 use kernel::Time;
 use mem::dram::Dram;
 use mem::l2::{L2, L2Spec};
-use mem::mmu::{Mmu, MmuSpec};
+use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::CrossbarSpec;
 use net::crossbar::Crossbar;
 use proto::memory::{LINE, Tally};
@@ -38,7 +38,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         l2.check().map_err(explain("l2"))?;
         if spec.gpu.is_some() && l2.line.get() != LINE {
             let what = format!("a warp's accesses are merged into lines of {LINE} B, not of {}", l2.line);
-            return Err(loaded.diagnose("l2.line", what));
+            return Err(loaded.diagnose("l2.line", &what));
         }
     }
     let line = spec.l2.as_ref().map_or(LINE, |l2| l2.line.get());
@@ -47,6 +47,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         Some(MemorySpec::Dram(dram)) => dram.check(line).map_err(explain("memory.dram"))?,
         Some(MemorySpec::Direct(direct)) => direct.check().map_err(explain("memory.direct"))?,
         Some(MemorySpec::Engine(engine)) => engine.check().map_err(explain("memory.engine"))?,
+        Some(MemorySpec::DramCache(cache)) => cache.check().map_err(explain("memory.dram_cache"))?,
     }
     if let Some(series) = spec.sim.series {
         let table =
@@ -109,9 +110,10 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         return Err(loaded.diagnose("mmu", &what));
     }
     check_pages(loaded, &programs, &mmu)?;
+    let residency = if paging.is_some() { Residency::ByPage } else { Residency::Always };
     for app in 0..programs.apps() {
         let bytes = programs.footprint(app);
-        mmu.add_app(app, bytes, paging.is_none());
+        mmu.add_app(app, bytes, residency);
         if let Some(paging) = &mut paging {
             paging.add_app(app, bytes);
         }
@@ -240,5 +242,6 @@ fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagn
             engine.set_capacity(loaded.device(seed)?.capacity());
             Memory::Engine(Box::new(engine))
         }
+        MemorySpec::DramCache(_) => unreachable!("refused when the spec is read"),
     })
 }

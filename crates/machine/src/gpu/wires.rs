@@ -66,7 +66,7 @@ impl GpuSide {
             Message::FromEngine(flash::engine::Out::Done(command)) => self.done(0, command, wires),
             Message::FromEngine(flash::engine::Out::Submit(command)) => self.submit(command, device, wires),
             Message::FromPaging(out) => self.paging_said(out, device, wires),
-            Message::FromFlash(_) | Message::FromInjector(_) => unreachable!("the machine's own wires"),
+            message => unreachable!("{message:?} of a part that is not here"),
         }
     }
 

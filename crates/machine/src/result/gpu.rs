@@ -7,11 +7,12 @@ pub(super) use memory::EngineResult;
 use memory::MemoryResult;
 use memory::PagingResult;
 
+use super::hierarchy::{self, L2Result, MmuResult, per, share};
 use crate::gpu::{GpuSide, InstructionWindow};
 use crate::machine::Machine;
 use compute::simt::{Counters, KernelStats};
 use kernel::Time;
-use proto::memory::{LINE, Stage};
+use proto::memory::LINE;
 use proto::simt::Programs;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -84,52 +85,6 @@ pub struct AppResult {
     pub work: WorkResult,
     /// Its kernels, in the order in which they ended.
     pub kernels: Vec<KernelResult>,
-}
-
-/// The cache that the multiprocessors share.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct L2Result {
-    /// Reads and atomic operations.
-    pub reads: u64,
-    /// Writes.
-    pub writes: u64,
-    /// Share of reads and atomic operations that found their line.
-    pub hit_share: f64,
-    /// Share of reads and atomic operations that waited for a fetch under way.
-    pub merge_share: f64,
-    /// Lines fetched that nobody had asked for.
-    pub prefetched_lines: u64,
-    /// Share of these that were read.
-    pub prefetch_used_share: f64,
-    /// Share of the predictor's verdicts that came true, of those of which it is known; null if there are none.
-    pub prediction_accuracy_share: Option<f64>,
-    /// Mean granularity of prefetches.
-    pub prefetch_granularity_bytes: Option<f64>,
-    /// Lines written to memory.
-    pub written_lines: u64,
-    /// Dirty pages taken from flash registers.
-    pub parked_pages: u64,
-    /// Writes that parked pages took.
-    pub absorbed_writes: u64,
-    /// Time that banks waited with an access that they could not place, over all banks, as a share of the window.
-    pub stalled_share: f64,
-}
-
-/// Translation behind the first-level TLBs.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MmuResult {
-    /// Translations asked for.
-    pub translations: u64,
-    /// Share of them that the shared TLB answered.
-    pub tlb_hit_share: f64,
-    /// Page walks.
-    pub walks: u64,
-    /// Reads of memory by page walks.
-    pub walk_reads: u64,
-    /// Page faults.
-    pub faults: u64,
-    /// Bytes of the page tables.
-    pub table_bytes: u64,
 }
 
 /// What a GPU and its memory did in the measured window.
@@ -214,8 +169,8 @@ impl GpuResult {
             applications: (0..side.programs.apps())
                 .map(|app| application(side, app, machine, &window))
                 .collect(),
-            l2: l2(side, &window),
-            mmu: mmu(side),
+            l2: L2Result::collect(&side.l2, LINE, window.seconds),
+            mmu: MmuResult::collect(std::slice::from_ref(&side.mmu)),
             memory: MemoryResult::collect(machine, side, &window),
             network_bytes_per_s: window.per_second(side.network.stats.bytes),
             paging: side.paging.as_ref().map(PagingResult::collect),
@@ -244,68 +199,15 @@ fn application(side: &GpuSide, app: u8, machine: &Machine, window: &Window) -> A
     }
 }
 
-fn l2(side: &GpuSide, window: &Window) -> L2Result {
-    let s = &side.l2.stats;
-    let reads = s.reads + s.atomics;
-    L2Result {
-        reads,
-        writes: s.writes,
-        hit_share: share(s.hits, reads),
-        merge_share: share(s.merges, reads),
-        prefetched_lines: s.prefetched_lines,
-        prefetch_used_share: share(s.used_prefetched_lines, s.prefetched_lines),
-        prediction_accuracy_share: s.prefetch.accuracy(),
-        prefetch_granularity_bytes: s.prefetch.granularity(LINE),
-        written_lines: s.written_lines,
-        parked_pages: s.parked_pages,
-        absorbed_writes: s.absorbed,
-        stalled_share: match window.seconds * f64::from(side.l2.banks()) {
-            0.0 => 0.0,
-            all => s.stalled.as_s_f64() / all,
-        },
-    }
-}
-
-fn mmu(side: &GpuSide) -> MmuResult {
-    let s = &side.mmu.stats;
-    MmuResult {
-        translations: s.translations,
-        tlb_hit_share: share(s.tlb_hits, s.translations),
-        walks: s.walks,
-        walk_reads: s.walk_reads,
-        faults: s.faults,
-        table_bytes: side.mmu.table_bytes(),
-    }
-}
-
-/// Mean time a stage of loads and atomics, and of stores, in nanoseconds; those that took no time are left out.
+/// Mean time a stage of loads and atomics, and of stores.
 pub(super) fn breakdown(side: &GpuSide) -> [(&'static str, Map<String, Value>); 2] {
-    let tally = side.total_tally();
     let stats = &side.gpu.stats;
-    let means = |sums: &[u128; Stage::COUNT], requests: u64| {
-        let named = Stage::NAMES.iter().zip(sums).filter(|(_, sum)| **sum > 0);
-        named
-            .map(|(name, sum)| ((*name).to_owned(), (*sum as f64 / 1e3 / requests.max(1) as f64).into()))
-            .collect()
-    };
-    [
-        ("load", means(tally.reads(), stats.reads.count())),
-        ("store", means(tally.writes(), stats.writes.count())),
-    ]
+    hierarchy::breakdown(&side.total_tally(), [("load", stats.reads.count()), ("store", stats.writes.count())])
 }
 
 /// Picoseconds that the stages of all parts sum to, and the latencies of loads and stores that they must sum to. Together,
 /// because an atomic operation on a read-only cache waits for its write as a store does.
 pub(super) fn tiling(side: &GpuSide) -> (u128, u128) {
-    let tally = side.total_tally();
     let latency = side.gpu.stats.latency_sum();
-    (tally.reads().iter().chain(tally.writes()).sum(), latency.reads + latency.writes)
-}
-
-pub(super) fn share(part: u64, of: u64) -> f64 {
-    per(part, of as f64)
-}
-
-fn per(count: u64, of: f64) -> f64 {
-    if of > 0.0 { count as f64 / of } else { 0.0 }
+    (hierarchy::total(&side.total_tally()), latency.reads + latency.writes)
 }

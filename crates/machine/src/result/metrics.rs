@@ -37,14 +37,14 @@ pub const MILESTONES: &[(&str, &str)] = &[
     ("durable", "Everything written before, on flash."),
 ];
 
-/// What a line of a GPU's load or store waits for, as `breakdown_ns` names it.
+/// What a line of a load or store waits for, on its way from a multiprocessor or a core, as `breakdown_ns` names it.
 pub const STAGES: &[(&str, &str)] = &[
     ("l1", "The load-store unit and the first-level cache."),
-    ("l1_merge", "A request of the same multiprocessor for the same line."),
-    ("tlb", "The shared TLB, or the translation that another line of the multiprocessor has asked for."),
+    ("l1_merge", "A request of the same multiprocessor or core for the same line."),
+    ("tlb", "The TLB behind the first-level TLBs, or the translation that another line of the multiprocessor has asked for."),
     ("walk", "The page walk."),
     ("fault", "The page fault."),
-    ("network", "The network between multiprocessors, cache banks and controllers."),
+    ("network", "The network between multiprocessors or cores, cache banks and controllers."),
     ("l2", "The bank of the shared cache."),
     ("l2_merge", "A fetch that another request had begun."),
     ("controller", "The controller in front of memory."),
@@ -55,6 +55,9 @@ pub const STAGES: &[(&str, &str)] = &[
     ("flash_network", "The network between flash controllers and packages, and inside packages."),
     ("array", "The flash array, and the way to it behind an SSD engine."),
     ("reclaim", "Garbage collection that blocks the application."),
+    ("coherence", "The directory, and the first-level caches of other cores."),
+    ("tags", "The tags of a DRAM cache."),
+    ("refill", "The way of a missing page from flash into a DRAM cache."),
 ];
 
 /// The type of a distribution's figures.
@@ -206,6 +209,7 @@ fn unit_of_name(name: &str) -> Option<&'static str> {
         "seconds" => Some("s"),
         "iops" => Some("1/s"),
         "requests" | "queue_depth_mean" => Some("requests"),
+        "jobs" => Some("jobs"),
         "utilisation" => Some("share"),
         "erase_count" => Some("erases"),
         "ipc" => Some("instructions/cycle"),
@@ -269,11 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn every_stage_of_a_gpu_is_explained() {
+    fn every_stage_is_explained() {
         let explained: Vec<&str> = STAGES.iter().map(|(name, _)| *name).collect();
-        // Those behind it are a server's.
-        let last = proto::memory::Stage::Reclaim as usize;
-        assert_eq!(explained, proto::memory::Stage::NAMES[..=last]);
+        assert_eq!(explained, proto::memory::Stage::NAMES);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The result document, `nandscape.result/1`.
 
+mod cpu;
 mod flash;
 mod gpu;
+mod hierarchy;
 mod io;
 pub mod metrics;
 mod summary;
 
+pub use self::cpu::CpuResult;
 pub use self::flash::FlashResult;
 pub use self::gpu::{DirectResult, GpuResult};
 pub use self::io::{Io, Kinds, OpResult};
@@ -61,6 +64,9 @@ pub struct Document {
     /// What the GPU and its memory did; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuResult>,
+    /// What the cores of a server and their memory did; left out where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuResult>,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
     /// Where the latency of reads and writes went: the mean time a milestone. Sums to the mean latency.
@@ -79,7 +85,7 @@ pub struct RunFigures {
     pub cpu_s: f64,
     /// Events that were handled.
     pub events: u64,
-    /// Requests completed in a CPU second of the simulated part.
+    /// Requests, or jobs of a server, completed in a CPU second of the simulated part.
     pub requests_per_cpu_s: f64,
     /// Peak resident set of the process.
     pub peak_rss_bytes: u64,
@@ -155,6 +161,7 @@ impl Document {
             precondition: frame.precondition,
             breakdown_ns: breakdown(machine),
             gpu: machine.gpu().map(|side| GpuResult::collect(machine, side)),
+            cpu: machine.server().map(|side| CpuResult::collect(machine, side)),
             io,
             flash: machine
                 .drive()
@@ -218,17 +225,23 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
             check(c.name, c.ok, c.detail);
         }
     }
+    if let Some(side) = machine.server() {
+        for c in cpu::checks(machine, side) {
+            check(c.name, c.ok, c.detail);
+        }
+    }
     if let Some(device) = machine.drive() {
         device.checks(machine.now()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
     checks
 }
 
-/// Mean time a milestone: of the host's requests, and of a GPU's.
+/// Mean time a milestone: of the host's requests, of a GPU's, and of a server's.
 fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
     let mut all = io::breakdown(machine);
     let gpu = machine.gpu().map(gpu::breakdown);
-    all.extend(gpu.into_iter().flatten().filter(|(_, parts)| !parts.is_empty()));
+    let cpu = machine.server().map(cpu::breakdown);
+    all.extend(gpu.into_iter().chain(cpu).flatten().filter(|(_, parts)| !parts.is_empty()));
     all
 }
 

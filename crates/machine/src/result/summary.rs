@@ -28,6 +28,9 @@ pub fn human(document: &Document) -> String {
     if let Some(gpu) = &d.gpu {
         work::gpu(gpu, &mut text);
     }
+    if let Some(cpu) = &d.cpu {
+        work::cpu(cpu, &mut text);
+    }
     for (name, parts) in &d.breakdown_ns {
         let total: f64 = parts.values().filter_map(serde_json::Value::as_f64).sum();
         let list: Vec<String> = parts

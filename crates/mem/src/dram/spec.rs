@@ -47,7 +47,7 @@ pub struct DramBusSpec {
 pub struct DramBanksSpec {
     /// Banks, at most 64. Consecutive rows lie in consecutive banks.
     pub count: u32,
-    /// Bytes of a row over all devices of the bus: what an activation makes ready: whole lines.
+    /// Bytes of a row over all devices of the bus: what an activation makes ready, in whole lines.
     pub row: Bytes,
     /// Whether the bank is the exclusive or of the bank's and the lowest bits of the row's number, so that strides
     /// do not meet in one bank. Needs a number of banks that is a power of two.

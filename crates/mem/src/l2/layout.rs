@@ -37,7 +37,7 @@ impl Layout {
     /// The line of its page that an address lies in.
     #[inline]
     pub(super) fn line_of(&self, address: u64) -> u32 {
-        (address % PAGE >> self.line) as u32
+        ((address % PAGE) >> self.line) as u32
     }
 
     /// The bank in which a row begins.

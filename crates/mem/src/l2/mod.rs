@@ -6,11 +6,16 @@
 //! that wait for its fetch, no write slot, no line that can make room) holds up all behind it until memory has done
 //! something for the bank. Those who wait for a fetch are answered when it comes, before it is filled.
 //!
+//! A fetch says what the access that began it says of an absent page, and brings its line alone if that is not to wait. If it comes
+//! back without data, those who asked for that are answered so, and the others' line is fetched again. Who asked for
+//! that and met a fetch that waits, waits with it.
+//!
 //! What it asks of memory: commands of one bank that touch the same line take effect in the order in which they are sent,
 //! and every command comes back once, with its tag, port, page and kind.
 //!
 //! Source: ZnG, Table I and sections III-C, IV-B, IV-C, V-D.
 
+mod absent;
 mod bank;
 mod fill;
 mod layout;
@@ -37,7 +42,7 @@ use layout::Layout;
 #[cfg(test)]
 use layout::Target;
 use prefetch::{Prefetch, PrefetchContext};
-use proto::memory::{Access, MemCommand, PAGE, Tally};
+use proto::memory::{Absent, Access, MemCommand, PAGE, Tally};
 
 kernel::events! {
     /// What happens inside the cache.
@@ -160,6 +165,8 @@ impl L2 {
     pub fn done(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         if command.write {
             self.written(&command, cx);
+        } else if command.absent == Absent::Signalled {
+            self.signalled(&command, cx);
         } else {
             self.fetched(&command, cx);
         }

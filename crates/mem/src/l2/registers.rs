@@ -153,6 +153,15 @@ impl Registers {
         item.last = waiter;
     }
 
+    /// A fetch has come back without data: its register stays, and nobody waits for it. Those who did are to be taken with
+    /// [`Registers::take`]; who waits again must be told.
+    pub(super) fn reopen(&mut self, register: u32) -> Register {
+        let item = &mut self.items[register as usize];
+        let before = *item;
+        (item.first, item.last, item.waiting) = (NONE, NONE, 0);
+        before
+    }
+
     /// A fetch has come back: its register is free. Those who waited are to be taken with [`Registers::take`].
     pub(super) fn end(&mut self, register: u32) -> Register {
         self.pages[register as usize] = NO_PAGE;

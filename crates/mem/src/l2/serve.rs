@@ -169,6 +169,8 @@ impl L2 {
             }
             None => {
                 self.stats.misses += 1;
+                // Who may be left without data gets no others either.
+                let reading = reading.filter(|_| access.absent == Absent::Wait);
                 let lines = self.fetch_with(target, reading.as_ref());
                 self.fetch(target, lines, &access, cx)
             }
@@ -221,9 +223,22 @@ impl L2 {
     /// Begins a fetch for an access.
     fn fetch(&mut self, target: Target, lines: u64, access: &Access, cx: &mut impl Cx<Event, Out>) -> u32 {
         let register = self.bank(target.bank).registers.begin(target, lines, access.app);
+        self.stats.prefetched_lines += u64::from(lines.count_ones() - 1);
+        self.send_fetch(register, target, lines, access, cx);
+        register
+    }
+
+    /// Sends the command of a register's fetch, on behalf of an access.
+    pub(super) fn send_fetch(
+        &mut self,
+        register: u32,
+        target: Target,
+        lines: u64,
+        access: &Access,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
         self.stats.fetches += 1;
         self.stats.fetched_lines += u64::from(lines.count_ones());
-        self.stats.prefetched_lines += u64::from(lines.count_ones() - 1);
         cx.emit(Out::Command(MemCommand {
             tag: register,
             page: target.page,
@@ -233,10 +248,9 @@ impl L2 {
             app: access.app,
             port: target.bank,
             pc: access.pc,
-            absent: Absent::Wait,
+            absent: access.absent,
             since: access.since,
         }));
-        register
     }
 
     /// A write where writes stay.

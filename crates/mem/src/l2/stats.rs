@@ -18,6 +18,8 @@ pub struct L2Stats {
     pub misses: u64,
     /// Reads and atomics that waited for a fetch under way. Reads and atomics are hits, misses and merges.
     pub merges: u64,
+    /// Reads and atomics that were answered without data.
+    pub signalled: u64,
     /// Writes that found their line.
     pub write_hits: u64,
     /// Copies dropped because their line was written through.

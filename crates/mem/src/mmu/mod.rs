@@ -20,6 +20,7 @@ use kernel::resource::Serial;
 use kernel::{Cx, Time};
 use pending::{Pending, State};
 use proto::memory::{Absent, Access, AccessKind, Stage, Tally, Translation};
+pub use spaces::Residency;
 use spaces::Spaces;
 use std::collections::VecDeque;
 use table::Table;
@@ -30,9 +31,10 @@ use tlb::Tlb;
 pub enum Out {
     /// A page walk reads an entry of a table through the shared cache.
     Walk(Access),
-    /// A translation is known.
+    /// A translation is known; or it is not, and the requester does not wait for an absent page ([`Absent::Signalled`]).
     Translated(Translation),
-    /// A page is not resident. Said once for a page until [`Mmu::resolve`] is called.
+    /// A page is not resident, or the unit does not know ([`Residency::Asked`]). Said once for a page until [`Mmu::resolve`] is
+    /// called, or [`Mmu::refuse`] and nothing waits for the page any more. It waits for the page if anything does.
     Fault(Translation),
 }
 
@@ -65,8 +67,10 @@ pub struct MmuStats {
     pub walk_reads: u64,
     /// Entries that walks have found in the walk cache.
     pub walk_cached: u64,
-    /// Page faults.
+    /// Page faults; of applications that the unit does not know the residency of, questions.
     pub faults: u64,
+    /// Translations answered without a frame.
+    pub signalled: u64,
 }
 
 /// The memory management unit that all multiprocessors share.
@@ -147,14 +151,14 @@ impl Mmu {
     ///
     /// # Panics
     /// If the application has addresses already, needs more than [`Mmu::span`], or translations are under way.
-    pub fn add_app(&mut self, app: u8, bytes: u64, resident: bool) {
+    pub fn add_app(&mut self, app: u8, bytes: u64, residency: Residency) {
         assert!(self.outstanding() == 0, "an application is added while translations are under way");
         assert!(
             bytes <= self.span(),
             "application {app} needs {bytes} B of addresses; the table reaches {}",
             self.span()
         );
-        self.spaces.add(app, bytes.div_ceil(self.reach()), resident);
+        self.spaces.add(app, bytes.div_ceil(self.reach()), residency);
         let data = self.spaces.frames() * self.reach();
         self.top = self.table.lay_out(&self.spaces.pages(), data);
     }
@@ -221,6 +225,10 @@ impl Mmu {
             match self.pending.state(slot) {
                 State::Walk => self.stats.merged += 1,
                 State::Fault => self.stats.fault_merged += 1,
+                State::Refused => {
+                    self.stats.fault_merged += 1;
+                    self.signal(slot, Stage::Fault, cx);
+                }
             }
             return;
         }
@@ -262,6 +270,7 @@ impl Mmu {
         };
         self.stats.walk_reads += 1;
         let (app, _) = self.pending.page(at.page);
+        let absent = self.pending.absent(at.page);
         cx.emit(Out::Walk(Access {
             tag: thread,
             kind: AccessKind::Read,
@@ -271,14 +280,23 @@ impl Mmu {
             port: self.port,
             warp: 0,
             pc: 0,
-            absent: Absent::Wait,
+            absent,
             since: cx.now(),
         }));
     }
 
-    /// The answer to a read of a walk.
+    /// The answer to a read of a walk. Without data, what does not wait for an absent page is answered; for the rest the
+    /// thread reads again, and waits.
     pub fn walked(&mut self, access: Access, cx: &mut impl Cx<Event, Out>) {
-        self.step(access.tag, cx);
+        let thread = access.tag;
+        if access.absent != Absent::Signalled {
+            return self.step(thread, cx);
+        }
+        if self.signal(self.threads[thread as usize].page, Stage::Walk, cx) {
+            self.work(thread, cx);
+        } else {
+            self.next_walk(thread, cx);
+        }
     }
 
     /// A walk has ended: its page is known, or faults. The thread takes the next walk.
@@ -288,19 +306,26 @@ impl Mmu {
         let now = cx.now();
         let tally = &mut self.tally;
         self.pending.each(slot, |waiter| tally.reach(Stage::Walk, false, &mut waiter.since, now));
-        if self.spaces.resident(app, page) {
-            self.answer(slot, cx);
-        } else {
-            self.stats.faults += 1;
-            cx.emit(Out::Fault(self.pending.fault(slot)));
+        match self.spaces.frame(app, page) {
+            Some(frame) => self.answer(slot, frame, cx),
+            None => {
+                self.stats.faults += 1;
+                cx.emit(Out::Fault(self.pending.fault(slot)));
+            }
         }
+        self.next_walk(thread, cx);
+    }
+
+    /// A thread takes the next walk.
+    fn next_walk(&mut self, thread: u32, cx: &mut impl Cx<Event, Out>) {
         match self.queue.pop_front() {
             Some(slot) => self.begin(thread, slot, cx),
             None => self.idle.push(thread),
         }
     }
 
-    /// A fault has been served: the page is resident now, whether anything waits for it or not.
+    /// A fault has been served: the page is resident now, whether anything waits for it or not. Where the unit does not know
+    /// by itself what is resident, the page is in `translation.frame`, and only what waits for it learns that.
     pub fn resolve(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) {
         let (app, page, now) = (translation.app, translation.page, cx.now());
         self.spaces.set_resident(app, page, true);
@@ -308,14 +333,35 @@ impl Mmu {
         if let Some(slot) = self.pending.faulting(app, page) {
             let tally = &mut self.tally;
             self.pending.each(slot, |waiter| tally.reach(Stage::Fault, false, &mut waiter.since, now));
-            self.answer(slot, cx);
+            let frame = self.spaces.frame(app, page).unwrap_or(translation.frame);
+            self.answer(slot, frame, cx);
         }
     }
 
+    /// A fault will be served, but that takes long: what does not wait for an absent page is answered, now and until the
+    /// fault is resolved. Whether anything is left that waits; if not, the next translation of the page is walked for again.
+    pub fn refuse(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) -> bool {
+        let Some(slot) = self.pending.faulting(translation.app, translation.page) else {
+            return false;
+        };
+        self.pending.refuse(slot);
+        self.signal(slot, Stage::Fault, cx)
+    }
+
+    /// Answers what waits for a page, but not for an absent one. Whether anything is left.
+    fn signal(&mut self, slot: u32, stage: Stage, cx: &mut impl Cx<Event, Out>) -> bool {
+        let (now, tally, stats) = (cx.now(), &mut self.tally, &mut self.stats);
+        self.pending.take_signals(slot, |mut translation| {
+            tally.reach(stage, false, &mut translation.since, now);
+            translation.absent = Absent::Signalled;
+            stats.signalled += 1;
+            cx.emit(Out::Translated(translation));
+        })
+    }
+
     /// Answers everything that waits for a page.
-    fn answer(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
+    fn answer(&mut self, slot: u32, frame: u64, cx: &mut impl Cx<Event, Out>) {
         let (app, page) = self.pending.page(slot);
-        let frame = self.spaces.frame(app, page);
         self.tlb.fill(app, page, frame);
         self.pending.take(slot, |mut translation| {
             translation.frame = frame;
@@ -323,7 +369,7 @@ impl Mmu {
         });
     }
 
-    /// A page is not resident any more: neither here nor, after the next walk, anywhere.
+    /// A page is not resident any more: neither in the TLB here nor, where the unit knows that, after the next walk.
     pub fn evict(&mut self, app: u8, page: u64) {
         self.spaces.set_resident(app, page, false);
         self.tlb.invalidate(app, page);

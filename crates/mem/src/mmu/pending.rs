@@ -1,7 +1,7 @@
 //! Translations under way, merged by page: the page walk buffer and the faults under way.
 
 use kernel::Slab;
-use proto::memory::Translation;
+use proto::memory::{Absent, Translation};
 use rustc_hash::FxHashMap;
 
 /// End of a list.
@@ -14,6 +14,8 @@ pub(super) enum State {
     Walk,
     /// A page fault.
     Fault,
+    /// A page fault of which it is known that it takes long: who does not want to wait for it is not made to.
+    Refused,
 }
 
 /// A page that translations wait for, in the order of their arrival.
@@ -22,6 +24,8 @@ struct Page {
     app: u8,
     page: u64,
     state: State,
+    /// Whether any of them waits for an absent page.
+    waits: bool,
     first: u32,
     last: u32,
 }
@@ -67,13 +71,15 @@ impl Pending {
 
     /// A translation begins to wait for its page; which that is, and whether it is the first one to.
     pub(super) fn join(&mut self, name: u32) -> (u32, bool) {
-        let Translation { app, page, .. } = self.waiters[name].translation;
+        let Translation { app, page, absent, .. } = self.waiters[name].translation;
+        let waits = absent == Absent::Wait;
         if let Some(&slot) = self.by_page.get(&(app, page)) {
+            self.pages[slot].waits |= waits;
             let last = std::mem::replace(&mut self.pages[slot].last, name);
             self.waiters[last].next = name;
             return (slot, false);
         }
-        let slot = self.pages.insert(Page { app, page, state: State::Walk, first: name, last: name });
+        let slot = self.pages.insert(Page { app, page, state: State::Walk, waits, first: name, last: name });
         self.by_page.insert((app, page), slot);
         (slot, true)
     }
@@ -89,16 +95,28 @@ impl Pending {
         (self.pages[slot].app, self.pages[slot].page)
     }
 
-    /// The page's walk has ended in a fault; the first translation that waits for it.
+    /// What becomes of the page's translations if it, or an entry of its tables, is absent: they wait if any of them does.
+    #[inline]
+    pub(super) fn absent(&self, slot: u32) -> Absent {
+        if self.pages[slot].waits { Absent::Wait } else { Absent::Signal }
+    }
+
+    /// The page's walk has ended in a fault; the first translation that waits for it, which speaks for all.
     pub(super) fn fault(&mut self, slot: u32) -> Translation {
         self.pages[slot].state = State::Fault;
-        self.waiters[self.pages[slot].first].translation
+        let absent = self.absent(slot);
+        Translation { absent, ..self.waiters[self.pages[slot].first].translation }
+    }
+
+    /// The page's fault takes long.
+    pub(super) fn refuse(&mut self, slot: u32) {
+        self.pages[slot].state = State::Refused;
     }
 
     /// The page, if it faults.
     pub(super) fn faulting(&self, app: u8, page: u64) -> Option<u32> {
         let slot = *self.by_page.get(&(app, page))?;
-        (self.pages[slot].state == State::Fault).then_some(slot)
+        (self.pages[slot].state != State::Walk).then_some(slot)
     }
 
     /// Visits the translations of a page.
@@ -109,6 +127,34 @@ impl Pending {
             visit(&mut waiter.translation);
             name = waiter.next;
         }
+    }
+
+    /// Translations of a page that do not wait for an absent one go; the page goes with the last. Whether it is still here.
+    pub(super) fn take_signals(&mut self, slot: u32, mut visit: impl FnMut(Translation)) -> bool {
+        let mut name = std::mem::replace(&mut self.pages[slot].first, NONE);
+        let mut last = NONE;
+        while name != NONE {
+            let Waiter { translation, next } = self.waiters[name];
+            if translation.absent == Absent::Wait {
+                match last {
+                    NONE => self.pages[slot].first = name,
+                    last => self.waiters[last].next = name,
+                }
+                self.waiters[name].next = NONE;
+                last = name;
+            } else {
+                self.waiters.remove(name);
+                visit(translation);
+            }
+            name = next;
+        }
+        self.pages[slot].last = last;
+        if last == NONE {
+            let Page { app, page, .. } = self.pages[slot];
+            self.by_page.remove(&(app, page));
+            self.pages.remove(slot);
+        }
+        last != NONE
     }
 
     /// A page goes with all its translations.

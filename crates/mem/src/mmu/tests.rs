@@ -1,5 +1,6 @@
 //! The unit with a memory of fixed latency behind it.
 
+use super::Residency::{self, Always, Asked, ByPage};
 use super::table::{ENTRY, PageTable, block, radix};
 use super::{Event, Mmu, MmuSpec, Out, SharedTlbSpec};
 use config::units::{Bytes, Frequency};
@@ -12,6 +13,7 @@ kernel::events! {
         Mmu(Event),
         Answer(u32),
         Resolve(u32),
+        Refuse(u32),
     }
 }
 
@@ -25,6 +27,10 @@ struct Around {
     most_reading: usize,
     memory: Time,
     fault: Option<Time>,
+    /// Whether each fault is refused before.
+    refuses: bool,
+    /// Whether a read that does not wait brings nothing: by its address and how many there were.
+    in_flash: fn(u64, usize) -> bool,
 }
 
 impl Cx<Event, Out> for Around {
@@ -59,7 +65,11 @@ impl Cx<Event, Out> for Around {
                 self.queue.after(self.memory, Ev::Answer(self.reads.len() as u32 - 1));
             }
             Out::Fault(translation) => {
-                self.faults.push(translation);
+                // Where the unit knows the frame itself, it does not look at this one.
+                self.faults.push(Translation { frame: translation.page + 7, ..translation });
+                if self.refuses {
+                    self.queue.after(self.memory, Ev::Refuse(self.faults.len() as u32 - 1));
+                }
                 if let Some(delay) = self.fault {
                     self.queue.after(delay, Ev::Resolve(self.faults.len() as u32 - 1));
                 }
@@ -80,6 +90,8 @@ impl Around {
             most_reading: 0,
             memory: ns(100),
             fault: None,
+            refuses: false,
+            in_flash: |_, _| false,
         }
     }
 
@@ -93,7 +105,14 @@ impl Around {
             Some(Ev::Mmu(event)) => mmu.handle(event, self),
             Some(Ev::Answer(read)) => {
                 self.reading -= 1;
-                mmu.walked(self.reads[read as usize], self);
+                let mut access = self.reads[read as usize];
+                if access.absent == Absent::Signal && (self.in_flash)(access.address, read as usize) {
+                    access.absent = Absent::Signalled;
+                }
+                mmu.walked(access, self);
+            }
+            Some(Ev::Refuse(fault)) => {
+                mmu.refuse(self.faults[fault as usize], self);
             }
             Some(Ev::Resolve(fault)) => mmu.resolve(self.faults[fault as usize], self),
             None => return false,
@@ -128,6 +147,10 @@ fn asks(page: u64, now: Time) -> Translation {
     Translation { port: 3, app: 0, page, frame: 0, absent: Absent::Wait, since: now }
 }
 
+fn signals(page: u64, now: Time) -> Translation {
+    Translation { absent: Absent::Signal, ..asks(page, now) }
+}
+
 /// A unit of 1 GHz: a look-up of the shared TLB takes 10 ns, one of the walk cache 3 ns.
 fn spec(table: PageTable) -> MmuSpec {
     MmuSpec {
@@ -143,15 +166,15 @@ fn radix(levels: u8, page: u64) -> PageTable {
     PageTable::radix(radix::Params { levels, page: Bytes::new(page), walk_cache })
 }
 
-fn unit(table: PageTable, bytes: u64, resident: bool) -> Mmu {
+fn unit(table: PageTable, bytes: u64, residency: Residency) -> Mmu {
     let mut mmu = Mmu::new(&spec(table), 16, LINE).expect("can be built");
-    mmu.add_app(0, bytes, resident);
+    mmu.add_app(0, bytes, residency);
     mmu
 }
 
 #[test]
 fn a_hit_costs_its_look_up_and_one_look_up_begins_a_cycle() {
-    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, true), Around::new());
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, Always), Around::new());
     around.one(&mut mmu, 7);
     assert_eq!(around.one(&mut mmu, 7), (ns(10), 0));
     let start = around.queue.now();
@@ -168,7 +191,7 @@ fn a_hit_costs_its_look_up_and_one_look_up_begins_a_cycle() {
 #[test]
 fn a_walk_reads_the_entries_that_the_walk_cache_lacks() {
     const GIB: u64 = 1 << 30;
-    let (mut mmu, mut around) = (unit(radix(4, PAGE), 513 * GIB, true), Around::new());
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 513 * GIB, Always), Around::new());
     let leaves = 513 * GIB;
     let second = leaves + 513 * (2 << 20);
     let third = second + 513 * 4096;
@@ -204,7 +227,7 @@ fn a_walk_reads_the_entries_that_the_walk_cache_lacks() {
 #[test]
 fn a_look_up_in_the_block_table_reads_no_memory() {
     let params = block::Params { reach: Bytes::from_kib(192 << 10), latency: 4, field_bits: 20 };
-    let (mut mmu, mut around) = (unit(PageTable::block(params), 1 << 40, true), Around::new());
+    let (mut mmu, mut around) = (unit(PageTable::block(params), 1 << 40, Always), Around::new());
     assert_eq!(mmu.reach(), 201_326_592);
     assert_eq!(around.one(&mut mmu, 5), (ns(14), 0));
     assert_eq!(around.answers()[0].1.frame, 5);
@@ -214,9 +237,9 @@ fn a_look_up_in_the_block_table_reads_no_memory() {
 
 #[test]
 fn applications_lie_one_behind_the_other() {
-    let mut mmu = unit(radix(4, PAGE), 3 * PAGE + 1, true);
-    mmu.add_app(2, 5 * PAGE, true);
-    mmu.add_app(1, PAGE, true);
+    let mut mmu = unit(radix(4, PAGE), 3 * PAGE + 1, Always);
+    mmu.add_app(2, 5 * PAGE, Always);
+    mmu.add_app(1, PAGE, Always);
     let mut around = Around::new();
     for (app, page) in [(0, 3), (2, 0), (2, 4), (1, 0)] {
         mmu.translate(Translation { app, ..asks(page, Time::ZERO) }, &mut around);
@@ -231,7 +254,7 @@ fn applications_lie_one_behind_the_other() {
 
 #[test]
 fn translations_of_one_page_share_a_walk() {
-    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, true), Around::new());
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, Always), Around::new());
     for port in 0..5 {
         mmu.translate(Translation { port, ..asks(9, Time::ZERO) }, &mut around);
     }
@@ -251,7 +274,7 @@ fn translations_of_one_page_share_a_walk() {
 
 #[test]
 fn more_walks_than_threads_wait_in_order() {
-    let (mut mmu, mut around) = (unit(radix(1, 2 << 20), 1 << 30, true), Around::new());
+    let (mut mmu, mut around) = (unit(radix(1, 2 << 20), 1 << 30, Always), Around::new());
     for page in 0..80 {
         mmu.translate(asks(page, Time::ZERO), &mut around);
     }
@@ -267,7 +290,7 @@ fn more_walks_than_threads_wait_in_order() {
 
 #[test]
 fn a_fault_waits_until_it_is_resolved() {
-    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, false), Around::new());
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, ByPage), Around::new());
     for _ in 0..2 {
         mmu.translate(asks(9, Time::ZERO), &mut around);
     }
@@ -292,7 +315,7 @@ fn a_fault_waits_until_it_is_resolved() {
 
 #[test]
 fn a_page_that_comes_in_during_its_walk_does_not_fault() {
-    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, false), Around::new());
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, ByPage), Around::new());
     mmu.translate(asks(9, Time::ZERO), &mut around);
     while around.reads.len() < 2 {
         assert!(around.step(&mut mmu));
@@ -305,9 +328,80 @@ fn a_page_that_comes_in_during_its_walk_does_not_fault() {
 }
 
 #[test]
+fn a_walk_that_meets_an_absent_table_ends_for_those_who_do_not_wait() {
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, Always), Around::new());
+    // The leaf table, behind the data, is in flash.
+    around.in_flash = |address, _| address < (1 << 30) + (2 << 20);
+    mmu.translate(signals(9, Time::ZERO), &mut around);
+    while around.reads.len() < 4 {
+        assert!(around.step(&mut mmu));
+    }
+    assert_eq!(around.now(), ns(319));
+    mmu.translate(asks(9, ns(319)), &mut around);
+    around.run(&mut mmu);
+    let answers: Vec<_> = around.answers().iter().map(|(at, a)| (*at, a.absent, a.frame)).collect();
+    assert_eq!(answers, [(ns(419), Absent::Signalled, 0), (ns(519), Absent::Wait, 9)]);
+    let reads: Vec<Absent> = around.reads.iter().map(|access| access.absent).collect();
+    assert_eq!(reads, [Absent::Signal, Absent::Signal, Absent::Signal, Absent::Signal, Absent::Wait]);
+    assert_eq!(around.reads[3].address, around.reads[4].address);
+    // Nobody waits for another page of that table: its walk is over, and its thread free.
+    mmu.translate(signals(20, around.now()), &mut around);
+    around.run(&mut mmu);
+    assert_eq!((around.answers()[2].1.absent, mmu.outstanding()), (Absent::Signalled, 0));
+    around.in_flash = |_, _| false;
+    assert_eq!(around.one(&mut mmu, 20), (ns(10 + 3 * 3 + 100), 1), "not in the TLB");
+    assert_eq!((mmu.stats.signalled, mmu.stats.walks, mmu.stats.merged), (2, 3, 1));
+}
+
+#[test]
+fn a_unit_that_does_not_know_asks_at_the_end_of_a_walk() {
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 40, Asked), Around::new());
+    around.fault = Some(ns(1000));
+    assert_eq!(around.one(&mut mmu, 9), (ns(419 + 1000), 4));
+    assert_eq!(around.answers()[0].1.frame, 16, "the frame that it was told");
+    assert_eq!(around.one(&mut mmu, 9), (ns(10), 0), "in the TLB");
+    assert_eq!(around.answers()[1].1.frame, 16);
+    mmu.evict(0, 9);
+    assert_eq!(around.one(&mut mmu, 9), (ns(119 + 1000), 1), "it asks again");
+    // An answer that nobody waits for is not remembered.
+    mmu.resolve(Translation { frame: 5, ..asks(10, around.now()) }, &mut around);
+    assert_eq!((around.one(&mut mmu, 10), mmu.stats.faults), ((ns(1119), 1), 3));
+}
+
+#[test]
+fn a_refused_page_holds_only_those_who_wait() {
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 40, Asked), Around::new());
+    mmu.translate(signals(9, Time::ZERO), &mut around);
+    mmu.translate(asks(9, Time::ZERO), &mut around);
+    around.run(&mut mmu);
+    assert_eq!(around.faults[0].absent, Absent::Wait, "it speaks for both");
+    assert!(mmu.refuse(around.faults[0], &mut around), "one is left");
+    assert_eq!(around.answers().iter().map(|(_, a)| a.absent).collect::<Vec<_>>(), [Absent::Signalled]);
+    let now = around.now();
+    mmu.translate(signals(9, now), &mut around);
+    around.run(&mut mmu);
+    assert_eq!(
+        around.answers()[1..].iter().map(|(at, a)| (*at, a.absent)).collect::<Vec<_>>(),
+        [(now + ns(10), Absent::Signalled)]
+    );
+    mmu.resolve(around.faults[0], &mut around);
+    let last = around.answers()[2].1;
+    assert_eq!((last.absent, last.frame, mmu.outstanding()), (Absent::Wait, 16, 0));
+    // If nobody waits, the page is forgotten: the next one walks and asks.
+    mmu.translate(signals(30, around.now()), &mut around);
+    around.run(&mut mmu);
+    assert_eq!(around.faults[1].absent, Absent::Signal);
+    assert!(!mmu.refuse(around.faults[1], &mut around));
+    assert!(!mmu.refuse(around.faults[1], &mut around), "nothing is there to be refused");
+    mmu.translate(signals(30, around.now()), &mut around);
+    around.run(&mut mmu);
+    assert_eq!((around.faults.len(), mmu.stats.walks, mmu.stats.signalled), (3, 3, 3));
+}
+
+#[test]
 #[should_panic(expected = "more than 2 translations")]
 fn more_translations_than_the_sources_can_have_are_a_fault_of_the_machine() {
-    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, true), Around::new());
+    let (mut mmu, mut around) = (unit(radix(4, PAGE), 1 << 30, Always), Around::new());
     mmu.bound(2);
     for page in 0..3 {
         mmu.translate(asks(page, Time::ZERO), &mut around);
@@ -383,8 +477,9 @@ proptest! {
         resident in any::<bool>(),
     ) {
         let mut mmu = Mmu::new(&MmuSpec { walkers, ..spec(radix(levels, PAGE)) }, 16, LINE).expect("can be built");
-        mmu.add_app(0, 100 * PAGE, resident);
-        mmu.add_app(1, 200 * PAGE, resident);
+        let residency = if resident { Always } else { ByPage };
+        mmu.add_app(0, 100 * PAGE, residency);
+        mmu.add_app(1, 200 * PAGE, residency);
         let mut around = Around::new();
         (around.memory, around.fault) = (ns(memory), Some(ns(fault)));
         let mut total = 0;
@@ -417,5 +512,47 @@ proptest! {
         prop_assert_eq!(stats.walk_reads + stats.walk_cached, stats.walks * u64::from(levels));
         prop_assert_eq!(stats.walk_reads as usize, around.reads.len());
         prop_assert_eq!(stats.faults as usize, around.faults.len());
+    }
+    /// The same of translations that do not wait, in a unit that asks: each comes back once, with a frame or a signal, and with a
+    /// frame if it waits.
+    #[test]
+    fn every_translation_comes_back_once_without_a_frame_at_most_if_it_may(
+        asked in proptest::collection::vec((0u64..40, any::<bool>(), any::<bool>()), 1..150),
+        memory in 1u64..200,
+        fault in 1u64..2000,
+        walkers in 1u32..4,
+        refuses in any::<bool>(),
+        frequent in any::<bool>(),
+    ) {
+        let mut mmu = Mmu::new(&MmuSpec { walkers, ..spec(radix(3, PAGE)) }, 16, 64).expect("can be built");
+        mmu.add_app(0, 40 * PAGE, Asked);
+        let mut around = Around::new();
+        (around.memory, around.fault, around.refuses) = (ns(memory), Some(ns(fault)), refuses);
+        around.in_flash = if frequent { |_, n| n % 2 == 0 } else { |_, n| n % 7 == 0 };
+        let mut total = 0;
+        for (n, (page, drain, waits)) in (0u16..).zip(&asked) {
+            if *drain {
+                around.run(&mut mmu);
+                mmu.evict(0, *page);
+            }
+            let absent = if *waits { Absent::Wait } else { Absent::Signal };
+            mmu.translate(Translation { port: n, absent, ..asks(*page, around.now()) }, &mut around);
+            total -= i128::from(around.now().ps());
+            around.step(&mut mmu);
+        }
+        around.run(&mut mmu);
+        let mut answers = around.answers();
+        total += answers.iter().map(|(at, _)| i128::from(at.ps())).sum::<i128>();
+        prop_assert_eq!(total as u128, mmu.tally.reads().iter().sum::<u128>());
+        answers.sort_by_key(|(_, answer)| answer.port);
+        prop_assert!(answers.iter().map(|(_, answer)| usize::from(answer.port)).eq(0..asked.len()));
+        let signalled = answers.iter().filter(|(_, answer)| answer.absent == Absent::Signalled).count();
+        prop_assert_eq!(mmu.stats.signalled as usize, signalled);
+        for ((_, answer), (page, _, waits)) in answers.iter().zip(&asked) {
+            let frame = if answer.absent == Absent::Signalled { 0 } else { page + 7 };
+            prop_assert_eq!((answer.page, answer.frame), (*page, frame));
+            prop_assert!(!waits || answer.absent == Absent::Wait);
+        }
+        prop_assert_eq!(mmu.outstanding(), 0);
     }
 }

@@ -39,4 +39,4 @@ mod tpcc;
 mod drive;
 
 pub use list::{Built, Entry, entries, open};
-pub use proto::cpu::Service;
+pub use proto::cpu::{Op, OpKind, Service};

@@ -1,6 +1,7 @@
 //! What the memory behind a GPU's shared cache did.
 
-use super::{Window, share};
+use super::Window;
+use crate::result::hierarchy::share;
 use crate::gpu::{GpuSide, Memory};
 use crate::machine::Machine;
 use flash::Device;

@@ -1,5 +1,6 @@
-//! A GPU's result as a person likes to read it.
+//! The result of a GPU and of a server as a person likes to read it.
 
+use super::super::cpu::{CpuResult, DramCacheResult};
 use super::super::gpu::{DirectResult, EngineResult, GpuResult};
 use super::{count, time};
 use std::fmt::Write;
@@ -88,5 +89,58 @@ fn engine(e: &EngineResult, text: &mut String) {
         count(e.ftl_requests),
         100.0 * e.buffer_busy_share,
         e.buffer_bytes_per_s / 1e9
+    );
+}
+
+/// What the cores of a server and their memory did.
+pub(super) fn cpu(c: &CpuResult, text: &mut String) {
+    let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
+    let _ = writeln!(
+        text,
+        "\n  {} jobs, {} a second; {:.3} instructions a cycle of a core",
+        count(c.jobs),
+        count(c.throughput_per_s as u64),
+        c.ipc
+    );
+    let _ = writeln!(text, "\n  {:<9}{:>11}{:>11}{:>11}{:>11}{:>11}", "", "mean", "p50", "p90", "p99", "p99.9");
+    for (name, s) in [("service", &c.service_ns), ("latency", &c.latency_ns)] {
+        let [mean, p50, p90, p99, p99_9] = [s.mean, s.p50, s.p90, s.p99, s.p99_9].map(shown);
+        let _ = writeln!(text, "  {name:<9}{mean:>11}{p50:>11}{p90:>11}{p99:>11}{p99_9:>11}");
+    }
+    let spent: Vec<String> = c
+        .time_share
+        .iter()
+        .filter(|(_, share)| **share >= 0.002)
+        .map(|(name, share)| format!("{name} {:.1} %", 100.0 * share))
+        .collect();
+    let _ = writeln!(text, "\n  cores' time: {}", spent.join(", "));
+    let _ = writeln!(
+        text,
+        "  hits: L1I {:.1} %, L1D {:.1} %, second-level TLB {:.1} % of {}, shared cache {:.1} % of {}; {} page walks",
+        100.0 * c.l1i.hit_share,
+        100.0 * c.l1d.hit_share,
+        100.0 * c.mmu.tlb_hit_share,
+        count(c.mmu.translations),
+        100.0 * c.l2.hit_share,
+        count(c.l2.reads),
+        count(c.mmu.walks)
+    );
+    if let Some(cache) = &c.memory.dram_cache {
+        dram_cache(c, cache, text);
+    }
+}
+
+fn dram_cache(c: &CpuResult, cache: &DramCacheResult, text: &mut String) {
+    let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
+    let _ = writeln!(
+        text,
+        "  DRAM cache: {:.2} % of {} accesses missed, {} pages fetched in {} on the mean, {} written back; a core misses every {}; {} halts",
+        100.0 * cache.miss_share,
+        count(cache.hits + cache.misses),
+        count(cache.fetches),
+        shown(cache.response_ns),
+        count(cache.write_backs),
+        shown(c.miss_interval_ns),
+        count(c.threads.halts)
     );
 }

@@ -178,3 +178,25 @@ fn a_command_is_done_with_its_last_line() {
         assert_eq!(bench.dram.controller_of(u64::from(controller) * 256 + 1536 * 5 + 17), controller);
     }
 }
+
+/// Lines of 64 B: 3.334 ns each on the 19.2 GB/s of DDR4-2400, one burst of eight.
+#[test]
+fn lines_may_be_short() {
+    let spec = plain(presets::ddr4());
+    let t = &spec.timing;
+    let first = t.rcd.time() + t.cl.time();
+    let mut bench = Bench::of_lines(&spec, 64);
+    bench.at(Time::ZERO, lines(0, u64::MAX, false));
+    assert_eq!(bench.run(), [first + Time::from_ps(64 * 3_334)]);
+    assert_eq!((bench.dram.stats.read_bytes, bench.dram.stats.activations), (PAGE, 1));
+    // The last line of a page is line 63; it says itself what becomes of it if it is absent, which nothing here is.
+    let mut bench = Bench::of_lines(&spec, 64);
+    bench.at(Time::ZERO, MemCommand { absent: Absent::Signal, ..lines(PAGE, 1 << 63, false) });
+    assert_eq!(bench.run(), [first + Time::from_ps(3_334)]);
+    assert_eq!(bench.outside.done[0].1.absent, Absent::Signal);
+    assert_eq!(bench.dram.stats.read_bytes, 64);
+    // This GDDR5 moves 64 B in a burst: half of that cannot be a line.
+    let gddr5 = presets::gddr5();
+    assert!(gddr5.check(64).is_ok());
+    assert_eq!(gddr5.check(32).expect_err("half a burst").key, "bus.burst");
+}

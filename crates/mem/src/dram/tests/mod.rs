@@ -65,9 +65,13 @@ impl Cx<Event, Out> for Outside {
 
 impl Bench {
     fn new(spec: &DramSpec) -> Bench {
+        Bench::of_lines(spec, LINE)
+    }
+
+    fn of_lines(spec: &DramSpec, line: u64) -> Bench {
         let outside =
             Outside { queue: EventQueue::new(), commands: Vec::new(), done: Vec::new(), following: 0..0 };
-        Bench { dram: Dram::new(spec, LINE).expect("can be built"), outside }
+        Bench { dram: Dram::new(spec, line).expect("can be built"), outside }
     }
 
     /// A command arrives at `at`; it is told by its number in the order of these calls.

@@ -1,5 +1,6 @@
 //! The shared cache alone, with a memory that the test plays.
 
+mod absent;
 mod parking;
 mod prefetching;
 mod soak;
@@ -12,6 +13,7 @@ use crate::cache::replace::ReplacementPolicy;
 use config::units::{Bytes, Frequency};
 use kernel::{EventQueue, Ticket};
 use proto::memory::{Absent, AccessKind, LINE};
+use std::collections::BTreeSet;
 
 /// A cycle at 1 GHz is a nanosecond: reads take 1 ns, writes 5 ns.
 pub(super) fn spec(writes: WritePolicy) -> L2Spec {
@@ -57,6 +59,8 @@ pub(super) struct World {
     pub(super) answers: Vec<(Time, Access)>,
     /// How long memory takes; without, commands stay unanswered.
     memory: Option<Time>,
+    /// Pages in flash: fetches of their lines that are not to wait bring nothing.
+    pub(super) in_flash: BTreeSet<u64>,
 }
 
 impl Cx<Event, Out> for World {
@@ -118,12 +122,22 @@ impl Rig {
     }
 
     pub(super) fn send_for(&mut self, app: u8, delay: u64, kind: AccessKind, address: u64, bytes: u8) -> u32 {
-        let tag = self.world.accesses.len() as u32;
         let since = self.world.queue.now() + ns(delay);
-        let access =
-            Access { tag, kind, address, bytes, app, port: 3, warp: 0, pc: 8, absent: Absent::Wait, since };
-        self.world.accesses.push(access);
-        self.world.queue.after(ns(delay), Happening::Access(tag));
+        let absent = Absent::Wait;
+        self.put(Access { tag: 0, kind, address, bytes, app, port: 3, warp: 0, pc: 8, absent, since })
+    }
+
+    /// As [`Rig::send`], of an access that does not wait for an absent page.
+    pub(super) fn signal(&mut self, delay: u64, kind: AccessKind, address: u64, bytes: u8) -> u32 {
+        let (absent, since) = (Absent::Signal, self.world.queue.now() + ns(delay));
+        self.put(Access { tag: 0, kind, address, bytes, app: 0, port: 3, warp: 0, pc: 8, absent, since })
+    }
+
+    fn put(&mut self, access: Access) -> u32 {
+        let tag = self.world.accesses.len() as u32;
+        let delay = access.since - self.world.queue.now();
+        self.world.accesses.push(Access { tag, ..access });
+        self.world.queue.after(delay, Happening::Access(tag));
         tag
     }
 
@@ -165,6 +179,9 @@ impl Rig {
     pub(super) fn done(&mut self, n: usize) {
         let mut command = self.world.commands[n].1;
         command.since = self.world.now();
+        if command.absent == Absent::Signal && self.world.in_flash.contains(&command.page) {
+            command.absent = Absent::Signalled;
+        }
         self.cache.done(command, &mut self.world);
     }
 

@@ -59,7 +59,11 @@ impl Soak {
                 Happening::Soak(n) if n < APPLY => self.act(self.actions[n as usize]),
                 Happening::Soak(n) => self.apply((n - APPLY) as usize),
                 Happening::Done(n) => {
-                    let command = self.rig.world.commands[n as usize].1;
+                    let command = &mut self.rig.world.commands[n as usize].1;
+                    if command.absent == Absent::Signal && self.rng.below(2) == 0 {
+                        command.absent = Absent::Signalled;
+                    }
+                    let command = *command;
                     *self.under_way.get_mut(&(command.port, command.write)).expect("it was sent") -= 1;
                     self.data.arrive(&command, n as usize);
                     self.rig.done(n as usize);
@@ -108,6 +112,8 @@ impl Soak {
             prop_assert!(*count <= limit, "more under way than there is room for");
             let walk = command.pc == 0;
             prop_assert!(command.lines != 0 && (command.demand | command.write | walk));
+            let alone = !command.write && command.lines.count_ones() == 1;
+            prop_assert!(command.absent == Absent::Wait || alone, "more than a line may be absent");
             self.data.send(&command, n);
             let now = self.rig.world.now();
             let soonest = self.order.entry((command.port, command.page)).or_default();

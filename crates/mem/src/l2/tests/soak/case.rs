@@ -38,27 +38,31 @@ pub(super) struct Case {
 
 fn access() -> impl Strategy<Value = Action> {
     let kind = prop_oneof![
-        4 => Just((AccessKind::Read, 128)),
+        3 => Just((AccessKind::Read, 128)),
+        1 => Just((AccessKind::Own, 128)),
         2 => Just((AccessKind::Write, 128)),
         2 => Just((AccessKind::Write, 32)),
         2 => Just((AccessKind::Atomic, 4)),
     ];
-    (kind, 0..PAGES, 0..LINES, 0..6u16, 0..3u32).prop_map(|((kind, bytes), page, line, warp, pc)| {
-        let address = page * PAGE + line * LINE;
-        let app = app_of(address);
-        Action::Access(Access {
-            tag: 0,
-            kind,
-            address,
-            bytes,
-            app,
-            port: 0,
-            warp,
-            pc,
-            absent: Absent::Wait,
-            since: Time::ZERO,
-        })
-    })
+    let absent = prop_oneof![2 => Just(Absent::Wait), 1 => Just(Absent::Signal)];
+    (kind, 0..PAGES, 0..LINES, 0..6u16, 0..3u32, absent).prop_map(
+        |((kind, bytes), page, line, warp, pc, absent)| {
+            let address = page * PAGE + line * LINE;
+            let app = app_of(address);
+            Action::Access(Access {
+                tag: 0,
+                kind,
+                address,
+                bytes,
+                app,
+                port: 0,
+                warp,
+                pc,
+                absent,
+                since: Time::ZERO,
+            })
+        },
+    )
 }
 
 fn action() -> impl Strategy<Value = Action> {

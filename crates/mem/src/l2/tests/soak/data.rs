@@ -3,7 +3,7 @@
 use crate::l2::Move;
 use crate::l2::layout::{Target, bits};
 use proptest::prelude::*;
-use proto::memory::{Access, AccessKind, LINE, MemCommand};
+use proto::memory::{Absent, Access, AccessKind, LINE, MemCommand};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An access's life, in steps of the soak.
@@ -14,6 +14,8 @@ struct Life {
     answered: Option<u64>,
     /// The version that it returned.
     value: Option<u32>,
+    /// It did nothing: its page was in flash.
+    signalled: bool,
 }
 
 /// What a line of the cache holds.
@@ -55,7 +57,7 @@ impl Data {
         self.step += 1;
         let line = access.address / LINE;
         let (kind, issued) = (access.kind, self.step);
-        self.lives.push(Life { line, kind, issued, answered: None, value: None });
+        self.lives.push(Life { line, kind, issued, answered: None, value: None, signalled: false });
         self.lives.len() as u32 - 1
     }
 
@@ -141,6 +143,9 @@ impl Data {
     pub(super) fn arrive(&mut self, command: &MemCommand, n: usize) {
         if !command.write {
             let data = self.carried.remove(&n).expect("memory got to it");
+            if command.absent == Absent::Signalled {
+                return;
+            }
             self.fetched.insert((command.port, command.tag), data);
         }
     }
@@ -157,7 +162,8 @@ impl Data {
         };
         let over = self.lives.iter().position(|life| {
             life.line == line
-                && life.kind != AccessKind::Read
+                && matches!(life.kind, AccessKind::Write | AccessKind::Atomic)
+                && !life.signalled
                 && life.issued > acknowledged
                 && life.answered.is_some_and(|answered| answered < issued)
         });
@@ -172,6 +178,11 @@ impl Data {
         prop_assert!(life.answered.replace(self.step).is_none(), "answered twice");
         let (line, issued) = (life.line, life.issued);
         if life.kind == AccessKind::Write {
+            return Ok(());
+        }
+        if access.absent == Absent::Signalled {
+            prop_assert!(life.value.is_none(), "an answer without data took some");
+            life.signalled = true;
             return Ok(());
         }
         let value = life.value.expect("a read takes its value from somewhere");

@@ -1,0 +1,85 @@
+//! Programs of a server, for `list` and `explain`.
+
+use config::Diagnostic;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use workload::program::Params;
+use workload::service::{self, Entry, Op, OpKind, Service, entries};
+
+/// Jobs that are counted.
+const COUNTED: u64 = 1000;
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// Name, and source with what it does, of every program.
+pub(crate) fn rows() -> Vec<(String, String)> {
+    entries().map(|e| (e.name.to_owned(), format!("{}: {}", e.source, e.what))).collect()
+}
+
+/// How they are written.
+pub(crate) const HELP: &str = "`tatp:size=1GiB,theta=0.9` sets parameters (`explain tatp`). A server runs one of them.";
+
+/// What a program is and does. `text` is written as for `--workload`: a name, or a name with parameters.
+///
+/// # Errors
+/// Parameters that cannot be.
+pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
+    let (name, options) = text.split_once(':').unwrap_or((text, ""));
+    let Some(entry) = entries().find(|entry| entry.name == name) else { return Ok(None) };
+    let mut page = described(entry, &Params::read(text, options, entry.keys)?);
+    page.push_str(&counted(service::open(text)?.as_mut()));
+    Ok(Some(page))
+}
+
+fn described(entry: &Entry, params: &Params) -> String {
+    let mut text =
+        format!("{}: a program of a server, from {}\n\n{}\n\nParameters\n", entry.name, entry.source, entry.what);
+    for (key, value) in params.values() {
+        let _ = writeln!(text, "  {} = {value}: {}", key.name, key.what);
+    }
+    text
+}
+
+/// What a job does, on the mean of the first jobs, one after another.
+fn counted(service: &mut dyn Service) -> String {
+    let (mut tape, mut pages) = (Vec::new(), BTreeSet::new());
+    let [mut instructions, mut loads, mut stores, mut atomics, mut branches, mut touched] = [0_u64; 6];
+    for job in 0..COUNTED {
+        service.start(0, job);
+        tape.clear();
+        while service.step(0, &mut tape) {}
+        pages.clear();
+        for op in &tape {
+            let Op { kind, count, address, width, .. } = *op;
+            instructions += u64::from(count);
+            match kind {
+                OpKind::Load => loads += 1,
+                OpKind::Store => stores += 1,
+                OpKind::Atomic => atomics += 1,
+                OpKind::Taken | OpKind::NotTaken => branches += 1,
+                OpKind::Compute | OpKind::Chain => {}
+            }
+            if width > 0 {
+                pages.insert(address / PAGE);
+            }
+        }
+        touched += pages.len() as u64;
+    }
+    let mean = |count: u64| format!("{:.1}", count as f64 / COUNTED as f64);
+    let rows = [
+        ("instructions", mean(instructions)),
+        ("loads", mean(loads)),
+        ("stores", mean(stores)),
+        ("atomic operations", mean(atomics)),
+        ("branches", mean(branches)),
+        ("pages of 4 KiB touched", mean(touched)),
+    ];
+    let mut text = format!("\nA job, on the mean of the first {COUNTED}, counted without a machine\n");
+    for (name, value) in rows {
+        let _ = writeln!(text, "  {name:28}{value}");
+    }
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let _ = writeln!(text, "\n  {:28}{}", "footprint", mib(service.footprint()));
+    let _ = write!(text, "  {:28}{} B", "text of the program", service.text());
+    text
+}

@@ -1,0 +1,288 @@
+//! What the cores of a server and their memory did.
+
+use super::hierarchy::{self, L2Result, MmuResult, per, share};
+use crate::machine::Machine;
+use crate::server::{Memory, ServerSide};
+use compute::ooo::Spent;
+use flash::Check;
+use kernel::Time;
+use mem::dram::DramStats;
+use mem::dram_cache::DramCache;
+use proto::memory::CPU_LINE;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use stats::Summary;
+use std::collections::BTreeMap;
+
+/// A first-level cache, of all cores together.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct L1Result {
+    /// Look-ups.
+    pub accesses: u64,
+    /// Share of them that found their line.
+    pub hit_share: f64,
+}
+
+/// User-level threads.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ThreadsResult {
+    /// Times that a job was halted because a page was in flash.
+    pub halts: u64,
+    /// Of them, those because of a store that had retired.
+    pub store_halts: u64,
+    /// Times that a halted job went on, whatever it waited for, because no more might be halted.
+    pub crowded: u64,
+    /// Answers that said that a page is in flash.
+    pub signals: u64,
+    /// Instructions in the window that were thrown away because of these.
+    pub squashed_instructions: u64,
+    /// Instructions that had retired behind a store whose page was in flash, and were executed again.
+    pub repeated_instructions: u64,
+}
+
+/// The directory.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DirectoryResult {
+    /// Requests for a copy that may be shared.
+    pub reads: u64,
+    /// Requests for the only copy.
+    pub owns: u64,
+    /// Changed lines written back by cores.
+    pub write_backs: u64,
+    /// Probes of cores that leave them a shared copy.
+    pub downgrades: u64,
+    /// Probes of cores that leave them nothing.
+    pub invalidations: u64,
+    /// Probes that brought the line for the requester.
+    pub forwarded: u64,
+    /// Requests that found another one for their line under way.
+    pub conflicts: u64,
+}
+
+/// DRAM as a cache over flash.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DramCacheResult {
+    /// Accesses to data that found their page, those included that had waited for it.
+    pub hits: u64,
+    /// Accesses that did not find their page.
+    pub misses: u64,
+    /// Share of accesses to data that did not find their page.
+    pub miss_share: f64,
+    /// Misses answered at once, without data.
+    pub signalled: u64,
+    /// Misses that waited for their page.
+    pub waits: u64,
+    /// Misses whose page was on its way already.
+    pub merged: u64,
+    /// Accesses to page tables in rows of their own.
+    pub flat_accesses: u64,
+    /// Pages asked from flash.
+    pub fetches: u64,
+    /// Pages that were asked for while they were on their way out, and came back.
+    pub reclaims: u64,
+    /// Changed pages written to flash.
+    pub write_backs: u64,
+    /// Mean time from the request for a page to the page; null if none came.
+    pub response_ns: Option<f64>,
+    /// Misses that held up the accesses behind them, because too many waited already.
+    pub stalls: u64,
+    /// Misses that waited for an entry of the miss status row.
+    pub full_misses: u64,
+    /// Pages that waited for room in the evict buffer.
+    pub buffer_waits: u64,
+}
+
+/// The memory behind the shared cache.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CpuMemoryResult {
+    /// `dram` or `dram_cache`.
+    pub kind: &'static str,
+    /// Bytes that the shared cache read and wrote, a second.
+    pub bandwidth_bytes_per_s: f64,
+    /// Bytes that the DRAM read and wrote, tags and pages on their way included, a second.
+    pub dram_bytes_per_s: f64,
+    /// Share of the DRAM's accesses to an open row.
+    pub row_hit_share: f64,
+    /// The DRAM cache; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dram_cache: Option<DramCacheResult>,
+}
+
+/// What the cores of a server and their memory did in the measured window.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CpuResult {
+    /// Jobs that ended.
+    pub jobs: u64,
+    /// Jobs that ended a second, until the last one did.
+    pub throughput_per_s: f64,
+    /// From the beginning of a job on a core until its end, waiting for its pages included.
+    pub service_ns: Summary,
+    /// From the arrival of a job until its end.
+    pub latency_ns: Summary,
+    /// Instructions that retired, those included that were executed again.
+    pub instructions: u64,
+    /// Cycles of the cores' clock, until the last job ended.
+    pub cycles: f64,
+    /// Instructions a cycle of one core.
+    pub ipc: f64,
+    /// Mean time of a core from one page that it needed from flash to the next; null if there was none.
+    pub miss_interval_ns: Option<f64>,
+    /// What the cores' time was spent for. Sums to one.
+    #[schemars(with = "BTreeMap<String, f64>")]
+    pub time_share: BTreeMap<&'static str, f64>,
+    /// The first-level instruction caches.
+    pub l1i: L1Result,
+    /// The first-level data caches.
+    pub l1d: L1Result,
+    /// Threads.
+    pub threads: ThreadsResult,
+    /// Translation behind the first-level TLBs, of all cores together.
+    pub mmu: MmuResult,
+    /// The shared cache.
+    pub l2: L2Result,
+    /// The directory.
+    pub directory: DirectoryResult,
+    /// Bytes that the mesh moved, headers included, a second.
+    pub network_bytes_per_s: f64,
+    /// Memory behind the shared cache.
+    pub memory: CpuMemoryResult,
+    /// Jobs executed without time before the run, to fill the DRAM cache.
+    pub fill_jobs: u64,
+}
+
+/// The measured window.
+struct Window {
+    seconds: f64,
+}
+
+impl Window {
+    fn per_second(&self, count: u64) -> f64 {
+        per(count, self.seconds)
+    }
+}
+
+impl CpuResult {
+    pub(super) fn collect(machine: &Machine, side: &ServerSide) -> CpuResult {
+        let s = side.cores.stats();
+        let window = Window { seconds: side.ended(machine.now()).since(machine.measured_from).as_s_f64() };
+        let (cores, cycles) = (f64::from(side.cores.cores()), window.seconds / side.cores.cycle().as_s_f64());
+        let fetched = match &side.memory {
+            Memory::Dram(_) => 0,
+            Memory::DramCache(cache) => cache.stats.fetches + cache.stats.reclaims,
+        };
+        CpuResult {
+            jobs: s.jobs,
+            throughput_per_s: window.per_second(s.jobs),
+            service_ns: Summary::from_ps(&s.service),
+            latency_ns: Summary::from_ps(&s.latency),
+            instructions: s.instructions,
+            cycles,
+            ipc: per(s.instructions, cycles * cores),
+            miss_interval_ns: (fetched > 0).then(|| window.seconds * 1e9 * cores / fetched as f64),
+            time_share: time_share(side),
+            l1i: L1Result { accesses: s.fetches, hit_share: share(s.fetch_hits, s.fetches) },
+            l1d: L1Result { accesses: s.data_accesses, hit_share: share(s.data_hits, s.data_accesses) },
+            threads: ThreadsResult {
+                halts: s.halts,
+                store_halts: s.store_halts,
+                crowded: s.crowded,
+                signals: s.signals,
+                squashed_instructions: s.squashed,
+                repeated_instructions: s.repeated,
+            },
+            mmu: MmuResult::collect(&side.mmus),
+            l2: L2Result::collect(&side.l2, CPU_LINE, window.seconds),
+            directory: directory(side),
+            network_bytes_per_s: window.per_second(side.fabric.stats.bytes),
+            memory: CpuMemoryResult::collect(side, &window),
+            fill_jobs: side.fill_jobs,
+        }
+    }
+}
+
+fn time_share(side: &ServerSide) -> BTreeMap<&'static str, f64> {
+    let spent = &side.cores.stats().spent;
+    let all = spent.iter().sum();
+    Spent::NAMES.iter().zip(spent).map(|(name, slots)| (*name, share(*slots, all))).collect()
+}
+
+fn directory(side: &ServerSide) -> DirectoryResult {
+    let s = &side.directory.stats;
+    DirectoryResult {
+        reads: s.reads,
+        owns: s.owns,
+        write_backs: s.write_backs,
+        downgrades: s.downgrades,
+        invalidations: s.invalidations,
+        forwarded: s.forwarded,
+        conflicts: s.conflicts,
+    }
+}
+
+impl CpuMemoryResult {
+    fn collect(side: &ServerSide, window: &Window) -> CpuMemoryResult {
+        let lines = side.l2.stats.fetched_lines + side.l2.stats.written_lines;
+        let (kind, dram, dram_cache): (_, &DramStats, _) = match &side.memory {
+            Memory::Dram(dram) => ("dram", &dram.stats, None),
+            Memory::DramCache(cache) => ("dram_cache", cache.dram_stats(), Some(DramCacheResult::collect(cache))),
+        };
+        CpuMemoryResult {
+            kind,
+            bandwidth_bytes_per_s: window.per_second(lines * CPU_LINE),
+            dram_bytes_per_s: window.per_second(dram.read_bytes + dram.written_bytes),
+            row_hit_share: share(dram.row_hits, dram.row_hits + dram.row_closed + dram.row_conflicts),
+            dram_cache,
+        }
+    }
+}
+
+impl DramCacheResult {
+    fn collect(cache: &DramCache) -> DramCacheResult {
+        let s = &cache.stats;
+        DramCacheResult {
+            hits: s.hits,
+            misses: s.misses,
+            miss_share: share(s.misses, s.hits + s.misses),
+            signalled: s.signalled,
+            waits: s.waits,
+            merged: s.merged,
+            flat_accesses: s.flat,
+            fetches: s.fetches,
+            reclaims: s.reclaims,
+            write_backs: s.write_backs,
+            response_ns: (s.responses > 0).then(|| s.response.as_ns_f64() / s.responses as f64),
+            stalls: s.stalls,
+            full_misses: s.full_misses,
+            buffer_waits: s.buffer_waits,
+        }
+    }
+}
+
+/// Mean time a stage of the requests of cores for lines and translations. What cores write back nobody waits for.
+pub(super) fn breakdown(side: &ServerSide) -> [(&'static str, Map<String, Value>); 2] {
+    let s = side.cores.stats();
+    hierarchy::breakdown(&side.total_tally(), [("request", s.requests + s.translations), ("write_back", s.write_backs)])
+}
+
+/// Checks of the server side: its own, and that its accounts of time are whole.
+pub(super) fn checks(machine: &Machine, side: &ServerSide) -> Vec<Check> {
+    let mut checks = side.checks();
+    let whole = machine.measured_from == Time::ZERO;
+    // What was under way when the window began has left stages behind.
+    let (stages, waited) = (side.total_tally().reads().iter().sum::<u128>(), side.cores.stats().waited);
+    checks.push(Check {
+        name: "the stages of cores' requests tile their latency",
+        ok: side.outstanding() > 0 || !whole || stages == waited,
+        detail: format!("{stages} ps in stages, {waited} ps of latency"),
+    });
+    let slots: u64 = side.cores.stats().spent.iter().sum();
+    let elapsed = side.ended(machine.now()).since(machine.measured_from);
+    let all = elapsed.ps().div_ceil(side.cores.cycle().ps()) * side.cores.width() * u64::from(side.cores.cores());
+    checks.push(Check {
+        name: "what cores' time was spent for sums to their time",
+        ok: !whole || slots == all,
+        detail: format!("{slots} slots, {all} in the run"),
+    });
+    checks
+}

@@ -1,0 +1,123 @@
+//! What the parts did that a GPU and a server have in common.
+
+use mem::l2::L2;
+use mem::mmu::Mmu;
+use proto::memory::{Stage, Tally};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The cache that the multiprocessors or cores share.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct L2Result {
+    /// Reads and atomic operations.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Share of reads and atomic operations that found their line.
+    pub hit_share: f64,
+    /// Share of reads and atomic operations that waited for a fetch under way.
+    pub merge_share: f64,
+    /// Lines fetched that nobody had asked for.
+    pub prefetched_lines: u64,
+    /// Share of these that were read.
+    pub prefetch_used_share: f64,
+    /// Share of the predictor's verdicts that came true, of those of which it is known; null if there are none.
+    pub prediction_accuracy_share: Option<f64>,
+    /// Mean granularity of prefetches.
+    pub prefetch_granularity_bytes: Option<f64>,
+    /// Lines written to memory.
+    pub written_lines: u64,
+    /// Dirty pages taken from flash registers.
+    pub parked_pages: u64,
+    /// Writes that parked pages took.
+    pub absorbed_writes: u64,
+    /// Time that banks waited with an access that they could not place, over all banks, as a share of the window.
+    pub stalled_share: f64,
+}
+
+/// Translation behind the first-level TLBs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MmuResult {
+    /// Translations asked for.
+    pub translations: u64,
+    /// Share of them that the TLB behind the first-level ones answered.
+    pub tlb_hit_share: f64,
+    /// Page walks.
+    pub walks: u64,
+    /// Reads of memory by page walks.
+    pub walk_reads: u64,
+    /// Page faults.
+    pub faults: u64,
+    /// Bytes of the page tables.
+    pub table_bytes: u64,
+}
+
+impl L2Result {
+    /// Of a cache with lines of so many bytes, in a window of so many seconds.
+    pub(super) fn collect(l2: &L2, line: u64, seconds: f64) -> L2Result {
+        let s = &l2.stats;
+        let reads = s.reads + s.atomics;
+        L2Result {
+            reads,
+            writes: s.writes,
+            hit_share: share(s.hits, reads),
+            merge_share: share(s.merges, reads),
+            prefetched_lines: s.prefetched_lines,
+            prefetch_used_share: share(s.used_prefetched_lines, s.prefetched_lines),
+            prediction_accuracy_share: s.prefetch.accuracy(),
+            prefetch_granularity_bytes: s.prefetch.granularity(line),
+            written_lines: s.written_lines,
+            parked_pages: s.parked_pages,
+            absorbed_writes: s.absorbed,
+            stalled_share: match seconds * f64::from(l2.banks()) {
+                0.0 => 0.0,
+                all => s.stalled.as_s_f64() / all,
+            },
+        }
+    }
+}
+
+impl MmuResult {
+    /// Of several units together. Each knows the same page tables.
+    pub(super) fn collect(mmus: &[Mmu]) -> MmuResult {
+        let sum = |of: fn(&Mmu) -> u64| mmus.iter().map(of).sum::<u64>();
+        let translations = sum(|mmu| mmu.stats.translations);
+        MmuResult {
+            translations,
+            tlb_hit_share: share(sum(|mmu| mmu.stats.tlb_hits), translations),
+            walks: sum(|mmu| mmu.stats.walks),
+            walk_reads: sum(|mmu| mmu.stats.walk_reads),
+            faults: sum(|mmu| mmu.stats.faults),
+            table_bytes: mmus.first().map_or(0, Mmu::table_bytes),
+        }
+    }
+}
+
+/// Mean time a stage of so many requests that read, and of so many that write, in nanoseconds; stages that took no time
+/// are left out.
+pub(super) fn breakdown(
+    tally: &Tally,
+    [reads, writes]: [(&'static str, u64); 2],
+) -> [(&'static str, Map<String, Value>); 2] {
+    let means = |sums: &[u128; Stage::COUNT], requests: u64| {
+        let named = Stage::NAMES.iter().zip(sums).filter(|(_, sum)| **sum > 0);
+        named
+            .map(|(name, sum)| ((*name).to_owned(), (*sum as f64 / 1e3 / requests.max(1) as f64).into()))
+            .collect()
+    };
+    [(reads.0, means(tally.reads(), reads.1)), (writes.0, means(tally.writes(), writes.1))]
+}
+
+/// Picoseconds of all stages.
+pub(super) fn total(tally: &Tally) -> u128 {
+    tally.reads().iter().chain(tally.writes()).sum()
+}
+
+pub(super) fn share(part: u64, of: u64) -> f64 {
+    per(part, of as f64)
+}
+
+pub(super) fn per(count: u64, of: f64) -> f64 {
+    if of > 0.0 { count as f64 / of } else { 0.0 }
+}

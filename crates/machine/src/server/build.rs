@@ -1,0 +1,221 @@
+//! From a spec to the server side of a machine.
+
+use super::warm::{self, Filling, Tables as Walked};
+use super::{Memory, ServerSide, place};
+use crate::spec::{Cpus, Loaded, MemorySpec, Spec};
+use compute::ooo::Cores;
+use config::Diagnostic;
+use mem::directory::{Directory, DirectorySpec};
+use mem::dram::Dram;
+use mem::dram_cache::{Backing, DramCache, DramCacheSpec, Partition};
+use mem::l2::{L2, L2Spec};
+use mem::mmu::{Mmu, MmuSpec, Residency};
+use net::fabric::{Fabric, FabricSpec};
+use proto::cpu::Service;
+use proto::memory::{CPU_LINE, Tally};
+
+/// The application that a service is.
+const APP: u8 = 0;
+
+/// Checks every table that only a server has, and what the tables of a server say together.
+///
+/// # Errors
+/// The first value that cannot be built.
+pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
+    let Spec { cpu, fabric, directory, memory, .. } = &loaded.spec;
+    let Some(cpu) = cpu else { return Ok(()) };
+    cpu.first.check().map_err(|e| loaded.explain("cpu.0", e))?;
+    if let Some(fabric) = fabric {
+        fabric.check().map_err(|e| loaded.explain("fabric", e))?;
+    }
+    if let Some(directory) = directory {
+        directory.check(cpu.first.cores).map_err(|e| loaded.explain("directory", e))?;
+    }
+    if let Some(MemorySpec::DramCache(cache)) = memory {
+        if cache.backing == Backing::device && loaded.spec.flash.is_none() {
+            let what = "a DRAM cache has no flash device behind it";
+            let help = "give the table `flash`, or `backing = \"fixed\"`";
+            return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
+        }
+    }
+    check_tiles(loaded)
+}
+
+/// Whether there is a core and a cache bank for each router of the mesh.
+fn check_tiles(loaded: &Loaded) -> Result<(), Diagnostic> {
+    let Spec { cpu: Some(cpu), fabric: Some(fabric), l2: Some(l2), .. } = &loaded.spec else {
+        return Ok(());
+    };
+    let cores = u32::from(cpu.first.cores);
+    let (rows, columns) = (fabric.mesh.rows, fabric.mesh.columns);
+    let (key, what) = if rows * columns != cores {
+        let routers = rows * columns;
+        let what = format!(
+            "{cores} cores (`cpu.0.cores`) on a mesh of {rows} rows (`fabric.mesh.rows`) of {columns} routers (`fabric.mesh.columns`), which are {routers}: each core has a router"
+        );
+        ("cpu.0.cores", what)
+    } else if u32::from(l2.banks) != cores {
+        let what = format!("{} banks (`l2.banks`) for {cores} cores (`cpu.0.cores`): each core has a bank", l2.banks);
+        ("l2.banks", what)
+    } else if l2.line.get() != CPU_LINE {
+        let what = format!("the first-level caches of cores have lines of {CPU_LINE} B, not of {}", l2.line);
+        return Err(loaded.diagnose("l2.line", &what).help(format!("give `{CPU_LINE}B`")));
+    } else if l2.interleave.get() != CPU_LINE {
+        let what = format!("banks change every {}: those of a server change with every line", l2.interleave);
+        return Err(loaded.diagnose("l2.interleave", &what).help(format!("give `{CPU_LINE}B`")));
+    } else {
+        return Ok(());
+    };
+    let (rows, columns) = squarest(cores);
+    Err(loaded.diagnose(key, &what).help(format!(
+        "for {cores} cores: fabric.mesh.rows = {rows}, fabric.mesh.columns = {columns}, l2.banks = {cores}"
+    )))
+}
+
+/// The rows and columns of the mesh of so many routers that is nearest to a square.
+fn squarest(routers: u32) -> (u32, u32) {
+    let rows = (1..=routers.isqrt()).rev().find(|rows| routers.is_multiple_of(*rows)).unwrap_or(1);
+    (rows, routers / rows)
+}
+
+/// The tables that a service needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Tables<'a> {
+    cpu: &'a Cpus,
+    mmu: &'a MmuSpec,
+    fabric: &'a FabricSpec,
+    directory: &'a DirectorySpec,
+    l2: &'a L2Spec,
+    memory: &'a MemorySpec,
+}
+
+/// The tables that a service needs.
+///
+/// # Errors
+/// A system without one of them.
+pub(crate) fn tables(loaded: &Loaded) -> Result<Tables<'_>, Diagnostic> {
+    let Spec { cpu, mmu, fabric, directory, l2, memory, .. } = &loaded.spec;
+    if let (Some(cpu), Some(mmu), Some(fabric), Some(directory), Some(l2), Some(memory)) =
+        (cpu, mmu, fabric, directory, l2, memory)
+    {
+        return Ok(Tables { cpu, mmu, fabric, directory, l2, memory });
+    }
+    let what = if cpu.is_some() { "memory behind its cores' shared cache" } else { "cores of a server" };
+    Err(Diagnostic::new(format!("the system `{}` has no {what}", loaded.name)).help(
+        "programs of a server need the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`",
+    ))
+}
+
+/// Where a service's pages and their tables lie in physical memory.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// End of its data; page tables begin here.
+    data: u64,
+    /// End of its page tables.
+    top: u64,
+}
+
+/// Builds the server side for a service, its DRAM cache warm.
+///
+/// # Errors
+/// A spec that cannot be built, or a service that does not fit.
+pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Result<ServerSide, Diagnostic> {
+    let tables = tables(loaded)?;
+    let cpu = &tables.cpu.first;
+    // A translation covers what the page table says, whatever the application.
+    let reach = Mmu::new(tables.mmu, 0, CPU_LINE).map_err(|e| loaded.explain("mmu", e))?.reach();
+    let cores = Cores::new(cpu, reach, seed).map_err(|e| loaded.explain("cpu.0", e))?;
+    let bytes = cores.footprint(&*service);
+    let mmus = (0..cpu.cores).map(|core| mmu(loaded, tables.mmu, core, bytes)).collect::<Result<Vec<_>, _>>()?;
+    let top = mmus.first().map_or(bytes, Mmu::top);
+    let extent = Extent { data: bytes.next_multiple_of(reach), top };
+    let memory = memory(loaded, tables.memory, extent)?;
+    let count = match &memory {
+        Memory::Dram(dram) => dram.controllers(),
+        Memory::DramCache(cache) => cache.controllers(),
+    };
+    let mesh = &tables.fabric.mesh;
+    let mut side = ServerSide {
+        service,
+        cores,
+        mmus,
+        fabric: Fabric::new(tables.fabric).map_err(|e| loaded.explain("fabric", e))?,
+        directory: Directory::new(tables.directory, cpu.cores, cpu.cores).map_err(|e| loaded.explain("directory", e))?,
+        l2: L2::new(tables.l2, seed).map_err(|e| loaded.explain("l2", e))?,
+        memory,
+        reach,
+        controllers: place::controllers(mesh.rows, mesh.columns, count),
+        tally: Tally::default(),
+        fill_jobs: 0,
+        claimed: 0,
+        sent: 0,
+        answered: 0,
+    };
+    if let (Memory::DramCache(cache), MemorySpec::DramCache(spec)) = (&mut side.memory, tables.memory) {
+        let filling = Filling {
+            tables: (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes)),
+            text: side.service.footprint().next_multiple_of(reach)..bytes,
+            slots: u32::from(cpu.cores) * cpu.threads.count,
+            most: tables.cpu.fill_jobs,
+        };
+        side.fill_jobs = warm::warm(&mut *side.service, cache, filling);
+    }
+    Ok(side)
+}
+
+fn mmu(loaded: &Loaded, spec: &MmuSpec, core: u16, bytes: u64) -> Result<Mmu, Diagnostic> {
+    let mut mmu = Mmu::new(spec, core, CPU_LINE).map_err(|e| loaded.explain("mmu", e))?;
+    let span = mmu.span();
+    if bytes > span {
+        let what = format!("the service has {bytes} B of addresses; the page table reaches {span} B");
+        return Err(loaded.diagnose("mmu.table", &what));
+    }
+    mmu.add_app(APP, bytes, Residency::Always);
+    Ok(mmu)
+}
+
+fn memory(loaded: &Loaded, spec: &MemorySpec, extent: Extent) -> Result<Memory, Diagnostic> {
+    let explain = |kind: &'static str| move |error| loaded.explain(&format!("memory.{kind}"), error);
+    match spec {
+        MemorySpec::Dram(dram) => {
+            Ok(Memory::Dram(Box::new(Dram::new(dram, CPU_LINE).map_err(explain("dram"))?)))
+        }
+        MemorySpec::DramCache(spec) => {
+            let mut cache = DramCache::new(spec).map_err(explain("dram_cache"))?;
+            cache.set_flat(extent.data..extent.top);
+            check_capacity(loaded, spec, extent)?;
+            Ok(Memory::DramCache(Box::new(cache)))
+        }
+        MemorySpec::Direct(_) | MemorySpec::Engine(_) => unreachable!("refused when the spec is read"),
+    }
+}
+
+/// Whether flash has room for the service.
+fn check_capacity(loaded: &Loaded, spec: &DramCacheSpec, extent: Extent) -> Result<(), Diagnostic> {
+    if spec.backing != Backing::device {
+        return Ok(());
+    }
+    let needed = match spec.partition {
+        Partition::flat => extent.data,
+        Partition::none => extent.top,
+    };
+    let capacity = loaded.device(0)?.capacity();
+    if needed <= capacity {
+        return Ok(());
+    }
+    let what = format!("the service takes {needed} B of flash that holds {capacity} B");
+    Err(loaded.diagnose("flash", &what).help("a smaller service (size=...), or more flash"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::squarest;
+
+    #[test]
+    fn the_nearest_square_has_as_many_routers() {
+        let shapes = [(1, (1, 1)), (2, (1, 2)), (12, (3, 4)), (16, (4, 4)), (17, (1, 17)), (64, (8, 8))];
+        for (routers, shape) in shapes {
+            assert_eq!(squarest(routers), shape);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The server side of a machine: cores, translation, mesh, directory, shared cache, and the memory behind it.
+
+mod build;
+mod place;
+mod warm;
+mod wires;
+
+pub(crate) use build::{build, check, tables};
+pub(crate) use wires::Packet;
+
+use compute::ooo::Cores;
+use kernel::Time;
+use mem::directory::Directory;
+use mem::dram::Dram;
+use mem::dram_cache::DramCache;
+use mem::l2::L2;
+use mem::mmu::Mmu;
+use net::fabric::Fabric;
+use proto::cpu::Service;
+use proto::memory::Tally;
+
+/// What stands behind the shared cache.
+pub enum Memory {
+    /// DRAM that holds everything.
+    Dram(Box<Dram>),
+    /// DRAM as a cache over flash.
+    DramCache(Box<DramCache>),
+}
+
+/// The parts of the server side. Core `n`, its memory management unit, bank `n` of the shared cache and its directory stand
+/// at router `n` of the mesh.
+pub struct ServerSide {
+    /// What runs.
+    pub service: Box<dyn Service>,
+    /// The cores.
+    pub cores: Cores,
+    /// Translation behind each core's own TLBs.
+    pub mmus: Vec<Mmu>,
+    /// The mesh.
+    pub fabric: Fabric<Packet>,
+    /// The directory of every tile.
+    pub directory: Directory,
+    /// The shared cache.
+    pub l2: L2,
+    /// Memory.
+    pub memory: Memory,
+    /// Bytes that a translation covers.
+    reach: u64,
+    /// The router at which each memory controller stands.
+    controllers: Vec<u32>,
+    /// Time that requests have spent on the mesh.
+    pub tally: Tally,
+    /// Jobs executed without time before the run.
+    pub fill_jobs: u64,
+    /// Commands at the flash device.
+    claimed: usize,
+    /// Accesses that cores and page walks have sent, over the whole run.
+    sent: u64,
+    /// Their answers, over the whole run.
+    answered: u64,
+}
+
+impl ServerSide {
+    /// Whether every job has ended and nothing is under way.
+    pub fn is_done(&self) -> bool {
+        self.cores.is_done() && self.outstanding() == 0
+    }
+
+    /// Requests, commands and packets under way.
+    pub fn outstanding(&self) -> usize {
+        self.inside().iter().map(|(_, inside)| inside).sum()
+    }
+
+    /// Requests, commands and packets in each part.
+    pub fn inside(&self) -> [(&'static str, usize); 6] {
+        let memory = match &self.memory {
+            Memory::Dram(dram) => dram.outstanding(),
+            Memory::DramCache(cache) => cache.outstanding(),
+        };
+        [
+            ("the cores", self.cores.outstanding()),
+            ("the memory management units", self.mmus.iter().map(Mmu::outstanding).sum()),
+            ("the mesh", self.fabric.outstanding()),
+            ("the directory", self.directory.outstanding()),
+            ("the shared cache", self.l2.outstanding()),
+            ("memory", memory),
+        ]
+    }
+
+    /// Jobs that have ended.
+    pub fn jobs(&self) -> u64 {
+        self.cores.jobs_ended()
+    }
+
+    /// When the last job ended; now, if it has not.
+    pub fn ended(&self, now: Time) -> Time {
+        self.cores.over_at().unwrap_or(now)
+    }
+
+    /// Accounts that must agree, each side counted in a different part.
+    pub fn checks(&self) -> Vec<flash::Check> {
+        let (begun, ended) = (self.cores.jobs_begun(), self.cores.jobs_ended());
+        let running = self.cores.jobs_running();
+        let check = |name, ok: bool, detail: String| flash::Check { name, ok, detail };
+        vec![
+            check(
+                "jobs begun = ended + running",
+                begun == ended + running,
+                format!("{begun} begun, {ended} ended, {running} running"),
+            ),
+            check(
+                "every access that was sent has been answered",
+                self.outstanding() > 0 || self.sent == self.answered,
+                format!("{} sent, {} answered", self.sent, self.answered),
+            ),
+        ]
+    }
+
+    /// Commands of the server side at the flash device.
+    pub fn claimed(&self) -> usize {
+        self.claimed
+    }
+
+    /// Time that requests have waited for each stage, all parts together.
+    pub fn total_tally(&self) -> Tally {
+        let mut total = self.tally.clone();
+        total.add(self.cores.tally());
+        self.mmus.iter().for_each(|mmu| total.add(&mmu.tally));
+        total.add(&self.directory.tally);
+        total.add(&self.l2.tally);
+        match &self.memory {
+            Memory::Dram(dram) => total.add(&dram.tally),
+            Memory::DramCache(cache) => total.add(&cache.tally),
+        }
+        total
+    }
+
+    /// Starts the measured window.
+    pub fn reset_stats(&mut self, now: Time) {
+        self.cores.reset_stats(now);
+        self.mmus.iter_mut().for_each(|mmu| mmu.reset_stats(now));
+        self.fabric.reset_stats();
+        self.directory.reset_stats(now);
+        self.l2.reset_stats(now);
+        self.tally = Tally::default();
+        match &mut self.memory {
+            Memory::Dram(dram) => dram.reset_stats(now),
+            Memory::DramCache(cache) => cache.reset_stats(now),
+        }
+    }
+}

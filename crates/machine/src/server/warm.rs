@@ -1,0 +1,103 @@
+//! Filling a DRAM cache before the run: jobs executed on their data without time.
+//!
+//! A cache of gigabytes takes seconds of a server's time to fill, of which a run simulates milliseconds. So jobs are executed
+//! before it, one after another, and every page that they touch goes into the cache as it would in the run. They end
+//! once as many pages were missing as the cache has room for: then every page in it was chosen by the replacement policy
+//! among those that jobs ask for, and what is missing from then on is what is missing in a long run. If the program's
+//! pages are too few for that, they end when the latter half of them has brought less than a hundredth of the pages, or when
+//! there have been as many as `cpu.fill_jobs` says.
+//!
+//! The jobs have numbers that the run never reaches, so that they ask for other objects of the same popularity. What they
+//! change in the program's data stays changed.
+
+use mem::dram_cache::DramCache;
+use mem::mmu::MmuSpec;
+use mem::mmu::table::Table;
+use proto::cpu::{OpKind, Service};
+use proto::memory::PAGE;
+use std::ops::Range;
+
+/// Fewer jobs say nothing about how many pages are still missing.
+const LEAST: u64 = 4096;
+
+/// The first number of a job that warms: jobs of a run are numbered from zero.
+const FIRST: u64 = 1 << 40;
+
+/// Page tables that lie in the cache as well, walked without time.
+pub(super) struct Tables {
+    table: Box<dyn Table>,
+}
+
+impl Tables {
+    /// The page tables of a service with so many bytes, where a memory management unit lays them out.
+    pub(super) fn new(spec: &MmuSpec, bytes: u64) -> Tables {
+        let mut table = spec.table.build(&());
+        let pages = bytes.div_ceil(table.reach());
+        table.lay_out(&[pages], pages * table.reach());
+        Tables { table }
+    }
+
+    /// Reads the entries of a walk for a page.
+    fn walk(&mut self, page: u64, mut read: impl FnMut(u64)) {
+        let mut level = 0;
+        while let Some(address) = self.table.step(0, page, &mut level).read {
+            read(address);
+        }
+    }
+}
+
+/// What the cache is filled by.
+pub(super) struct Filling {
+    /// Page tables, if they lie in the cache.
+    pub(super) tables: Option<Tables>,
+    /// Where the program's text lies.
+    pub(super) text: Range<u64>,
+    /// Slots that jobs take in turn.
+    pub(super) slots: u32,
+    /// Jobs at most.
+    pub(super) most: u64,
+}
+
+/// Fills the cache; how many jobs it took. Physical addresses are virtual ones: the service is alone.
+pub(super) fn warm(service: &mut dyn Service, cache: &mut DramCache, mut by: Filling) -> u64 {
+    let room = cache.capacity() / PAGE;
+    let (mut tape, mut absent) = (Vec::new(), 0);
+    let mut touch = |page: u64, write: bool| {
+        absent += u64::from(!cache.is_cached(page));
+        cache.warm(page, write);
+        absent
+    };
+    // What was missing so far, and when there had been half as many jobs.
+    let (mut jobs, mut missing, mut half) = (0, 0, 0);
+    while jobs < by.most && missing < room {
+        let slot = (jobs % u64::from(by.slots)) as u32;
+        service.start(slot, FIRST + jobs);
+        jobs += 1;
+        tape.clear();
+        while service.step(slot, &mut tape) {}
+        // Operations of one page in a row are one touch, as the caches above would have it.
+        let mut latest = None;
+        for op in tape.iter().filter(|op| op.width > 0) {
+            let now = (op.address / PAGE, matches!(op.kind, OpKind::Store | OpKind::Atomic));
+            if latest == Some(now) {
+                continue;
+            }
+            latest = Some(now);
+            if let Some(tables) = &mut by.tables {
+                tables.walk(now.0, |entry| _ = touch(entry / PAGE * PAGE, false));
+            }
+            missing = touch(now.0 * PAGE, now.1);
+        }
+        if jobs.is_power_of_two() && jobs >= LEAST {
+            if missing - half < missing.div_ceil(100) {
+                break;
+            }
+            half = missing;
+        }
+    }
+    // Every job has fetched from it.
+    for page in by.text.start / PAGE..by.text.end.div_ceil(PAGE) {
+        touch(page * PAGE, false);
+    }
+    jobs
+}

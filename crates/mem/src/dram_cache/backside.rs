@@ -1,0 +1,333 @@
+//! Backside controllers: from a miss to the page in the cache.
+
+use super::inner::Waiter;
+use super::{Backing, DramCache, Event, NONE, Out, note};
+use kernel::{Cx, Time};
+use proto::memory::{CPU_LINE, PAGE};
+use proto::{Command, IoOp};
+
+/// Lines of a page.
+const LINES: u32 = (PAGE / CPU_LINE) as u32;
+/// Priorities at the flash device: somebody waits for a read; a write has time (section IV-B).
+const READ_PRIORITY: u8 = 1;
+const WRITE_PRIORITY: u8 = 3;
+
+/// What a controller does with its miss status row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Search {
+    /// Nothing: no miss waits.
+    Idle,
+    /// It looks a page up.
+    Reading(u64),
+    /// It waits for an entry in the page's set.
+    Full(u64),
+}
+
+/// A page that is missing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    pub(super) page: u64,
+    pub(super) controller: u16,
+    pub(super) step: Step,
+    /// When flash was asked.
+    asked: Time,
+    /// Whether the page has come from there, or from the evict buffer.
+    arrived: bool,
+    /// Its place in the tags.
+    pub(super) place: u32,
+    /// Lines copied so far, out of the way or into it.
+    copied: u32,
+    /// Its victim.
+    pub(super) victim: u32,
+    /// The first and the last request that waits for it.
+    first: u32,
+    last: u32,
+}
+
+/// What a fetch does next, or waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// Its turn.
+    Queued,
+    /// Writes its entry into the miss status row.
+    Enter,
+    /// Asks flash.
+    Ask,
+    /// Reads the tags, to find a victim.
+    Look,
+    /// Waits for room in the evict buffer.
+    Room,
+    /// Waits for a way that may go.
+    Way,
+    /// Takes the victim out of the tags.
+    Drop,
+    /// Reads the victim.
+    Copy,
+    /// Sends the victim to flash.
+    Store,
+    /// Waits for its page.
+    Ready,
+    /// Writes the page.
+    Install,
+    /// Writes the tags.
+    Tag,
+    /// Takes its entry out of the miss status row.
+    Remove,
+}
+
+impl DramCache {
+    /// The fetch of a page that is not here.
+    pub(super) fn missing_page(&mut self, page: u64, controller: u16) -> u32 {
+        let fetches = &mut self.fetches;
+        *self.missing.entry(page).or_insert_with(|| {
+            fetches.insert(Fetch {
+                page,
+                controller,
+                step: Step::Queued,
+                asked: Time::ZERO,
+                arrived: false,
+                place: NONE,
+                copied: 0,
+                victim: NONE,
+                first: NONE,
+                last: NONE,
+            })
+        })
+    }
+
+    /// A request waits for a fetch.
+    pub(super) fn wait_for(&mut self, fetch: u32, request: u32) {
+        let fetch = &mut self.fetches[fetch];
+        match fetch.last {
+            NONE => fetch.first = request,
+            last => self.requests[last].next = request,
+        }
+        fetch.last = request;
+    }
+
+    /// Looks up the next page, if the controller does not look one up already.
+    pub(super) fn start_search(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
+        let controller = self.controller(number);
+        if controller.search != Search::Idle {
+            return;
+        }
+        if let Some(page) = controller.queue.pop_front() {
+            self.search(number, page, cx);
+            self.unblock(number, cx);
+        }
+    }
+
+    fn search(&mut self, number: u16, page: u64, cx: &mut impl Cx<Event, Out>) {
+        let service = self.back_command;
+        let controller = self.controller(number);
+        controller.search = Search::Reading(page);
+        let end = controller.back.grant(cx.now(), service);
+        cx.after(end - cx.now(), Event::Search(number));
+    }
+
+    /// Reads the set of a page in the miss status row.
+    pub(super) fn look_up(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
+        let Search::Reading(page) = self.controller(number).search else {
+            unreachable!("a look-up is of a page");
+        };
+        let address = self.layout.misses(number, page);
+        self.access_dram(Waiter::Search(number), address, 1, false, cx);
+    }
+
+    /// The set of a page is known.
+    pub(super) fn searched(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
+        let Search::Reading(page) = self.controller(number).search else {
+            unreachable!("a look-up is of a page");
+        };
+        let set = self.layout.miss_set(page) as usize;
+        // A page without a fetch has come meanwhile.
+        let fetch = self.missing.get(&page).copied().filter(|name| self.fetches[*name].step == Step::Queued);
+        match fetch {
+            Some(_) if self.controller(number).entries[set] == self.miss_ways => {
+                self.stats.full_misses += 1;
+                self.controller(number).search = Search::Full(page);
+                return;
+            }
+            Some(name) => {
+                self.controller(number).entries[set] += 1;
+                self.step(name, Step::Enter, cx);
+            }
+            None => self.stats.merged += 1,
+        }
+        self.controller(number).search = Search::Idle;
+        self.start_search(number, cx);
+    }
+
+    /// The controller is to issue a command for a fetch.
+    pub(super) fn step(&mut self, name: u32, step: Step, cx: &mut impl Cx<Event, Out>) {
+        let fetch = &mut self.fetches[name];
+        fetch.step = step;
+        let back = &mut self.controllers[usize::from(fetch.controller)].back;
+        let end = back.grant(cx.now(), self.back_command);
+        cx.after(end - cx.now(), Event::Stepped(name));
+    }
+
+    /// The controller has issued a command for a fetch.
+    pub(super) fn stepped(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let Fetch { page, controller: number, step, place, copied, .. } = self.fetches[name];
+        let waiter = Waiter::Fetch(name);
+        match step {
+            Step::Enter => {
+                self.access_dram(Waiter::Nobody, self.layout.misses(number, page), 1, true, cx);
+                self.step(name, Step::Ask, cx);
+            }
+            Step::Ask => {
+                self.ask(name, cx);
+                self.step(name, Step::Look, cx);
+            }
+            Step::Look => self.access_dram(waiter, self.layout.tags(number, page), 1, false, cx),
+            Step::Drop => {
+                self.access_dram(Waiter::Nobody, self.layout.tags(number, page), 1, true, cx);
+                self.step(name, Step::Copy, cx);
+            }
+            Step::Copy | Step::Install => {
+                let lines = self.burst_at(copied);
+                self.access_dram(waiter, self.layout.way(number, place), lines, step == Step::Install, cx);
+            }
+            Step::Store => {
+                self.store(self.fetches[name].victim, cx);
+                self.ready(name, cx);
+            }
+            Step::Tag => self.access_dram(waiter, self.layout.tags(number, page), 1, true, cx),
+            Step::Remove => {
+                self.access_dram(Waiter::Nobody, self.layout.misses(number, page), 1, true, cx);
+                self.installed(name, cx);
+            }
+            Step::Queued | Step::Room | Step::Way | Step::Ready => {
+                unreachable!("nothing is issued in {step:?}")
+            }
+        }
+    }
+
+    /// The next lines of a page to copy after so many.
+    fn burst_at(&self, copied: u32) -> u64 {
+        let count = self.burst.min(LINES - copied);
+        (u64::MAX >> (LINES - count)) << copied
+    }
+
+    /// The DRAM has done the command of a fetch.
+    pub(super) fn moved(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let step = self.fetches[name].step;
+        match step {
+            Step::Look => self.choose(name, cx),
+            Step::Copy | Step::Install => {
+                let burst = self.burst;
+                let fetch = &mut self.fetches[name];
+                fetch.copied = (fetch.copied + burst).min(LINES);
+                if fetch.copied < LINES {
+                    self.step(name, step, cx);
+                } else if step == Step::Copy {
+                    self.copied(name, cx);
+                } else {
+                    self.step(name, Step::Tag, cx);
+                }
+            }
+            Step::Tag => self.step(name, Step::Remove, cx),
+            _ => unreachable!("nothing moves in {step:?}"),
+        }
+    }
+
+    /// Asks for a page: the evict buffer if it is there, else flash.
+    fn ask(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let page = self.fetches[name].page;
+        self.fetches[name].asked = cx.now();
+        if let Some(leaving) = self.in_buffer(page) {
+            self.stats.reclaims += 1;
+            note!(self, Reclaim(page));
+            if self.leaving[leaving].copied {
+                self.come(name, cx);
+            } else {
+                self.leaving[leaving].reclaimed = name;
+            }
+            return;
+        }
+        self.stats.fetches += 1;
+        note!(self, Ask(page));
+        match &self.backing {
+            Backing::fixed(times) => {
+                cx.after(times.read.time(), Event::Read(name));
+            }
+            Backing::device => cx.emit(Out::Submit(read_page(page, name))),
+        }
+    }
+
+    /// A page has come from flash.
+    pub(super) fn responded(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        self.stats.responses += 1;
+        self.stats.response += cx.now() - self.fetches[name].asked;
+        self.come(name, cx);
+    }
+
+    /// A page has come.
+    pub(super) fn come(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        self.fetches[name].arrived = true;
+        if self.fetches[name].step == Step::Ready {
+            self.ready(name, cx);
+        }
+    }
+
+    /// A way is free for a page.
+    pub(super) fn ready(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let fetch = &mut self.fetches[name];
+        fetch.step = Step::Ready;
+        fetch.copied = 0;
+        if fetch.arrived {
+            self.step(name, Step::Install, cx);
+        }
+    }
+
+    /// A page is in the cache.
+    fn installed(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let Fetch { page, controller: number, asked, place, mut first, .. } = self.fetches[name];
+        self.fetches.remove(name);
+        self.missing.remove(&page);
+        self.stats.installs += 1;
+        note!(self, Install(page));
+        let set = self.layout.miss_set(page);
+        let controller = self.controller(number);
+        controller.tags.meta_mut(place).coming = false;
+        controller.entries[set as usize] -= 1;
+        cx.emit(Out::Arrived { page, response: cx.now() - asked });
+        while first != NONE {
+            let next = std::mem::replace(&mut self.requests[first].next, NONE);
+            self.serve(first, place, cx);
+            first = next;
+        }
+        self.may_go(number, place, cx);
+        if let Search::Full(waiting) = self.controller(number).search
+            && self.layout.miss_set(waiting) == set
+        {
+            self.search(number, waiting, cx);
+        }
+    }
+}
+
+/// A page to read. The tags of reads are even, those of writes odd.
+fn read_page(page: u64, fetch: u32) -> Command {
+    command(fetch * 2, IoOp::Read, page, READ_PRIORITY)
+}
+
+/// A page to write.
+pub(super) fn write_page(page: u64, leaving: u32) -> Command {
+    command(leaving * 2 + 1, IoOp::Write, page, WRITE_PRIORITY)
+}
+
+fn command(tag: u32, op: IoOp, page: u64, priority: u8) -> Command {
+    Command {
+        tag,
+        op,
+        fua: false,
+        offset: page,
+        bytes: PAGE,
+        queue: 0,
+        flow: 0,
+        namespace: 1,
+        placement: 0,
+        priority,
+    }
+}

@@ -1,0 +1,193 @@
+//! A DRAM cache as a user writes it.
+
+use crate::cache::replace::ReplacementPolicy;
+use crate::dram::DramSpec;
+use config::SpecError;
+use config::units::{Duration, Frequency};
+use kernel::Time;
+use proto::memory::{CPU_LINE, PAGE};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the tags of a set: one column.
+pub(super) const TAGS: u64 = CPU_LINE;
+/// Ways, or entries of the miss status row, that a column has room for: 8 B each.
+const ENTRIES: u32 = 8;
+
+/// DRAM that is a cache of pages over flash. A row of DRAM holds a set: its pages, and a column with their tags.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DramCacheSpec {
+    /// Sets behind each controller.
+    pub sets: u32,
+    /// Ways of a set, at most 8; a way holds a page of 4 KiB.
+    pub ways: u32,
+    /// Which page of a set makes room.
+    pub replacement: ReplacementPolicy,
+    /// The controllers that serve accesses.
+    pub frontside: FrontsideSpec,
+    /// The controllers that serve misses.
+    pub backside: BacksideSpec,
+    /// The miss status row of each controller.
+    pub misses: MissSpec,
+    /// Pages of each controller that may be on their way out: copied, or being written to flash.
+    pub evict_buffer: u32,
+    /// Where page tables lie.
+    pub partition: Partition,
+    /// What is behind the cache.
+    pub backing: Backing,
+    /// The DRAM. A row has the bytes of the ways of a set and 64 B, and controllers change with every row.
+    pub dram: DramSpec,
+}
+
+/// A controller that looks up tags and serves hits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FrontsideSpec {
+    /// Its clock.
+    pub clock: Frequency,
+    /// Cycles of each thing it does: opening a row, accessing a column, sending an answer, sending a miss on.
+    pub command: u32,
+    /// Misses that may wait for the backside controller. One more holds up all accesses behind it.
+    pub queue: u32,
+}
+
+/// A controller that brings pages from flash and takes others back. It is programmable: it does one thing after another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BacksideSpec {
+    /// Its clock.
+    pub clock: Frequency,
+    /// Cycles of each command to DRAM or to flash.
+    pub command: u32,
+    /// Lines that one command to DRAM copies into a page or out of it. Accesses wait until it is through.
+    pub burst: u32,
+}
+
+/// A miss status row: a table, in DRAM, of the pages that are on their way from flash.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissSpec {
+    /// Sets; each is a column of 64 B of the row.
+    pub sets: u32,
+    /// Entries of a set, 8 B each: at most 8.
+    pub ways: u32,
+}
+
+config::policies! {
+    /// Where page tables lie.
+    #[derive(Copy, Eq)]
+    pub family Partition = "memory.dram_cache.partition": choice {
+        /// In rows of their own, which have no tags: they never miss.
+        default flat,
+        /// In the cache, like data: AstriFlash-noDP.
+        none,
+    }
+}
+
+config::policies! {
+    /// What is behind a DRAM cache.
+    pub family Backing = "memory.dram_cache.backing": choice {
+        /// A flash device.
+        default device,
+        /// Fixed times; any number of pages move at the same time.
+        fixed(Fixed),
+    }
+}
+
+/// Parameters of `fixed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fixed {
+    /// From the request for a page to the page.
+    pub read: Duration,
+    /// Time to take a page.
+    pub write: Duration,
+}
+
+impl Default for Fixed {
+    /// AstriFlash, Table I.
+    fn default() -> Fixed {
+        Fixed { read: Duration::new(Time::from_us(50)), write: Duration::new(Time::from_us(100)) }
+    }
+}
+
+impl DramCacheSpec {
+    /// Bytes of pages behind all controllers.
+    pub fn capacity(&self) -> u64 {
+        u64::from(self.dram.controllers) * u64::from(self.sets) * u64::from(self.ways) * PAGE
+    }
+
+    /// Whether it can be built.
+    ///
+    /// # Errors
+    /// The first value that does not fit; its key is relative to this table.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let counts = [
+            ("sets", u64::from(self.sets)),
+            ("ways", self.ways.into()),
+            ("frontside.clock", self.frontside.clock.hz()),
+            ("frontside.command", self.frontside.command.into()),
+            ("frontside.queue", self.frontside.queue.into()),
+            ("backside.clock", self.backside.clock.hz()),
+            ("backside.command", self.backside.command.into()),
+            ("backside.burst", self.backside.burst.into()),
+            ("misses.sets", self.misses.sets.into()),
+            ("misses.ways", self.misses.ways.into()),
+            ("evict_buffer", self.evict_buffer.into()),
+        ];
+        for (key, value) in counts {
+            SpecError::positive(key, value)?;
+        }
+        for (key, ways) in [("ways", self.ways), ("misses.ways", self.misses.ways)] {
+            if ways > ENTRIES {
+                let what =
+                    format!("{ways} ways of 8 B are more than a column of {CPU_LINE} B, which has {ENTRIES}");
+                return Err(SpecError::new(key, what));
+            }
+        }
+        if u64::from(self.sets) * u64::from(self.ways) > 1 << 28 {
+            let what =
+                format!("{} sets of {} ways are more than 2^28 pages a controller", self.sets, self.ways);
+            return Err(SpecError::new("sets", what));
+        }
+        if u64::from(self.backside.burst) > PAGE / CPU_LINE {
+            let what = format!("{} lines are more than a page of {}", self.backside.burst, PAGE / CPU_LINE);
+            return Err(SpecError::new("backside.burst", what));
+        }
+        self.dram
+            .check(CPU_LINE)
+            .map_err(|error| SpecError { key: format!("dram.{}", error.key), ..error })?;
+        self.check_rows()
+    }
+
+    /// Whether the DRAM has the rows that sets need.
+    fn check_rows(&self) -> Result<(), SpecError> {
+        let (row, need) = (self.dram.banks.row, u64::from(self.ways) * PAGE + TAGS);
+        if row.get() != need {
+            let what = format!(
+                "a row of {row} does not hold one set: {} pages of {PAGE} B and {TAGS} B of tags are {need} B",
+                self.ways
+            );
+            return Err(SpecError::new("dram.banks.row", what).help(format!("give `row = \"{need}B\"`")));
+        }
+        if self.dram.interleave != row {
+            let what = format!(
+                "controllers change every {}, but a set lies in one row of {need} B behind one controller",
+                self.dram.interleave
+            );
+            return Err(
+                SpecError::new("dram.interleave", what).help(format!("give `interleave = \"{need}B\"`"))
+            );
+        }
+        let columns = need / CPU_LINE;
+        if u64::from(self.misses.sets) > columns {
+            let what = format!(
+                "{} sets are more than the {columns} columns of {CPU_LINE} B of one row",
+                self.misses.sets
+            );
+            return Err(SpecError::new("misses.sets", what));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Properties of any traffic.
+
+use super::*;
+use proptest::prelude::*;
+
+fn any_cache() -> impl Strategy<Value = DramCacheSpec> {
+    let policy = (0..ReplacementPolicy::all_defaults().len())
+        .prop_map(|n| ReplacementPolicy::all_defaults().swap_remove(n));
+    let backing = prop_oneof![
+        Just(Backing::device),
+        (1u64..60, 1u64..200).prop_map(|(read, write)| Backing::fixed(Fixed {
+            read: Duration::new(Time::from_us(read)),
+            write: Duration::new(Time::from_us(write)),
+        })),
+    ];
+    let partition = prop::sample::select(Partition::all_defaults());
+    let shape = (1u32..5, prop::sample::select(vec![1u32, 2, 4, 8]), 1u16..4);
+    let misses = (1u32..4, 1u32..4);
+    let room = (1u32..4, 1u32..5, prop::sample::select(vec![1u32, 7, 64]), any::<bool>());
+    (policy, backing, partition, shape, misses, room).prop_map(
+        |(
+            replacement,
+            backing,
+            partition,
+            (sets, ways, controllers),
+            misses,
+            (buffer, queue, burst, hash),
+        )| {
+            let mut spec = small(sets, ways);
+            spec = DramCacheSpec { replacement, backing, partition, evict_buffer: buffer, ..spec };
+            spec.misses = MissSpec { sets: misses.0, ways: misses.1 };
+            spec.dram.controllers = controllers;
+            spec.dram.banks.hash = hash;
+            spec.frontside.queue = queue;
+            spec.backside.burst = burst;
+            spec
+        },
+    )
+}
+
+/// A gap, a page, its lines, whether they are written, whether the core can do without.
+type Draw = (u64, u64, u64, bool, bool);
+
+fn any_traffic() -> impl Strategy<Value = Vec<Draw>> {
+    let gap = prop_oneof![3 => 0u64..100, 1 => 0u64..20_000];
+    let draw = (gap, 0u64..40, 1u64.., any::<bool>(), any::<bool>());
+    proptest::collection::vec(draw, 1..200)
+}
+
+fn command(draw: &Draw) -> MemCommand {
+    let (_, page, mask, write, waits) = *draw;
+    let absent = if waits { Absent::Wait } else { Absent::Signal };
+    let lines = if mask.is_multiple_of(4) { mask } else { mask & mask.wrapping_neg() };
+    MemCommand { lines, demand: !write, ..line(page, write, absent) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Every command comes back once; those who can wait for data get them; nothing that was written is lost; and every
+    /// moment that somebody waits has a name.
+    #[test]
+    fn commands_and_data_are_conserved(
+        spec in any_cache(),
+        traffic in any_traffic(),
+        warm in proptest::collection::vec((0u64..40, any::<bool>()), 0..40),
+        latencies in proptest::collection::vec(1u64..200, 1..20),
+    ) {
+        let mut bench = Bench::new(&spec);
+        bench.cache.set_flat(36 * PAGE..39 * PAGE);
+        bench.outside.latencies = latencies.into_iter().map(Time::from_us).collect();
+        for (page, write) in &warm {
+            bench.cache.warm(page * PAGE, *write);
+        }
+        let mut now = Time::ZERO;
+        for draw in &traffic {
+            now += Time::from_ns(draw.0);
+            bench.at(now, command(draw));
+        }
+        let done = bench.run();
+        versions::replay(&bench);
+        for ((_, answer), asked) in done.iter().zip(&bench.outside.commands) {
+            let may = asked.absent == Absent::Signal && !asked.write;
+            prop_assert!(answer.absent == asked.absent || (may && answer.absent == Absent::Signalled));
+        }
+        let stats = bench.cache.stats;
+        let signalled = done.iter().filter(|(_, answer)| answer.absent == Absent::Signalled).count() as u64;
+        prop_assert_eq!(stats.signalled, signalled);
+        prop_assert_eq!(stats.hits + stats.flat + signalled, traffic.len() as u64);
+        prop_assert_eq!(stats.misses, stats.signalled + stats.waits);
+        prop_assert_eq!(stats.misses, stats.merged + stats.installs);
+        prop_assert_eq!(stats.installs, stats.fetches + stats.reclaims);
+        prop_assert_eq!(stats.responses, stats.fetches);
+        prop_assert_eq!(stats.write_backs, stats.dirty_evictions);
+        prop_assert_eq!(bench.outside.arrived.len() as u64, stats.installs);
+        if spec.backing == Backing::device {
+            prop_assert_eq!(bench.outside.submitted.len() as u64, stats.fetches + stats.write_backs);
+        }
+        let flat = |command: &MemCommand| (36..39).contains(&(command.page / PAGE));
+        let tables = bench.outside.commands.iter().filter(|command| flat(command)).count() as u64;
+        prop_assert_eq!(stats.flat, if spec.partition == Partition::flat { tables } else { 0 });
+        let waited = |((end, _), asked): (&(Time, MemCommand), &MemCommand)| {
+            if asked.demand { u128::from((*end - asked.since).ps()) } else { 0 }
+        };
+        let tally: u128 = [bench.cache.tally.reads(), bench.cache.tally.writes()].iter().flat_map(|t| t.iter()).sum();
+        prop_assert_eq!(tally, done.iter().zip(&bench.outside.commands).map(waited).sum::<u128>());
+    }
+}
+
+#[test]
+fn a_run_is_the_same_every_time() {
+    let run = || {
+        let mut bench = Bench::new(&DramCacheSpec { evict_buffer: 2, ..small(2, 2) });
+        for n in 0..200 {
+            bench.at(Time::from_ns(n * 700), line(n * n % 11, n % 3 == 0, Absent::Signal));
+        }
+        (bench.run(), bench.cache.stats, bench.outside.submitted)
+    };
+    assert_eq!(run(), run());
+}
