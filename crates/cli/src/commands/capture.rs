@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Ends the program after N instructions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// The program and its arguments
+    /// The program and its arguments; what it starts, or becomes by exec, is not recorded
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
