@@ -38,7 +38,7 @@ enum Command {
     Params(commands::params::Args),
     /// Print the JSON Schema of a system file
     Schema,
-    /// Inspect, convert and sample traces
+    /// Inspect, convert, sample and capture traces
     Trace(Box<commands::trace::Args>),
     /// Show two results side by side
     Diff(commands::diff::Args),

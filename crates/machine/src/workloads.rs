@@ -6,6 +6,7 @@ use kernel::Time;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use workload::cpu_trace;
 use workload::fio;
 use workload::inject::Source;
 use workload::program::{self, Program};
@@ -100,6 +101,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     let path = Path::new(text);
     if simt_trace::is_gpu_trace(path) {
         return simt_trace::open(path).map(|program| Named::Programs(vec![program]));
+    }
+    if cpu_trace::is_cpu_trace(path) {
+        return cpu_trace::open(path, &cpu_trace::Options::default()).map(Named::Service);
     }
     if is_job_file(path) {
         return fio::parse_file(path).map(Named::Jobs);

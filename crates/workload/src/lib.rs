@@ -1,6 +1,7 @@
 //! Workloads: trace readers, the fio vocabulary, synthetic requests, and the injector that issues and measures them; programs of a
-//! GPU and the graphs they run on; programs of a server and their jobs.
+//! GPU and the graphs they run on; programs of a server, computed and recorded, and their jobs.
 
+pub mod cpu_trace;
 pub mod fio;
 pub mod graph;
 pub mod inject;

@@ -1,5 +1,7 @@
 //! The subcommands, one file each: `run` returns whether everything was well, or the diagnostic of unusable input.
 
+#[cfg(unix)]
+mod capture;
 pub(crate) mod check;
 pub(crate) mod diff;
 pub(crate) mod explain;

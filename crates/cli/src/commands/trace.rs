@@ -1,5 +1,7 @@
-//! `nandscape trace inspect | convert | sample`.
+//! `nandscape trace inspect | convert | sample | capture`.
 
+#[cfg(unix)]
+use crate::commands::capture;
 use crate::output::{Stdout, print, write_whole_with};
 use crate::trace_args::{TraceArgs, time};
 use clap::Subcommand;
@@ -25,6 +27,9 @@ enum Command {
     Convert(ConvertArgs),
     /// Writes a part of a trace
     Sample(SampleArgs),
+    /// Records what a program executes and accesses, with Valgrind, for the cores of a server to run
+    #[cfg(unix)]
+    Capture(capture::Args),
 }
 
 #[derive(clap::Args)]
@@ -98,6 +103,8 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
         Command::Inspect(args) => run_inspect(args),
         Command::Convert(args) => write(&args.file, &args.to, None, args.out.as_deref(), &args.trace),
         Command::Sample(args) => run_sample(args),
+        #[cfg(unix)]
+        Command::Capture(args) => capture::run(args),
     }
 }
 

@@ -63,7 +63,14 @@ impl Service for Exponential {
         let count = (*left).min(PIECE);
         *left -= count;
         // The piece before ends with the operation before. The first of a job needs nothing that its core knows of.
-        tape.push(Op { kind: OpKind::Chain, width: 0, count: count as u16, needs: [1, 0], pc: 4 * (count as u32 - 1), address: 0 });
+        tape.push(Op {
+            kind: OpKind::Chain,
+            width: 0,
+            count: count as u16,
+            needs: [1, 0],
+            pc: 4 * (count as u32 - 1),
+            address: 0,
+        });
         *left > 0
     }
 }

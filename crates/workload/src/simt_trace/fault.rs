@@ -8,7 +8,7 @@ use crate::trace::shown;
 
 /// What is wrong with one line or record; whoever knows the place makes a diagnostic of it.
 #[derive(Debug)]
-pub(super) struct Bad {
+pub(crate) struct Bad {
     what: String,
     column: usize,
     nearest: Option<String>,
@@ -16,29 +16,29 @@ pub(super) struct Bad {
 }
 
 impl Bad {
-    pub(super) fn new(what: impl Into<String>) -> Bad {
+    pub(crate) fn new(what: impl Into<String>) -> Bad {
         Bad { what: what.into(), column: 0, nearest: None, help: None }
     }
 
     /// In which byte of the line it begins, counted from zero.
-    pub(super) fn at(mut self, byte: usize) -> Bad {
+    pub(crate) fn at(mut self, byte: usize) -> Bad {
         self.column = byte + 1;
         self
     }
 
     /// The nearest of the right words.
-    pub(super) fn nearest<'a>(mut self, given: &str, right: impl IntoIterator<Item = &'a str>) -> Bad {
+    pub(crate) fn nearest<'a>(mut self, given: &str, right: impl IntoIterator<Item = &'a str>) -> Bad {
         self.nearest = Diagnostic::new(String::new()).allowed(given, right).nearest;
         self
     }
 
-    pub(super) fn help(mut self, help: impl Into<String>) -> Bad {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Bad {
         self.help = Some(help.into());
         self
     }
 
     /// As a diagnostic of a line of a text file.
-    pub(super) fn in_line(self, source: &str, line: u64, text: &[u8]) -> Diagnostic {
+    pub(crate) fn in_line(self, source: &str, line: u64, text: &[u8]) -> Diagnostic {
         let column = self.column as u64;
         self.place(Place {
             source: source.to_owned(),
@@ -50,12 +50,12 @@ impl Bad {
     }
 
     /// As a diagnostic of a whole file.
-    pub(super) fn in_file(self, source: &str) -> Diagnostic {
+    pub(crate) fn in_file(self, source: &str) -> Diagnostic {
         self.place(Place { source: source.to_owned(), ..Place::default() })
     }
 
     /// As a diagnostic of a record of a binary file, counted from one.
-    pub(super) fn in_record(mut self, source: &str, record: u64) -> Diagnostic {
+    pub(crate) fn in_record(mut self, source: &str, record: u64) -> Diagnostic {
         self.what = format!("record {record}: {}", self.what);
         self.in_file(source)
     }
@@ -69,6 +69,6 @@ impl Bad {
 }
 
 /// A file's name as diagnostics show it.
-pub(super) fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     path.display().to_string()
 }

@@ -29,3 +29,7 @@ mod varint;
 mod tests;
 
 pub use detect::{is_gpu_trace, open};
+
+pub(crate) use accelsim::{Base, Fields, unsigned};
+pub(crate) use fault::{Bad, name};
+pub(crate) use varint::{put, put_difference, unzigzag};

@@ -5,26 +5,26 @@ use std::str::FromStr;
 use crate::simt_trace::fault::Bad;
 
 /// The fields of a line, from left to right.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     line: &'a [u8],
     at: usize,
 }
 
 /// How a number is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Base {
+pub(crate) enum Base {
     Decimal,
     /// With or without `0x`.
     Hex,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(line: &'a [u8]) -> Fields<'a> {
+    pub(crate) fn new(line: &'a [u8]) -> Fields<'a> {
         Fields { line, at: 0 }
     }
 
     /// What is left of the line, from the next field on.
-    pub(super) fn rest(&mut self) -> &'a [u8] {
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
         while self.line.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
         }
@@ -32,18 +32,18 @@ impl<'a> Fields<'a> {
     }
 
     /// Passes over so many bytes.
-    pub(super) fn skip(&mut self, bytes: usize) {
+    pub(crate) fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
     /// In which byte of the line the next field begins.
-    pub(super) fn at(&mut self) -> usize {
+    pub(crate) fn at(&mut self) -> usize {
         self.rest();
         self.at
     }
 
     /// The next field, if there is one.
-    pub(super) fn optional(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn optional(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest();
         let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
         self.at += end;
@@ -51,13 +51,13 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field.
-    pub(super) fn next(&mut self, what: &str) -> Result<&'a [u8], Bad> {
+    pub(crate) fn next(&mut self, what: &str) -> Result<&'a [u8], Bad> {
         let at = self.at();
         self.optional().ok_or_else(|| Bad::new(format!("the line ends before the {what}")).at(at))
     }
 
     /// The next field, a number.
-    pub(super) fn number(&mut self, what: &str, base: Base) -> Result<u64, Bad> {
+    pub(crate) fn number(&mut self, what: &str, base: Base) -> Result<u64, Bad> {
         let at = self.at();
         let text = self.next(what)?;
         unsigned(text, base)
@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, a decimal number that may be negative.
-    pub(super) fn signed<T: FromStr>(&mut self, what: &str) -> Result<T, Bad> {
+    pub(crate) fn signed<T: FromStr>(&mut self, what: &str) -> Result<T, Bad> {
         let at = self.at();
         let text = self.next(what)?;
         std::str::from_utf8(text)
@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, a small decimal number.
-    pub(super) fn count(&mut self, what: &str, most: u64) -> Result<usize, Bad> {
+    pub(crate) fn count(&mut self, what: &str, most: u64) -> Result<usize, Bad> {
         let at = self.at();
         let count = self.number(what, Base::Decimal)?;
         if count > most {
@@ -85,7 +85,7 @@ impl<'a> Fields<'a> {
     }
 
     /// There are no more fields.
-    pub(super) fn end(&mut self) -> Result<(), Bad> {
+    pub(crate) fn end(&mut self) -> Result<(), Bad> {
         let at = self.at();
         match self.optional() {
             None => Ok(()),
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
 }
 
 /// A number, if the text is one of 64 bits.
-pub(super) fn unsigned(text: &[u8], base: Base) -> Option<u64> {
+pub(crate) fn unsigned(text: &[u8], base: Base) -> Option<u64> {
     let (digits, radix) = match base {
         Base::Decimal => (text, 10),
         Base::Hex => (text.strip_prefix(b"0x").unwrap_or(text), 16),

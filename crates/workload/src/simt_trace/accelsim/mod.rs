@@ -11,10 +11,11 @@ use std::path::Path;
 use config::Diagnostic;
 use rustc_hash::FxHashMap;
 
-use crate::simt_trace::accelsim::fields::{Base, unsigned};
 use crate::simt_trace::builder::Builder;
 use crate::simt_trace::fault::{self, Bad};
 use crate::trace::{Input, Line, Lines};
+
+pub(crate) use crate::simt_trace::accelsim::fields::{Base, Fields, unsigned};
 
 /// Functions of a trace: kernels of the same name are the same code.
 #[derive(Default)]
