@@ -10,13 +10,14 @@ use crate::{Event, Time};
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
-/// Bits of a picosecond time below the finest slot: 4.096 ns.
-const GRAIN: u32 = 12;
+/// Bits of a picosecond time below the finest slot: 0.512 ns. A GPU has some ten events a nanosecond; those of a slot are
+/// sorted one by one.
+const GRAIN: u32 = 9;
 /// Bits per level.
 const LEVEL_BITS: u32 = 6;
 /// Slots per level.
 const SLOTS: usize = 1 << LEVEL_BITS;
-/// Levels that cover the remaining 52 bits.
+/// Levels that cover the remaining 55 bits.
 const LEVELS: usize = (64 - GRAIN as usize).div_ceil(LEVEL_BITS as usize);
 /// A slot with at most this many events is opened without dealing it out.
 const OPEN_AT_ONCE: usize = 12;

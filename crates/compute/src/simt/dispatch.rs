@@ -175,7 +175,7 @@ impl Gpu {
         state.next += 1;
         state.running += 1;
         state.sm = (sm + 1) % sms;
-        let (sms, mut env) = self.parts(cycle, programs, cx.now());
+        let (sms, _, mut env) = self.parts(cycle, programs, cx.now());
         sms[sm].start(app as u8, block, needs, &mut env);
         self.wake(sm, cycle);
         true
