@@ -135,7 +135,7 @@ impl Gpu {
         }
     }
 
-    /// Whether blocks have ended, or kernels begun, since the last time.
+    /// Whether blocks have ended or become ready to be taken since the last time.
     fn close_blocks(&mut self, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) -> bool {
         let mut any = false;
         while let Some(app) = self.ended.pop() {
@@ -161,7 +161,8 @@ impl Gpu {
         cx: &mut impl Cx<Event, Out>,
     ) -> bool {
         let state = self.apps[app];
-        let Some((_, needs)) = state.kernel.filter(|(launch, _)| state.next < launch.blocks) else {
+        let ready = |launch: &Launch| state.next < launch.blocks && !self.held[app];
+        let Some((_, needs)) = state.kernel.filter(|(launch, _)| ready(launch)) else {
             return false;
         };
         let sms = self.sms.len();

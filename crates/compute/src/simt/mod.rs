@@ -73,6 +73,8 @@ pub struct Gpu {
     due: Vec<u64>,
     first: u64,
     apps: Vec<App>,
+    /// Which applications are held: [`Gpu::hold`].
+    held: Vec<bool>,
     /// Place of each application's present kernel in `stats.kernels`.
     kernels: Vec<usize>,
     /// Whose turn it is to have a block taken.
@@ -83,7 +85,7 @@ pub struct Gpu {
     next: u64,
     /// The applications of blocks that have ended.
     ended: Vec<u8>,
-    /// Whether a kernel has been launched of which no block has been given away.
+    /// Whether blocks may have become ready to be taken: a kernel has been launched, an application is no longer held.
     fresh: bool,
 }
 
@@ -106,6 +108,7 @@ impl Gpu {
             due: vec![NEVER; sms],
             first: NEVER,
             apps: vec![App::default(); apps.into()],
+            held: vec![false; apps.into()],
             kernels: vec![0; apps.into()],
             turn: 0,
             pending: None,
@@ -171,6 +174,26 @@ impl Gpu {
         let (sms, _, mut env) = self.parts(edge, programs, cx.now());
         sms[sm].translated(translation, &mut env);
         self.wake(sm, edge);
+        self.schedule(cx);
+    }
+
+    /// An application is held, or no longer: while it is, its warps issue no access to global memory, and no multiprocessor
+    /// takes a block of it. What it has issued already goes on, and so does every other application: what is held takes
+    /// none of the places that all share, but those of the blocks that run.
+    pub fn hold(&mut self, app: u8, held: bool, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
+        self.held[usize::from(app)] = held;
+        for sm in &mut self.sms {
+            sm.hold(app, held);
+        }
+        if held {
+            return;
+        }
+        let edge = self.edge(cx.now());
+        for sm in 0..self.sms.len() {
+            self.wake(sm, edge);
+        }
+        self.fresh = true;
+        self.take_blocks(edge, programs, cx);
         self.schedule(cx);
     }
 

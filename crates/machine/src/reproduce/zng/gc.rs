@@ -164,6 +164,16 @@ mod tests {
         assert!(loss > 0.0 && loss <= 100.0, "{loss}: {}", row.note);
     }
 
+    /// Merges of one application hold nobody else up: the other one has the machine to itself.
+    #[test]
+    fn merges_cost_others_nothing() {
+        let (with, without) = (point().set(FULL), point());
+        let entry = compared(&figure("zng.gc.betw_gain"), with, without, 0, 1.0);
+        let row = entry.row(&found(&entry.points));
+        let gain = row.measured.unwrap_or_else(|| panic!("{}", row.note));
+        assert!(gain > 0.0, "{gain}: {}", row.note);
+    }
+
     /// A run without a merge says nothing of merges, not that they cost nothing.
     #[test]
     fn no_merge_is_a_failure() {
