@@ -119,12 +119,20 @@ impl Gpu {
 
     /// Gives waiting blocks to multiprocessors: the applications take turns, and each goes round the multiprocessors.
     /// Kernels whose last block has ended are followed by the next. What begins may issue from `cycle` on.
+    #[inline]
     pub(super) fn take_blocks(
         &mut self,
         cycle: u64,
         programs: &mut dyn Programs,
         cx: &mut impl Cx<Event, Out>,
     ) {
+        if self.fresh || !self.ended.is_empty() {
+            self.take_ready_blocks(cycle, programs, cx);
+        }
+    }
+
+    #[cold]
+    fn take_ready_blocks(&mut self, cycle: u64, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         while self.close_blocks(programs, cx) {
             let mut refused = 0;
             while refused < self.apps.len() {

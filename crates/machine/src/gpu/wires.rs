@@ -137,7 +137,7 @@ impl GpuSide {
             }
             flash::direct::Out::Reclaim { app, begins } => {
                 // "MMU blocks the memory requests during garbage collections", so that the number of those that the
-                // application generates "decreases to 0", and "does not block other applications" (ZnG, V, "Garbage collection"): held
+                // application generates "decreases to 0", and "does not block other applications" (ZnG, V-D): held
                 // where they are generated, they fill no queue that others share.
                 self.gpu.hold(app, begins, &mut self.programs, &mut GpuCx(wires));
                 if begins {

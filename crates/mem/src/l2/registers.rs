@@ -63,7 +63,8 @@ impl Registers {
         Registers {
             items: vec![empty; count as usize],
             free: (0..count).rev().collect(),
-            buckets: vec![NONE; (2 * count as usize).next_power_of_two()],
+            // Few are in use at once: a table that stays in the processor's cache is worth more than short buckets.
+            buckets: vec![NONE; (count as usize / 4).next_power_of_two()],
             waiters: Slab::default(),
             merges,
         }
