@@ -153,6 +153,12 @@ impl Gpu {
         self.schedule(cx);
     }
 
+    /// The answer to an access will arrive soon: what it will be looked for in is fetched. Changes nothing.
+    #[inline]
+    pub fn expect(&self, access: &Access) {
+        self.sms[usize::from(access.port)].expect(access);
+    }
+
     /// The answer to an access has arrived.
     pub fn answer(&mut self, access: Access, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         let (sm, edge) = (usize::from(access.port), self.edge(cx.now()));

@@ -6,9 +6,9 @@ use kernel::{Slab, Time};
 const NONE: u32 = u32::MAX;
 /// End of a bucket.
 const LAST: u16 = u16::MAX;
-/// Buckets of lines. Few registers are in use at once, whatever their number, and every multiprocessor has a table: all of
-/// them together have to stay in the processor's cache.
-const BUCKETS: usize = 512;
+/// Buckets of lines. Some hundred registers are in use at once at most, whatever their number, and every multiprocessor has a
+/// table: all of them together have to stay in the processor's cache.
+const BUCKETS: usize = 2048;
 
 /// A request that waits for a line.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,12 @@ impl Misses {
             register = self.registers[usize::from(register)].beside;
         }
         (register != LAST).then_some(register)
+    }
+
+    /// The line of a register will be there soon.
+    #[inline]
+    pub(super) fn expect(&self, register: u16) {
+        kernel::prefetch(&self.registers[usize::from(register)]);
     }
 
     /// A register for a line that is not on its way, with its first waiter; none if all are taken.

@@ -260,6 +260,12 @@ impl Sm {
         }
     }
 
+    /// An access will be answered soon.
+    #[inline]
+    pub(super) fn expect(&self, access: &Access) {
+        self.load_store.expect(access);
+    }
+
     /// An access has been answered.
     pub(super) fn answer(&mut self, access: Access, env: &mut Env<'_>) {
         self.declined = 0;
