@@ -6,8 +6,8 @@ use kernel::{Slab, Time};
 const NONE: u32 = u32::MAX;
 /// End of a bucket.
 const LAST: u16 = u16::MAX;
-/// Buckets of lines. Some hundred registers are in use at once at most, whatever their number, and every multiprocessor has a
-/// table: all of them together have to stay in the processor's cache.
+/// Buckets of lines. Few registers are in use at once, whatever their number, and every multiprocessor has a table: all
+/// of them together have to stay in the processor's cache.
 const BUCKETS: usize = 2048;
 
 /// A request that waits for a line.
