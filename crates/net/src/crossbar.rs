@@ -127,6 +127,13 @@ impl<P: Copy> Crossbar<P> {
         }
     }
 
+    /// What the packet of an event carries.
+    #[inline]
+    pub fn payload(&self, event: Event) -> &P {
+        let (Event::Head(name) | Event::Tail(name)) = event;
+        &self.packets[name].payload
+    }
+
     /// Packets under way.
     pub fn outstanding(&self) -> usize {
         self.packets.len()

@@ -119,12 +119,20 @@ impl Gpu {
 
     /// Gives waiting blocks to multiprocessors: the applications take turns, and each goes round the multiprocessors.
     /// Kernels whose last block has ended are followed by the next. What begins may issue from `cycle` on.
+    #[inline]
     pub(super) fn take_blocks(
         &mut self,
         cycle: u64,
         programs: &mut dyn Programs,
         cx: &mut impl Cx<Event, Out>,
     ) {
+        if self.fresh || !self.ended.is_empty() {
+            self.take_ready_blocks(cycle, programs, cx);
+        }
+    }
+
+    #[cold]
+    fn take_ready_blocks(&mut self, cycle: u64, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         while self.close_blocks(programs, cx) {
             let mut refused = 0;
             while refused < self.apps.len() {
@@ -135,7 +143,7 @@ impl Gpu {
         }
     }
 
-    /// Whether blocks have ended, or kernels begun, since the last time.
+    /// Whether blocks have ended or become ready to be taken since the last time.
     fn close_blocks(&mut self, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) -> bool {
         let mut any = false;
         while let Some(app) = self.ended.pop() {
@@ -161,7 +169,8 @@ impl Gpu {
         cx: &mut impl Cx<Event, Out>,
     ) -> bool {
         let state = self.apps[app];
-        let Some((_, needs)) = state.kernel.filter(|(launch, _)| state.next < launch.blocks) else {
+        let ready = |launch: &Launch| state.next < launch.blocks && !self.held[app];
+        let Some((_, needs)) = state.kernel.filter(|(launch, _)| ready(launch)) else {
             return false;
         };
         let sms = self.sms.len();
@@ -175,7 +184,7 @@ impl Gpu {
         state.next += 1;
         state.running += 1;
         state.sm = (sm + 1) % sms;
-        let (sms, mut env) = self.parts(cycle, programs, cx.now());
+        let (sms, _, mut env) = self.parts(cycle, programs, cx.now());
         sms[sm].start(app as u8, block, needs, &mut env);
         self.wake(sm, cycle);
         true

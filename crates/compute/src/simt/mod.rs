@@ -69,9 +69,12 @@ pub struct Gpu {
     pub unfit: Option<Unfit>,
     model: Model,
     sms: Vec<Sm>,
-    /// The next cycle in which each has something to do.
+    /// The next cycle in which each has something to do, and the first of them.
     due: Vec<u64>,
+    first: u64,
     apps: Vec<App>,
+    /// Which applications are held: [`Gpu::hold`].
+    held: Vec<bool>,
     /// Place of each application's present kernel in `stats.kernels`.
     kernels: Vec<usize>,
     /// Whose turn it is to have a block taken.
@@ -82,7 +85,7 @@ pub struct Gpu {
     next: u64,
     /// The applications of blocks that have ended.
     ended: Vec<u8>,
-    /// Whether a kernel has been launched of which no block has been given away.
+    /// Whether blocks may have become ready to be taken: a kernel has been launched, an application is no longer held.
     fresh: bool,
 }
 
@@ -103,7 +106,9 @@ impl Gpu {
             sms: (0..spec.sms).map(|sm| Sm::new(sm, spec, &model)).collect(),
             model,
             due: vec![NEVER; sms],
+            first: NEVER,
             apps: vec![App::default(); apps.into()],
+            held: vec![false; apps.into()],
             kernels: vec![0; apps.into()],
             turn: 0,
             pending: None,
@@ -134,21 +139,30 @@ impl Gpu {
             return;
         };
         self.next = cycle + 1;
-        for sm in 0..self.sms.len() {
-            if self.due[sm] <= cycle {
-                let (sms, mut env) = self.parts(cycle, programs, cx.now());
-                sms[sm].tick(&mut env, cx);
-                self.due[sm] = self.sms[sm].due(cycle + 1, &self.model).unwrap_or(NEVER);
+        let mut first = NEVER;
+        let (sms, all_due, mut env) = self.parts(cycle, programs, cx.now());
+        for (sm, due) in sms.iter_mut().zip(all_due) {
+            if *due <= cycle {
+                sm.tick(&mut env, cx);
+                *due = sm.due(cycle + 1, env.model).unwrap_or(NEVER);
             }
+            first = first.min(*due);
         }
+        self.first = first;
         self.take_blocks(cycle + 1, programs, cx);
         self.schedule(cx);
+    }
+
+    /// The answer to an access will arrive soon: what it will be looked for in is fetched. Changes nothing.
+    #[inline]
+    pub fn expect(&self, access: &Access) {
+        self.sms[usize::from(access.port)].expect(access);
     }
 
     /// The answer to an access has arrived.
     pub fn answer(&mut self, access: Access, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         let (sm, edge) = (usize::from(access.port), self.edge(cx.now()));
-        let (sms, mut env) = self.parts(edge, programs, cx.now());
+        let (sms, _, mut env) = self.parts(edge, programs, cx.now());
         sms[sm].answer(access, &mut env);
         self.wake(sm, edge);
         self.take_blocks(edge, programs, cx);
@@ -163,9 +177,29 @@ impl Gpu {
         cx: &mut impl Cx<Event, Out>,
     ) {
         let (sm, edge) = (usize::from(translation.port), self.edge(cx.now()));
-        let (sms, mut env) = self.parts(edge, programs, cx.now());
+        let (sms, _, mut env) = self.parts(edge, programs, cx.now());
         sms[sm].translated(translation, &mut env);
         self.wake(sm, edge);
+        self.schedule(cx);
+    }
+
+    /// An application is held, or no longer: while it is, its warps issue no access to global memory, and no multiprocessor
+    /// takes a block of it. What it has issued already goes on, and so does every other application: what is held takes
+    /// none of the places that all share, but those of the blocks that run.
+    pub fn hold(&mut self, app: u8, held: bool, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
+        self.held[usize::from(app)] = held;
+        for sm in &mut self.sms {
+            sm.hold(app, held);
+        }
+        if held {
+            return;
+        }
+        let edge = self.edge(cx.now());
+        for sm in 0..self.sms.len() {
+            self.wake(sm, edge);
+        }
+        self.fresh = true;
+        self.take_blocks(edge, programs, cx);
         self.schedule(cx);
     }
 
@@ -219,14 +253,14 @@ impl Gpu {
         now.ps().div_ceil(self.model.period.ps()).max(self.next)
     }
 
-    /// The multiprocessors, and what they work with.
+    /// The multiprocessors, when each is due, and what they work with.
     #[inline]
     fn parts<'a>(
         &'a mut self,
         cycle: u64,
         programs: &'a mut dyn Programs,
         now: Time,
-    ) -> (&'a mut [Sm], Env<'a>) {
+    ) -> (&'a mut [Sm], &'a mut [u64], Env<'a>) {
         let env = Env {
             model: &self.model,
             stats: &mut self.stats,
@@ -237,7 +271,7 @@ impl Gpu {
             now,
             cycle,
         };
-        (&mut self.sms, env)
+        (&mut self.sms, &mut self.due, env)
     }
 
     /// A multiprocessor may have something to do from a cycle on.
@@ -247,12 +281,14 @@ impl Gpu {
             && let Some(due) = self.sms[sm].due(from, &self.model)
         {
             self.due[sm] = self.due[sm].min(due);
+            self.first = self.first.min(due);
         }
     }
 
     /// Sees to it that the first cycle in which there is something to do comes.
     fn schedule(&mut self, cx: &mut impl Cx<Event, Out>) {
-        let first = self.due.iter().copied().min().unwrap_or(NEVER);
+        let first = self.first;
+        debug_assert_eq!(Some(first), self.due.iter().copied().min());
         if let Some((cycle, ticket)) = self.pending {
             if cycle <= first {
                 return;

@@ -167,10 +167,15 @@ impl GpuSide {
     #[inline]
     fn record(&mut self, now: Time) {
         if self.series.as_ref().is_some_and(|series| series.is_due(now)) {
-            let issued = self.issued();
-            if let Some(series) = &mut self.series {
-                series.record(now, &issued);
-            }
+            self.record_due(now);
+        }
+    }
+
+    #[cold]
+    fn record_due(&mut self, now: Time) {
+        let issued = self.issued();
+        if let Some(series) = &mut self.series {
+            series.record(now, &issued);
         }
     }
 

@@ -37,7 +37,16 @@ impl GpuSide {
         self.record(wires.queue.now());
         match (event, &mut self.memory) {
             (Ev::Gpu(event), _) => self.gpu.handle(event, &mut self.programs, &mut GpuCx(wires)),
-            (Ev::Network(event), _) => self.network.handle(event, &mut NetworkCx(wires)),
+            (Ev::Network(event), _) => {
+                // The rest of the packet follows its head by an event at least: time to fetch what an answer goes to.
+                if let (net::crossbar::Event::Head(_), Packet::Answer(access)) =
+                    (event, self.network.payload(event))
+                    && access.port < self.ports.mmu()
+                {
+                    self.gpu.expect(access);
+                }
+                self.network.handle(event, &mut NetworkCx(wires));
+            }
             (Ev::L2(event), _) => self.l2.handle(event, &mut L2Cx(wires)),
             (Ev::Mmu(event), _) => self.mmu.handle(event, &mut MmuCx(wires)),
             (Ev::Dram(event), Memory::Dram(dram)) => dram.handle(event, &mut DramCx(wires)),
@@ -136,6 +145,10 @@ impl GpuSide {
                 }
             }
             flash::direct::Out::Reclaim { app, begins } => {
+                // "MMU blocks the memory requests during garbage collections", so that the number of those that the
+                // application generates "decreases to 0", and "does not block other applications" (ZnG, V-D): held
+                // where they are generated, they fill no queue that others share.
+                self.gpu.hold(app, begins, &mut self.programs, &mut GpuCx(wires));
                 if begins {
                     self.l2.purge(app, &mut L2Cx(wires));
                 }

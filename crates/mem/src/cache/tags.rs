@@ -57,6 +57,15 @@ impl<M: Copy + Default> Tags<M> {
         set.iter().position(|l| *l == line).map(|way| first + way as u32)
     }
 
+    /// A line will be looked for soon.
+    #[inline]
+    pub fn prefetch(&self, line: u64) {
+        let first = self.set_of(line) * self.shape.ways;
+        kernel::prefetch(&self.lines[first as usize]);
+        kernel::prefetch(&self.lines[(first + self.shape.ways - 1) as usize]);
+        kernel::prefetch(&self.meta[first as usize]);
+    }
+
     /// The line of a place has been used.
     #[inline]
     pub fn touch(&mut self, place: u32) {

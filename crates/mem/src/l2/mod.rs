@@ -154,7 +154,10 @@ impl L2 {
 
     /// An access has come to the bank that serves its address.
     pub fn access(&mut self, bank: u16, access: Access, cx: &mut impl Cx<Event, Out>) {
+        let key = self.layout.key(access.address);
         let waiting = self.bank(bank);
+        // Its service takes an event: by then the set of its line is at hand.
+        waiting.tags.prefetch(key);
         waiting.queue.push_back(access);
         if waiting.state == State::Idle {
             self.start(bank, cx);

@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, Target};
 use kernel::Slab;
-use proto::memory::Access;
+use proto::memory::{Access, PAGE};
 
 /// No page; no waiter.
 const NO_PAGE: u64 = u64::MAX;
@@ -32,14 +32,16 @@ pub(super) struct Register {
     first: u32,
     last: u32,
     waiting: u32,
+    /// The next register of its bucket.
+    beside: u32,
 }
 
 /// The miss registers of a bank.
 pub(super) struct Registers {
-    /// The page of each register in use.
-    pages: Vec<u64>,
     items: Vec<Register>,
     free: Vec<u32>,
+    /// The first register in use of each bucket of pages: every access asks for those of its page.
+    buckets: Vec<u32>,
     waiters: Slab<Waiter>,
     merges: u32,
 }
@@ -56,12 +58,13 @@ impl Registers {
             first: NONE,
             last: NONE,
             waiting: 0,
+            beside: NONE,
         };
         Registers {
-            pages: vec![NO_PAGE; count as usize],
             items: vec![empty; count as usize],
-            // The lowest first, so that a search finds those in use early.
             free: (0..count).rev().collect(),
+            // Few are in use at once: a table that stays in the processor's cache is worth more than short buckets.
+            buckets: vec![NONE; (count as usize / 4).next_power_of_two()],
             waiters: Slab::default(),
             merges,
         }
@@ -69,7 +72,7 @@ impl Registers {
 
     /// Registers in use.
     fn live(&self) -> usize {
-        self.pages.len() - self.free.len()
+        self.items.len() - self.free.len()
     }
 
     /// Fetches under way and accesses that wait for them.
@@ -86,9 +89,18 @@ impl Registers {
     /// The registers that fetch lines of a page.
     #[inline]
     fn of(&self, page: u64) -> impl Iterator<Item = u32> {
-        let pages = if self.live() > 0 { &self.pages[..] } else { &[] };
-        let those = pages.iter().enumerate().filter(move |(_, p)| **p == page);
-        those.map(|(register, _)| register as u32)
+        let some = |register: u32| (register != NONE).then_some(register);
+        let bucket = std::iter::successors(some(self.buckets[self.bucket(page)]), move |register| {
+            some(self.items[*register as usize].beside)
+        });
+        bucket.filter(move |register| self.items[*register as usize].page == page)
+    }
+
+    #[inline]
+    fn bucket(&self, page: u64) -> usize {
+        // Fibonacci hashing (Knuth, volume 3, 6.4): neighbours spread.
+        let hash = (page / PAGE).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (hash >> 32) as usize & (self.buckets.len() - 1)
     }
 
     /// The register that brings a line; there is one at most.
@@ -126,7 +138,8 @@ impl Registers {
     /// If all are in use.
     pub(super) fn begin(&mut self, target: Target, lines: u64, app: u8) -> u32 {
         let register = self.free.pop().expect("a fetch begins only when a register is free");
-        self.pages[register as usize] = target.page;
+        let bucket = self.bucket(target.page);
+        let beside = std::mem::replace(&mut self.buckets[bucket], register);
         self.items[register as usize] = Register {
             page: target.page,
             open: lines,
@@ -136,6 +149,7 @@ impl Registers {
             first: NONE,
             last: NONE,
             waiting: 0,
+            beside,
         };
         register
     }
@@ -164,9 +178,20 @@ impl Registers {
 
     /// A fetch has come back: its register is free. Those who waited are to be taken with [`Registers::take`].
     pub(super) fn end(&mut self, register: u32) -> Register {
-        self.pages[register as usize] = NO_PAGE;
+        let ended = self.items[register as usize];
+        let bucket = self.bucket(ended.page);
+        let mut before = self.buckets[bucket];
+        if before == register {
+            self.buckets[bucket] = ended.beside;
+        } else {
+            while self.items[before as usize].beside != register {
+                before = self.items[before as usize].beside;
+            }
+            self.items[before as usize].beside = ended.beside;
+        }
+        self.items[register as usize].page = NO_PAGE;
         self.free.push(register);
-        self.items[register as usize]
+        ended
     }
 
     /// Lines that those who wait have asked for.
@@ -194,8 +219,7 @@ impl Registers {
     /// What is on its way for an application will not be kept, nor may more wait for it, except lines for which
     /// `keep` holds.
     pub(super) fn forget_app(&mut self, app: u8, keep: impl Fn(&Register, u32) -> bool) {
-        for item in self.items.iter_mut().zip(&self.pages).filter(|(_, page)| **page != NO_PAGE) {
-            let item = item.0;
+        for item in self.items.iter_mut().filter(|item| item.page != NO_PAGE) {
             if item.app == app {
                 let old = super::layout::bits(item.open & !item.locked).filter(|line| !keep(item, *line));
                 let old = old.fold(0, |lines, line| lines | 1 << line);

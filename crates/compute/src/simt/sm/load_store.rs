@@ -307,6 +307,14 @@ impl LoadStore {
         })
     }
 
+    /// An access will be answered soon.
+    #[inline]
+    pub(super) fn expect(&self, access: &Access) {
+        if access.kind == AccessKind::Read {
+            self.misses.expect(access.tag as u16);
+        }
+    }
+
     /// An access has been answered. Appends the instructions that had waited for nothing else.
     pub(super) fn answer(&mut self, mut access: Access, finished: &mut Vec<Op>, env: &mut Env<'_>) {
         env.tally.access(Stage::L1, &mut access, env.now);

@@ -1,10 +1,14 @@
 //! Miss status holding registers: lines on their way to the first-level cache, and who waits for each.
 
 use kernel::{Slab, Time};
-use rustc_hash::FxHashMap;
 
-/// End of a list.
+/// End of a list of waiters.
 const NONE: u32 = u32::MAX;
+/// End of a bucket.
+const LAST: u16 = u16::MAX;
+/// Buckets of lines. Few registers are in use at once, whatever their number, and every multiprocessor has a table: all
+/// of them together have to stay in the processor's cache.
+const BUCKETS: usize = 2048;
 
 /// A request that waits for a line.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +32,8 @@ struct Register {
     merged: u32,
     /// Whether the line enters the cache: not if it has been changed meanwhile.
     keep: bool,
+    /// The next register of its bucket.
+    beside: u16,
 }
 
 /// A line that has arrived.
@@ -39,24 +45,30 @@ pub(super) struct Arrived {
     first: u32,
 }
 
+#[inline]
+fn bucket(line: u64) -> usize {
+    // Fibonacci hashing (Knuth, volume 3, 6.4): neighbours spread.
+    (line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (BUCKETS - 1)
+}
+
 /// All registers of a multiprocessor.
 pub(super) struct Misses {
     registers: Vec<Register>,
     free: Vec<u16>,
-    held: FxHashMap<u64, u16>,
+    /// The first register in use of each bucket of lines.
+    buckets: Box<[u16]>,
     waiters: Slab<Waiter>,
     merges: u32,
 }
 
 impl Misses {
     pub(super) fn new(registers: u16, merges: u16) -> Misses {
-        let empty = Register { line: 0, key: 0, first: NONE, last: NONE, merged: 0, keep: false };
-        let mut held = FxHashMap::default();
-        held.reserve(2 * usize::from(registers));
+        let empty =
+            Register { line: 0, key: 0, first: NONE, last: NONE, merged: 0, keep: false, beside: LAST };
         Misses {
             registers: vec![empty; registers.into()],
             free: (0..registers).rev().collect(),
-            held,
+            buckets: vec![LAST; BUCKETS].into(),
             waiters: Slab::default(),
             merges: merges.into(),
         }
@@ -65,7 +77,17 @@ impl Misses {
     /// The register of a line that is on its way.
     #[inline]
     pub(super) fn find(&self, line: u64) -> Option<u16> {
-        self.held.get(&line).copied()
+        let mut register = self.buckets[bucket(line)];
+        while register != LAST && self.registers[usize::from(register)].line != line {
+            register = self.registers[usize::from(register)].beside;
+        }
+        (register != LAST).then_some(register)
+    }
+
+    /// The line of a register will be there soon.
+    #[inline]
+    pub(super) fn expect(&self, register: u16) {
+        kernel::prefetch(&self.registers[usize::from(register)]);
     }
 
     /// A register for a line that is not on its way, with its first waiter; none if all are taken.
@@ -73,9 +95,9 @@ impl Misses {
     pub(super) fn open(&mut self, line: u64, key: u64, op: u32, since: Time) -> Option<u16> {
         let register = self.free.pop()?;
         let first = self.waiters.insert(Waiter { op, since, next: NONE });
+        let beside = std::mem::replace(&mut self.buckets[bucket(line)], register);
         self.registers[usize::from(register)] =
-            Register { line, key, first, last: first, merged: 0, keep: true };
-        self.held.insert(line, register);
+            Register { line, key, first, last: first, merged: 0, keep: true, beside };
         Some(register)
     }
 
@@ -96,9 +118,17 @@ impl Misses {
     /// The line of a register has arrived, and the register is free. [`Misses::next_waiter`] gives who waited.
     #[inline]
     pub(super) fn close(&mut self, register: u16) -> Arrived {
-        let Register { line, key, first, keep, .. } = self.registers[usize::from(register)];
-        let held = self.held.remove(&line);
-        debug_assert_eq!(held, Some(register), "an answer that nobody asked for");
+        let Register { line, key, first, keep, beside, .. } = self.registers[usize::from(register)];
+        debug_assert_eq!(self.find(line), Some(register), "an answer that nobody asked for");
+        let mut before = self.buckets[bucket(line)];
+        if before == register {
+            self.buckets[bucket(line)] = beside;
+        } else {
+            while self.registers[usize::from(before)].beside != register {
+                before = self.registers[usize::from(before)].beside;
+            }
+            self.registers[usize::from(before)].beside = beside;
+        }
         self.free.push(register);
         Arrived { line, key, keep, first }
     }

@@ -99,6 +99,8 @@ pub(super) struct Sm {
     far: Warps,
     /// Warps whose next instruction is for the load-store unit.
     to_memory: Warps,
+    /// Warps of applications that are held.
+    held: Warps,
     /// Warps whose next instruction is a special function, and the cycle in which the next may be issued.
     to_sfu: Warps,
     sfu_free: u64,
@@ -132,6 +134,7 @@ impl Sm {
             ready: 0,
             far: 0,
             to_memory: 0,
+            held: 0,
             to_sfu: 0,
             sfu_free: 0,
             to_shared: 0,
@@ -174,6 +177,8 @@ impl Sm {
             self.free &= self.free - 1;
         }
         slots &= !self.free;
+        // No block of an application that is held begins: these bits are those of earlier warps.
+        self.held &= !slots;
         for (warp, slot) in super::sched::slots(slots).enumerate() {
             self.warps[slot as usize].begin(app, block);
             self.scheduler.enter(slot);
@@ -230,9 +235,10 @@ impl Sm {
     }
 
     fn why_idle(&self, env: &Env<'_>) -> Idle {
-        if self.ready & self.to_memory != 0 && self.load_store.is_full(env.model) {
+        let ready = self.ready & !(self.to_memory & self.held);
+        if ready & self.to_memory != 0 && self.load_store.is_full(env.model) {
             Idle::LoadStore
-        } else if self.ready != 0 || !self.ring.is_empty() {
+        } else if ready != 0 || !self.ring.is_empty() {
             Idle::Arithmetic
         } else if self.is_empty() {
             Idle::Empty
@@ -254,6 +260,12 @@ impl Sm {
         }
     }
 
+    /// An access will be answered soon.
+    #[inline]
+    pub(super) fn expect(&self, access: &Access) {
+        self.load_store.expect(access);
+    }
+
     /// An access has been answered.
     pub(super) fn answer(&mut self, access: Access, env: &mut Env<'_>) {
         self.declined = 0;
@@ -272,6 +284,14 @@ impl Sm {
     /// A translation has been answered.
     pub(super) fn translated(&mut self, translation: Translation, env: &mut Env<'_>) {
         self.load_store.translated(translation, env);
+    }
+
+    /// Holds the warps of an application, or lets them go on.
+    pub(super) fn hold(&mut self, app: u8, held: bool) {
+        let its = self.warps.iter().enumerate().filter(|(_, warp)| warp.app == app);
+        let its = its.fold(0, |warps: Warps, (slot, _)| warps | 1 << slot);
+        self.held = if held { self.held | its } else { self.held & !its };
+        self.declined = 0;
     }
 
     /// Forgets a translation.

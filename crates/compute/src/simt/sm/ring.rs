@@ -9,9 +9,17 @@ pub(super) struct Wake {
     pub register: u8,
 }
 
+/// End of a list.
+const NONE: u16 = u16::MAX;
+
 /// Wakes by cycle, fewer cycles ahead than the ring is long. No cycle that holds one may be passed over.
 pub(super) struct Ring {
-    wakes: Vec<Vec<Wake>>,
+    /// The latest wake of each cycle.
+    cycles: Box<[u16]>,
+    /// Each wake, and the one before it of the same cycle.
+    wakes: Vec<(Wake, u16)>,
+    /// The latest free one of them; the places of few are used over and over, so that they stay in the processor's cache.
+    free: u16,
     occupied: Vec<u64>,
     len: usize,
 }
@@ -20,18 +28,34 @@ impl Ring {
     /// A ring for delays of at most `longest` cycles.
     pub(super) fn new(longest: u64) -> Ring {
         let cycles = (longest as usize + 1).next_power_of_two().max(64);
-        Ring { wakes: vec![Vec::new(); cycles], occupied: vec![0; cycles / 64], len: 0 }
+        Ring {
+            cycles: vec![NONE; cycles].into(),
+            wakes: Vec::new(),
+            free: NONE,
+            occupied: vec![0; cycles / 64],
+            len: 0,
+        }
     }
 
     #[inline]
     fn place(&self, cycle: u64) -> usize {
-        cycle as usize & (self.wakes.len() - 1)
+        cycle as usize & (self.cycles.len() - 1)
     }
 
     #[inline]
     pub(super) fn push(&mut self, cycle: u64, wake: Wake) {
         let place = self.place(cycle);
-        self.wakes[place].push(wake);
+        let entry = (wake, self.cycles[place]);
+        self.cycles[place] = if self.free == NONE {
+            // A warp waits for a register at most once: 128 warps of 255 registers.
+            self.wakes.push(entry);
+            (self.wakes.len() - 1) as u16
+        } else {
+            let name = self.free;
+            let old = std::mem::replace(&mut self.wakes[usize::from(name)], entry);
+            self.free = old.1;
+            name
+        };
         self.occupied[place / 64] |= 1 << (place % 64);
         self.len += 1;
     }
@@ -40,12 +64,17 @@ impl Ring {
     #[inline]
     pub(super) fn pop(&mut self, cycle: u64) -> Option<Wake> {
         let place = self.place(cycle);
-        let wake = self.wakes[place].pop();
-        match wake {
-            Some(_) => self.len -= 1,
-            None => self.occupied[place / 64] &= !(1 << (place % 64)),
+        let name = self.cycles[place];
+        if name == NONE {
+            self.occupied[place / 64] &= !(1 << (place % 64));
+            return None;
         }
-        wake
+        let (wake, before) = self.wakes[usize::from(name)];
+        self.cycles[place] = before;
+        self.wakes[usize::from(name)].1 = self.free;
+        self.free = name;
+        self.len -= 1;
+        Some(wake)
     }
 
     #[inline]
@@ -68,7 +97,7 @@ impl Ring {
             }
             if bits != 0 {
                 let place = word * 64 + bits.trailing_zeros() as usize;
-                return Some(from + (place.wrapping_sub(start) & (self.wakes.len() - 1)) as u64);
+                return Some(from + (place.wrapping_sub(start) & (self.cycles.len() - 1)) as u64);
             }
         }
         None

@@ -2,6 +2,7 @@
 
 mod barriers;
 mod dispatch;
+mod held;
 mod issue;
 mod memory;
 mod random;
@@ -312,6 +313,12 @@ impl World {
             }
             self.note();
         }
+    }
+
+    /// An application is held, or no longer.
+    pub(super) fn hold(&mut self, app: u8, held: bool) {
+        self.gpu.hold(app, held, &mut self.script, &mut self.outside);
+        self.note();
     }
 
     /// The memory answers what was sent as number `number`.

@@ -160,8 +160,8 @@ fn bandwidth(figure: &Figure, suite: &Suite) -> Entry {
     })
 }
 
-/// A row that had a part in choosing a parameter: it does not count.
-fn fitted(entry: Entry) -> Entry {
+/// A row that had a part in choosing a parameter or a mechanism: it does not count.
+pub(super) fn fitted(entry: Entry) -> Entry {
     let id = entry.id.clone();
     entry.changed(id, |row| Row { fit: true, ..row })
 }

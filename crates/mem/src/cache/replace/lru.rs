@@ -33,7 +33,12 @@ impl Replacement for Lru {
     }
     fn leave(&mut self, _set: u32, _way: u32) {}
     fn victim(&mut self, set: u32, may: &dyn Fn(u32) -> bool) -> Option<u32> {
-        let first = set * self.ways;
-        (0..self.ways).filter(|way| may(*way)).min_by_key(|way| self.used[(first + way) as usize])
+        let first = (set * self.ways) as usize;
+        let used = &self.used[first..first + self.ways as usize];
+        let oldest = (0..self.ways).min_by_key(|way| used[*way as usize])?;
+        if may(oldest) {
+            return Some(oldest);
+        }
+        (0..self.ways).filter(|way| may(*way)).min_by_key(|way| used[*way as usize])
     }
 }
