@@ -117,7 +117,8 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
         if workloads::is_for_a_gpu(text) {
             gpu::tables(&loaded)?;
         }
-        if workloads::is_for_a_server(text) {
+        let recorded = workloads::file_of(text).is_some_and(workload::cpu_trace::is_cpu_trace);
+        if recorded || workloads::is_for_a_server(text) {
             server::tables(&loaded)?;
         }
     }

@@ -175,14 +175,10 @@ impl Directory {
             self.stats.forwarded += 1;
         }
         let line = self.lines.get_mut(&address).expect("a line with a transaction is known");
-        if !answer.found {
-            // An owner that has not said that it dropped the line is writing it back, and stays its owner until that
-            // comes. Whoever else is not found has said so.
-            debug_assert!(
-                line.exclusive || line.sharers & (1 << core) == 0,
-                "core {core} has lost {address:#x}"
-            );
+        if !answer.found && line.exclusive {
+            // An owner that has not said that it dropped the line is writing it back, and stays its owner until that comes.
         } else if invalidate {
+            // A core that waits for the right to change a shared copy may have dropped the copy without a word.
             line.forget(core);
         } else {
             line.exclusive = false;
