@@ -22,8 +22,8 @@ pub(super) fn entries(effort: Effort) -> Vec<Entry> {
     let suite = Suite::of(effort);
     let expected = expected();
     let own = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
-    let fixed = expected.figures().iter().filter_map(|figure| rows::with_fixed_flash(figure, &suite));
-    own.chain(fixed).collect()
+    let planes = expected.figures().iter().filter_map(|figure| rows::with_planes(figure, &suite));
+    own.chain(planes).collect()
 }
 
 #[cfg(test)]

@@ -30,13 +30,13 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
     })
 }
 
-/// What the paper's figures are if flash takes 50 us whatever the load: the other reading of its Table I.
-pub(super) fn with_fixed_flash(figure: &Figure, suite: &Suite) -> Option<Entry> {
+/// What the paper's figures are if its flash is planes with queues.
+pub(super) fn with_planes(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let id = figure.id.strip_prefix("astriflash.")?;
-    let runs = ["tput.astriflash", "tput.ideal", "tput.flash_sync", "tail.same_p99_throughput"].contains(&id)
+    let runs = ["tput.astriflash", "tput.ideal", "tput.flash_sync"].contains(&id)
         || id.starts_with("service_p99.geomean");
-    let entry = runs.then(|| entry(figure, &suite.fixed())).flatten()?;
-    Some(entry.changed(format!("astriflash.fixed_flash.{id}"), |row| Row { kind: "sweep", ..row }))
+    let entry = runs.then(|| entry(figure, &suite.with_planes())).flatten()?;
+    Some(entry.changed(format!("astriflash.planes.{id}"), |row| Row { kind: "sweep", ..row }))
 }
 
 fn new(

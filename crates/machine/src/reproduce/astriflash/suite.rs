@@ -35,7 +35,7 @@ pub(super) struct Suite {
     seeds: Vec<u64>,
     /// How many times longer runs are.
     longer: u32,
-    /// Whether flash takes its fixed times, whatever the load, instead of being a device with queues.
+    /// Whether flash takes its fixed times behind a DRAM cache, whatever the load, instead of being planes with queues.
     fixed: bool,
 }
 
@@ -46,12 +46,12 @@ impl Suite {
             Effort::Full => (&PROGRAMS, &[1], 1),
             Effort::Quick => (&PROGRAMS[5..6], &[1], 1),
         };
-        Suite { programs: programs.to_vec(), seeds: seeds.to_vec(), longer, fixed: false }
+        Suite { programs: programs.to_vec(), seeds: seeds.to_vec(), longer, fixed: true }
     }
 
-    /// The same with flash of fixed times behind every DRAM cache.
-    pub(super) fn fixed(&self) -> Suite {
-        Suite { fixed: true, ..self.clone() }
+    /// The same with planes that have queues behind every DRAM cache.
+    pub(super) fn with_planes(&self) -> Suite {
+        Suite { fixed: false, ..self.clone() }
     }
 
     /// Our name for one of the paper's programs, if it is run.
