@@ -274,13 +274,14 @@ fn an_atomic_waits_for_what_is_older_and_holds_up_younger_loads() {
 fn a_page_in_flash_switches_threads() {
     let mut spec = spec();
     spec.load.jobs = 2;
+    (spec.threads.count, spec.threads.pending) = (2, 2);
     spec.threads.scheduler = ThreadScheduling::notified;
     let ops = vec![op(OpKind::Load, 1, [0, 0], 8192), op(OpKind::Chain, 1000, [1, 0], 0)];
     let mut memory = Memory::in_flash([2]);
     let (cores, end) = run(&spec, &mut Script::new(ops), &mut memory);
     let stats = cores.stats();
-    // The second job finds its page missing as well: nobody runs until it comes.
-    assert_eq!((stats.jobs, stats.halts, stats.signals, stats.store_halts), (2, 2, 2, 0));
+    // The second job finds its page missing as well. Then there is no other thread: the core waits for the first.
+    assert_eq!((stats.jobs, stats.halts, stats.signals, stats.store_halts, stats.crowded), (2, 2, 2, 0, 1));
     // The page, one job of 1000 cycles after the other.
     assert!(end > Time::from_ns(50_000 + 2000) && end < Time::from_ns(50_000 + 3500), "{end}");
     let spent = stats.spent;
@@ -288,8 +289,9 @@ fn a_page_in_flash_switches_threads() {
     let total: u64 = spent.iter().sum();
     assert!((end.ns() * 4 - 3..=end.ns() * 4).contains(&total), "{total}");
     assert_eq!(spent[Spent::Flush as usize], 2 * 10 * 4);
-    // Out twice and in twice.
-    assert_eq!(spent[Spent::Switch as usize], 4 * 100 * 4);
+    // To the second job, back to the first, and to the second again.
+    assert_eq!(spent[Spent::Switch as usize], 3 * 100 * 4);
+    assert!(spent[Spent::Resume as usize] > 49_000 * 4);
 }
 
 /// The same under Flash-Sync: the core waits.
@@ -309,7 +311,7 @@ fn a_core_that_waits_for_flash_pays_it_as_latency() {
 #[test]
 fn a_retired_store_whose_page_is_in_flash_is_undone() {
     let mut spec = spec();
-    spec.threads.scheduler = ThreadScheduling::notified;
+    (spec.threads.count, spec.threads.pending) = (1, 1);
     let mut ops = vec![op(OpKind::Store, 1, [0, 0], 8192)];
     ops.extend(vec![op(OpKind::Compute, 1, [0, 0], 0); 300]);
     let mut memory = Memory::in_flash([2]);
