@@ -41,7 +41,12 @@ impl Cores {
     }
 
     /// The answer to a request for a translation.
-    pub fn translated(&mut self, translation: Translation, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+    pub fn translated(
+        &mut self,
+        translation: Translation,
+        service: &mut dyn Service,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
         let core = &mut self.cores[usize::from(translation.port)];
         let asked = core.asks.iter().position(|ask| ask.page == translation.page);
         let ask = core.asks.swap_remove(asked.expect("an answer to what has been asked"));

@@ -1,13 +1,13 @@
 //! A core: its state.
 
 use super::l1::L1;
+use super::load::Load;
 use super::sched::{Halted, ThreadScheduler};
 use super::spec::{CpuSpec, MissAction};
 use super::stats::CoresStats;
 use super::stores::Stores;
 use super::thread::Thread;
 use super::window::{Spent, Window};
-use super::load::Load;
 use kernel::{Rng, Slab, Ticket, Time};
 use mem::mmu::tlb::Tlb;
 use proto::memory::Tally;

@@ -92,7 +92,13 @@ impl Core {
     }
 
     /// The physical address of an operation; none if its translation is not known.
-    fn address(&mut self, number: u64, at: u64, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) -> Option<u64> {
+    fn address(
+        &mut self,
+        number: u64,
+        at: u64,
+        shared: &mut Shared,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Option<u64> {
         let entry = *self.window.get(number);
         if entry.physical != u64::MAX {
             return Some(entry.physical);
@@ -159,12 +165,13 @@ impl Core {
         let must = self.must() == number;
         let width = self.thread().op(number).width;
         let forwards = !own && self.stores.len() > 0;
-        let looked = if forwards && self.l1d.look(address / LINE).is_none() && self.stores.forwards(address, width) {
-            shared.stats.forwarded += 1;
-            Looked::Hit
-        } else {
-            self.look(address / LINE, own, must, at, shared, cx)
-        };
+        let looked =
+            if forwards && self.l1d.look(address / LINE).is_none() && self.stores.forwards(address, width) {
+                shared.stats.forwarded += 1;
+                Looked::Hit
+            } else {
+                self.look(address / LINE, own, must, at, shared, cx)
+            };
         let latency = self.l1d.latency;
         let entry = self.window.get_mut(number);
         match looked {

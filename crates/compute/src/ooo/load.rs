@@ -28,8 +28,11 @@ impl Load {
             Arrivals::poisson(poisson) => Some(poisson.interval.time()),
         };
         let queue = |core: u16| {
-            let mut queue =
-                Queue { rng: Rng::stream(seed, &format!("cpu/arrivals{core}")), next: Time::ZERO, waiting: VecDeque::new() };
+            let mut queue = Queue {
+                rng: Rng::stream(seed, &format!("cpu/arrivals{core}")),
+                next: Time::ZERO,
+                waiting: VecDeque::new(),
+            };
             if let Some(mean) = interval {
                 queue.draw(mean);
             }

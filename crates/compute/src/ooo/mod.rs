@@ -221,7 +221,12 @@ impl Cores {
     }
 
     /// A page has come from flash after such a time: what ageing is measured against.
-    pub fn flash_response(&mut self, response: Time, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+    pub fn flash_response(
+        &mut self,
+        response: Time,
+        service: &mut dyn Service,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
         let first = self.shared.responses.1 == 0;
         self.shared.responses.0 += u128::from(response.ps());
         self.shared.responses.1 += 1;

@@ -12,7 +12,12 @@ use proto::cpu::{Op, OpKind, Service};
 
 impl Core {
     /// Goes on as far as it can.
-    pub(super) fn go(&mut self, shared: &mut Shared, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
+    pub(super) fn go(
+        &mut self,
+        shared: &mut Shared,
+        service: &mut dyn Service,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
         while !shared.load.is_over() {
             if self.running.is_none() && !self.choose(Moment::Ended, shared, service, cx) {
                 return;
@@ -116,7 +121,13 @@ impl Core {
         self.fetch_lines(first, last, shared, cx)
     }
 
-    fn fetch_lines(&mut self, first: u64, last: u64, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) -> bool {
+    fn fetch_lines(
+        &mut self,
+        first: u64,
+        last: u64,
+        shared: &mut Shared,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> bool {
         let (page, at) = (shared.shape.page, self.dispatch / shared.shape.width);
         // An operation may have more lines than the cache: it goes on with the line that it has waited for.
         for line in self.fetch_from.take().unwrap_or(first / LINE)..=last / LINE {
@@ -234,7 +245,12 @@ impl Core {
     }
 
     /// If a miss is known and all that is older is done, the job is halted and something else chosen.
-    fn halts(&mut self, shared: &mut Shared, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) -> bool {
+    fn halts(
+        &mut self,
+        shared: &mut Shared,
+        service: &mut dyn Service,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> bool {
         let width = shared.shape.width;
         let (number, settled, store) = match self.stores.missed() {
             Some((number, settled)) => (number, settled, true),
@@ -316,7 +332,8 @@ impl Core {
         }
         self.spend(self.kernel * width, Spent::Kernel, &mut shared.stats);
         let time = shared.shape.time_of(self.retire.div_ceil(width));
-        let crowded = moment == Moment::Missed && self.halted.len() >= shared.shape.pending || self.free.is_empty();
+        let crowded =
+            moment == Moment::Missed && self.halted.len() >= shared.shape.pending || self.free.is_empty();
         let choice = if crowded {
             shared.stats.crowded += 1;
             Choice::Resume(0)

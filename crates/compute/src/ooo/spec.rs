@@ -163,10 +163,17 @@ impl CpuSpec {
             let what = format!("{} cores; a directory follows at most {MOST_CORES}", self.cores);
             return Err(SpecError::new("cores", what));
         }
-        let most = [("width", self.width, 64), ("window", self.window, 4096), ("store_buffer", self.store_buffer, 4096)];
+        let most = [
+            ("width", self.width, 64),
+            ("window", self.window, 4096),
+            ("store_buffer", self.store_buffer, 4096),
+        ];
         for (key, value, most) in most {
             if value > most {
-                return Err(SpecError::new(key, format!("{value} are more than the {most} that are modelled")));
+                return Err(SpecError::new(
+                    key,
+                    format!("{value} are more than the {most} that are modelled"),
+                ));
             }
         }
         if self.flush > LONGEST {
@@ -201,7 +208,8 @@ impl ThreadsSpec {
     fn check(&self, cores: u16) -> Result<(), SpecError> {
         let all = u64::from(self.count) * u64::from(cores);
         if all > MOST_THREADS.into() {
-            let what = format!("{} threads on each of {cores} cores are {all}; at most {MOST_THREADS}", self.count);
+            let what =
+                format!("{} threads on each of {cores} cores are {all}; at most {MOST_THREADS}", self.count);
             return Err(SpecError::new("threads.count", what));
         }
         if self.pending > self.count {
@@ -214,7 +222,12 @@ impl ThreadsSpec {
 
 impl L1Spec {
     fn check(&self, table: &str) -> Result<(), SpecError> {
-        let counts = [("sets", self.sets), ("ways", self.ways), ("latency", self.latency), ("registers", self.registers)];
+        let counts = [
+            ("sets", self.sets),
+            ("ways", self.ways),
+            ("latency", self.latency),
+            ("registers", self.registers),
+        ];
         for (key, value) in counts {
             SpecError::positive(&format!("{table}.{key}"), value.into())?;
         }
@@ -224,10 +237,16 @@ impl L1Spec {
             return Err(SpecError::new(&format!("{table}.sets"), what));
         }
         if self.latency > LONGEST {
-            return Err(SpecError::new(&format!("{table}.latency"), format!("{} cycles; at most {LONGEST}", self.latency)));
+            return Err(SpecError::new(
+                &format!("{table}.latency"),
+                format!("{} cycles; at most {LONGEST}", self.latency),
+            ));
         }
         if self.registers > 64 {
-            return Err(SpecError::new(&format!("{table}.registers"), format!("{} registers; at most 64", self.registers)));
+            return Err(SpecError::new(
+                &format!("{table}.registers"),
+                format!("{} registers; at most 64", self.registers),
+            ));
         }
         Ok(())
     }

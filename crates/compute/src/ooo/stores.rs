@@ -80,7 +80,9 @@ impl Stores {
     /// Whether a store holds all bytes of a load.
     pub(super) fn forwards(&self, address: u64, width: u8) -> bool {
         let end = address + u64::from(width);
-        self.held.iter().any(|store| store.address <= address && end <= store.address + u64::from(store.width))
+        self.held
+            .iter()
+            .any(|store| store.address <= address && end <= store.address + u64::from(store.width))
     }
 
     /// The cycle in which all of them are done; none if that is not known yet.

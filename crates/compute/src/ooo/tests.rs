@@ -221,7 +221,8 @@ fn a_chain_takes_a_cycle_an_instruction() {
 #[test]
 fn a_pointer_chase_pays_every_latency_and_independent_loads_overlap() {
     let line = |n: usize| n as u64 * 64;
-    let chase = |n: usize| (0..n).map(|i| op(OpKind::Load, 1, [u16::from(i > 0), 0], line(i))).collect::<Vec<_>>();
+    let chase =
+        |n: usize| (0..n).map(|i| op(OpKind::Load, 1, [u16::from(i > 0), 0], line(i))).collect::<Vec<_>>();
     // A look-up that misses, then the line.
     assert_eq!(cycles(chase(50)) - cycles(chase(20)), 30 * 102);
     let free = |n: usize| (0..n).map(|i| op(OpKind::Load, 1, [0, 0], line(i))).collect::<Vec<_>>();
@@ -234,9 +235,8 @@ fn a_pointer_chase_pays_every_latency_and_independent_loads_overlap() {
 #[test]
 fn the_window_bounds_what_overlaps() {
     let misses = |between: u16| {
-        let ops = (0..40).flat_map(|i| {
-            [op(OpKind::Load, 1, [0, 0], i * 64), op(OpKind::Compute, between, [0, 0], 0)]
-        });
+        let ops = (0..40)
+            .flat_map(|i| [op(OpKind::Load, 1, [0, 0], i * 64), op(OpKind::Compute, between, [0, 0], 0)]);
         cycles(ops.collect())
     };
     // 31 instructions between: four loads in a window of 128. 127: one, so that every line is waited for alone.
@@ -362,7 +362,9 @@ fn many_jobs_are_the_same_whatever_the_quantum_within_it() {
         let mut spec = spec();
         spec.load.jobs = 50;
         spec.quantum = Duration::new(Time::from_ns(quantum));
-        let ops = (0..200u64).map(|i| op(OpKind::Load, 1, [u16::from(i % 3 == 0), 0], i * 4096 % (1 << 22))).collect();
+        let ops = (0..200u64)
+            .map(|i| op(OpKind::Load, 1, [u16::from(i % 3 == 0), 0], i * 4096 % (1 << 22)))
+            .collect();
         run(&spec, &mut Script::new(ops), &mut Memory::default()).1.ns()
     };
     let (fine, coarse) = (total(10), total(1000));
@@ -375,7 +377,9 @@ fn a_probe_takes_a_line_and_says_whether_it_was_changed() {
     let mut cx: Recorder<Event, Out> = Recorder::default();
     cores.cores[0].l1d.fill(5, l1::Held::Modified);
     let probe = |invalidate| Probe { tag: 1, core: 0, tile: 3, address: 320, invalidate };
-    for (invalidate, found, dirty) in [(false, true, true), (false, true, false), (true, true, false), (true, false, false)] {
+    for (invalidate, found, dirty) in
+        [(false, true, true), (false, true, false), (true, true, false), (true, false, false)]
+    {
         cores.probe(probe(invalidate), &mut cx);
         let expected = Probed { probe: probe(invalidate), found, dirty };
         assert_eq!(cx.sent.pop().expect("an answer").1, Out::Probed(expected));

@@ -26,7 +26,14 @@ impl Thread {
     /// Begins a job.
     pub(super) fn begin(&mut self, arrived: Time, begun: Time) {
         self.tape.clear();
-        *self = Thread { tape: std::mem::take(&mut self.tape), first: 1, next: 1, arrived, begun, ..Thread::default() };
+        *self = Thread {
+            tape: std::mem::take(&mut self.tape),
+            first: 1,
+            next: 1,
+            arrived,
+            begun,
+            ..Thread::default()
+        };
     }
 
     /// The number behind that of the last operation that is known.

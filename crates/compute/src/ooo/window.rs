@@ -128,7 +128,17 @@ const NOTHING: Entry = Entry {
 impl Window {
     pub(super) fn new(room: u32) -> Window {
         let entries = vec![NOTHING; room.next_power_of_two() as usize];
-        Window { entries, head: 1, retired: 1, tail: 1, room: room.into(), first: 1, taken: 0, left: 0, freed: 0 }
+        Window {
+            entries,
+            head: 1,
+            retired: 1,
+            tail: 1,
+            room: room.into(),
+            first: 1,
+            taken: 0,
+            left: 0,
+            freed: 0,
+        }
     }
 
     /// Empties it; the next operation is `number`.

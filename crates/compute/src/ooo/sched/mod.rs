@@ -136,7 +136,8 @@ mod tests {
     fn the_paper_s_schedulers_differ_when_a_job_has_ended() {
         let old = [Halted { since: Time::from_us(40), arrived: false }];
         let young = [Halted { since: Time::from_us(60), arrived: true }];
-        let choose = |family: ThreadScheduling, moment, halted| family.build(&()).choose(&view(moment, true, halted));
+        let choose =
+            |family: ThreadScheduling, moment, halted| family.build(&()).choose(&view(moment, true, halted));
         for moment in [Moment::Ended, Moment::Missed] {
             assert_eq!(choose(ThreadScheduling::priority, moment, &old), Choice::Resume(0));
             assert_eq!(choose(ThreadScheduling::priority, moment, &young), Choice::New);
