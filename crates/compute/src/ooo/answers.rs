@@ -1,6 +1,6 @@
 //! Answers to the requests of cores.
 
-use super::core::{Core, Fetching, Shared};
+use super::core::{Core, Fetching, Shape, Shared};
 use super::l1::Held;
 use super::stores::Doing;
 use super::window::{Entry, State};
@@ -79,6 +79,22 @@ impl Core {
         });
         for store in self.stores.iter_mut().filter(|store| store.doing == Doing::Fetching(register)) {
             store.doing = if store.op == must { Doing::Again } else { Doing::Missed };
+        }
+    }
+
+    /// A page has come. The running job may be about to be halted because of it.
+    pub(super) fn came(&mut self, page: u64, shape: &Shape) {
+        let Some(running) = self.running else { return };
+        let mut missed = self.stores.iter_mut().any(|store| {
+            store.doing == Doing::Missed
+                && self.threads[running as usize].op(store.op).address / shape.page == page
+        });
+        for number in self.window.retired..self.window.tail {
+            missed |= self.window.get(number).state == State::Missed
+                && self.threads[running as usize].op(number).address / shape.page == page;
+        }
+        if missed {
+            self.early.push(page);
         }
     }
 

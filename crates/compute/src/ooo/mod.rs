@@ -244,6 +244,7 @@ impl Cores {
     pub fn arrived(&mut self, page: u64, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         for number in 0..self.cores.len() {
             let core = &mut self.cores[number];
+            core.came(page, &self.shared.shape);
             let mut told = false;
             for (job, (_, waits_for)) in core.halted.iter_mut().zip(&core.halted_threads) {
                 if *waits_for == page && !job.arrived {
