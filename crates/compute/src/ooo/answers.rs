@@ -5,7 +5,7 @@ use super::l1::Held;
 use super::stores::Doing;
 use super::window::{Entry, State};
 use super::{Cores, Event, LINE, Out, TEXT, WRITE_BACK};
-use kernel::Cx;
+use kernel::{Cx, Time};
 use proto::cpu::{OpKind, Service};
 use proto::memory::{Absent, Access, AccessKind, Translation};
 
@@ -56,6 +56,22 @@ impl Cores {
         core.page(translation.page, (!signalled).then_some(translation.frame), &self.shared, cx);
         core.unsettled = true;
         self.go(translation.port.into(), service, cx);
+    }
+}
+
+/// A changed line on its way back to memory.
+pub(super) fn write_back(core: u16, line: u64, now: Time) -> Access {
+    Access {
+        tag: WRITE_BACK,
+        kind: AccessKind::Write,
+        address: line * LINE,
+        bytes: LINE as u8,
+        app: 0,
+        port: core,
+        warp: 0,
+        pc: 1,
+        absent: Absent::Wait,
+        since: now,
     }
 }
 
@@ -128,18 +144,7 @@ impl Core {
         match self.l1d.fill(miss.line, held) {
             Some((line, true)) => {
                 shared.stats.write_backs += 1;
-                cx.emit(Out::Access(Access {
-                    tag: WRITE_BACK,
-                    kind: AccessKind::Write,
-                    address: line * LINE,
-                    bytes: LINE as u8,
-                    app: 0,
-                    port: self.number,
-                    warp: 0,
-                    pc: 1,
-                    absent: Absent::Wait,
-                    since: cx.now(),
-                }));
+                cx.emit(Out::Access(write_back(self.number, line, cx.now())));
             }
             // A copy for which the right to change it has been asked stays noted: the answer counts as the line.
             Some((line, false)) if self.l1d.missing(line).is_none() => {

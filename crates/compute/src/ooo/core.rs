@@ -26,6 +26,8 @@ pub(super) struct Shared {
     pub(super) over_at: Option<Time>,
     /// The latest end of a job so far.
     pub(super) latest: Time,
+    /// Cycles that the kernel has had a core in advance, at most.
+    pub(super) lead: u64,
 }
 
 impl Shared {
