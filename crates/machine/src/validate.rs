@@ -208,8 +208,7 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<(), Diagnostic> {
     let has = |table: &str| has(spec, table);
     for (table, needs) in TOGETHER.iter().filter(|(table, _)| has(table)) {
         let named = |of: &&[&str]| of.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(" or ");
-        let missing: Vec<String> =
-            needs.iter().filter(|of| !of.iter().any(|t| has(t))).map(|of| named(of)).collect();
+        let missing: Vec<String> = needs.iter().filter(|of| !of.iter().any(|t| has(t))).map(named).collect();
         if !missing.is_empty() {
             let what = format!("the table `{table}` stands without {}", missing.join(", "));
             return Err(loaded.diagnose(table, &what).help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`; a server the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`"));

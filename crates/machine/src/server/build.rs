@@ -33,12 +33,13 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     if let Some(directory) = directory {
         directory.check(cpu.first.cores).map_err(|e| loaded.explain("directory", e))?;
     }
-    if let Some(MemorySpec::DramCache(cache)) = memory {
-        if cache.backing == Backing::device && loaded.spec.flash.is_none() {
-            let what = "a DRAM cache has no flash device behind it";
-            let help = "give the table `flash`, or `backing = \"fixed\"`";
-            return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
-        }
+    if let Some(MemorySpec::DramCache(cache)) = memory
+        && cache.backing == Backing::device
+        && loaded.spec.flash.is_none()
+    {
+        let what = "a DRAM cache has no flash device behind it";
+        let help = "give the table `flash`, or `backing = \"fixed\"`";
+        return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
     }
     check_swap(loaded)?;
     check_tiles(loaded)
