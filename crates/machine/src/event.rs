@@ -35,6 +35,8 @@ kernel::events! {
         Directory(mem::directory::Event),
         /// The DRAM cache's.
         DramCache(mem::dram_cache::Event),
+        /// The operating system's paging.
+        Swap(host::swap::Event),
     }
 }
 

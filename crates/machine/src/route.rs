@@ -23,6 +23,7 @@ pub(crate) enum Message {
     FromFabric(net::fabric::Out<server::Packet>),
     FromDirectory(mem::directory::Out),
     FromDramCache(mem::dram_cache::Out),
+    FromSwap(host::swap::Out),
 }
 
 /// Events and messages of the whole machine.
@@ -88,6 +89,7 @@ context!(CoresCx, compute::ooo::Event, compute::ooo::Out, Ev::Cores, Message::Fr
 context!(FabricCx, net::fabric::Event, net::fabric::Out<server::Packet>, Ev::Fabric, Message::FromFabric);
 context!(DirectoryCx, mem::directory::Event, mem::directory::Out, Ev::Directory, Message::FromDirectory);
 context!(DramCacheCx, mem::dram_cache::Event, mem::dram_cache::Out, Ev::DramCache, Message::FromDramCache);
+context!(SwapCx, host::swap::Event, host::swap::Out, Ev::Swap, Message::FromSwap);
 
 /// What the memory management unit of one core may do to the outside world. Its messages name the core as their port.
 pub(crate) struct CoreMmuCx<'a> {

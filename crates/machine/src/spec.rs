@@ -11,6 +11,7 @@ use flash::engine::EngineSpec;
 use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
 use host::paging::PagingSpec;
+use host::swap::SwapSpec;
 use mem::directory::DirectorySpec;
 use mem::dram::DramSpec;
 use mem::dram_cache::DramCacheSpec;
@@ -58,6 +59,9 @@ pub struct Spec {
     /// The host that brings missing pages from the flash device into the GPU's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<PagingSpec>,
+    /// The operating system of a server that brings missing pages from the flash device into DRAM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<SwapSpec>,
     /// The host's software.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostSoftware>,
@@ -72,8 +76,8 @@ pub struct Spec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cpus {
-    /// Jobs that are executed before the run without time, at most, to fill a DRAM cache. They end once the cache has
-    /// taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
+    /// Jobs that are executed before the run without time, at most, to fill a DRAM cache or what `swap` pages into. They end once
+    /// it has taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
     /// pages.
     pub fill_jobs: u64,
     /// First jobs of the run, over all cores, whose figures do not count; `--warmup` says something else.

@@ -17,6 +17,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ("ideal", include_str!("../../../systems/ideal/spec.toml")),
     ("mqsim-default", include_str!("../../../systems/mqsim-default/spec.toml")),
     ("optane", include_str!("../../../systems/optane/spec.toml")),
+    ("os-swap", include_str!("../../../systems/os-swap/spec.toml")),
     ("pm9a3", include_str!("../../../systems/pm9a3/spec.toml")),
     ("server16", include_str!("../../../systems/server16/spec.toml")),
     ("z-ssd", include_str!("../../../systems/z-ssd/spec.toml")),

@@ -87,6 +87,7 @@ const SIZES: &[(&str, u64)] = &[
     ("memory.engine.read_buffer.capacity", 1 << 34),
     ("memory.engine.write_buffer.capacity", 1 << 34),
     ("paging.granule", 1 << 30),
+    ("swap.memory", 1 << 40),
 ];
 
 /// Products that memory must hold a record for each of: the table of the keys, the keys, the most, what they are.
@@ -195,6 +196,7 @@ const TOGETHER: &[(&str, &[&[&str]])] = &[
     ("l2", &[&["gpu", "cpu"]]),
     ("memory", &[&["gpu", "cpu"]]),
     ("paging", &[&["gpu"], &["memory"], &["flash"]]),
+    ("swap", &[&["cpu"], &["memory"], &["flash"]]),
 ];
 
 /// Refuses a spec that lacks a table which another of its tables needs, or that has two which exclude each other.
@@ -241,6 +243,10 @@ fn memory(loaded: &Loaded) -> Result<(), Diagnostic> {
         let what = "the host pages into memory that is no DRAM";
         return Err(loaded.diagnose("paging", what).help("`paging` needs `memory.dram`"));
     }
+    if spec.swap.is_some() && !matches!(spec.memory, Some(MemorySpec::Dram(_))) {
+        let what = "the operating system pages into memory that is no DRAM";
+        return Err(loaded.diagnose("swap", what).help("`swap` needs `memory.dram`"));
+    }
     Ok(())
 }
 
@@ -257,6 +263,7 @@ fn has(spec: &Spec, table: &str) -> bool {
         "directory" => spec.directory.is_some(),
         "l2" => spec.l2.is_some(),
         "memory" => spec.memory.is_some(),
+        "swap" => spec.swap.is_some(),
         _ => spec.paging.is_some(),
     }
 }

@@ -105,6 +105,10 @@ fn what_a_gpu_cannot_be_is_said() {
         ("hybridgpu", "memory.engine.read_buffer.capacity=32GiB", "16GiB is the most"),
         ("hetero", "paging.granule=4GiB", "1GiB is the most"),
         ("hetero", "paging.memory=2KiB", "hold no granule"),
+        ("os-swap", "swap.memory=2TiB", "1TiB is the most"),
+        ("os-swap", "swap.free=8GiB", "none is left for data"),
+        ("os-swap", "cpu.0.threads.scheduler=priority", "wakes a thread"),
+        ("os-swap", "mmu.table.radix.page=64KiB", "pages by 4096 B"),
     ] {
         let shown = Loaded::load(system, &[set.to_owned()]).map(|_| ()).expect_err(set).to_string();
         assert!(shown.contains(said), "{system}, {set}: no `{said}` in\n{shown}");
@@ -129,6 +133,7 @@ fn tables_that_belong_together_are_demanded() {
         ("ideal", "mmu", "`gpu` stands without `mmu`"),
         ("ideal", "gpu", "`mmu` stands without `gpu`"),
         ("hetero", "memory", "`paging` stands without `memory`"),
+        ("os-swap", "memory", "`swap` stands without `memory`"),
         ("hybridgpu", "flash", "`host` stands without `flash`"),
     ] {
         let mut table: toml::Table = whole(system).parse().expect("TOML");

@@ -99,8 +99,10 @@ fn every_server_serves_jobs() {
     assert!(servers().count() >= 6);
     for (system, program) in servers().flat_map(|s| [(s, "tatp:size=64MiB"), (s, "tpcc:size=128MiB")]) {
         let mut plan = Plan::new(system, program).set("cpu.0.load.jobs=300").set("cpu.warmup_jobs=100");
-        if system != "dram-only" {
-            plan = plan.set("memory.dram_cache.sets=128");
+        match system {
+            "dram-only" => {}
+            "os-swap" => plan = plan.set("swap.memory=2MiB").set("swap.free=64KiB"),
+            _ => plan = plan.set("memory.dram_cache.sets=128"),
         }
         let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}: {e}"));
         assert!(document.ok, "{system}, {program}: {:?}", document.checks);
@@ -110,7 +112,11 @@ fn every_server_serves_jobs() {
         let sum: f64 = spent.values().filter_map(Value::as_f64).sum();
         assert!((sum - 1.0).abs() < 1e-9, "{system}, {program}: {sum}");
         if system != "dram-only" {
-            assert!(figure(&document, "/cpu/memory/dram_cache/fetches") > 0.0, "{system}, {program}");
+            let fetched = match system {
+                "os-swap" => "swap/faults",
+                _ => "dram_cache/fetches",
+            };
+            assert!(figure(&document, &format!("/cpu/memory/{fetched}")) > 0.0, "{system}, {program}");
             assert!(figure(&document, "/flash/0/reads/host") > 0.0, "{system}, {program}");
         }
     }

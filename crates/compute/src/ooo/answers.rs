@@ -1,11 +1,11 @@
 //! Answers to the requests of cores.
 
-use super::core::{Core, Fetching, Shared};
+use super::core::{Core, Fetching, Shape, Shared};
 use super::l1::Held;
 use super::stores::Doing;
 use super::window::{Entry, State};
 use super::{Cores, Event, LINE, Out, TEXT, WRITE_BACK};
-use kernel::Cx;
+use kernel::{Cx, Time};
 use proto::cpu::{OpKind, Service};
 use proto::memory::{Absent, Access, AccessKind, Translation};
 
@@ -59,6 +59,22 @@ impl Cores {
     }
 }
 
+/// A changed line on its way back to memory.
+pub(super) fn write_back(core: u16, line: u64, now: Time) -> Access {
+    Access {
+        tag: WRITE_BACK,
+        kind: AccessKind::Write,
+        address: line * LINE,
+        bytes: LINE as u8,
+        app: 0,
+        port: core,
+        warp: 0,
+        pc: 1,
+        absent: Absent::Wait,
+        since: now,
+    }
+}
+
 impl Core {
     /// Visits the operations of the window that are in a state.
     fn each(&mut self, state: State, mut visit: impl FnMut(u64, &mut Entry)) {
@@ -79,6 +95,22 @@ impl Core {
         });
         for store in self.stores.iter_mut().filter(|store| store.doing == Doing::Fetching(register)) {
             store.doing = if store.op == must { Doing::Again } else { Doing::Missed };
+        }
+    }
+
+    /// A page has come. The running job may be about to be halted because of it.
+    pub(super) fn came(&mut self, page: u64, shape: &Shape) {
+        let Some(running) = self.running else { return };
+        let mut missed = self.stores.iter_mut().any(|store| {
+            store.doing == Doing::Missed
+                && self.threads[running as usize].op(store.op).address / shape.page == page
+        });
+        for number in self.window.retired..self.window.tail {
+            missed |= self.window.get(number).state == State::Missed
+                && self.threads[running as usize].op(number).address / shape.page == page;
+        }
+        if missed {
+            self.early.push(page);
         }
     }
 
@@ -112,18 +144,7 @@ impl Core {
         match self.l1d.fill(miss.line, held) {
             Some((line, true)) => {
                 shared.stats.write_backs += 1;
-                cx.emit(Out::Access(Access {
-                    tag: WRITE_BACK,
-                    kind: AccessKind::Write,
-                    address: line * LINE,
-                    bytes: LINE as u8,
-                    app: 0,
-                    port: self.number,
-                    warp: 0,
-                    pc: 1,
-                    absent: Absent::Wait,
-                    since: cx.now(),
-                }));
+                cx.emit(Out::Access(write_back(self.number, line, cx.now())));
             }
             // A copy for which the right to change it has been asked stays noted: the answer counts as the line.
             Some((line, false)) if self.l1d.missing(line).is_none() => {

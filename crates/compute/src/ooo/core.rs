@@ -26,6 +26,8 @@ pub(super) struct Shared {
     pub(super) over_at: Option<Time>,
     /// The latest end of a job so far.
     pub(super) latest: Time,
+    /// Cycles that the kernel has had a core in advance, at most.
+    pub(super) lead: u64,
 }
 
 impl Shared {
@@ -170,6 +172,8 @@ pub(super) struct Core {
     /// Halted jobs, oldest first, and beside each its thread and the page that it waits for.
     pub(super) halted: Vec<Halted>,
     pub(super) halted_threads: Vec<(u32, u64)>,
+    /// Pages that have come before the running job was halted because of them: it waited for something older.
+    pub(super) early: Vec<u64>,
     pub(super) scheduler: Box<dyn ThreadScheduler>,
     pub(super) window: Window,
     pub(super) stores: Stores,
@@ -217,6 +221,7 @@ impl Core {
             running: None,
             halted: Vec::with_capacity(threads as usize),
             halted_threads: Vec::with_capacity(threads as usize),
+            early: Vec::new(),
             scheduler: spec.threads.scheduler.build(&()),
             window: Window::new(spec.window),
             stores: Stores::new(spec.store_buffer),

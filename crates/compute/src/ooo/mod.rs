@@ -98,6 +98,7 @@ impl Cores {
                 responses: (0, 0),
                 over_at: None,
                 latest: Time::ZERO,
+                lead: 0,
             },
         })
     }
@@ -168,11 +169,11 @@ impl Cores {
         self.cores.iter().map(of).sum()
     }
 
-    /// Slots that the cores may have accounted for beyond the end of a window: how far they run ahead, and what an operation
-    /// takes that ends there.
+    /// Slots that the cores may have accounted for beyond the end of a window: how far they run ahead, what an operation
+    /// takes that ends there, and how long the kernel has had a core in advance.
     pub fn ahead(&self) -> u64 {
         const OPERATION: u64 = 1 << 16;
-        (self.shared.shape.quantum + OPERATION) * self.width() * u64::from(self.cores())
+        (self.shared.shape.quantum + OPERATION + self.shared.lead) * self.width() * u64::from(self.cores())
     }
 
     /// Accounts for every core's time up to now.
@@ -244,6 +245,7 @@ impl Cores {
     pub fn arrived(&mut self, page: u64, service: &mut dyn Service, cx: &mut impl Cx<Event, Out>) {
         for number in 0..self.cores.len() {
             let core = &mut self.cores[number];
+            core.came(page, &self.shared.shape);
             let mut told = false;
             for (job, (_, waits_for)) in core.halted.iter_mut().zip(&core.halted_threads) {
                 if *waits_for == page && !job.arrived {
@@ -269,7 +271,9 @@ impl Cores {
     pub fn interrupt(&mut self, core: u16, time: Time, cx: &impl Cx<Event, Out>) {
         let shape = self.shared.shape;
         let core = &mut self.cores[usize::from(core)];
-        core.kernel = core.kernel.max(shape.cycle_of(cx.now())) + time.ps().div_ceil(shape.cycle.ps());
+        let now = shape.cycle_of(cx.now());
+        core.kernel = core.kernel.max(now) + time.ps().div_ceil(shape.cycle.ps());
+        self.shared.lead = self.shared.lead.max(core.kernel - now);
     }
 
     /// A request is sent now.
@@ -288,6 +292,16 @@ impl Cores {
             What::Text(register) => (u32::from(register) | TEXT, *core.l1i.waits_for(register)),
         };
         core.since[usize::from(tag & TEXT != 0)][(tag & 0xff) as usize] = since;
+        // A frame that had data may have text now, or the other way round: the directory knows a core, not which of its caches.
+        let other = if tag & TEXT != 0 { &mut core.l1d } else { &mut core.l1i };
+        match other.give(miss.line, true) {
+            Some(l1::Held::Modified) => {
+                self.shared.stats.write_backs += 1;
+                cx.emit(Out::Access(answers::write_back(number, miss.line, cx.now())));
+            }
+            Some(_) => cx.emit(Out::Dropped { core: number, address: miss.line * LINE }),
+            None => {}
+        }
         self.shared.stats.requests += 1;
         self.shared.tally.reach(Stage::L1, false, &mut since, cx.now());
         cx.emit(Out::Access(Access {

@@ -277,9 +277,10 @@ impl Core {
         let now = shared.shape.cycle_of(cx.now()).max(settled).max(self.retire.div_ceil(width));
         self.spend(now * width, Spent::Drain, stats);
         self.spend((now + shared.shape.flush) * width, Spent::Flush, stats);
+        let arrived = self.early.contains(&page);
         self.empty();
         let since = shared.shape.time_of(now);
-        self.halted.push(Halted { since, arrived: false });
+        self.halted.push(Halted { since, arrived });
         self.halted_threads.push((running, page));
         self.choose(Moment::Missed, shared, service, cx);
         true
@@ -288,6 +289,7 @@ impl Core {
     /// Nothing is in the window or in the store buffer any more.
     fn empty(&mut self) {
         self.stores.clear();
+        self.early.clear();
         self.fence = 0;
         self.fetching = None;
         self.fetch_from = None;

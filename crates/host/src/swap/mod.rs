@@ -187,6 +187,11 @@ impl Swap {
         (self.frames.free() + self.frames.held() + self.frames.mapped()) as u32
     }
 
+    /// Of them, what is kept free.
+    pub fn kept(&self) -> u32 {
+        self.keep as u32
+    }
+
     /// A walk for a virtual page has ended; its port is the core. Answered by [`Out::Resolve`] at once if the page is there. Else by
     /// [`Out::Refuse`] at once and [`Out::Arrived`] when it has come, or, if the translation waits, by [`Out::Resolve`] then.
     pub fn fault(&mut self, translation: Translation, cx: &mut impl Cx<Event, Out>) {
@@ -296,6 +301,7 @@ impl Swap {
             let (mut translation, next) = self.waiting[first];
             self.waiting.remove(first);
             self.ledger.served += 1;
+            self.stats.served += 1;
             self.tally.reach(Stage::Fault, false, &mut translation.since, cx.now());
             if translation.absent == Absent::Wait {
                 cx.emit(Out::Resolve(Translation { frame: frame.into(), ..translation }));

@@ -13,6 +13,8 @@ pub struct SwapStats {
     pub faults: u64,
     /// Faults for a page that was coming or leaving.
     pub merged: u64,
+    /// Faults whose page has come, of both kinds: what [`Swap::tally`] has waited for.
+    pub served: u64,
     /// Pages mapped.
     pub mapped: u64,
     /// Pages that left.

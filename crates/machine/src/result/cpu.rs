@@ -5,10 +5,11 @@ use crate::machine::Machine;
 use crate::server::{Memory, ServerSide};
 use compute::ooo::Spent;
 use flash::Check;
+use host::swap::Swap;
 use kernel::Time;
 use mem::dram::DramStats;
 use mem::dram_cache::DramCache;
-use proto::memory::CPU_LINE;
+use proto::memory::{CPU_LINE, Stage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -93,6 +94,60 @@ pub struct DramCacheResult {
     pub buffer_waits: u64,
 }
 
+/// Paging by the operating system.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SwapResult {
+    /// Page walks whose page was in memory.
+    pub present: u64,
+    /// Page faults for a page that nobody had asked for: pages asked from flash.
+    pub faults: u64,
+    /// Page faults for a page that was coming or leaving.
+    pub merged: u64,
+    /// Mean time from a page fault to the page; null if none came.
+    pub fault_ns: Option<f64>,
+    /// Pages mapped.
+    pub mapped: u64,
+    /// Pages that left.
+    pub evictions: u64,
+    /// Pages that left and were written to flash.
+    pub write_backs: u64,
+    /// TLB shoot-downs.
+    pub shootdowns: u64,
+    /// Page faults that found no free frame.
+    pub starved: u64,
+    /// Commands that the flash device could not do.
+    pub failed: u64,
+    /// Time of cores that the kernel took, all cores together.
+    pub kernel_ns: f64,
+    /// Of it, spinning for the lock of the page table.
+    pub spinning_ns: f64,
+    /// Of it, shoot-downs, on both sides.
+    pub shooting_ns: f64,
+}
+
+impl SwapResult {
+    fn collect(swap: &Swap) -> SwapResult {
+        let s = &swap.stats;
+        // Time of the simulation is counted in picoseconds.
+        let waited = swap.tally.reads()[Stage::Fault as usize] as f64 / 1e3;
+        SwapResult {
+            present: s.present,
+            faults: s.faults,
+            merged: s.merged,
+            fault_ns: (s.served > 0).then(|| waited / s.served as f64),
+            mapped: s.mapped,
+            evictions: s.evictions,
+            write_backs: s.write_backs,
+            shootdowns: s.shootdowns,
+            starved: s.starved,
+            failed: s.failed,
+            kernel_ns: s.kernel.as_ns_f64(),
+            spinning_ns: s.spinning.as_ns_f64(),
+            shooting_ns: s.shooting.as_ns_f64(),
+        }
+    }
+}
+
 /// The memory behind the shared cache.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CpuMemoryResult {
@@ -107,6 +162,9 @@ pub struct CpuMemoryResult {
     /// The DRAM cache; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dram_cache: Option<DramCacheResult>,
+    /// Paging by the operating system; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swap: Option<SwapResult>,
 }
 
 /// What the cores of a server and their memory did in the measured window.
@@ -147,7 +205,7 @@ pub struct CpuResult {
     pub network_bytes_per_s: f64,
     /// Memory behind the shared cache.
     pub memory: CpuMemoryResult,
-    /// Jobs executed without time before the run, to fill the DRAM cache.
+    /// Jobs executed without time before the run, to fill the DRAM cache or what the operating system pages into.
     pub fill_jobs: u64,
 }
 
@@ -168,9 +226,10 @@ impl CpuResult {
         let (from, to) = (machine.measured_from, side.ended(machine.now()));
         let window = Window { seconds: to.since(from).as_s_f64() };
         let (cores, cycles) = (f64::from(side.cores.cores()), window.seconds / side.cores.cycle().as_s_f64());
-        let fetched = match &side.memory {
-            Memory::Dram(_) => 0,
-            Memory::DramCache(cache) => cache.stats.fetches + cache.stats.reclaims,
+        let fetched = match (&side.memory, &side.swap) {
+            (Memory::DramCache(cache), _) => cache.stats.fetches + cache.stats.reclaims,
+            (_, Some(swap)) => swap.stats.faults,
+            _ => 0,
         };
         CpuResult {
             jobs: s.jobs,
@@ -242,6 +301,7 @@ impl CpuMemoryResult {
             dram_bytes_per_s: window.per_second(dram.read_bytes + dram.written_bytes),
             row_hit_share: share(dram.row_hits, dram.row_hits + dram.row_closed + dram.row_conflicts),
             dram_cache,
+            swap: side.swap.as_deref().map(SwapResult::collect),
         }
     }
 }

@@ -4,7 +4,9 @@ use super::warm::{self, Filling, Tables as Walked};
 use super::{Memory, ServerSide, place};
 use crate::spec::{Cpus, Loaded, MemorySpec, Spec};
 use compute::ooo::Cores;
+use compute::ooo::sched::ThreadScheduling;
 use config::Diagnostic;
+use host::swap::Swap;
 use mem::directory::{Directory, DirectorySpec};
 use mem::dram::Dram;
 use mem::dram_cache::{Backing, DramCache, DramCacheSpec, Partition};
@@ -12,10 +14,10 @@ use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::fabric::{Fabric, FabricSpec};
 use proto::cpu::Service;
-use proto::memory::{CPU_LINE, Tally};
+use proto::memory::{CPU_LINE, PAGE, Tally};
 
 /// The application that a service is.
-const APP: u8 = 0;
+pub(super) const APP: u8 = 0;
 
 /// Checks every table that only a server has, and what the tables of a server say together.
 ///
@@ -39,7 +41,26 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         let help = "give the table `flash`, or `backing = \"fixed\"`";
         return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
     }
+    check_swap(loaded)?;
     check_tiles(loaded)
+}
+
+/// Whether the operating system can page: it does so page by page, and wakes threads.
+fn check_swap(loaded: &Loaded) -> Result<(), Diagnostic> {
+    let Spec { cpu: Some(cpu), mmu: Some(mmu), swap: Some(swap), .. } = &loaded.spec else {
+        return Ok(());
+    };
+    swap.check().map_err(|e| loaded.explain("swap", e))?;
+    let reach = Mmu::new(mmu, 0, CPU_LINE).map_err(|e| loaded.explain("mmu", e))?.reach();
+    if reach != PAGE {
+        let what = format!("a translation covers {reach} B; the operating system pages by {PAGE} B");
+        return Err(loaded.diagnose("mmu.table", &what));
+    }
+    if cpu.first.threads.scheduler != ThreadScheduling::notified {
+        let what = "an operating system wakes a thread when its page has come: no other scheduler is modelled with `swap`";
+        return Err(loaded.diagnose("cpu.0.threads.scheduler", what).help("give `notified`"));
+    }
+    Ok(())
 }
 
 /// Whether there is a core and a cache bank for each router of the mesh.
@@ -118,7 +139,7 @@ struct Extent {
     top: u64,
 }
 
-/// Builds the server side for a service, its DRAM cache warm.
+/// Builds the server side for a service, its DRAM cache or its paged memory warm.
 ///
 /// # Errors
 /// A spec that cannot be built, or a service that does not fit.
@@ -148,6 +169,7 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
             .map_err(|e| loaded.explain("directory", e))?,
         l2: L2::new(tables.l2, seed).map_err(|e| loaded.explain("l2", e))?,
         memory,
+        swap: swap(loaded, cpu.cores, extent)?,
         reach,
         controllers: place::controllers(mesh.rows, mesh.columns, count),
         tally: Tally::default(),
@@ -156,16 +178,35 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
         sent: 0,
         answered: 0,
     };
-    if let (Memory::DramCache(cache), MemorySpec::DramCache(spec)) = (&mut side.memory, tables.memory) {
-        let filling = Filling {
-            tables: (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes)),
-            text: side.service.footprint().next_multiple_of(reach)..bytes,
-            slots: u32::from(cpu.cores) * cpu.threads.count,
-            most: tables.cpu.fill_jobs,
-        };
-        side.fill_jobs = warm::warm(&mut *side.service, cache, filling);
-    }
+    fill(&mut side, tables, bytes);
     Ok(side)
+}
+
+/// Fills what holds pages of the data, if something does.
+fn fill(side: &mut ServerSide, tables: Tables<'_>, bytes: u64) {
+    let cpu = &tables.cpu.first;
+    let mut filling = Filling {
+        tables: None,
+        text: side.service.footprint().next_multiple_of(side.reach)..bytes,
+        slots: u32::from(cpu.cores) * cpu.threads.count,
+        most: tables.cpu.fill_jobs,
+    };
+    match (&mut side.memory, tables.memory, &mut side.swap) {
+        (Memory::DramCache(cache), MemorySpec::DramCache(spec), _) => {
+            filling.tables = (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes));
+            side.fill_jobs = warm::warm(&mut *side.service, &mut **cache, filling);
+        }
+        (_, _, Some(swap)) => side.fill_jobs = warm::warm(&mut *side.service, &mut **swap, filling),
+        _ => {}
+    }
+}
+
+/// The operating system's paging, if the system has it. Its frames are the first of DRAM. No more of them are ever taken than the
+/// service has pages, so that they end before the page tables, which are always there.
+fn swap(loaded: &Loaded, cores: u16, extent: Extent) -> Result<Option<Box<Swap>>, Diagnostic> {
+    let Some(spec) = &loaded.spec.swap else { return Ok(None) };
+    check_capacity(loaded, extent.data)?;
+    Ok(Some(Box::new(Swap::new(spec, cores).map_err(|e| loaded.explain("swap", e))?)))
 }
 
 fn mmu(loaded: &Loaded, spec: &MmuSpec, core: u16, bytes: u64) -> Result<Mmu, Diagnostic> {
@@ -175,7 +216,8 @@ fn mmu(loaded: &Loaded, spec: &MmuSpec, core: u16, bytes: u64) -> Result<Mmu, Di
         let what = format!("the service has {bytes} B of addresses; the page table reaches {span} B");
         return Err(loaded.diagnose("mmu.table", &what));
     }
-    mmu.add_app(APP, bytes, Residency::Always);
+    let residency = if loaded.spec.swap.is_some() { Residency::Asked } else { Residency::Always };
+    mmu.add_app(APP, bytes, residency);
     Ok(mmu)
 }
 
@@ -188,15 +230,15 @@ fn memory(loaded: &Loaded, spec: &MemorySpec, extent: Extent) -> Result<Memory, 
         MemorySpec::DramCache(spec) => {
             let mut cache = DramCache::new(spec).map_err(explain("dram_cache"))?;
             cache.set_flat(extent.data..extent.top);
-            check_capacity(loaded, spec, extent)?;
+            check_backing(loaded, spec, extent)?;
             Ok(Memory::DramCache(Box::new(cache)))
         }
         MemorySpec::Direct(_) | MemorySpec::Engine(_) => unreachable!("refused when the spec is read"),
     }
 }
 
-/// Whether flash has room for the service.
-fn check_capacity(loaded: &Loaded, spec: &DramCacheSpec, extent: Extent) -> Result<(), Diagnostic> {
+/// Whether flash behind a DRAM cache has room for the service.
+fn check_backing(loaded: &Loaded, spec: &DramCacheSpec, extent: Extent) -> Result<(), Diagnostic> {
     if spec.backing != Backing::device {
         return Ok(());
     }
@@ -204,6 +246,11 @@ fn check_capacity(loaded: &Loaded, spec: &DramCacheSpec, extent: Extent) -> Resu
         Partition::flat => extent.data,
         Partition::none => extent.top,
     };
+    check_capacity(loaded, needed)
+}
+
+/// Whether flash has room for so many bytes.
+fn check_capacity(loaded: &Loaded, needed: u64) -> Result<(), Diagnostic> {
     let capacity = loaded.device(0)?.capacity();
     if needed <= capacity {
         return Ok(());

@@ -9,6 +9,7 @@ pub(crate) use build::{build, check, tables};
 pub(crate) use wires::Packet;
 
 use compute::ooo::Cores;
+use host::swap::Swap;
 use kernel::Time;
 use mem::directory::Directory;
 use mem::dram::Dram;
@@ -44,6 +45,8 @@ pub struct ServerSide {
     pub l2: L2,
     /// Memory.
     pub memory: Memory,
+    /// The operating system's paging into DRAM, if there is less of it than data.
+    pub swap: Option<Box<Swap>>,
     /// Bytes that a translation covers.
     reach: u64,
     /// The router at which each memory controller stands.
@@ -72,7 +75,7 @@ impl ServerSide {
     }
 
     /// Requests, commands and packets in each part.
-    pub fn inside(&self) -> [(&'static str, usize); 6] {
+    pub fn inside(&self) -> [(&'static str, usize); 7] {
         let memory = match &self.memory {
             Memory::Dram(dram) => dram.outstanding(),
             Memory::DramCache(cache) => cache.outstanding(),
@@ -84,6 +87,7 @@ impl ServerSide {
             ("the directory", self.directory.outstanding()),
             ("the shared cache", self.l2.outstanding()),
             ("memory", memory),
+            ("the operating system", self.swap.as_ref().map_or(0, |swap| swap.outstanding())),
         ]
     }
 
@@ -102,7 +106,7 @@ impl ServerSide {
         let (begun, ended) = (self.cores.jobs_begun(), self.cores.jobs_ended());
         let running = self.cores.jobs_running();
         let check = |name, ok: bool, detail: String| flash::Check { name, ok, detail };
-        vec![
+        let mut checks = vec![
             check(
                 "jobs begun = ended + running",
                 begun == ended + running,
@@ -113,7 +117,14 @@ impl ServerSide {
                 self.outstanding() > 0 || self.sent == self.answered,
                 format!("{} sent, {} answered", self.sent, self.answered),
             ),
-        ]
+        ];
+        if let Some(swap) = &self.swap {
+            let found = swap.check();
+            let detail = format!("{} faults, {} merged", swap.stats.faults, swap.stats.merged);
+            let (ok, detail) = (found.is_ok(), found.err().unwrap_or(detail));
+            checks.push(check("faults, pages and frames of the operating system agree", ok, detail));
+        }
+        checks
     }
 
     /// Commands of the server side at the flash device.
@@ -121,7 +132,8 @@ impl ServerSide {
         self.claimed
     }
 
-    /// Time that requests have waited for each stage, all parts together.
+    /// Time that requests have waited for each stage, all parts together. What waits for the operating system waits in a memory
+    /// management unit or in a halted job, and counts there.
     pub fn total_tally(&self) -> Tally {
         let mut total = self.tally.clone();
         total.add(self.cores.tally());
@@ -146,6 +158,9 @@ impl ServerSide {
         match &mut self.memory {
             Memory::Dram(dram) => dram.reset_stats(now),
             Memory::DramCache(cache) => cache.reset_stats(now),
+        }
+        if let Some(swap) = &mut self.swap {
+            swap.reset_stats(now);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Filling a DRAM cache before the run: jobs executed on their data without time.
+//! Filling memory that holds pages of the data, a DRAM cache or what the operating system pages into, before the run: jobs
+//! executed on their data without time.
 //!
-//! A cache of gigabytes takes seconds of a server's time to fill, of which a run simulates milliseconds. So jobs are executed
-//! before it, one after another, and every page that they touch goes into the cache as it would in the run. They end
-//! once as many pages were missing as the cache has room for: then every page in it was chosen by the replacement policy
+//! Memory of gigabytes takes seconds of a server's time to fill, of which a run simulates milliseconds. So jobs are executed
+//! before it, one after another, and every page that they touch goes into memory as it would in the run. They end
+//! once as many pages were missing as it has room for: then every page in it was chosen by the replacement policy
 //! among those that jobs ask for, and what is missing from then on is what is missing in a long run. If the program's
 //! pages are too few for that, they end when the latter half of them has brought less than a hundredth of the pages, or when
 //! there have been as many as `cpu.fill_jobs` says.
@@ -10,6 +11,7 @@
 //! The jobs have numbers that the run never reaches, so that they ask for other objects of the same popularity. What they
 //! change in the program's data stays changed.
 
+use host::swap::Swap;
 use mem::dram_cache::DramCache;
 use mem::mmu::MmuSpec;
 use mem::mmu::table::Table;
@@ -22,6 +24,41 @@ const LEAST: u64 = 4096;
 
 /// The first number of a job that warms: jobs of a run are numbered from zero.
 const FIRST: u64 = 1 << 40;
+
+/// Memory that holds pages of the data. Pages are counted from zero.
+pub(super) trait Holds {
+    /// Pages that it has room for.
+    fn room(&self) -> u64;
+    /// Whether a page is in it.
+    fn holds(&self, page: u64) -> bool;
+    /// An access without time: the page is in it afterwards.
+    fn touch(&mut self, page: u64, write: bool);
+}
+
+/// Physical addresses are virtual ones: the service is alone.
+impl Holds for DramCache {
+    fn room(&self) -> u64 {
+        self.capacity() / PAGE
+    }
+    fn holds(&self, page: u64) -> bool {
+        self.is_cached(page * PAGE)
+    }
+    fn touch(&mut self, page: u64, write: bool) {
+        self.warm(page * PAGE, write);
+    }
+}
+
+impl Holds for Swap {
+    fn room(&self) -> u64 {
+        self.frames().saturating_sub(self.kept()).into()
+    }
+    fn holds(&self, page: u64) -> bool {
+        self.is_present(page)
+    }
+    fn touch(&mut self, page: u64, write: bool) {
+        self.warm(page, write);
+    }
+}
 
 /// Page tables that lie in the cache as well, walked without time.
 pub(super) struct Tables {
@@ -46,7 +83,7 @@ impl Tables {
     }
 }
 
-/// What the cache is filled by.
+/// What memory is filled by.
 pub(super) struct Filling {
     /// Page tables, if they lie in the cache.
     pub(super) tables: Option<Tables>,
@@ -58,13 +95,13 @@ pub(super) struct Filling {
     pub(super) most: u64,
 }
 
-/// Fills the cache; how many jobs it took. Physical addresses are virtual ones: the service is alone.
-pub(super) fn warm(service: &mut dyn Service, cache: &mut DramCache, mut by: Filling) -> u64 {
-    let room = cache.capacity() / PAGE;
+/// Fills memory; how many jobs it took.
+pub(super) fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling) -> u64 {
+    let room = memory.room();
     let (mut tape, mut absent) = (Vec::new(), 0);
     let mut touch = |page: u64, write: bool| {
-        absent += u64::from(!cache.is_cached(page));
-        cache.warm(page, write);
+        absent += u64::from(!memory.holds(page));
+        memory.touch(page, write);
         absent
     };
     // What was missing so far, and when there had been half as many jobs.
@@ -84,9 +121,9 @@ pub(super) fn warm(service: &mut dyn Service, cache: &mut DramCache, mut by: Fil
             }
             latest = Some(now);
             if let Some(tables) = &mut by.tables {
-                tables.walk(now.0, |entry| _ = touch(entry / PAGE * PAGE, false));
+                tables.walk(now.0, |entry| _ = touch(entry / PAGE, false));
             }
-            missing = touch(now.0 * PAGE, now.1);
+            missing = touch(now.0, now.1);
         }
         if jobs.is_power_of_two() && jobs >= LEAST {
             if missing - half < missing.div_ceil(100) {
@@ -97,7 +134,7 @@ pub(super) fn warm(service: &mut dyn Service, cache: &mut DramCache, mut by: Fil
     }
     // Every job has fetched from it.
     for page in by.text.start / PAGE..by.text.end.div_ceil(PAGE) {
-        touch(page * PAGE, false);
+        touch(page, false);
     }
     jobs
 }

@@ -1,14 +1,15 @@
 //! Which message of a server's part goes where.
 
+use super::build::APP;
 use super::{Memory, ServerSide};
 use crate::event::Ev;
 use crate::gpu::CLAIMED;
 use crate::route::{
-    CoreMmuCx, CoresCx, DirectoryCx, DramCacheCx, DramCx, FabricCx, FlashCx, L2Cx, Message, Wires,
+    CoreMmuCx, CoresCx, DirectoryCx, DramCacheCx, DramCx, FabricCx, FlashCx, L2Cx, Message, SwapCx, Wires,
 };
 use flash::Device;
 use proto::coherence::{Probe, Probed};
-use proto::memory::{Absent, Access, AccessKind, CPU_LINE, MemCommand, Stage};
+use proto::memory::{Absent, Access, AccessKind, CPU_LINE, MemCommand, PAGE, Stage};
 use proto::{Command, Completion};
 
 /// What a packet on the mesh carries.
@@ -48,6 +49,11 @@ impl ServerSide {
             }
             (Ev::Dram(event), Memory::Dram(dram)) => dram.handle(event, &mut DramCx(wires)),
             (Ev::DramCache(event), Memory::DramCache(cache)) => cache.handle(event, &mut DramCacheCx(wires)),
+            (Ev::Swap(event), _) => {
+                if let Some(swap) = &mut self.swap {
+                    swap.handle(event, &mut SwapCx(wires));
+                }
+            }
             (event, _) => unreachable!("{event:?} of a part that is not here"),
         }
     }
@@ -67,6 +73,7 @@ impl ServerSide {
             Message::FromMmu(out) => self.mmu_said(out, wires),
             Message::FromDram(mem::dram::Out::Done(command)) => self.done(command, wires),
             Message::FromDramCache(out) => self.cache_said(out, device, wires),
+            Message::FromSwap(out) => self.swap_said(out, device, wires),
             message => unreachable!("{message:?} of a part that is not here"),
         }
     }
@@ -75,9 +82,10 @@ impl ServerSide {
     pub(crate) fn completed(&mut self, completion: Completion, wires: &mut Wires) {
         self.claimed -= 1;
         let completion = Completion { tag: completion.tag & !CLAIMED, ..completion };
-        match &mut self.memory {
-            Memory::DramCache(cache) => cache.completed(completion, &mut DramCacheCx(wires)),
-            Memory::Dram(_) => unreachable!("nobody here has a flash device"),
+        match (&mut self.memory, &mut self.swap) {
+            (Memory::DramCache(cache), _) => cache.completed(completion, &mut DramCacheCx(wires)),
+            (_, Some(swap)) => swap.completed(completion, &mut SwapCx(wires)),
+            _ => unreachable!("nobody here has a flash device"),
         }
     }
 
@@ -103,7 +111,10 @@ impl ServerSide {
             mem::mmu::Out::Translated(translation) => {
                 self.cores.translated(translation, &mut *self.service, &mut CoresCx(wires));
             }
-            out => unreachable!("{out:?}: every page is mapped"),
+            mem::mmu::Out::Fault(translation) => match &mut self.swap {
+                Some(swap) => swap.fault(translation, &mut SwapCx(wires)),
+                None => unreachable!("a page is missing that nobody can bring"),
+            },
         }
     }
 
@@ -132,6 +143,30 @@ impl ServerSide {
                 // Physical addresses are virtual ones: the service is alone.
                 self.cores.arrived(page / self.reach, &mut *self.service, &mut CoresCx(wires));
             }
+        }
+    }
+
+    fn swap_said(&mut self, out: host::swap::Out, device: Option<&mut Device>, wires: &mut Wires) {
+        match out {
+            host::swap::Out::Resolve(translation) => {
+                let cx = &mut CoreMmuCx { wires, core: translation.port };
+                self.mmus[usize::from(translation.port)].resolve(translation, cx);
+            }
+            host::swap::Out::Refuse(translation) => {
+                let cx = &mut CoreMmuCx { wires, core: translation.port };
+                let left = self.mmus[usize::from(translation.port)].refuse(translation, cx);
+                debug_assert!(!left, "who waits for a page has said so");
+            }
+            host::swap::Out::Submit(command) => self.submit(command, device, wires),
+            // Jobs of other cores that wait for the same page are told in the same instant.
+            host::swap::Out::Arrived { page, .. } => {
+                self.cores.arrived(page, &mut *self.service, &mut CoresCx(wires));
+            }
+            host::swap::Out::Evict { page } => {
+                self.mmus.iter_mut().for_each(|mmu| mmu.evict(APP, page));
+                self.cores.invalidate(page);
+            }
+            host::swap::Out::Interrupt { core, time } => self.cores.interrupt(core, time, &CoresCx(wires)),
         }
     }
 
@@ -190,6 +225,11 @@ impl ServerSide {
             Packet::Probed(probed) => self.directory.probed(probed, &mut DirectoryCx(wires)),
             Packet::Command(mut command) => {
                 self.tally.command(Stage::Network, &mut command, now);
+                if let (Some(swap), true) = (&mut self.swap, command.write)
+                    && let Ok(frame) = u32::try_from(command.page / PAGE)
+                {
+                    swap.written(frame);
+                }
                 match &mut self.memory {
                     Memory::Dram(dram) => dram.command(command, &mut DramCx(wires)),
                     Memory::DramCache(cache) => cache.command(command, &mut DramCacheCx(wires)),

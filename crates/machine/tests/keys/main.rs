@@ -16,6 +16,7 @@ mod l2;
 mod paging;
 mod server;
 mod state;
+mod swap;
 
 use machine::run::{Plan, run_alone};
 use serde_json::Value;
@@ -139,6 +140,21 @@ const SMALL_CACHE: &[&str] = &[
     "memory.dram_cache.backing=fixed",
 ];
 
+/// A server of four cores whose operating system has 1 MiB.
+const SWAPPED: Bench = Bench { system: "os-swap", set: SMALL_SWAP };
+const SMALL_SWAP: &[&str] = &[
+    "cpu.0.cores=4",
+    "fabric.mesh.rows=2",
+    "fabric.mesh.columns=2",
+    "l2.banks=4",
+    "cpu.0.load.jobs=200",
+    "cpu.warmup_jobs=0",
+    "l2.sets=16",
+    "swap.memory=1MiB",
+    "swap.free=64KiB",
+    "flash.geometry.blocks=256",
+];
+
 /// One request at a time.
 pub(crate) const ONE_READ: &[&str] = &["fio:rw=randread,bs=4k,iodepth=1,number_ios=200"];
 pub(crate) const ONE_WRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=1,number_ios=200"];
@@ -187,7 +203,8 @@ const GPUS: &[(&Bench, &[Case])] = &[
     (&PAGED, paging::CASES),
 ];
 /// The cases of servers.
-const SERVERS: &[(&Bench, &[Case])] = &[(&SERVER, server::CASES), (&CACHE, dram_cache::CASES)];
+const SERVERS: &[(&Bench, &[Case])] =
+    &[(&SERVER, server::CASES), (&CACHE, dram_cache::CASES), (&SWAPPED, swap::CASES)];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
     DRIVES.iter().chain(GPUS).chain(SERVERS).flat_map(|(_, cases)| *cases)

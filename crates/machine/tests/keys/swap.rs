@@ -1,0 +1,83 @@
+//! Paging by the operating system of a server.
+
+use super::Predicted::{Falls, Rises};
+use super::{Case, TATP};
+
+const FAULTS: &str = "/cpu/memory/swap/faults";
+const FAULT: &str = "/cpu/memory/swap/fault_ns";
+const KERNEL: &str = "/cpu/time_share/kernel";
+const SPINNING: &str = "/cpu/memory/swap/spinning_ns";
+const SHOOTING: &str = "/cpu/memory/swap/shooting_ns";
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        key: "swap.memory",
+        context: &[],
+        jobs: TATP,
+        values: &["512KiB", "2MiB", "8MiB"],
+        predicted: Falls(FAULTS),
+    },
+    Case {
+        key: "swap.free",
+        context: &[],
+        jobs: TATP,
+        values: &["64KiB", "256KiB", "768KiB"],
+        predicted: Rises(FAULTS),
+    },
+    Case {
+        key: "swap.fault",
+        context: &[],
+        jobs: TATP,
+        values: &["0us", "10us", "100us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "swap.submit",
+        context: &[],
+        jobs: TATP,
+        values: &["0us", "10us", "100us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "swap.complete",
+        context: &[],
+        jobs: TATP,
+        values: &["0us", "10us", "100us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "swap.select",
+        context: &[],
+        jobs: TATP,
+        values: &["0us", "10us", "100us"],
+        predicted: Rises(KERNEL),
+    },
+    Case {
+        key: "swap.lock",
+        context: &[],
+        jobs: TATP,
+        values: &["0us", "1us", "20us"],
+        predicted: Rises(SPINNING),
+    },
+    Case {
+        key: "swap.shootdown.base",
+        context: &[],
+        jobs: TATP,
+        values: &["0us", "3us", "30us"],
+        predicted: Rises(SHOOTING),
+    },
+    Case {
+        key: "swap.shootdown.per_core",
+        context: &[],
+        jobs: TATP,
+        values: &["0us", "3us", "30us"],
+        predicted: Rises(SHOOTING),
+    },
+    Case {
+        key: "swap.shootdown.respond",
+        context: &[],
+        jobs: TATP,
+        values: &["0us", "3us", "30us"],
+        predicted: Rises(SHOOTING),
+    },
+];
