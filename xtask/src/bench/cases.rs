@@ -16,7 +16,7 @@ pub(super) struct Case {
     pub(super) input: Input,
     /// Value of `--precondition`.
     pub(super) precondition: Option<&'static str>,
-    /// Host requests that must complete: none of a GPU's programs.
+    /// Host requests that must complete: none of a program.
     pub(super) requests: u64,
     pub(super) goals: &'static [Goal],
     /// None where no rival can run it.
@@ -26,7 +26,7 @@ pub(super) struct Case {
 pub(super) enum Input {
     /// An inline job.
     Job(&'static str),
-    /// A program of a GPU.
+    /// A program of a GPU or of a server.
     Program(&'static str),
     /// A file below the data folder.
     Trace(&'static str),
@@ -52,6 +52,10 @@ pub(super) enum Metric {
     RequestsPerCpuSecond,
     /// Warp instructions per CPU second of the simulated part.
     InstructionsPerCpuSecond,
+    /// Instructions that cores of a server retire in the measured window, per CPU second of the simulated part.
+    CoreInstructionsPerCpuSecond,
+    /// Jobs that a server ends in the measured window, per CPU second of the simulated part.
+    JobsPerCpuSecond,
     /// Events per CPU second of the simulated part.
     EventsPerCpuSecond,
     /// Flash pages per CPU second of the simulated part, at this many pages a request.
@@ -68,11 +72,31 @@ const fn goal(metric: Metric, target: f64) -> Goal {
 
 const WHOLE: Goal = Goal { metric: Metric::ProcessCpuMilliseconds, target: None };
 
+const SERVICE_GOALS: &[Goal] = &[
+    goal(Metric::CoreInstructionsPerCpuSecond, 20.0e6),
+    Goal { metric: Metric::JobsPerCpuSecond, target: None },
+    Goal { metric: Metric::EventsPerCpuSecond, target: None },
+    WHOLE,
+];
+
 const GRAPH_GOALS: &[Goal] = &[
     goal(Metric::EventsPerCpuSecond, 8.0e6),
     Goal { metric: Metric::InstructionsPerCpuSecond, target: None },
     WHOLE,
 ];
+
+/// A service on a server, at its default size.
+const fn service(name: &'static str, system: &'static str, program: &'static str) -> Case {
+    Case {
+        name,
+        system,
+        input: Input::Program(program),
+        precondition: None,
+        requests: 0,
+        goals: SERVICE_GOALS,
+        flow: None,
+    }
+}
 
 /// A graph program on a GPU.
 const fn graph(name: &'static str, system: &'static str, program: &'static str) -> Case {
@@ -149,6 +173,9 @@ pub(super) const CASES: &[Case] = &[
     graph("ideal-betw", "ideal", "betw:scale=15"),
     graph("zng-bfs1", "zng", "bfs1:scale=15"),
     graph("zng-betw", "zng", "betw:scale=15"),
+    service("dram-only-tatp", "dram-only", "tatp"),
+    service("astriflash-tatp", "astriflash", "tatp"),
+    service("astriflash-tpcc", "astriflash", "tpcc"),
     Case {
         name: "nvbit",
         system: "ideal",
@@ -186,6 +213,8 @@ impl Metric {
         match self {
             Metric::RequestsPerCpuSecond => "requests per CPU second",
             Metric::InstructionsPerCpuSecond => "warp insts per CPU s",
+            Metric::CoreInstructionsPerCpuSecond => "core insts per CPU s",
+            Metric::JobsPerCpuSecond => "jobs per CPU second",
             Metric::EventsPerCpuSecond => "events per CPU second",
             Metric::PagesPerCpuSecond(_) => "pages per CPU second",
             Metric::PreconditionSeconds => "preconditioning, s",
@@ -198,6 +227,8 @@ impl Metric {
         match self {
             Metric::RequestsPerCpuSecond => Ok(sample.requests_per_cpu_s),
             Metric::InstructionsPerCpuSecond => sample.per_cpu_second("/gpu/warp_instructions"),
+            Metric::CoreInstructionsPerCpuSecond => sample.per_cpu_second("/cpu/instructions"),
+            Metric::JobsPerCpuSecond => sample.per_cpu_second("/cpu/jobs"),
             Metric::EventsPerCpuSecond => sample.per_cpu_second("/run/events"),
             Metric::PagesPerCpuSecond(pages) => Ok(sample.requests_per_cpu_s * f64::from(pages)),
             Metric::PreconditionSeconds => sample.number("/precondition/seconds"),
@@ -211,6 +242,8 @@ impl Metric {
             self,
             Metric::RequestsPerCpuSecond
                 | Metric::InstructionsPerCpuSecond
+                | Metric::CoreInstructionsPerCpuSecond
+                | Metric::JobsPerCpuSecond
                 | Metric::EventsPerCpuSecond
                 | Metric::PagesPerCpuSecond(_)
         )
