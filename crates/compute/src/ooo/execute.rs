@@ -202,8 +202,7 @@ impl Core {
         cx: &mut impl Cx<Event, Out>,
     ) -> Looked {
         match self.l1d.look(line) {
-            Some(held) if !own => {
-                let _ = held;
+            Some(_) if !own => {
                 shared.stats.data_hits += 1;
                 return Looked::Hit;
             }

@@ -7,6 +7,7 @@ mod constants;
 mod drive;
 mod latency;
 mod queue;
+mod server;
 mod skew;
 mod throughput;
 mod uniform;
@@ -15,7 +16,7 @@ use super::Case;
 
 /// Every case.
 pub(super) fn cases() -> Vec<Case> {
-    [latency::cases(), throughput::cases(), queue::cases(), uniform::cases(), skew::cases()]
+    [latency::cases(), throughput::cases(), queue::cases(), server::cases(), uniform::cases(), skew::cases()]
         .into_iter()
         .flatten()
         .collect()
