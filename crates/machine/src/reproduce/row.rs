@@ -41,8 +41,11 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Whether `measured` stands beside `paper` as the rule demands.
+    /// Whether `measured` stands beside `paper` as the rule demands. Nothing stands beside what is no number, or without end.
     pub fn holds(&self, paper: f64, measured: f64) -> bool {
+        if !(paper.is_finite() && measured.is_finite()) {
+            return false;
+        }
         let (apart, near) = ((measured - paper).abs(), |share: f64| share * paper.abs());
         match *self {
             Rule::Exact => measured == paper,
@@ -206,6 +209,9 @@ mod tests {
             (Rule::Exact, 7.0, 7.000_000_001, false),
             (Rule::Share(0.02), 100.0, 98.0, true),
             (Rule::Share(0.02), 100.0, 102.1, false),
+            (Rule::Share(0.02), f64::INFINITY, 100.0, false),
+            (Rule::AtMost, f64::INFINITY, 100.0, false),
+            (Rule::Share(0.02), 100.0, f64::NAN, false),
             (Rule::Interval { share: 0.01, half_width: 0.5 }, 100.0, 100.4, true),
             (Rule::Interval { share: 0.01, half_width: 0.5 }, 100.0, 100.6, false),
             (Rule::Interval { share: 0.01, half_width: 1.1 }, 100.0, 100.0, false),

@@ -40,7 +40,8 @@ fn stations(name: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Di
     };
     let document = point.run(context.stop)?;
     let cpu = document.cpu.as_ref().ok_or_else(|| Diagnostic::new(format!("{point}: no cores")))?;
-    let model = mm1(f64::from(load) / 100.0, SERVICE as f64 / 1e3);
+    let service = SERVICE as f64 / 1e3;
+    let model = mm1(f64::from(load) / 100.0 / service, service);
     let place =
         "M/M/1: the response is exponential with mean service / (1 - load): L. Kleinrock 1975, section 3.2";
     let note =
