@@ -25,6 +25,73 @@ pub trait Cx<E, O> {
     fn emit(&mut self, out: O);
 }
 
+/// Implements [`Cx`] for a context in whose queue the events of a part stand inside larger ones: where the queue is, what an
+/// event of the part becomes, and what happens to a message.
+#[macro_export]
+macro_rules! context {
+    (
+        $name:ty: Cx<$event:ty, $out:ty>,
+        queue: |$queued:ident| $queue:expr,
+        event: |$wrapped:ident, $inner:ident| $wrap:expr,
+        out: |$speaker:ident, $said:ident| $say:expr $(,)?
+    ) => {
+        impl $crate::Cx<$event, $out> for $name {
+            #[inline]
+            fn now(&self) -> $crate::Time {
+                let $queued = self;
+                $queue.now()
+            }
+            #[inline]
+            fn after(&mut self, delay: $crate::Time, $inner: $event) -> $crate::Ticket {
+                let event = {
+                    let $wrapped = &*self;
+                    $wrap
+                };
+                let $queued = self;
+                $queue.after(delay, event)
+            }
+            #[inline]
+            fn late(&mut self, delay: $crate::Time, $inner: $event) -> $crate::Ticket {
+                let event = {
+                    let $wrapped = &*self;
+                    $wrap
+                };
+                let $queued = self;
+                $queue.late(delay, event)
+            }
+            #[inline]
+            fn reserve(&mut self) -> $crate::Ticket {
+                let $queued = self;
+                $queue.reserve()
+            }
+            #[inline]
+            fn reserve_late(&mut self) -> $crate::Ticket {
+                let $queued = self;
+                $queue.reserve_late()
+            }
+            #[inline]
+            fn at_place(&mut self, place: $crate::Ticket, delay: $crate::Time, $inner: $event) {
+                let event = {
+                    let $wrapped = &*self;
+                    $wrap
+                };
+                let $queued = self;
+                $queue.at_place(place, delay, event);
+            }
+            #[inline]
+            fn cancel(&mut self, ticket: $crate::Ticket) {
+                let $queued = self;
+                $queue.cancel(ticket);
+            }
+            #[inline]
+            fn emit(&mut self, $said: $out) {
+                let $speaker = self;
+                $say
+            }
+        }
+    };
+}
+
 /// A context that drives one part alone: for unit tests and examples.
 pub struct Recorder<E, O> {
     /// The part's events.

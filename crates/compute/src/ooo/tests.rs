@@ -3,7 +3,7 @@
 use super::sched::ThreadScheduling;
 use super::*;
 use config::units::{Duration, Frequency};
-use kernel::{EventQueue, Recorder, Ticket, Time};
+use kernel::{EventQueue, Recorder, Time};
 use mem::cache::replace::ReplacementPolicy;
 use proto::cpu::{Op, OpKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,31 +85,13 @@ struct Around {
     said: Vec<Out>,
 }
 
-impl Cx<Event, Out> for Around {
-    fn now(&self) -> Time {
-        self.queue.now()
-    }
-    fn after(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.after(delay, Happening::Cores(event))
-    }
-    fn late(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.late(delay, Happening::Cores(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.queue.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.queue.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: Event) {
-        self.queue.at_place(place, delay, Happening::Cores(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.queue.cancel(ticket);
-    }
-    fn emit(&mut self, out: Out) {
-        self.said.push(out);
-    }
+kernel::context! {
+    Around: Cx<Event, Out>,
+    queue: |me| me.queue,
+    event: |_me, event| Happening::Cores(event),
+    out: |me, out| {
+        me.said.push(out);
+    },
 }
 
 /// A memory that answers every line after 100 ns and every translation after 10 ns; pages in flash come after 50 us.

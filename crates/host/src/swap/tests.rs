@@ -2,7 +2,7 @@
 
 use super::*;
 use config::units::{Bytes, Duration};
-use kernel::{EventQueue, Ticket};
+use kernel::EventQueue;
 use proptest::prelude::*;
 use proto::{Command, IoOp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,31 +42,13 @@ kernel::events! {
 
 struct Port<'a>(&'a mut EventQueue<Ev>, &'a mut Vec<Out>);
 
-impl Cx<Event, Out> for Port<'_> {
-    fn now(&self) -> Time {
-        self.0.now()
-    }
-    fn after(&mut self, delay: Time, event: Event) -> Ticket {
-        self.0.after(delay, Ev::Part(event))
-    }
-    fn late(&mut self, delay: Time, event: Event) -> Ticket {
-        self.0.late(delay, Ev::Part(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.0.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.0.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: Event) {
-        self.0.at_place(place, delay, Ev::Part(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.0.cancel(ticket);
-    }
-    fn emit(&mut self, out: Out) {
-        self.1.push(out);
-    }
+kernel::context! {
+    Port<'_>: Cx<Event, Out>,
+    queue: |me| me.0,
+    event: |_me, event| Ev::Part(event),
+    out: |me, out| {
+        me.1.push(out);
+    },
 }
 
 /// A walk that ends at a time, and whether its page is written then if it is there.

@@ -4,7 +4,7 @@ use super::Residency::{self, Always, Asked, ByPage};
 use super::table::{ENTRY, PageTable, block, radix};
 use super::{Event, Mmu, MmuSpec, Out, SharedTlbSpec};
 use config::units::{Bytes, Frequency};
-use kernel::{Cx, EventQueue, Ticket, Time};
+use kernel::{Cx, EventQueue, Time};
 use proptest::prelude::*;
 use proto::memory::{Absent, Access, LINE, PAGE, Stage, Translation};
 
@@ -33,50 +33,32 @@ struct Around {
     in_flash: fn(u64, usize) -> bool,
 }
 
-impl Cx<Event, Out> for Around {
-    fn now(&self) -> Time {
-        self.queue.now()
-    }
-    fn after(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.after(delay, Ev::Mmu(event))
-    }
-    fn late(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.late(delay, Ev::Mmu(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.queue.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.queue.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: Event) {
-        self.queue.at_place(place, delay, Ev::Mmu(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.queue.cancel(ticket);
-    }
-    fn emit(&mut self, out: Out) {
-        self.sent.push((self.queue.now(), out));
+kernel::context! {
+    Around: Cx<Event, Out>,
+    queue: |me| me.queue,
+    event: |_me, event| Ev::Mmu(event),
+    out: |me, out| {
+        me.sent.push((me.queue.now(), out));
         match out {
             Out::Walk(access) => {
-                self.reading += 1;
-                self.most_reading = self.most_reading.max(self.reading);
-                self.reads.push(access);
-                self.queue.after(self.memory, Ev::Answer(self.reads.len() as u32 - 1));
+                me.reading += 1;
+                me.most_reading = me.most_reading.max(me.reading);
+                me.reads.push(access);
+                me.queue.after(me.memory, Ev::Answer(me.reads.len() as u32 - 1));
             }
             Out::Fault(translation) => {
                 // Where the unit knows the frame itself, it does not look at this one.
-                self.faults.push(Translation { frame: translation.page + 7, ..translation });
-                if self.refuses {
-                    self.queue.after(self.memory, Ev::Refuse(self.faults.len() as u32 - 1));
+                me.faults.push(Translation { frame: translation.page + 7, ..translation });
+                if me.refuses {
+                    me.queue.after(me.memory, Ev::Refuse(me.faults.len() as u32 - 1));
                 }
-                if let Some(delay) = self.fault {
-                    self.queue.after(delay, Ev::Resolve(self.faults.len() as u32 - 1));
+                if let Some(delay) = me.fault {
+                    me.queue.after(delay, Ev::Resolve(me.faults.len() as u32 - 1));
                 }
             }
             Out::Translated(_) => {}
         }
-    }
+    },
 }
 
 impl Around {

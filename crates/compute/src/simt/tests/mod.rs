@@ -176,32 +176,14 @@ pub(super) struct Outside {
     pub sent: Vec<(Time, Out)>,
 }
 
-impl Cx<Event, Out> for Outside {
-    fn now(&self) -> Time {
-        self.queue.now()
-    }
-    fn after(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.after(delay, Happening::Gpu(event))
-    }
-    fn late(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.late(delay, Happening::Gpu(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.queue.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.queue.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: Event) {
-        self.queue.at_place(place, delay, Happening::Gpu(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.queue.cancel(ticket);
-    }
-    fn emit(&mut self, out: Out) {
-        let now = self.now();
-        self.sent.push((now, out));
-    }
+kernel::context! {
+    Outside: Cx<Event, Out>,
+    queue: |me| me.queue,
+    event: |_me, event| Happening::Gpu(event),
+    out: |me, out| {
+        let now = me.queue.now();
+        me.sent.push((now, out));
+    },
 }
 
 /// Multiprocessors, their programs, and a memory.

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use config::units::{Bandwidth, Bytes, Duration};
-use kernel::{EventQueue, Ticket};
+use kernel::EventQueue;
 use proto::memory::Absent;
 use std::collections::BTreeMap;
 
@@ -67,31 +67,13 @@ struct Port<'a> {
     sent: &'a mut Vec<Out>,
 }
 
-impl Cx<Event, Out> for Port<'_> {
-    fn now(&self) -> Time {
-        self.queue.now()
-    }
-    fn after(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.after(delay, Ev::Part(event))
-    }
-    fn late(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.late(delay, Ev::Part(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.queue.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.queue.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: Event) {
-        self.queue.at_place(place, delay, Ev::Part(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.queue.cancel(ticket);
-    }
-    fn emit(&mut self, out: Out) {
-        self.sent.push(out);
-    }
+kernel::context! {
+    Port<'_>: Cx<Event, Out>,
+    queue: |me| me.queue,
+    event: |_me, event| Ev::Part(event),
+    out: |me, out| {
+        me.sent.push(out);
+    },
 }
 
 pub(super) struct Rig {

@@ -7,7 +7,7 @@ mod presets;
 mod random;
 
 use super::{Dram, DramSpec, Event, Out};
-use kernel::{Cx, EventQueue, Ticket, Time};
+use kernel::{Cx, EventQueue, Time};
 use proto::memory::{Absent, LINE, MemCommand, PAGE};
 
 kernel::events! {
@@ -32,35 +32,17 @@ struct Outside {
     following: std::ops::Range<u32>,
 }
 
-impl Cx<Event, Out> for Outside {
-    fn now(&self) -> Time {
-        self.queue.now()
-    }
-    fn after(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.after(delay, Ev::Dram(event))
-    }
-    fn late(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.late(delay, Ev::Dram(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.queue.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.queue.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: Event) {
-        self.queue.at_place(place, delay, Ev::Dram(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.queue.cancel(ticket);
-    }
-    fn emit(&mut self, out: Out) {
+kernel::context! {
+    Outside: Cx<Event, Out>,
+    queue: |me| me.queue,
+    event: |_me, event| Ev::Dram(event),
+    out: |me, out| {
         let Out::Done(command) = out;
-        self.done.push((self.queue.now(), command));
-        if let Some(next) = self.following.next() {
-            self.queue.after(Time::ZERO, Ev::Arrive(next));
+        me.done.push((me.queue.now(), command));
+        if let Some(next) = me.following.next() {
+            me.queue.after(Time::ZERO, Ev::Arrive(next));
         }
-    }
+    },
 }
 
 impl Bench {

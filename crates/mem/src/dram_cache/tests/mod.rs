@@ -12,7 +12,7 @@ use crate::cache::replace::ReplacementPolicy;
 use crate::dram::sched::DramScheduler;
 use crate::dram::{DramBanksSpec, DramBusSpec, DramSpec, DramTimingSpec};
 use config::units::{Bytes, Duration, Frequency, TransferRate};
-use kernel::{EventQueue, Ticket};
+use kernel::EventQueue;
 use proto::memory::{Absent, PAGE};
 use proto::{IoOp, Status};
 
@@ -40,44 +40,26 @@ struct Outside {
     latencies: Vec<Time>,
 }
 
-impl Cx<Event, Out> for Outside {
-    fn now(&self) -> Time {
-        self.queue.now()
-    }
-    fn after(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.after(delay, Ev::Cache(event))
-    }
-    fn late(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.late(delay, Ev::Cache(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.queue.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.queue.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: Event) {
-        self.queue.at_place(place, delay, Ev::Cache(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.queue.cancel(ticket);
-    }
-    fn emit(&mut self, out: Out) {
-        let now = self.queue.now();
+kernel::context! {
+    Outside: Cx<Event, Out>,
+    queue: |me| me.queue,
+    event: |_me, event| Ev::Cache(event),
+    out: |me, out| {
+        let now = me.queue.now();
         match out {
-            Out::Done(command) => self.done.push((now, command)),
-            Out::Arrived { page, response } => self.arrived.push((now, page, response)),
+            Out::Done(command) => me.done.push((now, command)),
+            Out::Arrived { page, response } => me.arrived.push((now, page, response)),
             Out::Submit(command) => {
                 assert!(
                     command.tag < 1 << 31 && command.bytes == PAGE && command.offset.is_multiple_of(PAGE)
                 );
-                let number = self.submitted.len();
-                let latency = self.latencies[number % self.latencies.len()];
-                self.submitted.push((now, command));
-                self.queue.after(latency, Ev::Flash(number as u32));
+                let number = me.submitted.len();
+                let latency = me.latencies[number % me.latencies.len()];
+                me.submitted.push((now, command));
+                me.queue.after(latency, Ev::Flash(number as u32));
             }
         }
-    }
+    },
 }
 
 impl Bench {

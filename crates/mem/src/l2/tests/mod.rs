@@ -11,7 +11,7 @@ use super::prefetch::{Prefetching, fixed};
 use super::*;
 use crate::cache::replace::ReplacementPolicy;
 use config::units::{Bytes, Frequency};
-use kernel::{EventQueue, Ticket};
+use kernel::EventQueue;
 use proto::memory::{Absent, AccessKind, LINE};
 use std::collections::BTreeSet;
 
@@ -63,40 +63,22 @@ pub(super) struct World {
     pub(super) in_flash: BTreeSet<u64>,
 }
 
-impl Cx<Event, Out> for World {
-    fn now(&self) -> Time {
-        self.queue.now()
-    }
-    fn after(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.after(delay, Happening::Cache(event))
-    }
-    fn late(&mut self, delay: Time, event: Event) -> Ticket {
-        self.queue.late(delay, Happening::Cache(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.queue.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.queue.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: Event) {
-        self.queue.at_place(place, delay, Happening::Cache(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.queue.cancel(ticket);
-    }
-    fn emit(&mut self, out: Out) {
-        let now = self.now();
+kernel::context! {
+    World: Cx<Event, Out>,
+    queue: |me| me.queue,
+    event: |_me, event| Happening::Cache(event),
+    out: |me, out| {
+        let now = me.queue.now();
         match out {
-            Out::Answer(access) => self.answers.push((now, access)),
+            Out::Answer(access) => me.answers.push((now, access)),
             Out::Command(command) => {
-                if let Some(delay) = self.memory {
-                    self.queue.after(delay, Happening::Done(self.commands.len() as u32));
+                if let Some(delay) = me.memory {
+                    me.queue.after(delay, Happening::Done(me.commands.len() as u32));
                 }
-                self.commands.push((now, command));
+                me.commands.push((now, command));
             }
         }
-    }
+    },
 }
 
 /// A cache in its world.

@@ -13,6 +13,9 @@ const BITS: u32 = 9;
 const TABLE: u64 = ENTRY << BITS;
 /// Bits of an index inside a level; the level stands above them in the walk cache.
 const INDEX: u32 = 48;
+/// Changes the lower bits of an index from level to level, so that the upper levels of a page, which all begin with index
+/// zero, lie in different sets of the walk cache. Odd: 2^32 over the golden ratio.
+const SPREAD: u64 = 0x9e37_79b9;
 
 /// Parameters of `radix`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -137,7 +140,10 @@ impl Table for Radix {
 
     fn step(&mut self, app: u8, page: u64, level: &mut u8) -> Step {
         // The level counts reads of the walk, found in the cache or not; the latest of them, if any, has arrived now.
-        let key = |height: u8| u64::from(height) << INDEX | page >> (BITS * u32::from(height));
+        let key = |height: u8| {
+            let index = page >> (BITS * u32::from(height));
+            u64::from(height) << INDEX | (index ^ (u64::from(height) * SPREAD))
+        };
         if *level > 0 && *level < self.levels {
             self.cache.fill(app, key(self.height(*level - 1)), 0);
         }
@@ -157,5 +163,23 @@ impl Table for Radix {
             break;
         }
         step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five levels have four above the leaves: one for each set of a direct-mapped walk cache of four.
+    #[test]
+    fn the_levels_of_one_page_do_not_push_each_other_out() {
+        let walk_cache = WalkCache { entries: 4, ways: 1, latency: 3 };
+        let mut table = Radix::new(&Params { levels: 5, page: Bytes::new(PAGE), walk_cache });
+        table.lay_out(&[1 << 30], 0);
+        let mut reads = |page: u64| {
+            let mut level = 0;
+            std::iter::from_fn(|| table.step(0, page, &mut level).read).count()
+        };
+        assert_eq!((reads(0), reads(1)), (5, 1));
     }
 }
