@@ -20,6 +20,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ("os-swap", include_str!("../../../systems/os-swap/spec.toml")),
     ("pm9a3", include_str!("../../../systems/pm9a3/spec.toml")),
     ("server16", include_str!("../../../systems/server16/spec.toml")),
+    ("ssd256", include_str!("../../../systems/ssd256/spec.toml")),
     ("z-ssd", include_str!("../../../systems/z-ssd/spec.toml")),
     ("zng", include_str!("../../../systems/zng/spec.toml")),
     ("zng-base", include_str!("../../../systems/zng-base/spec.toml")),

@@ -14,6 +14,7 @@ fn small(system: &str) -> &'static [&'static str] {
         "d16" => &["flash.geometry.pages=16"],
         "mqsim-default" => &["flash.geometry.pages=16", "flash.geometry.dies=1", "precondition=sequential"],
         "pm9a3" => &["flash.geometry.blocks=128", "flash.geometry.pages=24"],
+        "ssd256" => &["flash.geometry.dies=1", "flash.geometry.blocks=256", "flash.geometry.pages=24"],
         "z-ssd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
         other => panic!("say how {other} becomes small"),
     }

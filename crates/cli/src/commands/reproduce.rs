@@ -2,14 +2,19 @@
 
 use crate::outside::{STOP, catch_interrupts};
 use config::Diagnostic;
-use machine::reproduce::{Effort, Report, Request, find, run as reproduce, table};
+use machine::reproduce::{Effort, Report, Request, TARGETS, find, run as reproduce, table};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+
+/// Names of all targets.
+fn names() -> String {
+    TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ")
+}
 
 /// What to reproduce.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What to hold results against: theory, peers, zng, or all
+    #[arg(help = format!("What to hold results against: {}, or all", names()))]
     target: String,
     /// Only rows of this id, or whose id begins with it; repeatable
     #[arg(long)]

@@ -58,6 +58,8 @@ pub struct BackendCounters {
     pub copy_backs: u64,
     /// Suspends.
     pub suspends: u64,
+    /// Reads that somebody waits for and that came to a die at work for garbage collection.
+    pub reads_behind_gc: u64,
 }
 
 impl BackendCounters {
@@ -69,6 +71,7 @@ impl BackendCounters {
             multi_plane: self.multi_plane - origin.multi_plane,
             copy_backs: self.copy_backs - origin.copy_backs,
             suspends: self.suspends - origin.suspends,
+            reads_behind_gc: self.reads_behind_gc - origin.reads_behind_gc,
         }
     }
 }
@@ -223,6 +226,9 @@ impl Backend {
         self.queued.arrive(now);
         self.queues.push(&mut self.ops, name);
         let die = &mut self.dies[op.die as usize];
+        if op.class.is_waited_read() && die.active != NO_OP && self.ops[die.active].class.is_collection() {
+            self.counters.reads_behind_gc += 1;
+        }
         if self.holds_line {
             self.channels[die.channel as usize].line.push_back(name);
         }

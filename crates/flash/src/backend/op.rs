@@ -63,6 +63,10 @@ impl Class {
     pub fn is_waited_read(self) -> bool {
         self <= Class::LowRead
     }
+    /// Whether the class is work of garbage collection.
+    pub fn is_collection(self) -> bool {
+        self >= Class::GcRead
+    }
     /// The read class of a host priority: 0 urgent, 1 high, 2 medium, 3 low.
     #[inline]
     pub fn host_read(priority: u8) -> Class {

@@ -4,7 +4,7 @@ use super::{Backend, BackendCounters, Channel, Die, DieState};
 use kernel::{Snapshot, Time};
 use stats::Little;
 
-kernel::snapshot!(BackendCounters { done, units, multi_plane, copy_backs, suspends });
+kernel::snapshot!(BackendCounters { done, units, multi_plane, copy_backs, suspends, reads_behind_gc });
 
 impl Backend {
     /// Whether nothing waits, works or is booked.

@@ -128,6 +128,12 @@ impl Entry {
         Entry { id: id.into(), compute: Box::new(move |found| compute(found).map(&change)), ..self }
     }
 
+    /// A row that had a part in choosing a parameter or a mechanism, or had been seen when one was chosen: it does not count.
+    pub(crate) fn fitted(self) -> Entry {
+        let id = self.id.clone();
+        self.changed(id, |row| Row { fit: true, ..row })
+    }
+
     /// The further runs; none if a point failed, which the row says.
     pub(crate) fn further(&self, found: &Found) -> Vec<Point> {
         self.further.as_ref().and_then(|further| further(found).ok()).unwrap_or_default()

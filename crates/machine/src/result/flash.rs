@@ -30,6 +30,10 @@ pub struct Reads {
     pub mapping: u64,
     /// Reads of the old data of map units that were written in part; contained in `host`.
     pub rmw: u64,
+    /// Reads of the host, of whole pages and of mapping pages, that came to a die at work for garbage collection or wear levelling.
+    pub behind_gc: u64,
+    /// Their share of all such reads.
+    pub behind_gc_share: f64,
 }
 
 /// Erase counts of blocks.
@@ -114,8 +118,9 @@ impl FlashResult {
         let ftl = &device.ftl;
         let (backend, ftl_counters) = device.window_counters();
         let units = |class: Class| backend.units[class as usize];
-        let host_reads =
-            [Class::UrgentRead, Class::HighRead, Class::HostRead, Class::LowRead].map(units).iter().sum();
+        let waited = || Class::ALL.into_iter().filter(|class| class.is_waited_read());
+        let host_reads = waited().filter(|class| *class != Class::MapRead).map(units).sum();
+        let operations: u64 = waited().map(|class| backend.done[class as usize]).sum();
         let (host, gc, mapping) =
             (units(Class::HostProgram), units(Class::GcProgram), units(Class::MapProgram));
         let unit_bytes = u64::from(ftl.geo.shape.unit_bytes);
@@ -129,6 +134,8 @@ impl FlashResult {
                 gc: units(Class::GcRead),
                 mapping: units(Class::MapRead),
                 rmw: device.stats.merge_reads,
+                behind_gc: backend.reads_behind_gc,
+                behind_gc_share: ratio(backend.reads_behind_gc, operations).unwrap_or(0.0),
             },
             host_programs: host,
             gc_programs: gc - device.stats.wear_units,

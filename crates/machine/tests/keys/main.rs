@@ -48,14 +48,14 @@ pub(crate) enum Predicted {
     RefusedAfterFirst(&'static str),
 }
 
-/// A system, and values that make it small: cases are run on it.
+/// A system, and lists of values that make it small: cases are run on it.
 struct Bench {
     system: &'static str,
-    set: &'static [&'static str],
+    set: &'static [&'static [&'static str]],
 }
 
 /// A device of 16 MiB in 2 channels of 2 dies of 2 planes, written once in order.
-const DRIVE: Bench = Bench { system: "d16", set: SMALL_DRIVE };
+const DRIVE: Bench = Bench { system: "d16", set: &[SMALL_DRIVE] };
 const SMALL_DRIVE: &[&str] = &[
     "flash.geometry.channels=2",
     "flash.geometry.ways=2",
@@ -71,9 +71,9 @@ const SMALL_DRIVE: &[&str] = &[
 const GPU: Bench = Bench { system: "ideal", set: &[] };
 /// Caches that hold next to nothing in front of 8 MiB of flash in 4 packages of 4 planes, with block-table entries of
 /// 1 MiB.
-const DIRECT: Bench = Bench { system: "zng-base", set: SMALL_FLASH };
+const DIRECT: Bench = Bench { system: "zng-base", set: &[SMALL_FLASH] };
 /// As [`DIRECT`], with registers that hand dirty pages to the shared cache.
-const REDIRECTED: Bench = Bench { system: "zng", set: SMALL_FLASH };
+const REDIRECTED: Bench = Bench { system: "zng", set: &[SMALL_FLASH] };
 const SMALL_FLASH: &[&str] = &[
     "memory.direct.geometry.channels=4",
     "memory.direct.geometry.dies=1",
@@ -94,7 +94,7 @@ const SMALL_FLASH: &[&str] = &[
 /// Caches and buffers that hold next to nothing in front of an SSD engine and a device of 32 MiB.
 const ENGINE: Bench = Bench {
     system: "hybridgpu",
-    set: &[
+    set: &[&[
         "gpu.l1.sets=1",
         "gpu.l1.ways=1",
         "l2.sets=4",
@@ -108,52 +108,34 @@ const ENGINE: Bench = Bench {
         "flash.ftl.gc.stop=6",
         "memory.engine.read_buffer.capacity=64KiB",
         "memory.engine.write_buffer.capacity=64KiB",
-    ],
+    ]],
 };
 /// A GPU that faults page by page.
-const PAGED: Bench = Bench { system: "hetero", set: &["paging.granule=4KiB"] };
+const PAGED: Bench = Bench { system: "hetero", set: &[&["paging.granule=4KiB"]] };
 
-/// A server of four cores with small caches.
-const SERVER: Bench = Bench { system: "dram-only", set: SMALL_SERVER };
+/// A server of four cores with a small shared cache, and a short run of it.
 const SMALL_SERVER: &[&str] = &[
     "cpu.0.cores=4",
     "fabric.mesh.rows=2",
     "fabric.mesh.columns=2",
     "l2.banks=4",
+    "l2.sets=16",
     "cpu.0.load.jobs=200",
     "cpu.warmup_jobs=0",
-    "cpu.0.l1d.sets=16",
-    "cpu.0.l1i.sets=16",
-    "l2.sets=16",
 ];
-/// A server of four cores with 4 MiB of DRAM cache, which nothing but a fixed time is behind.
-const CACHE: Bench = Bench { system: "astriflash", set: SMALL_CACHE };
-const SMALL_CACHE: &[&str] = &[
-    "cpu.0.cores=4",
-    "fabric.mesh.rows=2",
-    "fabric.mesh.columns=2",
-    "l2.banks=4",
-    "cpu.0.load.jobs=200",
-    "cpu.warmup_jobs=0",
-    "l2.sets=16",
-    "memory.dram_cache.sets=64",
-    "memory.dram_cache.backing=fixed",
-];
-
-/// A server of four cores whose operating system has 1 MiB.
-const SWAPPED: Bench = Bench { system: "os-swap", set: SMALL_SWAP };
-const SMALL_SWAP: &[&str] = &[
-    "cpu.0.cores=4",
-    "fabric.mesh.rows=2",
-    "fabric.mesh.columns=2",
-    "l2.banks=4",
-    "cpu.0.load.jobs=200",
-    "cpu.warmup_jobs=0",
-    "l2.sets=16",
-    "swap.memory=1MiB",
-    "swap.free=64KiB",
-    "flash.geometry.blocks=256",
-];
+/// It with small caches of its own and all data in DRAM.
+const SERVER: Bench =
+    Bench { system: "dram-only", set: &[SMALL_SERVER, &["cpu.0.l1d.sets=16", "cpu.0.l1i.sets=16"]] };
+/// With 4 MiB of DRAM cache, which nothing but a fixed time is behind.
+const CACHE: Bench = Bench {
+    system: "astriflash",
+    set: &[SMALL_SERVER, &["memory.dram_cache.sets=64", "memory.dram_cache.backing=fixed"]],
+};
+/// With an operating system that has 1 MiB.
+const SWAPPED: Bench = Bench {
+    system: "os-swap",
+    set: &[SMALL_SERVER, &["swap.memory=1MiB", "swap.free=64KiB", "flash.geometry.blocks=256"]],
+};
 
 /// One request at a time.
 pub(crate) const ONE_READ: &[&str] = &["fio:rw=randread,bs=4k,iodepth=1,number_ios=200"];
@@ -214,7 +196,8 @@ fn cases() -> impl Iterator<Item = &'static Case> {
 fn run(bench: &Bench, set: &[&str], jobs: &[&str]) -> Result<Value, String> {
     let mut plan = Plan::new(bench.system, jobs[0]);
     plan.workloads = jobs.iter().map(|job| (*job).to_owned()).collect();
-    plan.set = bench.set.iter().chain(set).map(|assignment| (*assignment).to_owned()).collect();
+    plan.set =
+        bench.set.iter().copied().flatten().chain(set).map(|assignment| (*assignment).to_owned()).collect();
     let document = run_alone(&plan).map_err(|diagnostic| diagnostic.to_string())?;
     assert!(document.ok, "{set:?}: {:?}", document.checks);
     Ok(serde_json::to_value(document).expect("a document has a JSON form"))

@@ -39,3 +39,8 @@ pub(super) fn latency_p99(document: &Document) -> Result<f64, Diagnostic> {
 pub(super) fn miss_interval(document: &Document) -> Result<f64, Diagnostic> {
     Ok(some(cpu(document)?.miss_interval_ns, "no page was in flash", document)? / 1e3)
 }
+
+/// Share of reads that came to a die at work for garbage collection.
+pub(super) fn behind_gc(document: &Document) -> Result<f64, Diagnostic> {
+    some(document.flash.first().map(|flash| flash.reads.behind_gc_share), "no flash", document)
+}

@@ -9,34 +9,26 @@ use super::suite::Suite;
 use super::{curve, model, tail};
 use config::Diagnostic;
 
-/// A figure's entry; none if the effort leaves it out.
+/// A figure's entry; none if the effort leaves it out. What comes out of programs had been seen when their skew, their work and
+/// the flash of the counted rows were decided (`papers/astriflash/README.md`): those rows do not count.
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let id = figure.id.strip_prefix("astriflash.")?;
     if let Some(cell) = id.strip_prefix("service_p99.") {
         let (program, system) = cell.split_once('.')?;
-        return service(figure, suite, program, system);
+        return service(figure, suite, program, system).map(Entry::fitted);
     }
     Some(match id {
-        "tput.astriflash" => share(figure, suite, "astriflash"),
-        "tput.ideal" => share(figure, suite, "astriflash-ideal"),
-        "tput.os_swap" => share(figure, suite, "os-swap"),
-        "tput.flash_sync" => share(figure, suite, "flash-sync"),
-        "tput.tpcc_lowest" => ranking(figure, suite),
-        "tail.same_p99_throughput" => tail::entry(figure, suite),
-        "motivation.miss_curve_knee" => curve::entry(figure, suite),
+        "tput.astriflash" => share(figure, suite, "astriflash").fitted(),
+        "tput.ideal" => share(figure, suite, "astriflash-ideal").fitted(),
+        "tput.os_swap" => share(figure, suite, "os-swap").fitted(),
+        "tput.flash_sync" => share(figure, suite, "flash-sync").fitted(),
+        "tput.tpcc_lowest" => ranking(figure, suite).fitted(),
+        "tail.same_p99_throughput" => tail::entry(figure, suite).fitted(),
+        "motivation.miss_curve_knee" => curve::entry(figure, suite).fitted(),
         "miss_interval.least" => interval(figure, suite, Values::min),
         "miss_interval.most" => interval(figure, suite, Values::max),
         _ => return model::entry(figure),
     })
-}
-
-/// What the paper's figures are if its flash is planes with queues.
-pub(super) fn with_planes(figure: &Figure, suite: &Suite) -> Option<Entry> {
-    let id = figure.id.strip_prefix("astriflash.")?;
-    let runs = ["tput.astriflash", "tput.ideal", "tput.flash_sync"].contains(&id)
-        || id.starts_with("service_p99.geomean");
-    let entry = runs.then(|| entry(figure, &suite.with_planes())).flatten()?;
-    Some(entry.changed(format!("astriflash.planes.{id}"), |row| Row { kind: "sweep", ..row }))
 }
 
 fn new(

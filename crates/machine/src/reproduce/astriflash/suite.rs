@@ -17,8 +17,10 @@ const PROGRAMS: [(&str, &str); 7] = [
 /// Cores: a quarter of Table I's, so that 49 runs at saturation and the sweep of loads take minutes. Each core has its own queue
 /// of jobs; what cores share is scaled with them.
 const CORES: u32 = 4;
-/// Gibibytes of the data set: 16 a core, as in section V-A.
-const GIBIBYTES: u32 = 16 * CORES;
+/// Cores of Table I.
+const WHOLE: u32 = 16;
+/// Gibibytes of the data set of a core (section V-A).
+const GIBIBYTES: u32 = 16;
 /// Jobs of a core at saturation: with at most 64 of them halted at a time, what is under way when a run ends is a few per cent
 /// of it, and 99th percentiles rest on tens of jobs.
 const JOBS: u32 = 2_000;
@@ -26,6 +28,9 @@ const JOBS: u32 = 2_000;
 const WARMUP: u32 = 200;
 /// Jobs of a core under random arrivals. At 96 % load a queue forgets within some 1 / (1 - 0.96)^2 = 625 jobs.
 const JOBS_OF_A_LOAD: u32 = 20_000;
+
+/// Jobs of a core over a drive that collects: each plane frees some hundred blocks meanwhile.
+const AGED_JOBS: u32 = 80_000;
 
 /// What a study runs.
 #[derive(Clone)]
@@ -35,6 +40,9 @@ pub(super) struct Suite {
     seeds: Vec<u64>,
     /// How many times longer runs are.
     longer: u32,
+    cores: u32,
+    /// The skew of the programs, if not their own.
+    theta: Option<&'static str>,
     /// Whether flash takes its fixed times behind a DRAM cache, whatever the load, instead of being planes with queues.
     fixed: bool,
 }
@@ -42,16 +50,32 @@ pub(super) struct Suite {
 impl Suite {
     pub(super) fn of(effort: Effort) -> Suite {
         let (programs, seeds, longer): (&[_], &[u64], u32) = match effort {
-            Effort::Whole => (&PROGRAMS, &[1, 2, 3], 10),
+            Effort::Whole => (&PROGRAMS, &[1, 2, 3], 4),
             Effort::Full => (&PROGRAMS, &[1], 1),
             Effort::Quick => (&PROGRAMS[5..6], &[1], 1),
         };
-        Suite { programs: programs.to_vec(), seeds: seeds.to_vec(), longer, fixed: true }
+        let programs = programs.to_vec();
+        Suite { programs, seeds: seeds.to_vec(), longer, cores: CORES, theta: None, fixed: true }
     }
 
     /// The same with planes that have queues behind every DRAM cache.
     pub(super) fn with_planes(&self) -> Suite {
         Suite { fixed: false, ..self.clone() }
+    }
+
+    /// Short runs with one seed: enough for a sweep.
+    fn short(&self) -> Suite {
+        Suite { seeds: self.seeds[..1].to_vec(), longer: 1, ..self.clone() }
+    }
+
+    /// Programs whose objects have another skew.
+    pub(super) fn skewed(&self, theta: &'static str) -> Suite {
+        Suite { theta: Some(theta), ..self.short() }
+    }
+
+    /// The whole machine of Table I.
+    pub(super) fn whole_machine(&self) -> Suite {
+        Suite { cores: WHOLE, ..self.short() }
     }
 
     /// Our name for one of the paper's programs, if it is run.
@@ -79,42 +103,58 @@ impl Suite {
 
     /// Cores of every machine.
     pub(super) fn cores(&self) -> f64 {
-        f64::from(CORES)
+        f64::from(self.cores)
+    }
+
+    /// A drive that is worn in behind AstriFlash, so that it collects while it serves: TATP, at saturation.
+    pub(super) fn aged(&self) -> Point {
+        Suite { longer: AGED_JOBS / JOBS, ..self.with_planes().short() }
+            .saturated("astriflash", "tatp")
+            .swap_remove(0)
+            .set("precondition=steady")
     }
 
     fn point(&self, system: &str, program: &str, seed: u64, jobs: u32) -> Point {
-        let workloads = vec![format!("{program}:size={GIBIBYTES}GiB,seed={seed}")];
-        let jobs = u64::from(jobs) * u64::from(CORES) * u64::from(self.longer);
+        let theta = self.theta.map_or(String::new(), |theta| format!(",theta={theta}"));
+        let size = GIBIBYTES * self.cores;
+        let workloads = vec![format!("{program}:size={size}GiB,seed={seed}{theta}")];
+        let jobs = u64::from(jobs) * u64::from(self.cores) * u64::from(self.longer);
         let point = Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint: 0 };
-        slice(system, self.fixed)
+        slice(system, self.cores, self.fixed)
             .iter()
             .fold(point, |point, set| point.set(set))
-            .set(&format!("cpu.warmup_jobs={}", WARMUP * CORES))
+            .set(&format!("cpu.warmup_jobs={}", WARMUP * self.cores))
             .set(&format!("cpu.0.load.jobs={jobs}"))
     }
 }
 
-/// The overrides that make a quarter of a system: cores with their share of the mesh, of the shared cache's banks, of memory
+/// The overrides that make a system of so many cores: with their share of the mesh, of the shared cache's banks, of memory
 /// controllers (each with its part of the DRAM) and of the flash's planes.
-fn slice(system: &str, fixed: bool) -> Vec<String> {
+fn slice(system: &str, cores: u32, fixed: bool) -> Vec<String> {
     let cache = !matches!(system, "dram-only" | "os-swap");
     let memory = if cache { "dram_cache.dram" } else { "dram" };
-    let mut sets = vec![
-        format!("cpu.0.cores={CORES}"),
-        "fabric.mesh.rows=2".into(),
-        "fabric.mesh.columns=2".into(),
-        format!("l2.banks={CORES}"),
-        format!("memory.{memory}.controllers=1"),
-    ];
-    if system != "dram-only" {
-        sets.push("flash.geometry.channels=4".into());
+    let mut sets = Vec::new();
+    if cores != WHOLE {
+        let side = cores.isqrt();
+        sets.extend([
+            format!("cpu.0.cores={cores}"),
+            format!("fabric.mesh.rows={side}"),
+            format!("fabric.mesh.columns={side}"),
+            format!("l2.banks={cores}"),
+            format!("memory.{memory}.controllers={}", cores / 4),
+        ]);
+        if system != "dram-only" {
+            sets.push(format!("flash.geometry.channels={cores}"));
+        }
+        if system == "os-swap" {
+            // What Linux keeps free of so much: the root of 16 times its KiB.
+            let memory = 8 * u64::from(cores) / u64::from(WHOLE);
+            let free = (16 * (memory << 20)).isqrt() / 4 * 4;
+            sets.extend([format!("swap.memory={memory}GiB"), format!("swap.free={free}KiB")]);
+        }
     }
     if cache && fixed {
         sets.push("memory.dram_cache.backing=fixed".into());
-    }
-    if system == "os-swap" {
-        // What Linux keeps free of so much: the root of 16 times its KiB.
-        sets.extend(["swap.memory=2GiB".into(), "swap.free=5792KiB".into()]);
     }
     sets
 }
@@ -135,8 +175,8 @@ mod tests {
             "os-swap",
             "flash-sync",
         ] {
-            for fixed in [false, true] {
-                let loaded = Loaded::load(system, &slice(system, fixed));
+            for (cores, fixed) in [(4, false), (4, true), (16, true)] {
+                let loaded = Loaded::load(system, &slice(system, cores, fixed));
                 assert!(loaded.is_ok(), "{system}: {:?}", loaded.err());
             }
         }

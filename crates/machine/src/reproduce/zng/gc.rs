@@ -6,7 +6,6 @@
 use crate::reproduce::expected::Figure;
 use crate::reproduce::study::{Entry, Point};
 use crate::reproduce::zng::metrics::gpu;
-use crate::reproduce::zng::rows::fitted;
 use crate::reproduce::zng::suite::Suite;
 use crate::result::{Document, GpuResult};
 use config::Diagnostic;
@@ -27,7 +26,7 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let without = suite.point("zng", "betw-back", 1, 1).set(SERIES);
     let entry = compared(figure, without.clone().set(FULL), without, app, sign);
     // That betw stood still had been seen in this row, before the application of a merge was held where it issues.
-    Some(if app == 0 { fitted(entry) } else { entry })
+    Some(if app == 0 { entry.fitted() } else { entry })
 }
 
 /// By how much the rate of an application differs between two runs in the window of the first one's merges.

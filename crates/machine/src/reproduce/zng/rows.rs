@@ -21,21 +21,21 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
     let id = figure.id.strip_prefix("zng.")?;
     let on = |system: &str| suite.on(system);
     let entry = match id {
-        // What rows marked `fitted` compare had been seen when the bound on what may be parked, the size of the graphs or a
+        // What rows that are `fitted` compare had been seen when the bound on what may be parked, the size of the graphs or a
         // platform's parameter was changed: they do not count.
-        "perf.zng_vs_hybridgpu" => fitted(ratio(figure, on("zng"), on("hybridgpu"), ipc)),
+        "perf.zng_vs_hybridgpu" => ratio(figure, on("zng"), on("hybridgpu"), ipc).fitted(),
         "perf.hybridgpu_vs_hetero" => {
             let named = |system: &str| NAMED.iter().map(|pair| suite.point(system, pair, 1, 1)).collect();
-            fitted(gain(figure, named("hybridgpu"), named("hetero"), ipc))
+            gain(figure, named("hybridgpu"), named("hetero"), ipc).fitted()
         }
-        "perf.optane_vs_hybridgpu" => fitted(gain(figure, on("optane"), on("hybridgpu"), ipc)),
-        "perf.wropt_vs_rdopt" => fitted(ratio(figure, on("zng-wropt"), on("zng-rdopt"), ipc)),
-        "perf.base_and_rdopt_below_hybridgpu" => fitted(ranking(figure, suite)),
-        "bw.zng_vs_optane" => fitted(ratio(figure, on("zng"), on("optane"), traffic)),
-        "bw.hybridgpu_flash" => fitted(bandwidth(figure, suite)),
-        "bw.rdopt_vs_hybridgpu" => fitted(ratio(figure, on("zng-rdopt"), on("hybridgpu"), array)),
-        "bw.wropt_vs_rdopt" => fitted(gain(figure, on("zng-wropt"), on("zng-rdopt"), array)),
-        "bw.zng_vs_wropt" => fitted(gain(figure, on("zng"), on("zng-wropt"), array)),
+        "perf.optane_vs_hybridgpu" => gain(figure, on("optane"), on("hybridgpu"), ipc).fitted(),
+        "perf.wropt_vs_rdopt" => ratio(figure, on("zng-wropt"), on("zng-rdopt"), ipc).fitted(),
+        "perf.base_and_rdopt_below_hybridgpu" => ranking(figure, suite).fitted(),
+        "bw.zng_vs_optane" => ratio(figure, on("zng"), on("optane"), traffic).fitted(),
+        "bw.hybridgpu_flash" => bandwidth(figure, suite).fitted(),
+        "bw.rdopt_vs_hybridgpu" => ratio(figure, on("zng-rdopt"), on("hybridgpu"), array).fitted(),
+        "bw.wropt_vs_rdopt" => gain(figure, on("zng-wropt"), on("zng-rdopt"), array).fitted(),
+        "bw.zng_vs_wropt" => gain(figure, on("zng"), on("zng-wropt"), array).fitted(),
         "lat.ssd_engine_share" => mean(figure, on("hybridgpu"), engine_share),
         "motivation.direct_znand_slowdown_worst" => worst_slowdown(figure, suite),
         "motivation.read_reaccess" => {
@@ -44,9 +44,9 @@ pub(super) fn entry(figure: &Figure, suite: &Suite, effort: Effort) -> Option<En
         "motivation.write_redundancy" => mean(figure, on("zng-base"), |d| direct(d, |r| r.writes_of_a_page)),
         "read.stt_mram_reaccess_cut" => read_cut(figure, suite, [1, 0]),
         "read.dyn_prefetch_reaccess_cut" => read_cut(figure, suite, [2, 1]),
-        "read.redirection_reaccess_rise" => fitted(read_rise(figure, suite)),
+        "read.redirection_reaccess_rise" => read_rise(figure, suite).fitted(),
         "write.redundancy_baseline" => write_redundancy(figure, suite, 0),
-        "write.redundancy_redirection" => fitted(write_redundancy(figure, suite, 2)),
+        "write.redundancy_redirection" => write_redundancy(figure, suite, 2).fitted(),
         "write.redundancy_nif_cut" => write_cut(figure, suite),
         "net.fcnet_vs_swnet" => gain(figure, network(suite, 1), network(suite, 0), ipc),
         "net.nif_vs_fcnet" => percent_of(figure, network(suite, 2), network(suite, 1)),
@@ -158,12 +158,6 @@ fn bandwidth(figure: &Figure, suite: &Suite) -> Entry {
         let values = Values::of(found, &points, |d| Ok(array(d)? / 1e9))?;
         figure.row(factor * values.arithmetic(), format!("times {factor}: {}", values.note()))
     })
-}
-
-/// A row that had a part in choosing a parameter or a mechanism: it does not count.
-pub(super) fn fitted(entry: Entry) -> Entry {
-    let id = entry.id.clone();
-    entry.changed(id, |row| Row { fit: true, ..row })
 }
 
 /// The least of a metric.
