@@ -19,6 +19,7 @@ pub struct Key {
 pub struct Params {
     text: String,
     values: Vec<(Key, String)>,
+    given: Vec<String>,
 }
 
 impl Params {
@@ -30,8 +31,8 @@ impl Params {
         let mut params = Params {
             text: text.to_owned(),
             values: keys.iter().map(|k| (*k, k.default.to_owned())).collect(),
+            given: Vec::new(),
         };
-        let mut given: Vec<&str> = Vec::new();
         for option in options.split(',').filter(|option| !option.trim().is_empty()) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             let (name, value) = (name.trim(), value.trim());
@@ -46,12 +47,12 @@ impl Params {
                 let help = format!("write `{name}=...`: {}", keys[n].what);
                 return Err(Diagnostic::new(what).at(params.place(name)).help(help));
             }
-            if given.contains(&name) {
+            if params.is_given(name) {
                 return Err(
                     Diagnostic::new(format!("parameter `{name}` is given twice")).at(params.place(name))
                 );
             }
-            given.push(name);
+            params.given.push(name.to_owned());
             value.clone_into(&mut params.values[n].1);
         }
         Ok(params)
@@ -69,6 +70,11 @@ impl Params {
     pub fn text(&self, name: &str) -> Option<&str> {
         let value = self.values.iter().find(|(key, _)| key.name == name).map(|(_, value)| value.as_str());
         value.map(|value| (!value.is_empty()).then_some(value)).expect("a program reads its own keys")
+    }
+
+    /// Whether a value was written, the default or not.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.given.iter().any(|given| given == name)
     }
 
     /// A whole number within limits; the key has a default.

@@ -5,7 +5,9 @@ use config::units::Bytes;
 
 use crate::program::{Key, Params};
 use crate::service::served::DATA;
-use crate::synth::{Purpose, Stream};
+use crate::synth::{Measured, Purpose, Stream};
+use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes of the address space; the default is that of AstriFlash's 16 cores (section V-A).
 pub(crate) const SIZE: Key = Key {
@@ -18,6 +20,12 @@ pub(crate) const SIZE: Key = Key {
 /// `papers/astriflash/README.md` has the sweep.
 pub(crate) const THETA: Key =
     Key { name: "theta", what: "skew of the Zipf distribution over the objects", default: "1.2" };
+/// Measured popularity in place of Zipf's.
+pub(crate) const POPULARITY: Key = Key {
+    name: "popularity",
+    what: "file with a measured popularity in place of Zipf's: of CacheLib's cachebench (JSON), or what was requested, a name a line",
+    default: "",
+};
 /// Seed of all streams.
 pub(crate) const SEED: Key = Key { name: "seed", what: "of everything that is drawn", default: "1" };
 /// Where popular objects lie: most services know nothing of popularity when they allocate.
@@ -39,8 +47,8 @@ const WORK: &str = "work";
 /// The keys of a program: those of all, with its instructions of work, then its own.
 macro_rules! keys {
     ($work:literal $(, $key:expr)* $(,)?) => {{
-        use crate::service::common::{PLACEMENT, SEED, SIZE, THETA, work};
-        &[SIZE, THETA, SEED, PLACEMENT, work($work) $(, $key)*]
+        use crate::service::common::{PLACEMENT, POPULARITY, SEED, SIZE, THETA, work};
+        &[SIZE, THETA, POPULARITY, SEED, PLACEMENT, work($work) $(, $key)*]
     }};
 }
 pub(crate) use keys;
@@ -60,13 +68,40 @@ pub(crate) enum Placement {
     Clustered,
 }
 
+/// How often objects are asked for.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Skew {
+    /// Zipf's law with this exponent.
+    Zipf(f64),
+    /// As measured.
+    Measured(Arc<Measured>),
+}
+
+impl Skew {
+    fn read(params: &Params) -> Result<Skew, Diagnostic> {
+        if let Some(file) = params.text(POPULARITY.name) {
+            if params.is_given(THETA.name) {
+                let both = "a measured popularity has no skew: `theta` and `popularity` exclude each other";
+                return Err(params.refused(THETA.name, Vec::new()).help(both));
+            }
+            return Ok(Skew::Measured(Arc::new(Measured::read(Path::new(file))?)));
+        }
+        let theta = params.real(THETA.name, 0.0..=STEEPEST)?;
+        if theta == 0.0 {
+            let allowed = format!("a number above 0, up to {}", STEEPEST);
+            return Err(params.refused(THETA.name, vec![allowed]));
+        }
+        Ok(Skew::Zipf(theta))
+    }
+}
+
 /// What all programs are told.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Common {
     /// Bytes for the program's data.
     pub(crate) data: u64,
-    /// Skew.
-    pub(crate) theta: f64,
+    /// How often objects are asked for.
+    pub(crate) skew: Skew,
     /// Seed.
     pub(crate) seed: u64,
     /// Where popular objects lie.
@@ -83,15 +118,10 @@ impl Common {
         let size = text.parse::<Bytes>().ok().map(Bytes::get).filter(|size| (least..=LARGEST).contains(size));
         let allowed = || format!("{} to {}", Bytes::new(least), Bytes::new(LARGEST));
         let size = size.ok_or_else(|| params.refused(SIZE.name, vec![allowed()]))?;
-        let theta = params.real(THETA.name, 0.0..=STEEPEST)?;
-        if theta == 0.0 {
-            let allowed = format!("a number above 0, up to {}", STEEPEST);
-            return Err(params.refused(THETA.name, vec![allowed]));
-        }
         let placements = [("scattered", Placement::Scattered), ("clustered", Placement::Clustered)];
         Ok(Common {
             data: size - DATA,
-            theta,
+            skew: Skew::read(params)?,
             seed: params.integer(SEED.name, 0..=u64::MAX)?,
             placement: params.word(PLACEMENT.name, &placements)?,
             work: params.integer(WORK, 0..=100_000_000)? as u32,

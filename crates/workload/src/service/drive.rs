@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use proto::cpu::{Op, OpKind};
 
-use crate::service::common::{Common, Placement};
+use crate::service::common::{Common, Placement, Skew};
 use crate::service::emit::{BLOCK, Emit, LINE};
 use crate::service::served::{FIRST_BLOCK, FRAME, Program};
 use crate::synth::{Purpose, Stream};
 
 /// Settings for tests.
 pub(crate) fn small(data: u64) -> Common {
-    Common { data, theta: 0.9, seed: 3, placement: Placement::Scattered, work: 0 }
+    Common { data, skew: Skew::Zipf(0.9), seed: 3, placement: Placement::Scattered, work: 0 }
 }
 
 struct Slot<J> {

@@ -88,7 +88,7 @@ impl Hash {
     pub(crate) fn new(common: &Common, lookups: u64) -> Hash {
         let keys = common.data / (GROUP * (NODE + BUCKET)) * GROUP;
         Hash {
-            common: *common,
+            common: common.clone(),
             lookups,
             keys: Objects::new(keys, common),
             chains: Chains::new(keys, common.salt(3)),

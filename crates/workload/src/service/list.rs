@@ -114,6 +114,8 @@ mod tests {
         for text in ["swap:theta=0", "swap:theta=-1", "swap:theta=x", "hash:lookups=101", "tatp:seed=-1"] {
             refused(text);
         }
+        assert!(refused("swap:theta=1,popularity=x").to_string().contains("exclude each other"));
+        assert!(refused("swap:popularity=no/such").to_string().contains("cannot read `no/such`"));
         for entry in with_data() {
             for size in ["16MiB", "0B", "1PiB", "huge"] {
                 let refused = refused(&format!("{}:size={size}", entry.name));

@@ -100,7 +100,7 @@ impl Masstree {
         let nodes = first.nodes() + slices * second.nodes();
         let scattered = common.placement == Placement::Scattered;
         Masstree {
-            common: *common,
+            common: common.clone(),
             gets,
             keys: Objects::new(slices * each, common),
             first,

@@ -1,14 +1,21 @@
 //! Which objects jobs ask for, and where these lie.
 
-use crate::service::common::{Common, Placement};
-use crate::synth::{Permutation, Stream, Zipf};
+use crate::service::common::{Common, Placement, Skew};
+use crate::synth::{Measured, Permutation, Stream, Zipf};
+use std::sync::Arc;
 
 /// Draws for an object that is not taken yet.
 const DRAWS: u32 = 64;
 
-/// Objects `0..n` with their popularity, Zipfian and independent of their numbers, and their slots `0..n` in memory.
+/// How ranks are drawn.
+enum Ranks {
+    Zipf(Zipf),
+    Measured(Arc<Measured>),
+}
+
+/// Objects `0..n` with their popularity, independent of their numbers, and their slots `0..n` in memory.
 pub(crate) struct Objects {
-    zipf: Zipf,
+    ranks: Ranks,
     /// From rank to object.
     by_rank: Permutation,
     /// From object to slot; `None` if the slot is the rank.
@@ -19,7 +26,18 @@ impl Objects {
     /// `n` objects, at least one.
     pub(crate) fn new(n: u64, common: &Common) -> Objects {
         let scatter = (common.placement == Placement::Scattered).then(|| Permutation::new(n, common.salt(2)));
-        Objects { zipf: Zipf::new(n, common.theta), by_rank: Permutation::new(n, common.salt(1)), scatter }
+        let ranks = match &common.skew {
+            Skew::Zipf(theta) => Ranks::Zipf(Zipf::new(n, *theta)),
+            Skew::Measured(measured) => Ranks::Measured(Arc::clone(measured)),
+        };
+        Objects { ranks, by_rank: Permutation::new(n, common.salt(1)), scatter }
+    }
+
+    fn rank(&self, stream: &mut Stream) -> u64 {
+        match &self.ranks {
+            Ranks::Zipf(zipf) => zipf.rank(|| stream.unit()),
+            Ranks::Measured(measured) => measured.rank(self.len(), stream.unit()),
+        }
     }
 
     /// How many there are.
@@ -29,7 +47,7 @@ impl Objects {
 
     /// An object that a job asks for.
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
-        self.ranked(self.zipf.rank(|| stream.unit()))
+        self.ranked(self.rank(stream))
     }
 
     /// An object that a job asks for besides those of `taken`, of which there are fewer than objects. The steeper the
@@ -37,7 +55,7 @@ impl Objects {
     pub(crate) fn draw_other(&self, taken: &[u64], stream: &mut Stream) -> u64 {
         let mut rank = 0;
         for _ in 0..DRAWS {
-            rank = self.zipf.rank(|| stream.unit());
+            rank = self.rank(stream);
             if !taken.contains(&self.ranked(rank)) {
                 return self.ranked(rank);
             }

@@ -116,7 +116,7 @@ impl Silo {
         let tree = BTree::new(n);
         let scattered = common.placement == Placement::Scattered;
         Silo {
-            common: *common,
+            common: common.clone(),
             records,
             writes,
             keys: Objects::new(n, common),

@@ -44,7 +44,7 @@ pub(crate) struct Swap {
 impl Swap {
     pub(crate) fn new(common: &Common) -> Swap {
         let elements = Objects::new((common.data - STRIPES * LINE) / ELEMENT, common);
-        Swap { common: *common, elements, changed: FxHashMap::default() }
+        Swap { common: common.clone(), elements, changed: FxHashMap::default() }
     }
 
     fn value(&self, element: u64) -> u64 {
@@ -100,7 +100,7 @@ impl Program for Swap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::common::Placement;
+    use crate::service::common::{Placement, Skew};
     use crate::service::drive::{drive, pages, share, small};
 
     fn contents(swap: &Swap) -> Vec<u64> {
@@ -136,10 +136,10 @@ mod tests {
         for placement in [Placement::Clustered, Placement::Scattered] {
             let n = 65_536;
             let mut common = small(STRIPES * LINE + n * ELEMENT);
-            (common.placement, common.theta) = (placement, 0.8);
+            (common.placement, common.skew) = (placement, Skew::Zipf(0.8));
             let mut swap = Swap::new(&common);
             let slots: Vec<u64> = (0..n).map(|rank| swap.elements.slot(swap.elements.ranked(rank))).collect();
-            let expected = share(&slots, 64, common.theta, 0.03);
+            let expected = share(&slots, 64, 0.8, 0.03);
             let mut counted = pages(n / 64);
             drive(&mut swap, 0..40_000, 1, |swap, _, job, _| {
                 job.iter().for_each(|&element| counted[swap.elements.slot(element) as usize / 64] += 1);

@@ -100,7 +100,7 @@ impl Tatp {
     pub(crate) fn new(common: &Common) -> Tatp {
         let n = common.data / (GROUP * EACH) * GROUP;
         Tatp {
-            common: *common,
+            common: common.clone(),
             subscribers: Objects::new(n, common),
             by_id: Chains::new(n, common.salt(3)),
             by_type: Chains::new(n * TYPES, common.salt(4)),

@@ -4,6 +4,7 @@
 
 mod generator;
 mod job;
+mod measured;
 mod pace;
 mod permute;
 mod place;
@@ -17,6 +18,7 @@ pub use generator::{Generator, Poll};
 pub use job::{
     Access, Arrival, Choice, Direction, Each, Flushes, Follow, Job, Limits, Order, Rate, Share, Sizes, Think,
 };
+pub(crate) use measured::Measured;
 pub use permute::Permutation;
 pub use popularity::{Popularity, Zone};
 pub(crate) use rng::{Purpose, Stream};

@@ -85,7 +85,7 @@ pub(crate) struct Job {
 impl Rbt {
     pub(crate) fn new(common: &Common, lookups: u64) -> Rbt {
         let keys = (common.data - (NODES - DATA)) / NODE;
-        Rbt { common: *common, lookups, keys: Objects::new(keys, common), tree: Tree::new(keys) }
+        Rbt { common: common.clone(), lookups, keys: Objects::new(keys, common), tree: Tree::new(keys) }
     }
 
     fn address(&self, key: u64) -> u64 {

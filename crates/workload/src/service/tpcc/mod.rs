@@ -122,7 +122,7 @@ impl Tpcc {
     pub(crate) fn new(common: &Common) -> Tpcc {
         let warehouses = Tables::warehouses(common.data);
         Tpcc {
-            common: *common,
+            common: common.clone(),
             warehouses: Objects::new(warehouses, common),
             customers: Objects::new(CUSTOMERS, common),
             items: Objects::new(ITEMS, common),
