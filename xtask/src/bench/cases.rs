@@ -13,6 +13,8 @@ const MQSIM_DEFAULT: &str = "mqsim-default";
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) system: &'static str,
+    /// Values of `--set`.
+    pub(super) set: &'static [&'static str],
     pub(super) input: Input,
     /// Value of `--precondition`.
     pub(super) precondition: Option<&'static str>,
@@ -85,15 +87,45 @@ const GRAPH_GOALS: &[Goal] = &[
     WHOLE,
 ];
 
-/// A service on a server, at its default size.
-const fn service(name: &'static str, system: &'static str, program: &'static str) -> Case {
+/// AstriFlash with a quarter of its cores, and of what they share.
+const FOUR_CORES: &[&str] = &[
+    "cpu.0.cores=4",
+    "fabric.mesh.rows=2",
+    "fabric.mesh.columns=2",
+    "l2.banks=4",
+    "memory.dram_cache.dram.controllers=1",
+    "flash.geometry.channels=4",
+    "cpu.0.load.jobs=4800",
+];
+/// With four times as much.
+const SIXTY_FOUR_CORES: &[&str] = &[
+    "cpu.0.cores=64",
+    "fabric.mesh.rows=8",
+    "fabric.mesh.columns=8",
+    "l2.banks=64",
+    "memory.dram_cache.dram.controllers=16",
+    "flash.geometry.channels=64",
+    "cpu.0.load.jobs=76800",
+];
+
+const SERVICE_GOALS_AND_MEMORY: &[Goal] =
+    &[goal(Metric::CoreInstructionsPerCpuSecond, 20.0e6), goal(Metric::PeakRssMebibytes, 2048.0), WHOLE];
+
+/// A service on a server.
+const fn service(
+    name: &'static str,
+    system: &'static str,
+    set: &'static [&'static str],
+    program: &'static str,
+) -> Case {
     Case {
         name,
         system,
+        set,
         input: Input::Program(program),
         precondition: None,
         requests: 0,
-        goals: SERVICE_GOALS,
+        goals: if set.is_empty() { SERVICE_GOALS } else { SERVICE_GOALS_AND_MEMORY },
         flow: None,
     }
 }
@@ -103,6 +135,7 @@ const fn graph(name: &'static str, system: &'static str, program: &'static str) 
     Case {
         name,
         system,
+        set: &[],
         input: Input::Program(program),
         precondition: None,
         requests: 0,
@@ -115,6 +148,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "randread",
         system: D16,
+        set: &[],
         input: Input::Job("fio:rw=randread,bs=4k,iodepth=64,number_ios=1000000,size=90%,norandommap=1"),
         precondition: Some("sequential:share=90%"),
         requests: 1_000_000,
@@ -129,6 +163,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "randwrite",
         system: D16,
+        set: &[],
         input: Input::Job("fio:rw=randwrite,bs=4k,iodepth=64,number_ios=1000000,size=90%,norandommap=1"),
         precondition: None,
         requests: 1_000_000,
@@ -143,6 +178,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "mixed",
         system: D16,
+        set: &[],
         input: Input::Job(
             "fio:rw=randrw,rwmixread=70,bs=4k,iodepth=64,number_ios=1000000,size=90%,norandommap=1",
         ),
@@ -154,6 +190,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "seqread",
         system: D16,
+        set: &[],
         input: Input::Job("fio:rw=read,bs=128k,iodepth=16,number_ios=100000,size=90%"),
         precondition: Some("sequential:share=90%"),
         requests: 100_000,
@@ -163,6 +200,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "tpcc-small",
         system: MQSIM_DEFAULT,
+        set: &[],
         input: Input::Trace("block_io/mqsim/tpcc-small.trace"),
         precondition: None,
         requests: 6_999,
@@ -173,12 +211,15 @@ pub(super) const CASES: &[Case] = &[
     graph("ideal-betw", "ideal", "betw:scale=15"),
     graph("zng-bfs1", "zng", "bfs1:scale=15"),
     graph("zng-betw", "zng", "betw:scale=15"),
-    service("dram-only-tatp", "dram-only", "tatp"),
-    service("astriflash-tatp", "astriflash", "tatp"),
-    service("astriflash-tpcc", "astriflash", "tpcc"),
+    service("dram-only-tatp", "dram-only", &[], "tatp"),
+    service("astriflash-tatp", "astriflash", &[], "tatp"),
+    service("astriflash-tpcc", "astriflash", &[], "tpcc"),
+    service("astriflash-4", "astriflash", FOUR_CORES, "tatp:size=64GiB"),
+    service("astriflash-64", "astriflash", SIXTY_FOUR_CORES, "tatp:size=1TiB"),
     Case {
         name: "nvbit",
         system: "ideal",
+        set: &[],
         input: Input::Trace("gpu_traces/macsim_nvbit_vectormultadd_16384.tar.xz"),
         precondition: None,
         requests: 0,

@@ -23,6 +23,9 @@ pub(super) struct Sample {
 pub(super) fn take(binary: &Path, case: &Case, workload: &str) -> Result<Sample> {
     let mut command = Command::new(binary);
     command.args(["run", case.system, "--workload", workload, "--seed", "1", "--json"]);
+    case.set.iter().for_each(|assignment| {
+        command.args(["--set", assignment]);
+    });
     if let Some(precondition) = case.precondition {
         command.args(["--precondition", precondition]);
     }

@@ -30,12 +30,13 @@ const FLAT: f64 = 10.0;
 /// The row of the knee of the mean curve.
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Entry {
     let programs: Vec<&'static str> = suite.programs.iter().map(|(_, ours)| *ours).collect();
-    let (id, figure) = (figure.id.clone(), figure.clone());
-    Entry::new(id, Vec::new(), move |_| row(&figure, &programs))
+    let (id, figure, skew) = (figure.id.clone(), figure.clone(), suite.skew());
+    Entry::new(id, Vec::new(), move |_| row(&figure, &programs, &skew))
 }
 
-fn row(figure: &Figure, programs: &[&str]) -> Result<Row, Diagnostic> {
-    let curves: Vec<Vec<f64>> = programs.iter().map(|program| curve(program)).collect::<Result<_, _>>()?;
+fn row(figure: &Figure, programs: &[&str], skew: &str) -> Result<Row, Diagnostic> {
+    let curves = programs.iter().map(|program| curve(program, skew));
+    let curves: Vec<Vec<f64>> = curves.collect::<Result<_, _>>()?;
     let mean = |n: usize| curves.iter().map(|curve| curve[n]).sum::<f64>() / curves.len() as f64;
     let mean: Vec<f64> = (0..SHARES.len()).map(mean).collect();
     let shares = SHARES.map(|share| share as f64 / 10.0);
@@ -53,8 +54,8 @@ fn row(figure: &Figure, programs: &[&str]) -> Result<Row, Diagnostic> {
 }
 
 /// Miss ratios of a program at each share.
-fn curve(program: &str) -> Result<Vec<f64>, Diagnostic> {
-    let mut service = service::open(&format!("{program}:size={GIBIBYTES}GiB,work=0"))?;
+fn curve(program: &str, skew: &str) -> Result<Vec<f64>, Diagnostic> {
+    let mut service = service::open(&format!("{program}:size={GIBIBYTES}GiB,work=0{skew}"))?;
     let bytes = GIBIBYTES << 30;
     let sets = (bytes / LLC_SHARE / CPU_LINE) as u32 / LLC_WAYS;
     let mut cache = Tags::<()>::new(Shape { sets, ways: LLC_WAYS }, &ReplacementPolicy::lru);

@@ -106,6 +106,11 @@ impl Suite {
         f64::from(self.cores)
     }
 
+    /// The skew as a parameter of a program; nothing if it is the program's own.
+    pub(super) fn skew(&self) -> String {
+        self.theta.map_or(String::new(), |theta| format!(",theta={theta}"))
+    }
+
     /// A drive that is worn in behind AstriFlash, so that it collects while it serves: TATP, at saturation.
     pub(super) fn aged(&self) -> Point {
         Suite { longer: AGED_JOBS / JOBS, ..self.with_planes().short() }
@@ -115,9 +120,8 @@ impl Suite {
     }
 
     fn point(&self, system: &str, program: &str, seed: u64, jobs: u32) -> Point {
-        let theta = self.theta.map_or(String::new(), |theta| format!(",theta={theta}"));
         let size = GIBIBYTES * self.cores;
-        let workloads = vec![format!("{program}:size={size}GiB,seed={seed}{theta}")];
+        let workloads = vec![format!("{program}:size={size}GiB,seed={seed}{}", self.skew())];
         let jobs = u64::from(jobs) * u64::from(self.cores) * u64::from(self.longer);
         let point = Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint: 0 };
         slice(system, self.cores, self.fixed)

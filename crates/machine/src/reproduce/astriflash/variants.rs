@@ -18,8 +18,8 @@ struct Variant {
     suite: fn(&Suite) -> Suite,
 }
 
-/// Throughput and the work between misses, which the skew was chosen from.
-const OF_A_SKEW: &[&str] = &["tput.astriflash", "miss_interval."];
+/// Throughput, the knee, and the work between misses, which the skew was chosen from.
+const OF_A_SKEW: &[&str] = &["tput.astriflash", "motivation.miss_curve_knee", "miss_interval."];
 
 const VARIANTS: &[Variant] = &[
     Variant {
