@@ -26,8 +26,8 @@ fn one_line() -> CpuSpec {
     spec
 }
 
-/// Two threads, of which one may be halted beside the other, and jobs without end.
-fn two_threads() -> CpuSpec {
+/// Three threads, all of which may be halted, and jobs without end.
+fn three_threads() -> CpuSpec {
     let mut spec = spec();
     (spec.threads.count, spec.threads.pending) = (3, 3);
     spec.threads.scheduler = super::ThreadScheduling::notified;
@@ -118,7 +118,7 @@ fn a_store_joins_the_fetch_of_a_younger_load() {
 fn an_atomic_that_gets_a_shared_copy_asks_again() {
     let atomic = vec![op(OpKind::Atomic, 1, [0, 0], 192 * LINE)];
     let jobs = || vec![vec![load(128, 0), load(192, 0)], atomic.clone()];
-    let mut hand = Hand::begun(&two_threads(), jobs());
+    let mut hand = Hand::begun(&three_threads(), jobs());
     hand.signal(20, 128).until(199);
     assert_eq!((hand.asked().len(), hand.cores.jobs_begun()), (2, 2));
     hand.answer(200, 192, AccessKind::Read);
@@ -127,7 +127,7 @@ fn an_atomic_that_gets_a_shared_copy_asks_again() {
     assert_eq!((hand.probe(260, 192, false), hand.cores.jobs_ended()), (CHANGED, 1));
 
     // If nobody else has it, the request of the halted job is enough.
-    let mut hand = Hand::begun(&two_threads(), jobs());
+    let mut hand = Hand::begun(&three_threads(), jobs());
     hand.signal(20, 128).answer(200, 192, AccessKind::Own).until(210);
     assert_eq!((hand.asked().len(), hand.probe(210, 192, false)), (2, CHANGED));
 }
@@ -135,7 +135,7 @@ fn an_atomic_that_gets_a_shared_copy_asks_again() {
 /// What a halted job has asked for comes into the cache.
 #[test]
 fn a_line_that_nobody_waits_for_any_more_is_taken_in() {
-    let mut hand = Hand::begun(&two_threads(), vec![vec![load(128, 0), load(192, 0)]]);
+    let mut hand = Hand::begun(&three_threads(), vec![vec![load(128, 0), load(192, 0)]]);
     hand.signal(20, 128).answer(50, 192, AccessKind::Own);
     assert_eq!(hand.cores.cores[0].l1d.look(192), Some(&mut l1::Held::Exclusive));
 }
@@ -157,7 +157,7 @@ fn a_store_without_a_register_is_tried_again() {
 /// Job 0 waits for page 2 and is halted at 20; job 1 runs from 130 on, asks for the same line, and is halted at 150 because of page
 /// 4. Job 0 goes on at 260 and finds job 1's request, which may be refused: its own must not.
 fn refused_for_somebody_else(first: Op) -> Hand {
-    let mut hand = Hand::begun(&two_threads(), vec![vec![first], vec![load(256, 0), load(128, 0)]]);
+    let mut hand = Hand::begun(&three_threads(), vec![vec![first], vec![load(256, 0), load(128, 0)]]);
     hand.signal(20, 128).arrived(140, 2).signal(150, 256).until(299);
     assert_eq!((hand.asked().len(), hand.cores.jobs_begun()), (3, 2));
     hand.signal(300, 128).until(310);
@@ -221,7 +221,7 @@ fn a_second_register_for_text_helps_a_thread_that_runs_while_another_ones_text_i
     let at = |line: u32, op: Op| Op { pc: line * LINE as u32, ..op };
     let compute = op(OpKind::Compute, 1, [0, 0], 0);
     for (registers, expected) in [(2, 132..=132), (1, 500..=502)] {
-        let mut spec = two_threads();
+        let mut spec = three_threads();
         spec.l1i.registers = registers;
         let jobs = vec![vec![load(128, 0), at(1, compute)], vec![at(2, compute)]];
         let mut hand = Hand::begun(&spec, jobs);
