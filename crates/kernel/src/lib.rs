@@ -1,9 +1,10 @@
-//! The event kernel: simulated time, the event queue, contexts, resources, slabs, named random streams, snapshots.
+//! The event kernel: simulated time, the event queue, contexts, resources, slabs, waiting lists, named random streams, snapshots.
 //! Depends on nothing.
 
 mod cx;
 mod digest;
 mod event;
+mod lists;
 mod prefetch;
 mod queue;
 pub mod resource;
@@ -15,6 +16,7 @@ mod time;
 pub use cx::{Cx, Recorder};
 pub use digest::Digest;
 pub use event::Event;
+pub use lists::{List, Lists};
 pub use prefetch::prefetch;
 pub use queue::{EventQueue, Ticket};
 pub use rng::{Rng, mix};

@@ -98,12 +98,18 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if is_for_a_server(text) {
         return service::open(text).map(Named::Service);
     }
-    let path = Path::new(text);
-    if simt_trace::is_gpu_trace(path) {
+    let (path, parameters) = file_and_parameters(text);
+    if parameters.is_none() && simt_trace::is_gpu_trace(path) {
         return simt_trace::open(path).map(|program| Named::Programs(vec![program]));
     }
     if cpu_trace::is_cpu_trace(path) {
-        return cpu_trace::open(path, &cpu_trace::Options::default()).map(Named::Service);
+        let options = cpu_trace::Options::read(text, parameters.unwrap_or_default())?;
+        return cpu_trace::open(path, &options).map(Named::Service);
+    }
+    if let Some(parameters) = parameters.filter(|_| path.exists()) {
+        let what = format!("`{}` takes no parameters: `{parameters}`", path.display());
+        return Err(Diagnostic::new(what)
+            .help("of files, only a recorded program of a server takes one, the instructions of a job: `sort.nst:job=20000`"));
     }
     if is_job_file(path) {
         return fio::parse_file(path).map(Named::Jobs);
@@ -113,7 +119,7 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
         let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::entries().map(|e| e.name));
         let names = names.chain(service::entries().map(|e| e.name));
         return Err(Diagnostic::new(format!("no workload `{name}`")).allowed(name, names).help(
-            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a trace file, an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
+            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a trace file, a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
     // A file that is not there is told first.
@@ -133,6 +139,18 @@ fn is_program(text: &str) -> bool {
 /// A text without its parameters.
 fn name_of(text: &str) -> &str {
     text.split_once(':').map_or(text, |(name, _)| name)
+}
+
+/// A file, and what stands behind a colon after its name. Of a name with colons, the longest that is there is the file.
+fn file_and_parameters(text: &str) -> (&Path, Option<&str>) {
+    let parts = || text.rmatch_indices(':').map(|(at, _)| (Path::new(&text[..at]), &text[at + 1..]));
+    let whole = Path::new(text);
+    if whole.exists() {
+        return (whole, None);
+    }
+    let found =
+        parts().find(|(file, _)| file.exists()).or_else(|| parts().find(|(_, rest)| rest.contains('=')));
+    found.map_or((whole, None), |(file, parameters)| (file, Some(parameters)))
 }
 
 /// Whether a text names a program of a server.
@@ -163,11 +181,11 @@ fn is_job_file(path: &Path) -> bool {
     read.is_ok() && first.is_some_and(|line| line.starts_with('[') && line.ends_with(']'))
 }
 
-/// The file behind what a user wrote: a job file or a trace. `None` for shipped names, inline jobs and programs.
+/// The file behind what a user wrote: a job file or a trace, without its parameters. `None` for shipped names, inline jobs and programs.
 pub fn file_of(text: &str) -> Option<&Path> {
     let shipped = WORKLOADS.iter().any(|(name, ..)| *name == text);
     let named = shipped || text.starts_with("fio:") || is_program(text) || is_for_a_server(text);
-    (!named).then_some(Path::new(text))
+    (!named).then(|| file_and_parameters(text).0)
 }
 
 /// Opens a workload by what a user wrote: a shipped name, `fio:…`, a `.fio` file or a trace.

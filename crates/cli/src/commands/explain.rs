@@ -8,6 +8,7 @@ use machine::systems::SYSTEMS;
 use machine::workloads::WORKLOADS;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use workload::cpu_trace;
 use workload::fio::{self, Class};
 use workload::trace::{FormatInfo, formats, written_formats};
 
@@ -36,6 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     parts.extend(catalogue::explain(FAMILIES, name).ok());
     parts.extend(spec_keys(name));
     parts.extend(formats().find(|f| f.name == name).map(format));
+    parts.extend(cpu_trace::formats().find(|(format, _)| *format == name).map(recording));
     parts.extend(fio::option(name).map(option));
     parts.extend(metric(name));
     parts.extend(milestone(name));
@@ -93,6 +95,16 @@ fn format(format: &FormatInfo) -> String {
     if format.whole_seconds {
         text.push_str("\n  Times are whole seconds: the requests of a second arrive at once.");
     }
+    text
+}
+
+fn recording((name, title): (&str, &str)) -> String {
+    let mut text =
+        format!("{name}: a recorded program of a server\n\n{title}; also compressed\n\nParameters\n");
+    for key in cpu_trace::PARAMETERS {
+        let _ = writeln!(text, "  {} = {}: {}", key.name, key.default, key.what);
+    }
+    let _ = write!(text, "\n  --workload FILE:job=20000");
     text
 }
 
@@ -165,6 +177,7 @@ fn unknown(name: &str) -> Diagnostic {
     names.extend(WORKLOADS.iter().map(|(name, ..)| (*name).to_owned()));
     names.extend(workload::program::entries().map(|e| e.name.to_owned()));
     names.extend(workload::service::entries().map(|e| e.name.to_owned()));
+    names.extend(cpu_trace::formats().map(|(name, _)| name.to_owned()));
     names.extend([metrics::MILESTONES, metrics::STAGES].into_iter().flatten().map(|(n, _)| (*n).to_owned()));
     names.extend(FAMILIES.iter().flat_map(|f| f.entries.iter().map(|e| e.name.to_owned())));
     names.extend(formats().map(|f| f.name.to_owned()));

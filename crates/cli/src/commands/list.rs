@@ -8,6 +8,7 @@ use machine::catalogue::FAMILIES;
 use machine::systems::{SYSTEMS, Shipped};
 use machine::workloads::WORKLOADS;
 use std::fmt::Write as _;
+use workload::cpu_trace;
 use workload::fio::{Class, options};
 use workload::trace::{formats, written_formats};
 
@@ -117,7 +118,18 @@ fn services() -> Result<String, Diagnostic> {
 }
 
 fn formats_short() -> Result<String, Diagnostic> {
-    Ok(columns(&formats().map(|f| (f.name.to_owned(), f.title.to_owned())).collect::<Vec<_>>()))
+    let requests: Vec<_> = formats().map(|f| (f.name.to_owned(), f.title.to_owned())).collect();
+    Ok(format!("{}\n\n{}", columns(&requests), recordings()))
+}
+
+/// Formats of what a server runs.
+fn recordings() -> String {
+    let rows: Vec<_> =
+        cpu_trace::formats().map(|(name, title)| (name.to_owned(), title.to_owned())).collect();
+    format!(
+        "`--workload FILE:job=20000` runs a recorded program on a server; recognised by content:\n\n{}",
+        columns(&rows)
+    )
 }
 
 fn formats_full() -> Result<String, Diagnostic> {
@@ -127,7 +139,7 @@ fn formats_full() -> Result<String, Diagnostic> {
             writeln!(text, "{}  {}\n    {}\n    {}", format.name, format.title, format.record, format.units);
     }
     let written: Vec<&str> = written_formats().collect();
-    let _ = write!(text, "\n`trace convert` writes {}.", written.join(", "));
+    let _ = write!(text, "\n`trace convert` writes {}.\n\n{}", written.join(", "), recordings());
     Ok(text)
 }
 

@@ -18,7 +18,8 @@ pub(crate) struct Args {
     /// A shipped system or a TOML file
     system: String,
     /// A shipped workload, a trace file, an fio job file, an inline job (fio:rw=randread,bs=4k,...), a program of a GPU
-    /// (betw, betw:scale=17), programs side by side (betw-back), or the trace of one; repeatable
+    /// (betw, betw:scale=17), programs side by side (betw-back), or the trace of one, a program of a server (tatp:size=1GiB), or the
+    /// recording of one (sort.nst:job=20000; `list formats`); repeatable
     #[arg(long, required = true)]
     workload: Vec<String>,
     /// Overrides a value of the spec (key.path=value); repeatable

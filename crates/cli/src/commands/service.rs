@@ -17,8 +17,8 @@ pub(crate) fn rows() -> Vec<(String, String)> {
 }
 
 /// How they are written.
-pub(crate) const HELP: &str =
-    "`tatp:size=1GiB,theta=0.9` sets parameters (`explain tatp`). A server runs one of them.";
+pub(crate) const HELP: &str = "`tatp:size=1GiB,theta=0.9` sets parameters (`explain tatp`). A server runs one of them, or a recorded program:\n\
+     `sort.nst:job=20000` runs a file in jobs of so many instructions (`list formats`).";
 
 /// What a program is and does. `text` is written as for `--workload`: a name, or a name with parameters.
 ///

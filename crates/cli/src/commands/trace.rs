@@ -14,6 +14,9 @@ use workload::trace::{
 
 /// What to do with traces.
 #[derive(clap::Args)]
+#[command(
+    after_help = "`list formats` names the formats of traces, and of recorded programs of a server, which `run` takes."
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,

@@ -1,10 +1,11 @@
-//! `docs/parameters.md`: every key of a system, every fio option, every trace format.
+//! `docs/parameters.md`: every key of a system, every fio option, every format of traces and of recorded programs.
 
 use super::{GENERATED, head, row};
 use crate::commands::list::CLASSES;
 use config::schema::Param;
 use machine::catalogue::{FAMILIES, params};
 use std::fmt::Write as _;
+use workload::cpu_trace;
 use workload::fio::options;
 use workload::trace::{formats, written_formats};
 
@@ -15,6 +16,7 @@ pub(crate) fn page() -> String {
     text.push_str(&spec_keys());
     text.push_str(&fio_options());
     text.push_str(&trace_formats());
+    text.push_str(&recorded_programs());
     text
 }
 
@@ -72,6 +74,22 @@ fn trace_formats() -> String {
     for format in formats() {
         let name = format!("`{}`", format.name);
         text.push_str(&row([&name, format.title, &format!("`{}`", format.record), format.units]));
+    }
+    text
+}
+
+fn recorded_programs() -> String {
+    let mut text = String::from(
+        "\n## Recorded programs of a server\n\nRecognised by content, plain or compressed. Parameters stand behind the \
+         name of the file: `--workload sort.nst:job=50000`.\n\n",
+    );
+    text.push_str(&head(["parameter", "default", "meaning"]));
+    for key in cpu_trace::PARAMETERS {
+        text.push_str(&row([&format!("`{}`", key.name), key.default, key.what]));
+    }
+    let _ = write!(text, "\n{}", head(["format", "what"]));
+    for (name, title) in cpu_trace::formats() {
+        text.push_str(&row([&format!("`{name}`"), title]));
     }
     text
 }

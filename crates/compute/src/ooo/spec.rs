@@ -60,7 +60,8 @@ pub struct L1Spec {
     pub replacement: ReplacementPolicy,
     /// Cycles from the address to the value, tags and data.
     pub latency: u32,
-    /// Lines that are missing at once (MSHRs), at most 64.
+    /// Lines that are missing at once (MSHRs), at most 64. Instructions are fetched in order, and fetch waits for a line that is
+    /// missing: there a second register is taken only when threads are switched meanwhile.
     pub registers: u32,
 }
 

@@ -1,5 +1,9 @@
 //! Cores alone, in front of a memory of fixed latencies.
 
+mod exchange;
+mod hand;
+mod paged;
+
 use super::sched::ThreadScheduling;
 use super::*;
 use config::units::{Duration, Frequency};

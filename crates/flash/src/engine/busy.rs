@@ -1,18 +1,6 @@
 //! Pages with something under way, and the requests that wait for them.
 
-use kernel::Slab;
-use proto::memory::MemCommand;
-
-/// No request.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// A request inside the engine.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) command: MemCommand,
-    /// The next one that waits for the same page.
-    pub(super) next: u32,
-}
+use kernel::{List, Lists};
 
 /// A page on its way from flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,8 +66,8 @@ pub(super) struct Busy {
     /// A version of it that is no longer in a buffer.
     pub(super) outbound: Outbound,
     pub(super) place: Place,
-    first: u32,
-    last: u32,
+    /// Requests that wait for it.
+    waiting: List,
     /// Writes among those that wait.
     pub(super) writes: u32,
 }
@@ -93,8 +81,7 @@ impl Busy {
             leaving: None,
             outbound: Outbound::No,
             place: Place::Unneeded,
-            first: NONE,
-            last: NONE,
+            waiting: List::EMPTY,
             writes: 0,
         }
     }
@@ -105,7 +92,7 @@ impl Busy {
             && self.leaving.is_none()
             && self.outbound == Outbound::No
             && self.place == Place::Unneeded
-            && self.first == NONE
+            && self.waiting.is_empty()
     }
 
     /// Whether the device has a command for it.
@@ -115,27 +102,20 @@ impl Busy {
 
     /// The request waits behind the others.
     #[inline]
-    pub(super) fn wait(&mut self, id: u32, requests: &mut Slab<Request>) {
-        requests[id].next = NONE;
-        if self.first == NONE {
-            self.first = id;
-        } else {
-            requests[self.last].next = id;
-        }
-        self.last = id;
-        self.writes += u32::from(requests[id].command.write);
+    pub(super) fn wait(&mut self, id: u32, write: bool, waiting: &mut Lists<u32>) {
+        waiting.push(&mut self.waiting, id);
+        self.writes += u32::from(write);
     }
 
-    /// Takes the list of those that wait; returns the first.
+    /// Takes the list of those that wait.
     #[inline]
-    pub(super) fn take_waiting(&mut self) -> u32 {
-        let first = self.first;
-        (self.first, self.last, self.writes) = (NONE, NONE, 0);
-        first
+    pub(super) fn take_waiting(&mut self) -> List {
+        self.writes = 0;
+        self.waiting.take()
     }
 
-    /// The first that waits.
-    pub(super) fn first_waiting(&self) -> u32 {
-        self.first
+    /// Those that wait.
+    pub(super) fn waiting(&self) -> &List {
+        &self.waiting
     }
 }

@@ -1,6 +1,6 @@
 //! Pages on their way from flash to the DRAM.
 
-use super::busy::{Fetch, NONE};
+use super::busy::Fetch;
 use super::{Copied, Engine, Event, Out};
 use kernel::Cx;
 use proto::IoOp;
@@ -41,11 +41,8 @@ impl Engine {
     pub(super) fn translated(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let state = &mut self.pages[name];
         state.fetch = Fetch::Reading;
-        let mut id = state.first_waiting();
-        while id != NONE {
-            let request = &mut self.requests[id];
-            self.tally.command(Stage::Ftl, &mut request.command, cx.now());
-            id = request.next;
+        for id in self.waiting.iter(state.waiting()) {
+            self.tally.command(Stage::Ftl, &mut self.requests[*id], cx.now());
         }
         self.submit(name, IoOp::Read, cx);
     }

@@ -15,7 +15,7 @@ enum Found {
 
 impl Engine {
     pub(super) fn dispatched(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
-        let command = &mut self.requests[id].command;
+        let command = &mut self.requests[id];
         self.tally.command(Stage::Controller, command, cx.now());
         if !command.write
             && let Some(tracker) = &mut self.tracker
@@ -27,7 +27,7 @@ impl Engine {
 
     /// Looks a request up: for the first time, or again because something has happened to its page.
     pub(super) fn look_up(&mut self, id: u32, first: bool, cx: &mut impl Cx<Event, Out>) {
-        let command = self.requests[id].command;
+        let command = self.requests[id];
         let found =
             if command.write { self.write(id, &command, cx) } else { self.read(id, &command, first, cx) };
         if first {
@@ -48,7 +48,7 @@ impl Engine {
             && self.pages[name].writes > 0
         {
             // What those writes store is to be seen.
-            self.pages[name].wait(id, &mut self.requests);
+            self.pages[name].wait(id, command.write, &mut self.waiting);
             return Found::Merge;
         }
         let written = self.written(page, busy);
@@ -73,7 +73,7 @@ impl Engine {
         }
         let name = self.busy_at(page);
         let state = &mut self.pages[name];
-        state.wait(id, &mut self.requests);
+        state.wait(id, command.write, &mut self.waiting);
         if state.fetch != Fetch::None {
             // A prefetch that comes late is used too.
             self.stats.prefetch_used += u64::from(!state.asked);
@@ -95,7 +95,7 @@ impl Engine {
         if let Some(name) = self.at.get(&page) {
             let state = &mut self.pages[*name];
             if state.writes > 0 || state.place != Place::Unneeded {
-                state.wait(id, &mut self.requests);
+                state.wait(id, command.write, &mut self.waiting);
                 return Found::Merge;
             }
             if let Some(leaving) = &mut state.leaving {
@@ -116,7 +116,7 @@ impl Engine {
             self.access(id, self.write_row(place), None, cx);
         } else {
             let name = self.busy_at(page);
-            self.pages[name].wait(id, &mut self.requests);
+            self.pages[name].wait(id, command.write, &mut self.waiting);
             self.stats.waits_for_place += 1;
             self.take_place(name, cx);
         }
@@ -135,7 +135,7 @@ impl Engine {
 
     /// The request's lines cross the bus. `written` are lines that another row has newer.
     fn access(&mut self, id: u32, row: u32, written: Option<(u32, u32)>, cx: &mut impl Cx<Event, Out>) {
-        let command = &self.requests[id].command;
+        let command = &self.requests[id];
         #[cfg(test)]
         self.trail.push(super::trail::Moved::lines(command, row, written));
         #[cfg(not(test))]

@@ -52,11 +52,11 @@ mod trail;
 pub use spec::{BufferDramSpec, EngineSpec, PageBufferSpec, PrefetchSpec};
 pub use stats::{EngineBusy, EngineStats, LookUps};
 
-use busy::{Busy, Request};
+use busy::Busy;
 use config::SpecError;
 use dram::Dram;
 use kernel::resource::{Pool, Serial};
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, Lists, Slab, Time};
 use mem::cache::replace::ReplacementPolicy;
 use mem::cache::tags::{Shape, Tags};
 use proto::memory::{MemCommand, PAGE, Stage, Tally};
@@ -128,7 +128,9 @@ pub struct Engine {
     tracker: Option<Tracker>,
     /// The device's pages; superpages end there.
     device_pages: u64,
-    requests: Slab<Request>,
+    requests: Slab<MemCommand>,
+    /// Requests that wait for pages.
+    waiting: Lists<u32>,
     /// Pages with something under way, by name and by page.
     pages: Slab<Busy>,
     at: FxHashMap<u64, u32>,
@@ -173,6 +175,7 @@ impl Engine {
             tracker: spec.prefetch.as_ref().map(Tracker::new),
             device_pages: u64::MAX,
             requests: Slab::default(),
+            waiting: Lists::default(),
             pages: Slab::default(),
             at: FxHashMap::default(),
             without_place: vec![VecDeque::new(); write_shape.sets as usize],
@@ -198,7 +201,7 @@ impl Engine {
             command.page.is_multiple_of(PAGE) && command.lines != 0,
             "lines of a page: {command:?}"
         );
-        let id = self.requests.insert(Request { command, next: busy::NONE });
+        let id = self.requests.insert(command);
         self.ledger.entered += 1;
         let end = self.dispatcher.grant(cx.now(), self.dispatch_time);
         cx.after(end - cx.now(), Event::Dispatched(id));
@@ -233,7 +236,7 @@ impl Engine {
     }
 
     fn answered(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
-        let mut command = self.requests[id].command;
+        let mut command = self.requests[id];
         self.requests.remove(id);
         self.ledger.answered += 1;
         self.tally.command(Stage::Buffer, &mut command, cx.now());
@@ -286,12 +289,10 @@ impl Engine {
 
     /// Looks all up again that wait for a page; they have stopped waiting for `stage`.
     fn wake(&mut self, name: u32, stage: Stage, cx: &mut impl Cx<Event, Out>) {
-        let mut id = self.pages[name].take_waiting();
-        while id != busy::NONE {
-            let next = self.requests[id].next;
-            self.tally.command(stage, &mut self.requests[id].command, cx.now());
+        let mut waiting = self.pages[name].take_waiting();
+        while let Some(id) = self.waiting.pop(&mut waiting) {
+            self.tally.command(stage, &mut self.requests[id], cx.now());
             self.look_up(id, false, cx);
-            id = next;
         }
     }
 }

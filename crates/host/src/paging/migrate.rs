@@ -1,7 +1,7 @@
 //! Data on their way into the GPU's memory and out of it.
 
-use super::{Event, Granule, Job, NONE, Out, Paging, Phase, Place};
-use kernel::{Cx, Time};
+use super::{Event, Granule, Job, Out, Paging, Phase, Place};
+use kernel::{Cx, List, Time};
 
 impl Paging {
     /// The data lie in a pinned buffer: they move as soon as there is room.
@@ -35,7 +35,7 @@ impl Paging {
             self.at.remove(&granule);
             return cx.now();
         }
-        let job = self.jobs.insert(Job { granule, phase: Phase::Leaving, first: NONE, last: NONE });
+        let job = self.jobs.insert(Job { granule, phase: Phase::Leaving, waiting: List::EMPTY });
         self.at.insert(granule, Place::Busy(job));
         let end = self.link.to_host(cx.now(), bytes);
         cx.after(end + self.link.latency() - cx.now(), Event::Left(job));
@@ -51,16 +51,13 @@ impl Paging {
     }
 
     pub(super) fn mapped(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
-        let Job { granule, mut first, .. } = self.jobs[job];
+        let Job { granule, mut waiting, .. } = self.jobs[job];
         self.jobs.remove(job);
         self.at.insert(granule, Place::Gpu);
         self.mapped.push_back(granule);
         self.stats.mapped += 1;
-        while first != NONE {
-            let (translation, next) = self.waiting[first];
-            self.waiting.remove(first);
+        while let Some(translation) = self.waiting.pop(&mut waiting) {
             self.resolve(translation, cx);
-            first = next;
         }
         if let Some(next) = self.without_room.pop_front() {
             self.move_in(next, cx);
@@ -69,8 +66,8 @@ impl Paging {
 
     /// A granule that left is in the SSD; a fault for it may have come.
     pub(super) fn stored(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
-        let Job { granule, first, .. } = self.jobs[job];
-        if first == NONE {
+        let Job { granule, waiting, .. } = self.jobs[job];
+        if waiting.is_empty() {
             self.at.remove(&granule);
             self.jobs.remove(job);
         } else {

@@ -36,7 +36,7 @@ pub use stats::{PagingBusy, PagingStats};
 
 use config::SpecError;
 use driver::{Thread, Work};
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, List, Lists, Slab, Time};
 use net::pcie::Link;
 use proto::memory::{PAGE, Stage, Tally, Translation};
 use proto::{Completion, Status};
@@ -75,9 +75,6 @@ pub enum Out {
     Submit(proto::Command),
 }
 
-/// No waiting translation.
-const NONE: u32 = u32::MAX;
-
 /// What is being done with a granule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -94,9 +91,8 @@ enum Phase {
 struct Job {
     granule: Granule,
     phase: Phase,
-    /// Translations that wait for it, in order.
-    first: u32,
-    last: u32,
+    /// Translations that wait for it.
+    waiting: List,
 }
 
 /// A granule of an application, by its number from the beginning.
@@ -156,8 +152,8 @@ pub struct Paging {
     taken: u64,
     at: FxHashMap<Granule, Place>,
     jobs: Slab<Job>,
-    /// Waiting translations, each with the next one.
-    waiting: Slab<(Translation, u32)>,
+    /// Translations that wait for the granules of jobs.
+    waiting: Lists<Translation>,
     apps: Vec<Option<Extent>>,
     end: u64,
     ledger: stats::Ledger,
@@ -199,7 +195,7 @@ impl Paging {
             taken: 0,
             at: FxHashMap::default(),
             jobs: Slab::default(),
-            waiting: Slab::default(),
+            waiting: Lists::default(),
             apps: vec![None; usize::from(u8::MAX) + 1],
             end: 0,
             ledger: stats::Ledger::default(),
@@ -246,14 +242,14 @@ impl Paging {
             }
             Some(Place::Busy(job)) => {
                 self.stats.merged += 1;
-                let job = *job;
-                self.wait(job, translation);
+                self.waiting.push(&mut self.jobs[*job].waiting, translation);
             }
             None => {
                 self.stats.faults += 1;
-                let job = self.jobs.insert(Job { granule, phase: Phase::Coming, first: NONE, last: NONE });
+                let mut waiting = List::EMPTY;
+                self.waiting.push(&mut waiting, translation);
+                let job = self.jobs.insert(Job { granule, phase: Phase::Coming, waiting });
                 self.at.insert(granule, Place::Busy(job));
-                self.wait(job, translation);
                 self.report(job, cx);
             }
         }
@@ -295,18 +291,6 @@ impl Paging {
         let extent = self.extent(granule);
         let first = granule.number * self.granule;
         (extent.base + first, self.granule.min(extent.bytes - first))
-    }
-
-    /// The translation waits for a granule, behind the others.
-    fn wait(&mut self, job: u32, translation: Translation) {
-        let name = self.waiting.insert((translation, NONE));
-        let job = &mut self.jobs[job];
-        if job.first == NONE {
-            job.first = name;
-        } else {
-            self.waiting[job.last].1 = name;
-        }
-        job.last = name;
     }
 
     fn resolve(&mut self, mut translation: Translation, cx: &mut impl Cx<Event, Out>) {

@@ -35,7 +35,7 @@ pub use stats::SwapStats;
 use config::SpecError;
 use frames::Frames;
 use kernel::resource::Serial;
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, List, Lists, Slab, Time};
 use proto::memory::{Absent, PAGE, Stage, Tally, Translation};
 use proto::{Completion, Status};
 use rustc_hash::FxHashMap;
@@ -80,9 +80,6 @@ pub enum Out {
     },
 }
 
-/// No waiting translation.
-const NONE: u32 = u32::MAX;
-
 /// What is being done with a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -99,9 +96,8 @@ struct Job {
     core: u16,
     /// None until one is free.
     frame: Option<u32>,
-    /// Translations that wait for the page, in order.
-    first: u32,
-    last: u32,
+    /// Translations that wait for the page.
+    waiting: List,
 }
 
 /// Where a page is, if not in flash alone.
@@ -138,8 +134,8 @@ pub struct Swap {
     leaving: usize,
     /// Pages that wait for a frame before they can be read.
     without_frame: VecDeque<u32>,
-    /// Waiting translations, each with the next one.
-    waiting: Slab<(Translation, u32)>,
+    /// Translations that wait for the pages of jobs.
+    waiting: Lists<Translation>,
     ledger: stats::Ledger,
     /// What happened since the window began.
     pub stats: SwapStats,
@@ -175,7 +171,7 @@ impl Swap {
             jobs: Slab::default(),
             leaving: 0,
             without_frame: VecDeque::new(),
-            waiting: Slab::default(),
+            waiting: Lists::default(),
             ledger: stats::Ledger::default(),
             stats: SwapStats::default(),
             tally: Tally::default(),
@@ -211,21 +207,14 @@ impl Swap {
             }
             None => {
                 self.stats.faults += 1;
-                let job = Job {
-                    page: translation.page,
-                    phase: Phase::Coming,
-                    core,
-                    frame: None,
-                    first: NONE,
-                    last: NONE,
-                };
-                let job = self.jobs.insert(job);
+                let (page, phase, waiting) = (translation.page, Phase::Coming, List::EMPTY);
+                let job = self.jobs.insert(Job { page, phase, core, frame: None, waiting });
                 self.at.insert(translation.page, Place::Busy(job));
                 (job, Work::Fault(job))
             }
         };
         self.ledger.missing += 1;
-        self.wait(job, translation);
+        self.waiting.push(&mut self.jobs[job].waiting, translation);
         if translation.absent != Absent::Wait {
             cx.emit(Out::Refuse(translation));
         }
@@ -282,24 +271,10 @@ impl Swap {
         self.jobs.len() + self.kernels.iter().map(Kernel::outstanding).sum::<usize>()
     }
 
-    /// The translation waits for a page, behind the others.
-    fn wait(&mut self, job: u32, translation: Translation) {
-        let name = self.waiting.insert((translation, NONE));
-        let job = &mut self.jobs[job];
-        if job.first == NONE {
-            job.first = name;
-        } else {
-            self.waiting[job.last].1 = name;
-        }
-        job.last = name;
-    }
-
     /// Everybody who waits for a page is told that it is there.
-    fn tell(&mut self, mut first: u32, frame: u32, cx: &mut impl Cx<Event, Out>) {
+    fn tell(&mut self, mut waiting: List, frame: u32, cx: &mut impl Cx<Event, Out>) {
         let mut told = 0u64;
-        while first != NONE {
-            let (mut translation, next) = self.waiting[first];
-            self.waiting.remove(first);
+        while let Some(mut translation) = self.waiting.pop(&mut waiting) {
             self.ledger.served += 1;
             self.stats.served += 1;
             self.tally.reach(Stage::Fault, false, &mut translation.since, cx.now());
@@ -309,7 +284,6 @@ impl Swap {
                 told |= 1 << translation.port;
                 cx.emit(Out::Arrived { page: translation.page, core: translation.port });
             }
-            first = next;
         }
     }
 }

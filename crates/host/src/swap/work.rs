@@ -1,7 +1,7 @@
 //! The kernel on each core: its pieces of work, one after another.
 
-use super::{Event, Job, NONE, Out, Phase, Place, Swap};
-use kernel::Cx;
+use super::{Event, Job, Out, Phase, Place, Swap};
+use kernel::{Cx, List};
 use proto::memory::PAGE;
 use proto::{Command, IoOp};
 use std::collections::VecDeque;
@@ -148,7 +148,7 @@ impl Swap {
         let (frame, page) = self.frames.victim()?;
         self.stats.evictions += 1;
         self.leaving += 1;
-        let job = Job { page, phase: Phase::Leaving, core, frame: Some(frame), first: NONE, last: NONE };
+        let job = Job { page, phase: Phase::Leaving, core, frame: Some(frame), waiting: List::EMPTY };
         let job = self.jobs.insert(job);
         self.at.insert(page, Place::Busy(job));
         Some(Work::Unmap(job))
@@ -171,7 +171,7 @@ impl Swap {
         if let Some(frame) = self.jobs[job].frame.take() {
             self.frames.release(frame);
         }
-        if self.jobs[job].first == NONE {
+        if self.jobs[job].waiting.is_empty() {
             self.at.remove(&self.jobs[job].page);
             self.jobs.remove(job);
         } else {
@@ -189,13 +189,13 @@ impl Swap {
     }
 
     fn mapped(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
-        let Job { page, frame, first, .. } = self.jobs[job];
+        let Job { page, frame, waiting, .. } = self.jobs[job];
         let Some(frame) = frame else { return };
         self.stats.mapped += 1;
         self.jobs.remove(job);
         self.frames.map(frame, page);
         self.at.insert(page, Place::Mapped(frame));
-        self.tell(first, frame, cx);
+        self.tell(waiting, frame, cx);
     }
 
     fn command(&self, job: u32, op: IoOp, cx: &mut impl Cx<Event, Out>) {

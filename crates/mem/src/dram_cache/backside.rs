@@ -2,7 +2,7 @@
 
 use super::inner::Waiter;
 use super::{Backing, DramCache, Event, NONE, Out, note};
-use kernel::{Cx, Time};
+use kernel::{Cx, List, Time};
 use proto::memory::{CPU_LINE, PAGE};
 use proto::{Command, IoOp};
 
@@ -39,9 +39,8 @@ pub(super) struct Fetch {
     copied: u32,
     /// Its victim.
     pub(super) victim: u32,
-    /// The first and the last request that waits for it.
-    first: u32,
-    last: u32,
+    /// Requests that wait for it.
+    pub(super) waiting: List,
 }
 
 /// What a fetch does next, or waits for.
@@ -89,20 +88,9 @@ impl DramCache {
                 place: NONE,
                 copied: 0,
                 victim: NONE,
-                first: NONE,
-                last: NONE,
+                waiting: List::EMPTY,
             })
         })
-    }
-
-    /// A request waits for a fetch.
-    pub(super) fn wait_for(&mut self, fetch: u32, request: u32) {
-        let fetch = &mut self.fetches[fetch];
-        match fetch.last {
-            NONE => fetch.first = request,
-            last => self.requests[last].next = request,
-        }
-        fetch.last = request;
     }
 
     /// Looks up the next page, if the controller does not look one up already.
@@ -283,7 +271,7 @@ impl DramCache {
 
     /// A page is in the cache.
     fn installed(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
-        let Fetch { page, controller: number, asked, place, mut first, .. } = self.fetches[name];
+        let Fetch { page, controller: number, asked, place, mut waiting, .. } = self.fetches[name];
         self.fetches.remove(name);
         self.missing.remove(&page);
         self.stats.installs += 1;
@@ -293,10 +281,8 @@ impl DramCache {
         controller.tags.meta_mut(place).coming = false;
         controller.entries[set as usize] -= 1;
         cx.emit(Out::Arrived { page, response: cx.now() - asked });
-        while first != NONE {
-            let next = std::mem::replace(&mut self.requests[first].next, NONE);
-            self.serve(first, place, cx);
-            first = next;
+        while let Some(request) = self.waiters.pop(&mut waiting) {
+            self.serve(request, place, cx);
         }
         self.may_go(number, place, cx);
         if let Search::Full(waiting) = self.controller(number).search

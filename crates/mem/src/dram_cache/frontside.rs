@@ -15,8 +15,6 @@ pub(super) struct Request {
     place: u32,
     /// Whether it is the first to change its page: the tags have to say so.
     changes: bool,
-    /// The next one that waits for the same page.
-    pub(super) next: u32,
 }
 
 /// What a request waits for.
@@ -41,14 +39,7 @@ impl DramCache {
     pub(super) fn arrive(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         assert!(command.lines != 0, "a command without lines");
         let number = self.controller_of(command.page);
-        let request = Request {
-            command,
-            controller: number,
-            step: Step::Open,
-            place: NONE,
-            changes: false,
-            next: NONE,
-        };
+        let request = Request { command, controller: number, step: Step::Open, place: NONE, changes: false };
         let name = self.requests.insert(request);
         assert!(self.requests.len() <= self.bound, "more than {} commands at the same time", self.bound);
         let controller = self.controller(number);
@@ -153,7 +144,7 @@ impl DramCache {
             let request = &mut self.requests[name];
             self.tally.command(Stage::Controller, &mut request.command, cx.now());
             request.step = Step::Page;
-            self.wait_for(fetch, name);
+            self.waiters.push(&mut self.fetches[fetch].waiting, name);
             // The miss request takes the controller's time as well.
             let service = self.front_command;
             self.controller(number).front.grant(cx.now(), service);

@@ -36,7 +36,7 @@ use evict::Leaving;
 use frontside::Request;
 use inner::{Inside, Waiter};
 use kernel::resource::Serial;
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, Lists, Slab, Time};
 use layout::Layout;
 use proto::memory::{CPU_LINE, MemCommand, Tally};
 use proto::{Command, Completion, Status};
@@ -159,6 +159,8 @@ pub struct DramCache {
     dram: Dram,
     controllers: Vec<Controller>,
     requests: Slab<Request>,
+    /// Requests that wait for the pages of fetches.
+    waiters: Lists<u32>,
     fetches: Slab<Fetch>,
     leaving: Slab<Leaving>,
     /// The fetch of each page that is missing.
@@ -207,6 +209,7 @@ impl DramCache {
             dram: Dram::new(&spec.dram, CPU_LINE)?,
             controllers: (0..spec.dram.controllers).map(controller).collect(),
             requests: Slab::default(),
+            waiters: Lists::default(),
             fetches: Slab::default(),
             leaving: Slab::default(),
             missing: FxHashMap::default(),

@@ -91,7 +91,7 @@ impl L2 {
         stage: Stage,
         cx: &mut impl Cx<Event, Out>,
     ) {
-        let Waiter { access, slot, .. } = waiter;
+        let Waiter { access, slot } = waiter;
         let target = Target::new(&self.layout, number, access.address);
         let keeps_writes = self.keeps_writes();
         let bank = self.bank(number);

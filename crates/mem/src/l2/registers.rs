@@ -1,10 +1,10 @@
 //! Miss registers: fetches under way, and who waits for them.
 
 use super::layout::{Layout, Target};
-use kernel::Slab;
+use kernel::{List, Lists};
 use proto::memory::{Access, PAGE};
 
-/// No page; no waiter.
+/// No page; no register.
 const NO_PAGE: u64 = u64::MAX;
 const NONE: u32 = u32::MAX;
 
@@ -14,7 +14,6 @@ pub(super) struct Waiter {
     pub(super) access: Access,
     /// Whether a write slot is kept for it.
     pub(super) slot: bool,
-    next: u32,
 }
 
 /// A fetch under way.
@@ -29,8 +28,8 @@ pub(super) struct Register {
     /// The line that began it.
     pub(super) line: u32,
     pub(super) app: u8,
-    first: u32,
-    last: u32,
+    waiters: List,
+    /// How many they are.
     waiting: u32,
     /// The next register of its bucket.
     beside: u32,
@@ -42,7 +41,7 @@ pub(super) struct Registers {
     free: Vec<u32>,
     /// The first register in use of each bucket of pages: every access asks for those of its page.
     buckets: Vec<u32>,
-    waiters: Slab<Waiter>,
+    waiters: Lists<Waiter>,
     merges: u32,
 }
 
@@ -55,8 +54,7 @@ impl Registers {
             locked: 0,
             line: 0,
             app: 0,
-            first: NONE,
-            last: NONE,
+            waiters: List::EMPTY,
             waiting: 0,
             beside: NONE,
         };
@@ -65,7 +63,7 @@ impl Registers {
             free: (0..count).rev().collect(),
             // Few are in use at once: a table that stays in the processor's cache is worth more than short buckets.
             buckets: vec![NONE; (count as usize / 4).next_power_of_two()],
-            waiters: Slab::default(),
+            waiters: Lists::default(),
             merges,
         }
     }
@@ -146,8 +144,7 @@ impl Registers {
             locked: 0,
             line: target.line,
             app,
-            first: NONE,
-            last: NONE,
+            waiters: List::EMPTY,
             waiting: 0,
             beside,
         };
@@ -156,15 +153,10 @@ impl Registers {
 
     /// An access waits for a register's fetch; for an atomic the line is locked, and a write slot may be kept.
     pub(super) fn wait(&mut self, register: u32, access: Access, lock: u64, slot: bool) {
-        let waiter = self.waiters.insert(Waiter { access, slot, next: NONE });
         let item = &mut self.items[register as usize];
         item.locked |= lock;
         item.waiting += 1;
-        match item.last {
-            NONE => item.first = waiter,
-            last => self.waiters[last].next = waiter,
-        }
-        item.last = waiter;
+        self.waiters.push(&mut item.waiters, Waiter { access, slot });
     }
 
     /// A fetch has come back without data: its register stays, and nobody waits for it. Those who did are to be taken with
@@ -172,7 +164,7 @@ impl Registers {
     pub(super) fn reopen(&mut self, register: u32) -> Register {
         let item = &mut self.items[register as usize];
         let before = *item;
-        (item.first, item.last, item.waiting) = (NONE, NONE, 0);
+        (item.waiters, item.waiting) = (List::EMPTY, 0);
         before
     }
 
@@ -196,24 +188,13 @@ impl Registers {
 
     /// Lines that those who wait have asked for.
     pub(super) fn wanted(&self, item: &Register, layout: &Layout) -> u64 {
-        let (mut lines, mut waiter) = (0, item.first);
-        while waiter != NONE {
-            let Waiter { access, next, .. } = self.waiters[waiter];
-            lines |= 1 << layout.line_of(access.address);
-            waiter = next;
-        }
-        lines
+        let lines = self.waiters.iter(&item.waiters).map(|waiter| 1 << layout.line_of(waiter.access.address));
+        lines.fold(0, |all, line| all | line)
     }
 
     /// The next that waited for a fetch, in the order of their coming.
     pub(super) fn take(&mut self, item: &mut Register) -> Option<Waiter> {
-        if item.first == NONE {
-            return None;
-        }
-        let waiter = self.waiters[item.first];
-        self.waiters.remove(item.first);
-        item.first = waiter.next;
-        Some(waiter)
+        self.waiters.pop(&mut item.waiters)
     }
 
     /// What is on its way for an application will not be kept, nor may more wait for it, except lines for which

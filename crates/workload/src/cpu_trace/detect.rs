@@ -28,6 +28,11 @@ fn format(path: &Path) -> Option<&'static Format> {
     FORMATS.iter().find(|format| (format.is)(&start, all)).copied()
 }
 
+/// Name and title of every format, in the order in which content is tried.
+pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FORMATS.iter().map(|format| (format.name, format.title))
+}
+
 /// Whether a file is a recorded program of a CPU, by content.
 pub fn is_cpu_trace(path: &Path) -> bool {
     format(path).is_some()

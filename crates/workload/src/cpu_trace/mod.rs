@@ -37,5 +37,5 @@ mod recorded;
 mod tests;
 
 pub use capture::{Counts, record};
-pub use detect::{is_cpu_trace, open};
-pub use recorded::Options;
+pub use detect::{formats, is_cpu_trace, open};
+pub use recorded::{Options, PARAMETERS};

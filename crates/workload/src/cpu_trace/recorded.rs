@@ -10,6 +10,7 @@ use proto::memory::PAGE;
 use crate::cpu_trace::format::Format;
 use crate::cpu_trace::instruction::{Instruction, Reader};
 use crate::cpu_trace::ops::{Ops, Space};
+use crate::program::{Key, Params};
 use crate::simt_trace::Bad;
 use crate::trace::Input;
 
@@ -18,6 +19,20 @@ use crate::trace::Input;
 pub struct Options {
     /// Instructions of a job: 1 to 10,000,000, all of which the machine holds while the job runs.
     pub job: u64,
+}
+
+/// What may be set behind the name of a recorded program: `sort.nst:job=50000`.
+pub const PARAMETERS: &[Key] = &[Key { name: "job", what: "instructions of a job", default: "20000" }];
+
+impl Options {
+    /// Reads `key=value`; `text` is the whole of what was written, for diagnostics.
+    ///
+    /// # Errors
+    /// An unknown key, a key given twice or without a value, and a value that cannot be.
+    pub fn read(text: &str, parameters: &str) -> Result<Options, Diagnostic> {
+        let parameters = Params::read(text, parameters, PARAMETERS)?;
+        Ok(Options { job: parameters.integer("job", 1..=MOST_JOB)? })
+    }
 }
 
 impl Default for Options {

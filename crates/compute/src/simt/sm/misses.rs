@@ -1,9 +1,7 @@
 //! Miss status holding registers: lines on their way to the first-level cache, and who waits for each.
 
-use kernel::{Slab, Time};
+use kernel::{List, Lists, Time};
 
-/// End of a list of waiters.
-const NONE: u32 = u32::MAX;
 /// End of a bucket.
 const LAST: u16 = u16::MAX;
 /// Buckets of lines. Few registers are in use at once, whatever their number, and every multiprocessor has a table: all
@@ -17,7 +15,6 @@ pub(super) struct Waiter {
     pub op: u32,
     /// Its latest milestone; the first waiter's travels with the access.
     pub since: Time,
-    next: u32,
 }
 
 /// One register.
@@ -26,8 +23,7 @@ struct Register {
     line: u64,
     /// The page that the line belongs to.
     key: u64,
-    first: u32,
-    last: u32,
+    waiters: List,
     /// Waiters beside the first.
     merged: u32,
     /// Whether the line enters the cache: not if it has been changed meanwhile.
@@ -42,7 +38,7 @@ pub(super) struct Arrived {
     pub line: u64,
     pub key: u64,
     pub keep: bool,
-    first: u32,
+    waiters: List,
 }
 
 #[inline]
@@ -57,19 +53,18 @@ pub(super) struct Misses {
     free: Vec<u16>,
     /// The first register in use of each bucket of lines.
     buckets: Box<[u16]>,
-    waiters: Slab<Waiter>,
+    waiters: Lists<Waiter>,
     merges: u32,
 }
 
 impl Misses {
     pub(super) fn new(registers: u16, merges: u16) -> Misses {
-        let empty =
-            Register { line: 0, key: 0, first: NONE, last: NONE, merged: 0, keep: false, beside: LAST };
+        let empty = Register { line: 0, key: 0, waiters: List::EMPTY, merged: 0, keep: false, beside: LAST };
         Misses {
             registers: vec![empty; registers.into()],
             free: (0..registers).rev().collect(),
             buckets: vec![LAST; BUCKETS].into(),
-            waiters: Slab::default(),
+            waiters: Lists::default(),
             merges: merges.into(),
         }
     }
@@ -94,10 +89,11 @@ impl Misses {
     #[inline]
     pub(super) fn open(&mut self, line: u64, key: u64, op: u32, since: Time) -> Option<u16> {
         let register = self.free.pop()?;
-        let first = self.waiters.insert(Waiter { op, since, next: NONE });
+        let mut waiters = List::EMPTY;
+        self.waiters.push(&mut waiters, Waiter { op, since });
         let beside = std::mem::replace(&mut self.buckets[bucket(line)], register);
         self.registers[usize::from(register)] =
-            Register { line, key, first, last: first, merged: 0, keep: true, beside };
+            Register { line, key, waiters, merged: 0, keep: true, beside };
         Some(register)
     }
 
@@ -108,9 +104,7 @@ impl Misses {
         if register.merged == self.merges {
             return false;
         }
-        let waiter = self.waiters.insert(Waiter { op, since, next: NONE });
-        self.waiters[register.last].next = waiter;
-        register.last = waiter;
+        self.waiters.push(&mut register.waiters, Waiter { op, since });
         register.merged += 1;
         true
     }
@@ -118,7 +112,7 @@ impl Misses {
     /// The line of a register has arrived, and the register is free. [`Misses::next_waiter`] gives who waited.
     #[inline]
     pub(super) fn close(&mut self, register: u16) -> Arrived {
-        let Register { line, key, first, keep, beside, .. } = self.registers[usize::from(register)];
+        let Register { line, key, waiters, keep, beside, .. } = self.registers[usize::from(register)];
         debug_assert_eq!(self.find(line), Some(register), "an answer that nobody asked for");
         let mut before = self.buckets[bucket(line)];
         if before == register {
@@ -130,19 +124,13 @@ impl Misses {
             self.registers[usize::from(before)].beside = beside;
         }
         self.free.push(register);
-        Arrived { line, key, keep, first }
+        Arrived { line, key, keep, waiters }
     }
 
     /// Takes the next waiter of a line that has arrived, in the order in which they came.
     #[inline]
     pub(super) fn next_waiter(&mut self, arrived: &mut Arrived) -> Option<Waiter> {
-        if arrived.first == NONE {
-            return None;
-        }
-        let waiter = self.waiters[arrived.first];
-        self.waiters.remove(arrived.first);
-        arrived.first = waiter.next;
-        Some(waiter)
+        self.waiters.pop(&mut arrived.waiters)
     }
 
     /// A line has been changed: what is on its way will not be kept.

@@ -1,34 +1,25 @@
 //! Pages whose translation is on its way, and the lines that wait for each.
 
 use super::load_store::Line;
-use kernel::Slab;
-
-/// End of a list.
-const NONE: u32 = u32::MAX;
+use kernel::{List, Lists};
 
 struct Page {
     app: u8,
     page: u64,
-    first: u32,
-    last: u32,
+    waiting: List,
 }
 
 /// The pages that are missing in a multiprocessor's TLB.
 pub(super) struct Translating {
     pages: Vec<Page>,
-    lines: Slab<(Line, u32)>,
+    lines: Lists<Line>,
     most: usize,
-}
-
-/// The lines that have waited for a page.
-pub(super) struct Released {
-    first: u32,
 }
 
 impl Translating {
     /// At most `most` pages at once.
     pub(super) fn new(most: usize) -> Translating {
-        Translating { pages: Vec::with_capacity(most), lines: Slab::default(), most }
+        Translating { pages: Vec::with_capacity(most), lines: Lists::default(), most }
     }
 
     fn find(&self, app: u8, page: u64) -> Option<usize> {
@@ -43,34 +34,24 @@ impl Translating {
     /// Lets a line wait. Whether its translation must be asked for.
     pub(super) fn wait(&mut self, app: u8, line: Line) -> bool {
         let page = line.page;
-        let waiting = self.lines.insert((line, NONE));
         let known = self.find(app, page);
-        match known {
-            Some(at) => {
-                let page = &mut self.pages[at];
-                self.lines[page.last].1 = waiting;
-                page.last = waiting;
-            }
-            None => self.pages.push(Page { app, page, first: waiting, last: waiting }),
+        let at = known.unwrap_or(self.pages.len());
+        if known.is_none() {
+            self.pages.push(Page { app, page, waiting: List::EMPTY });
         }
+        self.lines.push(&mut self.pages[at].waiting, line);
         known.is_none()
     }
 
     /// A page's translation has arrived. [`Translating::next_line`] gives who waited.
-    pub(super) fn release(&mut self, app: u8, page: u64) -> Option<Released> {
+    pub(super) fn release(&mut self, app: u8, page: u64) -> Option<List> {
         let at = self.find(app, page)?;
-        Some(Released { first: self.pages.swap_remove(at).first })
+        Some(self.pages.swap_remove(at).waiting)
     }
 
     /// Takes the next line of a page that has arrived, in the order in which they came.
-    pub(super) fn next_line(&mut self, released: &mut Released) -> Option<Line> {
-        if released.first == NONE {
-            return None;
-        }
-        let (line, next) = self.lines[released.first];
-        self.lines.remove(released.first);
-        released.first = next;
-        Some(line)
+    pub(super) fn next_line(&mut self, released: &mut List) -> Option<Line> {
+        self.lines.pop(released)
     }
 
     /// Lines that wait.

@@ -4,7 +4,7 @@ use super::super::*;
 use crate::backend::op::Class;
 use crate::device::{Device, Event as DeviceEvent, Out as DeviceOut};
 use crate::spec::{Built, FlashSpec};
-use kernel::{EventQueue, Ticket};
+use kernel::EventQueue;
 use proto::memory::Absent;
 use serde::Deserialize;
 
@@ -25,47 +25,24 @@ kernel::events! {
     }
 }
 
-/// The queue as a part sees it.
-struct Port<'a, O, F: Fn(E) -> Ev, E> {
+/// The queue as a part sees it that sends messages `O`.
+struct Port<'a, O> {
     queue: &'a mut EventQueue<Ev>,
     sent: &'a mut Vec<O>,
-    wrap: F,
-    events: std::marker::PhantomData<E>,
 }
 
-fn port<'a, O, E, F: Fn(E) -> Ev>(
-    queue: &'a mut EventQueue<Ev>,
-    sent: &'a mut Vec<O>,
-    wrap: F,
-) -> Port<'a, O, F, E> {
-    Port { queue, sent, wrap, events: std::marker::PhantomData }
+kernel::context! {
+    Port<'_, Out>: Cx<Event, Out>,
+    queue: |me| me.queue,
+    event: |_me, event| Ev::Engine(event),
+    out: |me, out| me.sent.push(out),
 }
 
-impl<O, E, F: Fn(E) -> Ev> Cx<E, O> for Port<'_, O, F, E> {
-    fn now(&self) -> Time {
-        self.queue.now()
-    }
-    fn after(&mut self, delay: Time, event: E) -> Ticket {
-        self.queue.after(delay, (self.wrap)(event))
-    }
-    fn late(&mut self, delay: Time, event: E) -> Ticket {
-        self.queue.late(delay, (self.wrap)(event))
-    }
-    fn reserve(&mut self) -> Ticket {
-        self.queue.reserve()
-    }
-    fn reserve_late(&mut self) -> Ticket {
-        self.queue.reserve_late()
-    }
-    fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
-        self.queue.at_place(place, delay, (self.wrap)(event));
-    }
-    fn cancel(&mut self, ticket: Ticket) {
-        self.queue.cancel(ticket);
-    }
-    fn emit(&mut self, out: O) {
-        self.sent.push(out);
-    }
+kernel::context! {
+    Port<'_, DeviceOut>: Cx<DeviceEvent, DeviceOut>,
+    queue: |me| me.queue,
+    event: |_me, event| Ev::Device(event),
+    out: |me, out| me.sent.push(out),
 }
 
 struct Bench {
@@ -108,7 +85,7 @@ impl Bench {
             absent: Absent::Wait,
             since,
         };
-        self.engine.command(command, &mut port(&mut self.queue, &mut self.from_engine, Ev::Engine));
+        self.engine.command(command, &mut Port { queue: &mut self.queue, sent: &mut self.from_engine });
         self.settle();
     }
 
@@ -118,15 +95,17 @@ impl Bench {
                 match out {
                     Out::Done(_) => self.answers += 1,
                     Out::Submit(command) => {
-                        self.device
-                            .submit(command, &mut port(&mut self.queue, &mut self.from_device, Ev::Device));
+                        self.device.submit(
+                            command,
+                            &mut Port { queue: &mut self.queue, sent: &mut self.from_device },
+                        );
                     }
                 }
             }
             for out in std::mem::take(&mut self.from_device) {
                 let DeviceOut::Complete(completion) = out;
                 self.engine
-                    .completed(completion, &mut port(&mut self.queue, &mut self.from_engine, Ev::Engine));
+                    .completed(completion, &mut Port { queue: &mut self.queue, sent: &mut self.from_engine });
             }
         }
     }
@@ -135,10 +114,10 @@ impl Bench {
         match self.queue.pop() {
             None => return false,
             Some(Ev::Engine(event)) => {
-                self.engine.handle(event, &mut port(&mut self.queue, &mut self.from_engine, Ev::Engine));
+                self.engine.handle(event, &mut Port { queue: &mut self.queue, sent: &mut self.from_engine });
             }
             Some(Ev::Device(event)) => {
-                self.device.handle(event, &mut port(&mut self.queue, &mut self.from_device, Ev::Device));
+                self.device.handle(event, &mut Port { queue: &mut self.queue, sent: &mut self.from_device });
             }
         }
         self.settle();

@@ -1,7 +1,8 @@
 //! The result of a GPU and of a server as a person likes to read it.
 
-use super::super::cpu::{CpuResult, DramCacheResult};
+use super::super::cpu::{CpuResult, DramCacheResult, SwapResult};
 use super::super::gpu::{DirectResult, EngineResult, GpuResult};
+use super::super::hierarchy::share;
 use super::{count, time};
 use std::fmt::Write;
 
@@ -129,6 +130,9 @@ pub(super) fn cpu(c: &CpuResult, text: &mut String) {
     if let Some(cache) = &c.memory.dram_cache {
         dram_cache(c, cache, text);
     }
+    if let Some(swap) = &c.memory.swap {
+        paging(swap, c, text);
+    }
 }
 
 fn dram_cache(c: &CpuResult, cache: &DramCacheResult, text: &mut String) {
@@ -141,6 +145,27 @@ fn dram_cache(c: &CpuResult, cache: &DramCacheResult, text: &mut String) {
         count(cache.fetches),
         shown(cache.response_ns),
         count(cache.write_backs),
+        shown(c.miss_interval_ns),
+        count(c.threads.halts)
+    );
+}
+
+fn paging(swap: &SwapResult, c: &CpuResult, text: &mut String) {
+    let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
+    let missing = swap.faults + swap.merged;
+    let walks = swap.present + missing;
+    let _ = writeln!(
+        text,
+        "  paging: {:.2} % of {} walks faulted, {} for pages under way; a fault waits {} on the mean, {} found no free frame; \
+         {} pages left, {} shoot-downs, {} written back; a core misses every {}; {} halts",
+        100.0 * share(missing, walks),
+        count(walks),
+        count(swap.merged),
+        shown(swap.fault_ns),
+        count(swap.starved),
+        count(swap.evictions),
+        count(swap.shootdowns),
+        count(swap.write_backs),
         shown(c.miss_interval_ns),
         count(c.threads.halts)
     );

@@ -11,6 +11,7 @@ use crate::cpu_trace::instruction::{Access, Instruction, MOST_COUNT, Reader};
 use crate::simt_trace::{Bad, Base, Fields};
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
+    name: "addresses",
     title: "a list of addresses (`l|s address instructions-between`)",
     is: |start, all| begins_with(start, all, parse),
     reader: |input, source| Box::new(Addresses { lines: Meant::new(input, source), left: None }),

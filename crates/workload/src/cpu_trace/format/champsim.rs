@@ -15,6 +15,7 @@ use crate::cpu_trace::instruction::{Access, Branch, Instruction, Reader};
 use crate::simt_trace::Bad;
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
+    name: "champsim",
     title: "ChampSim (records of 64 bytes)",
     is: |start, _| is(start),
     reader: |input, source| {

@@ -7,6 +7,7 @@ use crate::cpu_trace::format::text::{access, begins_with};
 use crate::simt_trace::{Bad, Base, unsigned};
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
+    name: "lackey",
     title: "Valgrind's lackey (`--trace-mem=yes`)",
     is: |start, all| begins_with(start, all, parse),
     reader: |input, source| Box::new(Events::new(input, source, parse)),

@@ -13,6 +13,8 @@ use crate::trace::Input;
 
 /// A format.
 pub(super) struct Format {
+    /// What it is called in lists.
+    pub(super) name: &'static str,
     /// What it is.
     pub(super) title: &'static str,
     /// Whether a file that begins so is one; `all` says that there is no more of it.

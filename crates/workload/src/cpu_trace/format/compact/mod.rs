@@ -21,6 +21,7 @@ pub(in crate::cpu_trace) use write::Writer;
 use crate::cpu_trace::format::Format;
 
 pub(in crate::cpu_trace) static FORMAT: Format = Format {
+    name: "capture",
     title: "a capture (`nandscape trace capture`)",
     is: |start, _| start.starts_with(MAGIC),
     reader: |input, source| Box::new(read::Records::new(input, source)),
