@@ -267,12 +267,13 @@ impl Cores {
         }
     }
 
-    /// The kernel takes a core for so long.
+    /// The kernel takes a core for so long, from where the core has got to.
     pub fn interrupt(&mut self, core: u16, time: Time, cx: &impl Cx<Event, Out>) {
         let shape = self.shared.shape;
         let core = &mut self.cores[usize::from(core)];
         let now = shape.cycle_of(cx.now());
-        core.kernel = core.kernel.max(now) + time.ps().div_ceil(shape.cycle.ps());
+        let reached = core.dispatch.div_ceil(shape.width);
+        core.kernel = core.kernel.max(now).max(reached) + time.ps().div_ceil(shape.cycle.ps());
         self.shared.lead = self.shared.lead.max(core.kernel - now);
     }
 

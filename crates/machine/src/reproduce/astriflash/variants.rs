@@ -34,7 +34,14 @@ const VARIANTS: &[Variant] = &[
     Variant { name: "skew.1.3", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.3") },
     Variant {
         name: "cores.16",
-        figures: &["tput.astriflash", "tput.os_swap", "tput.flash_sync", "service_p99.geomean.astriflash"],
+        figures: &[
+            "tput.astriflash",
+            "tput.ideal",
+            "tput.os_swap",
+            "tput.flash_sync",
+            "service_p99.geomean.astriflash",
+            "miss_interval.",
+        ],
         long: true,
         suite: Suite::whole_machine,
     },
