@@ -89,7 +89,7 @@ impl Suite {
         slice(system, self.fixed)
             .iter()
             .fold(point, |point, set| point.set(set))
-            .set(&format!("cpu.warmup_jobs={}", WARMUP * CORES))
+            .set(&format!("cpu.warmup.fixed.jobs={}", WARMUP * CORES))
             .set(&format!("cpu.0.load.jobs={jobs}"))
     }
 }
