@@ -24,9 +24,9 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         key: "cpu.warmup.detected.from",
-        context: &["cpu.0.load.jobs=1000", "cpu.warmup=detected"],
+        context: &["cpu.0.load.jobs=2000", "cpu.warmup=detected"],
         jobs: TATP,
-        values: &["0%", "30%", "45%"],
+        values: &["0%", "25%", "40%"],
         predicted: Falls("/cpu/jobs"),
     },
     Case {

@@ -45,15 +45,16 @@ const SHARE: f64 = 0.02;
 const PLACE: &str = "a station and a delay have product form: F. Baskett, K. M. Chandy, R. R. Muntz, F. G. Palacios, J. ACM 22(2), 1975";
 
 pub(super) fn cases() -> Vec<Case> {
-    let closed = THREADS.iter().map(|threads| {
-        let id = format!("server.delay.closed.{threads}");
-        Case::new([id.clone()], move |context| closed(&id, *threads, context))
-    });
+    let closed = Case::new(THREADS.iter().map(|threads| closed_id(*threads)), closed);
     let open = LOADS.iter().map(|load| {
         let id = format!("server.delay.open.{load}");
         Case::new([id.clone()], move |context| open(&id, *load, context))
     });
-    closed.chain(open).collect()
+    [closed].into_iter().chain(open).collect()
+}
+
+fn closed_id(threads: u32) -> String {
+    format!("server.delay.closed.{threads}")
 }
 
 fn run(set: &[String], jobs: u64, context: &Context<'_>) -> Result<CpuResult, Diagnostic> {
@@ -82,30 +83,29 @@ fn delay(cpu: &CpuResult) -> Result<f64, Diagnostic> {
     response.ok_or_else(|| Diagnostic::new("no page was in flash"))
 }
 
-/// Halts a second of a core with so many threads that always have a job.
-fn closed(id: &str, threads: u32, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
-    let jobs = context.choose(JOBS, QUICK);
+/// Halts a second of a core whose threads always have a job.
+fn closed(context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let of = |threads: u32| {
-        run(
-            &[format!("cpu.0.threads.count={threads}"), format!("cpu.0.threads.pending={threads}")],
-            jobs,
-            context,
-        )
+        let set = ["count", "pending"].map(|key| format!("cpu.0.threads.{key}={threads}"));
+        run(&set, context.choose(JOBS, QUICK), context)
     };
     let halts = |cpu: &CpuResult| cpu.threads.halts as f64 / core_time(cpu) * 1e9;
-    let (busy, cpu) = (of(MANY)?, of(threads)?);
     // With so many threads a core does nothing but serve: that is the service of a halt, of which this is work.
-    let (service, work) = (1e9 / halts(&busy), PERIOD * (1.0 + TOUCHES) / TOUCHES);
-    let model = Delayed { service, delay: delay(&cpu)? };
-    let rule = Rule::Share(context.choose(SHARE, QUICK_SHARE));
-    let row = Row::new(id, "halts/s", model.closed(threads).throughput * 1e9, halts(&cpu), rule)
-        .place(format!("machine repairman, mean value analysis: {PLACE}"))
-        .note(format!(
-            "{threads} threads a core; service {service:.0} ns, measured with {MANY} threads, of which work {work:.0} ns; flash answers in {:.0} \
-             ns; {} halts",
-            model.delay, cpu.threads.halts
-        ));
-    Ok(vec![row])
+    let (service, work) = (1e9 / halts(&of(MANY)?), PERIOD * (1.0 + TOUCHES) / TOUCHES);
+    let row = |threads: &u32| {
+        let cpu = of(*threads)?;
+        let model = Delayed { service, delay: delay(&cpu)? };
+        let rule = Rule::Share(context.choose(SHARE, QUICK_SHARE));
+        let expected = model.closed(*threads).throughput * 1e9;
+        Ok(Row::new(closed_id(*threads), "halts/s", expected, halts(&cpu), rule)
+            .place(format!("machine repairman, mean value analysis: {PLACE}"))
+            .note(format!(
+                "{threads} threads a core; service {service:.0} ns, measured with {MANY} threads, of which work {work:.0} ns in the mean; flash \
+                 answers in {:.0} ns; {} halts",
+                model.delay, cpu.threads.halts
+            )))
+    };
+    THREADS.iter().map(row).collect()
 }
 
 /// Mean response of jobs that come at random.
@@ -125,7 +125,7 @@ fn open(id: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Diagnost
     let row = Row::new(id, "ns", model.open_response(rate, of_a_job), measured, rule)
         .place(format!("M/M/1 at the rate of periods, and the delays: {PLACE}"))
         .note(format!(
-            "{} jobs of {of_a_job:.3} periods; service of one {:.0} ns as measured, of which work {PERIOD:.0} ns; load {:.4}; flash answers in \
+            "{} jobs of {of_a_job:.3} periods; service of one {:.0} ns as measured, of which work {PERIOD:.0} ns in the mean; load {:.4}; flash answers in \
              {:.0} ns",
             cpu.jobs,
             model.service,
