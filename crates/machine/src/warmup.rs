@@ -16,7 +16,7 @@ config::policies! {
         /// Simulation 69(6), 1997): the jobs are steady when its truncation point has been in the former half of all that
         /// have ended, at every look while they became more by a fourth.
         default detected(Detected),
-        /// So many.
+        /// A number of them.
         fixed(Fixed),
     }
 }

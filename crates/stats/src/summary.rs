@@ -55,15 +55,15 @@ impl Summary {
 /// its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct HalfWidths {
-    /// Of the mean, ns.
+    /// Half the 95 % confidence interval of the mean, ns.
     pub mean: Option<f64>,
-    /// Of the median, ns.
+    /// Half the 95 % confidence interval of the median, ns.
     pub p50: Option<f64>,
-    /// Of the 90th percentile, ns.
+    /// Half the 95 % confidence interval of the 90th percentile, ns.
     pub p90: Option<f64>,
-    /// Of the 99th percentile, ns.
+    /// Half the 95 % confidence interval of the 99th percentile, ns.
     pub p99: Option<f64>,
-    /// Of the 99.9th percentile, ns.
+    /// Half the 95 % confidence interval of the 99.9th percentile, ns.
     pub p99_9: Option<f64>,
 }
 
