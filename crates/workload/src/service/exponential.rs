@@ -12,7 +12,7 @@ use crate::synth::{Purpose, Stream};
 
 /// Instructions of one operation at most: a core that takes one in is not far ahead of the clock then.
 const PIECE: u64 = 1000;
-/// Instructions of the loop that computes: a line.
+/// Instructions of the loop that computes where there are accesses to data: a line, so that its text leaves the caches to them.
 const LOOP: u32 = LINE as u32 / 4;
 /// Bytes that an access to data loads.
 const WIDTH: u8 = 8;
@@ -48,6 +48,7 @@ fn build(params: &Params) -> Built {
         mean: mean as f64 / (1.0 + touches),
         touches: touches / (1.0 + touches),
         pages: if touches > 0.0 { pages(params)? } else { 1 },
+        code: if touches > 0.0 { LOOP } else { PIECE as u32 },
         seed: params.integer(SEED.name, 0..=u64::MAX)?,
         running: Vec::new(),
     }))
@@ -67,6 +68,8 @@ struct Exponential {
     /// Probability that a period ends with an access, and not with the job.
     touches: f64,
     pages: u64,
+    /// Instructions of its text: straight code for a piece, or a loop.
+    code: u32,
     seed: u64,
     /// The job of each slot.
     running: Vec<Running>,
@@ -93,7 +96,7 @@ impl Service for Exponential {
     }
 
     fn text(&self) -> u32 {
-        LOOP * 4
+        self.code * 4
     }
 
     fn start(&mut self, slot: u32, job: u64) {
@@ -116,7 +119,7 @@ impl Service for Exponential {
             width: 0,
             count: count as u16,
             needs: [1, 0],
-            pc: 4 * ((count as u32).min(LOOP) - 1),
+            pc: 4 * ((count as u32).min(self.code) - 1),
             address: 0,
         });
         if *left > 0 {
