@@ -17,7 +17,7 @@ const ONE_CORE: [&str; 14] = [
     "--set",
     "cpu.0.load.jobs=4",
     "--set",
-    "cpu.warmup_jobs=0",
+    "cpu.warmup.fixed.jobs=0",
     "--set",
     "memory.dram.controllers=1",
 ];
@@ -95,7 +95,7 @@ fn a_run_under_an_operating_system_says_what_paging_did() {
             "fabric.mesh.columns=2",
             "l2.banks=4",
             "cpu.0.load.jobs=100",
-            "cpu.warmup_jobs=0",
+            "cpu.warmup.fixed.jobs=0",
             "swap.memory=1MiB",
             "swap.free=64KiB",
             "flash.geometry.blocks=256",

@@ -1,12 +1,13 @@
 //! From a plan to a machine that is ready to run.
 
 use crate::gpu;
-use crate::machine::{Machine, Warmup};
+use crate::machine::Machine;
 use crate::precondition;
 use crate::result::PreconditionResult;
 use crate::run::{Observers, Plan};
 use crate::server;
 use crate::spec::{Drive, Loaded, queues};
+use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
 use flash::Device;
@@ -123,9 +124,10 @@ pub(crate) fn assemble(
         Err(_) => Injector::idle(),
     };
     injector.observer = observers.requests;
-    let first_jobs = loaded.spec.cpu.as_ref().filter(|_| server.is_some()).map_or(0, |cpu| cpu.warmup_jobs);
+    let cpu = loaded.spec.cpu.as_ref().filter(|_| server.is_some());
+    let of_jobs = cpu.and_then(|cpu| cpu.warmup.of(cpu.first.load.jobs));
     let ramp = (work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp));
-    let warmup = plan.warmup.or(ramp).or((first_jobs > 0).then_some(Warmup::Requests(first_jobs)));
+    let warmup = plan.warmup.or(ramp).or(of_jobs);
     let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server);
     Ok(Assembled { machine, warnings: work.warnings, precondition })
 }

@@ -5,6 +5,7 @@ pub use crate::result::metrics;
 
 use crate::precondition::Precondition;
 use crate::precondition::steady::Distribution;
+use crate::warmup::WarmupPolicy;
 use compute::ooo::sched::ThreadScheduling;
 use compute::ooo::{Arrivals, MissAction};
 use compute::simt::sched::WarpScheduling;
@@ -70,6 +71,7 @@ pub const FAMILIES: &[&Family] = &[
     GcScope::FAMILY,
     WarpScheduling::FAMILY,
     FIRST_LEVEL,
+    WarmupPolicy::FAMILY,
     CORES[0],
     CORES[1],
     CORES[2],

@@ -16,8 +16,10 @@ pub mod spec;
 pub mod stall;
 pub mod systems;
 mod validate;
+pub mod warmup;
 pub mod workloads;
 
 pub use event::Ev;
-pub use machine::{End, Machine, Warmup};
+pub use machine::{End, Machine};
 pub use spec::{Loaded, Spec};
+pub use warmup::Warmup;

@@ -4,6 +4,7 @@ use crate::event::Ev;
 use crate::gpu::{CLAIMED, GpuSide};
 use crate::route::{FlashCx, InjectCx, Message, Wires};
 use crate::server::ServerSide;
+use crate::warmup::{Cut, Warmup};
 use config::Diagnostic;
 use flash::Device;
 use kernel::Time;
@@ -36,15 +37,6 @@ pub enum End {
     Horizon,
 }
 
-/// When the measured window begins.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Warmup {
-    /// After this many completions of requests, or of a server's jobs.
-    Requests(u64),
-    /// At this time.
-    Until(Time),
-}
-
 /// A machine that runs.
 pub struct Machine {
     wires: Wires,
@@ -60,7 +52,10 @@ pub struct Machine {
     pub events: u64,
     /// Start of the measured window.
     pub measured_from: Time,
-    warmup: Option<Warmup>,
+    /// What begins the measured window, while it has not begun.
+    pub(crate) warmup: Option<Warmup>,
+    /// How the measured window began; none if it began with the run.
+    pub(crate) cut: Option<Cut>,
     /// The present instant as the search for stalls knows it, and the events run at it: longer than a slice.
     instant: Time,
     steps: u64,
@@ -78,6 +73,7 @@ impl Machine {
             events: 0,
             measured_from: Time::ZERO,
             warmup,
+            cut: None,
             instant: Time::ZERO,
             steps: 0,
         }
@@ -146,6 +142,9 @@ impl Machine {
         self.injector.start(&mut InjectCx(&mut self.wires));
         if let Some(gpu) = &mut self.gpu {
             gpu.begin(&mut self.wires);
+        }
+        if let Some(warmup) = self.warmup {
+            warmup.watch(self.server.as_deref_mut());
         }
         if let Some(server) = &mut self.server {
             server.begin(&mut self.wires);
@@ -249,25 +248,21 @@ impl Machine {
     }
 
     fn consider_warmup(&mut self) {
-        let over = match self.warmup {
-            None => false,
-            Some(Warmup::Requests(n)) => self.completed() >= n,
-            Some(Warmup::Until(time)) => self.now() >= time,
-        };
-        if over {
-            self.warmup = None;
-            self.measured_from = self.now();
-            let now = self.now();
-            if let Some(device) = &mut self.device {
-                device.reset_stats(now);
-            }
-            if let Some(gpu) = &mut self.gpu {
-                gpu.reset_stats(now);
-            }
-            if let Some(server) = &mut self.server {
-                server.reset_stats(now);
-            }
-            self.injector.reset(self.now());
+        let (completed, now) = (self.completed(), self.now());
+        let over = |warmup: Warmup| warmup.over(completed, now, self.server.as_deref());
+        let Some(cut) = self.warmup.and_then(over) else { return };
+        self.warmup = None;
+        self.cut = Some(cut);
+        self.measured_from = now;
+        if let Some(device) = &mut self.device {
+            device.reset_stats(now);
         }
+        if let Some(gpu) = &mut self.gpu {
+            gpu.reset_stats(now);
+        }
+        if let Some(server) = &mut self.server {
+            server.reset_stats(now);
+        }
+        self.injector.reset(now);
     }
 }

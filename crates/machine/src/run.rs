@@ -2,12 +2,13 @@
 
 use crate::assemble::{self, Assembled, assemble};
 use crate::gpu;
-use crate::machine::{End, Machine, Warmup};
+use crate::machine::{End, Machine};
 use crate::precondition::Precondition;
 use crate::result::{Document, Frame, RunFigures};
 use crate::server;
 use crate::spec::Loaded;
 use crate::stall;
+use crate::warmup::Warmup;
 use crate::workloads;
 use config::Diagnostic;
 use std::sync::atomic::AtomicBool;

@@ -1,6 +1,7 @@
 //! A whole machine as a user writes it.
 
 use crate::precondition::Precondition;
+use crate::warmup::WarmupPolicy;
 use compute::ooo::CpuSpec;
 use compute::simt::GpuSpec;
 use config::SpecError;
@@ -80,8 +81,8 @@ pub struct Cpus {
     /// it has taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
     /// pages.
     pub fill_jobs: u64,
-    /// First jobs of the run, over all cores, whose figures do not count; `--warmup` says something else.
-    pub warmup_jobs: u64,
+    /// Which of the first jobs of the run count in no figure; `--warmup` says something else.
+    pub warmup: WarmupPolicy,
     /// The first processor: its cores, their threads, and their load.
     #[serde(rename = "0")]
     pub first: CpuSpec,

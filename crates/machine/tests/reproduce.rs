@@ -35,6 +35,11 @@ fn queues_are_as_queueing_theory_has_them() {
 }
 
 #[test]
+fn servers_are_as_queueing_theory_has_them() {
+    all_within("theory", &["server"], 12);
+}
+
+#[test]
 fn uniform_overwrites_amplify_as_the_formulas_say() {
     all_within("theory", &["wa"], 42);
 }

@@ -98,7 +98,7 @@ fn every_platform_runs_programs() {
 fn every_server_serves_jobs() {
     assert!(servers().count() >= 6);
     for (system, program) in servers().flat_map(|s| [(s, "tatp:size=64MiB"), (s, "tpcc:size=128MiB")]) {
-        let mut plan = Plan::new(system, program).set("cpu.0.load.jobs=300").set("cpu.warmup_jobs=100");
+        let mut plan = Plan::new(system, program).set("cpu.0.load.jobs=300").set("cpu.warmup.fixed.jobs=100");
         match system {
             "dram-only" => {}
             "os-swap" => plan = plan.set("swap.memory=2MiB").set("swap.free=64KiB"),

@@ -191,6 +191,12 @@ impl Histogram {
         self.percentile_unchecked(p)
     }
 
+    /// The least number of samples that have a percentile `p`, which is below one.
+    pub fn least_for(p: f64) -> u64 {
+        let left = parts(p).map_or(0, |parts| PARTS - parts).max(1);
+        (SAMPLES_ABOVE * PARTS).div_ceil(left)
+    }
+
     /// Nearest-rank percentile, however few the samples: an estimate of the sample of rank `ceil(p N)`, at
     /// least 1.
     ///

@@ -4,22 +4,26 @@
 //! here schedules an event or reads a clock: callers pass the simulated time.
 
 mod batch;
+mod batched;
 mod breakdown;
 mod busy;
 mod gauge;
 mod histogram;
 mod little;
+mod mser;
 mod series;
 mod student;
 mod summary;
 mod wide;
 
 pub use batch::{BatchMeans, Interval};
+pub use batched::Batched;
 pub use breakdown::{Breakdown, Milestones, Untiled};
 pub use busy::Busy;
 pub use gauge::Gauge;
 pub use histogram::{Bucket, Histogram};
 pub use little::{Little, LittleViolation};
+pub use mser::Mser;
 pub use series::{Series, Window};
 pub use student::{student_t_cdf, student_t_quantile};
-pub use summary::Summary;
+pub use summary::{HalfWidths, Summary};

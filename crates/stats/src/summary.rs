@@ -1,6 +1,6 @@
 //! The latency figures of the result document.
 
-use crate::Histogram;
+use crate::{Batched, Histogram};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -46,6 +46,39 @@ impl Summary {
             p99_9: percentile(0.999),
             p99_99: percentile(0.9999),
             p99_999: percentile(0.99999),
+        }
+    }
+}
+
+/// Half widths of two-sided 95 % confidence intervals in nanoseconds, from batches of picoseconds. A figure is `None` where
+/// there are too few values for it, which is so for fewer than about `100 / (1 - p)`: ten batches, each with a percentile of
+/// its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct HalfWidths {
+    /// Half the 95 % confidence interval of the mean, ns.
+    pub mean: Option<f64>,
+    /// Half the 95 % confidence interval of the median, ns.
+    pub p50: Option<f64>,
+    /// Half the 95 % confidence interval of the 90th percentile, ns.
+    pub p90: Option<f64>,
+    /// Half the 95 % confidence interval of the 99th percentile, ns.
+    pub p99: Option<f64>,
+    /// Half the 95 % confidence interval of the 99.9th percentile, ns.
+    pub p99_9: Option<f64>,
+}
+
+impl HalfWidths {
+    /// Those of a sequence whose unit is the picosecond.
+    pub fn from_ps(sequence: &Batched) -> HalfWidths {
+        const CONFIDENCE: f64 = 0.95;
+        let ns = |ps: f64| ps / 1e3;
+        let percentile = |p| sequence.percentile_half_width(p, CONFIDENCE).map(ns);
+        HalfWidths {
+            mean: sequence.mean_half_width(CONFIDENCE).map(ns),
+            p50: percentile(0.5),
+            p90: percentile(0.9),
+            p99: percentile(0.99),
+            p99_9: percentile(0.999),
         }
     }
 }

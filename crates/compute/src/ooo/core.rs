@@ -11,6 +11,7 @@ use super::window::{Spent, Window};
 use kernel::{Rng, Slab, Ticket, Time};
 use mem::mmu::tlb::Tlb;
 use proto::memory::Tally;
+use stats::Mser;
 
 /// What all cores know.
 pub(super) struct Shared {
@@ -20,6 +21,8 @@ pub(super) struct Shared {
     pub(super) sends: Slab<Send>,
     pub(super) stats: CoresStats,
     pub(super) tally: Tally,
+    /// What says when the times of jobs are steady, while somebody wants to know.
+    pub(super) settling: Option<Mser>,
     /// Sum and number of the measured answers of flash.
     pub(super) responses: (u128, u64),
     /// When the last job has ended.

@@ -2,7 +2,9 @@
 
 use super::spec::{Arrivals, LoadSpec};
 use kernel::{Rng, Time};
-use std::collections::VecDeque;
+
+/// Jobs of a core that are counted one by one; what is beyond is reckoned from their mean interval.
+const COUNTED: u64 = 1 << 20;
 
 /// Jobs of all cores.
 pub(super) struct Load {
@@ -11,14 +13,29 @@ pub(super) struct Load {
     pub(super) ended: u64,
     /// Mean interval of a core's arrivals; none if there is always another job.
     interval: Option<Time>,
-    queues: Vec<Queue>,
+    queues: Vec<Arriving>,
+    /// Jobs that had begun, and that waited, when the window began.
+    before: (u64, u64),
 }
 
-/// Jobs that have come to a core and have not begun.
-struct Queue {
+/// What comes to a core. Jobs that wait are not kept: when each of them came is drawn when the one before it begins, so that any
+/// number of them takes no memory.
+#[derive(Clone)]
+struct Arriving {
     rng: Rng,
+    /// When the oldest job came, or will come, that has not begun.
     next: Time,
-    waiting: VecDeque<Time>,
+}
+
+/// What came to the cores in the measured window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue {
+    /// Jobs that came.
+    pub came: u64,
+    /// Jobs that had come and not begun when the window began.
+    pub before: u64,
+    /// Jobs that have come and not begun now.
+    pub waiting: u64,
 }
 
 impl Load {
@@ -28,17 +45,15 @@ impl Load {
             Arrivals::poisson(poisson) => Some(poisson.interval.time()),
         };
         let queue = |core: u16| {
-            let mut queue = Queue {
-                rng: Rng::stream(seed, &format!("cpu/arrivals{core}")),
-                next: Time::ZERO,
-                waiting: VecDeque::new(),
-            };
+            let mut queue =
+                Arriving { rng: Rng::stream(seed, &format!("cpu/arrivals{core}")), next: Time::ZERO };
             if let Some(mean) = interval {
                 queue.draw(mean);
             }
             queue
         };
-        Load { jobs: spec.jobs, begun: 0, ended: 0, interval, queues: (0..cores).map(queue).collect() }
+        let queues = (0..cores).map(queue).collect();
+        Load { jobs: spec.jobs, begun: 0, ended: 0, interval, queues, before: (0, 0) }
     }
 
     /// Whether every job has ended.
@@ -47,26 +62,18 @@ impl Load {
     }
 
     /// Whether a new job is there for a core. They come until the last that counts has ended, so that no core runs dry before.
-    pub(super) fn has(&mut self, core: u16, now: Time) -> bool {
-        self.oldest(core, now).is_some()
+    pub(super) fn has(&self, core: u16, now: Time) -> bool {
+        self.interval.is_none() || self.queues[usize::from(core)].next <= now
     }
 
-    /// When the job came that has waited longest.
-    fn oldest(&mut self, core: u16, now: Time) -> Option<Time> {
-        let Some(mean) = self.interval else { return Some(now) };
-        let queue = &mut self.queues[usize::from(core)];
-        while queue.next <= now {
-            queue.waiting.push_back(queue.next);
-            queue.draw(mean);
-        }
-        queue.waiting.front().copied()
-    }
-
-    /// Takes the next job of a core: its number, and when it came.
+    /// Takes the next job of a core, which is there: its number, and when it came.
     pub(super) fn take(&mut self, core: u16, now: Time) -> (u64, Time) {
-        let came = self.oldest(core, now).expect("a job is taken that is there");
-        if self.interval.is_some() {
-            self.queues[usize::from(core)].waiting.pop_front();
+        debug_assert!(self.has(core, now), "a job is taken that is there");
+        let mut came = now;
+        if let Some(mean) = self.interval {
+            let queue = &mut self.queues[usize::from(core)];
+            came = queue.next;
+            queue.draw(mean);
         }
         self.begun += 1;
         (self.begun - 1, came)
@@ -77,23 +84,52 @@ impl Load {
         self.interval.map(|_| self.queues[usize::from(core)].next)
     }
 
-    /// Jobs that wait for a core now, all cores together.
-    pub(super) fn waiting(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.waiting.len() as u64).sum()
-    }
-
     /// Jobs that have begun.
     pub(super) fn begun(&self) -> u64 {
         self.begun
     }
+
+    /// Jobs that wait now, all cores together.
+    fn waiting(&self, now: Time) -> u64 {
+        let mean = self.interval.unwrap_or(Time::ZERO);
+        self.queues.iter().map(|queue| queue.waiting(mean, now)).sum()
+    }
+
+    /// The measured window begins.
+    pub(super) fn begin_window(&mut self, now: Time) {
+        if self.interval.is_some() {
+            self.before = (self.begun, self.waiting(now));
+        }
+    }
+
+    /// What came in the window until now; none if there is always another job.
+    pub(super) fn queue(&self, now: Time) -> Option<Queue> {
+        self.interval?;
+        let (begun, before) = self.before;
+        let waiting = self.waiting(now);
+        Some(Queue { came: (self.begun + waiting).saturating_sub(begun + before), before, waiting })
+    }
 }
 
-impl Queue {
+impl Arriving {
     /// Draws the time of the next arrival: exponential intervals.
     fn draw(&mut self, mean: Time) {
         // One minus a number from [0, 1) is not zero.
         let interval = -libm::log(1.0 - self.rng.unit()) * mean.ps() as f64;
         self.next += Time::from_ps(interval as u64);
+    }
+
+    /// Jobs that have come by now and not begun.
+    fn waiting(&self, mean: Time, now: Time) -> u64 {
+        let (mut queue, mut count) = (self.clone(), 0);
+        while queue.next <= now {
+            if count == COUNTED {
+                return count + (now - queue.next).ps() / mean.ps();
+            }
+            queue.draw(mean);
+            count += 1;
+        }
+        count
     }
 }
 
@@ -133,5 +169,30 @@ mod tests {
             assert!(load.has(1, now) && load.next(1).is_none());
             assert_eq!(load.take(1, now), (number, now));
         }
+    }
+
+    #[test]
+    fn what_waits_is_counted_and_not_kept() {
+        // A job a microsecond to each of two cores, and one begun every four by the first alone.
+        let arrivals = Arrivals::poisson(Poisson { interval: Duration::new(Time::from_us(1)) });
+        let mut load = Load::new(&LoadSpec { jobs: 1 << 40, arrivals }, 2, 5);
+        assert_eq!(load.queue(Time::ZERO), Some(Queue { came: 0, before: 0, waiting: 0 }));
+        let run = |load: &mut Load, from: u64, to: u64| {
+            (from..to).filter(|us| us % 4 == 3).for_each(|us| {
+                let (_, came) = load.take(0, Time::from_us(us));
+                assert!(came <= Time::from_us(us));
+            });
+        };
+        run(&mut load, 100, 10_100);
+        load.begin_window(Time::from_us(10_100));
+        run(&mut load, 10_100, 50_100);
+        let Some(Queue { came, before, waiting }) = load.queue(Time::from_us(50_100)) else { panic!("open") };
+        // Five standard errors of Poisson counts.
+        assert!(before.abs_diff(2 * 10_100 - 2_500) < 5 * 142, "{before}");
+        assert!(came.abs_diff(2 * 40_000) < 5 * 283, "{came}");
+        assert_eq!(waiting, before + came - 10_000);
+        // Far beyond what is counted one by one: 10^8 jobs of each core.
+        let Some(Queue { waiting, .. }) = load.queue(Time::from_s(100)) else { panic!("open") };
+        assert!(waiting.abs_diff(200_000_000) < 200_000, "{waiting}");
     }
 }

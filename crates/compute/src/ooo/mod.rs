@@ -27,11 +27,13 @@ mod tests;
 mod thread;
 mod window;
 
+pub use load::Queue;
 pub use spec::{Arrivals, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, ThreadsSpec, TlbSpec};
 pub use stats::CoresStats;
 pub use window::Spent;
 
 use self::core::{Core, Shape, Shared, What};
+use ::stats::Mser;
 use config::SpecError;
 use kernel::{Cx, Slab, Time};
 use load::Load;
@@ -95,6 +97,7 @@ impl Cores {
                 sends: Slab::default(),
                 stats: CoresStats::default(),
                 tally: Tally::default(),
+                settling: None,
                 responses: (0, 0),
                 over_at: None,
                 latest: Time::ZERO,
@@ -143,9 +146,19 @@ impl Cores {
         self.shared.load.begun()
     }
 
-    /// Jobs that have come and not begun.
-    pub fn jobs_waiting(&self) -> u64 {
-        self.shared.load.waiting()
+    /// What came in the window until now; none if there is always another job.
+    pub fn queue(&self, now: Time) -> Option<Queue> {
+        self.shared.load.queue(now)
+    }
+
+    /// From now on the times of jobs are looked at until counters begin anew.
+    pub fn watch(&mut self) {
+        self.shared.settling = Some(Mser::new());
+    }
+
+    /// Whether the times of jobs, which are looked at, are steady.
+    pub fn is_steady(&self) -> bool {
+        self.shared.settling.as_ref().is_some_and(Mser::is_steady)
     }
 
     /// Jobs that threads have.
@@ -190,6 +203,8 @@ impl Cores {
         self.account(now);
         self.shared.stats = CoresStats::default();
         self.shared.tally = Tally::default();
+        self.shared.settling = None;
+        self.shared.load.begin_window(now);
     }
 
     /// The cores begin to run.

@@ -307,8 +307,12 @@ impl Core {
         let at = shared.shape.time_of(self.retire.div_ceil(width));
         let thread = &self.threads[running as usize];
         shared.stats.jobs += 1;
+        let latency = at.since(thread.arrived).ps();
         shared.stats.service.record(at.since(thread.begun).ps());
-        shared.stats.latency.record(at.since(thread.arrived).ps());
+        shared.stats.latency.record(latency);
+        if let Some(settling) = &mut shared.settling {
+            settling.push(latency as f64);
+        }
         shared.load.ended += 1;
         // A core runs ahead: the job that is the last to end here is not the last in time.
         shared.latest = shared.latest.max(at);

@@ -14,6 +14,8 @@ const MOST_CORES: u16 = 64;
 const MOST_THREADS: u32 = 4096;
 /// Longest latency inside a core, in cycles.
 const LONGEST: u32 = 4096;
+/// Shortest mean interval of arrivals. Each is cut to whole picoseconds: here by a two thousandth in the mean.
+const SHORTEST: Time = Time::from_ns(1);
 
 /// The cores of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -186,9 +188,12 @@ impl CpuSpec {
         self.threads.check(self.cores)?;
         match &self.load.arrivals {
             Arrivals::closed => Ok(()),
-            Arrivals::poisson(poisson) => {
-                SpecError::positive("load.arrivals.poisson.interval", poisson.interval.time().ps())
+            Arrivals::poisson(poisson) if poisson.interval.time() < SHORTEST => {
+                let what = format!("a job every {}; time is counted in picoseconds", poisson.interval);
+                let error = SpecError::new("load.arrivals.poisson.interval", what);
+                Err(error.help("give `1ns` or more, which no core keeps up with"))
             }
+            Arrivals::poisson(_) => Ok(()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What cores have counted.
 
 use super::window::Spent;
-use stats::Histogram;
+use stats::Batched;
 
 /// Counters of all cores together.
 #[derive(Clone, Debug, Default)]
@@ -41,9 +41,9 @@ pub struct CoresStats {
     /// Halted jobs resumed because there were as many as there may be.
     pub crowded: u64,
     /// From the begin of a job to its end, picoseconds.
-    pub service: Histogram,
+    pub service: Batched,
     /// From the arrival of a job to its end, picoseconds.
-    pub latency: Histogram,
+    pub latency: Batched,
     /// Picoseconds from requests to answers, summed over requests for lines and translations: what the stages of all parts tile.
     pub waited: u128,
     /// Slots (a cycle has as many as the width) of all cores by what they were spent for.

@@ -336,8 +336,8 @@ fn poisson_arrivals_find_a_sleeping_core() {
     let (cores, end) = run(&spec, &mut Script::new(ops), &mut Memory::default());
     let stats = cores.stats();
     // M/D/1 at half load: the mean wait is half a service time. 2,000 jobs: within a few percent.
-    let service = stats.service.mean().expect("jobs") / 1e6;
-    let latency = stats.latency.mean().expect("jobs") / 1e6;
+    let service = stats.service.whole().mean().expect("jobs") / 1e6;
+    let latency = stats.latency.whole().mean().expect("jobs") / 1e6;
     assert!((5.0..5.01).contains(&service), "{service}");
     assert!((7.0..8.0).contains(&latency), "{latency}");
     let busy = 1.0 - stats.spent[Spent::Idle as usize] as f64 / (4.0 * end.ns() as f64);
@@ -388,4 +388,11 @@ fn what_cannot_be_built_is_said() {
     assert_eq!(fault(|s| s.threads.count = 5000), "threads.count");
     assert_eq!(fault(|s| s.l1d.registers = 65), "l1d.registers");
     assert_eq!(fault(|s| s.tlb.ways = 5), "tlb.ways");
+    let every = |ps| Arrivals::poisson(Poisson { interval: Duration::new(Time::from_ps(ps)) });
+    for ps in [0, 1, 999] {
+        let mut spec = spec();
+        spec.load.arrivals = every(ps);
+        let error = Cores::new(&spec, 4096, 1).err().expect("unsound");
+        assert_eq!(error.key, "load.arrivals.poisson.interval");
+    }
 }

@@ -3,6 +3,7 @@
 use super::hierarchy::{self, L2Result, MmuResult, per, share};
 use crate::machine::Machine;
 use crate::server::{Memory, ServerSide};
+use crate::warmup::{Cut, Warmup};
 use compute::ooo::Spent;
 use flash::Check;
 use host::swap::Swap;
@@ -13,7 +14,7 @@ use proto::memory::{CPU_LINE, Stage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use stats::Summary;
+use stats::{HalfWidths, Summary};
 use std::collections::BTreeMap;
 
 /// A first-level cache, of all cores together.
@@ -167,6 +168,29 @@ pub struct CpuMemoryResult {
     pub swap: Option<SwapResult>,
 }
 
+/// The first jobs of a run, which count in no figure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WarmupResult {
+    /// What began the measured window: `fixed` (after a number of jobs), `time`, `detected`, or `none`, if it began with the run.
+    pub method: &'static str,
+    /// Jobs that had ended before.
+    pub jobs: u64,
+    /// Whether the jobs were steady then; null if that was not looked for.
+    pub detected: Option<bool>,
+}
+
+impl WarmupResult {
+    fn of(cut: Option<Cut>) -> WarmupResult {
+        let method = match cut.map(|cut| cut.by) {
+            None => "none",
+            Some(Warmup::Requests(_)) => "fixed",
+            Some(Warmup::Until(_)) => "time",
+            Some(Warmup::Steady { .. }) => "detected",
+        };
+        WarmupResult { method, jobs: cut.map_or(0, |cut| cut.jobs), detected: cut.and_then(|cut| cut.steady) }
+    }
+}
+
 /// What the cores of a server and their memory did in the measured window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CpuResult {
@@ -174,10 +198,20 @@ pub struct CpuResult {
     pub jobs: u64,
     /// Jobs that ended a second, until the last one did.
     pub throughput_per_s: f64,
+    /// Jobs that came a second; null if there is always another one.
+    pub offered_per_s: Option<f64>,
+    /// Jobs that had come and not begun when the last one ended; null if there is always another one.
+    pub waiting_jobs: Option<u64>,
+    /// The first jobs, which count in no figure.
+    pub warmup: WarmupResult,
     /// From the beginning of a job on a core until its end, waiting for its pages included.
     pub service_ns: Summary,
+    /// Half widths of the 95 % confidence intervals of these figures, from batches of jobs.
+    pub service_ci95_ns: HalfWidths,
     /// From the arrival of a job until its end.
     pub latency_ns: Summary,
+    /// Half widths of the 95 % confidence intervals of these figures, from batches of jobs.
+    pub latency_ci95_ns: HalfWidths,
     /// Instructions that retired, those included that were executed again.
     pub instructions: u64,
     /// Cycles of the cores' clock, until the last job ended.
@@ -231,11 +265,17 @@ impl CpuResult {
             (_, Some(swap)) => swap.stats.faults,
             _ => 0,
         };
+        let queue = side.cores.queue(to);
         CpuResult {
             jobs: s.jobs,
             throughput_per_s: window.per_second(s.jobs),
-            service_ns: Summary::from_ps(&s.service),
-            latency_ns: Summary::from_ps(&s.latency),
+            offered_per_s: queue.map(|queue| window.per_second(queue.came)),
+            waiting_jobs: queue.map(|queue| queue.waiting),
+            warmup: WarmupResult::of(machine.cut),
+            service_ns: Summary::from_ps(&s.service.whole()),
+            service_ci95_ns: HalfWidths::from_ps(&s.service),
+            latency_ns: Summary::from_ps(&s.latency.whole()),
+            latency_ci95_ns: HalfWidths::from_ps(&s.latency),
             instructions: s.instructions,
             cycles,
             ipc: per(s.instructions, cycles * cores),

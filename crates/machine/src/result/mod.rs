@@ -1,5 +1,6 @@
 //! The result document, `nandscape.result/1`.
 
+mod caveats;
 mod cpu;
 mod flash;
 mod gpu;
@@ -145,6 +146,10 @@ impl Document {
         if let Some(failure) = &machine.injector.failure {
             warnings.push(failure.to_string());
         }
+        let cpu = machine.server().map(|side| CpuResult::collect(machine, side));
+        if let Some((side, cpu)) = machine.server().zip(cpu.as_ref()) {
+            warnings.extend(caveats::of(machine, side, cpu));
+        }
         Document {
             schema: SCHEMA,
             spec_sha256: sha256(&frame.spec),
@@ -161,7 +166,7 @@ impl Document {
             precondition: frame.precondition,
             breakdown_ns: breakdown(machine),
             gpu: machine.gpu().map(|side| GpuResult::collect(machine, side)),
-            cpu: machine.server().map(|side| CpuResult::collect(machine, side)),
+            cpu,
             io,
             flash: machine
                 .drive()

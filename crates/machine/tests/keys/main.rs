@@ -121,7 +121,7 @@ const SMALL_SERVER: &[&str] = &[
     "l2.banks=4",
     "l2.sets=16",
     "cpu.0.load.jobs=200",
-    "cpu.warmup_jobs=0",
+    "cpu.warmup.fixed.jobs=0",
 ];
 /// It with small caches of its own and all data in DRAM.
 const SERVER: Bench =

@@ -9,10 +9,31 @@ const COHERENCE: &str = "/breakdown_ns/request/coherence";
 
 pub(crate) const CASES: &[Case] = &[
     Case {
-        key: "cpu.warmup_jobs",
+        key: "cpu.warmup",
+        context: &["cpu.0.load.jobs=500"],
+        jobs: TATP,
+        values: &["{ fixed = { jobs = 0 } }", "{ fixed = { jobs = 10 } }", "detected"],
+        predicted: Falls("/cpu/jobs"),
+    },
+    Case {
+        key: "cpu.warmup.fixed.jobs",
         context: &[],
         jobs: TATP,
         values: &["0", "50", "100"],
+        predicted: Falls("/cpu/jobs"),
+    },
+    Case {
+        key: "cpu.warmup.detected.from",
+        context: &["cpu.0.load.jobs=2000", "cpu.warmup=detected"],
+        jobs: TATP,
+        values: &["0%", "25%", "40%"],
+        predicted: Falls("/cpu/jobs"),
+    },
+    Case {
+        key: "cpu.warmup.detected.until",
+        context: &["cpu.warmup={ detected = { from = \"0%\" } }"],
+        jobs: TATP,
+        values: &["20%", "50%", "80%"],
         predicted: Falls("/cpu/jobs"),
     },
     Case {

@@ -4,10 +4,12 @@
 //! means.
 
 mod closed;
+mod delay;
 mod md1;
 mod mm;
 
 pub use closed::{Bounds, Closed, asymptotic_bounds, mva, uniform_servers};
+pub use delay::Delayed;
 pub use md1::Md1;
 pub use mm::{Mmk, erlang_b, erlang_c, mm1};
 

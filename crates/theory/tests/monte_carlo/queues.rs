@@ -2,7 +2,7 @@
 
 use crate::rng::Rng;
 use theory::fit::kolmogorov_smirnov;
-use theory::queue::{Md1, Mmk, asymptotic_bounds, mg1_mean_wait, uniform_servers};
+use theory::queue::{Delayed, Md1, Mmk, asymptotic_bounds, mg1_mean_wait, uniform_servers};
 
 /// Waits of `n` customers at `servers` servers, first come first served, after a warm-up.
 fn waits(
@@ -122,4 +122,51 @@ fn exponential_numbers_pass_their_own_test_and_fail_another() {
     let mut sample: Vec<f64> = (0..20_000).map(|_| rng.exponential(2.0)).collect();
     assert!(kolmogorov_smirnov(&mut sample, |x| -(-x / 2.0).exp_m1()).p_value > 0.001);
     assert!(kolmogorov_smirnov(&mut sample, |x| -(-x / 2.1).exp_m1()).p_value < 0.001);
+}
+
+/// Who is ready for the station at which time, and when its job came.
+fn earliest(ready: &[(f64, f64)]) -> usize {
+    (0..ready.len()).min_by(|a, b| ready[*a].0.total_cmp(&ready[*b].0)).unwrap()
+}
+
+#[test]
+fn a_core_whose_threads_wait_for_flash() {
+    let network = Delayed { service: 20.0, delay: 50.0 };
+    for threads in [1, 2, 4, 8] {
+        let mut rng = Rng(5);
+        let mut ready = vec![(0.0, 0.0); threads as usize];
+        let (mut free, periods) = (0.0f64, 400_000);
+        for _ in 0..periods {
+            let first = earliest(&ready);
+            free = free.max(ready[first].0) + rng.exponential(20.0);
+            ready[first].0 = free + 50.0;
+        }
+        close(f64::from(periods) / free, network.closed(threads).throughput, 0.01, "periods a unit of time");
+    }
+}
+
+#[test]
+fn a_core_whose_jobs_come_at_random_and_wait_for_flash() {
+    // Three periods of 20 in the mean, whose number is geometric, at a load of 72 %.
+    let (periods, rate) = (3.0, 0.012);
+    let network = Delayed { service: 20.0, delay: 50.0 };
+    let mut rng = Rng(9);
+    let (mut ready, mut came, mut free) = (Vec::new(), rng.exponential(1.0 / rate), 0.0f64);
+    let mut responses = Vec::new();
+    while responses.len() < 400_000 {
+        let first = (!ready.is_empty()).then(|| earliest(&ready));
+        if first.is_none_or(|first| came <= ready[first].0) {
+            ready.push((came, came));
+            came += rng.exponential(1.0 / rate);
+            continue;
+        }
+        let (at, since) = ready.swap_remove(first.unwrap());
+        free = free.max(at) + rng.exponential(20.0);
+        if rng.unit() < 1.0 / periods {
+            responses.push(free - since);
+        } else {
+            ready.push((free + 50.0, since));
+        }
+    }
+    close(mean(&responses), network.open_response(rate, periods), 0.02, "mean response");
 }

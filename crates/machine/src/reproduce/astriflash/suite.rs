@@ -127,7 +127,7 @@ impl Suite {
         slice(system, self.cores, self.fixed)
             .iter()
             .fold(point, |point, set| point.set(set))
-            .set(&format!("cpu.warmup_jobs={}", WARMUP * self.cores))
+            .set(&format!("cpu.warmup.fixed.jobs={}", WARMUP * self.cores))
             .set(&format!("cpu.0.load.jobs={jobs}"))
     }
 }

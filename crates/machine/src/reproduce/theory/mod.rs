@@ -4,6 +4,7 @@
 //! from the constants of the spec.
 
 mod constants;
+mod delay;
 mod drive;
 mod latency;
 mod queue;
@@ -16,8 +17,16 @@ use super::Case;
 
 /// Every case.
 pub(super) fn cases() -> Vec<Case> {
-    [latency::cases(), throughput::cases(), queue::cases(), server::cases(), uniform::cases(), skew::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        latency::cases(),
+        throughput::cases(),
+        queue::cases(),
+        server::cases(),
+        delay::cases(),
+        uniform::cases(),
+        skew::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -32,7 +32,7 @@ fn stations(name: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Di
         set: vec![
             format!("cpu.0.load.arrivals.poisson.interval={interval}ps"),
             format!("cpu.0.load.jobs={}", jobs + jobs / 20),
-            format!("cpu.warmup_jobs={}", jobs / 20),
+            format!("cpu.warmup.fixed.jobs={}", jobs / 20),
         ],
         workloads: vec![format!("exponential:mean={}", SERVICE / 500)],
         seed: 1,

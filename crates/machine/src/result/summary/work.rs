@@ -96,18 +96,26 @@ fn engine(e: &EngineResult, text: &mut String) {
 /// What the cores of a server and their memory did.
 pub(super) fn cpu(c: &CpuResult, text: &mut String) {
     let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
+    let came = c.offered_per_s.map_or(String::new(), |rate| format!(" of {} that came", count(rate as u64)));
     let _ = writeln!(
         text,
-        "\n  {} jobs, {} a second; {:.3} instructions a cycle of a core",
+        "\n  {} jobs, {} a second{came}, behind {} for warm-up; {:.3} instructions a cycle of a core",
         count(c.jobs),
         count(c.throughput_per_s as u64),
+        count(c.warmup.jobs),
         c.ipc
     );
-    let _ =
-        writeln!(text, "\n  {:<9}{:>11}{:>11}{:>11}{:>11}{:>11}", "", "mean", "p50", "p90", "p99", "p99.9");
-    for (name, s) in [("service", &c.service_ns), ("latency", &c.latency_ns)] {
+    let _ = writeln!(
+        text,
+        "\n  {:<9}{:>11}{:>11}{:>11}{:>11}{:>13}{:>11}",
+        "", "mean", "p50", "p90", "p99", "+-", "p99.9"
+    );
+    let rows =
+        [("service", &c.service_ns, &c.service_ci95_ns), ("latency", &c.latency_ns, &c.latency_ci95_ns)];
+    for (name, s, ci95) in rows {
         let [mean, p50, p90, p99, p99_9] = [s.mean, s.p50, s.p90, s.p99, s.p99_9].map(shown);
-        let _ = writeln!(text, "  {name:<9}{mean:>11}{p50:>11}{p90:>11}{p99:>11}{p99_9:>11}");
+        let width = shown(ci95.p99);
+        let _ = writeln!(text, "  {name:<9}{mean:>11}{p50:>11}{p90:>11}{p99:>11}{width:>13}{p99_9:>11}");
     }
     let spent: Vec<String> = c
         .time_share
