@@ -28,6 +28,7 @@ const VARIANTS: &[Variant] = &[
         long: false,
         suite: Suite::with_planes,
     },
+    Variant { name: "10us", figures: &["tput.os_swap"], long: false, suite: Suite::ten_microseconds },
     Variant { name: "skew.1.1", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.1") },
     Variant { name: "skew.1.15", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.15") },
     Variant { name: "skew.1.25", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.25") },
