@@ -40,6 +40,13 @@ pub(super) fn miss_interval(document: &Document) -> Result<f64, Diagnostic> {
     Ok(some(cpu(document)?.miss_interval_ns, "no page was in flash", document)? / 1e3)
 }
 
+/// Pages fetched from flash, of a job on the mean.
+pub(super) fn misses_of_a_job(document: &Document) -> Result<f64, Diagnostic> {
+    let cpu = cpu(document)?;
+    let fetches = cpu.memory.dram_cache.as_ref().map(|cache| cache.fetches as f64 / cpu.jobs as f64);
+    some(fetches, "no DRAM cache", document)
+}
+
 /// Share of reads that came to a die at work for garbage collection.
 pub(super) fn behind_gc(document: &Document) -> Result<f64, Diagnostic> {
     some(document.flash.first().map(|flash| flash.reads.behind_gc_share), "no flash", document)

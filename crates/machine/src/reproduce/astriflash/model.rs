@@ -5,14 +5,16 @@ use super::super::study::Entry;
 use theory::tiered::{Program, cost_ratio, flash_bandwidth};
 
 /// Section III-A: 10 us of execution, then an access to flash of 50 us. A job is taken to be one such period.
-const PROGRAM: Program = Program { service: 10.0, work: 10.0, flash: 50.0 };
+const PROGRAM: Program = Program { service: 10.0, work: 10.0, flash: FLASH };
+/// An access to flash, us.
+pub(super) const FLASH: f64 = 50.0;
 /// Section III-A: overhead of an access in OS-Swap, us.
 const OS_SWAP: f64 = 10.0;
 /// Section III-B1: a switch between user-level threads, us.
-const SWITCH: f64 = 0.1;
+pub(super) const SWITCH: f64 = 0.1;
 /// "Within about 20 % of the DRAM-only system", at the 99th percentile.
 const WITHIN: f64 = 0.8;
-const PERCENTILE: f64 = 0.99;
+pub(super) const PERCENTILE: f64 = 0.99;
 /// Section II-A: flash is 50 times cheaper, and 3 % of the data have DRAM.
 const CHEAPER: f64 = 50.0;
 const DRAM: f64 = 0.03;

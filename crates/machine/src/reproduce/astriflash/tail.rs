@@ -3,12 +3,17 @@
 //! The paper sweeps the mean time between arrivals "from zero to ten us" at ten us of service, which overloads a core; here the load
 //! is swept instead, relative to what DRAM-only does at most. Where AstriFlash's curve meets a latency is
 //! interpolated: the reciprocal of a percentile is nearly linear in the load (exactly so for M/M/1).
+//!
+//! Beside it, in the row's note, stands what the paper's analytic model (Fig. 3) has at the same loads: M/M/1 for DRAM-only, M/M/k for
+//! AstriFlash, with the service time and the misses of the simulated programs.
 
 use super::super::expected::Figure;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{latency_p99, service_mean, throughput};
+use super::metrics::{latency_p99, misses_of_a_job, service_mean, throughput};
+use super::model::{FLASH, PERCENTILE, SWITCH};
 use super::suite::Suite;
 use config::Diagnostic;
+use theory::tiered::{Program, Station};
 
 const PROGRAM: &str = "tatp";
 /// The share of DRAM-only's peak at which its latency is taken.
@@ -51,18 +56,35 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Entry {
         };
         let curve: Vec<(f64, f64)> = points.iter().map(measured).collect::<Result<_, Diagnostic>>()?;
         let (reference, curve) = (curve[0], &curve[1..]);
-        let shown: Vec<String> = curve.iter().map(|(x, y)| format!("{:.1} % {y:.1}", 100.0 * x)).collect();
+        let service = service / 1e3;
+        let last = points.last().ok_or_else(|| Diagnostic::new("no load was run"))?;
+        let work = service / misses_of_a_job(found.get(last)?)?;
+        let program = Program { service, work, flash: FLASH };
+        let model = program.overlapped(SWITCH);
+        let shown = |station: Station, (x, y): &(f64, f64)| {
+            format!("{:.1} % {y:.1} (model {})", 100.0 * x, modelled(station, *x, service))
+        };
+        let all: Vec<String> = curve.iter().map(|point| shown(model, point)).collect();
         let note = format!(
-            "p99 over DRAM-only's mean service time: DRAM-only {:.1} % {:.1}; AstriFlash {}",
-            100.0 * reference.0,
-            reference.1,
-            shown.join(", ")
+            "p99 over DRAM-only's mean service time: DRAM-only {}; AstriFlash, model M/M/{}: {}",
+            shown(program.dram_only(), &reference),
+            model.servers,
+            all.join(", ")
         );
         let met = meets(curve, reference.1)
             .ok_or_else(|| Diagnostic::new(format!("AstriFlash is above it at every load: {note}")))?;
         figure.row(100.0 * met, note)
     };
     Entry::new(id, vec![point], compute).then(move |found| second.points(found))
+}
+
+/// A station's 99th percentile of the response over the mean service time, at a share of what a core does at most.
+fn modelled(station: Station, share: f64, service: f64) -> String {
+    let rate = share / service;
+    if rate >= station.capacity() {
+        return "saturated".into();
+    }
+    format!("{:.1}", station.at(rate).response_quantile(PERCENTILE) / service)
 }
 
 /// The highest throughput at which a curve of throughput and latency is no higher than `limit`, interpolated up to the next
@@ -76,8 +98,17 @@ fn meets(curve: &[(f64, f64)], limit: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::meets;
+    use super::{Program, meets, modelled};
     use theory::queue::mm1;
+
+    /// M/M/1: ln 100 / (1 - load) mean service times.
+    #[test]
+    fn the_model_beside_the_curve_by_hand() {
+        let program = Program { service: 10.0, work: 10.0, flash: 50.0 };
+        assert_eq!(modelled(program.dram_only(), 0.5, 10.0), "9.2");
+        assert_eq!(modelled(program.synchronous(), 0.5, 10.0), "saturated");
+        assert_eq!(modelled(program.overlapped(0.0), 1.0, 10.0), "saturated");
+    }
 
     #[test]
     fn the_load_of_a_latency_is_found_exactly_for_one_exponential_server() {
