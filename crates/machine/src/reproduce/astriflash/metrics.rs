@@ -25,6 +25,12 @@ pub(super) fn service_p99(document: &Document) -> Result<f64, Diagnostic> {
     some(cpu(document)?.service_ns.p99, "no job ended", document)
 }
 
+/// Half the width of its 95 % confidence interval, as a share of it.
+pub(super) fn service_p99_width(document: &Document) -> Result<f64, Diagnostic> {
+    let width = some(cpu(document)?.service_ci95_ns.p99, "too few jobs for an interval", document)?;
+    Ok(width / service_p99(document)?)
+}
+
 /// Mean of the same, ns.
 pub(super) fn service_mean(document: &Document) -> Result<f64, Diagnostic> {
     some(cpu(document)?.service_ns.mean, "no job ended", document)

@@ -4,7 +4,7 @@ use super::super::expected::Figure;
 use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{miss_interval, service_p99, throughput};
+use super::metrics::{miss_interval, service_p99, service_p99_width, throughput};
 use super::suite::Suite;
 use super::{curve, model, tail};
 use config::Diagnostic;
@@ -85,8 +85,13 @@ fn service(figure: &Figure, suite: &Suite, program: &str, system: &str) -> Optio
         None if program == "geomean" => (suite.on(system), suite.on("flash-sync")),
         None => return None,
     };
-    Some(ratio(figure, over, under, service_p99, |figure, values| {
-        figure.row(values.geometric(), values.note())
+    Some(new(figure, [over.clone(), under.clone()].concat(), move |figure, found| {
+        let values = Values::ratios(found, &over, &under, service_p99)?;
+        let width = |points| Values::of(found, points, service_p99_width).map(|widths| 100.0 * widths.max());
+        let (own, other) = (width(&over)?, width(&under)?);
+        let known =
+            format!("95 % intervals of the percentiles: at most +-{own:.1} %, Flash-Sync's +-{other:.1} %");
+        figure.row(values.geometric(), format!("{}; {known}", values.note()))
     }))
 }
 

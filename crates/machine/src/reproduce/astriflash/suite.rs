@@ -22,15 +22,15 @@ const WHOLE: u32 = 16;
 /// Gibibytes of the data set of a core (section V-A).
 const GIBIBYTES: u32 = 16;
 /// Jobs of a core at saturation: with at most 64 of them halted at a time, what is under way when a run ends is a few per cent
-/// of it, and 99th percentiles rest on tens of jobs.
-const JOBS: u32 = 2_000;
+/// of it, and 99th percentiles rest on a hundred jobs and have confidence intervals.
+const JOBS: u32 = 2_800;
 /// Jobs of a core before the measured window: its caches and the queues behind them fill.
 const WARMUP: u32 = 200;
 /// Jobs of a core under random arrivals. At 96 % load a queue forgets within some 1 / (1 - 0.96)^2 = 625 jobs.
 const JOBS_OF_A_LOAD: u32 = 20_000;
 
 /// Jobs of a core over a drive that collects: each plane frees some hundred blocks meanwhile.
-const AGED_JOBS: u32 = 80_000;
+const AGED_JOBS: u32 = 84_000;
 
 /// Section III-A: a page that comes by paging costs 10 us of the core, "5 us" of them management of memory and flash (IV), so that 5
 /// are left for two switches. *Chosen*: how the first five are divided.
