@@ -396,3 +396,33 @@ fn misspelt_overrides_name_the_right_spelling() {
         assert_eq!(diagnostic.nearest.as_deref(), Some(expected), "{system}, {set}: {diagnostic}");
     }
 }
+
+/// Reads that come at random see what a die does for as long as it does it (R. Wolff, Operations Research 30(2), 1982): the share
+/// that comes to a die at work for collection is the share of time that its reads, programs and erases take.
+#[test]
+fn reads_at_random_meet_collection_as_long_as_it_takes() {
+    let set = [
+        "flash.geometry.channels=1",
+        "flash.geometry.ways=1",
+        "flash.geometry.planes=1",
+        "flash.geometry.blocks=128",
+        "flash.geometry.pages=32",
+        "flash.ftl.over_provisioning=30%",
+    ];
+    for rate in [100, 300] {
+        let job = "rw=randrw,rwmixread=70,bs=4k,norandommap=1,iodepth=64,number_ios=60000,loops=100,rate_process=poisson";
+        let document = run_on("d16", "100%", &set, &format!("fio:{job},rate_iops={rate}"));
+        let flash = |path: &str| figure(&document, &format!("/flash/0/{path}"));
+        let (reads, programs) = (flash("reads/gc"), flash("gc_programs"));
+        // 4 KiB at 800 MB/s is 5.12 us of the channel, during which the die has its register full.
+        let busy = reads * 55.12 + programs * 605.12 + flash("erases") * 3000.0;
+        let expected = busy * 1e3 / figure(&document, "/simulated_ns");
+        let share = flash("reads/behind_gc_share");
+        assert!(
+            (0.1..0.9).contains(&expected) && (share / expected - 1.0).abs() < 0.03,
+            "{share} {expected}"
+        );
+    }
+    let quiet = run_on("d16", "100%", &set, "fio:rw=randread,bs=4k,number_ios=1000");
+    assert_eq!(figure(&quiet, "/flash/0/reads/behind_gc"), 0.0);
+}

@@ -1,0 +1,34 @@
+//! What the back end counts.
+
+use super::op::Class;
+
+/// What the back end has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BackendCounters {
+    /// Operations finished, by class.
+    pub done: [u64; Class::COUNT],
+    /// Map units read, programmed or copied, by class.
+    pub units: [u64; Class::COUNT],
+    /// Commands that worked on several planes.
+    pub multi_plane: u64,
+    /// Copy-backs.
+    pub copy_backs: u64,
+    /// Suspends.
+    pub suspends: u64,
+    /// Reads that somebody waits for and that came to a die at work for garbage collection.
+    pub reads_behind_gc: u64,
+}
+
+impl BackendCounters {
+    /// What was counted since `origin`.
+    pub fn since(&self, origin: &BackendCounters) -> BackendCounters {
+        BackendCounters {
+            done: std::array::from_fn(|n| self.done[n] - origin.done[n]),
+            units: std::array::from_fn(|n| self.units[n] - origin.units[n]),
+            multi_plane: self.multi_plane - origin.multi_plane,
+            copy_backs: self.copy_backs - origin.copy_backs,
+            suspends: self.suspends - origin.suspends,
+            reads_behind_gc: self.reads_behind_gc - origin.reads_behind_gc,
+        }
+    }
+}
