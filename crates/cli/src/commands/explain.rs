@@ -102,7 +102,8 @@ fn recording((name, title): (&str, &str)) -> String {
     let mut text =
         format!("{name}: a recorded program of a server\n\n{title}; also compressed\n\nParameters\n");
     for key in cpu_trace::PARAMETERS {
-        let _ = writeln!(text, "  {} = {}: {}", key.name, key.default, key.what);
+        let default = if key.default.is_empty() { String::new() } else { format!(" = {}", key.default) };
+        let _ = writeln!(text, "  {}{default}: {}", key.name, key.what);
     }
     let _ = write!(text, "\n  --workload FILE:job=20000");
     text

@@ -81,8 +81,10 @@ impl Skew {
     fn read(params: &Params) -> Result<Skew, Diagnostic> {
         if let Some(file) = params.text(POPULARITY.name) {
             if params.is_given(THETA.name) {
-                let both = "a measured popularity has no skew: `theta` and `popularity` exclude each other";
-                return Err(params.refused(THETA.name, Vec::new()).help(both));
+                let mut both = params.refused(THETA.name, Vec::new());
+                both.what =
+                    "a measured popularity has no skew: `theta` and `popularity` exclude each other".into();
+                return Err(both);
             }
             return Ok(Skew::Measured(Arc::new(Measured::read(Path::new(file))?)));
         }
