@@ -81,8 +81,13 @@ impl Core {
         let Some((first, last)) = self.window.make_room(op.count, width) else { return false };
         let kernel = self.kernel * width;
         if kernel > self.dispatch {
+            if self.window.is_settled() && self.retire >= self.dispatch {
+                // Nothing older is under way: what this operation waits for later is its own.
+                self.spend(kernel, Spent::Kernel, &mut shared.stats);
+            } else {
+                self.delayed = Some(Spent::Kernel);
+            }
             self.dispatch = kernel;
-            self.delayed = Some(Spent::Kernel);
         }
         let begins = self.dispatch.max(first);
         self.dispatch = (begins + u64::from(op.count)).max(last);
