@@ -9,9 +9,10 @@ use super::metrics::{behind_gc, service_p99, throughput};
 use super::suite::Suite;
 use config::Diagnostic;
 
-/// What is changed: pages are copied inside their plane, collection goes on before the host does, there is four times the flash
-/// (the paper's 1 TB), or more spare space.
-const CHANGES: [(&str, &[&str]); 4] = [
+/// What is changed: the drive is new, pages are copied inside their plane, collection goes on before the host does, there is four
+/// times the flash (the paper's 1 TB), or more spare space.
+const CHANGES: [(&str, &[&str]); 5] = [
+    ("fresh", &["precondition=sequential"]),
     ("copied_in_plane", &["flash.ftl.gc.copy_back=true"]),
     ("foreground", &["flash.ftl.gc.mode=foreground"]),
     ("four_times_planes", &["flash.geometry.channels=16"]),
@@ -23,18 +24,16 @@ pub(super) fn entries(figure: &Figure, suite: &Suite, effort: Effort) -> Vec<Ent
     if effort != Effort::Whole {
         return Vec::new();
     }
-    let own = entry(figure, "astriflash.gc.blocked".into(), suite.aged());
     let changed = CHANGES.iter().map(|(name, sets)| {
         let point = sets.iter().fold(suite.aged(), |point, set| point.set(set));
-        entry(figure, format!("astriflash.gc.{name}"), point)
-            .changed(format!("astriflash.gc.{name}"), |row| Row { kind: "sweep", ..row })
+        entry(figure, point).changed(format!("astriflash.gc.{name}"), |row| Row { kind: "sweep", ..row })
     });
-    std::iter::once(own).chain(changed).collect()
+    std::iter::once(entry(figure, suite.aged())).chain(changed).collect()
 }
 
-fn entry(figure: &Figure, id: String, point: Point) -> Entry {
-    let figure = figure.clone();
-    Entry::new(id, vec![point.clone()], move |found: &Found| row(&figure, found, &point))
+fn entry(figure: &Figure, point: Point) -> Entry {
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    Entry::new(id, vec![point.clone()], move |found| row(&figure, found, &point))
 }
 
 fn row(figure: &Figure, found: &Found, point: &Point) -> Result<Row, Diagnostic> {
