@@ -34,6 +34,9 @@ pub struct IoRequest {
     pub fua: bool,
 }
 
+/// Bit of a submission queue's number that says that it belongs to a processor inside the drive, and not to the host.
+pub const INNER: u16 = 1 << 15;
+
 /// A block command as the device sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
@@ -47,7 +50,7 @@ pub struct Command {
     pub offset: u64,
     /// Length of the extent in bytes.
     pub bytes: u64,
-    /// Submission queue.
+    /// Submission queue; from [`INNER`] up, one of a processor inside the drive.
     pub queue: u16,
     /// The stream it belongs to.
     pub flow: u16,

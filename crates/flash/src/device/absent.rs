@@ -100,10 +100,11 @@ impl Device {
         if let Some(shadow) = &mut self.shadow {
             shadow.finds_nothing(id, Lpn(unit));
         }
-        let sectors = self.sectors(&self.active[id].command, unit);
+        let command = self.active[id].command;
+        let sectors = self.sectors(&command, unit);
         let slot = self.absent.place(Lpn(unit), sectors, &self.ftl);
         if slot.is_none() {
-            self.host.link.to_host(now, u64::from(bytes));
+            self.host.data_out(command.queue, now, u64::from(bytes));
         }
         slot
     }

@@ -236,12 +236,12 @@ impl Device {
     pub(super) fn buffer_accessed(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         if active.command.op == IoOp::Read {
-            let bytes = active.buffered_bytes;
+            let (bytes, queue) = (active.buffered_bytes, active.command.queue);
             active.pending -= 1;
             if active.pending == 0 {
                 active.life.reach(milestone::BUFFER, cx.now());
             }
-            self.host.link.to_host(cx.now(), bytes);
+            self.host.data_out(queue, cx.now(), bytes);
         } else {
             active.life.reach(milestone::BUFFER, cx.now());
         }

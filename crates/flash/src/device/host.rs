@@ -5,22 +5,31 @@ use crate::hostif::nvme::{Arbitration, Nvme};
 use ::stats::Milestones;
 use kernel::{Cx, Snapshot, Time, resource::Pool};
 use net::pcie::Link;
-use proto::{Command, Completion, IoOp, Lpn, Status};
+use proto::{Command, Completion, INNER, IoOp, Lpn, Status};
 
 /// Bytes of a completion queue entry.
 const COMPLETION_BYTES: u64 = 16;
 
-/// How the host reaches the device.
+/// How commands reach the device.
 #[derive(Clone, Debug)]
 pub struct HostParams {
-    /// The link.
-    pub link: Link,
-    /// Controller cores.
+    /// The host's way.
+    pub outer: EntranceParams,
+    /// The way of a processor inside the drive, if there is one.
+    pub inner: Option<EntranceParams>,
+    /// Controller cores, which both share.
     pub cores: u32,
-    /// Core time a command.
-    pub command_cost: Time,
     /// Core time a map unit of a command, on top.
     pub unit_cost: Time,
+}
+
+/// One way into the device.
+#[derive(Clone, Debug)]
+pub struct EntranceParams {
+    /// The link.
+    pub link: Link,
+    /// Core time a command.
+    pub command_cost: Time,
     /// NVMe queues; without, commands arrive over a memory port after the link's latency.
     pub nvme: Option<NvmeParams>,
     /// Whether the doorbell is folded into the fetch where nothing can come between.
@@ -47,10 +56,16 @@ pub struct NvmeParams {
 }
 
 pub(super) struct Host {
-    pub(super) link: Link,
+    outer: Entrance,
+    inner: Option<Entrance>,
     pub(super) cores: Pool,
-    command_cost: Time,
     unit_cost: Time,
+}
+
+/// One way into the device.
+struct Entrance {
+    link: Link,
+    command_cost: Time,
     nvme: Option<Nvme>,
     /// From the doorbell to the controller, and from there until the command has been fetched.
     doorbell: Time,
@@ -60,8 +75,8 @@ pub(super) struct Host {
     folds: bool,
 }
 
-impl Host {
-    pub(super) fn new(params: HostParams) -> Host {
+impl Entrance {
+    fn new(params: EntranceParams) -> Entrance {
         let latency = params.link.latency();
         let (doorbell, fetch, interrupt) = match &params.nvme {
             Some(n) => (latency + n.doorbell, latency.times(2) + n.fetch, latency + n.interrupt),
@@ -71,10 +86,8 @@ impl Host {
             .nvme
             .as_ref()
             .is_none_or(|n| u64::from(n.in_controller) >= u64::from(n.queues) * u64::from(n.depth));
-        Host {
-            cores: Pool::new(params.cores.max(1) as usize),
+        Entrance {
             command_cost: params.command_cost,
-            unit_cost: params.unit_cost,
             nvme: params.nvme.map(|n| Nvme::new(n.queues, n.in_controller, n.arbitration)),
             doorbell,
             fetch,
@@ -83,33 +96,61 @@ impl Host {
             link: params.link,
         }
     }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        let Entrance { link, command_cost: _, nvme, doorbell: _, fetch: _, interrupt: _, folds: _ } = self;
+        link.save(out);
+        nvme.iter().for_each(|n| n.save(out));
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.link.load(input)?;
+        self.nvme.as_mut().map_or(Some(()), |n| n.load(input))
+    }
 }
 
 impl Host {
-    /// Appends the state of the link, the cores and the queues' turns; nothing is outstanding.
+    pub(super) fn new(params: HostParams) -> Host {
+        Host {
+            outer: Entrance::new(params.outer),
+            inner: params.inner.map(Entrance::new),
+            cores: Pool::new(params.cores.max(1) as usize),
+            unit_cost: params.unit_cost,
+        }
+    }
+
+    /// The way by which commands of a queue come and go.
+    #[inline]
+    fn way(&mut self, queue: u16) -> &mut Entrance {
+        match &mut self.inner {
+            Some(inner) if queue & INNER != 0 => inner,
+            _ => &mut self.outer,
+        }
+    }
+
+    /// Data of a read begins its way out over the link of its queue.
+    #[inline]
+    pub(super) fn data_out(&mut self, queue: u16, now: Time, bytes: u64) {
+        self.way(queue).link.to_host(now, bytes);
+    }
+
+    /// Appends the state of the links, the cores and the queues' turns; nothing is outstanding.
     pub(super) fn save(&self, out: &mut Vec<u8>) {
-        let Host {
-            link,
-            cores,
-            command_cost: _,
-            unit_cost: _,
-            nvme,
-            doorbell: _,
-            fetch: _,
-            interrupt: _,
-            folds: _,
-        } = self;
-        link.save(out);
+        let Host { outer, inner, cores, unit_cost: _ } = self;
+        outer.save(out);
+        inner.iter().for_each(|inner| inner.save(out));
         cores.save(out);
-        nvme.iter().for_each(|n| n.save(out));
     }
 
     /// Replaces it by what a host interface of the same parameters saved; `None` if that is cut short or malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.link.load(input)?;
+        self.outer.load(input)?;
+        if let Some(inner) = &mut self.inner {
+            inner.load(input)?;
+        }
         let cores = Pool::load(input).filter(|c| c.len() == self.cores.len())?;
         self.cores = cores;
-        self.nvme.as_mut().map_or(Some(()), |n| n.load(input))
+        Some(())
     }
 }
 
@@ -143,30 +184,33 @@ impl Device {
                 shadow.enters(id, &command, durable, &self.ftl);
             }
         }
-        let Some(nvme) = &mut self.host.nvme else {
-            cx.after(self.host.doorbell, Event::Fetched(id));
+        let way = self.host.way(command.queue);
+        let Some(nvme) = &mut way.nvme else {
+            cx.after(way.doorbell, Event::Fetched(id));
             return;
         };
-        if self.host.folds {
-            cx.after(self.host.doorbell + self.host.fetch, Event::Fetched(id));
+        if way.folds {
+            cx.after(way.doorbell + way.fetch, Event::Fetched(id));
         } else {
-            nvme.ring(command.queue, id, cx.reserve());
-            cx.after(self.host.doorbell, Event::Doorbell(command.queue));
+            nvme.ring(command.queue & !INNER, id, cx.reserve());
+            cx.after(way.doorbell, Event::Doorbell(command.queue));
         }
     }
 
     /// A doorbell write has arrived: one more entry of the queue may be fetched.
     pub(super) fn doorbell(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
-        if let Some(nvme) = &mut self.host.nvme {
-            nvme.arrive(queue);
+        if let Some(nvme) = &mut self.host.way(queue).nvme {
+            nvme.arrive(queue & !INNER);
         }
-        self.fetch(cx);
+        self.fetch(queue, cx);
     }
 
-    fn fetch(&mut self, cx: &mut impl Cx<Event, Out>) {
-        if let Some(nvme) = &mut self.host.nvme {
+    /// Fetches from the queues that lie beside `queue`, as far as the controller has room.
+    fn fetch(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
+        let way = self.host.way(queue);
+        if let Some(nvme) = &mut way.nvme {
             while let Some((id, place)) = nvme.fetch() {
-                cx.at_place(place, self.host.fetch, Event::Fetched(id));
+                cx.at_place(place, way.fetch, Event::Fetched(id));
             }
         }
     }
@@ -175,7 +219,7 @@ impl Device {
     pub(super) fn fetched(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::SUBMISSION, cx.now());
-        let mut cost = self.host.command_cost;
+        let mut cost = self.host.way(active.command.queue).command_cost;
         if self.host.unit_cost > Time::ZERO {
             cost += self.host.unit_cost.times(active.end - active.next);
         }
@@ -199,8 +243,9 @@ impl Device {
         match active.command.op {
             IoOp::Read => self.start_read(id, cx),
             IoOp::Write => {
-                let end = self.host.link.to_device(cx.now(), active.command.bytes);
-                cx.after(end + self.host.link.latency() - cx.now(), Event::DataIn(id));
+                let way = self.host.way(active.command.queue);
+                let end = way.link.to_device(cx.now(), active.command.bytes);
+                cx.after(end + way.link.latency() - cx.now(), Event::DataIn(id));
             }
             IoOp::Trim | IoOp::WriteZeroes | IoOp::Flush => self.start_dataless(id, cx),
         }
@@ -209,9 +254,10 @@ impl Device {
     /// Sends the completion of a command that waits for nothing any more.
     pub(super) fn complete(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         debug_assert_eq!(self.active[id].pending, 0);
-        let bytes = if self.host.nvme.is_some() { COMPLETION_BYTES } else { 0 };
-        let end = self.host.link.to_host(cx.now(), bytes);
-        cx.after(end + self.host.interrupt - cx.now(), Event::HostDone(id));
+        let way = self.host.way(self.active[id].command.queue);
+        let bytes = if way.nvme.is_some() { COMPLETION_BYTES } else { 0 };
+        let end = way.link.to_host(cx.now(), bytes);
+        cx.after(end + way.interrupt - cx.now(), Event::HostDone(id));
     }
 
     /// The host sees the completion.
@@ -228,16 +274,22 @@ impl Device {
         cx.emit(Out::Complete(Completion { tag: active.command.tag, status, errors }));
         let queue = active.command.queue;
         self.active.remove(id);
-        if let Some(nvme) = &mut self.host.nvme
-            && !self.host.folds
+        let way = self.host.way(queue);
+        if let Some(nvme) = &mut way.nvme
+            && !way.folds
         {
-            nvme.done(queue);
-            self.fetch(cx);
+            nvme.done(queue & !INNER);
+            self.fetch(queue, cx);
         }
     }
 
-    /// Time that the link has been busy, to the host and to the device, and the controller's cores, up to `now`.
+    /// Time that the host's link has been busy, to the host and to the device, and the controller's cores, up to `now`.
     pub fn host_busy(&self, now: Time) -> ((Time, Time), Time) {
-        (self.host.link.busy(now), self.host.cores.busy(now))
+        (self.host.outer.link.busy(now), self.host.cores.busy(now))
+    }
+
+    /// Time that the link of a processor inside the drive has been busy, to it and to the device, up to `now`.
+    pub fn inner_busy(&self, now: Time) -> Option<(Time, Time)> {
+        self.host.inner.as_ref().map(|inner| inner.link.busy(now))
     }
 }

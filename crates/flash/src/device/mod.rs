@@ -24,7 +24,7 @@ mod write;
 pub use absent::Unwritten;
 pub use buffered::{BufferParts, Buffered};
 pub use checks::Check;
-pub use host::{HostParams, NvmeParams};
+pub use host::{EntranceParams, HostParams, NvmeParams};
 #[cfg(test)]
 pub(crate) use mutant::Mutant;
 pub use snapshot::SnapshotFault;

@@ -117,7 +117,8 @@ impl Device {
     /// The data of a read is in the controller, or the zeroes that stand for it.
     pub(super) fn data_read(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let (id, now) = (op.owner, cx.now());
-        self.host.link.to_host(now, u64::from(op.bytes));
+        let queue = self.active[id].command.queue;
+        self.host.data_out(queue, now, u64::from(op.bytes));
         let active = &mut self.active[id];
         active.pending -= 1;
         if active.pending == 0 {

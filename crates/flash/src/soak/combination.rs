@@ -275,6 +275,7 @@ impl Combination {
             },
             ftl: self.ftl(),
             host: self.host(),
+            inner: None,
         }
     }
 

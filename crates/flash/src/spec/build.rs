@@ -97,7 +97,7 @@ impl FlashSpec {
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,
             },
-            host: self.host.build(context.fold)?,
+            host: self.host.build(self.inner.as_ref(), context.fold)?,
             gc: self.ftl.reclaim(),
             placements: self.ftl.placements,
             unwritten: self.ftl.unwritten_read.into(),

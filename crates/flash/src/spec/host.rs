@@ -1,10 +1,11 @@
 //! The host interface as a user writes it.
 
 use super::SpecError;
-use crate::device::{HostParams, NvmeParams};
+use crate::device::{EntranceParams, HostParams, NvmeParams};
 use crate::hostif::nvme::Arbitration;
 use config::units::{Bandwidth, Bytes, Duration};
 use net::pcie::{Link, lane_bytes_per_s};
+use proto::INNER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,20 @@ pub struct HostSpec {
     /// The controller's processors.
     pub controller: ControllerSpec,
     /// NVMe queues; left out, the device is a memory port: requests arrive after the link's latency, without queues.
+    pub nvme: Option<NvmeSpec>,
+}
+
+/// How a processor inside the drive reaches the device, beside the host. The controller's cores serve both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InnerSpec {
+    /// The link between that processor and the controller.
+    pub link: LinkSpec,
+    /// Core time a command.
+    pub command: Duration,
+    /// NVMe queues in the drive's memory; left out, commands are direct requests: they arrive after the link's latency,
+    /// without queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nvme: Option<NvmeSpec>,
 }
 
@@ -101,21 +116,23 @@ pub enum NvmeArbitration {
 }
 
 impl LinkSpec {
-    fn build(&self) -> Result<Link, SpecError> {
+    /// The link; `table` is where it stands.
+    fn build(&self, table: &str) -> Result<Link, SpecError> {
         match self {
             LinkSpec::Plain { bandwidth, latency } => {
                 Ok(Link::new(bandwidth.bytes_per_s(), 0, latency.time()))
             }
             LinkSpec::Pcie { generation, lanes, max_payload, latency } => {
-                let key = "host.link.pcie.generation";
+                let key = |name: &str| format!("{table}.link.pcie.{name}");
                 let lane = lane_bytes_per_s(*generation).ok_or_else(|| {
-                    SpecError::new(key, format!("PCIe generation {generation}; allowed are 1 to 6"))
+                    let what = format!("PCIe generation {generation}; allowed are 1 to 6");
+                    SpecError::new(&key("generation"), what)
                 })?;
                 if ![1, 2, 4, 8, 16].contains(lanes) {
                     let what = format!("{lanes} lanes; allowed are 1, 2, 4, 8, 16");
-                    return Err(SpecError::new("host.link.pcie.lanes", what));
+                    return Err(SpecError::new(&key("lanes"), what));
                 }
-                SpecError::positive("host.link.pcie.max_payload", max_payload.get())?;
+                SpecError::positive(&key("max_payload"), max_payload.get())?;
                 Ok(Link::new(lane * u64::from(*lanes), max_payload.get(), latency.time()))
             }
         }
@@ -123,31 +140,50 @@ impl LinkSpec {
 }
 
 impl HostSpec {
-    pub(crate) fn build(&self, fold: bool) -> Result<HostParams, SpecError> {
+    pub(crate) fn build(&self, inner: Option<&InnerSpec>, fold: bool) -> Result<HostParams, SpecError> {
         SpecError::positive("host.controller.cores", self.controller.cores.into())?;
-        let nvme = self.nvme.as_ref().map(NvmeSpec::build).transpose()?;
         Ok(HostParams {
-            link: self.link.build()?,
+            outer: EntranceParams {
+                link: self.link.build("host")?,
+                command_cost: self.controller.command.time(),
+                nvme: self.nvme.as_ref().map(|nvme| nvme.build("host")).transpose()?,
+                fold,
+            },
+            inner: inner.map(|inner| inner.build(fold)).transpose()?,
             cores: self.controller.cores,
-            command_cost: self.controller.command.time(),
             unit_cost: self.controller.unit.time(),
-            nvme,
+        })
+    }
+}
+
+impl InnerSpec {
+    fn build(&self, fold: bool) -> Result<EntranceParams, SpecError> {
+        Ok(EntranceParams {
+            link: self.link.build("inner")?,
+            command_cost: self.command.time(),
+            nvme: self.nvme.as_ref().map(|nvme| nvme.build("inner")).transpose()?,
             fold,
         })
     }
 }
 
 impl NvmeSpec {
-    fn build(&self) -> Result<NvmeParams, SpecError> {
-        SpecError::positive("host.nvme.queues", self.queues.into())?;
-        SpecError::positive("host.nvme.depth", self.depth.into())?;
-        SpecError::positive("host.nvme.in_controller", self.in_controller.into())?;
+    /// The queues; `table` is where they stand.
+    fn build(&self, table: &str) -> Result<NvmeParams, SpecError> {
+        let key = |name: &str| format!("{table}.nvme.{name}");
+        SpecError::positive(&key("queues"), self.queues.into())?;
+        if self.queues > INNER {
+            let what = format!("{} submission queues; at most {INNER} have a number", self.queues);
+            return Err(SpecError::new(&key("queues"), what));
+        }
+        SpecError::positive(&key("depth"), self.depth.into())?;
+        SpecError::positive(&key("in_controller"), self.in_controller.into())?;
         let arbitration = match &self.arbitration {
             NvmeArbitration::RoundRobin { burst } => Arbitration::RoundRobin { burst: *burst },
             NvmeArbitration::Weighted { burst, high, medium, low, classes } => {
                 if let Some(class) = classes.iter().find(|c| **c > 3) {
                     let what = format!("class {class}; allowed are 0 urgent, 1 high, 2 medium, 3 low");
-                    return Err(SpecError::new("host.nvme.arbitration.weighted.classes", what));
+                    return Err(SpecError::new(&key("arbitration.weighted.classes"), what));
                 }
                 Arbitration::Weighted {
                     burst: *burst,

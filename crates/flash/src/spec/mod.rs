@@ -15,7 +15,7 @@ pub use build::Built;
 pub use cell::{CellSpec, PageLayout, Programming};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
 pub use ftl::{FtlSpec, GcModeSpec, GcScope, GcSpec, MapGranularity, Mapping, UnwrittenRead, WearSpec};
-pub use host::{ControllerSpec, HostSpec, LinkSpec, NvmeArbitration, NvmeSpec};
+pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 
 pub use config::SpecError;
@@ -43,4 +43,7 @@ pub struct FlashSpec {
     pub bad_blocks: Option<BadBlocksSpec>,
     /// How the host reaches the device.
     pub host: HostSpec,
+    /// How a processor inside the drive reaches the device; left out, there is none, and a GPU reaches it as the host does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner: Option<InnerSpec>,
 }

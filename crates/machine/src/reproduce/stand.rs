@@ -9,11 +9,12 @@ use flash::Device;
 use flash::backend::op::Class;
 use kernel::Time;
 use proto::{IoOp, IoRequest};
+use stats::OpStats;
 use stats::{BatchMeans, Little};
 use std::cell::RefCell;
 use std::rc::Rc;
 use workload::fio;
-use workload::inject::{HostCost, Injector, Next, OpStats, Source};
+use workload::inject::{HostCost, Injector, Next, Source};
 
 /// Seed of every run: results are the same on every machine.
 pub(super) const SEED: u64 = 1;

@@ -5,9 +5,9 @@ use flash::device::DeviceStats;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use stats::{Series, Summary};
+use stats::{OpStats, Series, Summary};
 use std::collections::BTreeMap;
-use workload::inject::{FlowStats, OpStats};
+use workload::inject::FlowStats;
 
 /// Requests of one kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -5,7 +5,7 @@ mod injector;
 mod observe;
 mod source;
 
-pub use flow::{FlowStats, OpStats};
+pub use flow::FlowStats;
 pub use injector::{Event, HostCost, Injector, Out, Queues};
 pub use observe::{Observer, Seen, Waiting};
 pub use source::{Next, Source};
