@@ -23,6 +23,8 @@ kernel::events! {
         Direct(flash::direct::Event),
         /// The SSD engine's.
         Engine(flash::engine::Event),
+        /// The initiator's.
+        Initiator(flash::initiator::Event),
         /// The host's paging.
         Paging(host::paging::Event),
         /// The cores'.

@@ -18,6 +18,7 @@ pub(crate) enum Message {
     FromDram(mem::dram::Out),
     FromDirect(flash::direct::Out),
     FromEngine(flash::engine::Out),
+    FromInitiator(flash::initiator::Out),
     FromPaging(host::paging::Out),
     FromCores(compute::ooo::Out),
     FromFabric(net::fabric::Out<server::Packet>),
@@ -56,6 +57,7 @@ wired!(MmuCx, mem::mmu::Event, mem::mmu::Out, Ev::Mmu, Message::FromMmu);
 wired!(DramCx, mem::dram::Event, mem::dram::Out, Ev::Dram, Message::FromDram);
 wired!(DirectCx, flash::direct::Event, flash::direct::Out, Ev::Direct, Message::FromDirect);
 wired!(EngineCx, flash::engine::Event, flash::engine::Out, Ev::Engine, Message::FromEngine);
+wired!(InitiatorCx, flash::initiator::Event, flash::initiator::Out, Ev::Initiator, Message::FromInitiator);
 wired!(PagingCx, host::paging::Event, host::paging::Out, Ev::Paging, Message::FromPaging);
 wired!(CoresCx, compute::ooo::Event, compute::ooo::Out, Ev::Cores, Message::FromCores);
 wired!(FabricCx, net::fabric::Event, net::fabric::Out<server::Packet>, Ev::Fabric, Message::FromFabric);

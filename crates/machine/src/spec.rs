@@ -9,6 +9,7 @@ use config::units::Duration;
 use config::{Diagnostic, Layers, Resolved};
 use flash::direct::DirectSpec;
 use flash::engine::EngineSpec;
+use flash::initiator::InitiatorSpec;
 use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
 use host::paging::PagingSpec;
@@ -30,7 +31,7 @@ use workload::inject::Queues;
 pub struct Spec {
     /// What the machine is, in one line.
     pub description: String,
-    /// The flash device: a drive, or the flash behind an SSD engine.
+    /// The flash device: a drive, the flash behind an SSD engine, or what a GPU reaches by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flash: Option<FlashSpec>,
     /// The GPU's multiprocessors.
@@ -98,6 +99,8 @@ pub enum MemorySpec {
     Direct(DirectSpec),
     /// An SSD engine on the network, and the flash device behind it.
     Engine(EngineSpec),
+    /// A flash device to which the GPU sends block commands by itself, over the network.
+    Initiator(InitiatorSpec),
     /// DRAM as a cache over flash, its controllers on the mesh.
     DramCache(DramCacheSpec),
 }

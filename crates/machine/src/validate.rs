@@ -4,6 +4,7 @@
 use crate::spec::{Loaded, MemorySpec, Spec};
 use config::units::{Bandwidth, Bytes, Duration, Frequency, TransferRate};
 use config::{Diagnostic, Resolved};
+use flash::initiator::InitiatorSpec;
 use kernel::Time;
 
 /// The longest single duration. The clock ends at 213 days; everything that a spec names happens many times in a run.
@@ -56,6 +57,12 @@ const COUNTS: &[(&str, u64, u64)] = &[
     ("memory.engine.dram.banks", 0, 65_536),
     ("memory.engine.prefetch.entries", 0, 1 << 24),
     ("memory.engine.prefetch.pages", 0, 1 << 16),
+    ("memory.initiator.queues", 0, 32_768),
+    ("flash.inner.nvme.arbitration.round_robin.burst", 1, u32::MAX as u64),
+    ("flash.inner.nvme.arbitration.weighted.burst", 1, u32::MAX as u64),
+    ("flash.inner.nvme.arbitration.weighted.high", 1, u32::MAX as u64),
+    ("flash.inner.nvme.arbitration.weighted.medium", 1, u32::MAX as u64),
+    ("flash.inner.nvme.arbitration.weighted.low", 1, u32::MAX as u64),
     ("paging.driver.handlers", 0, 65_536),
     ("paging.copies", 0, 64),
 ];
@@ -86,6 +93,7 @@ const SIZES: &[(&str, u64)] = &[
     ("memory.dram.banks.row", 1 << 40),
     ("memory.engine.read_buffer.capacity", 1 << 34),
     ("memory.engine.write_buffer.capacity", 1 << 34),
+    ("memory.initiator.gather.capacity", 1 << 34),
     ("paging.granule", 1 << 30),
     ("swap.memory", 1 << 40),
 ];
@@ -228,16 +236,20 @@ fn memory(loaded: &Loaded) -> Result<(), Diagnostic> {
         None | Some(MemorySpec::Dram(_)) => ("dram", true),
         Some(MemorySpec::Direct(_)) => ("direct", spec.gpu.is_some()),
         Some(MemorySpec::Engine(_)) => ("engine", spec.gpu.is_some()),
+        Some(MemorySpec::Initiator(_)) => ("initiator", spec.gpu.is_some()),
         Some(MemorySpec::DramCache(_)) => ("dram_cache", spec.cpu.is_some()),
     };
     if !processor {
         let what = "this memory is not modelled behind this processor";
-        let help = "a GPU has `dram`, `direct` or `engine`, a server `dram` or `dram_cache`";
+        let help = "a GPU has `dram`, `direct`, `engine` or `initiator`, a server `dram` or `dram_cache`";
         return Err(loaded.diagnose(&format!("memory.{kind}"), what).help(help));
     }
     if matches!(spec.memory, Some(MemorySpec::Engine(_))) && spec.flash.is_none() {
         let what = "an SSD engine has no flash device behind it";
         return Err(loaded.diagnose("memory.engine", what).help("give the table `flash`"));
+    }
+    if let Some(MemorySpec::Initiator(initiator)) = &spec.memory {
+        queues(loaded, initiator)?;
     }
     if spec.paging.is_some() && !matches!(spec.memory, Some(MemorySpec::Dram(_))) {
         let what = "the host pages into memory that is no DRAM";
@@ -246,6 +258,30 @@ fn memory(loaded: &Loaded) -> Result<(), Diagnostic> {
     if spec.swap.is_some() && !matches!(spec.memory, Some(MemorySpec::Dram(_))) {
         let what = "the operating system pages into memory that is no DRAM";
         return Err(loaded.diagnose("swap", what).help("`swap` needs `memory.dram`"));
+    }
+    Ok(())
+}
+
+/// Refuses an initiator without a device, or with more queues or entries than the device has for it.
+fn queues(loaded: &Loaded, initiator: &InitiatorSpec) -> Result<(), Diagnostic> {
+    let Some(flash) = &loaded.spec.flash else {
+        let what = "an initiator has no flash device behind it";
+        return Err(loaded.diagnose("memory.initiator", what).help("give the table `flash`"));
+    };
+    let (table, nvme) = match &flash.inner {
+        Some(inner) => ("flash.inner.nvme", &inner.nvme),
+        None => ("flash.host.nvme", &flash.host.nvme),
+    };
+    let Some(nvme) = nvme else { return Ok(()) };
+    let limits = [
+        ("queues", u64::from(initiator.queues), u64::from(nvme.queues)),
+        ("depth", initiator.depth.into(), nvme.depth.into()),
+    ];
+    for (key, wanted, there) in limits {
+        if wanted > there {
+            let what = format!("{wanted} {key}; the device has {there} (`{table}.{key}`)");
+            return Err(loaded.diagnose(&format!("memory.initiator.{key}"), &what));
+        }
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use compute::simt::{Gpu, GpuSpec};
 use config::Diagnostic;
 use flash::direct::Direct;
 use flash::engine::Engine;
+use flash::initiator::Initiator;
 use host::paging::Paging;
 use kernel::Time;
 use mem::dram::Dram;
@@ -47,6 +48,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         Some(MemorySpec::Dram(dram)) => dram.check(line).map_err(explain("memory.dram"))?,
         Some(MemorySpec::Direct(direct)) => direct.check().map_err(explain("memory.direct"))?,
         Some(MemorySpec::Engine(engine)) => engine.check().map_err(explain("memory.engine"))?,
+        Some(MemorySpec::Initiator(initiator)) => initiator.check().map_err(explain("memory.initiator"))?,
         Some(MemorySpec::DramCache(cache)) => cache.check().map_err(explain("memory.dram_cache"))?,
     }
     if let Some(series) = spec.sim.series {
@@ -84,7 +86,7 @@ type Tables<'a> = (&'a GpuSpec, &'a MmuSpec, &'a CrossbarSpec, &'a L2Spec, &'a M
 pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSide, Diagnostic> {
     let spec = &loaded.spec;
     let (gpu, mmu, network, l2, memory) = tables(loaded)?;
-    let mut memory = self::memory(loaded, memory, seed)?;
+    let mut memory = self::memory(loaded, memory, programs.apps(), seed)?;
     let mut paging = match &spec.paging {
         Some(paging) => Some(Paging::new(paging).map_err(|e| loaded.explain("paging", e))?),
         None => None,
@@ -92,7 +94,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
     let controllers = match &memory {
         Memory::Dram(_) => 0,
         Memory::Direct(direct) => direct.controllers(),
-        Memory::Engine(_) => 1,
+        Memory::Engine(_) | Memory::Initiator(_) => 1,
     };
     let l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
     let mut mmu = Mmu::new(mmu, gpu.sms, LINE).map_err(|e| loaded.explain("mmu", e))?;
@@ -181,7 +183,7 @@ fn check_capacity(
     let device = || loaded.device(0).map(|device| device.capacity());
     let (table, needed, capacity) = match (memory, paging) {
         (Memory::Direct(direct), _) => ("memory.direct.mapping", mmu.top(), direct.capacity()),
-        (Memory::Engine(_), _) => ("flash", mmu.top(), device()?),
+        (Memory::Engine(_) | Memory::Initiator(_), _) => ("flash", mmu.top(), device()?),
         (Memory::Dram(_), Some(paging)) => ("flash", paging.ssd_bytes(), device()?),
         (Memory::Dram(_), None) => return Ok(()),
     };
@@ -230,7 +232,7 @@ fn fill_logs(loaded: &Loaded, direct: &mut Direct, programs: &Apps) -> Result<()
     Ok(())
 }
 
-fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagnostic> {
+fn memory(loaded: &Loaded, spec: &MemorySpec, apps: u8, seed: u64) -> Result<Memory, Diagnostic> {
     let explain = |kind: &'static str| move |error| loaded.explain(&format!("memory.{kind}"), error);
     Ok(match spec {
         MemorySpec::Dram(dram) => Memory::Dram(Box::new(Dram::new(dram, LINE).map_err(explain("dram"))?)),
@@ -241,6 +243,11 @@ fn memory(loaded: &Loaded, spec: &MemorySpec, seed: u64) -> Result<Memory, Diagn
             let mut engine = Engine::new(engine).map_err(explain("engine"))?;
             engine.set_capacity(loaded.device(seed)?.capacity());
             Memory::Engine(Box::new(engine))
+        }
+        MemorySpec::Initiator(initiator) => {
+            let inner = loaded.spec.flash.as_ref().is_some_and(|flash| flash.inner.is_some());
+            let initiator = Initiator::new(initiator, apps, inner).map_err(explain("initiator"))?;
+            Memory::Initiator(Box::new(initiator))
         }
         MemorySpec::DramCache(_) => unreachable!("refused when the spec is read"),
     })

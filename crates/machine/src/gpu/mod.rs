@@ -12,6 +12,7 @@ use compute::simt::{Gpu, Need, Unfit};
 use config::Diagnostic;
 use flash::direct::Direct;
 use flash::engine::Engine;
+use flash::initiator::Initiator;
 use host::paging::Paging;
 use kernel::Time;
 use mem::dram::Dram;
@@ -33,6 +34,8 @@ pub enum Memory {
     Direct(Box<Direct>),
     /// An SSD engine on the network, and the flash device behind it.
     Engine(Box<Engine>),
+    /// A flash device that the GPU reaches by itself, its initiator on the network.
+    Initiator(Box<Initiator>),
 }
 
 /// Where each part is on the network.
@@ -113,6 +116,7 @@ impl GpuSide {
             Memory::Dram(dram) => dram.outstanding(),
             Memory::Direct(direct) => direct.outstanding(),
             Memory::Engine(engine) => engine.outstanding(),
+            Memory::Initiator(initiator) => initiator.outstanding(),
         };
         let paging = self.paging.as_ref().map_or(0, Paging::outstanding);
         self.gpu.outstanding()
@@ -139,6 +143,7 @@ impl GpuSide {
             Memory::Dram(dram) => &dram.tally,
             Memory::Direct(direct) => &direct.tally,
             Memory::Engine(engine) => &engine.tally,
+            Memory::Initiator(initiator) => &initiator.tally,
         });
         total
     }
@@ -149,6 +154,7 @@ impl GpuSide {
             Memory::Dram(_) => Vec::new(),
             Memory::Direct(direct) => direct.checks(),
             Memory::Engine(engine) => engine.checks(),
+            Memory::Initiator(initiator) => initiator.checks(),
         }
     }
 
@@ -193,6 +199,7 @@ impl GpuSide {
             Memory::Dram(dram) => dram.reset_stats(now),
             Memory::Direct(direct) => direct.reset_stats(now),
             Memory::Engine(engine) => engine.reset_stats(now),
+            Memory::Initiator(initiator) => initiator.reset_stats(now),
         }
         if let Some(paging) = &mut self.paging {
             paging.reset_stats(now);

@@ -3,7 +3,7 @@
 use super::{CLAIMED, GpuSide, Memory};
 use crate::event::Ev;
 use crate::route::{
-    DirectCx, DramCx, EngineCx, FlashCx, GpuCx, L2Cx, Message, MmuCx, NetworkCx, PagingCx, Wires,
+    DirectCx, DramCx, EngineCx, FlashCx, GpuCx, InitiatorCx, L2Cx, Message, MmuCx, NetworkCx, PagingCx, Wires,
 };
 use flash::Device;
 use net::crossbar::Class;
@@ -52,6 +52,9 @@ impl GpuSide {
             (Ev::Dram(event), Memory::Dram(dram)) => dram.handle(event, &mut DramCx(wires)),
             (Ev::Direct(event), Memory::Direct(direct)) => direct.handle(event, &mut DirectCx(wires)),
             (Ev::Engine(event), Memory::Engine(engine)) => engine.handle(event, &mut EngineCx(wires)),
+            (Ev::Initiator(event), Memory::Initiator(initiator)) => {
+                initiator.handle(event, &mut InitiatorCx(wires));
+            }
             (Ev::Paging(event), _) => {
                 if let Some(paging) = &mut self.paging {
                     paging.handle(event, &mut PagingCx(wires));
@@ -74,6 +77,10 @@ impl GpuSide {
             Message::FromDirect(out) => self.direct_said(out, wires),
             Message::FromEngine(flash::engine::Out::Done(command)) => self.done(0, command, wires),
             Message::FromEngine(flash::engine::Out::Submit(command)) => self.submit(command, device, wires),
+            Message::FromInitiator(flash::initiator::Out::Done(command)) => self.done(0, command, wires),
+            Message::FromInitiator(flash::initiator::Out::Submit(command)) => {
+                self.submit(command, device, wires);
+            }
             Message::FromPaging(out) => self.paging_said(out, device, wires),
             message => unreachable!("{message:?} of a part that is not here"),
         }
@@ -86,6 +93,7 @@ impl GpuSide {
         let completion = Completion { tag: completion.tag & !CLAIMED, ..completion };
         match (&mut self.memory, &mut self.paging) {
             (Memory::Engine(engine), _) => engine.completed(completion, &mut EngineCx(wires)),
+            (Memory::Initiator(initiator), _) => initiator.completed(completion, &mut InitiatorCx(wires)),
             (_, Some(paging)) => paging.completed(completion, &mut PagingCx(wires)),
             _ => unreachable!("nobody here has a flash device"),
         }
@@ -176,7 +184,7 @@ impl GpuSide {
         let controller = match &mut self.memory {
             Memory::Dram(dram) => return dram.command(command, &mut DramCx(wires)),
             Memory::Direct(direct) => direct.controller_of(command.page),
-            Memory::Engine(_) => 0,
+            Memory::Engine(_) | Memory::Initiator(_) => 0,
         };
         let route = (self.ports.bank(command.port), self.ports.controller(controller));
         let bytes = if command.write { command.bytes(LINE) } else { 0 };
@@ -211,6 +219,7 @@ impl GpuSide {
                 match &mut self.memory {
                     Memory::Direct(direct) => direct.command(command, &mut DirectCx(wires)),
                     Memory::Engine(engine) => engine.command(command, &mut EngineCx(wires)),
+                    Memory::Initiator(initiator) => initiator.command(command, &mut InitiatorCx(wires)),
                     Memory::Dram(_) => unreachable!("DRAM is not on the network"),
                 }
             }

@@ -1,11 +1,15 @@
 //! What the host saw.
 
+use crate::gpu::{GpuSide, Memory};
 use crate::machine::Machine;
 use flash::device::DeviceStats;
+use flash::initiator::Initiator;
+use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use stats::{OpStats, Series, Summary};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use workload::inject::FlowStats;
 
@@ -71,14 +75,14 @@ impl Kinds {
 /// One flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowResult {
-    /// Name of the flow: an fio job, or a trace and its stream.
+    /// Name of the flow: an fio job, a trace and its stream, or `gpu:` and a program that the GPU runs.
     pub name: String,
     /// Its requests by kind, and all of them.
     #[serde(flatten)]
     pub kinds: Kinds,
 }
 
-/// What the host saw.
+/// What the host saw, and a GPU that reaches the flash device by itself.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Io {
     /// Requests by kind, and all of them.
@@ -88,26 +92,26 @@ pub struct Io {
     pub lag_max_ns: f64,
     /// Each flow by itself.
     pub flows: Vec<FlowResult>,
-    /// Completions of all flows over time.
+    /// Completions of the host's flows over time.
     pub series: Series,
 }
 
 impl Io {
     pub(super) fn collect(machine: &Machine) -> Io {
         let injector = &machine.injector;
-        let seconds = (injector.last_completion.since(machine.measured_from)).as_s_f64();
+        let by_itself = initiator(machine).map_or(Time::ZERO, |(initiator, _)| initiator.last_completion);
+        let last = injector.last_completion.max(by_itself);
+        let seconds = last.since(machine.measured_from).as_s_f64();
+        let flows = flows(machine);
         let mut total = FlowStats::default();
-        for flow in &injector.flows {
+        for flow in flows.iter() {
             total.read.merge(&flow.read);
             total.write.merge(&flow.write);
             total.trim.merge(&flow.trim);
             total.flush.merge(&flow.flush);
         }
-        let flows = injector
-            .flows
-            .iter()
-            .map(|f| FlowResult { name: f.name.clone(), kinds: kinds(f, seconds) })
-            .collect();
+        let flows =
+            flows.iter().map(|f| FlowResult { name: f.name.clone(), kinds: kinds(f, seconds) }).collect();
         Io {
             kinds: kinds(&total, seconds),
             lag_max_ns: injector.lag_max.as_ns_f64(),
@@ -115,6 +119,28 @@ impl Io {
             series: injector.series.clone(),
         }
     }
+}
+
+/// What a GPU has that reaches the flash device by itself.
+fn initiator(machine: &Machine) -> Option<(&Initiator, &GpuSide)> {
+    let side = machine.gpu()?;
+    match &side.memory {
+        Memory::Initiator(initiator) => Some((initiator, side)),
+        _ => None,
+    }
+}
+
+/// The flows of the host, and behind them those of the GPU.
+fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
+    let host = &machine.injector.flows;
+    let Some((initiator, side)) = initiator(machine) else { return Cow::Borrowed(host) };
+    let of_gpu = initiator.flows.iter().zip(0..).map(|(flow, app)| FlowStats {
+        name: format!("gpu:{}", side.programs.program(app).name()),
+        read: flow.read.clone(),
+        write: flow.write.clone(),
+        ..FlowStats::default()
+    });
+    Cow::Owned(host.iter().cloned().chain(of_gpu).collect())
 }
 
 fn kinds(flow: &FlowStats, seconds: f64) -> Kinds {
@@ -150,7 +176,7 @@ fn result(op: &OpStats, seconds: f64) -> OpResult {
 
 /// Mean time a milestone, with the host's share, so that it sums to the mean latency.
 pub(super) fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
-    let flows = &machine.injector.flows;
+    let flows = flows(machine);
     let mut all = BTreeMap::new();
     let Some(device) = machine.drive() else { return all };
     let DeviceStats { reads, writes, .. } = &device.stats;

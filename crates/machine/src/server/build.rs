@@ -234,7 +234,9 @@ fn memory(loaded: &Loaded, spec: &MemorySpec, extent: Extent) -> Result<Memory, 
             check_backing(loaded, spec, extent)?;
             Ok(Memory::DramCache(Box::new(cache)))
         }
-        MemorySpec::Direct(_) | MemorySpec::Engine(_) => unreachable!("refused when the spec is read"),
+        MemorySpec::Direct(_) | MemorySpec::Engine(_) | MemorySpec::Initiator(_) => {
+            unreachable!("refused when the spec is read")
+        }
     }
 }
 

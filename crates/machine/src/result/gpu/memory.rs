@@ -8,6 +8,7 @@ use flash::Device;
 use flash::backend::op::Class;
 use flash::direct::Direct;
 use flash::engine::Engine;
+use flash::initiator::Initiator;
 use host::paging::Paging;
 use mem::dram::Dram;
 use schemars::JsonSchema;
@@ -75,10 +76,25 @@ pub struct EngineResult {
     pub dispatcher_busy_share: f64,
 }
 
+/// What a GPU sends to a flash device by itself. Its commands are flows of `io`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InitiatorResult {
+    /// Share of reads that lines answered which wait to be written.
+    pub gathered_read_share: f64,
+    /// Pages of which lines had been written and that made room.
+    pub evictions: u64,
+    /// Reads of sectors that had been written in part.
+    pub fills: u64,
+    /// Share of writes that waited for room.
+    pub room_wait_share: f64,
+    /// Commands that waited for an entry of a submission queue.
+    pub entry_waits: u64,
+}
+
 /// The memory behind the shared cache.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MemoryResult {
-    /// `dram`, `direct` or `engine`.
+    /// `dram`, `direct`, `engine` or `initiator`.
     pub kind: &'static str,
     /// Bytes that the shared cache read and wrote, a second.
     pub bandwidth_bytes_per_s: f64,
@@ -90,6 +106,9 @@ pub struct MemoryResult {
     /// The SSD engine; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineResult>,
+    /// What the GPU sends to its flash device by itself; left out where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<InitiatorResult>,
     /// DRAM: share of accesses to an open row; null where there is none.
     pub row_hit_share: Option<f64>,
 }
@@ -103,6 +122,7 @@ impl MemoryResult {
             array_bandwidth_bytes_per_s: None,
             direct: None,
             engine: None,
+            initiator: None,
             row_hit_share: None,
         };
         match &side.memory {
@@ -120,6 +140,12 @@ impl MemoryResult {
                 kind: "engine",
                 array_bandwidth_bytes_per_s: machine.drive().map(|device| array_bytes(device, window)),
                 engine: Some(EngineResult::collect(machine, engine, window)),
+                ..empty
+            },
+            Memory::Initiator(initiator) => MemoryResult {
+                kind: "initiator",
+                array_bandwidth_bytes_per_s: machine.drive().map(|device| array_bytes(device, window)),
+                initiator: Some(InitiatorResult::collect(initiator)),
                 ..empty
             },
         }
@@ -181,6 +207,19 @@ impl EngineResult {
             buffer_bytes_per_s: window.per_second(engine.dram_traffic().0),
             buffer_busy_share: of_window(busy.dram),
             dispatcher_busy_share: of_window(busy.dispatcher),
+        }
+    }
+}
+
+impl InitiatorResult {
+    fn collect(initiator: &Initiator) -> InitiatorResult {
+        let s = &initiator.stats;
+        InitiatorResult {
+            gathered_read_share: share(s.gathered_reads, s.reads),
+            evictions: s.evictions,
+            fills: s.fills,
+            room_wait_share: share(s.waits_for_room, s.writes),
+            entry_waits: s.waits_for_entry,
         }
     }
 }
