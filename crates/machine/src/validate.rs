@@ -4,7 +4,7 @@
 use crate::spec::{Loaded, MemorySpec, Spec};
 use config::units::{Bandwidth, Bytes, Duration, Frequency, TransferRate};
 use config::{Diagnostic, Resolved};
-use flash::initiator::InitiatorSpec;
+use flash::initiator::{EntranceChoice, InitiatorSpec};
 use kernel::Time;
 
 /// The longest single duration. The clock ends at 213 days; everything that a spec names happens many times in a run.
@@ -268,9 +268,14 @@ fn queues(loaded: &Loaded, initiator: &InitiatorSpec) -> Result<(), Diagnostic> 
         let what = "an initiator has no flash device behind it";
         return Err(loaded.diagnose("memory.initiator", what).help("give the table `flash`"));
     };
-    let (table, nvme) = match &flash.inner {
-        Some(inner) => ("flash.inner.nvme", &inner.nvme),
-        None => ("flash.host.nvme", &flash.host.nvme),
+    let (table, nvme) = match (initiator.entrance, &flash.inner) {
+        (EntranceChoice::host, _) => ("flash.host.nvme", &flash.host.nvme),
+        (EntranceChoice::inner, Some(inner)) => ("flash.inner.nvme", &inner.nvme),
+        (EntranceChoice::inner, None) => {
+            let what = "the device has no entrance for a processor inside it";
+            let help = "give the table `flash.inner`";
+            return Err(loaded.diagnose("memory.initiator.entrance", what).help(help));
+        }
     };
     let Some(nvme) = nvme else { return Ok(()) };
     let limits = [

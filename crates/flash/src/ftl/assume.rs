@@ -27,8 +27,21 @@ impl Ftl {
     /// # Panics
     /// If anything was written before.
     pub fn assume_sequential(&mut self, units: u64) {
+        self.assume_filled(Base::Sequential { units }, units);
+    }
+
+    /// Declares logical units `0..units` written once, one after another to the next group in turn: O(reclaim units).
+    ///
+    /// # Panics
+    /// If anything was written before.
+    pub fn assume_interleaved(&mut self, units: u64) {
+        self.assume_filled(Base::Interleaved { units }, units);
+    }
+
+    /// Both states fill the same slots.
+    fn assume_filled(&mut self, base: Base, units: u64) {
         assert!(self.is_fresh(), "only an empty device can be declared filled");
-        self.base = Base::Sequential { units };
+        self.base = base;
         self.mapped = units;
         self.clock = units;
         let (per_program, per_ru) =

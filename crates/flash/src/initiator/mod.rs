@@ -1,8 +1,8 @@
 //! Storage that a GPU reaches by itself: what stands between its shared cache and a flash device, with no host in between.
 //!
 //! A read of lines becomes one block command over the sectors that hold them. Written lines are gathered by page until
-//! another page needs the place ([`gather`]). Commands go to submission queues of their own, beside those of the host, over
-//! the device's inner entrance or, if it has none, over the host's. Nothing is cached here, and reads are not joined: the
+//! another page needs the place ([`gather`]). Commands go to submission queues over
+//! the device's inner entrance, or over the host's. Nothing is cached here, and reads are not joined: the
 //! shared cache does that for the lines that it fetches as one, and the device's buffer for what it holds.
 //!
 //! Sources: section 1 of Gundawar et al., "Towards Performance-Aware Allocation for Accelerated Machine Learning on GPU-SSD
@@ -19,7 +19,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
-pub use spec::{GatherSpec, InitiatorSpec};
+pub use spec::{EntranceChoice, GatherSpec, InitiatorSpec};
 pub use stats::{InitiatedFlow, InitiatorStats};
 
 use config::SpecError;
@@ -103,11 +103,11 @@ pub struct Initiator {
 }
 
 impl Initiator {
-    /// An idle initiator for so many applications; `inner` says whether the device has an entrance of its own for it.
+    /// An idle initiator for so many applications.
     ///
     /// # Errors
     /// The first value that cannot be built, with its key.
-    pub fn new(spec: &InitiatorSpec, apps: u8, inner: bool) -> Result<Initiator, SpecError> {
+    pub fn new(spec: &InitiatorSpec, apps: u8) -> Result<Initiator, SpecError> {
         spec.check()?;
         Ok(Initiator {
             dispatcher: Serial::default(),
@@ -116,7 +116,7 @@ impl Initiator {
             commands: Slab::default(),
             room: vec![spec.depth; spec.queues.into()],
             turn: 0,
-            first_queue: if inner { INNER } else { 0 },
+            first_queue: if spec.entrance == EntranceChoice::inner { INNER } else { 0 },
             held: VecDeque::new(),
             gather: Gather::new(&spec.gather),
             gather_latency: spec.gather.latency.time(),

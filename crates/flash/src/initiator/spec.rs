@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InitiatorSpec {
+    /// By which entrance commands come to the device.
+    pub entrance: EntranceChoice,
     /// Time of a request in the dispatcher, which takes one after another.
     pub dispatch_time: Duration,
     /// Submission queues, taken in turn.
@@ -19,6 +21,17 @@ pub struct InitiatorSpec {
     pub depth: u32,
     /// Where written lines wait for the others of their sector.
     pub gather: GatherSpec,
+}
+
+config::policies! {
+    /// By which entrance an initiator's commands come to the device.
+    #[derive(Copy, Eq)]
+    pub family EntranceChoice = "memory.initiator.entrance": choice {
+        /// The host's link and queues: the GPU is a device beside the host's others.
+        default host,
+        /// `flash.inner`: the GPU is in the drive.
+        inner,
+    }
 }
 
 /// Pages of which lines have been written. The one written longest ago makes room.

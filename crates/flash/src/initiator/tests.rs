@@ -46,6 +46,7 @@ struct Rig {
 
 fn spec(pages: u64, ways: u32, queues: u16, depth: u32) -> InitiatorSpec {
     InitiatorSpec {
+        entrance: EntranceChoice::inner,
         dispatch_time: Duration::new(Time::from_ns(DISPATCH)),
         queues,
         depth,
@@ -58,9 +59,9 @@ fn spec(pages: u64, ways: u32, queues: u16, depth: u32) -> InitiatorSpec {
 }
 
 impl Rig {
-    fn new(spec: &InitiatorSpec, inner: bool) -> Rig {
+    fn new(spec: &InitiatorSpec) -> Rig {
         Rig {
-            part: Initiator::new(spec, 2, inner).expect("a valid initiator"),
+            part: Initiator::new(spec, 2).expect("a valid initiator"),
             queue: EventQueue::new(),
             at_device: BTreeMap::new(),
             most_at_device: 0,
@@ -130,7 +131,7 @@ fn extents(done: &[Command], op: IoOp) -> Vec<(u64, u64)> {
 
 #[test]
 fn a_read_is_one_command_over_its_sectors() {
-    let mut rig = Rig::new(&spec(4, 2, 2, 8), true);
+    let mut rig = Rig::new(&spec(4, 2, 2, 8));
     rig.request(3, 0b11_0000, false);
     rig.request(3, 1 << 31 | 1, false);
     rig.run();
@@ -145,7 +146,7 @@ fn a_read_is_one_command_over_its_sectors() {
 
 #[test]
 fn written_lines_wait_for_the_rest_of_their_sector() {
-    let mut rig = Rig::new(&spec(2, 2, 1, 8), false);
+    let mut rig = Rig::new(&spec(2, 2, 1, 8));
     // All lines of sector 0, one of sector 5; page 2 takes the other way, and the oldest page leaves ahead.
     for line in [0, 1, 2, 3, 20] {
         rig.request(0, 1 << line, true);
@@ -166,7 +167,7 @@ fn written_lines_wait_for_the_rest_of_their_sector() {
 
 #[test]
 fn a_write_to_a_page_that_leaves_waits_for_it() {
-    let mut rig = Rig::new(&spec(2, 2, 1, 8), false);
+    let mut rig = Rig::new(&spec(2, 2, 1, 8));
     rig.request(0, 0b1111, true);
     rig.request(2, 0b1111, true);
     rig.request(0, 0b1111, true);
@@ -178,7 +179,7 @@ fn a_write_to_a_page_that_leaves_waits_for_it() {
 
 #[test]
 fn commands_wait_for_an_entry_and_the_wait_counts() {
-    let mut rig = Rig::new(&spec(2, 2, 1, 1), false);
+    let mut rig = Rig::new(&spec(2, 2, 1, 1));
     rig.request(1, 1, false);
     rig.request(1, 2, false);
     rig.run();
@@ -204,7 +205,7 @@ proptest! {
         queues in 1_u16..3,
         depth in 1_u32..4,
     ) {
-        let mut rig = Rig::new(&spec(u64::from(ways) * 2, ways, queues, depth), true);
+        let mut rig = Rig::new(&spec(u64::from(ways) * 2, ways, queues, depth));
         let mut written: BTreeSet<u64> = BTreeSet::new();
         for (page, lines, write) in &requests {
             rig.request(*page, *lines, *write);

@@ -245,8 +245,7 @@ fn memory(loaded: &Loaded, spec: &MemorySpec, apps: u8, seed: u64) -> Result<Mem
             Memory::Engine(Box::new(engine))
         }
         MemorySpec::Initiator(initiator) => {
-            let inner = loaded.spec.flash.as_ref().is_some_and(|flash| flash.inner.is_some());
-            let initiator = Initiator::new(initiator, apps, inner).map_err(explain("initiator"))?;
+            let initiator = Initiator::new(initiator, apps).map_err(explain("initiator"))?;
             Memory::Initiator(Box::new(initiator))
         }
         MemorySpec::DramCache(_) => unreachable!("refused when the spec is read"),

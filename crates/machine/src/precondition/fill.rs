@@ -25,3 +25,9 @@ pub(super) fn sequential(fill: &Fill, session: &mut Session<'_>) -> Result<(), D
     session.fill_in_order();
     Ok(())
 }
+
+pub(super) fn interleaved(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+    session.share(fill.share)?;
+    session.fill_in_turn();
+    Ok(())
+}

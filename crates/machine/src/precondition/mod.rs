@@ -40,6 +40,11 @@ config::policies! {
         ///
         /// Implicit: costs a record for each reclaim unit, not for each map unit, until something is overwritten.
         sequential(Fill),
+        /// Written once, one map unit after another to the next group in turn: neighbours lie in different planes.
+        ///
+        /// What small writes in order leave behind that go to any idle plane. Implicit, like `sequential`, and the same where a map
+        /// unit is a program unit.
+        interleaved(Fill),
         /// Written once, in random order, then overwritten at random until enough is invalid.
         ///
         /// No garbage collection takes place: an invalid share that needs it is refused.
@@ -88,6 +93,7 @@ pub fn apply(
     match state {
         Precondition::none => {}
         Precondition::sequential(fill) => fill::sequential(fill, &mut session)?,
+        Precondition::interleaved(fill) => fill::interleaved(fill, &mut session)?,
         Precondition::uniform(params) => uniform::apply(params, &mut session)?,
         Precondition::zipf(params) => zipf::apply(params, &mut session)?,
         Precondition::steady(params) => steady::apply(params, &mut session)?,

@@ -71,6 +71,12 @@ impl<'a> Session<'a> {
         self.written = self.units;
     }
 
+    /// The share has been written once, each unit to the next group in turn.
+    pub(super) fn fill_in_turn(&mut self) {
+        self.ftl.assume_interleaved(self.units);
+        self.written = self.units;
+    }
+
     /// The share has been put in place without a write.
     pub(super) fn declared(&mut self) {
         self.written = self.units;
