@@ -284,7 +284,7 @@ fn queues(loaded: &Loaded, initiator: &InitiatorSpec) -> Result<(), Diagnostic> 
     ];
     for (key, wanted, there) in limits {
         if wanted > there {
-            let what = format!("{wanted} {key}; the device has {there} (`{table}.{key}`)");
+            let what = format!("{wanted} is more than the device has: {there} (`{table}.{key}`)");
             return Err(loaded.diagnose(&format!("memory.initiator.{key}"), &what));
         }
     }

@@ -12,6 +12,7 @@ mod engine;
 mod ftl;
 mod gpu;
 mod host;
+mod initiator;
 mod l2;
 mod paging;
 mod server;
@@ -110,6 +111,26 @@ const ENGINE: Bench = Bench {
         "memory.engine.write_buffer.capacity=64KiB",
     ]],
 };
+/// Caches that hold next to nothing in front of a drive of 32 MiB with a GPU inside.
+const INSIDE: Bench = Bench {
+    system: "mqms",
+    set: &[&[
+        "gpu.l1.sets=1",
+        "gpu.l1.ways=1",
+        "l2.sets=4",
+        "l2.ways=4",
+        "flash.geometry.channels=2",
+        "flash.geometry.ways=1",
+        "flash.geometry.planes=2",
+        "flash.geometry.blocks=32",
+        "flash.geometry.pages=16",
+        "flash.ftl.gc.start=3",
+        "flash.ftl.gc.stop=4",
+        "flash.ftl.gc.hard=1",
+        "flash.ftl.over_provisioning=25%",
+        "memory.initiator.gather.capacity=32KiB",
+    ]],
+};
 /// A GPU that faults page by page.
 const PAGED: Bench = Bench { system: "hetero", set: &[&["paging.granule=4KiB"]] };
 
@@ -182,6 +203,7 @@ const GPUS: &[(&Bench, &[Case])] = &[
     (&DIRECT, direct::CASES),
     (&REDIRECTED, direct::REDIRECTED),
     (&ENGINE, engine::CASES),
+    (&INSIDE, initiator::CASES),
     (&PAGED, paging::CASES),
 ];
 /// The cases of servers.

@@ -20,6 +20,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &[
             "none",
             "sequential",
+            "interleaved",
             "uniform",
             "zipf",
             "steady",
@@ -30,6 +31,13 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         key: "precondition.sequential.share",
+        context: &[],
+        jobs: READ,
+        values: &["10%", "50%", "100%"],
+        predicted: Rises(MAPPED),
+    },
+    Case {
+        key: "precondition.interleaved.share",
         context: &[],
         jobs: READ,
         values: &["10%", "50%", "100%"],

@@ -1,0 +1,57 @@
+//! What each of MQMS's mechanisms does, alone and together with the others.
+
+use super::super::row::{Row, Rule};
+use super::super::study::{Entry, Found, Point};
+use super::metrics::{account, end, iops, response, swept};
+use super::suite::{PROGRAMS, SWITCHES, Suite};
+use config::Diagnostic;
+
+/// For each workload a row a switch, and one that holds the product of what they do against all of them together.
+pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
+    let workloads = suite.networks.iter().chain(&PROGRAMS);
+    workloads.flat_map(|(name, workload)| of_workload(suite, name, workload)).collect()
+}
+
+fn of_workload(suite: &Suite, name: &'static str, workload: &str) -> Vec<Entry> {
+    let none = suite.with(&[], workload);
+    let all = suite.point("mqms", workload);
+    let alone: Vec<(&str, Point)> =
+        SWITCHES.iter().map(|(switch, _)| (*switch, suite.with(&[*switch], workload))).collect();
+    let mut entries: Vec<Entry> = alone
+        .iter()
+        .map(|(switch, point)| gain(format!("mqms.switch.{name}.{switch}"), none.clone(), point.clone()))
+        .collect();
+    entries.push(gain(format!("mqms.switch.{name}.all"), none.clone(), all.clone()));
+    let points: Vec<Point> = alone.into_iter().map(|(_, point)| point).chain([none.clone(), all.clone()]).collect();
+    entries.push(Entry::new(format!("mqms.switch.{name}.product"), points.clone(), move |found| {
+        explained(found, &points, &none, &all)
+    }));
+    entries
+}
+
+/// How many times sooner the last kernel ends.
+fn gain(id: String, none: Point, with: Point) -> Entry {
+    Entry::new(id.clone(), vec![none.clone(), with.clone()], move |found| {
+        let (before, after) = (found.get(&none)?, found.get(&with)?);
+        let note = format!(
+            "end time, all switches off over this; IOPS {:.3} times, response {:.3} times shorter; {}",
+            iops(after)? / iops(before)?,
+            response(before)? / response(after)?,
+            account(after)
+        );
+        let ratio = end(before)? / end(after)?;
+        Ok(swept(Row::new(&id, "x", 1.0, ratio, Rule::AtLeast)).place("ablation").note(note))
+    })
+}
+
+/// The product of what each switch does alone, against what all do together: within a factor of two.
+fn explained(found: &Found, alone: &[Point], none: &Point, all: &Point) -> Result<Row, Diagnostic> {
+    let before = end(found.get(none)?)?;
+    let mut product = 1.0;
+    for point in alone.iter().filter(|point| *point != none && *point != all) {
+        product *= before / end(found.get(point)?)?;
+    }
+    let whole = before / end(found.get(all)?)?;
+    let row = Row::new("", "log2", libm::log2(whole), libm::log2(product), Rule::Points(1.0));
+    Ok(swept(row).place("ablation").note(format!("each alone, multiplied: {product:.3}; together {whole:.3}")))
+}

@@ -1,0 +1,39 @@
+//! MQMS (Gundawar, Chung and Kim, 2024). What was decided before the first ratio was seen stands in `papers/mqms/README.md`.
+
+mod ablation;
+mod alloc;
+mod explain;
+mod metrics;
+mod policy;
+mod rows;
+mod suite;
+
+use super::Effort;
+use super::expected::Expected;
+use super::study::Entry;
+use suite::Suite;
+
+/// The paper's figures.
+fn expected() -> Expected {
+    Expected::read(include_str!("../../../../../papers/mqms/expected.toml"))
+}
+
+/// The rows: those that take minutes, or all.
+pub(super) fn entries(effort: Effort) -> Vec<Entry> {
+    let suite = Suite::of(effort);
+    let expected = expected();
+    let figures = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
+    figures.chain(ablation::entries(&suite)).chain(explain::entries(&suite)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_a_row() {
+        let figures: Vec<String> = expected().figures().iter().map(|figure| figure.id.clone()).collect();
+        let rows: Vec<String> = entries(Effort::Full).into_iter().map(|entry| entry.id).collect();
+        assert!(rows.starts_with(&figures), "{rows:?}");
+    }
+}

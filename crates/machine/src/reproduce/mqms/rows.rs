@@ -1,0 +1,57 @@
+//! Which runs each figure needs, and what it is worked out from.
+
+use super::super::expected::Figure;
+use super::super::mean::{Metric, Values};
+use super::super::study::{Entry, Found, Point};
+use super::metrics::{end, iops, response};
+use super::suite::Suite;
+use super::{alloc, policy};
+use config::Diagnostic;
+
+/// A figure's entry; none if the effort leaves it out.
+pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
+    let id = figure.id.strip_prefix("mqms.")?;
+    if let Some(id) = id.strip_prefix("policy.") {
+        return policy::entry(figure, suite, id);
+    }
+    Some(match id {
+        "iops.bert_vs_baseline" => iops_order(figure, suite),
+        "end_time.worst_case_orders" => orders(figure, suite, end, Values::max),
+        "response.orders" => orders(figure, suite, response, Values::min),
+        _ => return alloc::entry(figure, suite, id),
+    })
+}
+
+/// Both systems on every network.
+fn both(suite: &Suite) -> (Vec<Point>, Vec<Point>) {
+    let on = |system: &str| suite.networks.iter().map(|(_, w)| suite.point(system, w)).collect::<Vec<_>>();
+    (on("mqsim-macsim"), on("mqms"))
+}
+
+/// IOPS of MQMS over the baseline's, network by network.
+fn iops_order(figure: &Figure, suite: &Suite) -> Entry {
+    let (under, over) = both(suite);
+    let names: Vec<&'static str> = suite.networks.iter().map(|(name, _)| *name).collect();
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    Entry::new(id, [over.clone(), under.clone()].concat(), move |found| {
+        let ratio = |(name, (over, under)): (&&'static str, (&Point, &Point))| {
+            Ok((*name, iops(found.get(over)?)? / iops(found.get(under)?)?))
+        };
+        let ratios = names.iter().zip(over.iter().zip(&under)).map(ratio).collect::<Result<Vec<_>, Diagnostic>>()?;
+        let most = ratios.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max);
+        // An order more on BERT is a factor of ten.
+        let by_ten: Vec<(&str, f64)> =
+            ratios.iter().map(|(name, ratio)| (*name, if *name == "bert" { ratio / 10.0 } else { *ratio })).collect();
+        Ok(figure.order(&by_ten, format!("IOPS over the baseline's, BERT's divided by ten; largest {most:.3}")))
+    })
+}
+
+/// Decades between the baseline and MQMS.
+fn orders(figure: &Figure, suite: &Suite, metric: Metric, extreme: fn(&Values) -> f64) -> Entry {
+    let (over, under) = both(suite);
+    let (id, figure) = (figure.id.clone(), figure.clone());
+    Entry::new(id, [over.clone(), under.clone()].concat(), move |found: &Found| {
+        let values = Values::ratios(found, &over, &under, metric)?;
+        figure.row(libm::log10(extreme(&values)), format!("baseline over MQMS: {}", values.note()))
+    })
+}

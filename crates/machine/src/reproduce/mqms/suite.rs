@@ -1,0 +1,50 @@
+//! What is run.
+
+use super::super::Effort;
+use super::super::study::Point;
+
+/// Networks of section 3, by the paper's names: one pair of sentences, tokens of a sentence, one image.
+const NETWORKS: [(&str, &str); 3] =
+    [("bert", "bert:pairs=1"), ("gpt2", "gpt2:sentences=1,tokens=2"), ("resnet50", "resnet50:images=1")];
+/// The programs of section 4, by the paper's names.
+pub(super) const PROGRAMS: [(&str, &str); 3] =
+    [("backprop", "back:n=61440"), ("hotspot", "hotspot"), ("lavamd", "lavamd")];
+
+/// What MQMS has and the baseline has not, each with how it is turned back.
+pub(super) const SWITCHES: [(&str, &str); 4] = [
+    ("allocation", "flash.ftl.allocation=striped"),
+    ("map", "flash.ftl.map_unit=16KiB"),
+    ("placement", "precondition=sequential"),
+    ("entrance", "memory.initiator.entrance=host"),
+];
+
+/// What a study runs.
+#[derive(Clone)]
+pub(super) struct Suite {
+    pub(super) networks: Vec<(&'static str, &'static str)>,
+    pub(super) effort: Effort,
+}
+
+impl Suite {
+    pub(super) fn of(effort: Effort) -> Suite {
+        let networks = if effort == Effort::Quick { &NETWORKS[..1] } else { &NETWORKS[..] };
+        Suite { networks: networks.to_vec(), effort }
+    }
+
+    /// A workload on a system.
+    pub(super) fn point(&self, system: &str, workload: &str) -> Point {
+        Point {
+            system: system.into(),
+            set: Vec::new(),
+            workloads: vec![workload.into()],
+            seed: 1,
+            least_footprint: 0,
+        }
+    }
+
+    /// A workload on MQMS of which only the switches named are on.
+    pub(super) fn with(&self, on: &[&str], workload: &str) -> Point {
+        let off = SWITCHES.iter().filter(|(name, _)| !on.contains(name));
+        off.fold(self.point("mqms", workload), |point, (_, set)| point.set(set))
+    }
+}
