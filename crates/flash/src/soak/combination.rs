@@ -264,6 +264,8 @@ impl Combination {
                 scheduler: self.scheduler.clone(),
                 multi_plane: self.multi_plane,
                 partner_search: if self.least_worn { 4 } else { 1 },
+                independent_reads: (self.nvme && !matches!(self.scheduler, Scheduling::in_order))
+                    .then_some(true),
                 suspend: SuspendSpec {
                     program: self.suspend,
                     erase: self.suspend,
