@@ -12,11 +12,11 @@ mod table;
 mod validate;
 mod worker;
 
+#[cfg(feature = "parquet")]
+pub(crate) use self::parquet::parquet;
 pub(crate) use file::Sweep;
 pub(crate) use human::human;
 pub(crate) use live::Live;
-#[cfg(feature = "parquet")]
-pub(crate) use parquet::parquet;
 pub(crate) use point::points;
 pub(crate) use store::Store;
 pub(crate) use table::Table;

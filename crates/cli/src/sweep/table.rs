@@ -23,10 +23,7 @@ pub(crate) struct Table(pub(crate) Vec<Column>);
 impl Table {
     /// The table of a sweep.
     pub(crate) fn new(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> Table {
-        let column = |name: &str, values: Vec<Value>| Column {
-            name: name.to_owned(),
-            values: values.into_iter().collect(),
-        };
+        let column = |name: &str, values: Vec<Value>| Column { name: name.to_owned(), values };
         let mut table = vec![column("run", (0..points.len()).map(Value::from).collect())];
         for (at, name) in columns(sweep).iter().enumerate() {
             table.push(column(name, points.iter().map(|point| point.labels[at].clone()).collect()));
