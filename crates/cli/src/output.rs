@@ -50,12 +50,30 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), Diagnostic>
     write_whole_with(path, |file| file.write_all(content).map_err(|fault| cannot_write(path, &fault)))
 }
 
+/// As [`write_whole`], and the content is on the disk before the file has its name: neither a killed process nor a loss of
+/// power leaves a part.
+///
+/// # Errors
+/// As [`write_whole`].
+pub(crate) fn write_durable(path: &Path, content: &[u8]) -> Result<(), Diagnostic> {
+    let fill = |file: &mut dyn Write| file.write_all(content).map_err(|fault| cannot_write(path, &fault));
+    write_and_move(path, true, fill)
+}
+
 /// As [`write_whole`], with what `fill` writes.
 ///
 /// # Errors
 /// As [`write_whole`], and whatever `fill` refuses.
 pub(crate) fn write_whole_with<T>(
     path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
+    write_and_move(path, false, fill)
+}
+
+fn write_and_move<T>(
+    path: &Path,
+    durable: bool,
     fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>,
 ) -> Result<T, Diagnostic> {
     let fault = |fault: &io::Error| cannot_write(path, fault);
@@ -75,6 +93,9 @@ pub(crate) fn write_whole_with<T>(
     let mut buffered = io::BufWriter::new(file);
     let filled = fill(&mut buffered).and_then(|done| {
         buffered.flush().map_err(|e| fault(&e))?;
+        if durable {
+            buffered.get_ref().sync_all().map_err(|e| fault(&e))?;
+        }
         std::fs::rename(&beside, path).map_err(|e| fault(&e))?;
         Ok(done)
     });

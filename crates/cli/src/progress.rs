@@ -57,6 +57,7 @@ pub(crate) fn counting(all: u64) -> ProgressBar {
     }
     let bar = ProgressBar::new(all);
     set_style(&bar, "{spinner} {bar:20} {pos}/{len} runs [{elapsed}, {eta} left]");
+    bar.enable_steady_tick(TICK);
     bar
 }
 

@@ -51,9 +51,23 @@ fn rows_are_written_out_target_by_target() {
 }
 
 #[test]
+fn points_of_curves_are_written_as_a_table_to_plot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    let rows = ["--only", "mqms.curve.pm9a3.1", "--only", "mqms.curve.pm9a3.2"];
+    let output = reproduce(&[&["mqms", "--json", "--out", &path][..], &rows].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let lines =
+        rows.iter().zip([1, 2]).map(|(row, depth)| format!("{depth},{},{}\n", row["paper"], row["measured"]));
+    let table = std::fs::read_to_string(folder.path().join("mqms.curve.csv")).expect("the table");
+    assert_eq!(table, format!("x,pm9a3_reference,pm9a3\n{}", lines.collect::<String>()));
+}
+
+#[test]
 fn what_cannot_be_reproduced_is_said_in_one_diagnostic() {
     for (args, parts) in [
-        (&["mqms"][..], &["`mqms` is not built yet", "theory", "zng"][..]),
+        (&["fastdrain"][..], &["`fastdrain` is not built yet", "theory", "zng"][..]),
         (&["theroy"], &["did you mean `theory`?"]),
         (&["theory", "--only", "lattency"], &["did you mean `latency`?", "wa"]),
         (&["theory", "--only", "latency.raed"], &["did you mean `latency.read`?"]),

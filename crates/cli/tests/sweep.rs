@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Done, file, nandscape};
+use common::{Done, command, file, nandscape};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -153,29 +153,159 @@ fn what_is_in_the_store_is_not_run_again() {
     std::fs::write(&cut, "{\"schema\":").unwrap();
     sweep(&path, &out, &["--resume"]).well();
     assert!(std::fs::read_to_string(cut).unwrap().contains("\"checks\""));
-    // Without --resume everything runs.
+    // A file that is gone is told before anything runs, and costs nothing that was found.
     std::fs::remove_file(trace).unwrap();
+    let before = std::fs::read_to_string(out.join("summary.csv")).unwrap();
     let done = sweep(&path, &out, &[]);
-    assert_eq!(done.code, Some(1), "the trace is gone: its runs fail, the others do not");
-    let states: Vec<String> = rows(&out).into_iter().map(|mut row| row.remove("state").unwrap()).collect();
-    assert_eq!(states.iter().filter(|state| *state == "ok").count(), 8);
-    assert_eq!(states.iter().filter(|state| *state == "failed").count(), 8);
-    assert_eq!(done.stderr.matches("error: ").count(), 1, "one cause is told once: {}", done.stderr);
+    assert_eq!(done.code, Some(2), "{}", done.stderr);
+    assert!(done.stderr.contains("small.csv") && done.stderr.contains("s.toml:3:"), "{}", done.stderr);
+    assert_eq!(std::fs::read_to_string(out.join("summary.csv")).unwrap(), before);
+    assert_eq!(std::fs::read_dir(out.join("runs")).unwrap().count(), 24);
+}
+
+/// Three devices, the faster the more channels they have.
+const THREE: &str = r#"
+system = "d16"
+workloads = ["fio:rw=write,bs=4k,iodepth=32,number_ios=2000"]
+metrics = ["io.all.iops"]
+[set]
+precondition = "none"
+flash.geometry = { blocks = 64, pages = 16, channels = [1, 2, 4] }
+flash.ftl.over_provisioning = "50%"
+"#;
+
+#[test]
+fn what_is_only_found_by_running_does_not_stop_the_others() {
+    // A folder in the place of a document: the one run whose document cannot be kept fails, the others do not.
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "s.toml", THREE);
+    let out = folder.path().join("out");
+    sweep(&path, &out, &[]).well();
+    let document = out.join(&rows(&out)[1]["result"]);
+    std::fs::remove_file(&document).unwrap();
+    std::fs::create_dir(&document).unwrap();
+    std::fs::write(document.join("in the way"), "").unwrap();
+    let done = sweep(&path, &out, &["--resume", "--jobs", "2"]);
+    assert_eq!(done.code, Some(1));
+    let rows = rows(&out);
+    let states: Vec<&str> = rows.iter().map(|row| row["state"].as_str()).collect();
+    assert_eq!(states, ["ok", "failed", "ok"]);
+    assert!(rows[1]["message"].contains("cannot write") && rows[1]["io.all.iops"].is_empty());
+    assert!(done.stderr.contains("cannot write") && done.stderr.contains("in run 1"), "{}", done.stderr);
+    // What it would have been is said all the same.
+    let config: serde_json::Value = serde_json::from_str(&unquoted(&out, 1)).unwrap();
+    assert_eq!(config["flash"]["geometry"]["channels"], 2);
+}
+
+/// The last column of a row of summary.csv, the resolved spec: its quotes are doubled.
+fn unquoted(out: &Path, row: usize) -> String {
+    let text = std::fs::read_to_string(out.join("summary.csv")).unwrap();
+    let line = text.lines().nth(row + 1).unwrap();
+    let begin = line.find(",\"{").unwrap() + 2;
+    line[begin..line.len() - 1].replace("\"\"", "\"")
 }
 
 #[test]
-fn a_run_that_cannot_be_does_not_stop_the_others() {
+fn a_row_has_its_resolved_spec() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "system = \"d16\"\nworkloads = [\"fio:rw=randread,bs=4k,number_ios=100\"]\n[set]\nprecondition = \"none\"\n\
-                flash.geometry.blocks = 64\nflash.ftl.over_provisioning = [\"50%\", \"1%\", \"60%\"]\n";
-    let path = file(folder.path(), "s.toml", text);
+    let path = file(folder.path(), "s.toml", THREE);
     let out = folder.path().join("out");
-    let done = sweep(&path, &out, &["--jobs", "2"]);
-    assert_eq!(done.code, Some(1));
-    let states: Vec<String> = rows(&out).into_iter().map(|mut row| row.remove("state").unwrap()).collect();
-    assert_eq!(states, ["ok", "failed", "ok"]);
-    assert!(rows(&out)[1]["message"].contains("no spare space"));
-    assert!(done.stderr.contains("no spare space") && done.stderr.contains("in run 1"), "{}", done.stderr);
+    sweep(&path, &out, &[]).well();
+    for (row, channels) in [1, 2, 4].into_iter().enumerate() {
+        let document = std::fs::read(out.join(&rows(&out)[row]["result"])).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+        let config: serde_json::Value = serde_json::from_str(&unquoted(&out, row)).unwrap();
+        assert_eq!(config, document["spec"]);
+        // What the file sets, and what it leaves to the system.
+        assert_eq!(config["flash"]["geometry"]["channels"], channels);
+        assert_eq!(config["flash"]["cell"]["read"][0], "50us");
+    }
+}
+
+#[test]
+fn a_sweep_that_is_killed_goes_on_where_it_was() {
+    const RUNS: usize = 24;
+    let seeds: Vec<usize> = (1..=RUNS / 3).collect();
+    let text = THREE.replace("[set]", &format!("seeds = {seeds:?}\n[set]")).replace("=2000", "=20000");
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "s.toml", text);
+    let [killed, whole] = ["killed", "whole"].map(|name| folder.path().join(name));
+    let documents = |out: &Path| -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(out.join("runs")).into_iter().flatten();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.extension().is_some_and(|e| e == "json")).collect()
+    };
+    let mut child = command(&["sweep", &path, "--jobs", "2", "--out", &killed.display().to_string()])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while documents(&killed).len() < 3 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    // On Unix this is kill -9.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!killed.join("summary.csv").exists(), "it was killed before its end");
+    let found = documents(&killed);
+    assert!((3..RUNS).contains(&found.len()), "{} of {RUNS}", found.len());
+    // What is there is whole, and marked to show that it is not made again.
+    for document in &found {
+        let text = std::fs::read_to_string(document).unwrap();
+        let _: serde_json::Value = serde_json::from_str(&text).unwrap();
+        std::fs::write(document, text.replacen('{', "{\"marked\":1,", 1)).unwrap();
+    }
+    // What another killed run has left half written.
+    std::fs::write(killed.join("runs/.0123.json.1.0"), "{\"schema\":").unwrap();
+    sweep(&path, &killed, &["--resume"]).well();
+    let again =
+        found.iter().filter(|path| !std::fs::read_to_string(path).unwrap().contains("\"marked\"")).count();
+    assert_eq!((again, documents(&killed).len()), (0, RUNS));
+    sweep(&path, &whole, &[]).well();
+    let summary = |out: &Path| std::fs::read(out.join("summary.csv")).unwrap();
+    assert_eq!(summary(&killed), summary(&whole));
+}
+
+#[test]
+fn a_terminal_shows_a_line_for_each_run_above_a_bar_and_nothing_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "s.toml", THREE);
+    let out = folder.path().join("out").display().to_string();
+    let quiet = nandscape(&["sweep", &path, "--out", &out]).well();
+    assert_eq!(quiet.stderr.lines().count(), 1, "{}", quiet.stderr);
+    let shell =
+        format!("'{}' sweep '{path}' --out '{out}' --jobs 1 >/dev/null", env!("CARGO_BIN_EXE_nandscape"));
+    let Ok(shown) = std::process::Command::new("script").args(["-qec", &shell, "/dev/null"]).output() else {
+        println!("skipped: no `script` to make a terminal");
+        return;
+    };
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let parts: Vec<&str> = text.split(['\r', '\n']).collect();
+    let is_at = |what: &str| parts.iter().position(|part| part.contains(what));
+    let header = is_at("geometry.channels").expect("a header");
+    let lines: Vec<usize> = rows(Path::new(&out))
+        .iter()
+        .map(|row| {
+            let figure = format!("{:.0}", row["io.all.iops"].parse::<f64>().unwrap());
+            parts.iter().position(|part| part.contains(&figure)).expect("the run's metric")
+        })
+        .collect();
+    assert!(header < lines[0] && lines[0] < lines[1] && lines[1] < lines[2], "{text}");
+    assert!(is_at("1/3 runs").is_some() && is_at(" left]").is_some(), "{text}");
+}
+
+#[test]
+#[cfg(not(feature = "parquet"))]
+fn parquet_that_is_not_built_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "s.toml", THREE);
+    let out = folder.path().join("out");
+    for format in ["parquet", "both"] {
+        let done = sweep(&path, &out, &["--format", format]);
+        assert_eq!(done.code, Some(2));
+        assert!(done.stderr.contains("--features parquet"), "{}", done.stderr);
+        assert!(!out.exists());
+    }
 }
 
 #[test]
@@ -198,6 +328,19 @@ fn files_that_cannot_be() {
         ),
         ("metrics = [\"io.all.iop\"]", "did you mean `io.all.iops`", "s.toml:3:"),
         ("warmup = \"soon\"", "--warmup takes", "s.toml:3:"),
+        (
+            "[set]\nflash.ftl.mapping = [\"table\"]\n[[zip]]\nflash.ftl.mapping.demand.capacity = [\"1MiB\"]",
+            "varies already, with `flash.ftl.mapping`",
+            "s.toml:6:",
+        ),
+        // Values that the key refuses, alone or beside others, at the value.
+        ("[set]\nflash.ftl.over_provisioning = [\"7%\", \"-1%\"]", "is not a share", "s.toml:4:38"),
+        ("[set]\nflash.ftl.gc.victim = [\"greedy\", \"gredy\"]", "did you mean `greedy`", "s.toml:4:34"),
+        (
+            "[set]\nflash.geometry.blocks = 64\n[[zip]]\nflash.ftl.over_provisioning = [\"50%\", \"1%\"]\nflash.ftl.gc.hard = [1, 1]",
+            "no spare space",
+            "s.toml:6:39",
+        ),
         ("seeds = []", "nothing to run", "s.toml:3:"),
         ("seeds = [-1]", "out of range", "s.toml:3:"),
         ("[trace]\nremap = \"fold\"", "allowed: fit, error, wrap, compact", "s.toml:3:"),
@@ -208,6 +351,21 @@ fn files_that_cannot_be() {
         assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{text}\n{}", done.stderr);
         assert!(done.stderr.contains(said) && done.stderr.contains(place), "{text}\n{}", done.stderr);
         assert!(!folder.path().join("out").exists(), "{text}");
+    }
+    for (workload, said) in [
+        ("fio:rw=randraed,bs=4k", "did you mean `randread`"),
+        ("none.csv", "none.csv"),
+        ("fio:rw=randread,bs=4k,size=100T", "fio:rw=randread,bs=4k,size=100T"),
+    ] {
+        let text = format!("system = \"d16\"\nworkloads = [\"randread\", \"{workload}\"]\n");
+        let done = sweep(&file(folder.path(), "s.toml", text), &folder.path().join("out"), &[]);
+        assert_eq!(done.code, Some(2), "{workload}\n{}", done.stderr);
+        assert!(
+            done.stderr.contains(said) && done.stderr.contains("s.toml:2:"),
+            "{workload}\n{}",
+            done.stderr
+        );
+        assert!(!folder.path().join("out").exists(), "{workload}");
     }
     let done = sweep("no-such-file", folder.path(), &[]);
     assert_eq!(done.code, Some(2));

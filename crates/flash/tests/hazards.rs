@@ -26,6 +26,7 @@ fn combination() -> Combination {
         arbiter: Arbitration::fifo,
         multi_plane: MultiPlaneRule::off,
         suspend: false,
+        independent_reads: false,
         placements: 1,
         depth: 1,
         fill: Fill::Sequential,

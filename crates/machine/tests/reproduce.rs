@@ -25,6 +25,11 @@ fn one_request_is_the_sum_of_its_parts() {
 }
 
 #[test]
+fn reads_rise_with_the_queue_as_the_data_sheet_has_it_and_below_it_in_mqsim() {
+    all_within("mqms", &["mqms.curve", "mqms.motivation"], 31);
+}
+
+#[test]
 fn the_slowest_resource_decides() {
     all_within("theory", &["throughput"], 11);
 }

@@ -2,7 +2,7 @@
 
 use crate::outside::{STOP, catch_interrupts};
 use config::Diagnostic;
-use machine::reproduce::{Effort, Report, Request, TARGETS, find, run as reproduce, table};
+use machine::reproduce::{Effort, Report, Request, TARGETS, find, plots, run as reproduce, table};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Prints the rows as JSON
     #[arg(long)]
     json: bool,
-    /// Also writes the rows of each target into this folder
+    /// Also writes the rows of each target into this folder (NAME.json), and those that are points of curves as CSV
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -75,7 +75,11 @@ fn write_out(folder: &Path, report: &Report) -> Result<(), Diagnostic> {
     let text = json(&report.rows)?;
     let fault = |e: std::io::Error| Diagnostic::new(format!("cannot write into {}: {e}", folder.display()));
     std::fs::create_dir_all(folder).map_err(fault)?;
-    std::fs::write(folder.join(format!("{}.json", report.target)), text).map_err(fault)
+    std::fs::write(folder.join(format!("{}.json", report.target)), text).map_err(fault)?;
+    let mut plots = plots(&report.rows).into_iter();
+    plots.try_for_each(|plot| {
+        std::fs::write(folder.join(format!("{}.csv", plot.name)), plot.csv).map_err(fault)
+    })
 }
 
 /// A line that rewrites itself on a terminal, nothing elsewhere.

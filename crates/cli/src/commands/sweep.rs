@@ -2,11 +2,12 @@
 
 use crate::output::{print, write_whole};
 use crate::outside::catch_interrupts;
-use crate::progress::counting;
-use crate::sweep::{Outcome, Store, Sweep, csv, human, points, run_all};
+#[cfg(feature = "parquet")]
+use crate::sweep::parquet;
+use crate::sweep::{Live, Outcome, Store, Sweep, Table, Work, human, points, refuse_unusable, run_all};
 use config::Diagnostic;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a file may say.
 const FILE_HELP: &str = r#"The file, paths in it relative to it:
@@ -26,7 +27,11 @@ const FILE_HELP: &str = r#"The file, paths in it relative to it:
   flash.ftl.gc.start = [12, 25]
 
 A run's document lies in DIR/runs under the SHA-256 of its resolved spec, workloads with the content of their files,
-seed, reading options and program version; --resume takes what lies there."#;
+seed, reading options and program version; --resume takes what lies there. Values, keys and workloads that cannot be are
+refused before the first run (of more than 2,000 combinations, each value beside the first of the other axes).
+
+The table has a row for each run: run, workload, each key that varies, seed, state, metrics, result (its document),
+message, and config, the whole resolved spec as JSON. docs/sweeps.md has more."#;
 
 /// What to sweep.
 #[derive(clap::Args)]
@@ -37,38 +42,88 @@ pub(crate) struct Args {
     /// Runs at a time; as many as there are processors if left out
     #[arg(long)]
     jobs: Option<NonZeroUsize>,
-    /// The folder for summary.csv and the result documents (runs/); out/NAME if left out
+    /// The folder for the table (summary.csv) and the result documents (runs/); out/NAME if left out
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// How the table is written: summary.csv, summary.parquet, or both
+    #[arg(long, value_enum, default_value_t = Format::Csv)]
+    format: Format,
     /// Takes what is in the folder from there; only the rest runs
     #[arg(long)]
     resume: bool,
 }
 
+/// Files of the table.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// summary.csv
+    Csv,
+    /// summary.parquet
+    Parquet,
+    /// Both
+    Both,
+}
+
 /// Runs the sweep; whether every run was well.
 ///
 /// # Errors
-/// An unusable file; unusable values are failures of their runs.
+/// An unusable file, before anything runs; what is only found by running is a failure of its runs.
 pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    if args.format != Format::Csv {
+        refuse_unbuilt_parquet()?;
+    }
     let sweep = Sweep::read(&args.file)?;
     sweep.count()?;
+    refuse_unusable(&sweep)?;
     let points = points(&sweep);
     let name = args.file.file_stem().unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name));
-    let store = Store::new(&out.join("runs"), points.iter().map(|point| &point.plan));
+    let store = Store::new(&out.join("runs"), points.iter().map(|point| &point.plan))?;
     let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     catch_interrupts()?;
-    let bar = counting(points.len() as u64);
-    let outcomes = run_all(&points, &store, jobs, args.resume, &bar);
-    bar.finish_and_clear();
-    write_whole(&out.join("summary.csv"), &csv(&sweep, &points, &outcomes)?)?;
+    let live = Live::new(&sweep, &points);
+    let work = Work { store: &store, jobs, resume: args.resume, metrics: &sweep.metrics, live: &live };
+    let outcomes = run_all(&points, &work);
+    live.end();
+    let written = write_tables(&Table::new(&sweep, &points, &outcomes), args.format, &out)?;
     print(&human(&sweep, &points, &outcomes))?;
     for (diagnostic, runs) in failures(&outcomes) {
         eprintln!("{diagnostic}\n  in {}\n", numbered(&runs));
     }
     let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
-    eprintln!("{well} of {} runs are well; {}", points.len(), out.join("summary.csv").display());
+    eprintln!("{well} of {} runs are well; {written}", points.len());
     Ok(well == points.len())
+}
+
+/// Writes the table; the names of its files.
+fn write_tables(table: &Table, format: Format, out: &Path) -> Result<String, Diagnostic> {
+    let mut written = Vec::new();
+    if format != Format::Parquet {
+        let path = out.join("summary.csv");
+        write_whole(&path, &table.csv()?)?;
+        written.push(path.display().to_string());
+    }
+    if format != Format::Csv {
+        let path = out.join("summary.parquet");
+        write_whole(&path, &parquet(table)?)?;
+        written.push(path.display().to_string());
+    }
+    Ok(written.join(", "))
+}
+
+/// Without the feature, says how to build with it, before anything runs.
+fn refuse_unbuilt_parquet() -> Result<(), Diagnostic> {
+    if cfg!(feature = "parquet") {
+        return Ok(());
+    }
+    Err(Diagnostic::new("this program was built without Parquet").help(
+        "`cargo build --release --features parquet` builds it with Parquet; --format csv needs nothing",
+    ))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Table) -> Result<Vec<u8>, Diagnostic> {
+    refuse_unbuilt_parquet().map(|()| Vec::new())
 }
 
 /// What failed, each once, with the runs that it stopped.

@@ -5,6 +5,8 @@ use toml::{Table, Value};
 /// Keys of a spec that step together, and the values of each step.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Axis {
+    /// The table of the file that it stands in.
+    pub(super) table: String,
     /// Key paths.
     pub(crate) keys: Vec<String>,
     /// Values by step, one for each key.
@@ -13,8 +15,14 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// One key that steps alone.
-    pub(super) fn of(key: String, values: Vec<Value>) -> Axis {
-        Axis { keys: vec![key], rows: values.into_iter().map(|value| vec![value]).collect() }
+    pub(super) fn of(table: &str, key: String, values: Vec<Value>) -> Axis {
+        let rows = values.into_iter().map(|value| vec![value]).collect();
+        Axis { table: table.to_owned(), keys: vec![key], rows }
+    }
+
+    /// What a step sets, as `key.path=value`.
+    pub(super) fn assignments(&self, step: usize) -> impl Iterator<Item = String> {
+        self.keys.iter().zip(&self.rows[step]).map(|(key, value)| format!("{key}={value}"))
     }
 }
 
@@ -41,7 +49,7 @@ fn descend(path: &str, table: &Table, found: &mut Vec<(String, Vec<Value>)>) {
 ///
 /// # Errors
 /// They have different numbers of values.
-pub(super) fn zipped(listed: Vec<(String, Vec<Value>)>) -> Result<Axis, String> {
+pub(super) fn zipped(table: &str, listed: Vec<(String, Vec<Value>)>) -> Result<Axis, String> {
     let Some((first, values)) = listed.first() else { return Err("a [[zip]] table without keys".into()) };
     let steps = values.len();
     if let Some((key, values)) = listed.iter().find(|(_, values)| values.len() != steps) {
@@ -51,7 +59,8 @@ pub(super) fn zipped(listed: Vec<(String, Vec<Value>)>) -> Result<Axis, String> 
         ));
     }
     let row = |step: usize| listed.iter().map(|(_, values)| values[step].clone()).collect();
-    Ok(Axis { rows: (0..steps).map(row).collect(), keys: listed.into_iter().map(|(key, _)| key).collect() })
+    let rows = (0..steps).map(row).collect();
+    Ok(Axis { table: table.to_owned(), rows, keys: listed.into_iter().map(|(key, _)| key).collect() })
 }
 
 #[cfg(test)]
@@ -80,12 +89,12 @@ mod tests {
 
     #[test]
     fn zipped_keys_step_together_or_are_refused() {
-        let axis = zipped(flatten(&table("a = [1, 2]\nb = [3, 4]"))).unwrap();
+        let axis = zipped("zip.0", flatten(&table("a = [1, 2]\nb = [3, 4]"))).unwrap();
         assert_eq!(axis.keys, ["a", "b"]);
         let numbers: Vec<Vec<i64>> =
             axis.rows.iter().map(|row| row.iter().filter_map(Value::as_integer).collect()).collect();
         assert_eq!(numbers, [[1, 3], [2, 4]]);
-        let fault = zipped(flatten(&table("a = [1, 2]\nb = [3]"))).unwrap_err();
+        let fault = zipped("zip.0", flatten(&table("a = [1, 2]\nb = [3]"))).unwrap_err();
         assert!(fault.contains("`a` has 2") && fault.contains("`b` has 1"), "{fault}");
     }
 }

@@ -3,7 +3,7 @@
 use super::axis::{Axis, flatten, zipped};
 use crate::commands::run::warmup;
 use crate::trace_args::TraceArgs;
-use config::{Diagnostic, Layers, Presets, Resolved};
+use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use machine::Warmup;
 use machine::result::metrics;
 use machine::workloads::file_of;
@@ -75,6 +75,8 @@ pub(crate) struct Sweep {
     pub(crate) axes: Vec<Axis>,
     /// Metrics of the table.
     pub(crate) metrics: Vec<String>,
+    /// The file, to say where something stands in it.
+    text: Resolved,
 }
 
 /// A sweep inherits from files only.
@@ -122,7 +124,18 @@ impl Sweep {
             trace: trace.map_err(|d| placed(d, &resolved, "trace"))?,
             axes,
             metrics,
+            text: resolved,
         })
+    }
+
+    /// Where a value of an axis stands.
+    pub(super) fn place_of(&self, axis: &Axis, key: &str, step: usize) -> Place {
+        self.text.place(&format!("{}.{key}.{step}", axis.table))
+    }
+
+    /// Where the workloads stand, the `n`th of them if it can be told.
+    pub(super) fn place_of_workload(&self, n: usize) -> Place {
+        self.text.place(&format!("workloads.{n}"))
     }
 
     /// How many runs it is.
@@ -178,8 +191,10 @@ fn axes(text: &Text, resolved: &Resolved) -> Result<Vec<Axis>, Diagnostic> {
         for (key, values) in &listed {
             let fault = |what: String| resolved.diagnose(&format!("{name}.{key}"), what);
             refuse_unknown_key(key).map_err(|d| d.at(resolved.place(&format!("{name}.{key}"))))?;
-            if taken.contains(key) {
-                return Err(fault(format!("`{key}` varies already")));
+            if let Some(other) = taken.iter().find(|other| overlap(key, other)) {
+                let part = if key == other { String::new() } else { format!(", with `{other}`") };
+                return Err(fault(format!("`{key}` varies already{part}"))
+                    .help("a key has one axis; keys that go together stand in one [[zip]] table"));
             }
             if values.is_empty() {
                 return Err(fault(format!("`{key}` has no values: there is nothing to run")));
@@ -187,12 +202,18 @@ fn axes(text: &Text, resolved: &Resolved) -> Result<Vec<Axis>, Diagnostic> {
             taken.push(key.clone());
         }
         if is_zip {
-            axes.push(zipped(listed).map_err(|what| resolved.diagnose(&name, what))?);
+            axes.push(zipped(&name, listed).map_err(|what| resolved.diagnose(&name, what))?);
         } else {
-            axes.extend(listed.into_iter().map(|(key, values)| Axis::of(key, values)));
+            axes.extend(listed.into_iter().map(|(key, values)| Axis::of(&name, key, values)));
         }
     }
     Ok(axes)
+}
+
+/// Whether two keys are one, or one is a part of the other.
+fn overlap(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A misspelt key is an error of the sweep, not of each of its runs.

@@ -2,13 +2,23 @@
 
 mod axis;
 mod file;
+mod human;
+mod live;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod point;
 mod store;
 mod table;
+mod validate;
 mod worker;
 
+#[cfg(feature = "parquet")]
+pub(crate) use self::parquet::parquet;
 pub(crate) use file::Sweep;
+pub(crate) use human::human;
+pub(crate) use live::Live;
 pub(crate) use point::points;
 pub(crate) use store::Store;
-pub(crate) use table::{csv, human};
-pub(crate) use worker::{Outcome, run_all};
+pub(crate) use table::Table;
+pub(crate) use validate::refuse_unusable;
+pub(crate) use worker::{Outcome, Work, run_all};

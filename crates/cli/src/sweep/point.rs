@@ -2,11 +2,12 @@
 
 use super::Sweep;
 use machine::run::Plan;
+use serde_json::Value;
 
 /// One run.
 pub(crate) struct Point {
     /// What distinguishes it, by column of the table.
-    pub(crate) labels: Vec<String>,
+    pub(crate) labels: Vec<Value>,
     /// The run.
     pub(crate) plan: Plan,
 }
@@ -33,7 +34,7 @@ pub(crate) fn points(sweep: &Sweep) -> Vec<Point> {
 }
 
 /// The next combination; false after the last.
-fn advance(sweep: &Sweep, steps: &mut [usize]) -> bool {
+pub(super) fn advance(sweep: &Sweep, steps: &mut [usize]) -> bool {
     for (step, axis) in steps.iter_mut().zip(&sweep.axes).rev() {
         *step += 1;
         if *step < axis.rows.len() {
@@ -44,25 +45,35 @@ fn advance(sweep: &Sweep, steps: &mut [usize]) -> bool {
     false
 }
 
-fn point(sweep: &Sweep, workloads: &[String], steps: &[usize], seed: u64) -> Point {
-    let mut labels = vec![workloads.join(" + ")];
-    let mut set = Vec::new();
-    for (axis, step) in sweep.axes.iter().zip(steps) {
-        for (key, value) in axis.keys.iter().zip(&axis.rows[*step]) {
-            set.push(format!("{key}={value}"));
-            labels.push(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        }
-    }
-    labels.push(seed.to_string());
-    let plan = Plan {
+/// The run of a combination.
+pub(super) fn plan(sweep: &Sweep, workloads: &[String], steps: &[usize], seed: u64) -> Plan {
+    Plan {
         system: sweep.system.clone(),
-        set,
+        set: sweep.axes.iter().zip(steps).flat_map(|(axis, step)| axis.assignments(*step)).collect(),
         workloads: workloads.to_vec(),
         seed,
         precondition: None,
         warmup: sweep.warmup,
         trace: sweep.trace.clone(),
         queue_depth: sweep.queue_depth,
-    };
-    Point { labels, plan }
+    }
+}
+
+fn point(sweep: &Sweep, workloads: &[String], steps: &[usize], seed: u64) -> Point {
+    let values = sweep.axes.iter().zip(steps).flat_map(|(axis, step)| &axis.rows[*step]);
+    let mut labels = vec![Value::from(workloads.join(" + "))];
+    labels.extend(values.map(label));
+    labels.push(seed.into());
+    Point { labels, plan: plan(sweep, workloads, steps, seed) }
+}
+
+/// A value of an axis; what is no number, truth value or text is TOML.
+fn label(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Float(number) => (*number).into(),
+        toml::Value::Boolean(truth) => (*truth).into(),
+        toml::Value::String(text) => text.clone().into(),
+        other => other.to_string().into(),
+    }
 }

@@ -1,6 +1,6 @@
 //! Results by what decides them: a run that is in the store need not be made again.
 
-use crate::output::write_whole;
+use crate::output::write_durable;
 use config::Diagnostic;
 use machine::Loaded;
 use machine::result::SCHEMA;
@@ -22,17 +22,18 @@ pub(crate) struct Store {
 
 impl Store {
     /// A store in a folder, for runs of these plans.
-    pub(crate) fn new<'p>(folder: &Path, plans: impl Iterator<Item = &'p Plan>) -> Store {
+    ///
+    /// # Errors
+    /// The file of a workload cannot be read.
+    pub(crate) fn new<'p>(folder: &Path, plans: impl Iterator<Item = &'p Plan>) -> Result<Store, Diagnostic> {
         let mut files = BTreeMap::new();
         for path in plans.flat_map(|plan| &plan.workloads).filter_map(|text| file_of(text)) {
-            // A file that cannot be read is an error of the runs that need it.
-            if !files.contains_key(path)
-                && let Ok(hash) = hash_of_file(path)
-            {
-                files.insert(path.to_owned(), hash);
+            if !files.contains_key(path) {
+                let fault = |e| Diagnostic::new(format!("cannot read {}: {e}", path.display()));
+                files.insert(path.to_owned(), hash_of_file(path).map_err(fault)?);
             }
         }
-        Store { folder: folder.to_owned(), files }
+        Ok(Store { folder: folder.to_owned(), files })
     }
 
     /// The SHA-256 of all that decides a run: the resolved spec, workloads with the content of their files, reading
@@ -62,12 +63,12 @@ impl Store {
         (document.get("schema")? == SCHEMA).then_some(document)
     }
 
-    /// Puts a document in, whole or not at all.
+    /// Puts a document in, whole or not at all: it is on the disk before it has its name.
     ///
     /// # Errors
     /// The folder cannot be written.
     pub(crate) fn save(&self, key: &str, document: &str) -> Result<(), Diagnostic> {
-        write_whole(&self.path(key), document.as_bytes())
+        write_durable(&self.path(key), document.as_bytes())
     }
 
     fn path(&self, key: &str) -> PathBuf {

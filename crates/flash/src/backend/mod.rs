@@ -8,11 +8,13 @@ pub mod arbiter;
 mod counters;
 pub mod observe;
 pub mod op;
+mod planes;
 mod power;
 mod queues;
 pub mod sched;
 mod sharing;
 mod snapshot;
+mod state;
 pub mod timing;
 
 pub use counters::BackendCounters;
@@ -76,6 +78,8 @@ struct Die {
     busy_since: Time,
     busy: Time,
     touched: bool,
+    /// Planes whose own read is in the die.
+    reading: u8,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -111,7 +115,11 @@ impl Channel {
 /// Dies and channels.
 pub struct Backend {
     timing: Timing,
+    /// Units that work at the same time: the dies, and behind them their planes if these read independently.
     dies: Vec<Die>,
+    die_count: u32,
+    /// Planes of a die that read independently; none if reads take the whole die.
+    reading_planes: u32,
     channels: Vec<Channel>,
     queues: Queues,
     /// Operations between being queued and being taken by the device.
@@ -144,6 +152,8 @@ pub struct BackendPolicy {
     pub arbiter: Box<dyn Arbiter>,
     /// Multi-plane commands.
     pub sharing: Sharing,
+    /// Whether the planes of a die read independently of one another.
+    pub independent_reads: bool,
     /// Suspends.
     pub suspend: Suspend,
     /// Whether somebody wants to know when a die runs out of work.
@@ -166,10 +176,15 @@ impl Backend {
             busy_since: Time::ZERO,
             busy: Time::ZERO,
             touched: false,
+            reading: 0,
         };
+        let reading_planes = if policy.independent_reads { geo.die_planes } else { 0 };
+        let planes = (0..geo.die_count * reading_planes).map(|plane| die(plane / reading_planes));
         Backend {
             timing,
-            dies: (0..geo.die_count).map(die).collect(),
+            dies: (0..geo.die_count).map(die).chain(planes).collect(),
+            die_count: geo.die_count,
+            reading_planes,
             channels: vec![Channel::default(); geo.shape.channels as usize],
             queues: Queues::new(geo.die_count, geo.die_planes, geo.shape.planes),
             ops: Slab::default(),
@@ -250,15 +265,13 @@ impl Backend {
         self.scheduler.pick(&DieView { now, waiting, oldest: queues.oldest(die), since: &since })
     }
 
-    /// An idle die looks for work.
+    /// An idle unit looks for work.
     fn next_for(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        if self.reading_planes > 0 {
+            return self.next_for_planes(self.die_of(die), cx);
+        }
         if self.eligible(die) == 0 {
-            if let Some((op, left)) = self.dies[die as usize].suspended.take() {
-                self.resume(die, op, left, cx);
-            } else if self.tells_idle {
-                self.went_idle.push(die);
-            }
-            return;
+            return self.out_of_work(die, cx);
         }
         if self.holds_line && !self.is_next_in_line(die) {
             return;
@@ -269,8 +282,16 @@ impl Backend {
         if cx.now() >= c.busy_until && !c.is_wanted() {
             self.grant(die, cx);
         } else if let Some(class) = self.pick(die, cx.now()) {
-            let program = matches!(class, Class::HostProgram | Class::MapProgram | Class::GcProgram);
-            self.ask(die, if program { Want::DataIn } else { Want::Command }, cx);
+            self.ask(die, Want::of(class), cx);
+        }
+    }
+
+    /// Nothing waits that an idle die may take.
+    fn out_of_work(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
+        if let Some((op, left)) = self.dies[die as usize].suspended.take() {
+            self.resume(die, op, left, cx);
+        } else if self.tells_idle {
+            self.went_idle.push(die);
         }
     }
 
@@ -334,8 +355,10 @@ impl Backend {
 
     fn grant_command(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
-        let Some(class) = self.pick(die, now) else { return };
-        let first = self.queues.take(&mut self.ops, die, class, self.sharing);
+        if self.yields_to_read(die, cx) {
+            return;
+        }
+        let Some(first) = self.take_for(die, now) else { return };
         let (mut tenure, mut array) = (Time::ZERO, Time::ZERO);
         let mut at = first;
         while at != NO_OP {
@@ -354,6 +377,9 @@ impl Backend {
         }
         if self.ops[first].mate != NO_OP {
             self.counters.multi_plane += 1;
+        }
+        if self.is_plane(die) {
+            self.occupy(die, now);
         }
         let d = &mut self.dies[die as usize];
         if d.suspended.is_none() {
@@ -460,6 +486,9 @@ impl Backend {
     /// The active command of a die is over: its operations go to the device.
     #[inline]
     fn finish(&mut self, die: u32, now: Time) {
+        if self.is_plane(die) {
+            self.vacate(die, now);
+        }
         let d = &mut self.dies[die as usize];
         d.state = DieState::Idle;
         if d.suspended.is_none() {
@@ -531,42 +560,13 @@ impl Backend {
         self.timing.wear_ppm != timing::Wear::default()
     }
 
-    /// Calls `f` with the name of each operation of the command that the die's array works on.
-    pub(crate) fn at_work(&self, die: u32, mut f: impl FnMut(u32, &Op)) {
-        let mut at = self.dies[die as usize].active;
+    /// Calls `f` with the name of each operation of the command that a unit's array works on.
+    pub(crate) fn at_work(&self, unit: u32, mut f: impl FnMut(u32, &Op)) {
+        let mut at = self.dies[unit as usize].active;
         while at != NO_OP {
             f(at, &self.ops[at]);
             at = self.ops[at].mate;
         }
-    }
-
-    /// Whether a die has nothing to do and nothing waiting.
-    pub fn is_idle(&self, die: u32) -> bool {
-        self.dies[die as usize].state == DieState::Idle && self.queues.waiting(die) == 0
-    }
-
-    /// Operations at a die: waiting, and the one under way.
-    pub fn load(&self, die: u32) -> u32 {
-        self.queues.backlog(die) + u32::from(self.dies[die as usize].state != DieState::Idle)
-    }
-
-    /// Time that each channel has been busy up to `now`.
-    pub fn channel_busy(&self, now: Time) -> Vec<Time> {
-        self.channels.iter().map(|c| c.busy - c.busy_until.since(now)).collect()
-    }
-
-    /// Time that each die has been busy up to `now`.
-    pub fn die_busy(&self, now: Time) -> Vec<Time> {
-        let open = |d: &Die| {
-            let working = !matches!(d.state, DieState::Idle | DieState::Asking) || d.suspended.is_some();
-            if working { now - d.busy_since } else { Time::ZERO }
-        };
-        self.dies.iter().map(|d| d.busy + open(d)).collect()
-    }
-
-    /// When each operation that still waits at a die was queued: what Little's identity needs at the end.
-    pub fn waiting_since(&self) -> Vec<Time> {
-        self.queues.names(&self.ops).into_iter().map(|op| self.ops[op].queued).collect()
     }
 }
 

@@ -220,6 +220,29 @@ impl Queues {
         first
     }
 
+    /// Whether something of a class waits at a plane.
+    pub(super) fn is_waiting(&self, die: u32, class: Class, plane: u32) -> bool {
+        self.dies[die as usize].planes[class as usize] & 1 << plane != 0
+    }
+
+    /// Classes with something waiting at a plane.
+    pub(super) fn classes_of(&self, die: u32, plane: u32) -> u16 {
+        let is_there = |class: &&Class| self.is_waiting(die, **class, plane);
+        Class::ALL.iter().filter(is_there).fold(0, |bits, class| bits | 1 << *class as u16)
+    }
+
+    /// The plane of the oldest operation of a waiting class.
+    pub(super) fn lead(&self, die: u32, class: Class) -> u32 {
+        self.dies[die as usize].lead[class as usize].into()
+    }
+
+    /// Takes a plane's oldest operation of a class, whatever waits at the others.
+    pub(super) fn take_alone(&mut self, ops: &mut Slab<Op>, die: u32, class: Class, plane: u32) -> u32 {
+        let first = self.pop(ops, die, class, plane as usize);
+        self.note_oldest(die, class);
+        first
+    }
+
     /// Names of everything that waits.
     pub(super) fn names(&self, ops: &Slab<Op>) -> Vec<u32> {
         let mut names = Vec::new();

@@ -19,6 +19,8 @@ impl Backend {
         let Backend {
             timing: _,
             dies,
+            die_count: _,
+            reading_planes: _,
             channels,
             queues: _,
             ops: _,
@@ -73,8 +75,9 @@ impl Die {
             busy_since: _,
             busy,
             touched: _,
+            reading,
         } = self;
-        debug_assert!(*state == DieState::Idle && suspended.is_none(), "an idle die");
+        debug_assert!(*state == DieState::Idle && suspended.is_none() && *reading == 0, "an idle die");
         busy.save(out);
     }
 }

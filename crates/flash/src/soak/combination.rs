@@ -85,6 +85,8 @@ pub struct Combination {
     pub multi_plane: MultiPlaneRule,
     /// Programs and erases that reads interrupt.
     pub suspend: bool,
+    /// Planes that read on their own; in none of the combinations that cover each other.
+    pub independent_reads: bool,
     /// Host data streams.
     pub placements: u8,
     /// Commands in flight.
@@ -198,6 +200,7 @@ impl Combination {
             arbiter: Arbitration::all_defaults().swap_remove(row[8]),
             multi_plane: [MultiPlaneRule::off, MultiPlaneRule::same_page, MultiPlaneRule::same_block][row[9]],
             suspend: row[10] == 1,
+            independent_reads: false,
             placements: [1, 3][row[11]],
             depth: [1, 4, 16, 64][row[12]],
             fill: [Fill::Empty, Fill::Sequential, Fill::Steady][row[13]],
@@ -264,6 +267,7 @@ impl Combination {
                 scheduler: self.scheduler.clone(),
                 multi_plane: self.multi_plane,
                 partner_search: if self.least_worn { 4 } else { 1 },
+                independent_reads: self.independent_reads.then_some(true),
                 suspend: SuspendSpec {
                     program: self.suspend,
                     erase: self.suspend,

@@ -26,6 +26,7 @@ fn device() -> Combination {
         arbiter: Arbitration::fifo,
         multi_plane: MultiPlaneRule::off,
         suspend: false,
+        independent_reads: false,
         placements: 1,
         depth: 64,
         fill: Fill::Steady,

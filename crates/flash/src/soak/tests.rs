@@ -19,6 +19,24 @@ fn every_combination_keeps_its_data() {
     assert!(sum(&|o| o.merges_dropped) > 1_000);
 }
 
+/// Wherever planes can read on their own, they lose nothing, and folding leaves them as they are.
+#[test]
+fn planes_that_read_independently_keep_their_data() {
+    let mut all = combinations(1);
+    all.retain(|c| !matches!(c.scheduler, crate::backend::sched::Scheduling::in_order));
+    assert!(all.len() > 20);
+    for combination in &mut all {
+        combination.independent_reads = true;
+        let [folded, whole] = [true, false].map(|fold| {
+            combination.fold = fold;
+            let outcome = run(combination, 4_000, 1, true).expect("it can be built");
+            assert!(outcome.is_ok() && outcome.units_checked > 200, "{outcome:#?}");
+            outcome.digest
+        });
+        assert_eq!(folded, whole, "{combination}");
+    }
+}
+
 #[test]
 fn the_shadow_changes_nothing() {
     for combination in &combinations(2) {

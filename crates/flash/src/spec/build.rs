@@ -93,6 +93,7 @@ impl FlashSpec {
                 scheduler: self.die.scheduler.build(&()),
                 arbiter: self.channel.arbiter.build(&()),
                 sharing: self.die.sharing(),
+                independent_reads: self.die.independent_reads == Some(true),
                 suspend: self.die.suspend(),
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,

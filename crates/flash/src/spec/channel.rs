@@ -170,6 +170,10 @@ pub struct DieSpec {
     /// Reads of each other plane, oldest first, that are looked at for one that may share a read's command. Programs
     /// and erases only pair with the oldest.
     pub partner_search: u32,
+    /// Whether each plane of a die reads on its own, begun when the plane is free and not with the others (independent or
+    /// asynchronous plane reads). Reads that somebody waits for do; everything else takes the whole die. No if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub independent_reads: Option<bool>,
     /// Interrupting programs and erases for reads.
     pub suspend: SuspendSpec,
 }
@@ -221,6 +225,19 @@ impl DieSpec {
             let what =
                 format!("{planes} planes behind one command at a time; at most {MOST_PLANES} are modelled");
             return Err(SpecError::new("die.interleave", what));
+        }
+        if self.independent_reads == Some(true) {
+            let fault = |what: &str| Err(SpecError::new("die.independent_reads", what));
+            if !self.interleave {
+                return fault(
+                    "planes cannot read independently where a way carries out one command at a time",
+                )
+                .map_err(|e| e.help("`die.interleave = true`"));
+            }
+            if matches!(self.scheduler, Scheduling::in_order) {
+                return fault("planes cannot read independently where operations start in order of arrival")
+                    .map_err(|e| e.help("another `die.scheduler`, such as oldest"));
+            }
         }
         Ok(())
     }

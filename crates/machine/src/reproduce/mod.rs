@@ -8,7 +8,9 @@ mod churn;
 mod data;
 mod expected;
 mod mean;
+mod mqms;
 mod peers;
+mod plot;
 mod row;
 mod run;
 mod stand;
@@ -17,6 +19,7 @@ mod table;
 mod theory;
 mod zng;
 
+pub use plot::{Plot, plots};
 pub use row::{Difference, Row, Rule};
 pub use run::{Report, Request, run};
 pub use table::table;
@@ -59,6 +62,11 @@ pub const TARGETS: &[Target] = &[
         name: "astriflash",
         about: "Gupta et al., AstriFlash, HPCA 2023: a server whose DRAM is a cache over flash, and what it is measured against",
         work: Work::Study(astriflash::entries),
+    },
+    Target {
+        name: "mqms",
+        about: "Gundawar et al., MQMS, 2024: a GPU in the SSD; so far the curves of its motivation",
+        work: Work::Study(mqms::entries),
     },
 ];
 

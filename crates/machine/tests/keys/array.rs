@@ -217,6 +217,14 @@ pub(crate) const CASES: &[Case] = &[
         values: &["1", "16"],
         predicted: Rises("/flash/0/multi_plane"),
     },
+    // Reads of the planes of a die at the same time, or in turn.
+    Case {
+        key: "flash.die.independent_reads",
+        context: &["flash.geometry.planes=2", "flash.die.multi_plane=off"],
+        jobs: READ,
+        values: &["false", "true"],
+        predicted: Rises(IOPS),
+    },
     Case {
         key: "flash.die.suspend.program",
         context: SUSPENDING,

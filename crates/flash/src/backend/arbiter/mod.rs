@@ -4,6 +4,8 @@ pub mod command_first;
 pub mod data_first;
 pub mod fifo;
 
+use super::op::Class;
+
 /// What a die wants the channel for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -19,6 +21,15 @@ pub enum Want {
 impl Want {
     /// All wants.
     pub const ALL: [Want; 3] = [Want::Command, Want::DataOut, Want::DataIn];
+
+    /// What an operation of a class wants at its beginning.
+    #[inline]
+    pub fn of(class: Class) -> Want {
+        match class {
+            Class::HostProgram | Class::MapProgram | Class::GcProgram => Want::DataIn,
+            _ => Want::Command,
+        }
+    }
 }
 
 /// The longest-waiting request of each kind: its place in the order of arrival, if there is one.

@@ -2,6 +2,7 @@
 
 mod ablation;
 mod alloc;
+mod curve;
 mod explain;
 mod metrics;
 mod policy;
@@ -23,7 +24,8 @@ pub(super) fn entries(effort: Effort) -> Vec<Entry> {
     let suite = Suite::of(effort);
     let expected = expected();
     let figures = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
-    figures.chain(ablation::entries(&suite)).chain(explain::entries(&suite)).collect()
+    let own = ablation::entries(&suite).into_iter().chain(explain::entries(&suite));
+    figures.chain(own).chain(curve::entries(effort)).collect()
 }
 
 #[cfg(test)]

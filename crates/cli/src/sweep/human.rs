@@ -1,0 +1,166 @@
+//! The table of a sweep for a person.
+
+use super::Sweep;
+use super::point::{Point, columns};
+use super::table::text;
+use super::worker::Outcome;
+use serde_json::Value;
+
+/// The column of the workload.
+const WORKLOAD: usize = 0;
+
+/// What the columns of a person's table are: what varies, and the metrics that are there. Workloads are numbered where
+/// there are several.
+pub(super) struct View {
+    workloads: Vec<String>,
+    labels: Vec<usize>,
+    metrics: Vec<usize>,
+    header: Vec<String>,
+}
+
+impl View {
+    /// The columns for a sweep whose runs have come to these outcomes, or to others like them.
+    pub(super) fn new<'o>(
+        sweep: &Sweep,
+        points: &[Point],
+        outcomes: impl Iterator<Item = &'o Outcome> + Clone,
+    ) -> View {
+        let columns = columns(sweep);
+        let mut workloads: Vec<String> = points.iter().map(|point| text(&point.labels[WORKLOAD])).collect();
+        workloads.dedup();
+        let varies = |at: &usize| points.iter().any(|p| p.labels[*at] != points[0].labels[*at]);
+        let labels: Vec<usize> = (0..columns.len()).filter(varies).collect();
+        let is_there = |at: &usize| outcomes.clone().any(|outcome| !outcome.metric(*at).is_null());
+        let metrics: Vec<usize> = (0..sweep.metrics.len()).filter(is_there).collect();
+        let mut header = vec!["run".to_owned()];
+        header.extend(labels.iter().map(|at| short(&columns[*at])));
+        header.extend(metrics.iter().map(|at| short_metric(&sweep.metrics[*at])));
+        View { workloads, labels, metrics, header }
+    }
+
+    /// The heads of the columns.
+    pub(super) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The workloads by their numbers; empty if there is one.
+    pub(super) fn legend(&self) -> String {
+        if self.workloads.len() < 2 {
+            return String::new();
+        }
+        let lines = self.workloads.iter().enumerate();
+        lines.map(|(number, workload)| format!("workload {number}: {workload}\n")).collect::<String>() + "\n"
+    }
+
+    /// What distinguishes a run.
+    pub(super) fn labels(&self, number: usize, point: &Point) -> Vec<String> {
+        let label = |at: &usize| match *at {
+            WORKLOAD => {
+                let name = text(&point.labels[WORKLOAD]);
+                self.workloads.iter().position(|w| *w == name).unwrap_or_default().to_string()
+            }
+            at => text(&point.labels[at]),
+        };
+        std::iter::once(number.to_string()).chain(self.labels.iter().map(label)).collect()
+    }
+
+    /// A run's row; a message stands behind the metrics, or in their place.
+    pub(super) fn row(&self, number: usize, point: &Point, outcome: &Outcome) -> Vec<String> {
+        let mut row = self.labels(number, point);
+        match outcome {
+            Outcome::Done(run) => {
+                let shown = |at: &usize| match &run.metrics[*at] {
+                    Value::Null => "-".into(),
+                    value => figure(value),
+                };
+                row.extend(self.metrics.iter().map(shown));
+                row.extend((!run.well).then(|| "A CHECK FAILED".to_owned()));
+            }
+            Outcome::Failed(diagnostic) => row.push(format!("FAILED: {}", diagnostic.what)),
+            Outcome::NotRun => row.push("not run".into()),
+        }
+        row
+    }
+}
+
+/// The table of all runs.
+pub(crate) fn human(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> String {
+    let view = View::new(sweep, points, outcomes.iter());
+    let mut rows = vec![view.header().to_vec()];
+    rows.extend(points.iter().zip(outcomes).enumerate().map(|(number, (p, o))| view.row(number, p, o)));
+    let widths = widths(&rows, view.header().len());
+    let lines: Vec<String> = rows.iter().map(|row| aligned(row, &widths)).collect();
+    view.legend() + &lines.join("\n")
+}
+
+/// The widths that the cells of some rows need.
+fn widths(rows: &[Vec<String>], columns: usize) -> Vec<usize> {
+    // A message behind the last column, or in its place, does not widen it.
+    let is_whole = |row: &&Vec<String>| row.len() >= columns;
+    let width = |at: usize| rows.iter().filter(is_whole).map(|row| row[at].chars().count()).max();
+    (0..columns).map(|at| width(at).unwrap_or(0)).collect()
+}
+
+/// A row with its cells to the right of their columns.
+pub(super) fn aligned(row: &[String], widths: &[usize]) -> String {
+    let cell = |(at, text): (usize, &String)| {
+        let is_cell = row.len() >= widths.len() || at + 1 < row.len();
+        let width = widths.get(at).filter(|_| is_cell).copied().unwrap_or(0);
+        format!("{text:>width$}")
+    };
+    row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")
+}
+
+/// To five digits.
+fn figure(value: &Value) -> String {
+    match value.as_f64() {
+        None => text(value),
+        Some(number) if value.is_u64() || number.abs() >= 99_999.5 => format!("{number:.0}"),
+        Some(0.0) => "0".into(),
+        Some(number) => {
+            let before = number.abs().log10().floor() as i32;
+            format!("{number:.*}", (4 - before).clamp(0, 9) as usize)
+        }
+    }
+}
+
+/// The last two parts of a key.
+fn short(key: &str) -> String {
+    let parts: Vec<&str> = key.rsplitn(3, '.').collect();
+    parts[..parts.len().min(2)].iter().rev().copied().collect::<Vec<_>>().join(".")
+}
+
+/// A metric without the tables that go without saying.
+fn short_metric(name: &str) -> String {
+    name.trim_start_matches("io.").trim_start_matches("flash.0.").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn figures_have_five_digits() {
+        for (value, shown) in [
+            (json!(1234567), "1234567"),
+            (json!(123456.7), "123457"),
+            (json!(1234.567), "1234.6"),
+            (json!(1.234567), "1.2346"),
+            (json!(0.001234567), "0.0012346"),
+            (json!(0.0), "0"),
+            (json!(null), ""),
+        ] {
+            assert_eq!(figure(&value), shown);
+        }
+    }
+
+    #[test]
+    fn columns_are_right_aligned_and_messages_do_not_widen_them() {
+        let row = |cells: &[&str]| cells.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>();
+        let rows = [row(&["run", "x", "iops"]), row(&["0", "10", "5"]), row(&["1", "FAILED: a long story"])];
+        let widths = widths(&rows, 3);
+        let shown: Vec<String> = rows.iter().map(|row| aligned(row, &widths)).collect();
+        assert_eq!(shown, ["run   x  iops", "  0  10     5", "  1  FAILED: a long story"]);
+    }
+}

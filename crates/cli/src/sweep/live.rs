@@ -1,0 +1,79 @@
+//! The table that grows while a sweep runs: a line for each run that has ended, above a bar with the time that is left. On
+//! standard error, and only if it is a terminal.
+
+use super::Sweep;
+use super::human::{View, aligned};
+use super::point::Point;
+use super::worker::Outcome;
+use crate::progress::counting;
+use indicatif::ProgressBar;
+use std::sync::{Mutex, PoisonError};
+
+/// The least width of a metric's column: what comes later may be wider than what came first.
+const METRIC: usize = 9;
+
+/// The growing table and its bar.
+pub(crate) struct Live<'s> {
+    sweep: &'s Sweep,
+    points: &'s [Point],
+    bar: ProgressBar,
+    /// The columns, known from the first run that has metrics.
+    view: Mutex<Option<(View, Vec<usize>)>>,
+}
+
+impl<'s> Live<'s> {
+    /// An empty table.
+    pub(crate) fn new(sweep: &'s Sweep, points: &'s [Point]) -> Live<'s> {
+        Live { sweep, points, bar: counting(points.len() as u64), view: Mutex::new(None) }
+    }
+
+    /// A run has ended; `made` unless it was taken from the store.
+    pub(super) fn ended(&self, number: usize, outcome: &Outcome, made: bool) {
+        if !self.bar.is_hidden() {
+            self.lines(number, outcome).into_iter().for_each(|line| self.bar.println(line));
+        }
+        self.bar.inc(1);
+        if !made {
+            // What costs nothing says nothing about the rest.
+            self.bar.reset_eta();
+        }
+    }
+
+    /// The lines that a run adds.
+    fn lines(&self, number: usize, outcome: &Outcome) -> Vec<String> {
+        let mut known = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = Vec::new();
+        if known.is_none() && matches!(outcome, Outcome::Done(_)) {
+            let view = View::new(self.sweep, self.points, std::iter::once(outcome));
+            let widths = self.widths(&view);
+            lines.extend(view.legend().lines().map(str::to_owned));
+            lines.push(aligned(view.header(), &widths));
+            *known = Some((view, widths));
+        }
+        lines.push(match &*known {
+            Some((view, widths)) => aligned(&view.row(number, &self.points[number], outcome), widths),
+            None => format!("run {number} failed"),
+        });
+        lines
+    }
+
+    /// Widths for all labels, and for metrics as they usually are.
+    fn widths(&self, view: &View) -> Vec<usize> {
+        let mut widths: Vec<usize> = view.header().iter().map(|head| head.chars().count()).collect();
+        let mut labels = 0;
+        for (number, point) in self.points.iter().enumerate() {
+            let cells = view.labels(number, point);
+            labels = cells.len();
+            for (width, cell) in widths.iter_mut().zip(&cells) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        widths[labels..].iter_mut().for_each(|width| *width = METRIC.max(*width));
+        widths
+    }
+
+    /// Takes the bar away; what was printed stays.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
