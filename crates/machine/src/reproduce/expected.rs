@@ -184,6 +184,12 @@ impl Figure {
         )
     }
 
+    /// The row of a property: ours is 1 if it holds.
+    pub(crate) fn holds(&self, holds: bool, note: impl Into<String>) -> Row {
+        let row = Row::new(self.id.clone(), "holds", 1.0, f64::from(u8::from(holds)), Rule::Exact);
+        self.finish(row, note.into())
+    }
+
     /// The row of a grid: ours is what the paper's point reaches of the best point's value.
     pub(crate) fn grid(&self, share_of_best: f64, note: impl Into<String>) -> Row {
         let row = Row::new(self.id.clone(), "of best", 1.0, share_of_best, Rule::Points(0.01));
