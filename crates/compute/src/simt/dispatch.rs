@@ -178,9 +178,7 @@ impl Gpu {
         if state.taken == launch.blocks {
             return false;
         }
-        let sms = &self.sms;
-        let has = |sm: u16| sms[usize::from(sm)].fits(&needs);
-        let room = Room::new(sms.len() as u16, &has);
+        let room = Room::of(&self.sms, &needs);
         let Some(Place { block, sm }) = self.blocks[app].place(&room) else { return false };
         let sm = usize::from(sm);
         if state.taken == 0 {

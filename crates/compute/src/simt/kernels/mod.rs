@@ -58,8 +58,8 @@ config::policies! {
         /// MQMS's round robin, "allocating GPU resources to one kernel from each workload in a circular sequence" (arXiv
         /// 2412.04569, section 4), read for kernels; for blocks see `gpu.blocks`. A kernel begins when the last block of
         /// the one before has ended. An application that is held, because flash reclaims space for it, gives its turn to
-        /// the next: the others do not wait for it. What it had begun stays and goes on when it is no longer held; its
-        /// blocks that had not begun wait until its turn comes round again.
+        /// the next: nobody waits for it longer than for the room that its begun blocks keep. They go on when it is no
+        /// longer held, beside whoever has the turn; its other blocks wait until its turn comes round again.
         round_robin => round_robin::RoundRobin::new,
         /// As round robin, but an application keeps the GPU for several kernels in a row.
         ///

@@ -14,7 +14,7 @@ pub(super) const ENTRY: Entry = Entry {
     what: "molecular dynamics: forces of particles on those of their own and of the neighbouring boxes",
     table: None,
     keys: &[
-        Key { name: "boxes1d", what: "boxes along each of the three sides of the space", default: "8" },
+        Key { name: "boxes1d", what: "boxes along each of the three sides of the space", default: "6" },
         Key { name: "particles", what: "particles of a box", default: "100" },
     ],
     build,
