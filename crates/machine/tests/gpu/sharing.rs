@@ -28,10 +28,11 @@ fn every_way_of_sharing_ends_though_applications_are_held() {
             let policies = [format!("gpu.blocks={blocks}"), format!("gpu.kernels={sharing}")];
             let set: Vec<&str> =
                 RECLAIMING.iter().copied().chain(policies.iter().map(String::as_str)).collect();
-            let workloads = ["FDT:n=128,launches=9", "FDT:n=160,launches=6"];
+            let workloads = ["bfs1:scale=9", "FDT:n=256,launches=6"];
             let document = lasting(&run("zng", &workloads, &set));
             assert!(figure(&document, "/gpu/memory/direct/gc_runs") > 0.0, "{policies:?}: nobody was held");
-            assert_eq!(kernels(&document).len(), 15, "{policies:?}");
+            // Three for each time step of the stencil, at least one of the search.
+            assert!(kernels(&document).len() > 6, "{policies:?}");
         }
     }
 }
