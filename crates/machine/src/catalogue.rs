@@ -8,6 +8,8 @@ use crate::precondition::steady::Distribution;
 use crate::warmup::WarmupPolicy;
 use compute::ooo::sched::ThreadScheduling;
 use compute::ooo::{Arrivals, MissAction};
+use compute::simt::blocks::BlockScheduling;
+use compute::simt::kernels::KernelScheduling;
 use compute::simt::sched::WarpScheduling;
 use config::catalogue::Family;
 use flash::backend::arbiter::Arbitration;
@@ -70,6 +72,8 @@ pub const FAMILIES: &[&Family] = &[
     GcModeSpec::FAMILY,
     GcScope::FAMILY,
     WarpScheduling::FAMILY,
+    BlockScheduling::FAMILY,
+    KernelScheduling::FAMILY,
     FIRST_LEVEL,
     WarmupPolicy::FAMILY,
     CORES[0],

@@ -1,6 +1,8 @@
-//! Kernels and their blocks: applications share all multiprocessors, block by block.
+//! Kernels and their blocks: `kernels` says whose blocks may begin, `blocks` where.
 
 use super::Counters;
+use super::blocks::{Place, Room};
+use super::kernels::AppView;
 use super::sm::Needs;
 use super::{Event, Gpu, KernelStats, Out};
 use kernel::Cx;
@@ -74,12 +76,10 @@ impl std::error::Error for Unfit {}
 pub(super) struct App {
     /// The kernel, and what each of its blocks takes.
     kernel: Option<(Launch, Needs)>,
-    /// Its next block that no multiprocessor has taken.
-    next: u32,
+    /// Its blocks that a multiprocessor has taken.
+    taken: u32,
     /// Its blocks that have begun and not ended.
     running: u32,
-    /// The multiprocessor that is asked first.
-    sm: usize,
     /// Whether there is no kernel left.
     pub(super) done: bool,
 }
@@ -88,6 +88,8 @@ impl Gpu {
     /// Launches an application's next kernel.
     pub(super) fn launch(&mut self, app: u8, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         let state = &mut self.apps[usize::from(app)];
+        let view = &mut self.views[usize::from(app)];
+        *view = AppView { kernel: false, ..*view };
         loop {
             let Some(launch) = programs.launch(app) else {
                 *state = App { done: true, ..App::default() };
@@ -98,7 +100,6 @@ impl Gpu {
                 *state = App { done: true, ..App::default() };
                 return;
             }
-            // Each kernel begins at the first multiprocessor.
             *state = App { kernel: Some((launch, Needs::of(&launch))), ..App::default() };
             let now = cx.now();
             let empty = launch.blocks == 0;
@@ -111,14 +112,16 @@ impl Gpu {
                 counters: Counters::default(),
             });
             if !empty {
+                self.blocks[usize::from(app)].begin(launch.blocks);
+                view.kernel = true;
                 self.fresh = true;
                 return;
             }
         }
     }
 
-    /// Gives waiting blocks to multiprocessors: the applications take turns, and each goes round the multiprocessors.
-    /// Kernels whose last block has ended are followed by the next. What begins may issue from `cycle` on.
+    /// Gives waiting blocks to multiprocessors: the applications that may begin blocks take turns. Kernels whose last block
+    /// has ended are followed by the next. What begins may issue from `cycle` on.
     #[inline]
     pub(super) fn take_blocks(
         &mut self,
@@ -134,11 +137,13 @@ impl Gpu {
     #[cold]
     fn take_ready_blocks(&mut self, cycle: u64, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
         while self.close_blocks(programs, cx) {
+            let admitted = self.sharing.admit(&self.views);
             let mut refused = 0;
             while refused < self.apps.len() {
                 let app = self.turn;
                 self.turn = (self.turn + 1) % self.apps.len();
-                refused = if self.take_block(app, cycle, programs, cx) { 0 } else { refused + 1 };
+                let taken = admitted.has(app) && self.take_block(app, cycle, programs, cx);
+                refused = if taken { 0 } else { refused + 1 };
             }
         }
     }
@@ -150,10 +155,10 @@ impl Gpu {
             any = true;
             let state = &mut self.apps[usize::from(app)];
             state.running -= 1;
-            let over =
-                state.running == 0 && state.kernel.is_none_or(|(launch, _)| state.next == launch.blocks);
-            if over {
+            let blocks = state.kernel.map_or(0, |(launch, _)| launch.blocks);
+            if state.running == 0 && state.taken == blocks {
                 self.stats.kernels[self.kernels[usize::from(app)]].ended = Some(cx.now());
+                self.sharing.ended(app.into(), blocks);
                 self.launch(app, programs, cx);
             }
         }
@@ -169,21 +174,19 @@ impl Gpu {
         cx: &mut impl Cx<Event, Out>,
     ) -> bool {
         let state = self.apps[app];
-        let ready = |launch: &Launch| state.next < launch.blocks && !self.held[app];
-        let Some((_, needs)) = state.kernel.filter(|(launch, _)| ready(launch)) else {
+        let Some((launch, needs)) = state.kernel.filter(|_| !self.views[app].held) else { return false };
+        if state.taken == launch.blocks {
             return false;
-        };
-        let sms = self.sms.len();
-        let found = (0..sms).map(|step| (state.sm + step) % sms).find(|sm| self.sms[*sm].fits(&needs));
-        let Some(sm) = found else { return false };
-        if state.next == 0 {
+        }
+        let room = Room::of(&self.sms, &needs);
+        let Some(Place { block, sm }) = self.blocks[app].place(&room) else { return false };
+        let sm = usize::from(sm);
+        if state.taken == 0 {
             self.stats.kernels[self.kernels[app]].begun = cx.now();
         }
         let state = &mut self.apps[app];
-        let block = state.next;
-        state.next += 1;
+        state.taken += 1;
         state.running += 1;
-        state.sm = (sm + 1) % sms;
         let (sms, _, mut env) = self.parts(cycle, programs, cx.now());
         sms[sm].start(app as u8, block, needs, &mut env);
         self.wake(sm, cycle);

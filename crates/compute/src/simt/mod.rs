@@ -1,6 +1,8 @@
 //! The streaming multiprocessors of a GPU.
 
+pub mod blocks;
 mod dispatch;
+pub mod kernels;
 mod model;
 pub mod sched;
 mod sm;
@@ -14,9 +16,11 @@ pub use stats::{Counters, GpuStats, KernelStats, LatencySum, SmStats};
 
 pub use dispatch::{Need, Unfit};
 
+use blocks::BlockScheduler;
 use config::SpecError;
 use dispatch::App;
 use kernel::{Cx, Ticket, Time};
+use kernels::{AppView, KernelScheduler};
 use model::Model;
 use proto::memory::{Access, Tally, Translation};
 use proto::simt::Programs;
@@ -73,8 +77,12 @@ pub struct Gpu {
     due: Vec<u64>,
     first: u64,
     apps: Vec<App>,
-    /// Which applications are held: [`Gpu::hold`].
-    held: Vec<bool>,
+    /// The applications as `sharing` sees them; which are held: [`Gpu::hold`].
+    views: Vec<AppView>,
+    /// Whose blocks may begin.
+    sharing: Box<dyn KernelScheduler>,
+    /// Where each application's blocks go.
+    blocks: Vec<Box<dyn BlockScheduler>>,
     /// Place of each application's present kernel in `stats.kernels`.
     kernels: Vec<usize>,
     /// Whose turn it is to have a block taken.
@@ -85,7 +93,7 @@ pub struct Gpu {
     next: u64,
     /// The applications of blocks that have ended.
     ended: Vec<u8>,
-    /// Whether blocks may have become ready to be taken: a kernel has been launched, an application is no longer held.
+    /// Whether blocks may have become ready to be taken: a kernel has been launched, an application is held or no longer.
     fresh: bool,
 }
 
@@ -108,7 +116,9 @@ impl Gpu {
             due: vec![NEVER; sms],
             first: NEVER,
             apps: vec![App::default(); apps.into()],
-            held: vec![false; apps.into()],
+            views: vec![AppView::default(); apps.into()],
+            sharing: spec.kernels.build(&spec.sms),
+            blocks: (0..apps).map(|_| spec.blocks.build(&spec.sms)).collect(),
             kernels: vec![0; apps.into()],
             turn: 0,
             pending: None,
@@ -185,19 +195,19 @@ impl Gpu {
 
     /// An application is held, or no longer: while it is, its warps issue no access to global memory, and no multiprocessor
     /// takes a block of it. What it has issued already goes on, and so does every other application: what is held takes
-    /// none of the places that all share, but those of the blocks that run.
+    /// none of the places that all share, but those of the blocks that run, and no turn.
     pub fn hold(&mut self, app: u8, held: bool, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
-        self.held[usize::from(app)] = held;
+        self.views[usize::from(app)].held = held;
         for sm in &mut self.sms {
             sm.hold(app, held);
         }
-        if held {
-            return;
-        }
         let edge = self.edge(cx.now());
-        for sm in 0..self.sms.len() {
-            self.wake(sm, edge);
+        if !held {
+            for sm in 0..self.sms.len() {
+                self.wake(sm, edge);
+            }
         }
+        // Whose turn it is may have changed either way.
         self.fresh = true;
         self.take_blocks(edge, programs, cx);
         self.schedule(cx);

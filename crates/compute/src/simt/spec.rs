@@ -1,5 +1,7 @@
 //! The multiprocessors as a user writes them.
 
+use super::blocks::BlockScheduling;
+use super::kernels::KernelScheduling;
 use super::sched::WarpScheduling;
 use config::SpecError;
 use config::units::{Bytes, Frequency};
@@ -24,6 +26,10 @@ pub struct GpuSpec {
     pub issue: u8,
     /// Which ready warp issues next.
     pub scheduler: WarpScheduling,
+    /// Which multiprocessor takes which block of a kernel.
+    pub blocks: BlockScheduling,
+    /// How applications share the multiprocessors.
+    pub kernels: KernelScheduling,
     /// What a multiprocessor holds at once.
     pub resident: ResidentSpec,
     /// Integer and floating-point arithmetic.

@@ -7,6 +7,7 @@ mod paging;
 mod platforms;
 mod script;
 mod series;
+mod sharing;
 mod traces;
 
 use machine::result::Document;

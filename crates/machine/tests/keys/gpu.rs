@@ -1,7 +1,7 @@
 //! The multiprocessors, translation and the network.
 
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
-use super::{BACK, BFS, Case, GAUS, GRAM};
+use super::{BACK, BFS, Case, GAUS, GRAM, TWO_GAUS};
 
 const IPC: &str = "/gpu/ipc";
 const L1_HITS: &str = "/gpu/l1_hit_share";
@@ -13,6 +13,8 @@ const WALK_READS: &str = "/gpu/mmu/walk_reads";
 
 /// One multiprocessor.
 const ONE: &[&str] = &["gpu.sms=1"];
+/// Four multiprocessors.
+const FOUR: &[&str] = &["gpu.sms=4"];
 /// A first-level TLB of one translation.
 const TLB: &[&str] = &["gpu.tlb.entries=1", "gpu.tlb.ways=1"];
 /// One multiprocessor whose TLB holds one translation.
@@ -50,6 +52,50 @@ pub(crate) const CASES: &[Case] = &[
         jobs: BACK,
         values: &["1", "4", "32"],
         predicted: Rises(IPC),
+    },
+    // 64 blocks on four multiprocessors: chunks of sixteen.
+    Case {
+        key: "gpu.blocks",
+        context: FOUR,
+        jobs: BACK,
+        values: &["round_robin", "large_chunk", "strided"],
+        predicted: Differ,
+    },
+    Case {
+        key: "gpu.blocks.strided.stride",
+        context: FOUR,
+        jobs: BACK,
+        values: &["1", "4", "8"],
+        predicted: Differ,
+    },
+    // A kernel of one block and one of 256 in turn, on sixteen multiprocessors.
+    Case {
+        key: "gpu.kernels",
+        context: &[],
+        jobs: TWO_GAUS,
+        values: &["shared", "round_robin", "large_chunk", "automatic"],
+        predicted: Differ,
+    },
+    Case {
+        key: "gpu.kernels.large_chunk.kernels",
+        context: &[],
+        jobs: TWO_GAUS,
+        values: &["1", "2", "8"],
+        predicted: Differ,
+    },
+    Case {
+        key: "gpu.kernels.automatic.stride",
+        context: &[],
+        jobs: TWO_GAUS,
+        values: &["0", "4", "1000"],
+        predicted: Differ,
+    },
+    Case {
+        key: "gpu.kernels.automatic.kernels",
+        context: &["gpu.kernels.automatic.stride=1000"],
+        jobs: TWO_GAUS,
+        values: &["1", "2", "8"],
+        predicted: Differ,
     },
     Case {
         key: "gpu.resident.warps",

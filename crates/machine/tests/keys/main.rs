@@ -174,6 +174,7 @@ pub(crate) const MIXED: &[&str] =
 
 /// Short programs of a GPU: elimination, a graph of 512 vertices, a layer of a neural network.
 pub(crate) const GAUS: &[&str] = &["gaus:n=64"];
+pub(crate) const TWO_GAUS: &[&str] = &["gaus:n=64,pivots=8", "gaus:n=64,pivots=8"];
 pub(crate) const BFS: &[&str] = &["bfs1:scale=9"];
 pub(crate) const BACK: &[&str] = &["back:n=1024"];
 pub(crate) const LONG_BACK: &[&str] = &["back:n=4096"];

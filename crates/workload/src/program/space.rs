@@ -28,6 +28,10 @@ impl Array {
     pub fn len(&self) -> u64 {
         self.len
     }
+    /// The same bytes as elements of another width: fields of a structure that are accessed so.
+    pub fn as_words(&self, width: u8) -> Array {
+        Array { base: self.base, len: self.len * u64::from(self.width) / u64::from(width), width }
+    }
     /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -85,5 +89,7 @@ mod tests {
         assert_eq!((b.address(0), c.address(0), c.address(1024)), (512, 768, 768 + 4096));
         assert_eq!((space.footprint(), space.allocations()[2].bytes), (8192, 4100));
         assert_eq!((c.len(), c.width(), b.is_empty()), (1025, 4, false));
+        let words = c.as_words(8);
+        assert_eq!((words.len(), words.width(), words.address(3)), (512, 8, c.address(6)));
     }
 }

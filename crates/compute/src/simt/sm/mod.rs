@@ -154,6 +154,7 @@ impl Sm {
     }
 
     /// Whether it has room for a block.
+    #[inline]
     pub(super) fn fits(&self, needs: &Needs) -> bool {
         self.blocks_left > 0
             && self.free.count_ones() >= needs.warps

@@ -6,13 +6,16 @@ mod held;
 mod issue;
 mod memory;
 mod random;
+mod sharing;
 mod spec;
 mod tiles;
 mod translation;
 
 use super::*;
+use blocks::BlockScheduling;
 use config::units::{Bytes, Frequency};
 use kernel::EventQueue;
+use kernels::KernelScheduling;
 use mem::cache::replace::ReplacementPolicy;
 use proto::simt::{Inst, InstKind, Launch, Tape, WarpStart};
 use sched::WarpScheduling;
@@ -25,6 +28,8 @@ pub(super) fn small() -> GpuSpec {
         clock: Frequency::new(1_000_000_000),
         issue: 1,
         scheduler: WarpScheduling::loose_round_robin,
+        blocks: BlockScheduling::round_robin,
+        kernels: KernelScheduling::shared,
         resident: ResidentSpec {
             warps: 16,
             blocks: 8,

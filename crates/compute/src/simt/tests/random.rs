@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Draws a warp's instructions from its numbers alone. Warps of a block have as many barriers.
-fn program(seed: u64, app: u64, block: u32, warp: u32) -> Vec<Vec<Step>> {
+pub(super) fn program(seed: u64, app: u64, block: u32, warp: u32) -> Vec<Vec<Step>> {
     let mut rng = kernel::Rng::stream(seed, &format!("{app}/{block}/{warp}"));
     let barriers = kernel::Rng::stream(seed, &format!("{app}/{block}")).below(3);
     let mut pieces = Vec::new();
@@ -57,7 +57,7 @@ fn instruction(rng: &mut kernel::Rng) -> Step {
     Step { inst, addresses }
 }
 
-fn spec(seed: u64) -> GpuSpec {
+pub(super) fn spec(seed: u64) -> GpuSpec {
     let mut rng = kernel::Rng::stream(seed, "spec");
     let mut pick = |from: &[u32]| from[rng.below(from.len() as u64) as usize];
     let mut spec = small();

@@ -1,4 +1,5 @@
-//! Dense linear algebra and stencils: backprop and gaussian after Rodinia, FDTD-2D and Gram-Schmidt after PolyBench.
+//! Dense linear algebra, stencils and particles: backprop, gaussian, hotspot and lavaMD after Rodinia, FDTD-2D and
+//! Gram-Schmidt after PolyBench.
 //!
 //! Loops, block shapes and element sizes are those of the public CUDA sources (Rodinia 3.1; PolyBench/ACC). Each runs a
 //! *window* of its application: the launches from the beginning up to a number that a key sets. The inputs are made so
@@ -9,6 +10,8 @@ mod data;
 mod fdtd;
 mod gaussian;
 mod gramschmidt;
+mod hotspot;
+mod lavamd;
 
 #[cfg(test)]
 mod tests;
@@ -16,4 +19,5 @@ mod tests;
 use crate::program::Entry;
 
 /// All of them.
-pub(super) const ENTRIES: &[Entry] = &[backprop::ENTRY, gaussian::ENTRY, fdtd::ENTRY, gramschmidt::ENTRY];
+pub(super) const ENTRIES: &[Entry] =
+    &[backprop::ENTRY, gaussian::ENTRY, fdtd::ENTRY, gramschmidt::ENTRY, hotspot::ENTRY, lavamd::ENTRY];

@@ -5,7 +5,9 @@ use crate::program::dense::data::uniform;
 use crate::program::dense::fdtd::Fdtd;
 use crate::program::dense::gaussian::Gaussian;
 use crate::program::dense::gramschmidt::GramSchmidt;
-use crate::program::{Census, Code, Slots, census};
+use crate::program::dense::hotspot::Hotspot;
+use crate::program::dense::lavamd::{ALPHA, LavaMd};
+use crate::program::{Census, Code, Slots, census, open};
 
 fn run<C: Code>(code: C) -> (Census, Slots<C>) {
     let mut slots = Slots::new(code);
@@ -195,4 +197,156 @@ fn weights_follow_the_errors_of_the_hidden_units() {
     let blocks = inputs as u64 / 16;
     assert_eq!(census.loads.lanes, blocks * (272 + 7 * 256) + 16 * 5);
     assert_eq!(census.stores.lanes, blocks * (272 + 2 * 256) + 16 * 2);
+}
+
+/// The whole grid, a step at a time, in the precision of the source: the pyramid of shared memory changes no bit.
+fn heated(sides: [usize; 2], steps: usize, mut now: Vec<f32>, power: &[f32]) -> Vec<f32> {
+    let [rows, columns] = sides;
+    let (height, width) = (0.016 / rows as f32, 0.016 / columns as f32);
+    let (h, w, t) = (f64::from(height), f64::from(width), f64::from(0.0005_f32));
+    let heat = (0.5 * 1.75e6 * t * w * h) as f32;
+    let across = 1.0 / (w / (2.0 * 100.0 * t * h)) as f32;
+    let down = 1.0 / (h / (2.0 * 100.0 * t * w)) as f32;
+    let out = 1.0 / (0.0005 / (100.0 * height * width));
+    let factor = (0.001 / f64::from((3.0e6 / (0.5 * t * 1.75e6)) as f32)) as f32 / heat;
+    for _ in 0..steps {
+        let before = now.clone();
+        for row in 0..rows {
+            for column in 0..columns {
+                let at = |row: usize, column: usize| before[row * columns + column];
+                let own = at(row, column);
+                let north = at(row.saturating_sub(1), column);
+                let south = at((row + 1).min(rows - 1), column);
+                let west = at(row, column.saturating_sub(1));
+                let east = at(row, (column + 1).min(columns - 1));
+                let twice = 2.0 * f64::from(own);
+                let sum = f64::from(power[row * columns + column])
+                    + (f64::from(south + north) - twice) * f64::from(down)
+                    + (f64::from(east + west) - twice) * f64::from(across)
+                    + f64::from((80.0 - own) * out);
+                now[row * columns + column] = (f64::from(own) + f64::from(factor) * sum) as f32;
+            }
+        }
+    }
+    now
+}
+
+#[test]
+fn the_pyramid_heats_as_the_whole_grid_does() {
+    // Sides that tiles cover and that they do not; a last kernel of fewer steps; a grid smaller than a tile.
+    for (sides, steps, pyramid) in [
+        ([37, 50], 5, 2),
+        ([48, 36], 4, 2),
+        ([20, 21], 7, 7),
+        ([30, 31], 3, 1),
+        ([3, 5], 6, 4),
+        ([1, 1], 2, 2),
+    ] {
+        let start = Hotspot::new(sides, steps, pyramid);
+        let (first, power) = (start.temperature[0].clone(), start.power.clone());
+        let expected = heated(sides, steps, first.clone(), &power);
+        let (census, slots) = run(start);
+        let kernels = steps.div_ceil(pyramid);
+        let end = &slots.code().temperature[kernels % 2];
+        assert_eq!(end, &expected, "{sides:?}, {steps} steps, {pyramid} a kernel");
+        // A large chip's cells show what a step's power does to them; one cell's heat is too much for it.
+        assert!(sides[0] < 20 || heated(sides, steps, first.clone(), &vec![0.0; power.len()]) != expected);
+        assert!(sides[0] < 20 || heated(sides, 1, first, &power) != expected);
+        let cells = (sides[0] * sides[1]) as u64;
+        // Each kernel writes each cell once.
+        assert_eq!(census.stores.lanes, kernels as u64 * cells);
+        // A row is loaded by every block whose base it lies in: base b begins at (16 - 2 i) b - p and has 16 rows.
+        let mut loads = 0;
+        for kernel in 0..kernels {
+            let tile = 16 - 2 * pyramid.min(steps - kernel * pyramid);
+            let blocks = |side: usize| side.div_ceil(16 - 2 * pyramid);
+            let covers = |side: usize| {
+                let base =
+                    |b: usize| (0..16).filter(move |n| (pyramid..pyramid + side).contains(&(tile * b + n)));
+                (0..blocks(side)).map(|b| base(b).count() as u64).sum::<u64>()
+            };
+            loads += 2 * covers(sides[0]) * covers(sides[1]);
+            assert_eq!(census.kernels[kernel].blocks as usize, blocks(sides[0]) * blocks(sides[1]));
+        }
+        assert_eq!((census.loads.lanes, census.uneven_blocks), (loads, 0));
+        assert_eq!(
+            (census.kernels.len(), census.kernels[0].threads, census.kernels[0].shared),
+            (kernels, 256, 3072)
+        );
+        // Eight warps; a barrier behind the loads, two a step but the last.
+        let per_kernel = |kernel: usize| 2 * pyramid.min(steps - kernel * pyramid) as u64;
+        let each = u64::from(census.kernels[0].blocks);
+        assert_eq!(census.barriers, 8 * (0..kernels).map(|kernel| each * per_kernel(kernel)).sum::<u64>());
+    }
+}
+
+#[test]
+fn particles_feel_those_of_the_boxes_around_them() {
+    for (side, particles) in [(3, 100), (2, 7), (1, 130), (3, 33)] {
+        let start = LavaMd::new(side, particles);
+        let (place, charge) = (start.place.clone(), start.charge.clone());
+        let near = |a: usize, b: usize| a.abs_diff(b) <= 1;
+        let coordinates = |n: usize| [n % side, n / side % side, n / side / side];
+        let boxes = side * side * side;
+        let mut pairs = 0;
+        let mut expected = vec![[0.0_f64; 4]; boxes * particles];
+        for home in 0..boxes {
+            let [x, y, z] = coordinates(home);
+            let acts = |other: &usize| {
+                let [a, b, c] = coordinates(*other);
+                near(a, x) && near(b, y) && near(c, z)
+            };
+            for other in (0..boxes).filter(acts) {
+                pairs += 1;
+                for i in home * particles..(home + 1) * particles {
+                    for j in other * particles..(other + 1) * particles {
+                        let ([v, x, y, z], [w, a, b, c]) = (place[i], place[j]);
+                        let squared = v + w - (x * a + y * b + z * c);
+                        let felt = charge[j] * libm::exp(-2.0 * ALPHA * ALPHA * squared);
+                        for (sum, part) in
+                            expected[i].iter_mut().zip([1.0, 2.0 * (x - a), 2.0 * (y - b), 2.0 * (z - c)])
+                        {
+                            *sum += felt * part;
+                        }
+                    }
+                }
+            }
+        }
+        // (3 n - 2)^3 pairs of boxes, each with itself.
+        assert_eq!(pairs, (3 * side - 2).pow(3));
+        let (census, slots) = run(start);
+        for (n, (got, expected)) in slots.code().force.iter().zip(&expected).enumerate() {
+            for (got, expected) in got.iter().zip(expected) {
+                assert!(
+                    (got - expected).abs() <= 1e-11 * expected.abs().max(1.0),
+                    "{n}: {got}, not {expected}"
+                );
+            }
+        }
+        assert_eq!(slots.code().force.len(), expected.len());
+        let (boxes, pairs, n) = (boxes as u64, pairs as u64, particles as u64);
+        // By all threads the home box's offset, the number of neighbours once a box and once to end, of a neighbour its
+        // number, of each box its offset; of the particles four numbers, and four and the charge; the forces.
+        let uniform = 128 * (boxes + pairs + boxes + (pairs - boxes) + pairs);
+        assert_eq!(census.loads.lanes, uniform + 4 * n * boxes + (4 + 1 + 4) * n * pairs);
+        assert_eq!(census.stores.lanes, 4 * n * pairs);
+        assert_eq!((census.barriers, census.uneven_blocks), (4 * (boxes + 2 * pairs), 0));
+        let kernel = census.kernels[0];
+        assert_eq!((u64::from(kernel.blocks), kernel.threads), (boxes, 128));
+        assert_eq!((u64::from(kernel.shared), census.kernels.len()), (72 * n, 1));
+        // A structure of a box takes 656 bytes: 32 of its own, 26 neighbours of 24.
+        let [d_box, d_rv, d_qv, d_fv] = [656 * boxes, 32 * n * boxes, 8 * n * boxes, 32 * n * boxes];
+        let asked: Vec<u64> = slots.code().space().allocations().iter().map(|a| a.bytes).collect();
+        assert_eq!(asked, [d_box, d_rv, d_qv, d_fv]);
+    }
+}
+
+#[test]
+fn what_cannot_be_a_pyramid_or_a_box_is_refused() {
+    let wrong = |text: &str| open(&[text]).err().expect(text).to_string();
+    assert!(wrong("hotspot:pyramid=8").contains("from 1 to 7"), "{}", wrong("hotspot:pyramid=8"));
+    assert!(wrong("hotspot:row=8").contains("did you mean `rows`?"));
+    assert!(wrong("lavamd:particles=0").contains("from 1 to 512"));
+    assert!(wrong("lavaMD").contains("did you mean `lavamd`?"), "{}", wrong("lavaMD"));
+    assert_eq!(open(&["hotspot:rows=16,cols=8", "lavamd:boxes1d=1"]).unwrap().len(), 2);
 }

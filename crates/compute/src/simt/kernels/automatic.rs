@@ -1,0 +1,48 @@
+//! A kernel of each application in turn, or several small ones.
+
+use super::turns::Turns;
+use super::{Admitted, AppView, KernelScheduler};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`Automatic`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Blocks for each multiprocessor below which a kernel is small: MQMS's block stride. Zero: none is. No source names a
+    /// number.
+    pub stride: u32,
+    /// Consecutive kernels of an application at most; at least one. No source names a number.
+    pub kernels: u32,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { stride: 4, kernels: 8 }
+    }
+}
+
+/// A turn is one kernel, or up to `kernels` as long as they have fewer than `few` blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Automatic {
+    few: u64,
+    most: u32,
+    turns: Turns,
+}
+
+impl Automatic {
+    /// Builds the policy.
+    pub fn new(params: &Params, sms: &u16) -> Automatic {
+        let few = u64::from(params.stride) * u64::from(*sms);
+        Automatic { few, most: params.kernels, turns: Turns::default() }
+    }
+}
+
+impl KernelScheduler for Automatic {
+    fn ended(&mut self, app: usize, blocks: u32) {
+        self.turns.ended(app, |kernels| u64::from(blocks) < self.few && kernels < self.most);
+    }
+    fn admit(&mut self, apps: &[AppView]) -> Admitted {
+        self.turns.admit(apps)
+    }
+}

@@ -1,0 +1,43 @@
+//! Several kernels of each application in turn.
+
+use super::turns::Turns;
+use super::{Admitted, AppView, KernelScheduler};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`LargeChunk`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Params {
+    /// Consecutive kernels of an application; at least one. No source names a number.
+    pub kernels: u32,
+}
+
+impl Default for Params {
+    fn default() -> Params {
+        Params { kernels: 8 }
+    }
+}
+
+/// A turn is `kernels` kernels.
+#[derive(Clone, Copy, Debug)]
+pub struct LargeChunk {
+    most: u32,
+    turns: Turns,
+}
+
+impl LargeChunk {
+    /// Builds the policy.
+    pub fn new(params: &Params, _: &u16) -> LargeChunk {
+        LargeChunk { most: params.kernels, turns: Turns::default() }
+    }
+}
+
+impl KernelScheduler for LargeChunk {
+    fn ended(&mut self, app: usize, _: u32) {
+        self.turns.ended(app, |kernels| kernels < self.most);
+    }
+    fn admit(&mut self, apps: &[AppView]) -> Admitted {
+        self.turns.admit(apps)
+    }
+}
