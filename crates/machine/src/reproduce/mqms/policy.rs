@@ -1,7 +1,6 @@
 //! Section 4: schedulers of blocks against orders of channel, way, die and plane.
 
 use super::super::expected::Figure;
-use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
 use super::metrics::{end, iops, response};
 use super::suite::{PROGRAMS, Suite};
