@@ -162,6 +162,34 @@ fn two_durations_just_apart() {
     }
 }
 
+/// A simulation need not make those kernels long that were long in the profile. Here it gives every kernel the duration of
+/// another, so that the total is the same: Allegro's bound holds, because it takes the spread within a group for chance; that
+/// of `fewest`, whose groups are slices of the spread, does not.
+#[test]
+fn durations_of_a_simulation() {
+    const SEEDS: u64 = 1000;
+    let profile = one_kind(&Normal::new(1e4, 1.5e3).unwrap(), 20_000, 6);
+    let mut rng = Pcg64::seed_from_u64(7);
+    let mut simulated = profile.durations_ns().to_vec();
+    for last in (1..simulated.len()).rev() {
+        let other = (Distribution::<f64>::sample(&rand_distr::StandardUniform, &mut rng) * (last + 1) as f64)
+            as usize;
+        simulated.swap(last, other);
+    }
+    let total: f64 = simulated.iter().sum();
+    let [allegro, fewest] = [Rule::Allegro, Rule::Fewest].map(|rule| {
+        let plan = Plan::new(&profile, Bound::new(0.05, 0.95).unwrap(), rule).unwrap();
+        let is_inside = |seed: &u64| {
+            let prediction = plan.draw(*seed).predict(&plan, |kernel| simulated[kernel as usize]);
+            (prediction.total_ns() - total).abs() <= 0.05 * total
+        };
+        (0..SEEDS).filter(is_inside).count() as f64 / SEEDS as f64
+    });
+    println!("of another order: allegro {allegro}, fewest {fewest}");
+    assert!(allegro >= least(SEEDS), "{allegro}");
+    assert!(fewest < 0.95, "{fewest}: the warning at Rule::Fewest is not needed");
+}
+
 /// The same seed gives the same draw and prediction to the last bit, whatever else is in the profile before it.
 #[test]
 fn draws_repeat() {

@@ -1,6 +1,7 @@
 //! `nandscape sample`.
 
 use crate::output::{print, write_whole};
+use crate::outside::{Clocks, peak_rss};
 use config::units::Share;
 use config::{Diagnostic, Place};
 use sampling::{Bound, Dims, Format, Group, Plan, Prediction, Profile, Rule, Sample, Selection};
@@ -74,6 +75,15 @@ struct Document {
     actual_ns: f64,
     /// (predicted - actual) / actual; null if nothing took any time but the prediction says so.
     actual_error: Option<f64>,
+    run: Cost,
+}
+
+/// What the command itself took.
+#[derive(Serialize)]
+struct Cost {
+    wall_s: f64,
+    cpu_s: f64,
+    peak_rss_bytes: u64,
 }
 
 /// A group of the document.
@@ -98,17 +108,18 @@ struct Row {
 /// # Errors
 /// A profile that cannot be read, a bound that cannot be, a file that cannot be written.
 pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    let clocks = Clocks::start();
     let bound = Bound::new(share("--error", &args.error)?, share("--confidence", &args.confidence)?)?;
     let rule: Rule = args.rule.parse()?;
     let profile = Profile::read(&args.file)?;
     let plan = Plan::new(&profile, bound, rule)?;
     let sample = plan.draw(args.seed);
     let prediction = sample.predict(&plan, |kernel| profile.durations_ns()[kernel as usize]);
-    let name = args.file.display().to_string();
     if let Some(out) = &args.out {
+        let name = args.file.display().to_string();
         write_whole(out, Selection::new(&plan, &sample, &name, args.seed).to_toml().as_bytes())?;
     }
-    let document = document(args.seed, name, &profile, &plan, &sample, &prediction);
+    let document = document(args, &clocks, &profile, &plan, &sample, &prediction);
     print(&if args.json {
         // Text and numbers: serialising cannot fail.
         serde_json::to_string_pretty(&document).unwrap_or_default()
@@ -133,8 +144,8 @@ fn share(option: &str, text: &str) -> Result<f64, Diagnostic> {
 }
 
 fn document(
-    seed: u64,
-    name: String,
+    args: &Args,
+    clocks: &Clocks,
     profile: &Profile,
     plan: &Plan,
     sample: &Sample,
@@ -163,13 +174,13 @@ fn document(
     let sampled = prediction.sampled_ns();
     Document {
         schema: "nandscape.sample/1",
-        profile: name,
+        profile: args.file.display().to_string(),
         format: profile.format(),
         remarks: profile.remarks(),
         error: plan.bound().error(),
         confidence: plan.bound().confidence(),
         rule: plan.rule(),
-        seed,
+        seed: args.seed,
         kernels: plan.kernels(),
         simulated: sample.len(),
         kinds: plan.kinds().len() as u64,
@@ -180,6 +191,7 @@ fn document(
         half_width_ns: prediction.half_width_ns(),
         actual_ns: plan.total_ns(),
         actual_error: prediction.error(plan.total_ns()),
+        run: Cost { wall_s: clocks.wall_s(), cpu_s: clocks.cpu_s(), peak_rss_bytes: peak_rss() },
     }
 }
 
