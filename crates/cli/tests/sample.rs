@@ -17,7 +17,7 @@ fn profile() -> String {
         let us = match kind {
             0 => 0.0,
             1..10 => f64::from(10 * kind + kernel / 30 % 3),
-            _ => f64::from(100 * kind) * if kernel / 30 % 4 == 0 { 8.0 } else { 1.0 },
+            _ => f64::from(100 * kind) * if (kernel / 30).is_multiple_of(4) { 8.0 } else { 1.0 },
         };
         format!("{kernel},{},{us},0,7,{}x1x1,128x1x1,32,0,27,\"kind<{kind}, 2>\"\n", kernel * 10, kind + 1)
     };

@@ -216,7 +216,7 @@ fn human(document: &Document) -> String {
         text,
         "\ngroups     {} by name, grid and block; {} after splitting\n\
          simulate   {} of {} kernels: {:.1} times fewer{speedup}\n\
-         predicted  {} ± {} ({})",
+         predicted  {} ± {} ({:.2} %)",
         document.kinds,
         document.groups.len(),
         document.simulated,
@@ -224,7 +224,7 @@ fn human(document: &Document) -> String {
         document.speedup_kernels,
         time(document.predicted_ns),
         time(document.half_width_ns),
-        percent(part(document.half_width_ns, document.predicted_ns)),
+        100.0 * part(document.half_width_ns, document.predicted_ns),
     );
     let _ = match document.actual_error {
         Some(actual) => write!(
