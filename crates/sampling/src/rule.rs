@@ -85,7 +85,7 @@ impl FromStr for Rule {
 
 /// Minimises the sum of `m` under `sum N^2 S^2 (1/m - 1/N) <= V`, `V = (e T / z)^2`, `S^2 = sigma^2 N / (N - 1)`:
 /// `m = N S sum(N S) / (V + sum(N S^2))`. A group that would be taken more than whole is taken whole, and the others are
-/// solved again (W. G. Cochran, Sampling Techniques, 1977, 5.5 and 5.8).
+/// solved again (W. G. Cochran, Sampling Techniques, 1977, chapter 5).
 fn neyman(bound: &Bound, groups: &[Moments], total_ns: f64) -> Vec<u64> {
     let allowed = bound.error() * total_ns / bound.z();
     let spread = |of: &Moments| if of.count > 1 { (of.squares / (of.count - 1) as f64).sqrt() } else { 0.0 };
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Cochran 5.5: without a finite population the optimum is (sum W S)^2 / (V / N^2) for two strata, by hand:
+    /// Cochran, chapter 5: without a finite population the optimum is (sum W S)^2 / (V / N^2) for two strata, by hand:
     /// W = 0.5 each, S = 10 and 30, V/N^2 = (0.01 x 100 / 1.959964)^2 = 0.260322: n = 400 / 0.260322 = 1536.6 in the
     /// ratio 1 : 3.
     #[test]

@@ -5,8 +5,24 @@
 mod support;
 
 use proptest::prelude::*;
-use sampling::{Bound, Plan, Rule, Selection};
+use sampling::{Bound, Plan, Profile, Rule, Selection};
 use support::{CHROME, KERNEL_CSV, NCU, NCU_RAW, NSYS, NSYS_KERNELS, gzip, read};
+
+/// Every kernel is in one group, of its kind and in its range, and every group is sampled.
+fn is_partition(profile: &Profile, plan: &Plan) {
+    let mut times = vec![0; profile.len()];
+    for group in plan.groups() {
+        assert!((1..=group.count()).contains(&group.samples()));
+        let (min, max) = group.range_ns();
+        for kernel in plan.kernels_of(group) {
+            let kernel = *kernel as usize;
+            times[kernel] += 1;
+            assert_eq!(profile.kind_of()[kernel] as usize, group.kind());
+            assert!((min..=max).contains(&profile.durations_ns()[kernel]));
+        }
+    }
+    assert!(times.iter().all(|times| *times == 1));
+}
 
 /// What is read can be sampled, and the selection reads back.
 fn survives(bytes: &[u8]) {
@@ -14,6 +30,7 @@ fn survives(bytes: &[u8]) {
     assert!(!profile.is_empty() && profile.total_ns().is_finite());
     for rule in Rule::ALL {
         let plan = Plan::new(&profile, Bound::new(0.05, 0.95).unwrap(), rule).unwrap();
+        is_partition(&profile, &plan);
         let sample = plan.draw(1);
         let prediction = sample.predict(&plan, |kernel| profile.durations_ns()[kernel as usize]);
         assert!(prediction.total_ns().is_finite() && prediction.half_width_ns().is_finite());
@@ -30,6 +47,20 @@ proptest! {
         survives(&bytes);
         survives(&gzip(&bytes));
         let _ = Selection::from_toml("t", &String::from_utf8_lossy(&bytes));
+    }
+
+    /// Kernels of a program: few kinds, any durations.
+    #[test]
+    fn any_kernels(kernels in proptest::collection::vec((0_u8..4, prop_oneof![0.0..1e15, 0.0..9.0, Just(0.0)]), 1..200)) {
+        let mut profile = Profile::default();
+        for (name, ns) in kernels {
+            profile.push(&name.to_string(), None, None, ns).unwrap();
+        }
+        for rule in Rule::ALL {
+            for error in [0.001, 0.05, 0.9] {
+                is_partition(&profile, &Plan::new(&profile, Bound::new(error, 0.95).unwrap(), rule).unwrap());
+            }
+        }
     }
 
     #[test]
