@@ -40,6 +40,8 @@ enum Command {
     Schema,
     /// Inspect, convert, sample and capture traces
     Trace(Box<commands::trace::Args>),
+    /// Choose the kernels of a GPU profile to simulate, and predict the time of all from theirs
+    Sample(commands::sample::Args),
     /// Show two results side by side
     Diff(commands::diff::Args),
     /// Write the generated pages of the manual
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Params(args) => commands::params::run(&args),
         Command::Schema => commands::schema::run(),
         Command::Trace(args) => commands::trace::run(&args),
+        Command::Sample(args) => commands::sample::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::GenDocs(args) => commands::gen_docs::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),

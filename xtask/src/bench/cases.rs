@@ -1,5 +1,6 @@
 //! What is measured, and what it should reach.
 
+use super::profiles;
 use super::sample::Sample;
 use crate::workspace;
 use anyhow::Result;
@@ -32,6 +33,8 @@ pub(super) enum Input {
     Program(&'static str),
     /// A file below the data folder.
     Trace(&'static str),
+    /// A profile of so many kernels, which `nandscape sample` reads.
+    Profile(u64),
 }
 
 /// The same workload in the words of a rival.
@@ -66,6 +69,8 @@ pub(super) enum Metric {
     PeakRssMebibytes,
     /// CPU time of the whole process, as the kernel counts it.
     ProcessCpuMilliseconds,
+    /// The same, over that of `gzip -t` on the same file.
+    OverUnpacking,
 }
 
 const fn goal(metric: Metric, target: f64) -> Goal {
@@ -140,6 +145,20 @@ const fn graph(name: &'static str, system: &'static str, program: &'static str) 
         precondition: None,
         requests: 0,
         goals: GRAPH_GOALS,
+        flow: None,
+    }
+}
+
+/// A profile that is sampled.
+const fn profile(name: &'static str, kernels: u64, goals: &'static [Goal]) -> Case {
+    Case {
+        name,
+        system: "",
+        set: &[],
+        input: Input::Profile(kernels),
+        precondition: None,
+        requests: 0,
+        goals,
         flow: None,
     }
 }
@@ -226,6 +245,16 @@ pub(super) const CASES: &[Case] = &[
         goals: &[goal(Metric::InstructionsPerCpuSecond, 2.3e6), WHOLE],
         flow: None,
     },
+    profile("sample-20k", 20_000, &[goal(Metric::ProcessCpuMilliseconds, 1_000.0)]),
+    profile(
+        "sample-35m",
+        35_000_000,
+        &[
+            goal(Metric::ProcessCpuMilliseconds, 60_000.0),
+            goal(Metric::PeakRssMebibytes, 2048.0),
+            goal(Metric::OverUnpacking, 3.0),
+        ],
+    ),
 ];
 
 impl Case {
@@ -237,6 +266,7 @@ impl Case {
                 let path = workspace::data()?.join(name);
                 path.is_file().then(|| path.to_string_lossy().into_owned())
             }
+            Input::Profile(kernels) => Some(profiles::path(kernels).to_string_lossy().into_owned()),
         }
     }
 }
@@ -261,6 +291,7 @@ impl Metric {
             Metric::PreconditionSeconds => "preconditioning, s",
             Metric::PeakRssMebibytes => "peak RSS, MiB",
             Metric::ProcessCpuMilliseconds => "whole process CPU, ms",
+            Metric::OverUnpacking => "CPU over that of gzip -t",
         }
     }
 
@@ -275,6 +306,7 @@ impl Metric {
             Metric::PreconditionSeconds => sample.number("/precondition/seconds"),
             Metric::PeakRssMebibytes => Ok(sample.number("/run/peak_rss_bytes")? / (1024.0 * 1024.0)),
             Metric::ProcessCpuMilliseconds => Ok(sample.cpu.as_secs_f64() * 1000.0),
+            Metric::OverUnpacking => Ok(sample.cpu.as_secs_f64() / sample.number("/unpacking_cpu_s")?),
         }
     }
 

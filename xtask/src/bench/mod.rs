@@ -5,13 +5,14 @@
 mod cases;
 mod mqsim;
 mod process;
+mod profiles;
 mod report;
 mod sample;
 mod spread;
 
 use crate::workspace;
 use anyhow::{Result, bail};
-use cases::{CASES, Case};
+use cases::{CASES, Case, Input};
 use mqsim::Rival;
 use report::{CaseReport, Pair};
 use sample::Sample;
@@ -43,7 +44,18 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let mut reports = Vec::new();
     for case in cases {
         eprintln!("{} …", case.name);
-        reports.push(measure(&binary, rival.as_deref(), case, options.reps)?);
+        let made = match case.input {
+            Input::Profile(kernels) => Some((profiles::path(kernels), kernels)),
+            _ => None,
+        };
+        if let Some((path, kernels)) = &made {
+            profiles::write(path, *kernels)?;
+        }
+        let report = measure(&binary, rival.as_deref(), case, options.reps);
+        if let Some((path, _)) = &made {
+            std::fs::remove_file(path)?;
+        }
+        reports.push(report?);
     }
     if options.json {
         println!("{:#}", report::to_json(&reports));

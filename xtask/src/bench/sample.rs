@@ -1,7 +1,8 @@
 //! One run of `nandscape run --json`, read back.
 
-use super::cases::Case;
+use super::cases::{Case, Input};
 use super::process::{self, End};
+use super::profiles;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::Path;
@@ -21,6 +22,9 @@ pub(super) struct Sample {
 
 /// Runs a case once; a result that is partial, failed or short of requests is an error, not a figure.
 pub(super) fn take(binary: &Path, case: &Case, workload: &str) -> Result<Sample> {
+    if let Input::Profile(kernels) = case.input {
+        return profiles::take(binary, kernels, workload);
+    }
     let mut command = Command::new(binary);
     command.args(["run", case.system, "--workload", workload, "--seed", "1", "--json"]);
     case.set.iter().for_each(|assignment| {

@@ -16,6 +16,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("compute", 2),
     ("host", 2),
     ("theory", 2),
+    ("sampling", 2),
     ("machine", 3),
     ("cli", 4),
     ("py", 4),

@@ -11,6 +11,7 @@ pub(crate) mod params;
 mod program;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod sample;
 pub(crate) mod schema;
 mod service;
 pub(crate) mod sweep;

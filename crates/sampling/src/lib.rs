@@ -1,0 +1,35 @@
+//! Kernel sampling: which kernels of a run to simulate, and what they say of the time of the whole.
+//!
+//! A workload of machine learning starts millions of kernels, but of few kinds. Allegro (E. Chung, S. Na, H. Kim,
+//! Allegro: GPU Simulation Acceleration for Machine Learning Workloads, MLArchSys 2024; used for the traces of MQMS,
+//! section 3.1) groups them by name, grid and block, splits a group by 1-D k-means (k = 2) until it is homogeneous, and
+//! simulates of each group as many kernels as its variance asks for:
+//!
+//! ```text
+//! let mut plan = Plan::new(&Profile::read(path)?, Bound::new(0.05, 0.95)?, Rule::Allegro)?;
+//! let sample = plan.draw(seed);
+//! let prediction = sample.predict(&plan, |kernel| simulated_ns(kernel));
+//! ```
+//!
+//! The formulas and the claim that they back are in [`Plan`] and [`Prediction`], the format of a selection in
+//! [`Selection`]; `docs/sampling.md` has all of it with its sources, and how it does on recorded profiles.
+
+mod bound;
+mod normal;
+mod plan;
+mod prediction;
+mod profile;
+mod read;
+mod rule;
+mod sample;
+mod selection;
+mod split;
+
+pub use bound::Bound;
+pub use plan::{Group, Plan};
+pub use prediction::Prediction;
+pub use profile::{Dims, Format, Kind, Profile};
+pub use rule::Rule;
+pub use sample::Sample;
+pub use selection::{Selected, Selection};
+pub use split::{Run, two_means};

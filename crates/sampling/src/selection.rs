@@ -1,0 +1,269 @@
+//! The file that says which kernels to simulate.
+
+use crate::plan::Plan;
+use crate::profile::Dims;
+use crate::rule::Rule;
+use crate::sample::Sample;
+use config::{Diagnostic, Place};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// The kernels to simulate of a run, apart from its profile: a TOML file that people can read.
+///
+/// ```toml
+/// format = "nandscape.kernels/1"
+/// profile = "bert.json.gz"       # what it was drawn from
+/// kernels = 60                   # kernels of the run
+/// error = 0.05                   # the bound, the confidence, the rule and the seed of the draw
+/// confidence = 0.95
+/// rule = "allegro"
+/// seed = 1
+///
+/// [[group]]
+/// name = "gemm"                  # kernels of one name, grid and block; several groups if split
+/// grid = [564, 1, 1]             # left out, as block, where the profile does not tell
+/// block = [128, 1, 1]
+/// count = 12                     # kernels that the samples stand for
+/// samples = [3, 17]              # their numbers from zero, in order of starts, ascending
+/// ```
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    format: Version,
+    /// The profile that it was drawn from.
+    pub profile: String,
+    /// Kernels of the run.
+    pub kernels: u64,
+    /// The bound of the relative error of the total, a part of one.
+    pub error: f64,
+    /// The confidence of the bound, a part of one.
+    pub confidence: f64,
+    /// How the samples were shared out.
+    pub rule: Rule,
+    /// The seed of the draw; TOML has integers below 2^63.
+    pub seed: u64,
+    /// The groups.
+    #[serde(rename = "group")]
+    pub groups: Vec<Selected>,
+}
+
+/// A group of a selection.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selected {
+    /// The name of its kernels.
+    pub name: String,
+    /// Their grid, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<Dims>,
+    /// Their block, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Dims>,
+    /// Kernels in the group.
+    pub count: u64,
+    /// The kernels to simulate: numbers in order of starts, from zero, ascending.
+    pub samples: Vec<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum Version {
+    #[serde(rename = "nandscape.kernels/1")]
+    One,
+}
+
+impl Selection {
+    /// What a plan and a draw from it say; `profile` names what the plan was made from.
+    pub fn new(plan: &Plan, sample: &Sample, profile: &str, seed: u64) -> Selection {
+        let groups = plan.groups().iter().zip(sample.drawn()).map(|(group, drawn)| {
+            let kind = &plan.kinds()[group.kind()];
+            Selected {
+                name: kind.name.clone(),
+                grid: kind.grid,
+                block: kind.block,
+                count: group.count(),
+                samples: drawn.clone(),
+            }
+        });
+        Selection {
+            format: Version::One,
+            profile: profile.to_owned(),
+            kernels: plan.kernels(),
+            error: plan.bound().error(),
+            confidence: plan.bound().confidence(),
+            rule: plan.rule(),
+            seed,
+            groups: groups.collect(),
+        }
+    }
+
+    /// As TOML, a line for each key: thousands of samples do not take a line each.
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+        let mut text = format!(
+            "# Kernels to simulate: {} of {}. A group's kernels take `count` times the mean time of its samples.\n\
+             format = \"nandscape.kernels/1\"\nprofile = {}\nkernels = {}\nerror = {:?}\nconfidence = {:?}\n\
+             rule = \"{}\"\nseed = {}\n",
+            self.samples(),
+            self.kernels,
+            quoted(&self.profile),
+            self.kernels,
+            self.error,
+            self.confidence,
+            self.rule,
+            self.seed,
+        );
+        for group in &self.groups {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n[[group]]\nname = {}\n", quoted(&group.name));
+            for (key, dims) in [("grid", group.grid), ("block", group.block)] {
+                if let Some(Dims(sides)) = dims {
+                    let _ = writeln!(text, "{key} = {sides:?}");
+                }
+            }
+            let _ = writeln!(text, "count = {}\nsamples = {:?}", group.count, group.samples);
+        }
+        text
+    }
+
+    /// Reads it back; `source` names the text in diagnostics.
+    ///
+    /// # Errors
+    /// No TOML, a key that is unknown, missing or of another kind, and groups that cannot be: without samples, with more
+    /// samples than kernels, with a sample twice or beyond the kernels of the run, or with another sum than these.
+    pub fn from_toml(source: &str, text: &str) -> Result<Selection, Diagnostic> {
+        let selection: Selection = toml::from_str(text).map_err(|fault| {
+            let place = fault.span().map_or_else(Place::default, |span| place(text, span.start));
+            Diagnostic::new(fault.message().to_owned())
+                .at(Place { source: source.to_owned(), ..place })
+                .help("`nandscape sample FILE --out kernels.toml` writes such a file")
+        })?;
+        match selection.fault() {
+            None => Ok(selection),
+            Some(what) => Err(Diagnostic::new(what)
+                .at(Place { source: source.to_owned(), ..Place::default() })
+                .help("each kernel of the run stands in one group, and each group has one sample or more")),
+        }
+    }
+
+    /// Kernels to simulate.
+    pub fn samples(&self) -> u64 {
+        self.groups.iter().map(|group| group.samples.len() as u64).sum()
+    }
+
+    /// The time of all kernels in nanoseconds, if `duration_ns` tells that of a sample.
+    pub fn total_ns(&self, mut duration_ns: impl FnMut(u32) -> f64) -> f64 {
+        let of = |group: &Selected| {
+            let sum: f64 = group.samples.iter().map(|kernel| duration_ns(*kernel)).sum();
+            group.count as f64 * (sum / group.samples.len() as f64)
+        };
+        self.groups.iter().map(of).sum()
+    }
+
+    /// What cannot be.
+    fn fault(&self) -> Option<String> {
+        let mut sum = 0_u64;
+        let mut all = Vec::new();
+        for (number, group) in self.groups.iter().enumerate() {
+            let name = format!("group {number} (`{}`)", group.name);
+            if group.samples.is_empty() {
+                return Some(format!("{name} has no samples"));
+            }
+            if group.samples.len() as u64 > group.count {
+                return Some(format!(
+                    "{name} has {} samples of {} kernels",
+                    group.samples.len(),
+                    group.count
+                ));
+            }
+            if let Some(kernel) = group.samples.iter().find(|kernel| u64::from(**kernel) >= self.kernels) {
+                return Some(format!(
+                    "{name} has kernel {kernel} among its samples, of {} kernels",
+                    self.kernels
+                ));
+            }
+            all.extend_from_slice(&group.samples);
+            sum = sum.saturating_add(group.count);
+        }
+        all.sort_unstable();
+        if let Some(pair) = all.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Some(format!("kernel {} is a sample twice", pair[0]));
+        }
+        (sum != self.kernels).then(|| format!("the groups have {sum} kernels, the run has {}", self.kernels))
+    }
+}
+
+fn place(text: &str, byte: usize) -> Place {
+    let before = text.get(..byte).unwrap_or(text);
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next().unwrap_or_default();
+    Place {
+        source: String::new(),
+        line: before.matches('\n').count() as u64 + 1,
+        column: before[start..].chars().count() as u64 + 1,
+        text: line.to_owned(),
+        key: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bound, Profile};
+
+    fn selection() -> Selection {
+        let mut profile = Profile::default();
+        for kernel in 0..50_u32 {
+            let name = ["void f<float, 2>(char const*)", "say \"hi\"\\\t\u{1}é"][kernel as usize % 2];
+            profile.push(name, Some(Dims([kernel % 2 + 1, 1, 1])), None, f64::from(kernel / 9)).unwrap();
+        }
+        let plan = Plan::new(&profile, Bound::new(0.05, 0.95).unwrap(), Rule::Neyman).unwrap();
+        Selection::new(&plan, &plan.draw(9), "a \"b\".csv", 9)
+    }
+
+    #[test]
+    fn reads_back_what_it_writes() {
+        let selection = selection();
+        let text = selection.to_toml();
+        assert_eq!(Selection::from_toml("x", &text).unwrap(), selection, "{text}");
+        assert!(text.contains("[[group]]") && text.contains("grid = [1, 1, 1]") && !text.contains("block"));
+    }
+
+    #[test]
+    fn the_total_of_a_selection_is_that_of_the_prediction() {
+        let text = "format = \"nandscape.kernels/1\"\nprofile = \"p\"\nkernels = 7\nerror = 0.05\nconfidence = 0.95\n\
+                    rule = \"allegro\"\nseed = 1\n[[group]]\nname = \"a\"\ncount = 5\nsamples = [0, 3]\n\
+                    [[group]]\nname = \"b\"\ncount = 2\nsamples = [1]\n";
+        let selection = Selection::from_toml("x", text).unwrap();
+        assert_eq!(
+            selection.total_ns(|kernel| [10.0, 7.0, f64::NAN, 30.0][kernel as usize]),
+            5.0 * 20.0 + 2.0 * 7.0
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_place() {
+        let good = selection().to_toml();
+        let line = |said: &str| said.to_owned();
+        for (from, to, said) in [
+            ("kernels = 50", "kernel = 50", line("unknown field `kernel`")),
+            ("kernels/1", "kernels/2", line("nandscape.kernels/2")),
+            ("rule = \"neyman\"", "rule = \"neymann\"", line("neymann")),
+            ("seed = 9", "", line("missing field `seed`")),
+            ("kernels = 50", "kernels = 51", line("the groups have 50 kernels, the run has 51")),
+            ("kernels = 50", "kernels = -50", line("-50")),
+            ("samples = [", "samples = [] # [", line("has no samples")),
+            ("samples = [", "samples = [77, ", line("has kernel 77")),
+            ("count = ", "count = 0 # ", line("of 0 kernels")),
+            ("[[group]]", "[[groups]]", line("unknown field `groups`")),
+            ("seed = 9", "seed = ", line("")),
+        ] {
+            let text = good.replacen(from, to, 1);
+            assert_ne!(text, good, "{from}");
+            let fault = Selection::from_toml("kernels.toml", &text).unwrap_err();
+            assert!(fault.what.contains(&said), "{to}: {fault}");
+            assert_eq!(fault.place.as_ref().unwrap().source, "kernels.toml", "{fault}");
+        }
+        let fault = Selection::from_toml("k", &good.replacen("seed = 9", "sed = 9", 1)).unwrap_err();
+        assert_eq!(fault.place.unwrap().line, 8);
+    }
+}
