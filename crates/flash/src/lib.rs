@@ -10,6 +10,7 @@ mod fastdiv;
 pub mod ftl;
 pub mod geometry;
 pub mod hostif;
+pub mod positions;
 pub mod recovery;
 pub mod shadow;
 pub mod soak;

@@ -6,6 +6,7 @@
 
 pub mod arbiter;
 mod counters;
+mod idle;
 pub mod observe;
 pub mod op;
 mod power;
@@ -16,6 +17,7 @@ mod snapshot;
 pub mod timing;
 
 pub use counters::BackendCounters;
+pub use idle::{IdlePlanes, Wanted};
 pub use sharing::{MultiPlane, Sharing};
 
 use crate::device::{Event, Out};
@@ -76,6 +78,9 @@ struct Die {
     busy_since: Time,
     busy: Time,
     touched: bool,
+    /// Waits for programs that could share its next command, or has done so.
+    gathering: Option<Ticket>,
+    has_gathered: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -128,6 +133,10 @@ pub struct Backend {
     sharing: Sharing,
     suspend: Suspend,
     fold: bool,
+    /// Planes without work, if the allocator looks for them.
+    pub idle: IdlePlanes,
+    /// How long a die waits for host programs that could share its next command.
+    gather: Option<Time>,
     /// What happened.
     pub counters: BackendCounters,
     /// Number in the die queues, for Little's law.
@@ -150,6 +159,8 @@ pub struct BackendPolicy {
     pub tells_idle: bool,
     /// Whether stages without contention are folded into their neighbours. Results do not depend on it.
     pub fold: bool,
+    /// What the allocator wants.
+    pub wanted: Option<Wanted>,
 }
 
 impl Backend {
@@ -166,6 +177,8 @@ impl Backend {
             busy_since: Time::ZERO,
             busy: Time::ZERO,
             touched: false,
+            gathering: None,
+            has_gathered: false,
         };
         Backend {
             timing,
@@ -183,6 +196,8 @@ impl Backend {
             sharing: policy.sharing,
             suspend: policy.suspend,
             fold: policy.fold,
+            idle: IdlePlanes::new(geo, policy.wanted.as_ref()),
+            gather: policy.wanted.map(|w| w.gather).filter(|_| policy.sharing.rule != MultiPlane::Off),
             counters: BackendCounters::default(),
             queued: Little::new(Time::ZERO),
             observer: None,
@@ -196,6 +211,7 @@ impl Backend {
         let name = self.ops.insert(Op { queued: now, ..op });
         self.queued.arrive(now);
         self.queues.push(&mut self.ops, name);
+        self.idle.note(op.die, false);
         let die = &mut self.dies[op.die as usize];
         if op.class.is_waited_read() && die.active != NO_OP && self.ops[die.active].class.is_collection() {
             self.counters.reads_behind_gc += 1;
@@ -255,12 +271,18 @@ impl Backend {
         if self.eligible(die) == 0 {
             if let Some((op, left)) = self.dies[die as usize].suspended.take() {
                 self.resume(die, op, left, cx);
-            } else if self.tells_idle {
+                return;
+            }
+            self.idle.note(die, true);
+            if self.tells_idle {
                 self.went_idle.push(die);
             }
             return;
         }
         if self.holds_line && !self.is_next_in_line(die) {
+            return;
+        }
+        if self.gathers(die, cx) {
             return;
         }
         self.dies[die as usize].state = DieState::Asking;
@@ -336,6 +358,9 @@ impl Backend {
         let now = cx.now();
         let Some(class) = self.pick(die, now) else { return };
         let first = self.queues.take(&mut self.ops, die, class, self.sharing);
+        if class == Class::HostProgram && self.gather.is_some() {
+            self.ends_gathering(die, cx);
+        }
         let (mut tenure, mut array) = (Time::ZERO, Time::ZERO);
         let mut at = first;
         while at != NO_OP {

@@ -32,6 +32,8 @@ impl Backend {
             sharing: _,
             suspend: _,
             fold: _,
+            idle: _,
+            gather: _,
             counters,
             queued,
             observer: _,
@@ -73,8 +75,10 @@ impl Die {
             busy_since: _,
             busy,
             touched: _,
+            gathering,
+            has_gathered: _,
         } = self;
-        debug_assert!(*state == DieState::Idle && suspended.is_none(), "an idle die");
+        debug_assert!(*state == DieState::Idle && suspended.is_none() && gathering.is_none(), "an idle die");
         busy.save(out);
     }
 }

@@ -72,6 +72,8 @@ kernel::events! {
         ChannelFree(u32),
         /// A die that was told to suspend takes commands.
         Suspended(u32),
+        /// A die has waited for host programs that could share its command.
+        Gathered(u32),
     }
 }
 
@@ -183,7 +185,7 @@ impl Device {
             backend: Backend::new(geo, parts.timing, parts.policy),
             buffered: parts
                 .buffer
-                .map(|b| Buffered::new(b, if parts.allocator.is_static() { groups } else { 1 })),
+                .map(|b| Buffered::new(b, parts.allocator.lines(geo))),
             translation: parts.translation.map(|t| Translation::new(t, groups)),
             allocator: parts.allocator,
             host: Host::new(parts.host),
@@ -252,6 +254,7 @@ impl Device {
             Event::TransferDone(die) => self.backend.transfer_done(die, cx),
             Event::ChannelFree(channel) => self.backend.channel_free(channel, cx),
             Event::Suspended(die) => self.backend.suspended(die, cx),
+            Event::Gathered(die) => self.backend.gathered(die, cx),
         }
         self.settle(cx);
     }

@@ -83,9 +83,11 @@ impl FlashSpec {
             let lives = bad.lives(context.seed, &context.name)?;
             ftl.set_bad_blocks(factory, lives, self.ftl.least_units(&ftl.geo));
         }
+        let allocator = self.ftl.allocation.build(&ftl.geo);
+        let wanted = allocator.wanted();
         Ok(Device::new(DeviceParts {
             ftl,
-            allocator: self.ftl.allocation.build(&()),
+            allocator,
             buffer,
             translation,
             timing,
@@ -96,6 +98,7 @@ impl FlashSpec {
                 suspend: self.die.suspend(),
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,
+                wanted,
             },
             host: self.host.build(context.fold)?,
             gc: self.ftl.reclaim(),

@@ -34,8 +34,8 @@ pub(super) struct Done {
 
 impl<'a> Session<'a> {
     pub(super) fn new(flash: &'a FlashSpec, ftl: &'a mut Ftl, seed: u64) -> Session<'a> {
-        let placement =
-            if flash.ftl.allocation.build(&()).is_static() { Placement::Striped } else { Placement::InTurn };
+        let by_address = flash.ftl.allocation.build(&ftl.geo).lines(&ftl.geo) > 1;
+        let placement = if by_address { Placement::Striped } else { Placement::InTurn };
         Session {
             writer: FunctionalWriter::new(ftl, placement),
             rng: Rng::stream(seed, "precondition"),
