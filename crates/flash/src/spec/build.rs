@@ -68,6 +68,7 @@ impl FlashSpec {
         let timing = self.timing(&geo)?;
         let buffer = self.buffer.as_ref().map(|b| b.build(&geo)).transpose()?;
         let (translation, hidden) = self.ftl.translation(logical)?.unzip();
+        let map_memory = self.ftl.map_memory(&geo, logical)?;
         let victim =
             self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() });
         let thresholds = self.ftl.thresholds();
@@ -90,6 +91,7 @@ impl FlashSpec {
             allocator,
             buffer,
             translation,
+            map_memory,
             timing,
             policy: BackendPolicy {
                 scheduler: self.die.scheduler.build(&()),

@@ -2,16 +2,22 @@
 //! told.
 
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
+use flash::backend::observe::{Observer, Tenure};
+use flash::backend::op::Class;
+use flash::buffer::admit::AdmissionPolicy;
+use flash::buffer::evict::EvictionPolicy;
 use flash::ftl::alloc::restricted::{self, FreeDigits};
 use flash::ftl::alloc::{Allocation, scan};
 use flash::soak::{Combination, Fill, Map, Memory};
 use flash::spec::{
-    Built, CellSpec, ControllerSpec, FlashSpec, GcModeSpec, GcScope, GeometrySpec, HostSpec, LinkSpec,
-    MultiPlaneRule, PageLayout, Programming, ReclaimUnit, StripeOrder,
+    BufferSpec, Built, CellSpec, ControllerSpec, FlashSpec, GcModeSpec, GcScope, GeometrySpec, HostSpec,
+    LinkSpec, Moves, MultiPlaneRule, PageLayout, Programming, ReclaimUnit, StripeOrder,
 };
 use flash::{Device, Event, Out};
 use kernel::{Recorder, Time};
 use proto::{Command, IoOp};
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Time of a program: everything else a write needs takes less than a ten-thousandth of it.
 pub(crate) const PROGRAM: Time = Time::from_ms(1000);
@@ -105,8 +111,46 @@ pub(crate) fn striped(mut spec: FlashSpec, order: &str) -> FlashSpec {
     spec
 }
 
+/// A buffer of written data in pages, half of which may be on its way to flash.
+pub(crate) fn buffer(pages: u64) -> BufferSpec {
+    BufferSpec {
+        capacity: Bytes::new(pages * PAGE),
+        reads: false,
+        writes: true,
+        high: Share::percent(50),
+        low: Share::percent(25),
+        in_flight: Bytes::new(pages / 2 * PAGE),
+        throttle: None,
+        keep_rewrites: None,
+        moves: Moves::units,
+        protected: false,
+        eviction: EvictionPolicy::all_defaults().swap_remove(0),
+        admission: AdmissionPolicy::all_defaults().swap_remove(0),
+        bandwidth: Bandwidth::new(100_000_000_000),
+        latency: Duration::new(Time::ZERO),
+    }
+}
+
 /// What to do, first byte, bytes.
 pub(crate) type Io = (IoOp, u64, u64);
+
+/// Host programs and the commands that they went in.
+#[derive(Default)]
+struct Seen {
+    programs: Cell<u64>,
+    commands: Cell<u64>,
+}
+
+struct Watch(Rc<Seen>);
+
+impl Observer for Watch {
+    fn ended(&mut self, tenure: &Tenure) {
+        if tenure.class == Class::HostProgram {
+            self.0.programs.set(self.0.programs.get() + u64::from(tenure.planes));
+            self.0.commands.set(self.0.commands.get() + 1);
+        }
+    }
+}
 
 pub(crate) struct Bench {
     pub(crate) device: Device,
@@ -114,14 +158,29 @@ pub(crate) struct Bench {
     tag: u32,
     /// When commands ended.
     pub(crate) ends: Vec<Time>,
+    seen: Rc<Seen>,
 }
 
 impl Bench {
     pub(crate) fn new(spec: &FlashSpec) -> Bench {
+        Bench::with(spec, false)
+    }
+
+    /// One that was written once in order.
+    pub(crate) fn filled(spec: &FlashSpec) -> Bench {
+        Bench::with(spec, true)
+    }
+
+    fn with(spec: &FlashSpec, is_full: bool) -> Bench {
         let built = Built { seed: 1, name: "bench".into(), fold: true };
         let mut device = spec.build(&built).unwrap_or_else(|e| panic!("{}", e.what));
+        if is_full {
+            device.ftl.assume_sequential(device.ftl.logical());
+        }
         device.attach_shadow();
-        Bench { device, cx: Recorder::default(), tag: 0, ends: Vec::new() }
+        let seen = Rc::new(Seen::default());
+        device.backend.observer = Some(Box::new(Watch(Rc::clone(&seen))));
+        Bench { device, cx: Recorder::default(), tag: 0, ends: Vec::new(), seen }
     }
 
     /// Runs commands, `depth` at once; how long that took.
@@ -134,7 +193,16 @@ impl Bench {
                 let Some((op, offset, bytes)) = ios.next() else { break };
                 let (tag, fua) = (self.tag, false);
                 let command = Command {
-                    tag, op, fua, offset, bytes, queue: 0, flow: 0, namespace: 1, placement: 0, priority: 2,
+                    tag,
+                    op,
+                    fua,
+                    offset,
+                    bytes,
+                    queue: 0,
+                    flow: 0,
+                    namespace: 1,
+                    placement: 0,
+                    priority: 2,
                 };
                 self.device.submit(command, &mut self.cx);
                 self.tag += 1;
@@ -152,10 +220,14 @@ impl Bench {
         self.ends.last().map_or(Time::ZERO, |end| *end - start)
     }
 
-    /// Host programs, and the commands that held more than one of them.
-    pub(crate) fn programs(&self) -> (u64, u64) {
-        let counters = &self.device.backend.counters;
-        (counters.done[flash::backend::op::Class::HostProgram as usize], counters.multi_plane)
+    /// Host programs, and the commands that they went in.
+    pub(crate) fn commands(&self) -> (u64, u64) {
+        (self.seen.programs.get(), self.seen.commands.get())
+    }
+
+    /// Host programs.
+    pub(crate) fn programs(&self) -> u64 {
+        self.device.backend.counters.done[Class::HostProgram as usize]
     }
 }
 

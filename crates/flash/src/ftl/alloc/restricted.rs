@@ -116,7 +116,8 @@ mod tests {
     fn sets_of_one_to_three_digits() {
         // Ordered: 4 of one letter, 4 * 3 of two, 4 * 3 * 2 of three.
         let letters = ["", "C", "W", "D", "P"];
-        let words = (0..625usize).map(|n| [n % 5, n / 5 % 5, n / 25 % 5, n / 125].map(|d| letters[d]).concat());
+        let words =
+            (0..625usize).map(|n| [n % 5, n / 5 % 5, n / 25 % 5, n / 125].map(|d| letters[d]).concat());
         let good: std::collections::BTreeSet<_> = words.filter(|w| FreeDigits::parse(w).is_some()).collect();
         assert_eq!(good.len(), 4 + 12 + 24);
         assert!(["", "CWDP", "PP", "X", "p"].iter().all(|w| FreeDigits::parse(w).is_none()));

@@ -205,14 +205,7 @@ impl Scan {
     }
 
     /// The plane of a set that a command begins on, if each plane has its own blocks.
-    fn choose(
-        &self,
-        set: u32,
-        from: u32,
-        wanted: usize,
-        all: &Range<u32>,
-        view: &View,
-    ) -> Option<u32> {
+    fn choose(&self, set: u32, from: u32, wanted: usize, all: &Range<u32>, view: &View) -> Option<u32> {
         let geo = &view.ftl.geo;
         let (first, planes) = (set * geo.shape.planes, geo.shape.planes);
         let mut rows = [None; MOST];

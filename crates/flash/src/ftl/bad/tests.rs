@@ -2,6 +2,7 @@
 
 use super::{Factory, Lives};
 use crate::device::Device;
+use crate::ftl::alloc::Allocation;
 use crate::geometry::{Geometry, Reclaim, Shape, tests::small};
 use crate::soak::{Combination, End, Fill, Host, Map, Memory, combinations};
 use crate::spec::{BadBlocksSpec, Built, FlashSpec, GrownSpec, ReclaimUnit, SpecError};
@@ -92,7 +93,13 @@ fn bad_units_stay_bad() {
     let fits =
         |c: &Combination| c.map == Map::Table && c.map_unit == 4096 && c.reclaim != ReclaimUnit::superblock;
     let found = combinations(9).into_iter().find(fits).expect("pairs are covered");
-    let combination = Combination { fill: Fill::Steady, memory: Memory::None, depth: 16, ..found };
+    let combination = Combination {
+        fill: Fill::Steady,
+        memory: Memory::None,
+        depth: 16,
+        allocation: Allocation::striped,
+        ..found
+    };
     let device = || device(&combination, 5, 5).unwrap_or_else(|e| panic!("{combination}: {}", e.what));
     let worn = || {
         let mut device = combination.filled(device(), 3).unwrap_or_else(|e| panic!("{}", e.what));
