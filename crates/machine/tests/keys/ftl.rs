@@ -11,10 +11,10 @@ const MULTI_PLANE: &str = "/flash/0/multi_plane";
 
 /// DDR4 beside the controller.
 const MAPPED: &str = "flash.ftl.map_memory={ entry = \"4B\", latency = \"80ns\", bandwidth = \"10GB/s\" }";
-/// A drive that dies wait in.
-const GATHERED: &[&str] = &["precondition=none", "flash.die.multi_plane=same_page"];
-/// A few writes at a time.
-const BURST: &[&str] = &["fio:rw=randwrite,bs=16k,iodepth=8,number_ios=150"];
+/// The planes of a die are looked at one after another.
+const GATHERED: &[&str] = &["precondition=none", "flash.die.multi_plane=same_page", "flash.ftl.stripe=PWCD"];
+/// Two writes at a time.
+const BURST: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=2,number_ios=150"];
 const DEMAND: &[&str] =
     &["flash.ftl.mapping={ demand = { capacity = \"4KiB\", granularity = \"entry\", cached_entry = \"8B\", \
      stored_entry = \"8B\", read = \"4KiB\" } }"];
@@ -62,13 +62,6 @@ pub(crate) const CASES: &[Case] = &[
         jobs: READ,
         values: &["table", "{ demand = {} }"],
         predicted: Rises(MAP_READS),
-    },
-    Case {
-        key: "flash.ftl.map_memory",
-        context: &[],
-        jobs: ONE_READ,
-        values: &["\"\"", MAP_MEMORY],
-        predicted: Differ,
     },
     Case {
         key: "flash.ftl.map_memory.entry",
@@ -153,7 +146,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "flash.ftl.allocation.full.gather",
         context: GATHERED,
         jobs: BURST,
-        values: &["0ns", "20us", "100us"],
+        values: &["0ns", "100us"],
         predicted: Rises(MULTI_PLANE),
     },
     Case {
@@ -175,7 +168,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "flash.ftl.allocation.restricted.gather",
         context: GATHERED,
         jobs: BURST,
-        values: &["0ns", "20us", "100us"],
+        values: &["0ns", "100us"],
         predicted: Rises(MULTI_PLANE),
     },
     Case {
