@@ -2,7 +2,6 @@
 
 use super::{Factory, Lives};
 use crate::device::Device;
-use crate::ftl::alloc::Allocation;
 use crate::geometry::{Geometry, Reclaim, Shape, tests::small};
 use crate::soak::{Combination, End, Fill, Host, Map, Memory, combinations};
 use crate::spec::{BadBlocksSpec, Built, FlashSpec, GrownSpec, ReclaimUnit, SpecError};
@@ -92,22 +91,21 @@ fn devices_wear_out_in_good_order() {
 fn bad_units_stay_bad() {
     let fits =
         |c: &Combination| c.map == Map::Table && c.map_unit == 4096 && c.reclaim != ReclaimUnit::superblock;
-    let found = combinations(9).into_iter().find(fits).expect("pairs are covered");
-    let combination = Combination {
-        fill: Fill::Steady,
-        memory: Memory::None,
-        depth: 16,
-        allocation: Allocation::striped,
-        ..found
-    };
-    let device = || device(&combination, 5, 5).unwrap_or_else(|e| panic!("{combination}: {}", e.what));
-    let worn = || {
-        let mut device = combination.filled(device(), 3).unwrap_or_else(|e| panic!("{}", e.what));
+    let empty = |c: &Combination| device(c, 5, 5).unwrap_or_else(|e| panic!("{c}: {}", e.what));
+    let worn = |c: &Combination| {
+        let mut device = c.filled(empty(c), 3).unwrap_or_else(|e| panic!("{}", e.what));
         device.record_stamps().expect("it is idle");
         device.attach_shadow();
         device.watch_durability();
-        Host::new(device, 3, combination.depth)
+        Host::new(device, 3, c.depth)
     };
+    // One that loses blocks and goes on.
+    let lasts =
+        |c: &Combination| worn(c).drive(9_000) == End::Done && worn(c).run_events(60_000) == End::Done;
+    let busy = |c| Combination { fill: Fill::Steady, memory: Memory::None, depth: 16, ..c };
+    let found = combinations(9).into_iter().filter(fits).map(busy).find(lasts);
+    let combination = found.expect("some last as long");
+    let (device, worn) = (|| empty(&combination), || worn(&combination));
     let mut host = worn();
     assert_eq!(host.drive(9_000), End::Done);
     let counts = host.device.ftl.bad_counts().expect("blocks may be bad");
