@@ -35,6 +35,26 @@ pub enum Digit {
     Plane,
 }
 
+impl Digit {
+    /// All of them.
+    pub const ALL: [Digit; 4] = [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane];
+
+    /// Its letter in a configuration.
+    pub fn letter(self) -> char {
+        match self {
+            Digit::Channel => 'C',
+            Digit::Way => 'W',
+            Digit::Die => 'D',
+            Digit::Plane => 'P',
+        }
+    }
+
+    /// The digit with a letter.
+    pub fn of_letter(letter: char) -> Option<Digit> {
+        Digit::ALL.into_iter().find(|digit| digit.letter() == letter)
+    }
+}
+
 /// Sizes that a device is built from. Every field counts something; all are at least one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
@@ -62,6 +82,18 @@ pub struct Shape {
     pub stripe: [Digit; 4],
     /// Whether the dies of a package work at the same time.
     pub interleave: bool,
+}
+
+impl Shape {
+    /// How many values a digit takes.
+    pub fn count(&self, digit: Digit) -> u32 {
+        match digit {
+            Digit::Channel => self.channels,
+            Digit::Way => self.ways,
+            Digit::Die => self.dies,
+            Digit::Plane => self.planes,
+        }
+    }
 }
 
 /// A shape with everything that follows from it.
@@ -255,6 +287,14 @@ impl Geometry {
         let plane = group * u64::from(self.lanes) + u64::from(self.lane_plane[lane as usize]);
         plane * self.by_blocks.get() + number
     }
+    /// The plane that lane `lane` of a group lies in.
+    pub fn plane_of_lane(&self, group: u32, lane: u32) -> u32 {
+        group * self.lanes + self.lane_plane[lane as usize]
+    }
+    /// All planes of the device, the first digit of `order` changing fastest.
+    pub fn planes_in_order(&self, order: [Digit; 4]) -> Vec<u32> {
+        planes_in_stripe_order(&Shape { stripe: order, ..self.shape })
+    }
     /// First slot of program unit `index` of a reclaim unit, in the order in which it is filled.
     #[inline]
     pub fn slot_of_program(&self, ru: u64, index: u32) -> Slot {
@@ -321,12 +361,7 @@ impl Geometry {
 
 /// All planes of the device in stripe order.
 fn planes_in_stripe_order(shape: &Shape) -> Vec<u32> {
-    let count = |d: Digit| match d {
-        Digit::Channel => shape.channels,
-        Digit::Way => shape.ways,
-        Digit::Die => shape.dies,
-        Digit::Plane => shape.planes,
-    };
+    let count = |d: Digit| shape.count(d);
     let total = shape.channels * shape.ways * shape.dies * shape.planes;
     (0..total)
         .map(|mut n| {

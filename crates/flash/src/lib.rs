@@ -11,6 +11,7 @@ pub mod ftl;
 pub mod geometry;
 pub mod hostif;
 pub mod initiator;
+pub mod positions;
 pub mod recovery;
 pub mod shadow;
 pub mod soak;

@@ -35,7 +35,8 @@ fn with_every_switch_off_mqms_is_the_baseline() {
     let baseline = found(run("mqsim-macsim", &[], &workload));
     assert_eq!(found(run("mqms", &OFF, &workload)), baseline);
     for left_on in 0..OFF.len() {
-        let off: Vec<&str> = OFF.iter().enumerate().filter(|(n, _)| *n != left_on).map(|(_, set)| *set).collect();
+        let off: Vec<&str> =
+            OFF.iter().enumerate().filter(|(n, _)| *n != left_on).map(|(_, set)| *set).collect();
         // Where a map unit is a program unit, data that were written unit by unit lie where those in order do.
         if OFF[left_on] != "precondition=sequential" {
             assert_ne!(found(run("mqms", &off, &workload)), baseline, "{}", OFF[left_on]);

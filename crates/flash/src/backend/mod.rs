@@ -6,6 +6,7 @@
 
 pub mod arbiter;
 mod counters;
+mod idle;
 pub mod observe;
 pub mod op;
 mod planes;
@@ -18,6 +19,7 @@ mod state;
 pub mod timing;
 
 pub use counters::BackendCounters;
+pub use idle::{IdlePlanes, Wanted};
 pub use sharing::{MultiPlane, Sharing};
 
 use crate::device::{Event, Out};
@@ -80,6 +82,9 @@ struct Die {
     touched: bool,
     /// Planes whose own read is in the die.
     reading: u8,
+    /// Waits for programs that could share its next command, or has done so.
+    gathering: Option<Ticket>,
+    has_gathered: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -136,6 +141,10 @@ pub struct Backend {
     sharing: Sharing,
     suspend: Suspend,
     fold: bool,
+    /// Planes without work, if the allocator looks for them.
+    pub idle: IdlePlanes,
+    /// How long a die waits for host programs that could share its next command.
+    gather: Option<Time>,
     /// What happened.
     pub counters: BackendCounters,
     /// Number in the die queues, for Little's law.
@@ -160,6 +169,8 @@ pub struct BackendPolicy {
     pub tells_idle: bool,
     /// Whether stages without contention are folded into their neighbours. Results do not depend on it.
     pub fold: bool,
+    /// What the allocator wants.
+    pub wanted: Option<Wanted>,
 }
 
 impl Backend {
@@ -177,6 +188,8 @@ impl Backend {
             busy: Time::ZERO,
             touched: false,
             reading: 0,
+            gathering: None,
+            has_gathered: false,
         };
         let reading_planes = if policy.independent_reads { geo.die_planes } else { 0 };
         let planes = (0..geo.die_count * reading_planes).map(|plane| die(plane / reading_planes));
@@ -198,6 +211,8 @@ impl Backend {
             sharing: policy.sharing,
             suspend: policy.suspend,
             fold: policy.fold,
+            idle: IdlePlanes::new(geo, policy.wanted.as_ref()),
+            gather: policy.wanted.map(|w| w.gather).filter(|_| policy.sharing.rule != MultiPlane::Off),
             counters: BackendCounters::default(),
             queued: Little::new(Time::ZERO),
             observer: None,
@@ -211,6 +226,7 @@ impl Backend {
         let name = self.ops.insert(Op { queued: now, ..op });
         self.queued.arrive(now);
         self.queues.push(&mut self.ops, name);
+        self.idle.note(op.die, false);
         let die = &mut self.dies[op.die as usize];
         if op.class.is_waited_read() && die.active != NO_OP && self.ops[die.active].class.is_collection() {
             self.counters.reads_behind_gc += 1;
@@ -276,6 +292,9 @@ impl Backend {
         if self.holds_line && !self.is_next_in_line(die) {
             return;
         }
+        if self.gathers(die, cx) {
+            return;
+        }
         self.dies[die as usize].state = DieState::Asking;
         let channel = self.dies[die as usize].channel;
         let c = &self.channels[channel as usize];
@@ -290,7 +309,10 @@ impl Backend {
     fn out_of_work(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
         if let Some((op, left)) = self.dies[die as usize].suspended.take() {
             self.resume(die, op, left, cx);
-        } else if self.tells_idle {
+            return;
+        }
+        self.idle.note(die, true);
+        if self.tells_idle {
             self.went_idle.push(die);
         }
     }
@@ -359,6 +381,9 @@ impl Backend {
             return;
         }
         let Some(first) = self.take_for(die, now) else { return };
+        if self.gather.is_some() && self.ops[first].class == Class::HostProgram {
+            self.ends_gathering(die, cx);
+        }
         let (mut tenure, mut array) = (Time::ZERO, Time::ZERO);
         let mut at = first;
         while at != NO_OP {

@@ -43,7 +43,7 @@ impl Backend {
             let reads = !self.units(die).all(|unit| self.is_free(unit));
             if !class.is_waited_read() {
                 // Reads that go on are let out first, and no others begin.
-                if !reads {
+                if !reads && !self.gathers(die, cx) {
                     self.begin(die, Want::of(class), cx);
                 }
                 return;

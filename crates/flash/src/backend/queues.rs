@@ -100,6 +100,32 @@ impl Queues {
         self.dies[die as usize].count += 1;
     }
 
+    /// Planes with something of a class waiting.
+    #[inline]
+    pub(super) fn planes(&self, die: u32, class: Class) -> u16 {
+        self.dies[die as usize].planes[class as usize]
+    }
+
+    /// Block and page of the youngest operation of a class at a plane.
+    #[inline]
+    pub(super) fn last(&self, ops: &Slab<Op>, die: u32, class: Class, plane: usize) -> Option<(u32, u32)> {
+        let tail = self.lists[self.list(die, class, plane)].tail;
+        (tail != NO_OP).then(|| (ops[tail].block, ops[tail].page))
+    }
+
+    /// Whether the command that [`Queues::take`] would form of a class has an operation on every plane that could share
+    /// it.
+    pub(super) fn fills_command(&self, ops: &Slab<Op>, die: u32, class: Class, sharing: Sharing) -> bool {
+        let lead_plane = usize::from(self.dies[die as usize].lead[class as usize]);
+        let lead = &ops[self.lists[self.list(die, class, lead_plane)].head];
+        let mates = self.mates[lead_plane];
+        let shares = |plane: usize| {
+            plane == lead_plane || self.partner(ops, self.list(die, class, plane), lead, sharing).is_some()
+        };
+        self.planes(die, class) & mates == mates
+            && (0..self.planes).filter(|plane| mates >> plane & 1 == 1).all(shares)
+    }
+
     /// The plane whose oldest operation of a class came first, and that operation.
     #[inline]
     fn first(&self, die: u32, class: Class) -> (usize, u32) {

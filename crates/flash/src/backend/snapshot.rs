@@ -34,6 +34,8 @@ impl Backend {
             sharing: _,
             suspend: _,
             fold: _,
+            idle: _,
+            gather: _,
             counters,
             queued,
             observer: _,
@@ -76,8 +78,11 @@ impl Die {
             busy,
             touched: _,
             reading,
+            gathering,
+            has_gathered: _,
         } = self;
-        debug_assert!(*state == DieState::Idle && suspended.is_none() && *reading == 0, "an idle die");
+        let is_free = suspended.is_none() && *reading == 0 && gathering.is_none();
+        debug_assert!(*state == DieState::Idle && is_free, "an idle die");
         busy.save(out);
     }
 }

@@ -47,7 +47,7 @@ pub struct Buffered {
     rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
     barriers: VecDeque<(u64, u32)>,
-    /// Units that wait for their program unit to fill up: by group, or one for all if allocation is dynamic.
+    /// Units that wait for their program unit to fill up: one for each set of groups that the allocator keeps apart.
     assemblies: Vec<Vec<Lpn>>,
     /// Full assemblies, and the group they found no space in.
     stalled: Vec<(usize, u32)>,
@@ -417,7 +417,7 @@ impl Device {
             0
         } else {
             let stripe = self.ftl.geo.stripe_of_unit(lpn.0);
-            self.allocator.place(stripe, Stream::Host(0), &self.ftl, &self.backend) as usize
+            self.allocator.line(stripe, &self.ftl.geo)
         };
         buffered.assemblies[assembly].push(lpn);
         if buffered.assemblies[assembly].len() >= self.ftl.geo.units_per_program as usize {

@@ -240,6 +240,12 @@ impl Device {
             self.complete(id, cx);
             return;
         }
+        self.look_up_entries(id, cx);
+    }
+
+    /// Begins what a command asks for.
+    pub(super) fn start(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let active = &self.active[id];
         match active.command.op {
             IoOp::Read => self.start_read(id, cx),
             IoOp::Write => {

@@ -8,6 +8,7 @@ mod absent;
 mod buffered;
 mod checks;
 mod host;
+mod map_memory;
 mod merge;
 mod moved;
 mod mutant;
@@ -25,6 +26,7 @@ pub use absent::Unwritten;
 pub use buffered::{BufferParts, Buffered};
 pub use checks::Check;
 pub use host::{EntranceParams, HostParams, NvmeParams};
+pub use map_memory::MapMemory;
 #[cfg(test)]
 pub(crate) use mutant::Mutant;
 pub use snapshot::SnapshotFault;
@@ -72,6 +74,10 @@ kernel::events! {
         ChannelFree(u32),
         /// A die that was told to suspend takes commands.
         Suspended(u32),
+        /// A die has waited for host programs that could share its command.
+        Gathered(u32),
+        /// The map's entries for a command have been looked up.
+        Known(u32),
     }
 }
 
@@ -121,6 +127,8 @@ pub struct DeviceParts {
     pub buffer: Option<BufferParts>,
     /// The cached part of the map, if it does not lie in memory as a whole.
     pub translation: Option<TranslationParts>,
+    /// The memory that the map is looked up in, if that takes time.
+    pub map_memory: Option<MapMemory>,
     /// Times of the array and the channels.
     pub timing: Timing,
     /// Policies of the back end.
@@ -145,6 +153,7 @@ pub struct Device {
     /// Taken out while it is worked on.
     buffered: Option<Buffered>,
     translation: Option<Translation>,
+    map_memory: Option<MapMemory>,
     host: Host,
     active: Slab<Active>,
     jobs: Vec<Option<Box<Job>>>,
@@ -181,10 +190,9 @@ impl Device {
         let groups = geo.groups as usize;
         Device {
             backend: Backend::new(geo, parts.timing, parts.policy),
-            buffered: parts
-                .buffer
-                .map(|b| Buffered::new(b, if parts.allocator.is_static() { groups } else { 1 })),
+            buffered: parts.buffer.map(|b| Buffered::new(b, parts.allocator.lines(geo))),
             translation: parts.translation.map(|t| Translation::new(t, groups)),
+            map_memory: parts.map_memory,
             allocator: parts.allocator,
             host: Host::new(parts.host),
             active: Slab::default(),
@@ -252,6 +260,8 @@ impl Device {
             Event::TransferDone(die) => self.backend.transfer_done(die, cx),
             Event::ChannelFree(channel) => self.backend.channel_free(channel, cx),
             Event::Suspended(die) => self.backend.suspended(die, cx),
+            Event::Gathered(die) => self.backend.gathered(die, cx),
+            Event::Known(id) => self.known(id, cx),
         }
         self.settle(cx);
     }

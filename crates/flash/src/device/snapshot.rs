@@ -48,6 +48,7 @@ impl Device {
     fn shape(&self) -> [u64; 6] {
         let geo = &self.ftl.geo;
         let parts = u64::from(self.buffered.is_some()) | u64::from(self.translation.is_some()) << 1;
+        let parts = parts | u64::from(self.map_memory.is_some()) << 2;
         let groups = u64::from(geo.groups);
         [geo.slots, self.unit_bytes, groups, self.ftl.logical(), self.ftl.hidden(), parts]
     }
@@ -67,6 +68,7 @@ impl Device {
             allocator,
             buffered,
             translation,
+            map_memory,
             host,
             active: _,
             jobs,
@@ -92,6 +94,7 @@ impl Device {
         allocator.save(out);
         buffered.iter().for_each(|b| b.save(out));
         translation.iter().for_each(|t| t.save(out));
+        map_memory.iter().for_each(|m| m.save(out));
         host.save(out);
         jobs.save(out);
         stalled.save(out);
@@ -128,6 +131,9 @@ impl Device {
         }
         if let Some(translation) = &mut self.translation {
             translation.load(input)?;
+        }
+        if let Some(memory) = &mut self.map_memory {
+            memory.load(input)?;
         }
         self.host.load(input)?;
         let groups = self.jobs.len();

@@ -197,6 +197,14 @@ impl Ftl {
         lookup(&self.map, &self.base, lpn, &self.geo)
     }
 
+    /// Where the next program unit of a stream in a group will lie: plane of the device, block in the plane, and program
+    /// unit in the block. `None` if the group has no free unit for it.
+    pub(crate) fn next_program(&self, group: u32, stream: Stream) -> Option<(u32, u32, u32)> {
+        let (number, index) = self.groups[group as usize].next_program(stream)?;
+        let (row, lane) = (index / self.geo.lanes, index % self.geo.lanes);
+        Some((self.geo.plane_of_lane(group, lane), number, row))
+    }
+
     /// Program units that the host has taken of the block that it writes in a group.
     pub fn programs_of_host(&self, group: u32) -> u64 {
         self.groups[group as usize].open(Stream::Host(0)).map_or(0, |(_, taken)| u64::from(taken))

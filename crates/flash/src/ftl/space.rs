@@ -113,6 +113,17 @@ impl FreeUnits {
         self.end - self.fresh + freed as u32
     }
 
+    /// What [`FreeUnits::take`] would give.
+    fn next(&self) -> Option<u32> {
+        if self.fresh < self.end {
+            return Some(self.fresh);
+        }
+        match &self.freed {
+            Freed::FirstFreed(list) => list.front().copied(),
+            Freed::LeastWorn(set) => set.first().map(|(_, ru)| *ru),
+        }
+    }
+
     /// Those never opened come first under either rule: they were free before any other, and are not worn.
     fn take(&mut self) -> Option<u32> {
         if self.fresh < self.end {
@@ -400,6 +411,11 @@ impl Group {
     /// The frontiers' units, with the program units taken from each.
     pub(crate) fn open_units(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.frontiers.iter().filter(|f| f.ru != NONE).map(|f| (f.ru, f.next))
+    }
+
+    /// The unit that a stream's next program unit is taken from, and the program units taken of it before.
+    pub(crate) fn next_program(&self, stream: Stream) -> Option<(u32, u32)> {
+        self.open(stream).or_else(|| Some((self.free.next()?, 0)))
     }
 
     /// Program units taken from a stream's open unit, if it has one: (unit, program units).

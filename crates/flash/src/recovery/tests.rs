@@ -38,7 +38,7 @@ fn what_was_durable_survives_any_cut() {
         let mut device = combination.build(6).expect("it can be built");
         device.attach_shadow();
         device.record_stamps().expect("it is idle");
-        for life in 0..4 {
+        for life in 0..8 {
             device.watch_durability();
             let mut host = Host::new(device, 6 + life, combination.depth);
             assert_eq!(host.run_events(4_000 + rng.below(16_000)), End::Done, "{combination}");

@@ -12,9 +12,9 @@ use crate::ftl::gc::VictimPolicy;
 use crate::geometry::Digit;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
-    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, Mapping, Moves,
-    MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError, StripeOrder,
-    SuspendSpec, UnwrittenRead, WearSpec,
+    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, MapMemorySpec, Mapping,
+    Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError,
+    StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -328,6 +328,7 @@ impl Combination {
         let (start, stop, hard, window) = if self.tight { (1, 2, 1, 1) } else { (2, 4, 1, 4) };
         FtlSpec {
             mapping: self.mapping(),
+            map_memory: self.nvme.then(map_memory),
             map_unit: Bytes::new(self.map_unit),
             reclaim_unit: self.reclaim,
             stripe: StripeOrder([Digit::Channel, Digit::Way, Digit::Die, Digit::Plane]),
@@ -417,6 +418,15 @@ impl Combination {
             }
         }
         Ok(device)
+    }
+}
+
+/// DRAM whose look-ups take a while.
+fn map_memory() -> MapMemorySpec {
+    MapMemorySpec {
+        entry: Bytes::new(4),
+        latency: Duration::new(Time::from_ns(80)),
+        bandwidth: Bandwidth::new(100_000_000),
     }
 }
 

@@ -68,6 +68,7 @@ impl FlashSpec {
         let timing = self.timing(&geo)?;
         let buffer = self.buffer.as_ref().map(|b| b.build(&geo)).transpose()?;
         let (translation, hidden) = self.ftl.translation(logical)?.unzip();
+        let map_memory = self.ftl.map_memory(&geo, logical)?;
         let victim =
             self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() });
         let thresholds = self.ftl.thresholds();
@@ -83,11 +84,14 @@ impl FlashSpec {
             let lives = bad.lives(context.seed, &context.name)?;
             ftl.set_bad_blocks(factory, lives, self.ftl.least_units(&ftl.geo));
         }
+        let allocator = self.ftl.allocation.build(&ftl.geo);
+        let wanted = allocator.wanted();
         Ok(Device::new(DeviceParts {
             ftl,
-            allocator: self.ftl.allocation.build(&()),
+            allocator,
             buffer,
             translation,
+            map_memory,
             timing,
             policy: BackendPolicy {
                 scheduler: self.die.scheduler.build(&()),
@@ -97,6 +101,7 @@ impl FlashSpec {
                 suspend: self.die.suspend(),
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,
+                wanted,
             },
             host: self.host.build(self.inner.as_ref(), context.fold)?,
             gc: self.ftl.reclaim(),

@@ -1,14 +1,15 @@
 //! The translation layer as a user writes it.
 
 use super::{ReclaimUnit, SpecError, StripeOrder};
-use crate::device::{GcMode, ReclaimPolicy, TranslationParts, Unwritten};
+use crate::device::{GcMode, MapMemory, ReclaimPolicy, TranslationParts, Unwritten};
 use crate::ftl::Thresholds;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::gc::VictimPolicy;
 use crate::ftl::index::buckets_width;
 use crate::ftl::map_cache::{Granularity, MapCache};
 use crate::geometry::Geometry;
-use config::units::{Bytes, Share};
+use config::units::{Bandwidth, Bytes, Duration, Share};
+use net::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,9 @@ pub struct FtlSpec {
     pub map_unit: Bytes,
     /// Where the map lies.
     pub mapping: Mapping,
+    /// The controller's memory for the map; left out, a look-up in it takes no time and its size is not reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_memory: Option<MapMemorySpec>,
     /// What garbage collection frees as one.
     pub reclaim_unit: ReclaimUnit,
     /// Order in which consecutive program units go over channel, way, die and plane, fastest first.
@@ -36,6 +40,20 @@ pub struct FtlSpec {
     pub gc: GcSpec,
     /// Wear levelling.
     pub wear: WearSpec,
+}
+
+/// The controller's memory for the map. The entries of a command's map units lie side by side and are looked up when the
+/// controller takes the command, one command after another. Flushes out of a buffer and garbage collection look theirs up
+/// beside that, in no time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MapMemorySpec {
+    /// Bytes an entry takes: enough to name every map unit of the array.
+    pub entry: Bytes,
+    /// Time of a look-up before the first entry.
+    pub latency: Duration,
+    /// Bytes a second at which entries follow.
+    pub bandwidth: Bandwidth,
 }
 
 /// Where the map lies.
@@ -229,6 +247,27 @@ impl FtlSpec {
         SpecError::positive(&key("capacity"), places.into())?;
         let cache = MapCache::new(granularity, entries, places);
         Ok(Some((TranslationParts { cache, read_bytes: read.get() as u32 }, logical.div_ceil(entries))))
+    }
+
+    /// The memory for the map of `logical` units, if it takes time.
+    pub(crate) fn map_memory(&self, geo: &Geometry, logical: u64) -> Result<Option<MapMemory>, SpecError> {
+        let Some(memory) = &self.map_memory else { return Ok(None) };
+        let entry = memory.entry.get();
+        // One value more says that a unit holds nothing.
+        let needed = u64::from((u64::BITS - geo.slots.leading_zeros()).div_ceil(8));
+        if !(needed..=64).contains(&entry) {
+            let what = format!(
+                "an entry of {} for {} map units; {needed} B to 64 B are possible",
+                memory.entry, geo.slots
+            );
+            return Err(SpecError::new("ftl.map_memory.entry", what));
+        }
+        let bytes = match &self.mapping {
+            Mapping::Table => logical * entry,
+            Mapping::Demand { capacity, .. } => capacity.get(),
+        };
+        let rate = Rate::new(memory.bandwidth.bytes_per_s());
+        Ok(Some(MapMemory::new(entry, bytes, memory.latency.time(), rate)))
     }
 
     pub(crate) fn thresholds(&self) -> Thresholds {

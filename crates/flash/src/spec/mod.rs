@@ -14,7 +14,9 @@ pub use buffer::{BufferSpec, Moves};
 pub use build::Built;
 pub use cell::{CellSpec, PageLayout, Programming};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
-pub use ftl::{FtlSpec, GcModeSpec, GcScope, GcSpec, MapGranularity, Mapping, UnwrittenRead, WearSpec};
+pub use ftl::{
+    FtlSpec, GcModeSpec, GcScope, GcSpec, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead, WearSpec,
+};
 pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 

@@ -89,16 +89,7 @@ pub struct StripeOrder(pub [Digit; 4]);
 impl StripeOrder {
     /// Reads four different letters of `C`, `W`, `D`, `P`.
     pub fn parse(text: &str) -> Option<StripeOrder> {
-        let digits: Option<Vec<Digit>> = text
-            .chars()
-            .map(|c| match c {
-                'C' => Some(Digit::Channel),
-                'W' => Some(Digit::Way),
-                'D' => Some(Digit::Die),
-                'P' => Some(Digit::Plane),
-                _ => None,
-            })
-            .collect();
+        let digits: Option<Vec<Digit>> = text.chars().map(Digit::of_letter).collect();
         let order: [Digit; 4] = digits?.try_into().ok()?;
         let all_differ = (0..4).all(|i| (0..i).all(|j| order[i] != order[j]));
         all_differ.then_some(StripeOrder(order))
@@ -107,13 +98,7 @@ impl StripeOrder {
 
 impl Serialize for StripeOrder {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let letter = |d: &Digit| match d {
-            Digit::Channel => 'C',
-            Digit::Way => 'W',
-            Digit::Die => 'D',
-            Digit::Plane => 'P',
-        };
-        serializer.collect_str(&self.0.iter().map(letter).collect::<String>())
+        serializer.collect_str(&self.0.iter().map(|d| d.letter()).collect::<String>())
     }
 }
 

@@ -34,8 +34,9 @@ pub(super) struct Done {
 
 impl<'a> Session<'a> {
     pub(super) fn new(flash: &'a FlashSpec, ftl: &'a mut Ftl, seed: u64) -> Session<'a> {
-        let placement =
-            if flash.ftl.allocation.build(&()).is_static() { Placement::Striped } else { Placement::InTurn };
+        let allocator = flash.ftl.allocation.build(&ftl.geo);
+        let by_address = allocator.is_static() || allocator.lines(&ftl.geo) > 1;
+        let placement = if by_address { Placement::Striped } else { Placement::InTurn };
         Session {
             writer: FunctionalWriter::new(ftl, placement),
             rng: Rng::stream(seed, "precondition"),

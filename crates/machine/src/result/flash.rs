@@ -102,6 +102,10 @@ pub struct FlashResult {
     pub write_amplification: Option<f64>,
     /// Map units programmed over those that the host's writes (behind the buffer) asked for.
     pub ftl_write_amplification: Option<f64>,
+    /// Bytes of the controller's memory that the map takes, all of it or the part that is held; left out where
+    /// `flash.ftl.map_memory` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mapping_bytes: Option<u64>,
     /// Fewest free reclaim units that a group had.
     pub free_blocks_min: u32,
     /// Erase counts since the beginning.
@@ -150,6 +154,7 @@ impl FlashResult {
             unwritten_reads: device.stats.unwritten_reads,
             write_amplification: ratio(programmed * unit_bytes, device.stats.written_bytes),
             ftl_write_amplification: ratio(programmed, host),
+            mapping_bytes: device.map_memory().map(|memory| memory.bytes),
             free_blocks_min: ftl.free_min(),
             erase_count: erase_count(ftl),
             bad_blocks: bad_blocks(ftl),

@@ -7,6 +7,14 @@ const READ_MEAN: &str = "/io/read/latency_ns/mean";
 const WRITE_MEAN: &str = "/io/write/latency_ns/mean";
 const MAP_READS: &str = "/flash/0/reads/mapping";
 
+const MULTI_PLANE: &str = "/flash/0/multi_plane";
+
+/// DDR4 beside the controller.
+const MAPPED: &str = "flash.ftl.map_memory={ entry = \"4B\", latency = \"80ns\", bandwidth = \"10GB/s\" }";
+/// The planes of a die are looked at one after another.
+const GATHERED: &[&str] = &["precondition=none", "flash.die.multi_plane=same_page", "flash.ftl.stripe=PWCD"];
+/// Two writes at a time.
+const BURST: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=2,number_ios=150"];
 const DEMAND: &[&str] =
     &["flash.ftl.mapping={ demand = { capacity = \"4KiB\", granularity = \"entry\", cached_entry = \"8B\", \
      stored_entry = \"8B\", read = \"4KiB\" } }"];
@@ -54,6 +62,27 @@ pub(crate) const CASES: &[Case] = &[
         jobs: READ,
         values: &["table", "{ demand = {} }"],
         predicted: Rises(MAP_READS),
+    },
+    Case {
+        key: "flash.ftl.map_memory.entry",
+        context: &[MAPPED],
+        jobs: ONE_READ,
+        values: &["4B", "5B", "8B"],
+        predicted: Rises("/flash/0/mapping_bytes"),
+    },
+    Case {
+        key: "flash.ftl.map_memory.latency",
+        context: &[MAPPED],
+        jobs: ONE_READ,
+        values: &["0ns", "80ns", "1us"],
+        predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "flash.ftl.map_memory.bandwidth",
+        context: &[MAPPED],
+        jobs: LARGE_READ,
+        values: &["1MB/s", "10MB/s", "1GB/s"],
+        predicted: Falls(READ_MEAN),
     },
     Case {
         key: "flash.ftl.mapping.demand.capacity",
@@ -109,7 +138,44 @@ pub(crate) const CASES: &[Case] = &[
         key: "flash.ftl.allocation",
         context: &[],
         jobs: MIXED,
-        values: &["striped", "round_robin", "least_queued"],
+        values: &["striped", "round_robin", "least_queued", "restricted", "full"],
+        predicted: Differ,
+    },
+    // What comes from the host one by one shares commands if a die waits for it.
+    Case {
+        key: "flash.ftl.allocation.full.gather",
+        context: GATHERED,
+        jobs: BURST,
+        values: &["0ns", "100us"],
+        predicted: Rises(MULTI_PLANE),
+    },
+    Case {
+        key: "flash.ftl.allocation.full.look",
+        context: &[],
+        jobs: MIXED,
+        values: &["1", "2", "8"],
+        predicted: Differ,
+    },
+    // The less is free, the longer waits a write whose plane is at work.
+    Case {
+        key: "flash.ftl.allocation.restricted.free",
+        context: &[],
+        jobs: OVERWRITE,
+        values: &["P", "WP", "CWP"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.allocation.restricted.gather",
+        context: GATHERED,
+        jobs: BURST,
+        values: &["0ns", "100us"],
+        predicted: Rises(MULTI_PLANE),
+    },
+    Case {
+        key: "flash.ftl.allocation.restricted.look",
+        context: &[],
+        jobs: MIXED,
+        values: &["1", "2", "8"],
         predicted: Differ,
     },
     Case {

@@ -1,6 +1,6 @@
 //! The least loaded of the next few groups.
 
-use super::{Allocator, Backend, Ftl, Stream};
+use super::{Allocator, Backend, Ftl, Geometry, Stream};
 use kernel::Snapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub struct LeastQueued {
 
 impl LeastQueued {
     /// Builds the policy.
-    pub fn new(params: &Params, _: &()) -> LeastQueued {
+    pub fn new(params: &Params, _: &Geometry) -> LeastQueued {
         LeastQueued { look: params.look.max(1), turn: 0 }
     }
 }

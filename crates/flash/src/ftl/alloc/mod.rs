@@ -1,12 +1,16 @@
 //! Where host data goes.
 
+pub mod full;
 pub mod least_queued;
+pub mod restricted;
 pub mod round_robin;
+pub mod scan;
 pub mod striped;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Wanted};
 use crate::ftl::Ftl;
 use crate::ftl::space::Stream;
+use crate::geometry::Geometry;
 
 /// Chooses the group that the next program unit of host data goes to.
 ///
@@ -20,6 +24,18 @@ pub trait Allocator {
     fn is_static(&self) -> bool {
         false
     }
+    /// How many sets of groups the address alone keeps apart: units of one set may share a program unit.
+    fn lines(&self, geo: &Geometry) -> usize {
+        if self.is_static() { geo.groups as usize } else { 1 }
+    }
+    /// The set that a logical program unit belongs to.
+    fn line(&self, stripe: u64, geo: &Geometry) -> usize {
+        if self.is_static() { geo.group_at(stripe) as usize } else { 0 }
+    }
+    /// What the back end must do for the policy.
+    fn wanted(&self) -> Option<Wanted> {
+        None
+    }
     /// Appends the policy's own state, parameters apart.
     fn save(&self, _out: &mut Vec<u8>) {}
     /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
@@ -30,7 +46,7 @@ pub trait Allocator {
 
 config::policies! {
     /// Which plane, die or superblock host data goes to.
-    pub family Allocation = "flash.ftl.allocation": dyn Allocator, context () {
+    pub family Allocation = "flash.ftl.allocation": dyn Allocator, context Geometry {
         /// The logical address decides, in the order of `flash.ftl.stripe`.
         ///
         /// Static allocation: all 24 orders of channel, way, die and plane.
@@ -41,6 +57,20 @@ config::policies! {
         ///
         /// Dynamic allocation (Tavakkol et al., TOMPECS 1(2), 2016): load decides, not the address.
         least_queued(least_queued::Params) => least_queued::LeastQueued::new,
+        /// Some of channel, way, die and plane follow the address, in the order of `flash.ftl.stripe`; the others are
+        /// chosen at the write: an idle plane, one whose write shares a multi-plane command, the least loaded die.
+        ///
+        /// Restricted dynamic allocation: the number of digits that are free is the degree of freedom of Tavakkol et al.
+        /// (SIGMETRICS 2014; TOMPECS 1(2), 2016). A plane set or a superblock is written in stripe order: what it
+        /// spreads over is not chosen.
+        restricted(restricted::Params) => restricted::Restricted::new,
+        /// Any idle plane of the device, looked for in the order of `flash.ftl.stripe`; unrelated writes share multi-plane
+        /// commands.
+        ///
+        /// Full dynamic allocation (Tavakkol et al., TOMPECS 1(2), 2016), as MQMS has it: writes that come together get the
+        /// same page on the planes of a die. With plane sets a write goes to any idle die, whose planes take turns; a
+        /// device that is one superblock is written in stripe order.
+        full(scan::Params) => full::Full::new,
     }
 }
 
@@ -56,14 +86,15 @@ mod tests {
 
     #[test]
     fn what_is_loaded_decides_like_what_was_saved() {
-        let combination = combinations(1).swap_remove(0);
-        let mut device = combination.build(1).expect("it can be built");
         for family in Allocation::all_defaults() {
-            let mut policy = family.build(&());
+            let mut combination = combinations(1).swap_remove(0);
+            combination.allocation = family.clone();
+            let mut device = combination.build(1).expect("it can be built");
+            let mut policy = family.build(&device.ftl.geo);
             for stripe in 0..50 {
                 let mut bytes = Vec::new();
                 policy.save(&mut bytes);
-                let mut copy = family.build(&());
+                let mut copy = family.build(&device.ftl.geo);
                 assert_eq!(copy.load(&mut bytes.as_slice()), Some(()), "{}", family.name());
                 let group = policy.place(stripe, Stream::Gc, &device.ftl, &device.backend);
                 let same = copy.place(stripe, Stream::Gc, &device.ftl, &device.backend);

@@ -1,6 +1,6 @@
 //! Groups in turn.
 
-use super::{Allocator, Backend, Ftl, Stream};
+use super::{Allocator, Backend, Ftl, Geometry, Stream};
 use kernel::Snapshot;
 
 /// Takes the groups in stripe order, whatever the address.
@@ -11,7 +11,7 @@ pub struct RoundRobin {
 
 impl RoundRobin {
     /// Builds the policy.
-    pub fn new(_: &()) -> RoundRobin {
+    pub fn new(_: &Geometry) -> RoundRobin {
         RoundRobin { turn: 0 }
     }
 }

@@ -1,6 +1,6 @@
 //! Static allocation.
 
-use super::{Allocator, Backend, Ftl, Stream};
+use super::{Allocator, Backend, Ftl, Geometry, Stream};
 
 /// The logical address decides: consecutive program units go over the device in the geometry's stripe order.
 #[derive(Clone, Copy, Debug)]
@@ -8,7 +8,7 @@ pub struct Striped;
 
 impl Striped {
     /// Builds the policy.
-    pub fn new(_: &()) -> Striped {
+    pub fn new(_: &Geometry) -> Striped {
         Striped
     }
 }

@@ -91,16 +91,29 @@ fn devices_wear_out_in_good_order() {
 fn bad_units_stay_bad() {
     let fits =
         |c: &Combination| c.map == Map::Table && c.map_unit == 4096 && c.reclaim != ReclaimUnit::superblock;
-    let found = combinations(9).into_iter().find(fits).expect("pairs are covered");
-    let combination = Combination { fill: Fill::Steady, memory: Memory::None, depth: 16, ..found };
-    let device = || device(&combination, 5, 5).unwrap_or_else(|e| panic!("{combination}: {}", e.what));
-    let worn = || {
-        let mut device = combination.filled(device(), 3).unwrap_or_else(|e| panic!("{}", e.what));
+    let empty =
+        |c: &Combination, endurance| device(c, 5, endurance).unwrap_or_else(|e| panic!("{c}: {}", e.what));
+    let worn = |c: &Combination, endurance| {
+        let mut device = c.filled(empty(c, endurance), 3).unwrap_or_else(|e| panic!("{}", e.what));
         device.record_stamps().expect("it is idle");
         device.attach_shadow();
         device.watch_durability();
-        Host::new(device, 3, combination.depth)
+        Host::new(device, 3, c.depth)
     };
+    // One that loses blocks and goes on.
+    let loses = |host: &Host| host.device.ftl.bad_counts().is_some_and(|counts| counts.grown > 0);
+    let lasts = |(c, endurance): &(Combination, u32)| {
+        let (mut first, mut second) = (worn(c, *endurance), worn(c, *endurance));
+        first.drive(9_000) == End::Done
+            && loses(&first)
+            && second.run_events(60_000) == End::Done
+            && loses(&second)
+    };
+    let busy = |c| Combination { fill: Fill::Steady, memory: Memory::None, depth: 16, ..c };
+    let mut candidates = combinations(9).into_iter().filter(fits).map(busy);
+    let found = candidates.find_map(|c| (5..16).map(|n| (c.clone(), n)).find(lasts));
+    let (combination, endurance) = found.expect("some last as long");
+    let (device, worn) = (|| empty(&combination, endurance), || worn(&combination, endurance));
     let mut host = worn();
     assert_eq!(host.drive(9_000), End::Done);
     let counts = host.device.ftl.bad_counts().expect("blocks may be bad");

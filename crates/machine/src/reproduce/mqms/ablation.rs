@@ -22,7 +22,8 @@ fn of_workload(suite: &Suite, name: &'static str, workload: &str) -> Vec<Entry> 
         .map(|(switch, point)| gain(format!("mqms.switch.{name}.{switch}"), none.clone(), point.clone()))
         .collect();
     entries.push(gain(format!("mqms.switch.{name}.all"), none.clone(), all.clone()));
-    let points: Vec<Point> = alone.into_iter().map(|(_, point)| point).chain([none.clone(), all.clone()]).collect();
+    let points: Vec<Point> =
+        alone.into_iter().map(|(_, point)| point).chain([none.clone(), all.clone()]).collect();
     entries.push(Entry::new(format!("mqms.switch.{name}.product"), points.clone(), move |found| {
         explained(found, &points, &none, &all)
     }));
@@ -53,5 +54,7 @@ fn explained(found: &Found, alone: &[Point], none: &Point, all: &Point) -> Resul
     }
     let whole = before / end(found.get(all)?)?;
     let row = Row::new("", "log2", libm::log2(whole), libm::log2(product), Rule::Points(1.0));
-    Ok(swept(row).place("ablation").note(format!("each alone, multiplied: {product:.3}; together {whole:.3}")))
+    Ok(swept(row)
+        .place("ablation")
+        .note(format!("each alone, multiplied: {product:.3}; together {whole:.3}")))
 }

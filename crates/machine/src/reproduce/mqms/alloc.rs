@@ -26,8 +26,11 @@ const WRITES: [u32; 10] = [1, 2, 3, 5, 8, 16, 31, 32, 33, 64];
 const EXACT: f64 = 0.01;
 
 /// Of section 2.1, the worst first.
-const POLICIES: [(&str, &str); 3] =
-    [("static", "striped"), ("restricted-dynamic", "{ restricted = { free = \"P\" } }"), ("full-dynamic", "full")];
+const POLICIES: [(&str, &str); 3] = [
+    ("static", "striped"),
+    ("restricted-dynamic", "{ restricted = { free = \"P\" } }"),
+    ("full-dynamic", "full"),
+];
 
 /// Recorded profiles, in the data sets.
 const PROFILES: [&str; 7] = [
@@ -69,9 +72,13 @@ fn scaling(figure: &Figure, suite: &Suite) -> Entry {
         let at_work = |point: &Point| Ok(iops(found.get(point)?)? / one);
         let measured = points.iter().map(at_work).collect::<Result<Vec<f64>, Diagnostic>>()?;
         let near = |(n, got): (&u32, &f64)| (got / f64::from(*n.min(&PLANES)) - 1.0).abs() <= EXACT;
-        let each: Vec<String> = WRITES.iter().zip(&measured).map(|(n, got)| format!("{n}: {got:.3}")).collect();
+        let each: Vec<String> =
+            WRITES.iter().zip(&measured).map(|(n, got)| format!("{n}: {got:.3}")).collect();
         let holds = WRITES.iter().zip(&measured).all(near);
-        let note = format!("{PLANES} planes; times the throughput of one write, by writes outstanding: {}", each.join(", "));
+        let note = format!(
+            "{PLANES} planes; times the throughput of one write, by writes outstanding: {}",
+            each.join(", ")
+        );
         Ok(figure.holds(holds, note))
     })
 }

@@ -84,8 +84,7 @@ pub(super) fn entries(suite: &Suite) -> Vec<Entry> {
 
 fn entry(suite: &Suite, assumption: &'static Assumption) -> Entry {
     let id = format!("mqms.explain.{}", assumption.id);
-    let (under, over) =
-        (suite.point("mqsim-macsim", assumption.under), suite.point("mqms", assumption.over));
+    let (under, over) = (suite.point("mqsim-macsim", assumption.under), suite.point("mqms", assumption.over));
     let points: Vec<Point> = vec![under.clone(), over.clone()];
     Entry::new(id, points, move |found| {
         let (under, over) = (found.get(&under)?, found.get(&over)?);

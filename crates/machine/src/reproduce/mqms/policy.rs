@@ -11,7 +11,8 @@ const ORDERS: [&str; 3] = ["CWDP", "CDWP", "WCDP"];
 
 /// A scheduler and an order, static: the reading that counts (`papers/mqms/README.md`).
 fn combination(suite: &Suite, program: &str, scheduler: &str, order: &str) -> Point {
-    let workload = PROGRAMS.iter().find(|(name, _)| *name == program).map_or(program, |(_, workload)| workload);
+    let workload =
+        PROGRAMS.iter().find(|(name, _)| *name == program).map_or(program, |(_, workload)| workload);
     suite
         .point("mqms", workload)
         .set("flash.ftl.allocation=striped")
@@ -74,9 +75,12 @@ fn spread(figure: &Figure, suite: &Suite) -> Entry {
     let points = all.iter().map(|(_, point)| point.clone()).collect();
     let (id, figure) = (figure.id.clone(), figure.clone());
     Entry::new(id, points, move |found| {
-        let values = all.iter().map(|(_, point)| iops(found.get(point)?)).collect::<Result<Vec<_>, Diagnostic>>()?;
-        let (most, least) =
-            (values.iter().copied().fold(f64::MIN, f64::max), values.iter().copied().fold(f64::MAX, f64::min));
+        let values =
+            all.iter().map(|(_, point)| iops(found.get(point)?)).collect::<Result<Vec<_>, Diagnostic>>()?;
+        let (most, least) = (
+            values.iter().copied().fold(f64::MIN, f64::max),
+            values.iter().copied().fold(f64::MAX, f64::min),
+        );
         figure.row(100.0 * (most / least - 1.0), described(found, &all, iops)?)
     })
 }
@@ -97,7 +101,7 @@ fn described(
     metric: fn(&crate::result::Document) -> Result<f64, Diagnostic>,
 ) -> Result<String, Diagnostic> {
     let first = metric(found.get(&all[0].1)?)?;
-    let each = all.iter().map(|(name, point)| Ok(format!("{name} {:.3}", metric(found.get(point)?)? / first)));
+    let each =
+        all.iter().map(|(name, point)| Ok(format!("{name} {:.3}", metric(found.get(point)?)? / first)));
     Ok(format!("static orders; {}", each.collect::<Result<Vec<_>, Diagnostic>>()?.join(", ")))
 }
-

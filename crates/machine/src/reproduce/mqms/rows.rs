@@ -37,12 +37,16 @@ fn iops_order(figure: &Figure, suite: &Suite) -> Entry {
         let ratio = |(name, (over, under)): (&&'static str, (&Point, &Point))| {
             Ok((*name, iops(found.get(over)?)? / iops(found.get(under)?)?))
         };
-        let ratios = names.iter().zip(over.iter().zip(&under)).map(ratio).collect::<Result<Vec<_>, Diagnostic>>()?;
+        let ratios =
+            names.iter().zip(over.iter().zip(&under)).map(ratio).collect::<Result<Vec<_>, Diagnostic>>()?;
         let most = ratios.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max);
         // An order more on BERT is a factor of ten.
-        let by_ten: Vec<(&str, f64)> =
-            ratios.iter().map(|(name, ratio)| (*name, if *name == "bert" { ratio / 10.0 } else { *ratio })).collect();
-        Ok(figure.order(&by_ten, format!("IOPS over the baseline's, BERT's divided by ten; largest {most:.3}")))
+        let by_ten: Vec<(&str, f64)> = ratios
+            .iter()
+            .map(|(name, ratio)| (*name, if *name == "bert" { ratio / 10.0 } else { *ratio }))
+            .collect();
+        Ok(figure
+            .order(&by_ten, format!("IOPS over the baseline's, BERT's divided by ten; largest {most:.3}")))
     })
 }
 
