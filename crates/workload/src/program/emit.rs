@@ -171,6 +171,15 @@ impl<'a> Emit<'a> {
         }
     }
 
+    /// As `shared_store`, to the places of an earlier instruction: see `shared_load_like`.
+    #[inline]
+    pub fn shared_store_like<const N: usize>(&mut self, mark: u32, width: u8, from: [u8; N]) {
+        self.push(InstKind::SharedStore, width, 0, registers(from), 1);
+        if let Some(inst) = self.tape.insts.last_mut() {
+            inst.addresses = mark;
+        }
+    }
+
     /// Each lane loads `width` bytes from the block's shared memory at the byte that `offset` gives.
     #[inline]
     pub fn shared_load<const N: usize>(

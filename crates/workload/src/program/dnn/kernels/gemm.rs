@@ -105,10 +105,6 @@ impl Gemm {
         if tiles < FEW_BLOCKS { 32 } else { 64 }
     }
 
-    fn threads(side: u64) -> u64 {
-        side * side / (PIECE * PIECE)
-    }
-
     fn name(&self, side: u64) -> &'static str {
         match (&self.right, self.batch > 1, side) {
             (Right::Image(image), ..) => match (image.filter, side) {
@@ -133,7 +129,7 @@ impl Gemm {
         Kernel {
             name: self.name(side),
             blocks: blocks(self.m.div_ceil(side) * self.n.div_ceil(side) * self.batch),
-            threads: Gemm::threads(side) as u32,
+            threads: (side * side / (PIECE * PIECE)) as u32,
             registers: 64,
             shared: 2 * tile_bytes(side, self.width) as u32,
         }
@@ -152,53 +148,53 @@ impl Gemm {
     }
 
     pub(super) fn step(&self, warp: &mut Warp, e: &mut Emit) -> bool {
-        let side = self.side();
-        let across = self.n.div_ceil(side);
-        let down = self.m.div_ceil(side);
-        let block = u64::from(warp.at.block);
-        let batch = block / (across * down);
-        let (row, column) = (block / across % down * side, block % across * side);
-        let steps = self.k.div_ceil(DEPTH) as u32;
+        if warp.at.threads == 64 { self.step_of::<32>(warp, e) } else { self.step_of::<64>(warp, e) }
+    }
+
+    fn step_of<const SIDE: u64>(&self, warp: &mut Warp, e: &mut Emit) -> bool {
+        if warp.part == 0 && warp.turn == 0 {
+            let (across, down) = (self.n.div_ceil(SIDE), self.m.div_ceil(SIDE));
+            let block = u64::from(warp.at.block);
+            let place = [block / (across * down), block / across % down * SIDE, block % across * SIDE];
+            warp.place = place.map(|n| n as u32);
+            e.alu(cost::THREAD + 12, 1, []);
+        }
         match warp.part {
             0 => {
-                if warp.turn == 0 {
-                    e.alu(cost::THREAD + 12, 1, []);
-                }
-                self.load(warp, batch, row, column, side, e);
+                self.load::<SIDE>(warp, e);
                 e.barrier();
                 warp.part = 1;
-                true
             }
             1 => {
-                self.multiply(warp, side, e);
+                self.multiply::<SIDE>(warp, e);
                 warp.turn += 1;
-                if warp.turn < steps {
+                if u64::from(warp.turn) * DEPTH < self.k {
                     e.barrier();
                     warp.part = 0;
-                    return true;
+                } else {
+                    warp.next_part();
                 }
-                warp.next_part();
-                true
             }
             _ => {
-                self.store(warp, batch, row, column, side, e);
+                self.store::<SIDE>(warp, e);
                 e.lanes(warp.at.mask);
                 e.exit();
-                false
+                return false;
             }
         }
+        true
     }
 
     /// Both tiles of a k-step into shared memory.
-    fn load(&self, warp: &Warp, batch: u64, row: u64, column: u64, side: u64, e: &mut Emit) {
-        let (k, threads, width) = (u64::from(warp.turn) * DEPTH, Gemm::threads(side), self.width);
+    fn load<const SIDE: u64>(&self, warp: &Warp, e: &mut Emit) {
+        let [batch, row, column] = warp.place.map(u64::from);
+        let (k, width) = (u64::from(warp.turn) * DEPTH, self.width);
         e.block(1);
         e.alu(STEP_COST, 1, [1]);
-        let a =
-            Tile { side, from: row, end: self.m, k, k_end: self.k, threads, register: 10, shared: 0, width };
+        let a: Tile<SIDE> = Tile { from: row, end: self.m, k, k_end: self.k, register: 10, shared: 0, width };
         let left = self.left.at.element(batch * self.left.batch, width);
         a.load(left, self.left.row, self.left.column, even(left, self.left.batch, width), warp, e);
-        let shared = tile_bytes(side, width);
+        let shared = tile_bytes(SIDE, width);
         let b = Tile { from: column, end: self.n, register: 30, shared, ..a };
         match &self.right {
             Right::Matrix(right) => {
@@ -210,15 +206,15 @@ impl Gemm {
     }
 
     /// Sixteen multiply-adds for each element that a thread holds.
-    fn multiply(&self, warp: &Warp, side: u64, e: &mut Emit) {
-        let pieces = side / PIECE;
+    fn multiply<const SIDE: u64>(&self, warp: &Warp, e: &mut Emit) {
+        let pieces = SIDE / PIECE;
         let (width, bytes) = (self.width, u64::from(self.width));
         let own = |lane: usize| {
             let thread = warp.thread(lane) as u64;
             (thread / pieces * PIECE, thread % pieces * PIECE)
         };
         let four = PIECE as u8 * width;
-        let shared = tile_bytes(side, width);
+        let shared = tile_bytes(SIDE, width);
         e.block(2);
         let a = e.mark();
         e.shared_load(four, 60, [1], |lane| own(lane).0 * bytes);
@@ -236,9 +232,10 @@ impl Gemm {
     }
 
     /// Adds the bias and stores what the threads hold, row by row.
-    fn store(&self, warp: &Warp, batch: u64, row: u64, column: u64, side: u64, e: &mut Emit) {
+    fn store<const SIDE: u64>(&self, warp: &Warp, e: &mut Emit) {
+        let [batch, row, column] = warp.place.map(u64::from);
         let (target, width) = (&self.target, self.width);
-        let pieces = side / PIECE;
+        let pieces = SIDE / PIECE;
         let own = |lane: usize| {
             let thread = warp.thread(lane) as u64;
             (row + thread / pieces * PIECE, column + thread % pieces * PIECE)
@@ -296,26 +293,25 @@ fn even(base: u64, batch: u64, width: u8) -> bool {
 }
 
 /// The tile of an image matrix: neighbouring threads read neighbouring pixels for one filter element.
-fn load_image(image: &Image, tile: &Tile, group: u64, warp: &Warp, e: &mut Emit) {
+fn load_image<const SIDE: u64>(image: &Image, tile: &Tile<SIDE>, group: u64, warp: &Warp, e: &mut Emit) {
     // A thread's pixel is the same in all its turns, since a turn is whole rows of the tile.
     let mut corners = [Corner::default(); 32];
     for (lane, corner) in corners.iter_mut().enumerate() {
-        *corner = image.corner(tile.from + warp.thread(lane) as u64 % tile.side);
+        *corner = image.corner(tile.from + warp.thread(lane) as u64 % SIDE);
     }
     let area = image.filter[0] * image.filter[1];
-    let turns = tile.side * DEPTH / tile.threads;
-    e.alu(4 * turns as u16, 2, [1]);
-    for turn in 0..turns {
+    e.alu(4 * Tile::<SIDE>::TURNS as u16, 2, [1]);
+    for turn in 0..Tile::<SIDE>::TURNS {
         // A warp is within one row of the tile, that is, at one filter element.
-        let first = warp.thread(0) as u64 + turn * tile.threads;
-        let k = tile.k + first / tile.side;
+        let first = warp.thread(0) as u64 + turn * Tile::<SIDE>::THREADS;
+        let k = tile.k + first / SIDE;
         if k >= tile.k_end {
             break;
         }
         let filter = [k / area, k % area / image.filter[1], k % image.filter[1]];
         let (mut addresses, mut inside) = ([0; 32], 0);
         for (lane, corner) in corners.iter().enumerate() {
-            let is_column = tile.from + (first + lane as u64) % tile.side < tile.end;
+            let is_column = tile.from + (first + lane as u64) % SIDE < tile.end;
             if let Some(n) = image.element(corner, filter, group).filter(|_| is_column) {
                 addresses[lane] = image.at.element(n, tile.width);
                 inside |= 1 << lane;
@@ -327,10 +323,5 @@ fn load_image(image: &Image, tile: &Tile, group: u64, warp: &Warp, e: &mut Emit)
             e.lanes(warp.at.mask);
         }
     }
-    for turn in 0..turns {
-        e.shared_store(tile.width, [tile.register + turn as u8], |lane| {
-            let x = warp.thread(lane) as u64 + turn * tile.threads;
-            tile.shared_at(x % tile.side, x / tile.side)
-        });
-    }
+    tile.share(warp, e, |x| (x % SIDE, x / SIDE), 1, 1);
 }

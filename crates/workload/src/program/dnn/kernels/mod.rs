@@ -46,11 +46,13 @@ pub(crate) struct Warp {
     pub(super) part: u32,
     /// Which iteration of the part.
     pub(super) turn: u32,
+    /// Where its block works: a product's batch, row and column.
+    pub(super) place: [u32; 3],
 }
 
 impl Warp {
     pub(super) fn new(at: WarpAt) -> Warp {
-        Warp { at, part: 0, turn: 0 }
+        Warp { at, ..Warp::default() }
     }
     /// Number of a lane's thread in its block.
     #[inline]

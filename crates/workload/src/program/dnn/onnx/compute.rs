@@ -4,7 +4,7 @@ use config::Diagnostic;
 
 use super::proto::NodeProto;
 use super::scope::{Operator, Scope, from_front};
-use super::value::{Value, axis, integer, integers, text};
+use super::value::{Value, axis, check_size, integer, integers, text};
 use crate::program::dnn::eager::{Window, broadcast, work};
 use crate::program::dnn::kernels::RANK;
 use crate::program::dnn::view::View;
@@ -88,6 +88,7 @@ pub(super) fn together(operands: &[&[u64]]) -> Result<Vec<u64>, Diagnostic> {
     if dims.len() > RANK {
         return refuse(format!("operands of {} dimensions; at most {RANK}", dims.len()));
     }
+    check_size(&dims)?;
     Ok(dims)
 }
 
@@ -108,12 +109,13 @@ fn binary(
         // Shapes have one dimension: an operand is as long as the result, or one number.
         let pick = |of: &[i64], n: usize| of[if of.len() == 1 { 0 } else { n }];
         let simple = [x, y].iter().all(|of| of.len() == count || of.len() == 1);
-        let folded: Option<Vec<i64>> = (0..count).map(|n| fold(pick(x, n), pick(y, n))).collect();
-        if let Some(folded) = folded.filter(|_| simple) {
+        let fold_all = || (0..count).map(|n| fold(pick(x, n), pick(y, n))).collect();
+        let folded: Option<Vec<i64>> = if simple { fold_all() } else { None };
+        if let Some(folded) = folded {
             return Ok(vec![Value::known(dims, folded)]);
         }
     }
-    let (x, y) = (a.view(scope.eager), b.view(scope.eager));
+    let (x, y) = (scope.tensor(&a)?, scope.tensor(&b)?);
     let width = x.width.max(y.width);
     one(scope.eager.map(name, &[&x, &y], width, work))
 }
@@ -141,16 +143,17 @@ fn gemm(scope: &mut Scope, node: &NodeProto) -> Made {
     if a.dims[1] != b.dims[0] {
         return refuse(format!("factors of {:?} and {:?} elements do not fit", a.dims, b.dims));
     }
+    check_size(&[a.dims[0], b.dims[1]])?;
     let summand = scope.maybe(node, 2)?;
     let n = b.dims[1];
     match summand {
         Some(c) if c.count() == n => {
-            let c = c.view(scope.eager);
+            let c = scope.tensor(&c)?;
             one(scope.eager.affine(&a, &b, Some(&c)))
         }
         Some(c) => {
             together(&[&[a.dims[0], n], &c.dims])?;
-            let (product, c) = (scope.eager.affine(&a, &b, None), c.view(scope.eager));
+            let (product, c) = (scope.eager.affine(&a, &b, None), scope.tensor(&c)?);
             one(scope.eager.map("add", &[&product, &c], a.width, work::ONE))
         }
         None => one(scope.eager.affine(&a, &b, None)),
@@ -171,6 +174,9 @@ fn matmul(scope: &mut Scope, node: &NodeProto) -> Made {
     let batch = together(&[&a.dims[..ra - 2], &b.dims[..rb - 2]])?;
     let count: u64 = batch.iter().product();
     let dims = [batch.as_slice(), &[m, n]].concat();
+    for whole in [[m, n], [m, k], [k, n]] {
+        check_size(&[batch.as_slice(), &whole].concat())?;
+    }
     if b.count() == k * n && a.count() == count * m * k {
         let product = scope.eager.affine(&a.reshape(&[count * m, k]), &b.reshape(&[k, n]), None);
         return one(product.reshape(&dims));
@@ -191,11 +197,18 @@ pub(super) fn expand(scope: &mut Scope, x: &View, dims: &[u64]) -> View {
     output
 }
 
+/// Strides, dilations and paddings at most.
+const WINDOW_MOST: u64 = 1 << 16;
+
 /// The window of a convolution or a pooling over images.
-fn window(node: &NodeProto, size: [u64; 2], input: &View) -> Result<Window, Diagnostic> {
+///
+/// # Errors
+/// A window that does not fit, or makes an image of more than `outputs` channels too large.
+fn window(node: &NodeProto, size: [u64; 2], input: &View, outputs: u64) -> Result<Window, Diagnostic> {
     let numbers = |name: &str, default: u64, count: usize| -> Result<Vec<u64>, Diagnostic> {
         let Some(given) = integers(node, name) else { return Ok(vec![default; count]) };
         let all: Vec<u64> = given.iter().filter_map(|n| u64::try_from(*n).ok()).collect();
+        let all: Vec<u64> = all.into_iter().filter(|n| *n <= WINDOW_MOST).collect();
         if all.len() == count { Ok(all) } else { refuse(format!("attribute `{name}` is {given:?}")) }
     };
     let two = |name: &str| numbers(name, 1, 2).map(|n| [n[0], n[1]]);
@@ -220,7 +233,7 @@ fn window(node: &NodeProto, size: [u64; 2], input: &View) -> Result<Window, Diag
         other => return refuse(format!("auto_pad `{other}` is not supported")),
     }
     match window.out(image) {
-        Some(_) => Ok(window),
+        Some(out) => check_size(&[input.dims[0], outputs, out[0], out[1]]).map(|()| window),
         None => refuse(format!("a window of {size:?} does not fit an image of {image:?}")),
     }
 }
@@ -239,11 +252,17 @@ fn conv(scope: &mut Scope, node: &NodeProto) -> Made {
     images(&filter)?;
     check_product(&x)?;
     let groups = integer(node, "group", 1).max(1) as u64;
-    if x.dims[1] != filter.dims[1] * groups || !filter.dims[0].is_multiple_of(groups) {
+    if Some(x.dims[1]) != filter.dims[1].checked_mul(groups) || !filter.dims[0].is_multiple_of(groups) {
         return refuse(format!("images {:?} and filters {:?} in {groups} groups", x.dims, filter.dims));
     }
-    let window = window(node, [filter.dims[2], filter.dims[3]], &x)?;
-    let bias = scope.maybe(node, 2)?.map(|bias| bias.view(scope.eager));
+    let window = window(node, [filter.dims[2], filter.dims[3]], &x, filter.dims[0])?;
+    let bias = match scope.maybe(node, 2)? {
+        Some(bias) if bias.count() == filter.dims[0] => Some(scope.tensor(&bias)?),
+        Some(bias) => {
+            return refuse(format!("a bias of {:?} elements for filters {:?}", bias.dims, filter.dims));
+        }
+        None => None,
+    };
     one(scope.eager.conv(&x, &filter, bias.as_ref(), window, groups))
 }
 
@@ -251,10 +270,12 @@ fn pool(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let x = scope.view(node, 0)?;
     images(&x)?;
     let size = match integers(node, "kernel_shape") {
-        Some([a, b]) if *a > 0 && *b > 0 => [*a as u64, *b as u64],
+        Some([a, b]) if [a, b].iter().all(|n| (1..=WINDOW_MOST as i64).contains(*n)) => {
+            [*a as u64, *b as u64]
+        }
         other => return refuse(format!("a window of {other:?}")),
     };
-    let window = window(node, size, &x)?;
+    let window = window(node, size, &x, x.dims[1])?;
     if integer(node, "ceil_mode", 0) != 0 || window.dilation != [1, 1] {
         return refuse("ceil_mode and dilations are not supported");
     }

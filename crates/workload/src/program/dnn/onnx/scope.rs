@@ -61,7 +61,16 @@ impl<'a> Scope<'a> {
 
     /// An input's tensor.
     pub(super) fn view(&mut self, node: &NodeProto, n: usize) -> Result<View, Diagnostic> {
-        Ok(self.input(node, n)?.view(self.eager))
+        let value = self.input(node, n)?;
+        self.tensor(&value)
+    }
+
+    /// A value's tensor. Known numbers that no file holds are written by the host.
+    pub(super) fn tensor(&mut self, value: &Value) -> Result<View, Diagnostic> {
+        if value.count() == 0 {
+            return Err(Diagnostic::new(format!("a tensor of {:?} elements is empty", value.dims)));
+        }
+        Ok(value.view.clone().unwrap_or_else(|| self.eager.empty(&value.dims, value.width)))
     }
 
     /// An input that must be known when the file is read.

@@ -5,7 +5,7 @@ use config::Diagnostic;
 use super::compute::{expand, together};
 use super::proto::NodeProto;
 use super::scope::{Operator, Scope, from_front};
-use super::value::{Value, axis, dims_of, integer, integers, numbers, width_of};
+use super::value::{KNOWN_MOST, Value, axis, check_size, dims_of, integer, integers, numbers, width_of};
 use crate::program::dnn::eager::work;
 use crate::program::dnn::kernels::{Ids, RANK};
 
@@ -49,7 +49,10 @@ fn cast(scope: &mut Scope, node: &NodeProto) -> Made {
     if x.known.is_some() {
         return Ok(vec![x]);
     }
-    let view = x.view(scope.eager);
+    let view = scope.tensor(&x)?;
+    if view.dims.len() > RANK {
+        return refuse(format!("a tensor of {} dimensions; at most {RANK}", view.dims.len()));
+    }
     Ok(vec![Value::of(scope.eager.map("cast", &[&view], width, work::ONE))])
 }
 
@@ -73,10 +76,12 @@ fn constant_of_shape(scope: &mut Scope, node: &NodeProto) -> Made {
     let dims = dims_of(&scope.known(node, 0)?)?;
     let value = node.attribute.iter().find(|a| a.name == "value").and_then(|a| a.t.as_ref());
     let width = value.map_or(Ok(4), |t| width_of(t.data_type))?;
-    let known = value.and_then(|t| numbers(t, 1)).filter(|_| dims.len() == 1);
+    let known = value.and_then(|t| numbers(t, 1)).filter(|_| dims.len() == 1 && dims[0] <= KNOWN_MOST);
     if let Some(known) = known {
-        let count = dims[0].min(u64::from(u16::MAX)) as usize;
-        return Ok(vec![list(vec![known[0]; count])]);
+        return Ok(vec![list(vec![known[0]; dims[0] as usize])]);
+    }
+    if dims.len() > RANK || dims.contains(&0) {
+        return refuse(format!("a tensor of {dims:?} elements"));
     }
     Ok(vec![Value::of(scope.eager.fill(&dims, width))])
 }
@@ -89,7 +94,7 @@ fn reshape(scope: &mut Scope, node: &NodeProto) -> Made {
     let (x, wanted) = (scope.input(node, 0)?, scope.known(node, 1)?);
     let copied = |n: usize, d: i64| if d == 0 { x.dims.get(n).map_or(0, |d| *d as i64) } else { d };
     let mut dims: Vec<i64> = wanted.iter().enumerate().map(|(n, d)| copied(n, *d)).collect();
-    let rest: i64 = dims.iter().filter(|d| **d != -1).product();
+    let rest = dims.iter().filter(|d| **d != -1).try_fold(1_i64, |rest, d| rest.checked_mul(*d)).unwrap_or(0);
     if let Some(open) = dims.iter().position(|d| *d == -1) {
         dims[open] = if rest > 0 { x.count() as i64 / rest } else { 0 };
     }
@@ -170,22 +175,26 @@ fn concat(scope: &mut Scope, node: &NodeProto) -> Made {
     }
     let mut dims = first.dims.clone();
     dims[at] = inputs.iter().map(|x| x.dims[at]).sum();
-    let views: Vec<_> = inputs.iter().map(|x| x.view(scope.eager)).collect();
+    check_size(&dims)?;
+    let views: Vec<_> = inputs.iter().map(|x| scope.tensor(x)).collect::<Result<_, _>>()?;
     let output = scope.eager.empty(&dims, first.width);
     scope.eager.cat_into(&views.iter().collect::<Vec<_>>(), at, &output);
     Ok(vec![Value::of(output)])
 }
 
 /// A piece along a dimension: a copy, unless it is the whole.
-fn piece(scope: &mut Scope, x: &Value, at: usize, from: u64, length: u64) -> Value {
+fn piece(scope: &mut Scope, x: &Value, at: usize, from: u64, length: u64) -> Result<Value, Diagnostic> {
     if length == x.dims[at] {
-        return x.clone();
+        return Ok(x.clone());
     }
     if let Some(known) = x.known.as_ref().filter(|_| x.dims.len() == 1) {
-        return list(known[from as usize..(from + length) as usize].to_vec());
+        return Ok(list(known[from as usize..(from + length) as usize].to_vec()));
     }
-    let part = x.view(scope.eager).slice(at, from, length);
-    Value::of(scope.eager.map("slice", &[&part], x.width, work::COPY))
+    if length == 0 || x.dims.len() > RANK {
+        return refuse(format!("{length} of {:?} elements", x.dims));
+    }
+    let part = scope.tensor(x)?.slice(at, from, length);
+    Ok(Value::of(scope.eager.map("slice", &[&part], x.width, work::COPY)))
 }
 
 fn slice(scope: &mut Scope, node: &NodeProto) -> Made {
@@ -197,7 +206,10 @@ fn slice(scope: &mut Scope, node: &NodeProto) -> Made {
     let (starts, ends) = (of(scope, "starts", 1)?, of(scope, "ends", 2)?);
     let axes = scope.axes(node, 3)?.unwrap_or_else(|| (0..starts.len() as i64).collect());
     let steps = if node.input.len() > 4 { scope.known(node, 4)? } else { vec![1; starts.len()] };
-    if steps.iter().any(|step| *step != 1) || x.dims.len() > RANK {
+    if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
+        return refuse(format!("{} starts, {} ends, {} steps", starts.len(), ends.len(), steps.len()));
+    }
+    if steps.iter().any(|step| *step != 1) {
         return refuse(format!("steps {steps:?}; only 1 is supported"));
     }
     for ((start, end), along) in starts.iter().zip(&ends).zip(&axes) {
@@ -205,7 +217,7 @@ fn slice(scope: &mut Scope, node: &NodeProto) -> Made {
         let length = x.dims[at] as i64;
         let place = |n: i64| if n < 0 { n.saturating_add(length) } else { n }.clamp(0, length);
         let (from, to) = (place(*start), place(*end));
-        x = piece(scope, &x, at, from as u64, (to - from).max(0) as u64);
+        x = piece(scope, &x, at, from as u64, (to - from).max(0) as u64)?;
     }
     Ok(vec![x])
 }
@@ -222,13 +234,13 @@ fn split(scope: &mut Scope, node: &NodeProto) -> Made {
             (0..parts).map(|n| each.min(x.dims[at].saturating_sub(n * each))).collect()
         }
     };
-    if sizes.iter().sum::<u64>() != x.dims[at] || x.dims.len() > RANK {
+    if sizes.iter().sum::<u64>() != x.dims[at] {
         return refuse(format!("{:?} elements in pieces of {sizes:?}", x.dims));
     }
     let mut from = 0;
     let mut pieces = Vec::new();
     for size in sizes {
-        pieces.push(piece(scope, &x, at, from, size));
+        pieces.push(piece(scope, &x, at, from, size)?);
         from += size;
     }
     Ok(pieces)
@@ -249,7 +261,7 @@ fn gather(scope: &mut Scope, node: &NodeProto) -> Made {
         }
         // One of a dimension's elements, which then is no dimension any more.
         if let ([place], []) = (places.as_slice(), picked.dims.as_slice()) {
-            let found = piece(scope, &x, at, *place as u64, 1);
+            let found = piece(scope, &x, at, *place as u64, 1)?;
             let mut dims = x.dims.clone();
             dims.remove(at);
             return Ok(vec![found.reshape(dims)]);
@@ -259,7 +271,8 @@ fn gather(scope: &mut Scope, node: &NodeProto) -> Made {
         return refuse("only the first dimension is supported, unless one element is picked");
     }
     let row: u64 = x.dims[1..].iter().product();
-    let (table, numbers) = (x.view(scope.eager), picked.view(scope.eager));
+    check_size(&[picked.count(), row])?;
+    let (table, numbers) = (scope.tensor(&x)?, scope.tensor(&picked)?);
     let flat = table.reshape(&[x.dims[0], row]);
     let found = scope.eager.embedding(&flat, &numbers, Ids::Words);
     Ok(vec![Value::of(found.reshape(&[picked.dims.as_slice(), &x.dims[1..]].concat()))])
@@ -271,28 +284,28 @@ fn expanded(scope: &mut Scope, node: &NodeProto) -> Made {
     if dims == x.dims {
         return Ok(vec![x]);
     }
-    let view = x.view(scope.eager);
+    let view = scope.tensor(&x)?;
     Ok(vec![Value::of(expand(scope, &view, &dims))])
 }
 
 fn range(scope: &mut Scope, node: &NodeProto) -> Made {
     let number = |n| scope.known(node, n).map(|all| all.first().copied().unwrap_or(0));
     let (from, to, step) = (number(0)?, number(1)?, number(2)?);
-    if step <= 0 || to.saturating_sub(from) > i64::from(u16::MAX) * step {
+    if step <= 0 || to.saturating_sub(from) / step > KNOWN_MOST as i64 {
         return refuse(format!("from {from} to {to} in steps of {step}"));
     }
-    Ok(vec![list((0..).map(|n| from + n * step).take_while(|n| *n < to).collect())])
+    Ok(vec![list((from..to).step_by(step as usize).collect())])
 }
 
 fn equal(scope: &mut Scope, node: &NodeProto) -> Made {
     let (a, b) = (scope.input(node, 0)?, scope.input(node, 1)?);
     let dims = together(&[&a.dims, &b.dims])?;
     if let (Some(x), Some(y)) = (&a.known, &b.known)
-        && x.len() == y.len()
+        && [x.len(), y.len()] == [dims.iter().product::<u64>() as usize; 2]
     {
         return Ok(vec![Value::known(dims, x.iter().zip(y).map(|(x, y)| i64::from(x == y)).collect())]);
     }
-    let (x, y) = (a.view(scope.eager), b.view(scope.eager));
+    let (x, y) = (scope.tensor(&a)?, scope.tensor(&b)?);
     Ok(vec![Value::of(scope.eager.map("eq", &[&x, &y], 1, work::ONE))])
 }
 
@@ -301,13 +314,12 @@ fn choose(scope: &mut Scope, node: &NodeProto) -> Made {
     let dims = together(&[&all[0].dims, &all[1].dims, &all[2].dims])?;
     let known: Option<Vec<&Vec<i64>>> = all.iter().map(|x| x.known.as_ref()).collect();
     if let Some([which, yes, no]) = known.as_deref()
-        && which.len() == yes.len()
-        && yes.len() == no.len()
+        && [which, yes, no].iter().all(|all| all.len() as u64 == dims.iter().product::<u64>())
     {
         let pick = |n: usize| if which[n] != 0 { yes[n] } else { no[n] };
         return Ok(vec![Value::known(dims, (0..which.len()).map(pick).collect())]);
     }
-    let views: Vec<_> = all.iter().map(|x| x.view(scope.eager)).collect();
+    let views: Vec<_> = all.iter().map(|x| scope.tensor(x)).collect::<Result<_, _>>()?;
     let width = views[1].width.max(views[2].width);
     Ok(vec![Value::of(scope.eager.map("where", &[&views[0], &views[1], &views[2]], width, work::ONE))])
 }

@@ -3,11 +3,10 @@
 use config::Diagnostic;
 
 use super::proto::{NodeProto, TensorProto};
-use crate::program::dnn::eager::Eager;
 use crate::program::dnn::view::View;
 
 /// Whole numbers beyond this many are not kept: shapes are short.
-const KNOWN_MOST: u64 = 4096;
+pub(crate) const KNOWN_MOST: u64 = 4096;
 
 /// A value of the graph.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,11 +27,6 @@ impl Value {
     /// Known numbers.
     pub(crate) fn known(dims: Vec<u64>, known: Vec<i64>) -> Value {
         Value { dims, width: 8, view: None, known: Some(known) }
-    }
-
-    /// Its tensor. Known numbers that no file holds are written by the host.
-    pub(crate) fn view(&self, eager: &mut Eager) -> View {
-        self.view.clone().unwrap_or_else(|| eager.empty(&self.dims, self.width))
     }
 
     /// The same elements under other dimensions.
@@ -65,9 +59,18 @@ pub(crate) fn width_of(data_type: i32) -> Result<u8, Diagnostic> {
 pub(crate) fn dims_of(dims: &[i64]) -> Result<Vec<u64>, Diagnostic> {
     let dims: Result<Vec<u64>, _> = dims.iter().map(|d| u64::try_from(*d)).collect();
     let dims = dims.map_err(|_| Diagnostic::new("a tensor with a negative dimension"))?;
+    check_size(&dims)?;
+    Ok(dims)
+}
+
+/// Elements of a tensor at most: none is that large, and grids and products of two sizes stay within their types.
+const ELEMENTS_MOST: u64 = 1 << 31;
+
+/// Refuses a tensor that is too large.
+pub(crate) fn check_size(dims: &[u64]) -> Result<(), Diagnostic> {
     let count = dims.iter().try_fold(1_u64, |count, d| count.checked_mul(*d));
     match count {
-        Some(count) if count < 1 << 40 => Ok(dims),
+        Some(count) if count <= ELEMENTS_MOST => Ok(()),
         _ => Err(Diagnostic::new(format!("a tensor of {dims:?} elements is too large"))),
     }
 }
