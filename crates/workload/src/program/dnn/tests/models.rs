@@ -94,3 +94,21 @@ fn shapes_of_a_step_follow_its_position() {
         assert_eq!(grid(pass, "cat"), (768 * pass).div_ceil(512) + 2);
     }
 }
+
+/// Profiles of PyTorch's kernels: bert-small with 141 tokens on an H100 (TraceLens), ResNet-50 with 32 images on a V100
+/// (Kineto).
+#[test]
+fn grids_are_those_of_measured_profiles() {
+    let grids = |plan: &Plan, name: &str| {
+        let kernels = plan.pass(0).tasks.into_iter().map(|task| task.kernel());
+        let mut grids: Vec<_> = kernels.filter(|k| k.name == name).map(|k| (k.blocks, k.threads)).collect();
+        grids.dedup();
+        grids
+    };
+    let bert = plan(Bert::new(size(bert::SIZES, "small"), 141, 4));
+    assert_eq!(grids(&bert, "index_select"), [(564, 128)]);
+    assert_eq!(grids(&bert, "layer_norm"), [(141, 128)]);
+    assert_eq!(grids(&bert, "gelu"), [(564, 128)]);
+    assert!(grids(&bert, "add").contains(&(141, 128)));
+    assert_eq!(grids(&plan(ResNet::new(32, 224, 4)), "max_pool"), [(25_088, 256)]);
+}
