@@ -7,7 +7,10 @@ use workload::program::{Census, census, entries, open};
 
 fn row(text: &str) {
     let begin = Instant::now();
-    let mut programs = open(&[text]).unwrap_or_else(|refused| panic!("{refused}"));
+    let mut programs = match open(&[text]) {
+        Ok(programs) => programs,
+        Err(refused) => return println!("{text:24} {}", refused.one_line()),
+    };
     let built = begin.elapsed();
     for program in &mut programs {
         let begin = Instant::now();

@@ -26,8 +26,15 @@ pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
     for entry in found {
         let whole = if options.is_empty() { entry.name } else { text };
         let mut text = described(entry, &Params::read(whole, options, entry.keys)?);
-        for mut program in program::open(&[whole])? {
-            text.push_str(&counted(&census(program.as_mut()), entry.table.as_ref()));
+        match program::open(&[whole]) {
+            Ok(programs) => programs.into_iter().for_each(|mut program| {
+                text.push_str(&counted(&census(program.as_mut()), entry.table.as_ref()));
+            }),
+            // A program without defaults for all that it needs is explained all the same.
+            Err(fault) if options.is_empty() => {
+                let _ = write!(text, "\nNot counted: {}", fault.one_line());
+            }
+            Err(fault) => return Err(fault),
         }
         parts.push(text);
     }

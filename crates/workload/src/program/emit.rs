@@ -135,6 +135,51 @@ impl<'a> Emit<'a> {
         self.elements(array, index);
     }
 
+    /// Each lane loads `width` bytes of global memory from the address that `address` gives.
+    #[inline]
+    pub fn load_at<const N: usize>(
+        &mut self,
+        width: u8,
+        to: u8,
+        from: [u8; N],
+        address: impl FnMut(usize) -> u64,
+    ) {
+        self.push(InstKind::Load, width, to, registers(from), 1);
+        self.offsets(address);
+    }
+
+    /// Each lane stores `width` bytes to global memory at the address that `address` gives.
+    #[inline]
+    pub fn store_at<const N: usize>(&mut self, width: u8, from: [u8; N], address: impl FnMut(usize) -> u64) {
+        self.push(InstKind::Store, width, 0, registers(from), 1);
+        self.offsets(address);
+    }
+
+    /// Where the addresses of the next memory instruction will begin on the tape.
+    #[inline]
+    pub fn mark(&self) -> u32 {
+        self.tape.addresses.len() as u32
+    }
+
+    /// As `shared_load`, from the places of an earlier instruction of this step, which had the same lanes at work and
+    /// began at `mark`: they lie in the same banks, relative to each other, and are not written again.
+    #[inline]
+    pub fn shared_load_like<const N: usize>(&mut self, mark: u32, width: u8, to: u8, from: [u8; N]) {
+        self.push(InstKind::SharedLoad, width, to, registers(from), 1);
+        if let Some(inst) = self.tape.insts.last_mut() {
+            inst.addresses = mark;
+        }
+    }
+
+    /// As `shared_store`, to the places of an earlier instruction: see `shared_load_like`.
+    #[inline]
+    pub fn shared_store_like<const N: usize>(&mut self, mark: u32, width: u8, from: [u8; N]) {
+        self.push(InstKind::SharedStore, width, 0, registers(from), 1);
+        if let Some(inst) = self.tape.insts.last_mut() {
+            inst.addresses = mark;
+        }
+    }
+
     /// Each lane loads `width` bytes from the block's shared memory at the byte that `offset` gives.
     #[inline]
     pub fn shared_load<const N: usize>(

@@ -2,7 +2,7 @@
 
 use config::Diagnostic;
 
-use crate::program::{Inputs, Key, Params, Program, dense, graph};
+use crate::program::{Inputs, Key, Params, Program, dense, dnn, graph};
 
 /// What ZnG's Table II says of a program.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -34,7 +34,7 @@ pub struct Entry {
 }
 
 /// Every suite's programs.
-const SUITES: &[&[Entry]] = &[graph::ENTRIES, dense::ENTRIES];
+const SUITES: &[&[Entry]] = &[graph::ENTRIES, dense::ENTRIES, dnn::ENTRIES];
 
 /// Every program.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {

@@ -1,0 +1,175 @@
+//! A model as an application: its sequence of launches, recorded pass by pass when it is their turn.
+
+use crate::program::dnn::eager::Eager;
+use crate::program::dnn::kernels::{Task, Warp};
+use crate::program::dnn::memory::{Pass, lay_out};
+use crate::program::dnn::model::Model;
+use crate::program::dnn::selection::Selection;
+use crate::program::{Code, Emit, Kernel, Space, WarpAt};
+
+/// A model and how many inputs it takes.
+pub(crate) struct Plan {
+    pub(crate) name: &'static str,
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) inputs: u64,
+    /// Launches of an input up to the end of each of its passes.
+    ends: Vec<u64>,
+    /// Bytes that a pass takes at most, beside what lasts.
+    bytes: u64,
+}
+
+impl Plan {
+    /// Records every pass of an input once, to know how many kernels it has and what memory it takes.
+    pub(crate) fn new(name: &'static str, model: Box<dyn Model>, inputs: u64) -> Plan {
+        let mut plan = Plan { name, model, inputs, ends: Vec::new(), bytes: 0 };
+        let mut end = 0;
+        for number in 0..plan.model.passes() {
+            let pass = plan.pass(number);
+            end += pass.tasks.len() as u64;
+            plan.ends.push(end);
+            plan.bytes = plan.bytes.max(pass.bytes);
+        }
+        plan
+    }
+
+    /// Launches of an input.
+    pub(crate) fn of_input(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// All launches.
+    pub(crate) fn count(&self) -> u64 {
+        self.of_input() * self.inputs
+    }
+
+    /// One pass, laid out from zero up.
+    pub(crate) fn pass(&self, number: u32) -> Pass {
+        let mut eager = Eager::new(self.model.store());
+        self.model.record(number, &mut eager);
+        lay_out(eager)
+    }
+
+    /// Input, pass of the input, and kernel of the pass.
+    fn locate(&self, launch: u64) -> (u64, u32, usize) {
+        let (input, rest) = (launch / self.of_input(), launch % self.of_input());
+        let pass = self.ends.partition_point(|end| *end <= rest);
+        let begin = if pass == 0 { 0 } else { self.ends[pass - 1] };
+        (input, pass as u32, (rest - begin) as usize)
+    }
+}
+
+/// The launches of a program without executing it.
+pub struct Launches {
+    /// Kernels of an input.
+    kernels: Vec<Kernel>,
+    count: u64,
+    next: u64,
+    place: usize,
+}
+
+impl Launches {
+    pub(super) fn new(plan: &Plan) -> Launches {
+        let passes = (0..plan.model.passes()).flat_map(|n| plan.pass(n).tasks);
+        let kernels = passes.map(|task| task.kernel()).collect();
+        Launches { kernels, count: plan.count(), next: 0, place: 0 }
+    }
+}
+
+impl Iterator for Launches {
+    /// Number of the launch in the whole sequence, and the kernel with its grid and block.
+    type Item = (u64, Kernel);
+
+    fn next(&mut self) -> Option<(u64, Kernel)> {
+        if self.next == self.count {
+            return None;
+        }
+        let (number, kernel) = (self.next, self.kernels[self.place]);
+        self.next += 1;
+        self.place = if self.place + 1 == self.kernels.len() { 0 } else { self.place + 1 };
+        Some((number, kernel))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.count - self.next).unwrap_or(usize::MAX);
+        (left, Some(left))
+    }
+}
+
+/// The application.
+pub(crate) struct Network {
+    plan: Plan,
+    selection: Selection,
+    space: Space,
+    /// First byte of every lasting tensor, then of the pass's memory.
+    bases: Vec<u64>,
+    launched: u64,
+    /// The pass that is recorded, and its number.
+    pass: Option<(u32, Pass)>,
+    task: Option<Task>,
+    /// Rows that the present kernel picks, if it is a gather.
+    rows: Vec<u32>,
+}
+
+impl Network {
+    /// An application that executes the selected launches of a plan.
+    pub(crate) fn new(plan: Plan, selection: Selection) -> Network {
+        let mut space = Space::default();
+        let mut bases = Vec::new();
+        for tensor in plan.model.store().tensors() {
+            let len = tensor.dims.iter().product::<u64>() as usize;
+            bases.push(space.array(tensor.name, tensor.width, len.max(1)).address(0));
+        }
+        let bytes = plan.bytes.max(1) as usize;
+        bases.push(space.array("activations", 1, bytes).address(0));
+        Network { plan, selection, space, bases, launched: 0, pass: None, task: None, rows: Vec::new() }
+    }
+
+    /// The kernel of a launch, with its operands' addresses, and the rows that it picks.
+    fn take(&mut self, launch: u64) -> (Task, Vec<u32>) {
+        let (input, number, place) = self.plan.locate(launch);
+        let recorded = self.pass.take().filter(|(known, _)| *known == number);
+        let (_, pass) = self.pass.insert(recorded.unwrap_or_else(|| (number, self.plan.pass(number))));
+        let mut task = pass.tasks[place].clone();
+        let lasting = self.bases.len() - 1;
+        task.bind(|tensor| match self.bases.get(tensor as usize) {
+            Some(base) if (tensor as usize) < lasting => *base,
+            _ => {
+                let n = pass.places.binary_search_by_key(&tensor, |place| place.tensor);
+                self.bases[lasting] + pass.places[n.expect("a kernel's tensor has a place")].offset
+            }
+        });
+        let stream = input * u64::from(self.plan.model.passes()) + u64::from(number);
+        let rows = if let Task::Gather(gather) = &task { gather.pick(stream) } else { Vec::new() };
+        (task, rows)
+    }
+}
+
+impl Code for Network {
+    type Warp = Warp;
+
+    fn name(&self) -> &'static str {
+        self.plan.name
+    }
+
+    fn space(&self) -> &Space {
+        &self.space
+    }
+
+    fn launch(&mut self) -> Option<Kernel> {
+        let number = self.selection.get(self.launched)?;
+        self.launched += 1;
+        let (task, rows) = self.take(number);
+        let kernel = task.kernel();
+        (self.task, self.rows) = (Some(task), rows);
+        Some(kernel)
+    }
+
+    fn start(&mut self, at: WarpAt) -> Warp {
+        Warp::new(at)
+    }
+
+    fn step(&mut self, warp: &mut Warp, e: &mut Emit) -> bool {
+        let task = self.task.as_ref().expect("a warp is of a kernel");
+        task.step(warp, &self.rows, e)
+    }
+}

@@ -1,0 +1,115 @@
+//! The messages of an ONNX file (onnx.proto3 of ONNX 1.16), as far as they are read: shapes, attributes, small constants.
+
+use prost::bytes::Bytes;
+
+/// `ModelProto`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ModelProto {
+    #[prost(int64, tag = "1")]
+    pub(crate) ir_version: i64,
+    #[prost(message, optional, tag = "7")]
+    pub(crate) graph: Option<GraphProto>,
+}
+
+/// `GraphProto`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct GraphProto {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) node: Vec<NodeProto>,
+    #[prost(string, tag = "2")]
+    pub(crate) name: String,
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) initializer: Vec<TensorProto>,
+    #[prost(message, repeated, tag = "11")]
+    pub(crate) input: Vec<ValueInfoProto>,
+    #[prost(message, repeated, tag = "12")]
+    pub(crate) output: Vec<ValueInfoProto>,
+}
+
+/// `NodeProto`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct NodeProto {
+    #[prost(string, repeated, tag = "1")]
+    pub(crate) input: Vec<String>,
+    #[prost(string, repeated, tag = "2")]
+    pub(crate) output: Vec<String>,
+    #[prost(string, tag = "3")]
+    pub(crate) name: String,
+    #[prost(string, tag = "4")]
+    pub(crate) op_type: String,
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) attribute: Vec<AttributeProto>,
+}
+
+/// `AttributeProto`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct AttributeProto {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(int64, tag = "3")]
+    pub(crate) i: i64,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(crate) s: Bytes,
+    #[prost(message, optional, tag = "5")]
+    pub(crate) t: Option<TensorProto>,
+    #[prost(int64, repeated, tag = "8")]
+    pub(crate) ints: Vec<i64>,
+}
+
+/// `TensorProto`. The values of floating-point tensors are not read.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct TensorProto {
+    #[prost(int64, repeated, tag = "1")]
+    pub(crate) dims: Vec<i64>,
+    #[prost(int32, tag = "2")]
+    pub(crate) data_type: i32,
+    #[prost(int32, repeated, tag = "5")]
+    pub(crate) int32_data: Vec<i32>,
+    #[prost(int64, repeated, tag = "7")]
+    pub(crate) int64_data: Vec<i64>,
+    #[prost(string, tag = "8")]
+    pub(crate) name: String,
+    #[prost(bytes = "bytes", tag = "9")]
+    pub(crate) raw_data: Bytes,
+}
+
+/// `ValueInfoProto`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ValueInfoProto {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) r#type: Option<TypeProto>,
+}
+
+/// `TypeProto`, of a tensor.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct TypeProto {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) tensor_type: Option<TensorType>,
+}
+
+/// `TypeProto.Tensor`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct TensorType {
+    #[prost(int32, tag = "1")]
+    pub(crate) elem_type: i32,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) shape: Option<TensorShapeProto>,
+}
+
+/// `TensorShapeProto`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct TensorShapeProto {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) dim: Vec<Dimension>,
+}
+
+/// `TensorShapeProto.Dimension`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct Dimension {
+    #[prost(int64, optional, tag = "1")]
+    pub(crate) dim_value: Option<i64>,
+    #[prost(string, optional, tag = "2")]
+    pub(crate) dim_param: Option<String>,
+}

@@ -1,0 +1,121 @@
+//! What an edge of the graph carries: a tensor, or whole numbers that are known when the file is read, or both.
+
+use config::Diagnostic;
+
+use super::proto::{NodeProto, TensorProto};
+use crate::program::dnn::view::View;
+
+/// Whole numbers beyond this many are not kept: shapes are short.
+pub(crate) const KNOWN_MOST: u64 = 4096;
+
+/// A value of the graph.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Value {
+    pub(crate) dims: Vec<u64>,
+    /// Bytes of an element.
+    pub(crate) width: u8,
+    pub(crate) view: Option<View>,
+    pub(crate) known: Option<Vec<i64>>,
+}
+
+impl Value {
+    /// A tensor, whose elements lie in order.
+    pub(crate) fn of(view: View) -> Value {
+        Value { dims: view.dims.clone(), width: view.width, view: Some(view), known: None }
+    }
+
+    /// Known numbers.
+    pub(crate) fn known(dims: Vec<u64>, known: Vec<i64>) -> Value {
+        Value { dims, width: 8, view: None, known: Some(known) }
+    }
+
+    /// The same elements under other dimensions.
+    pub(crate) fn reshape(&self, dims: Vec<u64>) -> Value {
+        let view = self.view.as_ref().map(|view| view.reshape(&dims));
+        Value { dims, width: self.width, view, known: self.known.clone() }
+    }
+
+    /// Elements.
+    pub(crate) fn count(&self) -> u64 {
+        self.dims.iter().product()
+    }
+}
+
+/// Bytes of an element of a data type (`TensorProto.DataType`).
+pub(crate) fn width_of(data_type: i32) -> Result<u8, Diagnostic> {
+    match data_type {
+        2 | 3 | 9 => Ok(1),
+        4 | 5 | 10 | 16 => Ok(2),
+        1 | 6 | 12 => Ok(4),
+        7 | 13 => Ok(8),
+        _ => {
+            let what = format!("elements of ONNX data type {data_type} are not supported");
+            Err(Diagnostic::new(what).help("float, float16, bfloat16, bool and whole numbers are"))
+        }
+    }
+}
+
+/// A tensor's dimensions.
+pub(crate) fn dims_of(dims: &[i64]) -> Result<Vec<u64>, Diagnostic> {
+    let dims: Result<Vec<u64>, _> = dims.iter().map(|d| u64::try_from(*d)).collect();
+    let dims = dims.map_err(|_| Diagnostic::new("a tensor with a negative dimension"))?;
+    check_size(&dims)?;
+    Ok(dims)
+}
+
+/// Elements of a tensor at most: none is that large, and grids and products of two sizes stay within their types.
+const ELEMENTS_MOST: u64 = 1 << 31;
+
+/// Refuses a tensor that is too large.
+pub(crate) fn check_size(dims: &[u64]) -> Result<(), Diagnostic> {
+    let count = dims.iter().try_fold(1_u64, |count, d| count.checked_mul(*d));
+    match count {
+        Some(count) if count <= ELEMENTS_MOST => Ok(()),
+        _ => Err(Diagnostic::new(format!("a tensor of {dims:?} elements is too large"))),
+    }
+}
+
+/// The whole numbers of a short constant; none if it is long or has other elements.
+pub(crate) fn numbers(tensor: &TensorProto, count: u64) -> Option<Vec<i64>> {
+    if count > KNOWN_MOST {
+        return None;
+    }
+    let raw = &tensor.raw_data;
+    let numbers: Vec<i64> = match tensor.data_type {
+        7 if raw.is_empty() => tensor.int64_data.clone(),
+        7 => raw.chunks_exact(8).filter_map(|b| b.try_into().ok().map(i64::from_le_bytes)).collect(),
+        6 if raw.is_empty() => tensor.int32_data.iter().map(|n| i64::from(*n)).collect(),
+        6 => raw
+            .chunks_exact(4)
+            .filter_map(|b| b.try_into().ok().map(i32::from_le_bytes))
+            .map(i64::from)
+            .collect(),
+        _ => return None,
+    };
+    (numbers.len() as u64 == count).then_some(numbers)
+}
+
+/// An attribute that is a whole number.
+pub(crate) fn integer(node: &NodeProto, name: &str, default: i64) -> i64 {
+    node.attribute.iter().find(|a| a.name == name).map_or(default, |a| a.i)
+}
+
+/// An attribute that is several whole numbers.
+pub(crate) fn integers<'a>(node: &'a NodeProto, name: &str) -> Option<&'a [i64]> {
+    node.attribute.iter().find(|a| a.name == name).map(|a| a.ints.as_slice())
+}
+
+/// An attribute that is a text; empty if it is not there.
+pub(crate) fn text(node: &NodeProto, name: &str) -> String {
+    let found = node.attribute.iter().find(|a| a.name == name);
+    found.map_or(String::new(), |a| String::from_utf8_lossy(&a.s).into_owned())
+}
+
+/// A dimension counted from the end if it is negative.
+pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize, Diagnostic> {
+    let from_front = if axis < 0 { axis + rank as i64 } else { axis };
+    usize::try_from(from_front)
+        .ok()
+        .filter(|n| *n < rank)
+        .ok_or_else(|| Diagnostic::new(format!("dimension {axis} of a tensor with {rank}")))
+}
