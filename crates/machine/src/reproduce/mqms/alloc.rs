@@ -9,13 +9,13 @@ use super::suite::Suite;
 use config::Diagnostic;
 use sampling::{Bound, Plan, Profile, Rule};
 
-/// A drive of 32 planes without a buffer, empty, whose channels and link take next to no time.
+/// A drive of 32 planes without a buffer, empty, whose channels and link take next to no time beside a program.
 const PLANES: u32 = 32;
 const DRIVE: [&str; 7] = [
     "flash.geometry.channels=4",
     "flash.geometry.ways=2",
     "flash.geometry.planes=4",
-    "flash.channel.rate=100GT/s",
+    "flash.cell.program=[\"60ms\"]",
     "flash.host.link={ plain = { bandwidth = \"1000GB/s\", latency = \"0us\" } }",
     "flash.ftl.allocation=full",
     "precondition=none",

@@ -8,6 +8,7 @@ mod metrics;
 mod policy;
 mod rows;
 mod suite;
+mod whole;
 
 use super::Effort;
 use super::expected::Expected;
@@ -24,7 +25,8 @@ pub(super) fn entries(effort: Effort) -> Vec<Entry> {
     let suite = Suite::of(effort);
     let expected = expected();
     let figures = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite));
-    let own = ablation::entries(&suite).into_iter().chain(explain::entries(&suite));
+    let own =
+        whole::entries(&suite).into_iter().chain(ablation::entries(&suite)).chain(explain::entries(&suite));
     figures.chain(own).chain(curve::entries(effort)).collect()
 }
 

@@ -11,10 +11,9 @@ pub(super) const PROGRAMS: [(&str, &str); 3] =
     [("backprop", "back:n=61440"), ("hotspot", "hotspot"), ("lavamd", "lavamd")];
 
 /// What MQMS has and the baseline has not, each with how it is turned back.
-pub(super) const SWITCHES: [(&str, &str); 4] = [
+pub(super) const SWITCHES: [(&str, &str); 3] = [
     ("allocation", "flash.ftl.allocation=striped"),
     ("map", "flash.ftl.map_unit=16KiB"),
-    ("placement", "precondition=sequential"),
     ("entrance", "memory.initiator.entrance=host"),
 ];
 

@@ -41,7 +41,7 @@ const GPT2: Entry = Entry {
     table: None,
     keys: &[
         Key { name: "sentences", what: "sentences, one after another", default: "1" },
-        Key { name: "tokens", what: "tokens that are generated of each", default: "100" },
+        Key { name: "tokens", what: "tokens that are generated of each; MQMS has 100", default: "4" },
         Key { name: "prompt", what: "tokens that are given of each", default: "1" },
         Key { name: "size", what: "small, medium, large or xl", default: "small" },
         TYPE,
