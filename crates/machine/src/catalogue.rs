@@ -19,6 +19,7 @@ use flash::buffer::evict::EvictionPolicy;
 use flash::direct::spec::{ArrayOrder, FlashNetwork, RegisterNetwork, Transfer};
 use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
+use flash::initiator::EntranceChoice;
 use flash::spec::{
     GcModeSpec, GcScope, Interface, MapGranularity, Moves, MultiPlaneRule, PageLayout, Programming,
     ReclaimUnit, UnwrittenRead,
@@ -96,6 +97,7 @@ pub const FAMILIES: &[&Family] = &[
     FlashNetwork::FAMILY,
     Switching::FAMILY,
     Transfer::FAMILY,
+    EntranceChoice::FAMILY,
     Precondition::FAMILY,
     Distribution::FAMILY,
 ];
@@ -111,8 +113,14 @@ mod tests {
     use super::*;
 
     /// Choices between forms, each with its own keys, rather than between policies.
-    const FORMS: [&str; 4] =
-        ["flash.ftl.mapping", "flash.host.link", "flash.host.nvme.arbitration", "memory"];
+    const FORMS: [&str; 6] = [
+        "flash.ftl.mapping",
+        "flash.host.link",
+        "flash.host.nvme.arbitration",
+        "flash.inner.link",
+        "flash.inner.nvme.arbitration",
+        "memory",
+    ];
 
     #[test]
     fn every_choice_of_a_spec_is_a_family_of_the_list() {

@@ -60,6 +60,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         scheduler: flash::backend::sched::Scheduling::oldest,
         arbiter: flash::backend::arbiter::Arbitration::fifo,
         multi_plane: MultiPlaneRule::same_page,
+        independent_reads: false,
         suspend: false,
         placements: 1,
         depth: 1,

@@ -3,7 +3,6 @@
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
 use super::{BACK, Case, LONG_BACK};
 
-const SIM: &str = "/simulated_ns";
 const SLAT: &str = "/io/read/slat_ns/mean";
 const CONTROLLER: &str = "/breakdown_ns/load/controller";
 const BUFFER: &str = "/breakdown_ns/load/buffer";
@@ -56,7 +55,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "memory.initiator.gather.capacity",
         context: &[],
         jobs: LONG_BACK,
-        values: &["32KiB", "64KiB", "256KiB"],
+        values: &["32KiB", "1MiB"],
         predicted: Falls("/gpu/memory/initiator/evictions"),
     },
     Case {
@@ -156,21 +155,21 @@ pub(crate) const CASES: &[Case] = &[
         context: QUEUES,
         jobs: BACK,
         values: &["0us", "5us"],
-        predicted: Rises(SIM),
+        predicted: Rises("/breakdown_ns/read/submission"),
     },
     Case {
         key: "flash.inner.nvme.fetch",
         context: QUEUES,
         jobs: BACK,
         values: &["0us", "5us"],
-        predicted: Rises(SIM),
+        predicted: Rises("/breakdown_ns/read/submission"),
     },
     Case {
         key: "flash.inner.nvme.interrupt",
         context: QUEUES,
         jobs: BACK,
         values: &["0us", "5us"],
-        predicted: Rises(SIM),
+        predicted: Rises("/breakdown_ns/read/host_transfer"),
     },
     Case {
         key: "flash.inner.nvme.arbitration",

@@ -21,13 +21,12 @@ pub(super) const SWITCHES: [(&str, &str); 3] = [
 #[derive(Clone)]
 pub(super) struct Suite {
     pub(super) networks: Vec<(&'static str, &'static str)>,
-    pub(super) effort: Effort,
 }
 
 impl Suite {
     pub(super) fn of(effort: Effort) -> Suite {
         let networks = if effort == Effort::Quick { &NETWORKS[..1] } else { &NETWORKS[..] };
-        Suite { networks: networks.to_vec(), effort }
+        Suite { networks: networks.to_vec() }
     }
 
     /// A workload on a system.
