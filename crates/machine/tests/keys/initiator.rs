@@ -22,6 +22,13 @@ const QUEUES: &[&str] = &[
     "flash.inner.nvme={ queues = 4, depth = 64, in_controller = 4, doorbell = \"0us\", fetch = \"0us\", interrupt = \"0us\", arbitration = { round_robin = { burst = 1 } } }",
 ];
 
+/// Room for all commands.
+const ROOMY: &[&str] = &[
+    "memory.initiator.queues=2",
+    "memory.initiator.depth=64",
+    "flash.inner.nvme={ queues = 4, depth = 64, in_controller = 1024, doorbell = \"0us\", fetch = \"0us\", interrupt = \"0us\", arbitration = { round_robin = { burst = 1 } } }",
+];
+
 pub(crate) const CASES: &[Case] = &[
     Case {
         key: "memory.initiator.entrance",
@@ -152,21 +159,21 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         key: "flash.inner.nvme.doorbell",
-        context: QUEUES,
+        context: ROOMY,
         jobs: BACK,
         values: &["0us", "5us"],
         predicted: Rises("/breakdown_ns/read/submission"),
     },
     Case {
         key: "flash.inner.nvme.fetch",
-        context: QUEUES,
+        context: ROOMY,
         jobs: BACK,
         values: &["0us", "5us"],
         predicted: Rises("/breakdown_ns/read/submission"),
     },
     Case {
         key: "flash.inner.nvme.interrupt",
-        context: QUEUES,
+        context: ROOMY,
         jobs: BACK,
         values: &["0us", "5us"],
         predicted: Rises("/breakdown_ns/read/host_transfer"),
