@@ -1,9 +1,9 @@
 //! Storage that a GPU reaches by itself: what stands between its shared cache and a flash device, with no host in between.
 //!
 //! A read of lines becomes one block command over the sectors that hold them. Written lines are gathered by page until
-//! another page needs the place ([`gather`]). Commands go to submission queues over
-//! the device's inner entrance, or over the host's. Nothing is cached here, and reads are not joined: the
-//! shared cache does that for the lines that it fetches as one, and the device's buffer for what it holds.
+//! another page needs the place (`gather.rs`). Commands go to submission queues over the device's inner entrance, or over the
+//! host's. Nothing is cached here, and reads are not joined: the shared cache does that for the lines that it fetches as one,
+//! and the device's buffer for what it holds.
 //!
 //! Sources: section 1 of Gundawar et al., "Towards Performance-Aware Allocation for Accelerated Machine Learning on GPU-SSD
 //! Systems" (MQMS, 2024), says that such a GPU bypasses the host; the paper has no word on how. Submission queues that a
