@@ -19,6 +19,8 @@ pub(crate) enum Selection {
 /// What is read of a file of sampled kernels; further tables and keys are the sampler's own.
 #[derive(Deserialize)]
 struct Sampled {
+    /// Kernels of the run that was sampled.
+    kernels: Option<u64>,
     #[serde(default)]
     group: Vec<Group>,
 }
@@ -63,6 +65,10 @@ impl Selection {
         let sampled: Sampled = toml::from_str(&text).map_err(|e| {
             Diagnostic::new(format!("no file of sampled kernels: {}", e.message())).at(place())
         })?;
+        if let Some(other) = sampled.kernels.filter(|kernels| *kernels != count) {
+            let what = format!("samples of a run with {other} kernels, for a program with {count} launches");
+            return Err(Diagnostic::new(what).at(place()).help("sample the program with these parameters"));
+        }
         let mut list: Vec<u64> = sampled.group.into_iter().flat_map(|group| group.samples).collect();
         list.sort_unstable();
         list.dedup();
