@@ -148,7 +148,8 @@ impl Initiator {
                 self.tally.command(Stage::Controller, &mut self.requests[id], cx.now());
                 if self.requests[id].write {
                     self.stats.writes += 1;
-                    self.write(id, cx);
+                    let taken = self.write(id, cx);
+                    self.stats.waits_for_room += u64::from(!taken);
                 } else {
                     self.stats.reads += 1;
                     self.read(id, cx);
@@ -210,20 +211,21 @@ impl Initiator {
         self.want(Purpose::Fetch(id), IoOp::Read, page, Run::of_lines(missing), command.app, cx);
     }
 
-    fn write(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+    /// Whether the lines of a write have been taken; if not, it waits for room.
+    fn write(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let command = self.requests[id];
         let page = command.page / PAGE;
         let put = self.gather.put(page, command.app, command.gpu_lines());
         if put == Put::Taken {
             cx.after(self.gather_latency, Event::Gathered(id));
         } else {
-            self.stats.waits_for_room += 1;
             let set = self.gather.set_of(page);
             self.waiting.push(&mut self.gather.blocked[set], id);
         }
         if let Some(place) = self.gather.victim(page) {
             self.evict(place, cx);
         }
+        put == Put::Taken
     }
 
     /// The page in a place leaves.
