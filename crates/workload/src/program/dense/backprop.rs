@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::program::dense::data::{lanes, such, uniform};
+use crate::program::dense::data::{LIVES, lanes, such, uniform};
 use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table};
 use crate::program::{WarpAt, cost};
 
@@ -176,7 +176,7 @@ impl Backprop {
     }
 
     fn shared(&mut self, warp: &Warp) -> &mut Shared {
-        self.shared.get_mut(&warp.at.block).expect("a block's shared memory lives as long as its warps")
+        self.shared.get_mut(&warp.at.block).expect(LIVES)
     }
 
     /// `bpnn_layerforward_CUDA`, from one barrier to the next.

@@ -1,5 +1,8 @@
 //! Values that the programs begin with, and lanes.
 
+/// Why what a warp keeps for its block is there.
+pub(super) const LIVES: &str = "a block's shared memory lives as long as its warps";
+
 /// Element `n` of a stream of numbers in [0, 1): SplitMix64 (Steele, Lea, Flood 2014), of which any element can be had alone.
 #[inline]
 pub(super) fn uniform(stream: u64, n: usize) -> f32 {

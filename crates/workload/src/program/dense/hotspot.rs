@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::program::dense::data::{lanes, such, uniform};
+use crate::program::dense::data::{LIVES, lanes, such, uniform};
 use crate::program::dense::gaussian::divide;
 use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space};
 use crate::program::{WarpAt, cost};
@@ -330,8 +330,6 @@ impl Hotspot {
         e.exit();
     }
 }
-
-const LIVES: &str = "a block's shared memory lives as long as its warps";
 
 impl Code for Hotspot {
     type Warp = Warp;

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::program::dense::data::{lanes, such, uniform};
+use crate::program::dense::data::{LIVES, lanes, such, uniform};
 use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space};
 use crate::program::{WarpAt, cost};
 
@@ -360,8 +360,6 @@ fn act(own: &[f64; FOUR], other: &[f64; FOUR], charge: f64, force: &mut [f64; FO
         force[axis] += charge * (2.0 * potential * (own[axis] - other[axis]));
     }
 }
-
-const LIVES: &str = "a block's shared memory lives as long as its warps";
 
 impl Code for LavaMd {
     type Warp = Warp;
