@@ -145,6 +145,11 @@ impl Row {
         }
     }
 
+    /// A row of a sweep, which counts as no figure of the paper.
+    pub(crate) fn swept(self) -> Row {
+        Row { kind: "sweep", ..self }
+    }
+
     /// Says where the reference value comes from.
     pub(crate) fn place(mut self, place: impl Into<String>) -> Row {
         self.place = place.into();

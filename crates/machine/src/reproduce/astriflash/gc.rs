@@ -26,7 +26,7 @@ pub(super) fn entries(figure: &Figure, suite: &Suite, effort: Effort) -> Vec<Ent
     }
     let changed = CHANGES.iter().map(|(name, sets)| {
         let point = sets.iter().fold(suite.aged(), |point, set| point.set(set));
-        entry(figure, point).changed(format!("astriflash.gc.{name}"), |row| Row { kind: "sweep", ..row })
+        entry(figure, point).changed(format!("astriflash.gc.{name}"), Row::swept)
     });
     std::iter::once(entry(figure, suite.aged())).chain(changed).collect()
 }

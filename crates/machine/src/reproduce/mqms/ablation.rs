@@ -2,7 +2,7 @@
 
 use super::super::row::{Row, Rule};
 use super::super::study::{Entry, Found, Point};
-use super::metrics::{account, end, iops, response, swept};
+use super::metrics::{account, end, iops, response};
 use super::suite::{PROGRAMS, SWITCHES, Suite};
 use config::Diagnostic;
 
@@ -23,10 +23,10 @@ fn of_workload(suite: &Suite, name: &'static str, workload: &str) -> Vec<Entry> 
         .map(|(switch, point)| gain(format!("mqms.switch.{name}.{switch}"), none.clone(), point.clone()))
         .collect();
     entries.push(gain(format!("mqms.switch.{name}.all"), none.clone(), all.clone()));
-    let points: Vec<Point> =
-        alone.into_iter().map(|(_, point)| point).chain([none.clone(), all.clone()]).collect();
-    entries.push(Entry::new(format!("mqms.switch.{name}.product"), points.clone(), move |found| {
-        explained(found, &points, &none, &all)
+    let alone: Vec<Point> = alone.into_iter().map(|(_, point)| point).collect();
+    let points = alone.iter().cloned().chain([none.clone(), all.clone()]).collect();
+    entries.push(Entry::new(format!("mqms.switch.{name}.product"), points, move |found| {
+        explained(found, &alone, &none, &all)
     }));
     entries
 }
@@ -42,7 +42,7 @@ fn gain(id: String, none: Point, with: Point) -> Entry {
             account(after)
         );
         let ratio = end(before)? / end(after)?;
-        Ok(swept(Row::new(&id, "x", 1.0, ratio, Rule::AtLeast)).place("ablation").note(note))
+        Ok(Row::new(&id, "x", 1.0, ratio, Rule::AtLeast).swept().place("ablation").note(note))
     })
 }
 
@@ -50,12 +50,13 @@ fn gain(id: String, none: Point, with: Point) -> Entry {
 fn explained(found: &Found, alone: &[Point], none: &Point, all: &Point) -> Result<Row, Diagnostic> {
     let before = end(found.get(none)?)?;
     let mut product = 1.0;
-    for point in alone.iter().filter(|point| *point != none && *point != all) {
+    for point in alone {
         product *= before / end(found.get(point)?)?;
     }
     let whole = before / end(found.get(all)?)?;
     let row = Row::new("", "log2", libm::log2(whole), libm::log2(product), Rule::Points(1.0));
-    Ok(swept(row)
+    Ok(row
+        .swept()
         .place("ablation")
         .note(format!("each alone, multiplied: {product:.3}; together {whole:.3}")))
 }

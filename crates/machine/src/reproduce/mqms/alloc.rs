@@ -33,11 +33,14 @@ const POLICIES: [(&str, &str); 3] = [
 ];
 
 /// Recorded profiles, in the data sets.
-const PROFILES: [&str; 7] = [
+const PROFILES: [&str; 10] = [
     "bert-small_h100",
     "bert-small_mi300",
+    "hta_trace_diff_control_a100",
     "hta_v100_ddp_train_19k",
+    "linear_kineto",
     "megatron_kineto_0",
+    "owlv2_mi300",
     "qwen1.5-0.5b_h100",
     "resnet50_v100_nw0_a",
     "sd3.5_mi300",

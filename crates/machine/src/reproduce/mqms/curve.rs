@@ -117,7 +117,7 @@ fn of_simulator(system: System, depth: u32, effort: Effort) -> Entry {
     let compute = move |found: &Found| {
         let reference = line(depth, iops(found, &idle)?);
         let row = row(system, depth, reference, iops(found, &loaded)?, Rule::AtMost);
-        Ok(Row { kind: "sweep", ..row })
+        Ok(row.swept())
     };
     Entry::new(id(system, depth), points, compute)
 }

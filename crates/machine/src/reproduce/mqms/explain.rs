@@ -2,7 +2,7 @@
 
 use super::super::row::{Row, Rule};
 use super::super::study::{Entry, Point};
-use super::metrics::{iops, response, swept};
+use super::metrics::{iops, response};
 use super::suite::Suite;
 use crate::result::Document;
 use config::Diagnostic;
@@ -94,7 +94,7 @@ fn entry(suite: &Suite, assumption: &'static Assumption) -> Entry {
         };
         let row = Row::new("", "log10", CLAIM, libm::log10(ratio), Rule::Points(0.5));
         let note = format!("{}: {ratio:.1} times; {}", assumption.what, both(under, over)?);
-        Ok(swept(row).place("what would give 10^4").note(note))
+        Ok(row.swept().place("what would give 10^4").note(note))
     })
 }
 

@@ -1,6 +1,5 @@
 //! What is read from a run.
 
-use super::super::row::Row;
 use crate::result::Document;
 use config::Diagnostic;
 
@@ -29,9 +28,4 @@ pub(super) fn account(document: &Document) -> String {
     let io = &document.io.kinds;
     let merged = document.flash.first().map_or(0, |flash| flash.reads.rmw);
     format!("{} reads, {} writes, {merged} units read to be merged", count(&io.read), count(&io.write))
-}
-
-/// A row of a sweep, which counts as no figure of the paper.
-pub(super) fn swept(row: Row) -> Row {
-    Row { kind: "sweep", ..row }
 }

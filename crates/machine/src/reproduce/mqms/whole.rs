@@ -2,7 +2,6 @@
 
 use super::super::row::{Row, Rule};
 use super::super::study::{Entry, Point};
-use super::metrics::swept;
 use super::suite::Suite;
 use crate::result::Document;
 use config::Diagnostic;
@@ -82,7 +81,7 @@ fn entry(suite: &Suite, name: &str, workload: &'static str) -> Option<Entry> {
             "baseline {:.0} +-{:.0} s, MQMS {:.0} +-{:.0} s for the {} kernels of `{whole}`, from those of `{workload}`; {elsewhere:.1} % of them from other grids",
             under.seconds, under.half_width_s, over.seconds, over.half_width_s, over.kernels
         );
-        Ok(swept(row).place("end time of the baseline over MQMS's, by sampling").note(note))
+        Ok(row.swept().place("end time of the baseline over MQMS's, by sampling").note(note))
     }))
 }
 

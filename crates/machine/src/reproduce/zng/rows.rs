@@ -69,7 +69,7 @@ pub(super) fn at_other_scales(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     let scaled = |halvings: usize| {
         let suite = suite.scaled(halvings);
         let id = format!("zng.scale_sweep.{}", suite.factor());
-        ranking(figure, &suite).changed(id, |row| Row { kind: "sweep", ..row })
+        ranking(figure, &suite).changed(id, Row::swept)
     };
     [2, 1, 0].map(scaled).into()
 }
