@@ -104,7 +104,11 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
     candidates
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&given_lower, &c.to_lowercase()), c))
-        .filter(|(distance, c)| *distance <= 1 + given.len().max(c.len()) / 3)
+        .filter(|(distance, c)| {
+            // Words of up to three letters that are meant share some of them.
+            let longer = given.len().max(c.len());
+            *distance < longer && *distance <= 1 + longer / 3 && (*distance <= 1 || 2 * distance <= longer)
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, c)| c)
 }

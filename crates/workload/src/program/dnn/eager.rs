@@ -288,6 +288,13 @@ impl Eager {
         output
     }
 
+    /// The rows of a matrix less their mean, over their deviation.
+    pub(crate) fn normalise(&mut self, x: &View) -> View {
+        let output = self.empty(&x.dims, x.width);
+        self.rows(Sweep::LayerNorm, x, None, &output);
+        output
+    }
+
     /// One value of `width` bytes from the last `dims` dimensions.
     pub(crate) fn reduce(&mut self, name: &'static str, x: &View, dims: usize, width: u8) -> View {
         let (kept, reduced) = x.dims.split_at(x.dims.len() - dims);

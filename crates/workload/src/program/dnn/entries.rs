@@ -8,7 +8,7 @@ use crate::program::dnn::model::bert::{self, Bert};
 use crate::program::dnn::model::gpt2::{self, Gpt2};
 use crate::program::dnn::model::resnet::ResNet;
 use crate::program::dnn::network::{Launches, Network, Plan};
-use crate::program::dnn::onnx::Onnx;
+use crate::program::dnn::onnx::{Dimensions, Onnx};
 use crate::program::dnn::selection::Selection;
 use crate::program::{Entry, Key, Params, Program, Slots};
 
@@ -76,6 +76,7 @@ const ONNX: Entry = Entry {
         Key { name: "file", what: "the ONNX file", default: "" },
         Key { name: "runs", what: "how often it is run", default: "1" },
         Key { name: "dimension", what: "length of dimensions that the file leaves open", default: "1" },
+        Key { name: "dimensions", what: "length of those with a name: NAME:LENGTH/...", default: "" },
         LAUNCHES,
         KERNELS,
     ],
@@ -124,11 +125,31 @@ fn resnet50(params: &Params) -> Result<Plan, Diagnostic> {
     Ok(Plan::new(RESNET50.name, Box::new(model), images / batch))
 }
 
+/// Lengths of an open dimension.
+const LENGTHS: std::ops::RangeInclusive<u64> = 1..=1 << 20;
+
+/// Lengths of open dimensions by name.
+fn named(params: &Params) -> Result<Vec<(String, u64)>, Diagnostic> {
+    let text = params.text("dimensions").unwrap_or_default();
+    let each = text.split('/').filter(|_| !text.is_empty()).map(|one| {
+        let (name, length) = one.rsplit_once(':')?;
+        let length = length.parse().ok().filter(|n| LENGTHS.contains(n))?;
+        Some((name.to_owned(), length))
+    });
+    let all: Option<Vec<(String, u64)>> = each.collect();
+    let all = all
+        .filter(|all| all.iter().enumerate().all(|(n, one)| all[..n].iter().all(|(name, _)| *name != one.0)));
+    let allowed =
+        || format!("names, each once, with lengths from 1 to {}: batch:1/sequence:128", LENGTHS.end());
+    all.ok_or_else(|| params.refused("dimensions", vec![allowed()]))
+}
+
 fn onnx(params: &Params) -> Result<Plan, Diagnostic> {
     let Some(file) = params.text("file") else {
         return Err(Diagnostic::new("program `onnx` has no file").help("write `onnx:file=model.onnx`"));
     };
-    let model = Onnx::open(Path::new(file), params.integer("dimension", 1..=1 << 20)?)?;
+    let open = Dimensions { named: named(params)?, other: params.integer("dimension", LENGTHS)? };
+    let model = Onnx::open(Path::new(file), &open)?;
     Ok(Plan::new(ONNX.name, Box::new(model), params.integer("runs", INPUTS)?))
 }
 

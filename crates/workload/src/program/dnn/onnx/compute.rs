@@ -4,28 +4,29 @@ use config::Diagnostic;
 
 use super::proto::NodeProto;
 use super::scope::{Operator, Scope, from_front};
-use super::value::{Value, axis, check_size, integer, integers, text};
-use crate::program::dnn::eager::{Window, broadcast, work};
+use super::value::{Value, axis, check_size, integer};
+use crate::program::dnn::eager::{broadcast, work};
 use crate::program::dnn::kernels::RANK;
 use crate::program::dnn::view::View;
 
-type Made = Result<Vec<Value>, Diagnostic>;
+pub(super) type Made = Result<Vec<Value>, Diagnostic>;
 
 /// Operators by name.
 pub(super) const OPERATORS: &[(&str, Operator)] = &[
     ("Abs", |s, n| unary(s, n, "abs", work::ONE)),
     ("Add", |s, n| binary(s, n, "add", work::ONE, Some(i64::checked_add))),
     ("And", |s, n| compare(s, n, "and")),
-    ("AveragePool", |s, n| pool(s, n, "avg_pool")),
-    ("BatchNormalization", batch_norm),
+    ("ArgMax", arg_max),
+    ("Ceil", |s, n| unary(s, n, "ceil", work::ONE)),
     ("Clip", |s, n| unary(s, n, "clamp", [2, 0])),
-    ("Conv", conv),
+    ("Cos", |s, n| unary(s, n, "cos", work::SPECIAL)),
     ("Div", |s, n| binary(s, n, "div", work::DIVIDE, Some(i64::checked_div))),
+    ("Elu", |s, n| unary(s, n, "elu", work::SPECIAL)),
     ("Erf", |s, n| unary(s, n, "erf", work::GELU)),
     ("Exp", |s, n| unary(s, n, "exp", work::SPECIAL)),
+    ("Floor", |s, n| unary(s, n, "floor", work::ONE)),
     ("Gelu", |s, n| unary(s, n, "gelu", work::GELU)),
     ("Gemm", gemm),
-    ("GlobalAveragePool", global_average),
     ("Greater", |s, n| compare(s, n, "gt")),
     ("GreaterOrEqual", |s, n| compare(s, n, "ge")),
     ("HardSigmoid", |s, n| unary(s, n, "hardsigmoid", [3, 0])),
@@ -36,32 +37,44 @@ pub(super) const OPERATORS: &[(&str, Operator)] = &[
     ("LessOrEqual", |s, n| compare(s, n, "le")),
     ("Log", |s, n| unary(s, n, "log", work::SPECIAL)),
     ("MatMul", matmul),
-    ("Max", |s, n| binary(s, n, "max", work::ONE, None)),
-    ("MaxPool", |s, n| pool(s, n, "max_pool")),
-    ("Min", |s, n| binary(s, n, "min", work::ONE, None)),
+    ("Max", |s, n| several(s, n, "max")),
+    ("Mean", mean),
+    ("Min", |s, n| several(s, n, "min")),
+    ("Mish", |s, n| unary(s, n, "mish", [12, 4])),
+    ("Mod", |s, n| binary(s, n, "remainder", work::DIVIDE, Some(i64::checked_rem))),
     ("Mul", |s, n| binary(s, n, "mul", work::ONE, Some(i64::checked_mul))),
     ("Neg", |s, n| unary(s, n, "neg", work::ONE)),
     ("Not", |s, n| unary(s, n, "not", work::ONE)),
     ("Or", |s, n| compare(s, n, "or")),
+    ("PRelu", |s, n| binary(s, n, "prelu", [2, 0], None)),
     ("Pow", |s, n| binary(s, n, "pow", work::SPECIAL, None)),
     ("Reciprocal", |s, n| unary(s, n, "reciprocal", work::DIVIDE)),
+    ("ReduceL1", |s, n| reduce(s, n, "norm")),
+    ("ReduceL2", |s, n| reduce(s, n, "norm")),
     ("ReduceMax", |s, n| reduce(s, n, "max")),
     ("ReduceMean", |s, n| reduce(s, n, "mean")),
     ("ReduceMin", |s, n| reduce(s, n, "min")),
+    ("ReduceProd", |s, n| reduce(s, n, "prod")),
     ("ReduceSum", |s, n| reduce(s, n, "sum")),
     ("Relu", |s, n| unary(s, n, "relu", work::ONE)),
+    ("Round", |s, n| unary(s, n, "round", work::ONE)),
+    ("Selu", |s, n| unary(s, n, "elu", work::SPECIAL)),
     ("Sigmoid", |s, n| unary(s, n, "sigmoid", work::TANH)),
+    ("Sign", |s, n| unary(s, n, "sign", [2, 0])),
+    ("Sin", |s, n| unary(s, n, "sin", work::SPECIAL)),
     ("Softmax", softmax),
+    ("Softplus", |s, n| unary(s, n, "softplus", [8, 2])),
     ("Sqrt", |s, n| unary(s, n, "sqrt", work::SPECIAL)),
     ("Sub", |s, n| binary(s, n, "sub", work::ONE, Some(i64::checked_sub))),
+    ("Sum", |s, n| several(s, n, "add")),
     ("Tanh", |s, n| unary(s, n, "tanh", work::TANH)),
 ];
 
-fn one(view: View) -> Made {
+pub(super) fn one(view: View) -> Made {
     Ok(vec![Value::of(view)])
 }
 
-fn refuse<T>(what: impl Into<String>) -> Result<T, Diagnostic> {
+pub(super) fn refuse<T>(what: impl Into<String>) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(what))
 }
 
@@ -120,6 +133,26 @@ fn binary(
     one(scope.eager.map(name, &[&x, &y], width, work))
 }
 
+/// An operator of any number of inputs: one kernel less.
+fn several(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
+    let mut result = scope.view(node, 0)?;
+    for n in 1..node.input.len() {
+        let next = scope.view(node, n)?;
+        together(&[&result.dims, &next.dims])?;
+        result = scope.eager.map(name, &[&result, &next], result.width, work::ONE);
+    }
+    one(result)
+}
+
+fn mean(scope: &mut Scope, node: &NodeProto) -> Made {
+    let sum = several(scope, node, "add")?;
+    let sum = scope.tensor(&sum[0])?;
+    if sum.dims.len() > RANK {
+        return refuse(format!("a tensor of {} dimensions; at most {RANK}", sum.dims.len()));
+    }
+    one(scope.eager.map("mul", &[&sum], sum.width, work::ONE))
+}
+
 fn compare(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
     let (x, y) = (scope.view(node, 0)?, scope.view(node, 1)?);
     together(&[&x.dims, &y.dims])?;
@@ -127,7 +160,7 @@ fn compare(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
 }
 
 /// A matrix product of elements that are no numbers of eight bytes.
-fn check_product(x: &View) -> Result<(), Diagnostic> {
+pub(super) fn check_product(x: &View) -> Result<(), Diagnostic> {
     if x.width > 4 { refuse("products of 8 B elements are not supported") } else { Ok(()) }
 }
 
@@ -197,114 +230,36 @@ pub(super) fn expand(scope: &mut Scope, x: &View, dims: &[u64]) -> View {
     output
 }
 
-/// Strides, dilations and paddings at most.
-const WINDOW_MOST: u64 = 1 << 16;
-
-/// The window of a convolution or a pooling over images.
-///
-/// # Errors
-/// A window that does not fit, or makes an image of more than `outputs` channels too large.
-fn window(node: &NodeProto, size: [u64; 2], input: &View, outputs: u64) -> Result<Window, Diagnostic> {
-    let numbers = |name: &str, default: u64, count: usize| -> Result<Vec<u64>, Diagnostic> {
-        let Some(given) = integers(node, name) else { return Ok(vec![default; count]) };
-        let all: Vec<u64> = given.iter().filter_map(|n| u64::try_from(*n).ok()).collect();
-        let all: Vec<u64> = all.into_iter().filter(|n| *n <= WINDOW_MOST).collect();
-        if all.len() == count { Ok(all) } else { refuse(format!("attribute `{name}` is {given:?}")) }
-    };
-    let two = |name: &str| numbers(name, 1, 2).map(|n| [n[0], n[1]]);
-    let (stride, dilation, pads) = (two("strides")?, two("dilations")?, numbers("pads", 0, 4)?);
-    if stride.contains(&0) || dilation.contains(&0) || size.contains(&0) {
-        return refuse("a window, stride or dilation of zero");
-    }
-    let mut window = Window { size, stride, dilation, pad: [pads[0], pads[1], pads[2], pads[3]] };
-    let image = [input.dims[2], input.dims[3]];
-    match text(node, "auto_pad").as_str() {
-        "" | "NOTSET" => {}
-        "VALID" => window.pad = [0; 4],
-        side @ ("SAME_UPPER" | "SAME_LOWER") => {
-            for n in 0..2 {
-                let reach = dilation[n] * (size[n] - 1) + 1;
-                let all = ((image[n].div_ceil(stride[n]) - 1) * stride[n] + reach).saturating_sub(image[n]);
-                let (less, more) = (all / 2, all.div_ceil(2));
-                let (front, back) = if side == "SAME_UPPER" { (less, more) } else { (more, less) };
-                (window.pad[n], window.pad[n + 2]) = (front, back);
-            }
-        }
-        other => return refuse(format!("auto_pad `{other}` is not supported")),
-    }
-    match window.out(image) {
-        Some(out) => check_size(&[input.dims[0], outputs, out[0], out[1]]).map(|()| window),
-        None => refuse(format!("a window of {size:?} does not fit an image of {image:?}")),
-    }
-}
-
-/// Images with two dimensions.
-fn images(x: &View) -> Result<(), Diagnostic> {
-    if x.dims.len() == 4 {
-        return Ok(());
-    }
-    refuse(format!("images of {} dimensions; only two are supported", x.dims.len().saturating_sub(2)))
-}
-
-fn conv(scope: &mut Scope, node: &NodeProto) -> Made {
-    let (x, filter) = (scope.view(node, 0)?, scope.view(node, 1)?);
-    images(&x)?;
-    images(&filter)?;
-    check_product(&x)?;
-    let groups = integer(node, "group", 1).max(1) as u64;
-    if Some(x.dims[1]) != filter.dims[1].checked_mul(groups) || !filter.dims[0].is_multiple_of(groups) {
-        return refuse(format!("images {:?} and filters {:?} in {groups} groups", x.dims, filter.dims));
-    }
-    let window = window(node, [filter.dims[2], filter.dims[3]], &x, filter.dims[0])?;
-    let bias = match scope.maybe(node, 2)? {
-        Some(bias) if bias.count() == filter.dims[0] => Some(scope.tensor(&bias)?),
-        Some(bias) => {
-            return refuse(format!("a bias of {:?} elements for filters {:?}", bias.dims, filter.dims));
-        }
-        None => None,
-    };
-    one(scope.eager.conv(&x, &filter, bias.as_ref(), window, groups))
-}
-
-fn pool(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
-    let x = scope.view(node, 0)?;
-    images(&x)?;
-    let size = match integers(node, "kernel_shape") {
-        Some([a, b]) if [a, b].iter().all(|n| (1..=WINDOW_MOST as i64).contains(*n)) => {
-            [*a as u64, *b as u64]
-        }
-        other => return refuse(format!("a window of {other:?}")),
-    };
-    let window = window(node, size, &x, x.dims[1])?;
-    if integer(node, "ceil_mode", 0) != 0 || window.dilation != [1, 1] {
-        return refuse("ceil_mode and dilations are not supported");
-    }
-    one(scope.eager.pool(name, &x, window))
-}
-
-fn global_average(scope: &mut Scope, node: &NodeProto) -> Made {
-    let x = scope.view(node, 0)?;
-    images(&x)?;
-    let mean = scope.eager.reduce("mean", &x, 2, x.width);
-    one(mean.reshape(&[x.dims[0], x.dims[1], 1, 1]))
-}
-
-fn batch_norm(scope: &mut Scope, node: &NodeProto) -> Made {
-    let x = scope.view(node, 0)?;
-    let mut channel = |n| scope.view(node, n);
-    let all = [channel(3)?, channel(4)?, channel(1)?, channel(2)?];
-    if x.dims.len() < 2 || x.dims.len() > RANK || all.iter().any(|c| c.count() != x.dims[1]) {
-        return refuse(format!("a tensor of {:?} elements and its channels do not fit", x.dims));
-    }
-    one(scope.eager.batch_norm(&x, [&all[0], &all[1], &all[2], &all[3]]))
-}
-
+/// Softmax over the last dimension: one kernel; over another one, on columns: a maximum, a sum, a division.
 fn softmax(scope: &mut Scope, node: &NodeProto) -> Made {
     let x = scope.view(node, 0)?;
-    if axis(integer(node, "axis", -1), x.dims.len())? + 1 != x.dims.len() {
+    let rank = x.dims.len();
+    let along = axis(integer(node, "axis", -1), rank)?;
+    if along + 1 == rank {
+        return one(scope.eager.softmax(&x));
+    }
+    if rank > RANK {
+        return refuse(format!("a tensor of {rank} dimensions; at most {RANK}"));
+    }
+    let mut dims = x.dims.clone();
+    dims[along] = 1;
+    let most = scope.eager.reduce_columns(&x, along).reshape(&dims);
+    let sum = scope.eager.reduce_columns(&x, along).reshape(&dims);
+    one(scope.eager.map("softmax_spatial", &[&x, &most, &sum], x.width, work::SPECIAL))
+}
+
+/// The number of the largest element, of eight bytes.
+fn arg_max(scope: &mut Scope, node: &NodeProto) -> Made {
+    let x = scope.view(node, 0)?;
+    let rank = x.dims.len();
+    if axis(integer(node, "axis", 0), rank)? + 1 != rank {
         return refuse("only the last dimension is supported");
     }
-    one(scope.eager.softmax(&x))
+    let found = scope.eager.reduce("argmax", &x, 1, 8);
+    if integer(node, "keepdims", 1) == 0 {
+        return one(found);
+    }
+    one(found.reshape(&[&x.dims[..rank - 1], &[1]].concat()))
 }
 
 fn layer_norm(scope: &mut Scope, node: &NodeProto) -> Made {
@@ -326,18 +281,23 @@ fn reduce(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
         Some(axes) if !axes.is_empty() => from_front(&axes, rank)?,
         _ => (0..rank).collect(),
     };
-    let is_tail = axes.iter().copied().eq(rank - axes.len()..rank);
-    let reduced = if is_tail {
+    let first = axes.first().copied().unwrap_or(0);
+    let neighbours = first..first + axes.len();
+    if !axes.iter().copied().eq(neighbours.clone()) {
+        return refuse(format!("a reduction over dimensions {axes:?} of {rank}, which are no neighbours"));
+    }
+    let reduced = if neighbours.end == rank {
         scope.eager.reduce(name, &x, axes.len(), x.width)
-    } else if let [only] = axes.as_slice() {
-        scope.eager.reduce_columns(&x, *only)
     } else {
-        return refuse(format!("a reduction over dimensions {axes:?} of {rank}"));
+        let joint: u64 = x.dims[neighbours.clone()].iter().product();
+        let dims = [&x.dims[..first], &[joint], &x.dims[neighbours.end..]].concat();
+        scope.eager.reduce_columns(&x.reshape(&dims), first)
     };
     let mut dims = x.dims.clone();
     if integer(node, "keepdims", 1) != 0 {
-        axes.iter().for_each(|n| dims[*n] = 1);
-        return one(reduced.reshape(&dims));
+        dims[neighbours].fill(1);
+    } else {
+        dims.drain(neighbours);
     }
-    one(reduced)
+    one(reduced.reshape(&dims))
 }

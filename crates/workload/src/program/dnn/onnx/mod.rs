@@ -1,6 +1,9 @@
 //! Models from ONNX files: shapes are inferred, arithmetic on shapes is done, each node launches its kernels.
 
 mod compute;
+mod dimensions;
+mod images;
+mod moves;
 mod proto;
 mod scope;
 mod shapes;
@@ -18,9 +21,10 @@ use rustc_hash::FxHashMap;
 use crate::program::dnn::eager::Eager;
 use crate::program::dnn::model::Model;
 use crate::program::dnn::store::Store;
-use proto::{GraphProto, ModelProto, ValueInfoProto};
+pub(crate) use dimensions::Dimensions;
+use proto::{GraphProto, ModelProto, TensorProto};
 use scope::Scope;
-use value::{Value, dims_of, numbers, width_of};
+use value::{Value, dims_of, width_of};
 
 /// A model from a file. One pass runs every node once.
 #[derive(Debug)]
@@ -32,11 +36,12 @@ pub(crate) struct Onnx {
 }
 
 impl Onnx {
-    /// Reads a file; dimensions that it leaves open are `open` long.
+    /// Reads a file; dimensions that it leaves open are as long as `open` says.
     ///
     /// # Errors
-    /// A file that cannot be read or is none of ONNX; an operator that is not supported, with its node.
-    pub(crate) fn open(path: &Path, open: u64) -> Result<Onnx, Diagnostic> {
+    /// A file that cannot be read or is none of ONNX; an operator that is not supported, with its node; shapes that
+    /// contradict those that the file has.
+    pub(crate) fn open(path: &Path, open: &Dimensions) -> Result<Onnx, Diagnostic> {
         let name = path.display().to_string();
         let place = || Place { source: name.clone(), ..Place::default() };
         let bytes = std::fs::read(path)
@@ -51,7 +56,7 @@ impl Onnx {
     ///
     /// # Errors
     /// As `open`.
-    pub(crate) fn read(bytes: Vec<u8>, open: u64) -> Result<Onnx, Diagnostic> {
+    pub(crate) fn read(bytes: Vec<u8>, open: &Dimensions) -> Result<Onnx, Diagnostic> {
         let model = ModelProto::decode(Bytes::from(bytes))
             .map_err(|e| Diagnostic::new(format!("no ONNX file, or a truncated one: {e}")))?;
         let graph = model.graph.filter(|graph| model.ir_version > 0 && !graph.node.is_empty());
@@ -61,39 +66,71 @@ impl Onnx {
         };
         let mut model = Onnx { graph, store: Store::default(), given: FxHashMap::default() };
         model.initializers()?;
+        model.constants()?;
+        open.check(&model.graph.input)?;
         model.inputs(open)?;
         let mut eager = Eager::new(&model.store);
-        model.run(&mut eager)?;
+        let scope = model.run(&mut eager)?;
+        let declared = model.graph.output.iter().chain(&model.graph.value_info);
+        dimensions::agree(declared, |name| scope.dims(name))?;
         Ok(model)
     }
 
-    /// Parameters. Their values are dropped, but for short whole numbers.
+    /// Parameters. Their values are dropped, but for short ones of shapes and factors.
     fn initializers(&mut self) -> Result<(), Diagnostic> {
-        for tensor in &mut self.graph.initializer {
-            let named = |fault: Diagnostic| fault.at(Place { key: tensor.name.clone(), ..Place::default() });
-            let dims = dims_of(&tensor.dims).map_err(named)?;
-            let width = width_of(tensor.data_type).map_err(named)?;
-            let known = numbers(tensor, dims.iter().product());
-            // Whole numbers are shapes and indices, no part of a model's size.
-            let is_parameter = matches!(tensor.data_type, 1 | 10 | 16);
-            let view = if is_parameter {
-                self.store.parameter("initializer", &dims, width)
-            } else {
-                self.store.buffer("initializer", &dims, width)
+        for tensor in std::mem::take(&mut self.graph.initializer) {
+            let value = self.constant(&tensor).map_err(|fault| named(fault, &tensor.name))?;
+            self.given.insert(tensor.name, value);
+        }
+        Ok(())
+    }
+
+    /// A constant of the file.
+    fn constant(&mut self, tensor: &TensorProto) -> Result<Value, Diagnostic> {
+        let (dims, width) = (dims_of(&tensor.dims)?, width_of(tensor.data_type)?);
+        // Whole numbers are shapes and indices, no part of a model's size.
+        let is_parameter = matches!(tensor.data_type, 1 | 10 | 16);
+        let view = if is_parameter {
+            self.store.parameter("initializer", &dims, width)
+        } else {
+            self.store.buffer("initializer", &dims, width)
+        };
+        Value::constant(tensor, Some(view))
+    }
+
+    /// Nodes that make the same tensor in every pass: constants, and tensors of dimensions that the file has as a constant,
+    /// filled with one number, as files without the values of their parameters have them. Runtimes make them once.
+    fn constants(&mut self) -> Result<(), Diagnostic> {
+        for mut node in std::mem::take(&mut self.graph.node) {
+            let made = match (node.op_type.as_str(), node.input.first(), shapes::filling(&node)) {
+                ("Constant", None, Some(tensor)) => Some(self.constant(tensor)),
+                ("ConstantOfShape", Some(input), filling) => {
+                    let known = self.given.get(input).and_then(|value| value.known.clone());
+                    let of_floats = filling.is_none_or(|tensor| tensor.data_type == 1);
+                    known.filter(|_| of_floats).map(|dims| {
+                        let dims = dims_of(&dims)?;
+                        Ok(Value::of(self.store.parameter("initializer", &dims, 4)))
+                    })
+                }
+                _ => None,
             };
-            tensor.raw_data = Bytes::new();
-            self.given.insert(tensor.name.clone(), Value { known, ..Value::of(view) });
+            let Some(value) = made else {
+                self.graph.node.push(node);
+                continue;
+            };
+            let output = node.output.pop().unwrap_or_default();
+            self.given.insert(output.clone(), value.map_err(|fault| named(fault, &output))?);
         }
         Ok(())
     }
 
     /// Inputs that are no initializers.
-    fn inputs(&mut self, open: u64) -> Result<(), Diagnostic> {
+    fn inputs(&mut self, open: &Dimensions) -> Result<(), Diagnostic> {
         for input in &self.graph.input {
             if self.given.contains_key(&input.name) {
                 continue;
             }
-            let (dims, width) = shape(input, open)?;
+            let (dims, width) = open.shape(input)?;
             let view = self.store.buffer("input", &dims, width);
             self.given.insert(input.name.clone(), Value::of(view));
         }
@@ -101,22 +138,16 @@ impl Onnx {
     }
 
     /// Every node in order; the file has them in an order in which they can be run.
-    fn run(&self, eager: &mut Eager) -> Result<(), Diagnostic> {
+    fn run<'a>(&'a self, eager: &'a mut Eager) -> Result<Scope<'a>, Diagnostic> {
         let mut scope = Scope::new(eager, &self.given);
-        self.graph.node.iter().try_for_each(|node| scope.node(node))
+        self.graph.node.iter().try_for_each(|node| scope.node(node))?;
+        Ok(scope)
     }
 }
 
-fn shape(input: &ValueInfoProto, open: u64) -> Result<(Vec<u64>, u8), Diagnostic> {
-    let place = || Place { key: input.name.clone(), ..Place::default() };
-    let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
-    let Some(tensor) = tensor else {
-        return Err(Diagnostic::new(format!("input `{}` is no tensor", input.name)).at(place()));
-    };
-    let dims = tensor.shape.iter().flat_map(|shape| &shape.dim);
-    let dims: Vec<i64> = dims.map(|d| d.dim_value.filter(|n| *n > 0).unwrap_or(open as i64)).collect();
-    let width = width_of(tensor.elem_type).map_err(|fault| fault.at(place()))?;
-    Ok((dims_of(&dims).map_err(|fault| fault.at(place()))?, width))
+/// A fault of a tensor, with its name.
+fn named(fault: Diagnostic, key: &str) -> Diagnostic {
+    fault.at(Place { key: key.to_owned(), ..Place::default() })
 }
 
 impl Model for Onnx {

@@ -24,6 +24,8 @@ pub(crate) struct GraphProto {
     pub(crate) input: Vec<ValueInfoProto>,
     #[prost(message, repeated, tag = "12")]
     pub(crate) output: Vec<ValueInfoProto>,
+    #[prost(message, repeated, tag = "13")]
+    pub(crate) value_info: Vec<ValueInfoProto>,
 }
 
 /// `NodeProto`.
@@ -56,13 +58,15 @@ pub(crate) struct AttributeProto {
     pub(crate) ints: Vec<i64>,
 }
 
-/// `TensorProto`. The values of floating-point tensors are not read.
+/// `TensorProto`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct TensorProto {
     #[prost(int64, repeated, tag = "1")]
     pub(crate) dims: Vec<i64>,
     #[prost(int32, tag = "2")]
     pub(crate) data_type: i32,
+    #[prost(float, repeated, tag = "4")]
+    pub(crate) float_data: Vec<f32>,
     #[prost(int32, repeated, tag = "5")]
     pub(crate) int32_data: Vec<i32>,
     #[prost(int64, repeated, tag = "7")]

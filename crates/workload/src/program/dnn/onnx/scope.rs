@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::proto::NodeProto;
 use super::value::{Value, axis, integers};
-use super::{compute, shapes};
+use super::{compute, images, moves, shapes};
 use crate::program::dnn::eager::Eager;
 use crate::program::dnn::view::View;
 
@@ -32,7 +32,9 @@ impl<'a> Scope<'a> {
         let named = if node.name.is_empty() { node.output.first() } else { Some(&node.name) };
         let name = named.cloned().unwrap_or_default();
         let place = || Place { key: name.clone(), ..Place::default() };
-        let all = || compute::OPERATORS.iter().chain(shapes::OPERATORS);
+        let all = || {
+            [compute::OPERATORS, images::OPERATORS, moves::OPERATORS, shapes::OPERATORS].into_iter().flatten()
+        };
         let Some((_, run)) = all().find(|(op, _)| *op == node.op_type) else {
             let what = format!("operator `{}` of node `{name}` is not supported", node.op_type);
             return Err(Diagnostic::new(what).allowed(&node.op_type, all().map(|(op, _)| *op)).at(place()));
@@ -45,6 +47,11 @@ impl<'a> Scope<'a> {
             self.made.insert(output.clone(), value);
         }
         Ok(())
+    }
+
+    /// Dimensions of a value, if anything has made it.
+    pub(super) fn dims(&self, name: &str) -> Option<&[u64]> {
+        self.made.get(name).map(|value| value.dims.as_slice())
     }
 
     /// An input that may be left out.

@@ -16,23 +16,33 @@ pub(crate) struct Value {
     pub(crate) width: u8,
     pub(crate) view: Option<View>,
     pub(crate) known: Option<Vec<i64>>,
+    /// A short constant of floating-point numbers: factors of sizes.
+    pub(crate) reals: Option<Vec<f32>>,
 }
 
 impl Value {
     /// A tensor, whose elements lie in order.
     pub(crate) fn of(view: View) -> Value {
-        Value { dims: view.dims.clone(), width: view.width, view: Some(view), known: None }
+        Value { dims: view.dims.clone(), width: view.width, view: Some(view), known: None, reals: None }
     }
 
     /// Known numbers.
     pub(crate) fn known(dims: Vec<u64>, known: Vec<i64>) -> Value {
-        Value { dims, width: 8, view: None, known: Some(known) }
+        Value { dims, width: 8, view: None, known: Some(known), reals: None }
     }
 
     /// The same elements under other dimensions.
     pub(crate) fn reshape(&self, dims: Vec<u64>) -> Value {
         let view = self.view.as_ref().map(|view| view.reshape(&dims));
-        Value { dims, width: self.width, view, known: self.known.clone() }
+        Value { dims, width: self.width, view, known: self.known.clone(), reals: self.reals.clone() }
+    }
+
+    /// A constant of the file, with what is known of its elements.
+    pub(crate) fn constant(tensor: &TensorProto, view: Option<View>) -> Result<Value, Diagnostic> {
+        let dims = dims_of(&tensor.dims)?;
+        let count = dims.iter().product();
+        let (known, reals) = (numbers(tensor, count), reals(tensor, count));
+        Ok(Value { dims, width: width_of(tensor.data_type)?, view, known, reals })
     }
 
     /// Elements.
@@ -76,7 +86,7 @@ pub(crate) fn check_size(dims: &[u64]) -> Result<(), Diagnostic> {
 }
 
 /// The whole numbers of a short constant; none if it is long or has other elements.
-pub(crate) fn numbers(tensor: &TensorProto, count: u64) -> Option<Vec<i64>> {
+fn numbers(tensor: &TensorProto, count: u64) -> Option<Vec<i64>> {
     if count > KNOWN_MOST {
         return None;
     }
@@ -93,6 +103,24 @@ pub(crate) fn numbers(tensor: &TensorProto, count: u64) -> Option<Vec<i64>> {
         _ => return None,
     };
     (numbers.len() as u64 == count).then_some(numbers)
+}
+
+/// The only number of a constant, if it has one that is whole.
+pub(crate) fn first_number(tensor: &TensorProto) -> Option<i64> {
+    numbers(tensor, 1).map(|numbers| numbers[0])
+}
+
+/// Floating-point numbers beyond this many are not kept: a factor for each dimension.
+const REALS_MOST: u64 = 8;
+
+/// The numbers of a short constant of floats; none if it is long or has other elements.
+fn reals(tensor: &TensorProto, count: u64) -> Option<Vec<f32>> {
+    if tensor.data_type != 1 || count > REALS_MOST {
+        return None;
+    }
+    let raw = tensor.raw_data.chunks_exact(4).filter_map(|b| b.try_into().ok().map(f32::from_le_bytes));
+    let reals = if tensor.raw_data.is_empty() { tensor.float_data.clone() } else { raw.collect() };
+    (reals.len() as u64 == count).then_some(reals)
 }
 
 /// An attribute that is a whole number.

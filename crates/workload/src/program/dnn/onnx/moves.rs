@@ -1,0 +1,273 @@
+//! Operators that move elements: copies, unless all stay where they are.
+
+use config::Diagnostic;
+
+use super::compute::{Made, expand, refuse, together};
+use super::proto::NodeProto;
+use super::scope::{Operator, Scope, from_front};
+use super::shapes::list;
+use super::value::{Value, axis, check_size, dims_of, integer, integers, text};
+use crate::program::dnn::eager::work;
+use crate::program::dnn::kernels::{Ids, RANK};
+
+/// Operators by name.
+pub(super) const OPERATORS: &[(&str, Operator)] = &[
+    ("Concat", concat),
+    ("Expand", expanded),
+    ("Gather", gather),
+    ("Pad", pad),
+    ("Slice", slice),
+    ("Split", split),
+    ("Tile", tile),
+    ("Transpose", transpose),
+    ("Trilu", |s, n| copy(s, n, "triu_tril")),
+];
+
+fn transpose(scope: &mut Scope, node: &NodeProto) -> Made {
+    let x = scope.view(node, 0)?;
+    let rank = x.dims.len();
+    let order: Vec<usize> = match integers(node, "perm") {
+        Some(perm) => perm.iter().map(|n| axis(*n, rank)).collect::<Result<_, _>>()?,
+        None => (0..rank).rev().collect(),
+    };
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if !sorted.into_iter().eq(0..rank) || rank > RANK {
+        return refuse(format!("order {order:?} of {rank} dimensions"));
+    }
+    let turned = x.permute(&order);
+    if turned.is_contiguous() {
+        return Ok(vec![Value::of(turned.reshape(&turned.dims))]);
+    }
+    Ok(vec![Value::of(scope.eager.map("transpose", &[&turned], x.width, work::COPY))])
+}
+
+fn concat(scope: &mut Scope, node: &NodeProto) -> Made {
+    let inputs: Vec<Value> = (0..node.input.len()).map(|n| scope.input(node, n)).collect::<Result<_, _>>()?;
+    let Some(first) = inputs.first() else { return refuse("nothing to put together") };
+    let at = axis(integer(node, "axis", 0), first.dims.len())?;
+    let fits = |x: &Value| {
+        let same = |n: usize| n == at || x.dims[n] == first.dims[n];
+        x.dims.len() == first.dims.len() && (0..x.dims.len()).all(same)
+    };
+    if !inputs.iter().all(fits) || first.dims.len() > RANK {
+        return refuse("its inputs do not fit");
+    }
+    let known: Option<Vec<&Vec<i64>>> = inputs.iter().map(|x| x.known.as_ref()).collect();
+    if let Some(known) = known.filter(|_| first.dims.len() == 1) {
+        return Ok(vec![list(known.into_iter().flatten().copied().collect())]);
+    }
+    let mut dims = first.dims.clone();
+    dims[at] = inputs.iter().map(|x| x.dims[at]).sum();
+    check_size(&dims)?;
+    let views: Vec<_> = inputs.iter().map(|x| scope.tensor(x)).collect::<Result<_, _>>()?;
+    let output = scope.eager.empty(&dims, first.width);
+    scope.eager.cat_into(&views.iter().collect::<Vec<_>>(), at, &output);
+    Ok(vec![Value::of(output)])
+}
+
+/// A copy under a name.
+fn copy(scope: &mut Scope, node: &NodeProto, name: &'static str) -> Made {
+    let x = scope.view(node, 0)?;
+    if x.dims.len() > RANK {
+        return refuse(format!("a tensor of {} dimensions; at most {RANK}", x.dims.len()));
+    }
+    Ok(vec![Value::of(scope.eager.map(name, &[&x], x.width, work::COPY))])
+}
+
+/// Every `step`th element of a dimension, `length` of them: a copy, unless it is the whole.
+fn piece(
+    scope: &mut Scope,
+    x: &Value,
+    at: usize,
+    from: u64,
+    length: u64,
+    step: u64,
+) -> Result<Value, Diagnostic> {
+    if length == x.dims[at] {
+        return Ok(x.clone());
+    }
+    if let Some(known) = x.known.as_ref().filter(|_| x.dims.len() == 1) {
+        return Ok(list(
+            known[from as usize..].iter().step_by(step as usize).take(length as usize).copied().collect(),
+        ));
+    }
+    if length == 0 || x.dims.len() > RANK {
+        return refuse(format!("{length} of {:?} elements", x.dims));
+    }
+    let mut part = scope.tensor(x)?.slice(at, from, length);
+    part.strides[at] *= step;
+    Ok(Value::of(scope.eager.map("slice", &[&part], x.width, work::COPY)))
+}
+
+/// A tensor in a larger one, which is filled first.
+fn pad(scope: &mut Scope, node: &NodeProto) -> Made {
+    let x = scope.input(node, 0)?;
+    let mode = text(node, "mode");
+    if !matches!(mode.as_str(), "" | "constant") {
+        return refuse(format!("mode `{mode}` is not supported, `constant` is"));
+    }
+    let given = match integers(node, "pads") {
+        Some(pads) => pads.to_vec(),
+        None => scope.known(node, 1)?,
+    };
+    let rank = x.dims.len();
+    let axes = match scope.maybe(node, 3)? {
+        Some(_) => from_front(&scope.known(node, 3)?, rank)?,
+        None => (0..rank).collect(),
+    };
+    if given.len() != 2 * axes.len() || given.iter().any(|n| !(0..=1 << 16).contains(n)) {
+        return refuse(format!("widths {given:?} of {rank} dimensions; each from 0 to 65536"));
+    }
+    if given.iter().all(|n| *n == 0) {
+        return Ok(vec![x]);
+    }
+    let (mut dims, mut front) = (x.dims.clone(), vec![0; rank]);
+    for (n, at) in axes.iter().enumerate() {
+        front[*at] = given[n] as u64;
+        dims[*at] += (given[n] + given[n + axes.len()]) as u64;
+    }
+    check_size(&dims)?;
+    if rank > RANK {
+        return refuse(format!("a tensor of {rank} dimensions; at most {RANK}"));
+    }
+    let view = scope.tensor(&x)?;
+    let output = scope.eager.fill(&dims, x.width);
+    let inner = (0..rank).fold(output.clone(), |inner, at| inner.slice(at, front[at], x.dims[at]));
+    scope.eager.map_into("copy", &[&view], &inner, work::COPY);
+    Ok(vec![Value::of(output)])
+}
+
+/// A tensor several times along its dimensions: a copy.
+fn tile(scope: &mut Scope, node: &NodeProto) -> Made {
+    let (x, repeats) = (scope.input(node, 0)?, dims_of(&scope.known(node, 1)?)?);
+    if repeats.len() != x.dims.len() || repeats.contains(&0) {
+        return refuse(format!("{repeats:?} times {:?} elements", x.dims));
+    }
+    let (mut from, mut to) = (Vec::new(), Vec::new());
+    for (d, times) in x.dims.iter().zip(&repeats) {
+        if *times > 1 {
+            from.push(1);
+            to.push(*times);
+        }
+        from.push(*d);
+        to.push(*d);
+    }
+    let dims: Option<Vec<u64>> =
+        x.dims.iter().zip(&repeats).map(|(d, times)| d.checked_mul(*times)).collect();
+    let Some(dims) = dims.filter(|_| to.len() <= RANK) else {
+        return refuse(format!("{repeats:?} times {:?} elements", x.dims));
+    };
+    check_size(&dims)?;
+    let view = scope.tensor(&x)?.reshape(&from);
+    let output = scope.eager.empty(&dims, x.width);
+    scope.eager.map_into("repeat", &[&view], &output.reshape(&to), work::COPY);
+    Ok(vec![Value::of(output)])
+}
+
+fn slice(scope: &mut Scope, node: &NodeProto) -> Made {
+    let mut x = scope.input(node, 0)?;
+    let of = |scope: &Scope, name: &str, n: usize| match integers(node, name) {
+        Some(given) => Ok(given.to_vec()),
+        None => scope.known(node, n),
+    };
+    let (starts, ends) = (of(scope, "starts", 1)?, of(scope, "ends", 2)?);
+    let axes = scope.axes(node, 3)?.unwrap_or_else(|| (0..starts.len() as i64).collect());
+    let steps = if node.input.len() > 4 { scope.known(node, 4)? } else { vec![1; starts.len()] };
+    if [ends.len(), axes.len(), steps.len()] != [starts.len(); 3] {
+        return refuse(format!("{} starts, {} ends, {} steps", starts.len(), ends.len(), steps.len()));
+    }
+    for (((start, end), along), step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
+        let at = axis(*along, x.dims.len())?;
+        let length = x.dims[at] as i64;
+        let place = |n: i64| if n < 0 { n.saturating_add(length) } else { n };
+        if *step < 0 {
+            x = backwards(&x, [place(*start), place(*end).max(-1), *step])?;
+            continue;
+        }
+        if *step == 0 {
+            return refuse("a step of 0");
+        }
+        let (from, to) = (place(*start).clamp(0, length), place(*end).clamp(0, length));
+        let count = ((to - from).max(0) as u64).div_ceil(*step as u64);
+        x = piece(scope, &x, at, from as u64, count, *step as u64)?;
+    }
+    Ok(vec![x])
+}
+
+/// Known numbers in reverse order.
+fn backwards(x: &Value, [start, end, step]: [i64; 3]) -> Result<Value, Diagnostic> {
+    let Some(known) = x.known.as_ref().filter(|_| x.dims.len() == 1) else {
+        return refuse(format!("a step of {step} through a tensor that is not known before the model runs"));
+    };
+    let first = start.min(known.len() as i64 - 1);
+    let places =
+        std::iter::successors(Some(first), |n| n.checked_add(step)).take_while(|n| *n > end && *n >= 0);
+    Ok(list(places.map(|n| known[n as usize]).collect()))
+}
+
+fn split(scope: &mut Scope, node: &NodeProto) -> Made {
+    let x = scope.input(node, 0)?;
+    let at = axis(integer(node, "axis", 0), x.dims.len())?;
+    let parts = node.output.len() as u64;
+    let sizes: Vec<u64> = match integers(node, "split") {
+        Some(sizes) => dims_of(sizes)?,
+        None if scope.maybe(node, 1)?.is_some() => dims_of(&scope.known(node, 1)?)?,
+        None => {
+            let each = x.dims[at].div_ceil(parts.max(1));
+            (0..parts).map(|n| each.min(x.dims[at].saturating_sub(n * each))).collect()
+        }
+    };
+    if sizes.iter().sum::<u64>() != x.dims[at] {
+        return refuse(format!("{:?} elements in pieces of {sizes:?}", x.dims));
+    }
+    let mut from = 0;
+    let mut pieces = Vec::new();
+    for size in sizes {
+        pieces.push(piece(scope, &x, at, from, size, 1)?);
+        from += size;
+    }
+    Ok(pieces)
+}
+
+fn gather(scope: &mut Scope, node: &NodeProto) -> Made {
+    let (x, picked) = (scope.input(node, 0)?, scope.input(node, 1)?);
+    let at = axis(integer(node, "axis", 0), x.dims.len())?;
+    if let Some(numbers) = &picked.known {
+        let length = x.dims[at] as i64;
+        let places: Vec<i64> = numbers.iter().map(|n| if *n < 0 { n + length } else { *n }).collect();
+        if let Some(outside) = places.iter().find(|n| !(0..length).contains(*n)) {
+            return refuse(format!("element {outside} of {length}"));
+        }
+        if let Some(known) = x.known.as_ref().filter(|_| x.dims.len() == 1) {
+            let found = places.iter().map(|n| known[*n as usize]).collect();
+            return Ok(vec![Value::known(picked.dims, found)]);
+        }
+        // One of a dimension's elements, which then is no dimension any more.
+        if let ([place], []) = (places.as_slice(), picked.dims.as_slice()) {
+            let found = piece(scope, &x, at, *place as u64, 1, 1)?;
+            let mut dims = x.dims.clone();
+            dims.remove(at);
+            return Ok(vec![found.reshape(dims)]);
+        }
+    }
+    if at != 0 {
+        return refuse("only the first dimension is supported, unless one element is picked");
+    }
+    let row: u64 = x.dims[1..].iter().product();
+    check_size(&[picked.count(), row])?;
+    let (table, numbers) = (scope.tensor(&x)?, scope.tensor(&picked)?);
+    let flat = table.reshape(&[x.dims[0], row]);
+    let found = scope.eager.embedding(&flat, &numbers, Ids::Words);
+    Ok(vec![Value::of(found.reshape(&[picked.dims.as_slice(), &x.dims[1..]].concat()))])
+}
+
+fn expanded(scope: &mut Scope, node: &NodeProto) -> Made {
+    let (x, wanted) = (scope.input(node, 0)?, dims_of(&scope.known(node, 1)?)?);
+    let dims = together(&[&x.dims, &wanted])?;
+    if dims == x.dims {
+        return Ok(vec![x]);
+    }
+    let view = scope.tensor(&x)?;
+    Ok(vec![Value::of(expand(scope, &view, &dims))])
+}
