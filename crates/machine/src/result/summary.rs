@@ -51,14 +51,24 @@ pub fn human(document: &Document) -> String {
     }
     let _ = write!(
         text,
-        "\n  {} checks, {}; {:.2} s CPU, {} requests/s, {} MiB",
+        "\n  {} checks, {}; {:.2} s CPU, {}, {} MiB",
         d.checks.len(),
         if d.ok { "all passed" } else { "SOME FAILED" },
         d.run.cpu_s,
-        count(d.run.requests_per_cpu_s as u64),
+        speed(d),
         d.run.peak_rss_bytes >> 20
     );
     text
+}
+
+/// What the front end did in a CPU second.
+fn speed(d: &Document) -> String {
+    let rate = |n: u64| count((n as f64 / d.run.cpu_s.max(f64::MIN_POSITIVE)) as u64);
+    match (&d.gpu, &d.cpu) {
+        (Some(gpu), _) => format!("{} warp instructions/s", rate(gpu.work.warp_instructions)),
+        (_, Some(cpu)) => format!("{} instructions/s", rate(cpu.instructions)),
+        _ => format!("{} requests/s", count(d.run.requests_per_cpu_s as u64)),
+    }
 }
 
 /// What the host saw.
