@@ -128,6 +128,10 @@ pub(crate) fn assemble(
     let of_jobs = cpu.and_then(|cpu| cpu.warmup.of(cpu.first.load.jobs));
     let ramp = (work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp));
     let warmup = plan.warmup.or(ramp).or(of_jobs);
-    let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server);
+    let until = loaded.spec.sim.until.map(|until| until.time());
+    if until == Some(Time::ZERO) {
+        return Err(loaded.diagnose("sim.until", "a run of no length"));
+    }
+    let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server).with_end(until);
     Ok(Assembled { machine, warnings: work.warnings, precondition })
 }

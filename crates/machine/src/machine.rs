@@ -35,6 +35,8 @@ pub enum End {
     Failed,
     /// Simulated time has come to the end of the clock.
     Horizon,
+    /// The time is over that the run was given.
+    Until,
 }
 
 /// A machine that runs.
@@ -59,6 +61,8 @@ pub struct Machine {
     /// The present instant as the search for stalls knows it, and the events run at it: longer than a slice.
     instant: Time,
     steps: u64,
+    /// When the run ends, though its work may not be done.
+    until: Option<Time>,
 }
 
 impl Machine {
@@ -76,6 +80,7 @@ impl Machine {
             cut: None,
             instant: Time::ZERO,
             steps: 0,
+            until: None,
         }
     }
 
@@ -103,6 +108,13 @@ impl Machine {
     #[must_use]
     pub fn with_server(mut self, server: Option<ServerSide>) -> Machine {
         self.server = server.map(Box::new);
+        self
+    }
+
+    /// Ends the run at a time, though its work may not be done.
+    #[must_use]
+    pub fn with_end(mut self, until: Option<Time>) -> Machine {
+        self.until = until;
         self
     }
 
@@ -163,6 +175,7 @@ impl Machine {
     /// Runs a slice of events; the end, if it has come.
     fn slice(&mut self) -> Option<End> {
         let (mut instant, mut steps) = (self.instant, self.steps);
+        let horizon = self.until.unwrap_or(HORIZON);
         let slice = if self.warmup.is_some() { 64 } else { SLICE };
         for _ in 0..slice {
             let Some(event) = self.wires.queue.pop() else { return Some(self.ended()) };
@@ -176,8 +189,8 @@ impl Machine {
             } else {
                 instant = now;
                 steps = 0;
-                if now > HORIZON {
-                    return Some(End::Horizon);
+                if now > horizon {
+                    return Some(if self.until.is_some() { End::Until } else { End::Horizon });
                 }
             }
             match event {

@@ -127,6 +127,9 @@ pub struct Sim {
     /// out, they are not. It doubles as often as it must for 4,096 intervals to hold the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Duration>,
+    /// Simulated time after which the run ends, whether or not its work is done; left out, it is done to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Duration>,
 }
 
 /// A flash device and what is in front of it.

@@ -21,6 +21,9 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
                 "the run was ended at {now}, a day before the end of the simulated clock: the workload lasts longer"
             )];
         }
+        End::Until => {
+            return vec![format!("`sim.until` has ended the run at {}: work was left", machine.now())];
+        }
         End::Done | End::Interrupted | End::Failed => return Vec::new(),
     };
     let now = machine.now();

@@ -102,6 +102,21 @@ fn a_run_that_ends_well_has_nothing_to_report() {
 }
 
 #[test]
+fn a_run_may_be_given_a_time() {
+    let device = device();
+    let source = job("fio:rw=read,bs=4k,startdelay=1ms,rate_iops=1000,number_ios=100", &device);
+    let injector = Injector::new(vec![source], Queues::UNBOUNDED, HostCost::default());
+    let mut machine = Machine::new(device, injector, None).with_end(Some(Time::from_ms(10)));
+    let end = machine.run(&AtomicBool::new(false), |_| {});
+    assert_eq!(end, End::Until);
+    // Requests of every millisecond from the first on; the event that was due next has come, and was left alone.
+    assert_eq!((machine.injector.issued, machine.injector.outstanding()), (10, 1));
+    assert!(machine.now() > Time::from_ms(10) && machine.now() <= Time::from_ms(11), "{}", machine.now());
+    let report = stall::report(&machine, end);
+    assert!(report[0].contains("`sim.until` has ended the run"), "{report:#?}");
+}
+
+#[test]
 fn a_run_that_lasts_longer_than_the_clock_ends_before_it() {
     let device = device();
     let source = job("fio:rw=read,bs=4k,startdelay=213d,number_ios=100", &device);

@@ -47,9 +47,9 @@ pub struct Document {
     pub version: &'static str,
     /// The workloads as they were given.
     pub workload: Vec<String>,
-    /// Whether every check passed and no work was left.
+    /// Whether every check passed and no work was left, but what `sim.until` cut off.
     pub ok: bool,
-    /// Whether the run was ended early.
+    /// Whether the run was ended early, other than by `sim.until`.
     pub partial: bool,
     /// What a reader must know: inert options, moved or skipped requests, reads of nothing.
     pub warnings: Vec<String>,
@@ -159,7 +159,7 @@ impl Document {
             version: env!("CARGO_PKG_VERSION"),
             workload: frame.workload,
             ok: checks.iter().all(|c| c.ok),
-            partial: end != End::Done,
+            partial: !matches!(end, End::Done | End::Until),
             warnings,
             simulated_ns: machine.now().as_ns_f64(),
             run,

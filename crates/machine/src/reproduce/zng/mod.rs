@@ -27,7 +27,8 @@ pub(super) fn entries(effort: Effort) -> Vec<Entry> {
     let mut entries: Vec<Entry> =
         figures.clone().filter_map(|figure| rows::entry(figure, &suite, effort)).collect();
     if effort == Effort::Whole {
-        entries.extend(figures.flat_map(|figure| rows::at_other_scales(figure, &suite)));
+        entries.extend(figures.clone().flat_map(|figure| rows::at_other_scales(figure, &suite)));
+        entries.extend(figures.flat_map(rows::in_windows));
     }
     entries
 }

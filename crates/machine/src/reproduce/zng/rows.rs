@@ -74,6 +74,40 @@ pub(super) fn at_other_scales(figure: &Figure, suite: &Suite) -> Vec<Entry> {
     [2, 1, 0].map(scaled).into()
 }
 
+/// Figures that are also worked out from runs that end after a time.
+const WINDOWED: [&str; 18] = [
+    "perf.zng_vs_hybridgpu",
+    "perf.hybridgpu_vs_hetero",
+    "perf.optane_vs_hybridgpu",
+    "perf.wropt_vs_rdopt",
+    "perf.base_and_rdopt_below_hybridgpu",
+    "bw.zng_vs_optane",
+    "bw.hybridgpu_flash",
+    "bw.wropt_vs_rdopt",
+    "bw.zng_vs_wropt",
+    "lat.ssd_engine_share",
+    "motivation.read_reaccess",
+    "motivation.write_redundancy",
+    "read.stt_mram_reaccess_cut",
+    "read.dyn_prefetch_reaccess_cut",
+    "read.redirection_reaccess_rise",
+    "write.redundancy_baseline",
+    "write.redundancy_nif_cut",
+    "write.redundancy_redirection",
+];
+
+/// The same figures where every run is cut off after a time: the paper does not say how long its runs are.
+pub(super) fn in_windows(figure: &Figure) -> Vec<Entry> {
+    let Some(id) = figure.id.strip_prefix("zng.").filter(|id| WINDOWED.contains(id)) else {
+        return Vec::new();
+    };
+    let cut = |window: &'static str| {
+        let entry = entry(figure, &Suite::cut(window), Effort::Full)?;
+        Some(entry.changed(format!("zng.window.{window}.{id}"), Row::swept))
+    };
+    ["3ms", "10ms", "30ms", "100ms"].into_iter().filter_map(cut).collect()
+}
+
 /// Rows of section V-D that take many runs.
 fn sensitivity(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let prefetch = |n: usize| -> Vec<Point> {

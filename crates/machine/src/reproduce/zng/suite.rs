@@ -46,6 +46,8 @@ pub(super) struct Suite {
     pub(super) singles: Vec<&'static str>,
     pub(super) seeds: Vec<u64>,
     halvings: usize,
+    /// When runs are cut off.
+    until: Option<&'static str>,
 }
 
 impl Suite {
@@ -61,7 +63,13 @@ impl Suite {
             singles: singles.to_vec(),
             seeds: if effort == Effort::Whole { vec![1, 2, 3] } else { vec![1] },
             halvings: 3,
+            until: None,
         }
+    }
+
+    /// The named pairs, with one seed, cut off after a time.
+    pub(super) fn cut(until: &'static str) -> Suite {
+        Suite { until: Some(until), ..Suite::of(Effort::Full) }
     }
 
     /// Two of the named pairs, with one seed, at another scale: a quarter, a half, all.
@@ -85,7 +93,11 @@ impl Suite {
         let workloads = programs.split('-').flat_map(one).collect();
         let least_footprint = self.least_footprint(programs);
         let point = Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint };
-        slice::of(system, self.halvings).iter().fold(point, |point, set| point.set(set))
+        let point = slice::of(system, self.halvings).iter().fold(point, |point, set| point.set(set));
+        match self.until {
+            Some(until) => Point { least_footprint: 0, ..point }.set(&format!("sim.until={until}")),
+            None => point,
+        }
     }
 
     /// Sets of the shared cache when it is built of SRAM.
