@@ -43,12 +43,13 @@ fn spec_refused(folder: &Path, key: &str, value: &str, said: &[&str]) {
 #[test]
 fn values_that_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
-    let cases: [(&str, &str, &[&str]); 11] = [
+    let cases: [(&str, &str, &[&str]); 12] = [
         ("flash.cell.erase", "\"3MB\"", &["is a size, not a duration", "allowed: ps, ns, us"]),
         ("flash.cell.erase", "3", &["65us"]),
         ("flash.geometry.page_size", "\"-4KiB\"", &["-4KiB"]),
         ("flash.geometry.channels", "-8", &["-8"]),
         ("flash.geometry.channels", "0", &["is 0, but must be at least 1"]),
+        ("sim.until", "\"0ms\"", &["a time of no length"]),
         ("flash.ftl.gc.start", "30", &["the thresholds cross", "hard 2 <= start 30 < stop 26"]),
         ("flash.ftl.gc.victim", "\"gredy\"", &["did you mean `greedy`", "allowed: greedy, cost_benefit"]),
         ("flash.geometry.chanels", "8", &["unknown key `chanels`", "did you mean `channels`"]),

@@ -321,6 +321,20 @@ fn exit_status_and_streams() {
     }
 }
 
+/// What was asked for is no part of it: the run is whole, and says what ended it.
+#[test]
+fn a_run_that_was_given_a_time_is_not_partial() {
+    let job = "fio:rw=randread,bs=4k,iodepth=2,rate_iops=1000,number_ios=1000";
+    let run = run_tiny(&["--set", "sim.until=20ms", "--workload", job, "--json"]).well();
+    let document = run.json();
+    assert_eq!((&document["partial"], &document["ok"]), (&Value::from(false), &Value::from(true)));
+    let simulated = document["simulated_ns"].as_f64().unwrap();
+    assert!((20e6..22e6).contains(&simulated), "{simulated} ns");
+    assert!(document["warnings"].to_string().contains("`sim.until` has ended the run"));
+    let requests = document["io"]["all"]["requests"].as_u64().unwrap();
+    assert!((19..=21).contains(&requests), "{requests} requests of one a millisecond");
+}
+
 /// An interrupt ends the run early: the document is printed, says so, and the exit status tells.
 #[cfg(unix)]
 #[test]

@@ -129,9 +129,6 @@ pub(crate) fn assemble(
     let ramp = (work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp));
     let warmup = plan.warmup.or(ramp).or(of_jobs);
     let until = loaded.spec.sim.until.map(|until| until.time());
-    if until == Some(Time::ZERO) {
-        return Err(loaded.diagnose("sim.until", "a run of no length"));
-    }
     let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server).with_end(until);
     Ok(Assembled { machine, warnings: work.warnings, precondition })
 }

@@ -103,6 +103,9 @@ const SIZES: &[(&str, u64)] = &[
     ("swap.memory", 1 << 40),
 ];
 
+/// Durations of which zero has no meaning that no part knows.
+const SOME_TIME: &[&str] = &["sim.series", "sim.until"];
+
 /// Products that memory must hold a record for each of: the table of the keys, the keys, the most, what they are.
 const RECORDS: &[(&str, &[&str], u64, &str)] = &[
     ("flash.geometry", &["channels", "ways", "dies"], 1 << 16, "dies"),
@@ -162,6 +165,10 @@ fn quantities(resolved: &Resolved, table: &toml::Table) -> Vec<Diagnostic> {
         let size = find(table, key)?.as_str()?.parse::<Bytes>().ok().filter(|size| size.get() > *most)?;
         let what = format!("{size} is too large to simulate; {} is the most", Bytes::new(*most));
         Some(resolved.diagnose(key, what))
+    }));
+    faults.extend(SOME_TIME.iter().filter_map(|key| {
+        find(table, key)?.as_str()?.parse::<Duration>().ok().filter(|time| time.time() == Time::ZERO)?;
+        Some(resolved.diagnose(key, "a time of no length; one above zero is expected, such as 10us"))
     }));
     faults
 }
