@@ -30,6 +30,13 @@ pub(crate) const CASES: &[Case] = &[
         values: &["100ns", "1us", "10us"],
         predicted: Rises("/gpu/series/0/width_ns"),
     },
+    Case {
+        key: "sim.until",
+        context: &[],
+        jobs: GAUS,
+        values: &["200ns", "600ns", "1200ns"],
+        predicted: Rises(SIM),
+    },
     Case { key: "gpu.sms", context: &[], jobs: BACK, values: &["1", "4", "16"], predicted: Rises(IPC) },
     Case {
         key: "gpu.clock",
