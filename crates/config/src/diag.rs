@@ -204,6 +204,9 @@ mod tests {
     #[test]
     fn a_word_that_is_near_nothing_has_no_nearest() {
         assert_eq!(nearest("zzzzzz", ["channels", "ways"]), None);
+        assert_eq!(nearest("w", ["?", "batch"]), None);
+        assert_eq!(nearest("LRN", ["Erf", "Exp"]), None);
+        assert_eq!(nearest("Sun", ["Sum", "Exp"]), Some("Sum"));
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub struct HostSoftware {
     pub complete: Duration,
 }
 
-/// The simulation itself. Nothing here changes what the host sees.
+/// The simulation itself. Nothing here changes what the host sees, but when the run ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sim {

@@ -103,7 +103,7 @@ const SIZES: &[(&str, u64)] = &[
     ("swap.memory", 1 << 40),
 ];
 
-/// Durations of which zero has no meaning that no part knows.
+/// Durations of which zero means nothing, and which no part checks.
 const SOME_TIME: &[&str] = &["sim.series", "sim.until"];
 
 /// Products that memory must hold a record for each of: the table of the keys, the keys, the most, what they are.

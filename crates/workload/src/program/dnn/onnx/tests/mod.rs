@@ -31,38 +31,27 @@ impl File {
         self
     }
 
-    fn weight(mut self, name: &str, dims: &[i64]) -> File {
+    /// An initializer: a tensor but for its name and dimensions.
+    fn constant(mut self, name: &str, dims: &[i64], tensor: TensorProto) -> File {
         let (dims, name) = (dims.to_vec(), name.to_owned());
-        self.0.initializer.push(TensorProto { dims, data_type: FLOAT, name, ..TensorProto::default() });
+        self.0.initializer.push(TensorProto { dims, name, ..tensor });
         self
     }
 
-    fn numbers(mut self, name: &str, numbers: &[i64]) -> File {
+    fn weight(self, name: &str, dims: &[i64]) -> File {
+        self.constant(name, dims, TensorProto { data_type: FLOAT, ..TensorProto::default() })
+    }
+
+    fn numbers(self, name: &str, numbers: &[i64]) -> File {
         let raw: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let (dims, name) = (vec![numbers.len() as i64], name.to_owned());
-        let raw_data = raw.into();
-        self.0.initializer.push(TensorProto {
-            dims,
-            data_type: INT64,
-            name,
-            raw_data,
-            ..TensorProto::default()
-        });
-        self
+        let tensor = TensorProto { data_type: INT64, raw_data: raw.into(), ..TensorProto::default() };
+        self.constant(name, &[numbers.len() as i64], tensor)
     }
 
     /// A short constant of floats.
-    fn reals(mut self, name: &str, float_data: &[f32]) -> File {
-        let (dims, name) = (vec![float_data.len() as i64], name.to_owned());
-        let float_data = float_data.to_vec();
-        self.0.initializer.push(TensorProto {
-            dims,
-            data_type: FLOAT,
-            name,
-            float_data,
-            ..TensorProto::default()
-        });
-        self
+    fn reals(self, name: &str, reals: &[f32]) -> File {
+        let tensor = TensorProto { data_type: FLOAT, float_data: reals.to_vec(), ..TensorProto::default() };
+        self.constant(name, &[reals.len() as i64], tensor)
     }
 
     /// What the file says of a result.
