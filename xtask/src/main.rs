@@ -34,7 +34,7 @@ enum Chore {
         #[arg(long)]
         bless: bool,
     },
-    /// Measures the release binary on fixed workloads against the targets
+    /// Measures the binary (profile dist) on fixed workloads against the targets
     Bench(bench::Options),
     /// Drives the flash device in all combinations under its shadow, in the release profile
     Soak(soak::Options),

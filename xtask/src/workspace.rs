@@ -11,18 +11,26 @@ pub(crate) fn root() -> PathBuf {
     Path::new(&package).parent().map_or_else(|| ".".into(), Path::to_path_buf)
 }
 
-/// Builds the shipped binary (profile release) and returns its path.
+/// Builds the binary in the profile release, which is made for a short build, and returns its path.
 pub(crate) fn release_binary() -> Result<PathBuf> {
+    binary("release")
+}
+
+/// Builds the binary as packages ship it (profile dist) and returns its path.
+pub(crate) fn dist_binary() -> Result<PathBuf> {
+    binary("dist")
+}
+
+fn binary(profile: &str) -> Result<PathBuf> {
     let built = Command::new(cargo())
-        .args(["build", "--quiet", "--release", "--package", "nandscape", "--bin", "nandscape"])
+        .args(["build", "--quiet", "--profile", profile, "--package", "nandscape", "--bin", "nandscape"])
         .current_dir(root())
         .status()
         .context("cargo build did not start")?;
     if !built.success() {
-        bail!("the release binary does not build");
+        bail!("the binary does not build");
     }
-    let binary =
-        target_directory()?.join("release").join(format!("nandscape{}", std::env::consts::EXE_SUFFIX));
+    let binary = target_directory()?.join(profile).join(format!("nandscape{}", std::env::consts::EXE_SUFFIX));
     if !binary.is_file() {
         bail!("cargo built no {}", binary.display());
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the release binary as a process, on fixed workloads, against targets and against MQSim.
+//! `cargo xtask bench`: the binary as packages ship it, as a process, on fixed workloads, against targets and against MQSim.
 //!
 //! Figures are CPU time, because other work shares the machine. Pairs run one after the other and give ratios.
 
@@ -40,7 +40,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let cases = chosen(options.only.as_deref())?;
     let rival = options.mqsim.as_deref().map(mqsim::locate).transpose()?;
-    let binary = workspace::release_binary()?;
+    let binary = workspace::dist_binary()?;
     let mut reports = Vec::new();
     for case in cases {
         eprintln!("{} …", case.name);
