@@ -105,3 +105,33 @@ fn collection_does_not_feed_itself_with_translation_pages() {
     let erases = document.pointer("/flash/0/erases").and_then(Value::as_u64).unwrap_or(0);
     assert!(erases > 0, "nothing was erased");
 }
+
+fn alone(set: &[&str], job: &str) -> Value {
+    let plan = Plan {
+        system: "d16".into(),
+        set: set.iter().map(|key| (*key).to_owned()).collect(),
+        workloads: vec![job.into()],
+        seed: 1,
+        precondition: None,
+        warmup: None,
+        trace: TraceOptions::default(),
+        queue_depth: None,
+    };
+    let document = run_alone(&plan).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::to_value(document).expect("a document has a JSON form")
+}
+
+fn failed(document: &Value) -> Vec<&Value> {
+    let checks = document["checks"].as_array().expect("a list of checks");
+    checks.iter().filter(|check| check["ok"] != true).collect()
+}
+
+/// Writes in order dirty every entry of a translation page, so that it is written back without having been read. Some of
+/// them have gone to flash once already: they are news no longer, and yet memory has them.
+#[test]
+fn a_translation_page_that_memory_has_whole_is_written_without_being_read() {
+    let mapping = "flash.ftl.mapping={demand={capacity=\"16KiB\",cached_entry=\"8B\",stored_entry=\"4B\",\
+                   read=\"512B\",granularity=\"entry\"}}";
+    let document = alone(&[mapping, "sim.shadow=true"], "fio:rw=write,bs=4k,iodepth=32,number_ios=12000");
+    assert_eq!(failed(&document), Vec::<&Value>::new());
+}

@@ -300,6 +300,10 @@ impl Device {
                 return;
             }
             self.shadow_merges(page, None);
+        } else if let Some(shadow) = &mut self.shadow
+            && let Some(translation) = &self.translation
+        {
+            shadow.map_gathers(page, |lpn| translation.cache.holds(lpn), &self.ftl);
         }
         self.program_page(page, cx);
     }

@@ -204,6 +204,11 @@ impl MapCache {
         self.dirty.contains(&self.key(lpn))
     }
 
+    /// Whether a logical unit's entry, or a part of its page, is here.
+    pub fn holds(&self, lpn: u64) -> bool {
+        self.index.contains_key(&self.key(lpn))
+    }
+
     /// Entries a translation page.
     pub fn entries_per_page(&self) -> u64 {
         self.entries_per_page

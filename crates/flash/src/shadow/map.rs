@@ -144,6 +144,29 @@ impl Shadow {
         self.map.bases.insert(page, base);
     }
 
+    /// A translation page is to be written back without being read: memory `holds` every entry of it, but for the one that
+    /// has just given up its place. What has gone to flash before is news no longer, and yet only memory has it at hand.
+    #[cold]
+    pub(crate) fn map_gathers(&mut self, page: u64, holds: impl Fn(u64) -> bool, ftl: &Ftl) {
+        if self.map.by_page {
+            return;
+        }
+        let first = page * self.map.per_page;
+        let units = first..(first + self.map.per_page).min(ftl.logical());
+        let lacks = units.clone().filter(|lpn| !holds(*lpn)).count();
+        if lacks > 1 {
+            self.violation(format!(
+                "translation page {page} is written whole, {lacks} entries are not in memory"
+            ));
+        }
+        let held = |lpn: u64| {
+            let known = self.map.entries.get(&lpn).copied();
+            known.unwrap_or_else(|| self.entry(&self.map.before, lpn, ftl))
+        };
+        let words = units.map(held).collect();
+        self.map.bases.insert(page, Entries::Known(words));
+    }
+
     /// A program of translation pages has been queued. What memory has goes over what has been read of them.
     #[cold]
     pub(crate) fn map_writes(&mut self, name: u32, lpns: &[Lpn], ftl: &Ftl) {

@@ -56,6 +56,8 @@ pub enum Map {
     Table,
     /// On flash; a few entries are held.
     Entries,
+    /// On flash in small pages; so many entries are held that all of a page become dirty before one leaves.
+    SmallPages,
     /// On flash; two translation pages are held.
     Pages,
 }
@@ -170,7 +172,7 @@ fn levels() -> Row {
         2,
         2,
         6,
-        3,
+        4,
         3,
         2,
         2,
@@ -216,7 +218,7 @@ impl Combination {
                 Memory::WriteThrough,
                 Memory::WriteThroughAndReads,
             ][row[18]],
-            map: [Map::Table, Map::Entries, Map::Pages][row[19]],
+            map: [Map::Table, Map::Entries, Map::Pages, Map::SmallPages][row[19]],
             mode: [GcModeSpec::preemptible, GcModeSpec::foreground, GcModeSpec::background][row[20]],
             scope: [GcScope::local, GcScope::global][row[21]],
             gap: [None, Some(2)][row[22]],
@@ -307,19 +309,19 @@ impl Combination {
         })
     }
 
-    /// Translation pages of 256 entries, of which few are held.
+    /// Translation pages of 256 entries, of which few are held; or of four, of which many are.
     fn mapping(&self) -> Mapping {
-        let granularity = match self.map {
+        let (granularity, capacity, entries) = match self.map {
             Map::Table => return Mapping::Table,
-            Map::Entries => MapGranularity::entry,
-            Map::Pages => MapGranularity::page,
+            Map::Entries => (MapGranularity::entry, 24 * 8, 256),
+            Map::SmallPages => (MapGranularity::entry, 96 * 8, 8),
+            Map::Pages => (MapGranularity::page, 2 * self.map_unit, 256),
         };
-        let capacity = if self.map == Map::Entries { 24 * 8 } else { 2 * self.map_unit };
         Mapping::Demand {
             capacity: Bytes::new(capacity),
             granularity,
             cached_entry: Bytes::new(8),
-            stored_entry: Bytes::new(self.map_unit / 256),
+            stored_entry: Bytes::new(self.map_unit / entries),
             read: Bytes::new(512),
         }
     }
