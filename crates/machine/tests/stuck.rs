@@ -2,12 +2,14 @@
 
 use config::Diagnostic;
 use kernel::Time;
+use machine::run::{Plan, run_alone};
 use machine::source::FioSource;
 use machine::{End, Loaded, Machine, stall};
 use proto::IoRequest;
 use std::sync::atomic::AtomicBool;
 use workload::fio;
 use workload::inject::{HostCost, Injector, Next, Queues, Source};
+use workload::trace::TraceOptions;
 
 fn device() -> flash::Device {
     let set = [
@@ -124,4 +126,26 @@ fn a_run_that_lasts_longer_than_the_clock_ends_before_it() {
     assert_eq!(end, End::Horizon);
     let report = stall::report(&machine, end);
     assert!(report[0].contains("the end of the simulated clock"), "{report:?}");
+}
+
+/// The host's software works on a request before its submission and after its completion: then the device does not have it.
+#[test]
+fn what_the_host_works_on_when_time_is_over_is_not_missed_in_the_device() {
+    for (key, startdelay) in [("host.submit=2us", "1"), ("host.complete=200us", "999900us")] {
+        let plan = Plan {
+            system: "d16".into(),
+            set: ["precondition=none", key, "sim.until=1s"].map(String::from).into(),
+            workloads: vec![format!("fio:rw=read,bs=4k,number_ios=7,startdelay={startdelay}")],
+            seed: 1,
+            precondition: None,
+            warmup: None,
+            trace: TraceOptions::default(),
+            queue_depth: None,
+        };
+        let document = run_alone(&plan).unwrap_or_else(|e| panic!("{e}"));
+        let failed: Vec<_> = document.checks.iter().filter(|check| !check.ok).collect();
+        assert!(failed.is_empty() && document.ok, "{key}: {failed:?}");
+        let held = document.checks.iter().any(|check| check.name.contains("the device holds"));
+        assert!(held && document.simulated_ns >= 1e9, "{key}: {}", document.simulated_ns);
+    }
 }

@@ -204,8 +204,12 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
     if let Some(device) = machine.drive() {
         check(
             "the device holds what the host waits for",
-            device.in_flight() == injector.outstanding() + machine.claimed(),
-            format!("{} in the device, {outstanding} at the host", device.in_flight()),
+            device.in_flight() == injector.in_device() + machine.claimed(),
+            format!(
+                "{} in the device, {} commands of the host's not answered",
+                device.in_flight(),
+                injector.in_device() + machine.claimed()
+            ),
         );
     }
     check(

@@ -108,6 +108,9 @@ pub struct Injector {
     pub issued: u64,
     /// Requests completed since the beginning.
     pub completed: u64,
+    /// Commands given to the device since the beginning, and answers that it has given.
+    submitted: u64,
+    answered: u64,
     /// Requests whose completion reported an error.
     pub errors: u64,
     /// Number in flight, for Little's law and the mean queue depth.
@@ -141,6 +144,8 @@ impl Injector {
             queues: (0..queues.count.max(1)).map(queue).collect(),
             issued: 0,
             completed: 0,
+            submitted: 0,
+            answered: 0,
             errors: 0,
             in_flight: Little::new(Time::ZERO),
             failure: None,
@@ -237,6 +242,7 @@ impl Injector {
     fn submit(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let pending = &mut self.pending[tag];
         pending.submitted = cx.now();
+        self.submitted += 1;
         let Pending { request, flow, queue, .. } = *pending;
         cx.emit(Out::Submit(Command {
             tag,
@@ -258,6 +264,7 @@ impl Injector {
     pub fn complete(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         let pending = &mut self.pending[completion.tag];
         pending.answered = cx.now();
+        self.answered += 1;
         let queue = pending.queue;
         self.errors += u64::from(completion.status != Status::Success);
         self.make_room(queue, cx);
@@ -368,6 +375,12 @@ impl Injector {
     /// Requests in flight.
     pub fn outstanding(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Commands that the device has and has not answered: requests in flight, but for those that the host's software works
+    /// on before their submission or after their completion.
+    pub fn in_device(&self) -> usize {
+        (self.submitted - self.answered) as usize
     }
 
     /// Starts the measured window: what was measured before is forgotten.
