@@ -135,3 +135,81 @@ fn a_trace_that_outruns_the_device_is_told() {
     let in_device = device * narrow["io"]["all"]["iops"].as_f64().unwrap() / 1e9;
     assert!(in_device <= 8.0 + 1e-9, "{in_device}");
 }
+
+/// What `compact` makes of requests, counted by its definition: each new region of 1 MiB goes behind the others, and a request is
+/// cut where its regions do not lie side by side. Requests cut, and their fragments.
+fn cut(requests: &[(u64, u64)]) -> (u64, u64) {
+    const REGION: u64 = 1 << 20;
+    let mut places: Vec<u64> = Vec::new();
+    let (mut split, mut fragments) = (0, 0);
+    for (offset, bytes) in requests {
+        let mut runs = 1;
+        let mut before = None;
+        for region in offset / REGION..=(offset + bytes - 1) / REGION {
+            if !places.contains(&region) {
+                places.push(region);
+            }
+            let place = places.iter().position(|known| *known == region);
+            runs += u64::from(before.is_some_and(|before: usize| Some(before + 1) != place));
+            before = place;
+        }
+        split += u64::from(runs > 1);
+        fragments += if runs > 1 { runs } else { 0 };
+    }
+    (split, fragments)
+}
+
+/// A request that `compact` cuts stays one request: counts, rates, percentiles and the log are those of the trace's records, at
+/// their own times and at a queue depth.
+#[test]
+fn a_request_in_fragments_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut x = 7_u64;
+    let requests: Vec<(u64, u64)> = (0..400)
+        .map(|_| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            // Around the borders of eight regions of a disk of 1 TiB, 4 to 128 KiB.
+            let border = (900_000 + (x >> 33) % 8) << 20;
+            (border - 4096 * ((x >> 40) % 16), 4096 * (1 + (x >> 50) % 32))
+        })
+        .collect();
+    let (split, fragments) = cut(&requests);
+    assert!(split > 50 && fragments > 2 * split - 1, "{split} {fragments}");
+    let line = |(n, (offset, bytes)): (usize, &(u64, u64))| {
+        format!("{} 0 {} {} {}\n", n * 2_000_000, offset / 512, bytes / 512, n % 2)
+    };
+    let text: String = requests.iter().enumerate().map(line).collect();
+    let path = file(folder.path(), "split.trace", text);
+    let log = folder.path().join("log").display().to_string();
+    for depth in [&[][..], &["--queue-depth", "1"], &["--queue-depth", "8"]] {
+        let more = ["--workload", &path, "--format", "mqsim", "--log", &log, "--json"];
+        let document = run_tiny(&[&more[..], depth].concat()).well().json();
+        let io = &document["io"];
+        assert_eq!((&io["all"]["requests"], &io["read"]["requests"]), (&400.into(), &200.into()));
+        assert_eq!(io["all"]["bytes"], requests.iter().map(|(_, bytes)| bytes).sum::<u64>());
+        assert_eq!(
+            (&io["fragments"]["requests"], &io["fragments"]["fragments"]),
+            (&split.into(), &fragments.into())
+        );
+        let logged = std::fs::read_to_string(&log).unwrap();
+        assert_eq!(logged.lines().count(), 400);
+        // A line of the log and the document name the same latest completion and longest latency.
+        let longest =
+            logged.lines().map(|l| l.split(", ").nth(1).unwrap().parse::<f64>().unwrap()).fold(0.0, f64::max);
+        let of = |value: &Value| value.as_f64().unwrap();
+        assert!((longest - of(&io["all"]["latency_ns"]["max"])).abs() <= 1.0, "{longest}");
+        let iops = 400.0 / (of(&document["simulated_ns"]) / 1e9);
+        assert!((of(&io["all"]["iops"]) / iops - 1.0).abs() < 0.01, "{iops}");
+        // Its parts sum to the mean latency of the commands: 400 requests, of which some are several.
+        let waits: f64 = document["breakdown_ns"]["read"].as_object().unwrap().values().map(of).sum();
+        assert!(waits > 0.0 && waits <= of(&io["read"]["latency_ns"]["max"]), "{waits}");
+        if depth.is_empty() {
+            // 2 ms apart, none waits for another: one alone is slower than its fragments on average.
+            assert!(of(&io["fragments"]["latency_ns"]["mean"]) < of(&io["all"]["latency_ns"]["max"]));
+        }
+        if depth == ["--queue-depth", "1"] {
+            // By Little's law one request is in flight, whatever the fragments.
+            assert!((of(&io["all"]["queue_depth_mean"]) - 1.0).abs() < 1e-6);
+        }
+    }
+}

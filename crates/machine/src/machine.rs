@@ -141,7 +141,7 @@ impl Machine {
 
     /// Requests of the host that have been completed since the measured window began, or jobs of a server since the run began.
     pub fn completed(&self) -> u64 {
-        self.injector.completed + self.server.as_ref().map_or(0, |server| server.jobs())
+        self.injector.requests + self.server.as_ref().map_or(0, |server| server.jobs())
     }
 
     /// The present.

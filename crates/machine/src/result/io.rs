@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use stats::{OpStats, Series, Summary};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use workload::inject::FlowStats;
+use workload::inject::{FlowStats, Split};
 
 /// Requests of one kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -82,6 +82,28 @@ pub struct FlowResult {
     pub kinds: Kinds,
 }
 
+/// Requests in fragments.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FragmentResult {
+    /// Requests that were split, completed in the measured window.
+    pub requests: u64,
+    /// Fragments of such requests, a command each, completed in the measured window.
+    pub fragments: u64,
+    /// From the arrival of the request to the completion of the fragment.
+    pub latency_ns: Summary,
+}
+
+impl FragmentResult {
+    fn collect(split: &Split) -> Option<FragmentResult> {
+        let (requests, fragments) = (all(&split.requests), all(&split.fragments));
+        (fragments.requests > 0).then(|| FragmentResult {
+            requests: requests.requests,
+            fragments: fragments.requests,
+            latency_ns: Summary::from_ps(&fragments.latency),
+        })
+    }
+}
+
 /// What the host saw, and a GPU that reaches the flash device by itself.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Io {
@@ -90,6 +112,10 @@ pub struct Io {
     pub kinds: Kinds,
     /// Longest backlog of an open loop: how late a request was issued.
     pub lag_max_ns: f64,
+    /// Requests that went to the device in fragments, because `--remap compact` has put their bytes apart; left out if none did. Everywhere
+    /// else in `io` such a request counts once: its latency is that of the fragment that completed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fragments: Option<FragmentResult>,
     /// Each flow by itself.
     pub flows: Vec<FlowResult>,
     /// Completions of the host's flows over time.
@@ -115,6 +141,7 @@ impl Io {
         Io {
             kinds: kinds(&total, seconds),
             lag_max_ns: injector.lag_max.as_ns_f64(),
+            fragments: FragmentResult::collect(&injector.split),
             flows,
             series: injector.series.clone(),
         }
@@ -143,14 +170,19 @@ fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
     Cow::Owned(host.iter().cloned().chain(of_gpu).collect())
 }
 
-fn kinds(flow: &FlowStats, seconds: f64) -> Kinds {
+/// All requests of a flow.
+fn all(flow: &FlowStats) -> OpStats {
     let mut all = OpStats::default();
     for op in [&flow.read, &flow.write, &flow.trim, &flow.flush] {
         all.merge(op);
     }
+    all
+}
+
+fn kinds(flow: &FlowStats, seconds: f64) -> Kinds {
     let of = |op: &OpStats| (op.requests > 0).then(|| result(op, seconds));
     Kinds {
-        all: result(&all, seconds),
+        all: result(&all(flow), seconds),
         read: of(&flow.read),
         write: of(&flow.write),
         trim: of(&flow.trim),
@@ -174,7 +206,7 @@ fn result(op: &OpStats, seconds: f64) -> OpResult {
     }
 }
 
-/// Mean time a milestone, with the host's share, so that it sums to the mean latency.
+/// Mean time a milestone, with the host's share, so that it sums to the mean latency, of fragments where requests were split.
 pub(super) fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
     let flows = flows(machine);
     let mut all = BTreeMap::new();
@@ -195,9 +227,13 @@ pub(super) fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String,
             .filter(|(_, mean)| *mean > 0.0)
             .map(|(n, mean)| (n.to_owned(), mean.into()))
             .collect();
-        let latency = total.latency.sum() as f64;
+        // The device has measured commands: of a request that was split, its fragments.
+        let Split { requests, fragments, .. } = &machine.injector.split;
+        let (split, fragments) = (of(requests), of(fragments));
+        let commands = total.requests - split.requests + fragments.requests;
+        let latency = (total.latency.sum() - split.latency.sum() + fragments.latency.sum()) as f64;
         let inside = device.total_ps() as f64;
-        let host = (latency - inside) / 1e3 / total.requests.max(1) as f64;
+        let host = (latency - inside) / 1e3 / commands.max(1) as f64;
         if host > 0.0 {
             parts.insert("host".into(), host.into());
         }

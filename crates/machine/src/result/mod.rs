@@ -70,7 +70,7 @@ pub struct Document {
     pub cpu: Option<CpuResult>,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
-    /// Where the latency of reads and writes went: the mean time a milestone. Sums to the mean latency.
+    /// Where the latency of reads and writes went: the mean time a milestone. Sums to the mean latency; where requests were split, of commands: a fragment counts as a request here.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
     pub breakdown_ns: BTreeMap<&'static str, Map<String, Value>>,
     /// Checks, each side counted in a different part.

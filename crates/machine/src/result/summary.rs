@@ -25,6 +25,10 @@ pub fn human(document: &Document) -> String {
     if d.io.kinds.all.requests > 0 {
         requests(&d.io.kinds, &mut text);
     }
+    if let Some(f) = &d.io.fragments {
+        let (requests, fragments) = (count(f.requests), count(f.fragments));
+        let _ = writeln!(text, "\n  {requests} of the requests went to the device in {fragments} fragments");
+    }
     if let Some(gpu) = &d.gpu {
         work::gpu(gpu, &mut text);
     }

@@ -24,28 +24,32 @@ pub struct TraceSource {
     name: String,
     reader: TraceReader,
     replay: Replay,
-    /// The request read ahead.
-    ahead: Option<IoRequest>,
+    /// The request, or fragment of one, read ahead, and whether more fragments follow it.
+    ahead: Option<(IoRequest, bool)>,
+    /// When the request arrived whose next fragment is to be issued.
+    began: Option<Time>,
     ended: bool,
 }
 
 impl TraceSource {
     /// A source that replays what `reader` delivers.
     pub fn new(name: String, reader: TraceReader, replay: Replay) -> TraceSource {
-        TraceSource { name, reader, replay, ahead: None, ended: false }
+        TraceSource { name, reader, replay, ahead: None, began: None, ended: false }
     }
 }
 
 impl Source for TraceSource {
     fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic> {
         if self.ahead.is_none() && !self.ended {
-            self.ahead = self.reader.next()?;
+            self.ahead = self.reader.next()?.map(|request| (request, self.reader.continues()));
             self.ended = self.ahead.is_none();
         }
-        let Some(request) = self.ahead else { return Ok(Next::Done) };
-        let (at, limit) = match self.replay {
-            Replay::Open => (request.at, u32::MAX),
-            Replay::Closed { depth } => (now, depth),
+        let Some((request, more)) = self.ahead else { return Ok(Next::Done) };
+        let (at, limit) = match (self.began, self.replay) {
+            // A fragment takes no other place in the queue depth than its request.
+            (Some(at), _) => (at, u32::MAX),
+            (None, Replay::Open) => (request.at, u32::MAX),
+            (None, Replay::Closed { depth }) => (now, depth),
         };
         if at > now {
             return Ok(Next::At(at));
@@ -54,7 +58,9 @@ impl Source for TraceSource {
             return Ok(Next::Blocked);
         }
         self.ahead = None;
-        Ok(Next::Issue(IoRequest { at, ..request }))
+        self.began = more.then_some(at);
+        let request = IoRequest { at, ..request };
+        Ok(if more { Next::Part(request) } else { Next::Issue(request) })
     }
 
     fn completed(&mut self, _: Time, _: &IoRequest) {}

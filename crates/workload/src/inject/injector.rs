@@ -3,6 +3,7 @@
 use super::flow::FlowStats;
 use super::observe::{Observer, Seen, Waiting};
 use super::source::{Next, Source};
+use super::split::{Ended, NONE, Split};
 use config::Diagnostic;
 use kernel::{Cx, Slab, Time};
 use proto::{Command, Completion, IoRequest, Status};
@@ -55,13 +56,16 @@ impl Queues {
 struct Queue {
     /// Entries that are free.
     room: u32,
-    /// Requests that wait for one, each with its source, the first first.
-    waiting: VecDeque<(u16, IoRequest)>,
+    /// What waits for one, each with its source and the request that it is a fragment of, the first first.
+    waiting: VecDeque<(u16, IoRequest, u32)>,
 }
 
 struct Running {
     source: Box<dyn Source>,
+    /// Requests in flight.
     outstanding: u32,
+    /// The request whose next fragment is to come, [`NONE`] as a rule.
+    open: u32,
     /// Requests that wait for room in their queues.
     held: u32,
     /// Time of the pending `Ask`.
@@ -78,6 +82,8 @@ struct Pending {
     /// Index into the injector's flows.
     flow: u16,
     queue: u16,
+    /// The request that it is a fragment of, or [`NONE`].
+    whole: u32,
     issued: Time,
     submitted: Time,
     answered: Time,
@@ -104,16 +110,20 @@ pub struct Injector {
     pub last_completion: Time,
     /// The longest that a request of the window had to wait for room in its queue: the backlog of an open loop.
     pub lag_max: Time,
-    /// Requests issued since the beginning.
+    /// Commands issued since the beginning: one a request, several for one in fragments.
     pub issued: u64,
-    /// Requests completed since the beginning.
+    /// Commands completed since the beginning.
     pub completed: u64,
     /// Commands given to the device since the beginning, and answers that it has given.
     submitted: u64,
     answered: u64,
+    /// Requests completed since the beginning.
+    pub requests: u64,
+    /// Requests that were split, and their fragments.
+    pub split: Split,
     /// Requests whose completion reported an error.
     pub errors: u64,
-    /// Number in flight, for Little's law and the mean queue depth.
+    /// Commands in flight, for Little's law.
     pub in_flight: Little,
     /// Why it stopped early.
     pub failure: Option<Diagnostic>,
@@ -130,8 +140,15 @@ impl Injector {
 
     /// An injector over sources that submit to the device's queues.
     pub fn new(sources: Vec<Box<dyn Source>>, queues: Queues, cost: HostCost) -> Injector {
-        let running =
-            |source| Running { source, outstanding: 0, held: 0, asked: None, flows: Vec::new(), done: false };
+        let running = |source| Running {
+            source,
+            outstanding: 0,
+            open: NONE,
+            held: 0,
+            asked: None,
+            flows: Vec::new(),
+            done: false,
+        };
         let queue = |_| Queue { room: queues.depth.max(1), waiting: VecDeque::new() };
         Injector {
             sources: sources.into_iter().map(running).collect(),
@@ -146,6 +163,8 @@ impl Injector {
             completed: 0,
             submitted: 0,
             answered: 0,
+            requests: 0,
+            split: Split::default(),
             errors: 0,
             in_flight: Little::new(Time::ZERO),
             failure: None,
@@ -182,7 +201,12 @@ impl Injector {
                 return;
             }
             match running.source.poll(cx.now(), running.outstanding) {
-                Ok(Next::Issue(request)) => self.issue(source, request, cx),
+                Ok(Next::Issue(request)) if running.open == NONE => {
+                    running.outstanding += 1;
+                    self.issue(source, request, NONE, cx);
+                }
+                Ok(Next::Issue(last)) => self.part(source, last, false, cx),
+                Ok(Next::Part(request)) => self.part(source, request, true, cx),
                 Ok(Next::At(time)) => {
                     // An earlier call may already have been arranged; the source will say the same again then.
                     if running.asked.is_none_or(|asked| asked > time) {
@@ -205,14 +229,23 @@ impl Injector {
         }
     }
 
-    /// Puts a request into its queue; if that is full, the request waits at the host.
+    /// The next fragment of a request.
+    fn part(&mut self, source: u16, fragment: IoRequest, more: bool, cx: &mut impl Cx<Event, Out>) {
+        let running = &mut self.sources[usize::from(source)];
+        running.outstanding += u32::from(running.open == NONE);
+        let whole = self.split.add(running.open, fragment, more);
+        running.open = if more { whole } else { NONE };
+        self.issue(source, fragment, whole, cx);
+    }
+
+    /// Puts a request, or a fragment of `whole`, into its queue; if that is full, it waits at the host.
     #[inline]
-    fn issue(&mut self, source: u16, request: IoRequest, cx: &mut impl Cx<Event, Out>) {
+    fn issue(&mut self, source: u16, request: IoRequest, whole: u32, cx: &mut impl Cx<Event, Out>) {
         let flow = self.flow(source, request.flow);
         let number = flow % self.queues.len() as u16;
         let queue = &mut self.queues[usize::from(number)];
         if queue.room == 0 {
-            queue.waiting.push_back((source, request));
+            queue.waiting.push_back((source, request, whole));
             self.sources[usize::from(source)].held += 1;
             return;
         }
@@ -220,13 +253,13 @@ impl Injector {
         let now = cx.now();
         self.issued += 1;
         self.lag_max = self.lag_max.max(now.since(request.at));
-        self.sources[usize::from(source)].outstanding += 1;
         self.in_flight.arrive(now);
         let tag = self.pending.insert(Pending {
             request,
             source,
             flow,
             queue: number,
+            whole,
             issued: now,
             submitted: now,
             answered: now,
@@ -280,9 +313,9 @@ impl Injector {
     fn make_room(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
         let queue = &mut self.queues[usize::from(queue)];
         queue.room += 1;
-        if let Some((source, request)) = queue.waiting.pop_front() {
+        if let Some((source, request, whole)) = queue.waiting.pop_front() {
             self.sources[usize::from(source)].held -= 1;
-            self.issue(source, request, cx);
+            self.issue(source, request, whole, cx);
             self.ask(source, cx);
         }
     }
@@ -290,8 +323,35 @@ impl Injector {
     #[inline]
     fn seen(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
-        let Pending { request, source, flow, issued, submitted, answered, .. } = self.pending[tag];
+        let pending = self.pending[tag];
         self.pending.remove(tag);
+        self.in_flight.depart(now, pending.issued);
+        self.completed += 1;
+        self.last_completion = now;
+        if pending.whole == NONE {
+            self.ended(&pending, now);
+        } else if let Some(whole) = self.fragment_ended(&pending, now) {
+            self.ended(&whole, now);
+        }
+        self.ask(pending.source, cx);
+    }
+
+    /// Measures a fragment; its request, if it was the last.
+    fn fragment_ended(&mut self, pending: &Pending, now: Time) -> Option<Pending> {
+        let Pending { request, whole, issued, submitted, answered, .. } = *pending;
+        let device = answered - submitted;
+        let fragments = self.split.fragments.of(request.op);
+        fragments.record(request.bytes, submitted - request.at, device, now - request.at);
+        let Ended { request, issued, submitted } = self.split.complete(whole, issued, submitted)?;
+        let requests = self.split.requests.of(request.op);
+        requests.record(request.bytes, submitted - request.at, answered - submitted, now - request.at);
+        Some(Pending { request, issued, submitted, ..*pending })
+    }
+
+    /// Measures a request and tells its source.
+    #[inline]
+    fn ended(&mut self, pending: &Pending, now: Time) {
+        let Pending { request, source, flow, issued, submitted, answered, .. } = *pending;
         if let Some(observer) = &mut self.observer {
             observer.completed(&Seen { request, flow, issued, submitted, answered, completed: now });
         }
@@ -299,13 +359,10 @@ impl Injector {
         let latency = now - request.at;
         flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
         self.series.record(now, request.bytes, latency);
-        self.in_flight.depart(now, issued);
-        self.completed += 1;
-        self.last_completion = now;
+        self.requests += 1;
         let running = &mut self.sources[usize::from(source)];
         running.outstanding -= 1;
         running.source.completed(now, &request);
-        self.ask(source, cx);
     }
 
     /// The injector's number of a source's flow; it is opened when it is first seen.
@@ -386,6 +443,7 @@ impl Injector {
     /// Starts the measured window: what was measured before is forgotten.
     pub fn reset(&mut self, now: Time) {
         self.flows.iter_mut().for_each(|flow| *flow = FlowStats::default());
+        self.split.reset();
         self.series.reset(now);
         self.in_flight.reset(now);
         self.last_completion = now;

@@ -9,6 +9,9 @@ use proto::IoRequest;
 pub enum Next {
     /// Issue this now. `at` is when it arrived, at the present or before.
     Issue(IoRequest),
+    /// Issue this now: a fragment of a request whose others follow, the last of them as [`Next::Issue`]. All have the `at` of
+    /// the request; it has completed when all of them have.
+    Part(IoRequest),
     /// Nothing before this time.
     At(Time),
     /// Nothing before one of its requests completes.
@@ -22,12 +25,12 @@ pub enum Next {
 /// Contract: `poll` is called with times that do not go back; after `Done` it says `Done` for ever; `Blocked` is said
 /// only while requests are outstanding.
 pub trait Source {
-    /// The next request, given how many of this source are in flight.
+    /// The next request, or fragment of one, given how many requests of this source are in flight.
     ///
     /// # Errors
     /// If the input behind it turns out to be unusable.
     fn poll(&mut self, now: Time, outstanding: u32) -> Result<Next, Diagnostic>;
-    /// One of its requests has completed.
+    /// One of its requests has completed; of one in fragments, the request is the first with the bytes of all.
     fn completed(&mut self, now: Time, request: &IoRequest);
     /// Requests of its own that may wait at the host for room in their submission queue; while so many do, it is not
     /// asked. A source that limits what it has outstanding needs no other limit.

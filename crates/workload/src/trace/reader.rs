@@ -30,7 +30,9 @@ pub struct TraceReader {
     base: Option<u128>,
     /// Raw time of the request taken last from the window.
     taken: u128,
-    /// The part of a request that is not handed out yet.
+    /// The next fragment of the request handed out last.
+    following: Option<IoRequest>,
+    /// The part of a request that has no place yet.
     rest: Option<Rest>,
     at_end: bool,
 }
@@ -89,6 +91,7 @@ impl TraceReader {
             remap: Remapper::new(options.remap, options.capacity),
             base: None,
             taken: 0,
+            following: None,
             rest: None,
             at_end: false,
         })
@@ -121,7 +124,12 @@ impl TraceReader {
         self.scan.notes()
     }
 
-    /// The next request; times never decrease. `None` at the end of the trace or of the clip.
+    /// Whether the next request is one more fragment of the one handed out last: a remap has put its bytes apart.
+    pub fn continues(&self) -> bool {
+        self.following.is_some()
+    }
+
+    /// The next request, or the next fragment of one; times never decrease. `None` at the end of the trace or of the clip.
     ///
     /// # Errors
     /// A bad line, damaged data, a request beyond the device, more disorder than the sort window holds, or a span
@@ -129,9 +137,8 @@ impl TraceReader {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<IoRequest>, Diagnostic> {
         loop {
-            if let Some(rest) = self.rest.take()
-                && let Some(request) = self.place(rest)?
-            {
+            if let Some(request) = self.following.take() {
+                self.following = self.place_rest()?;
                 return Ok(Some(request));
             }
             let limit = self.options.max_requests;
@@ -151,6 +158,7 @@ impl TraceReader {
                 Clock::At(at) => {
                     self.scan.notes_mut().delivered += 1;
                     self.rest = Some(Rest { at, request, pieces: 0 });
+                    self.following = self.place_rest()?;
                 }
             }
         }
@@ -247,6 +255,11 @@ impl TraceReader {
         Diagnostic::new(what).at(self.place_of(request)).help(
             "is the unit of time right (--time-unit)? --end clips the trace, --time-scale makes it faster",
         )
+    }
+
+    /// The next piece of what is left of a request.
+    fn place_rest(&mut self) -> Result<Option<IoRequest>, Diagnostic> {
+        self.rest.take().map_or(Ok(None), |rest| self.place(rest))
     }
 
     /// The next piece of a request at its place on the device; `None` if it was skipped.
