@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the flash device in all combinations under its shadow, or the shipped binary for very long.
+//! `cargo xtask soak`: the flash device in all combinations under its shadow, the shipped binary for very long, or damaged input.
 
 mod endurance;
 
@@ -22,12 +22,18 @@ pub(crate) struct Options {
     /// Instead, this many requests to the shipped binary: its memory must stay flat
     #[arg(long, value_name = "REQUESTS", num_args = 0..=1, default_missing_value = "100000000", value_parser = clap::value_parser!(u64).range(100_000..))]
     endurance: Option<u64>,
+    /// Instead, so many seconds of damaged input for everything that is read, whole machines included
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["endurance", "profiles"])]
+    fuzz: Option<u64>,
 }
 
 /// Runs it; false if something failed.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if let Some(requests) = options.endurance {
         return endurance::run(requests);
+    }
+    if let Some(seconds) = options.fuzz {
+        return Ok(fuzz(seconds, options.seed).status()?.success());
     }
     if options.profiles {
         return compare_profiles(options);
@@ -45,6 +51,17 @@ fn test(options: &Options, profile: &[&str]) -> Command {
         .args(["-p", "nandscape-flash", "--test", "soak", "--", "--ignored", "--nocapture"])
         .env("SOAK_OPS", options.ops.to_string())
         .env("SOAK_SEED", options.seed.to_string());
+    command
+}
+
+/// The driver of the crate `fuzzing`, with assertions.
+fn fuzz(seconds: u64, seed: u64) -> Command {
+    let mut command = Command::new("cargo");
+    command.current_dir(workspace::root()).args(["run", "--quiet", "-p", "nandscape-fuzzing", "--"]).args([
+        seconds.to_string(),
+        "all".to_owned(),
+        seed.to_string(),
+    ]);
     command
 }
 

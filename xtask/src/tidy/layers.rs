@@ -20,6 +20,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("machine", 3),
     ("cli", 4),
     ("py", 4),
+    ("fuzzing", 4),
 ];
 
 /// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's.

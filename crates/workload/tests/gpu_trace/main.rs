@@ -5,6 +5,5 @@
 
 mod accelsim;
 mod macsim;
-mod properties;
 mod samples;
 mod support;

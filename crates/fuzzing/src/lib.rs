@@ -1,0 +1,49 @@
+//! Damaged input for everything that is read from outside, and what must hold of it.
+//!
+//! A [`Target`] takes any bytes. It panics if a promise of the reader is broken: input is read or refused with one diagnostic, never
+//! more, and what is read can be used. [`drive`] damages the target's good examples in a seeded order, the same on every machine; the
+//! targets of `fuzz/` hand over what libFuzzer makes up. A new target is one file in `target/` and its line in [`TARGETS`].
+
+mod damage;
+mod target;
+
+pub use damage::Damage;
+pub use target::{TARGETS, Target, find};
+
+use std::ops::Range;
+
+/// Runs the cases of a range, which depend on the seed and their number alone; `watch` sees the number of each before it runs.
+///
+/// # Panics
+/// If a promise is broken.
+pub fn drive(target: &Target, seed: u64, cases: Range<u64>, watch: &mut dyn FnMut(u64)) {
+    let examples = (target.examples)();
+    for case in cases {
+        watch(case);
+        (target.run)(&Damage::new(seed, target.name, case).apply(&examples));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Good examples are taken as they are: what damages them starts from input that is read.
+    #[test]
+    fn examples_are_read() {
+        for target in TARGETS {
+            let examples = (target.examples)();
+            assert!(!examples.is_empty(), "{}", target.name);
+            for example in &examples {
+                assert!((target.reads)(example), "{}: {}", target.name, String::from_utf8_lossy(example));
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (n, target) in TARGETS.iter().enumerate() {
+            assert!(TARGETS[..n].iter().all(|other| other.name != target.name), "{}", target.name);
+        }
+    }
+}
