@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Also runs MQSim, in pairs: its binary, or the folder that holds it
     #[arg(long, value_name = "PATH")]
     mqsim: Option<PathBuf>,
+    /// Also runs another build of nandscape, in pairs: its binary
+    #[arg(long, value_name = "PATH")]
+    against: Option<PathBuf>,
     /// Runs of each case
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     reps: u32,
@@ -51,7 +54,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         if let Some((path, kernels)) = &made {
             profiles::write(path, *kernels)?;
         }
-        let report = measure(&binary, rival.as_deref(), case, options.reps);
+        let others = Others { mqsim: rival.as_deref(), build: options.against.as_deref() };
+        let report = measure(&binary, &others, case, options.reps);
         if let Some((path, _)) = &made {
             std::fs::remove_file(path)?;
         }
@@ -76,14 +80,20 @@ fn chosen(only: Option<&str>) -> Result<Vec<&'static Case>> {
     }
 }
 
-fn measure(binary: &Path, rival: Option<&Path>, case: &'static Case, reps: u32) -> Result<CaseReport> {
+/// What runs in turn with the binary.
+struct Others<'a> {
+    mqsim: Option<&'a Path>,
+    build: Option<&'a Path>,
+}
+
+fn measure(binary: &Path, others: &Others<'_>, case: &'static Case, reps: u32) -> Result<CaseReport> {
     let mut report = CaseReport::new(case);
     let Some(workload) = case.workload() else {
         report.skipped = Some("no data");
         return Ok(report);
     };
     let mut samples = Vec::new();
-    let mut rivals = Vec::new();
+    let (mut rivals, mut builds) = (Vec::new(), Vec::new());
     for _ in 0..reps {
         match sample::take(binary, case, &workload) {
             Ok(sample) => samples.push(sample),
@@ -92,8 +102,11 @@ fn measure(binary: &Path, rival: Option<&Path>, case: &'static Case, reps: u32) 
                 return Ok(report);
             }
         }
-        if let (Some(rival), Some(flow)) = (rival, &case.flow) {
+        if let (Some(rival), Some(flow)) = (others.mqsim, &case.flow) {
             rivals.push(mqsim::run(rival, case, flow, &workload)?);
+        }
+        if let Some(build) = others.build {
+            builds.push(sample::take(build, case, &workload));
         }
     }
     for goal in case.goals {
@@ -104,8 +117,33 @@ fn measure(binary: &Path, rival: Option<&Path>, case: &'static Case, reps: u32) 
         }
     }
     report.pairs = pair(&samples, &rivals);
+    report.pairs.extend(pair_builds(&samples, &builds));
     Ok(report)
 }
+
+/// CPU time of another build over that of this one, run by run.
+fn pair_builds(samples: &[Sample], builds: &[Result<Sample>]) -> Option<Pair> {
+    let mut ratios = Vec::new();
+    for (sample, build) in samples.iter().zip(builds) {
+        match build {
+            Ok(build) => ratios.push(build.cpu.as_secs_f64() / sample.cpu.as_secs_f64()),
+            Err(error) => {
+                let remark = Some(format!("{error:#}"));
+                return Some(Pair { over: BUILD, what: WHOLE, ratio: None, remark });
+            }
+        }
+    }
+    (!ratios.is_empty()).then(|| Pair {
+        over: BUILD,
+        what: WHOLE,
+        ratio: Some(Spread::of(ratios)),
+        remark: None,
+    })
+}
+
+const MQSIM: &str = "MQSim";
+const BUILD: &str = "the other build";
+const WHOLE: &str = "CPU time of the whole process";
 
 /// Ratios of the runs that followed each other; a run that failed stands for all of its side.
 fn pair(samples: &[Sample], rivals: &[Rival]) -> Vec<Pair> {
@@ -124,6 +162,7 @@ fn pair(samples: &[Sample], rivals: &[Rival]) -> Vec<Pair> {
             }
             Rival::Failed(reason) => {
                 return vec![Pair {
+                    over: MQSIM,
                     what: "requests per CPU second",
                     ratio: None,
                     remark: Some(reason.clone()),
@@ -135,8 +174,8 @@ fn pair(samples: &[Sample], rivals: &[Rival]) -> Vec<Pair> {
         return Vec::new();
     }
     vec![
-        Pair { what: "requests per CPU second", ratio: Some(Spread::of(rates)), remark },
-        Pair { what: "CPU time of the whole process", ratio: Some(Spread::of(totals)), remark: None },
+        Pair { over: MQSIM, what: "requests per CPU second", ratio: Some(Spread::of(rates)), remark },
+        Pair { over: MQSIM, what: WHOLE, ratio: Some(Spread::of(totals)), remark: None },
     ]
 }
 
@@ -169,6 +208,17 @@ mod tests {
     fn a_rival_that_fails_gives_no_ratio() {
         let pairs = pair(&[sample(1.0, 1)], &[Rival::Failed("aborted".into())]);
         assert!(pairs[0].ratio.is_none() && pairs[0].remark.as_deref() == Some("aborted"));
+    }
+
+    #[test]
+    fn builds_are_compared_pair_by_pair() {
+        let ours = [sample(1.0, 500), sample(1.0, 400)];
+        let pair = pair_builds(&ours, &[Ok(sample(1.0, 1000)), Ok(sample(1.0, 400))]).unwrap();
+        let ratio = pair.ratio.unwrap();
+        assert_eq!((ratio.min, ratio.max), (1.0, 2.0));
+        let failed = pair_builds(&ours, &[Ok(sample(1.0, 1000)), Err(anyhow::anyhow!("aborted"))]).unwrap();
+        assert!(failed.ratio.is_none() && failed.remark.as_deref() == Some("aborted"));
+        assert!(pair_builds(&ours, &[]).is_none());
     }
 
     #[test]
