@@ -7,7 +7,7 @@ use flash::ftl::gc::VictimPolicy;
 use flash::soak::{Combination, Fill, Map, Memory};
 use flash::spec::{GcModeSpec, GcScope, MultiPlaneRule, ReclaimUnit};
 use flash::{Device, Event, Out};
-use kernel::Recorder;
+use kernel::{Recorder, Time};
 use proto::{Command, IoOp};
 
 const UNIT: u64 = 4096;
@@ -306,4 +306,31 @@ fn tries_that_fail_leave_no_trace() {
         let (folded, unfolded) = (run(true), run(false));
         assert_eq!((folded.digest, folded.moves), (unfolded.digest, unfolded.moves), "seed {seed}");
     }
+}
+
+/// Time that dies are busy with commands submitted at these times, and the suspends.
+fn busy(suspend: bool, ios: &[(Time, Io)]) -> (Time, u64) {
+    let mut bench = Bench::new(&Combination { suspend, ..combination() });
+    for (tag, (at, io)) in (0..).zip(ios) {
+        // Nothing happens in the middle of a program: a look at an idle channel is the alarm.
+        bench.cx.queue.after(*at, Event::ChannelFree(1));
+        while bench.cx.queue.now() < *at {
+            let event = bench.cx.queue.pop().expect("something is under way");
+            bench.device.handle(event, &mut bench.cx);
+        }
+        bench.device.submit(command(tag, *io), &mut bench.cx);
+    }
+    bench.run(&[], 0);
+    let dies = bench.device.backend.die_busy(bench.cx.queue.now());
+    (dies.into_iter().fold(Time::ZERO, |sum, busy| sum + busy), bench.device.backend.counters.suspends)
+}
+
+/// A read of the die meets a program of 200 us half-way: it takes 10 us until the die takes commands, and 5 us to go on.
+#[test]
+fn a_suspend_costs_its_latency_and_the_time_to_resume() {
+    let write = (Time::ZERO, (IoOp::Write, 3 * UNIT, UNIT));
+    let read = |at| (Time::from_us(at), (IoOp::Read, 2 * UNIT, UNIT));
+    let alone = busy(true, &[write]).0 + busy(true, &[read(0)]).0;
+    assert_eq!(busy(false, &[write, read(100)]), (alone, 0));
+    assert_eq!(busy(true, &[write, read(100)]), (alone + Time::from_us(15), 1));
 }

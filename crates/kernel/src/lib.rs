@@ -1,10 +1,12 @@
-//! The event kernel: simulated time, the event queue, contexts, resources, slabs, waiting lists, named random streams, snapshots.
+//! The event kernel: simulated time, the event queue, contexts, resources, slabs, waiting lists, named random streams, snapshots,
+//! faults planted on purpose.
 //! Depends on nothing.
 
 mod cx;
 mod digest;
 mod event;
 mod lists;
+pub mod mutant;
 mod prefetch;
 mod queue;
 pub mod resource;
@@ -17,6 +19,7 @@ pub use cx::{Cx, Recorder};
 pub use digest::Digest;
 pub use event::Event;
 pub use lists::{List, Lists};
+pub use mutant::{Mutant, planted, planted_nth};
 pub use prefetch::prefetch;
 pub use queue::{EventQueue, Ticket};
 pub use rng::{Rng, mix};

@@ -10,6 +10,7 @@ pub(crate) use stamps::{Stamp, Stamps};
 use crate::ftl::base::Base;
 use crate::ftl::table::Table;
 use crate::geometry::Geometry;
+use kernel::{Mutant, planted_nth};
 use proto::{Lpn, Slot};
 
 /// Out-of-band word of a unit that holds no logical address: padding, or erased.
@@ -107,7 +108,7 @@ impl NandArray {
     #[inline]
     pub fn erase(&mut self, block: u64) {
         self.programmed[block as usize] = 0;
-        self.erases[block as usize] += 1;
+        self.erases[block as usize] += u32::from(!planted_nth(Mutant::FreeErase, 16));
     }
 
     /// Program units of a block that hold data since it was erased.

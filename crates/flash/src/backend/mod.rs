@@ -5,6 +5,7 @@
 //! channel is granted, not when it is asked for, so that a late but more urgent arrival still counts.
 
 pub mod arbiter;
+mod array_time;
 mod counters;
 mod idle;
 pub mod observe;
@@ -25,7 +26,8 @@ pub use sharing::{MultiPlane, Sharing};
 use crate::device::{Event, Out};
 use crate::geometry::Geometry;
 use arbiter::{Arbiter, Want};
-use kernel::{Cx, Slab, Ticket, Time};
+use array_time::ArrayTime;
+use kernel::{Cx, Mutant, Slab, Ticket, Time, planted};
 use observe::Observer;
 use op::{Class, NO_OP, Op, OpKind};
 use queues::Queues;
@@ -147,6 +149,7 @@ pub struct Backend {
     gather: Option<Time>,
     /// What happened.
     pub counters: BackendCounters,
+    array_time: ArrayTime,
     /// Number in the die queues, for Little's law.
     pub queued: Little,
     /// Looks on at every command that ends.
@@ -214,6 +217,7 @@ impl Backend {
             idle: IdlePlanes::new(geo, policy.wanted.as_ref()),
             gather: policy.wanted.map(|w| w.gather).filter(|_| policy.sharing.rule != MultiPlane::Off),
             counters: BackendCounters::default(),
+            array_time: ArrayTime::default(),
             queued: Little::new(Time::ZERO),
             observer: None,
         }
@@ -406,6 +410,7 @@ impl Backend {
         if self.is_plane(die) {
             self.occupy(die, now);
         }
+        self.array_time.due += array;
         let d = &mut self.dies[die as usize];
         if d.suspended.is_none() {
             d.busy_since = now;
@@ -476,6 +481,7 @@ impl Backend {
         let now = cx.now();
         let d = &mut self.dies[die as usize];
         d.ticket = None;
+        self.array_time.worked += now - d.array_from;
         let first = d.active;
         let op = &self.ops[first];
         if op.kind == OpKind::Read && op.bytes > 0 {
@@ -558,20 +564,28 @@ impl Backend {
         }
         let op = std::mem::replace(&mut d.active, NO_OP);
         self.ops[op].suspends += 1;
+        let left = if planted(Mutant::RestartedProgram) { d.array_to - d.array_from } else { left };
         d.suspended = Some((op, left));
         d.state = DieState::Suspending;
+        self.array_time.worked += now - d.array_from;
+        // From here on, when it was told.
+        d.array_from = now;
         self.counters.suspends += 1;
-        cx.after(self.suspend.latency, Event::Suspended(die));
+        let latency = if planted(Mutant::FreeSuspend) { Time::ZERO } else { self.suspend.latency };
+        cx.after(latency, Event::Suspended(die));
     }
 
     /// A die that was told to suspend takes commands now.
     pub fn suspended(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
-        self.dies[die as usize].state = DieState::Idle;
+        let d = &mut self.dies[die as usize];
+        d.state = DieState::Idle;
+        self.array_time.suspending += cx.now() - d.array_from;
         self.next_for(die, cx);
     }
 
     fn resume(&mut self, die: u32, op: u32, left: Time, cx: &mut impl Cx<Event, Out>) {
-        let rest = self.suspend.resume + left;
+        let resume = if planted(Mutant::FreeResume) { Time::ZERO } else { self.suspend.resume };
+        let rest = resume + left;
         let d = &mut self.dies[die as usize];
         d.state = DieState::Working;
         d.active = op;

@@ -37,12 +37,14 @@ impl Backend {
             idle: _,
             gather: _,
             counters,
+            array_time,
             queued,
             observer: _,
         } = self;
         dies.iter().for_each(|die| die.save(out));
         channels.iter().for_each(|channel| channel.save(out));
         counters.save(out);
+        array_time.save(out);
         queued.save(out);
         scheduler.save(out);
         arbiter.save(out);
@@ -57,6 +59,7 @@ impl Backend {
             (channel.busy_until, channel.busy) = Snapshot::load(input)?;
         }
         self.counters = BackendCounters::load(input)?;
+        self.array_time = Snapshot::load(input)?;
         self.queued = Little::load(input)?;
         self.scheduler.load(input)?;
         self.arbiter.load(input)

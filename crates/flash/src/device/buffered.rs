@@ -9,7 +9,7 @@ use crate::backend::op::{Class, Op, OpKind, Purpose};
 use crate::buffer::{Buffer, Flush, Sectors, Write};
 use crate::ftl::space::Stream;
 use kernel::resource::Serial;
-use kernel::{Cx, Slab, Snapshot, Time};
+use kernel::{Cx, Mutant, Slab, Snapshot, Time, planted};
 use net::Rate;
 use proto::{Command, IoOp, Lpn, Slot};
 use std::collections::VecDeque;
@@ -223,7 +223,7 @@ impl Device {
         if buffered.waiting.front() == Some(&id) {
             buffered.waiting.pop_front();
         }
-        if buffered.promises_flash(&command) && !self.ignores_fua() {
+        if buffered.promises_flash(&command) && !planted(Mutant::FuaIgnored) {
             self.active[id].life.reach(milestone::BUFFER, cx.now());
             buffered.barriers.push_back((buffered.buffer.barrier(), id));
         } else {
@@ -254,7 +254,7 @@ impl Device {
     pub(super) fn start_flush(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         self.write_journal();
         match self.buffered.take() {
-            Some(mut buffered) if !buffered.parts.protected && !self.answers_flush_early() => {
+            Some(mut buffered) if !buffered.parts.protected && !planted(Mutant::EarlyFlush) => {
                 buffered.barriers.push_back((buffered.buffer.barrier(), id));
                 self.flush(&mut buffered, cx);
                 self.release_barriers(&mut buffered, cx);
@@ -270,7 +270,7 @@ impl Device {
     /// Whether the buffer has all that a command reads of a unit.
     #[inline]
     pub(super) fn is_buffered(&mut self, id: u32, command: &Command, unit: u64) -> bool {
-        if self.buffered.is_none() || self.passes_buffer() {
+        if self.buffered.is_none() || planted(Mutant::BufferPassed) {
             return false;
         }
         let want = self.sectors(command, unit);
@@ -484,7 +484,7 @@ impl Device {
         for n in 0..u64::from(op.units) {
             let slot = Slot(op.slot.0 + n);
             if let Some(lpn) = self.ftl.lpn_at(slot)
-                && (!buffered.buffer.flushed(lpn).discarded || self.maps_discarded())
+                && (!buffered.buffer.flushed(lpn).discarded || planted(Mutant::DiscardIgnored))
             {
                 self.ftl.commit(lpn, slot);
                 self.map_changed(lpn, cx);

@@ -3,7 +3,7 @@
 use super::{Active, Device, Event, Out, milestone};
 use crate::hostif::nvme::{Arbitration, Nvme};
 use ::stats::Milestones;
-use kernel::{Cx, Snapshot, Time, resource::Pool};
+use kernel::{Cx, Mutant, Snapshot, Time, planted_nth, resource::Pool};
 use net::pcie::Link;
 use proto::{Command, Completion, INNER, IoOp, Lpn, Status};
 
@@ -271,6 +271,9 @@ impl Device {
         let active = &mut self.active[id];
         active.life.reach(milestone::HOST_TRANSFER, cx.now());
         self.stats.completed(&active.command, &active.life, cx.now());
+        if planted_nth(Mutant::RecordedTwice, 101) {
+            self.stats.completed(&active.command, &active.life, cx.now());
+        }
         let status = active.status;
         self.ledger.completed += 1;
         if let Some(shadow) = &mut self.shadow {

@@ -8,7 +8,7 @@ use super::read::Run;
 use super::{Device, Event, Out, milestone};
 use crate::backend::op::{Class, Op};
 use crate::ftl::Source;
-use kernel::{Cx, Time};
+use kernel::{Cx, Mutant, Time, planted};
 use proto::{Command, IoOp, Lpn, Slot};
 
 /// No unit.
@@ -131,7 +131,7 @@ impl Device {
             self.ftl.commit(lpn, slot);
             return None;
         };
-        if self.merges_blindly() {
+        if planted(Mutant::BlindMerge) {
             self.ftl.commit(lpn, slot);
             return None;
         }

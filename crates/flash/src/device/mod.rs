@@ -27,8 +27,6 @@ pub use buffered::{BufferParts, Buffered};
 pub use checks::Check;
 pub use host::{EntranceParams, HostParams, NvmeParams};
 pub use map_memory::MapMemory;
-#[cfg(test)]
-pub(crate) use mutant::Mutant;
 pub use snapshot::SnapshotFault;
 pub use stats::{DeviceStats, MILESTONES, milestone};
 pub use translate::TranslationParts;
@@ -43,7 +41,7 @@ use ::stats::Milestones;
 use absent::Absent;
 use checks::Ledger;
 use host::Host;
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, Mutant, Slab, Time, planted};
 use merge::Merge;
 use proto::{Command, Completion, IoOp, Lpn, Slot, Status};
 use reclaim::Job;
@@ -179,8 +177,9 @@ pub struct Device {
     shadow: Option<Box<Shadow>>,
     /// Deallocations, if the device can be recovered.
     journal: Option<Box<Journal>>,
-    #[cfg(test)]
-    mutant: mutant::State,
+    /// What was deallocated last, for a mutant.
+    #[cfg(debug_assertions)]
+    trimmed: Option<(Lpn, Slot)>,
 }
 
 impl Device {
@@ -210,8 +209,8 @@ impl Device {
             ledger: Ledger::default(),
             shadow: None,
             journal: None,
-            #[cfg(test)]
-            mutant: mutant::State::default(),
+            #[cfg(debug_assertions)]
+            trimmed: None,
             ftl: parts.ftl,
         }
     }
@@ -374,7 +373,7 @@ impl Device {
 
     fn trim(&mut self, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
         self.mutate_trim(lpn);
-        if !self.ftl.trim(lpn) {
+        if planted(Mutant::TrimIgnored) || !self.ftl.trim(lpn) {
             return;
         }
         self.stats.trimmed_units += 1;
@@ -407,6 +406,7 @@ impl Device {
 
     /// Starts the measured window: what happened before is forgotten.
     pub fn reset_stats(&mut self, now: Time) {
+        self.ledger.begin_window();
         self.stats = DeviceStats::starting(now, &self.ftl, &self.backend);
     }
 }

@@ -85,8 +85,8 @@ impl Device {
             shadow: _,
             journal,
             absent,
-            #[cfg(test)]
-                mutant: _,
+            #[cfg(debug_assertions)]
+                trimmed: _,
         } = self;
         self.shape().save(out);
         ftl.save(out);

@@ -10,7 +10,7 @@ use crate::backend::op::{Class, Op, OpKind};
 use crate::buffer::Flush;
 use crate::ftl::map_cache::{MapCache, WriteBack};
 use crate::ftl::space::Stream;
-use kernel::{Cx, Slab, Snapshot};
+use kernel::{Cx, Mutant, Slab, Snapshot, planted};
 use proto::{IoOp, Lpn, Slot};
 use rustc_hash::FxHashMap;
 
@@ -278,21 +278,23 @@ impl Device {
 
     pub(super) fn write_back(&mut self, back: Option<WriteBack>, cx: &mut impl Cx<Event, Out>) {
         let Some(WriteBack { page, needs_read }) = back else { return };
-        if self.loses_write_back() {
+        if planted(Mutant::LostWriteBack) {
             return;
         }
-        let leaves_stale = self.leaves_page_stale();
         if let Some(translation) = &mut self.translation {
             match translation.backs.get_mut(&page) {
                 Some(Back::Gathers) => return,
                 Some(under_way) => {
-                    *under_way = if leaves_stale { *under_way } else { Back::Again };
+                    if !planted(Mutant::StalePage) {
+                        *under_way = Back::Again;
+                    }
                     return;
                 }
                 None => translation.backs.insert(page, Back::Gathers),
             };
         }
-        if needs_read && let Some(mut translation) = self.translation.take() {
+        let reads = needs_read && !planted(Mutant::UnreadPage);
+        if reads && let Some(mut translation) = self.translation.take() {
             let bytes = self.unit_bytes as u32;
             let reads = self.read_page(&mut translation, Errand::ReadBack(page), page, bytes, cx);
             self.translation = Some(translation);

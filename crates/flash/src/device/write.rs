@@ -3,7 +3,7 @@
 use super::{Active, Device, Event, Out, milestone};
 use crate::backend::op::{Class, Op, OpKind};
 use crate::ftl::space::Stream;
-use kernel::Cx;
+use kernel::{Cx, Mutant, planted};
 use proto::{Lpn, Slot};
 
 impl Device {
@@ -115,7 +115,7 @@ impl Device {
         }
         self.ftl.programmed(op.slot);
         self.mutate_program(op);
-        if self.acknowledges_early() {
+        if planted(Mutant::EarlyAcknowledge) {
             return;
         }
         self.active[id].pending -= 1;

@@ -171,7 +171,11 @@ impl Shadow {
                 IoOp::Write | IoOp::WriteZeroes => {
                     self.oracle.begin_write(lpn, id, version, sectors, false);
                 }
-                IoOp::Trim => self.oracle.begin_write(lpn, id, version, sectors, true),
+                IoOp::Trim => {
+                    // Only of a part of a unit may the old data stay.
+                    let may_keep = sectors != self.all_sectors();
+                    self.oracle.begin_write(lpn, id, version, sectors, may_keep);
+                }
             }
         }
         self.floor_rises(id, command, version, durable, ftl);
@@ -306,7 +310,7 @@ impl Shadow {
     }
 
     /// Of what a program carries, only the first unit reaches the array.
-    #[cfg(test)]
+    #[cold]
     pub(crate) fn tears(&mut self, name: u32) {
         self.errand(name).data.truncate(1);
     }

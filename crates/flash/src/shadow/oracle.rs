@@ -2,8 +2,9 @@
 //!
 //! NVMe does not order outstanding commands (NVM Express 1.4, section 6.3). Per sector, a read may
 //! return what was acknowledged last when it was submitted, or any write that was outstanding during its life. Of
-//! writes that overlapped, either may be the last; the first read after all of them pins the winner. A deallocation
-//! leaves the old data or zeroes (DLFEAT), the same for every read until the next write (section 6.7.1.1).
+//! writes that overlapped, either may be the last; the first read after all of them pins the winner. A map unit that was
+//! deallocated as a whole reads as zeroes: so this device has it (DLFEAT 001b, section 6.7.1.1). Of a unit that a
+//! deallocation covers in part the old data may stay, or zeroes appear, the same for every read until the next write.
 //!
 //! So each unit keeps the writes that may still be the last one of some sector. A write that is acknowledged rules
 //! out those that had been acknowledged before it was submitted; a read rules out those that it shows to be older.
@@ -23,7 +24,7 @@ struct Write {
     sectors: Sectors,
     submitted: u64,
     acknowledged: u64,
-    /// A deallocation: the old data may stay.
+    /// A deallocation of a part of a unit: the old data may stay.
     may_keep: bool,
 }
 
@@ -78,7 +79,7 @@ impl Oracle {
         self.units.contains_key(&lpn)
     }
 
-    /// A write of some sectors is submitted. `may_keep`: a deallocation, which need not change anything.
+    /// A write of some sectors is submitted. `may_keep`: a deallocation of a part of a unit, which need not change anything.
     pub(super) fn begin_write(
         &mut self,
         lpn: Lpn,

@@ -182,6 +182,38 @@ fn levels() -> Row {
 type Row = [usize; 23];
 
 impl Combination {
+    /// Several map units a program unit, reads that overtake and are overtaken, several lanes a reclaim unit; constant
+    /// garbage collection, no buffer, the map in memory.
+    pub fn plain() -> Combination {
+        let max_wait = Duration::new(Time::from_us(100));
+        Combination {
+            map_unit: 4096,
+            page: 16384,
+            reclaim: ReclaimUnit::plane_set,
+            one_shot: false,
+            allocation: Allocation::striped,
+            victim: VictimPolicy::greedy,
+            copy_back: false,
+            scheduler: Scheduling::read_first(read_first::Params { max_wait }),
+            arbiter: Arbitration::fifo,
+            multi_plane: MultiPlaneRule::off,
+            suspend: false,
+            independent_reads: false,
+            placements: 1,
+            depth: 64,
+            fill: Fill::Steady,
+            nvme: false,
+            fold: true,
+            least_worn: false,
+            tight: true,
+            memory: Memory::None,
+            map: Map::Table,
+            mode: GcModeSpec::preemptible,
+            scope: GcScope::local,
+            gap: None,
+        }
+    }
+
     fn from_row(row: &Row) -> Combination {
         let scheduler = match Scheduling::all_defaults().swap_remove(row[7]) {
             // Short enough for other operations to overtake reads.

@@ -1,45 +1,10 @@
 //! Broken devices: each must be found, and the same device unbroken must not.
 
-use super::{Combination, End, Fill, Host, Map, Memory};
-use crate::backend::arbiter::Arbitration;
-use crate::backend::sched::{Scheduling, read_first};
-use crate::device::Mutant;
-use crate::ftl::alloc::Allocation;
-use crate::ftl::gc::VictimPolicy;
-use crate::spec::{GcModeSpec, GcScope, MultiPlaneRule, ReclaimUnit};
-use config::units::Duration;
-use kernel::Time;
+use super::{Combination, End, Map, Memory, run};
+use kernel::{Mutant, mutant};
 
-/// Several map units a program unit, reads that overtake and are overtaken, several lanes a reclaim unit.
 fn device() -> Combination {
-    let scheduler =
-        Scheduling::read_first(read_first::Params { max_wait: Duration::new(Time::from_us(100)) });
-    Combination {
-        map_unit: 4096,
-        page: 16384,
-        reclaim: ReclaimUnit::plane_set,
-        one_shot: false,
-        allocation: Allocation::striped,
-        victim: VictimPolicy::greedy,
-        copy_back: false,
-        scheduler,
-        arbiter: Arbitration::fifo,
-        multi_plane: MultiPlaneRule::off,
-        suspend: false,
-        independent_reads: false,
-        placements: 1,
-        depth: 64,
-        fill: Fill::Steady,
-        nvme: false,
-        fold: true,
-        least_worn: false,
-        tight: true,
-        memory: Memory::None,
-        map: Map::Table,
-        mode: GcModeSpec::preemptible,
-        scope: GcScope::local,
-        gap: None,
-    }
+    Combination::plain()
 }
 
 /// Names of the checks that fail.
@@ -48,13 +13,10 @@ fn failures(mutant: Option<Mutant>) -> Vec<&'static str> {
 }
 
 fn failures_of(combination: &Combination, mutant: Option<Mutant>) -> Vec<&'static str> {
-    let mut device = combination.build(1).expect("it can be built");
-    device.attach_shadow();
-    device.set_mutant(mutant);
-    let mut host = Host::new(device, 1, 64);
-    let end = host.drive(20_000);
-    assert!(matches!(end, End::Done | End::Violated), "{mutant:?}: {end:?}");
-    host.failed.iter().map(|c| c.name).collect()
+    let _armed = mutant.map(mutant::arm);
+    let outcome = run(combination, 20_000, 1, true).expect("it can be built");
+    assert!(matches!(outcome.end, End::Done | End::Violated), "{mutant:?}: {:?}", outcome.end);
+    outcome.failed.iter().map(|c| c.name).collect()
 }
 
 #[test]
@@ -92,6 +54,26 @@ fn a_read_that_passes_a_write_is_found() {
 #[test]
 fn a_deallocation_that_does_not_stick_is_found() {
     is_found(Mutant::TrimUndone);
+}
+
+#[test]
+fn a_deallocation_that_does_nothing_is_found() {
+    is_found(Mutant::TrimIgnored);
+    let device = Combination { memory: Memory::WriteBack, ..device() };
+    are_found(&device, &[Mutant::TrimIgnored], "shadow_reads");
+}
+
+#[test]
+fn suspends_that_cost_too_little_or_too_much_are_found() {
+    use Mutant::*;
+    let device = Combination { suspend: true, ..device() };
+    are_found(&device, &[FreeResume, FreeSuspend, RestartedProgram], "array_time");
+}
+
+#[test]
+fn what_is_counted_twice_or_not_at_all_is_found() {
+    are_found(&device(), &[Mutant::RecordedTwice], "recorded");
+    are_found(&device(), &[Mutant::FreeErase], "wear");
 }
 
 #[test]
@@ -140,7 +122,11 @@ fn faults_of_a_demand_map_are_found() {
     use Mutant::*;
     for map in [Map::Entries, Map::Pages] {
         let device = Combination { map, ..device() };
-        are_found(&device, &[SwappedEntries, StaleCopy, LostWriteBack, StalePage], "shadow_reads");
+        are_found(
+            &device,
+            &[SwappedEntries, StaleCopy, LostWriteBack, StalePage, UnreadPage],
+            "shadow_reads",
+        );
         // The next write-back of the page sets it right: only a look at the whole map is sure to find it.
         are_found(&device, &[StalePageCopy], "shadow_map");
     }
