@@ -8,6 +8,7 @@ use config::Diagnostic;
 use flash::backend::op::Class;
 use flash::ftl::Ftl;
 use flash::ftl::gc::{Victim, VictimView};
+use flash::ftl::wear::WearRule;
 use machine::source::FioSource;
 use machine::spec::queues;
 use machine::{End, Loaded, Machine};
@@ -43,7 +44,8 @@ fn write_amplification(victim: &str, own: Option<Box<dyn Victim>>) -> Result<f64
     let mut device = loaded.device(1)?;
     if let Some(own) = own {
         let Ftl { geo, thresholds, .. } = &device.ftl;
-        device.ftl = Ftl::new(geo.clone(), (device.ftl.logical(), 0), 1, false, *thresholds, own);
+        device.ftl =
+            Ftl::new(geo.clone(), (device.ftl.logical(), 0), 1, WearRule::default(), *thresholds, own);
     }
     device.ftl.assume_sequential(device.ftl.logical());
     let job = "fio:rw=randwrite,bs=4k,iodepth=16,norandommap=1,randrepeat=0,size=100%,loops=6";

@@ -48,8 +48,6 @@ pub struct ReclaimPolicy {
     pub copy_back: bool,
     /// Whether moved data may go to any group that has space.
     pub global: bool,
-    /// A unit is moved for wear when its erase count lies this far below the highest of its group.
-    pub level_wear: Option<u32>,
 }
 
 kernel::snapshot!(Job { ru, cursor, scanned, reads, programs, erases, erasing, staged, parked, levels_wear });
@@ -58,6 +56,11 @@ impl Job {
     /// The reclaim unit.
     pub(super) fn ru(&self) -> u64 {
         self.ru
+    }
+
+    /// Who writes what it moves.
+    fn stream(&self) -> Stream {
+        if self.levels_wear { Stream::Wear } else { Stream::Gc }
     }
 
     /// Whether its blocks are being erased.
@@ -212,7 +215,7 @@ impl Device {
     }
 
     fn issue_copy(&mut self, group: u32, job: &mut Job, from: Slot, units: u16, now: Time) -> bool {
-        let Some(to) = self.ftl.reserve(group, Stream::Gc) else { return false };
+        let Some(to) = self.ftl.reserve(group, job.stream()) else { return false };
         self.spends_on_moves(group);
         let mut op =
             Op::new(OpKind::CopyBack, Class::GcProgram, self.ftl.geo.address(to), to, units, 0, group);
@@ -247,11 +250,9 @@ impl Device {
         let last = job.scanned && job.reads == 0;
         while job.staged.len() >= per_program || (last && !job.staged.is_empty()) {
             // The hard limit keeps this from failing: a job frees more than it takes.
-            let target = self.destination(group);
-            let Some(to) = self.ftl.reserve(target, Stream::Gc) else { return };
+            let target = if job.levels_wear { group } else { self.destination(group) };
+            let Some(to) = self.ftl.reserve(target, job.stream()) else { return };
             self.spends_on_moves(target);
-            self.stats.wear_units +=
-                if job.levels_wear { job.staged.len().min(per_program) as u64 } else { 0 };
             let units = job.staged.len().min(per_program);
             for n in 0..per_program {
                 let lpn = job.staged.get(n).filter(|_| n < units).map(|(lpn, _)| *lpn);
@@ -309,6 +310,7 @@ impl Device {
         self.ftl.programmed(op.slot);
         if let Some(job) = &mut self.jobs[op.owner as usize] {
             job.programs -= 1;
+            self.stats.wear_units += if job.levels_wear { u64::from(op.units) } else { 0 };
         }
         self.advance(op.owner, cx);
     }
@@ -327,16 +329,14 @@ impl Device {
             job.erases == 0
         });
         let Some(job) = erased else { return };
-        let ru = job.ru;
+        let Job { ru, levels_wear, .. } = *job;
         self.spare_jobs.push(job);
         self.ftl.erased(ru);
         self.gains_by_erase(group);
-        if self.ftl.free(group) < self.ftl.thresholds.stop {
-            self.start_job(group, cx);
-        } else if let Some(gap) = self.gc.level_wear
-            && let Some(ru) = self.ftl.pick_unworn(group, gap)
-        {
+        if let Some(ru) = self.ftl.pick_unworn(group, levels_wear) {
             self.run_job(group, ru, true, cx);
+        } else if self.ftl.free(group) < self.ftl.thresholds.stop {
+            self.start_job(group, cx);
         }
         // While space is short, what was moved last is likely to be moved again soon.
         if self.jobs[group as usize].is_none() {

@@ -71,7 +71,7 @@ impl Ftl {
         let of_group = &mut self.groups[group as usize];
         let number = of_group.assume(stream, programs, per_ru, valid).expect("the data fits on the device");
         if programs == per_ru {
-            of_group.assume_closed(number, clock);
+            of_group.list_closed(number, clock);
         }
         let ru = self.join(group, number);
         for lane in 0..self.geo.lanes {

@@ -3,6 +3,7 @@
 use super::gc::{VictimContext, greedy::Greedy};
 use super::table::{Bits, Table};
 use super::testing::ftl;
+use super::wear::WearRule;
 use super::{Ftl, Thresholds};
 use crate::geometry::{Digit, Geometry, Reclaim, Shape};
 use proto::{Lpn, Slot};
@@ -97,7 +98,8 @@ fn d16_fits_in_64_mib_whatever_is_written() {
     let (slots, logical) = (geo.slots, geo.slots / 100 * 88);
     let context = VictimContext { seed: 1, device: "flash".into() };
     let thresholds = Thresholds { start: 25, stop: 26, hard: 2 };
-    let mut ftl = Ftl::new(geo, (logical, 0), 1, false, thresholds, Box::new(Greedy::new(&context)));
+    let mut ftl =
+        Ftl::new(geo, (logical, 0), 1, WearRule::default(), thresholds, Box::new(Greedy::new(&context)));
     ftl.assume_sequential(logical);
     // A write in every chunk of every table.
     (0..slots).step_by(4096).for_each(|slot| ftl.fill(Slot(slot), None));

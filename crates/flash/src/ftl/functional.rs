@@ -212,10 +212,18 @@ impl Ftl {
 
     #[cold]
     fn reclaim_until_stop(&mut self, group: u32) -> Result<(), NoSpace> {
-        while self.free(group) < self.thresholds.stop {
-            match self.pick_victim(group) {
-                Some(ru) => self.reclaim(ru)?,
-                None => break,
+        let mut levelled = true;
+        loop {
+            if let Some(ru) = self.pick_unworn(group, levelled) {
+                self.reclaim(ru, Stream::Wear)?;
+                levelled = true;
+            } else if self.free(group) < self.thresholds.stop
+                && let Some(ru) = self.pick_victim(group)
+            {
+                self.reclaim(ru, Stream::Gc)?;
+                levelled = false;
+            } else {
+                break;
             }
         }
         if self.can_reserve(group, Stream::Host(0)) {
@@ -225,16 +233,16 @@ impl Ftl {
         }
     }
 
-    /// Moves the valid units of a collected reclaim unit and erases it. Without time no move can lose its race; so the
+    /// Moves the valid units of a collected reclaim unit behind the frontier of a stream and erases it. Without time no move can lose its race; so the
     /// map is changed for all of them at once, which gives the state that [`Ftl::commit_move`] gives one by one.
     ///
     /// # Errors
     /// If the moves find no space.
-    pub fn reclaim(&mut self, ru: u64) -> Result<(), NoSpace> {
+    pub fn reclaim(&mut self, ru: u64, stream: Stream) -> Result<(), NoSpace> {
         let (group, number) = self.split(ru);
         let moves = self.units_of(ru);
         debug_assert!(moves.iter().all(|(lpn, from)| self.lookup(*lpn) == Some(*from)));
-        self.relocate(group as u32, &moves)?;
+        self.relocate(group as u32, stream, &moves)?;
         self.groups[group].rus[number as usize].valid -= moves.len() as u32;
         self.groups[group].valid -= moves.len() as u64;
         self.erased(ru);
@@ -260,17 +268,17 @@ impl Ftl {
         units
     }
 
-    /// Writes units behind the frontier of moved data and points the map at them.
-    fn relocate(&mut self, group: u32, moves: &[(Lpn, Slot)]) -> Result<(), NoSpace> {
+    /// Writes units behind a frontier of moved data and points the map at them.
+    fn relocate(&mut self, group: u32, stream: Stream, moves: &[(Lpn, Slot)]) -> Result<(), NoSpace> {
         moves.iter().for_each(|(lpn, _)| self.prefetch(*lpn));
         let per_program = self.geo.units_per_program;
-        let keep = self.keep(Stream::Gc);
+        let keep = self.keep(stream);
         let mut rest = moves;
         while !rest.is_empty() {
             let wanted = (rest.len() as u32).div_ceil(per_program);
             let frontier = &mut self.groups[group as usize];
             let Some((number, programs)) =
-                frontier.reserve_run(Stream::Gc, keep, self.geo.programs_per_ru, wanted)
+                frontier.reserve_run(stream, keep, self.geo.programs_per_ru, wanted)
             else {
                 return Err(NoSpace { group, free: self.free(group) });
             };

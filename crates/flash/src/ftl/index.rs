@@ -10,10 +10,11 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Buckets a group. Reclaim units with more map units than this share buckets, to within one part in 1,024.
 const MAX_BUCKETS: u32 = 1024;
 
+/// Neighbours in a list, or the first and the last of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Links {
-    prev: u32,
-    next: u32,
+pub(crate) struct Links {
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
 }
 kernel::snapshot!(Links { prev, next });
 

@@ -24,6 +24,7 @@ pub mod space;
 pub mod table;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod wear;
 mod zeroed;
 
 use crate::array::NandArray;
@@ -34,6 +35,7 @@ use index::VictimView;
 use proto::{Lpn, Slot};
 use space::{Group, RuState, Stream, block_starts, erase_blocks};
 use table::{Bits, Table};
+use wear::WearRule;
 
 /// Map word of a unit that was written and then deallocated.
 const DEALLOCATED: u64 = 0;
@@ -135,6 +137,7 @@ pub struct Ftl {
     base: Base,
     pub(crate) groups: Vec<Group>,
     victim: Box<dyn Victim>,
+    wear: WearRule,
     /// Free-space limits.
     pub thresholds: Thresholds,
     /// Map units committed since the beginning: the clock of ages.
@@ -155,18 +158,19 @@ impl Ftl {
         geo: Geometry,
         (logical, hidden): (u64, u64),
         placements: u8,
-        least_worn: bool,
+        wear: WearRule,
         thresholds: Thresholds,
         victim: Box<dyn Victim>,
     ) -> Ftl {
-        let streams = 2 + placements.max(1) as usize;
+        let streams = Stream::count(placements);
         Ftl {
             array: NandArray::new(&geo, logical + hidden),
             map: Table::new(logical + hidden, geo.slots + 2),
             valid: Bits::new(geo.slots),
             base: Base::Empty,
-            groups: (0..geo.groups).map(|_| Group::new(&geo, streams, least_worn)).collect(),
+            groups: (0..geo.groups).map(|_| Group::new(&geo, streams, wear)).collect(),
             victim,
+            wear,
             thresholds,
             clock: 0,
             counters: FtlCounters::default(),
@@ -267,7 +271,7 @@ impl Ftl {
     /// Free units that a stream must leave: the host leaves the hard limit, mapping pages one, moves none.
     fn keep(&self, stream: Stream) -> u32 {
         match stream {
-            Stream::Gc => 0,
+            Stream::Gc | Stream::Wear => 0,
             Stream::Map => 1.min(self.thresholds.hard),
             Stream::Host(_) => self.thresholds.hard,
         }
@@ -411,6 +415,7 @@ impl Ftl {
     /// them, such a one could reclaim for ever and get nowhere: after a lap through the group without any host data
     /// committed, the emptiest unit goes first.
     pub fn pick_victim(&mut self, group: u32) -> Option<u64> {
+        let rest = self.wear.gap.and_then(|gap| self.groups[group as usize].rest(gap));
         let g = &self.groups[group as usize];
         let (geo, array) = (&self.geo, &self.array);
         let first = u64::from(group) * u64::from(geo.shape.blocks);
@@ -429,8 +434,11 @@ impl Ftl {
         if view.valid(emptiest) + self.geo.units_per_program > self.geo.units_per_ru {
             return None;
         }
-        let number =
+        let mut number =
             if g.runs_in_circles(self.counters.host_commits) { emptiest } else { self.victim.pick(&view)? };
+        if let Some(rest) = rest {
+            number = wear::unrested(&view, number, rest, view.units_per_ru - self.geo.units_per_program);
+        }
         self.groups[group as usize].count_victim(self.counters.host_commits);
         self.groups[group as usize].collect(number);
         Some(self.join(group, number))
@@ -450,27 +458,6 @@ impl Ftl {
         let (number, _) = closed.min_by_key(|(_, ru)| ru.valid)?;
         g.collect(number);
         Some(self.join(group, number))
-    }
-
-    /// Static wear levelling: the least erased closed unit of a group, if it lies at least `gap` erases below the most
-    /// erased unit; it is taken out of the index. One look at the group in as many calls as it has units.
-    pub fn pick_unworn(&mut self, group: u32, gap: u32) -> Option<u64> {
-        let blocks = self.geo.shape.blocks;
-        let g = &mut self.groups[group as usize];
-        g.wear_clock += 1;
-        if !g.wear_clock.is_multiple_of(blocks) {
-            return None;
-        }
-        let first = u64::from(group) * u64::from(blocks);
-        let erases = |number: u32| self.array.erases(self.geo.block_of_ru(first + u64::from(number), 0));
-        let most = (0..blocks).map(erases).max()?;
-        let closed = (0..blocks).filter(|n| g.ru(*n).state == RuState::Closed);
-        let least = closed.min_by_key(|n| erases(*n))?;
-        if most - erases(least) < gap {
-            return None;
-        }
-        g.collect(least);
-        Some(first + u64::from(least))
     }
 
     /// What the flags of a reclaim unit's slots must be combined with to give their validity: nothing, or all ones if

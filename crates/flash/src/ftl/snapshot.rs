@@ -19,6 +19,7 @@ impl Ftl {
             base,
             groups,
             victim,
+            wear: _,
             thresholds: _,
             clock,
             counters,

@@ -5,6 +5,7 @@ mod recovered;
 pub(crate) use recovered::Recovered;
 
 use super::index::{Index, NONE};
+use super::wear::{ByWear, WearRule};
 use crate::array::NandArray;
 use crate::geometry::Geometry;
 use proto::Slot;
@@ -14,10 +15,12 @@ use std::ops::Range;
 /// Who writes. Each stream has its own frontier in each group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
-    /// Units moved by garbage collection and wear levelling.
+    /// Units moved by garbage collection.
     Gc,
     /// Mapping pages.
     Map,
+    /// Units moved by static wear levelling; it opens the most worn free unit.
+    Wear,
     /// Host data with a placement hint.
     Host(u8),
 }
@@ -28,8 +31,14 @@ impl Stream {
         match self {
             Stream::Gc => 0,
             Stream::Map => 1,
-            Stream::Host(placement) => 2 + placement as usize,
+            Stream::Wear => 2,
+            Stream::Host(placement) => 3 + placement as usize,
         }
+    }
+
+    /// Streams of a group, with `placements` of the host.
+    pub(crate) fn count(placements: u8) -> usize {
+        3 + placements.max(1) as usize
     }
 }
 
@@ -136,6 +145,27 @@ impl FreeUnits {
         }
     }
 
+    /// The place in its list of the unit that was erased most often; none if all were never opened. A list in order of
+    /// freeing is looked through: reclaiming keeps few units free.
+    fn most_worn(&self, wear: &ByWear) -> Option<(usize, u32)> {
+        match &self.freed {
+            Freed::FirstFreed(list) => {
+                let places = list.iter().copied().enumerate();
+                places.max_by_key(|(place, ru)| (wear.erases(*ru), usize::MAX - place))
+            }
+            Freed::LeastWorn(set) => set.last().map(|(_, ru)| (set.len() - 1, *ru)),
+        }
+    }
+
+    fn take_most_worn(&mut self, wear: &ByWear) -> Option<u32> {
+        let Some((place, ru)) = self.most_worn(wear) else { return self.take() };
+        match &mut self.freed {
+            Freed::FirstFreed(list) => drop(list.remove(place)),
+            Freed::LeastWorn(set) => drop(set.pop_last()),
+        }
+        Some(ru)
+    }
+
     fn put(&mut self, ru: u32, erases: u32) {
         match &mut self.freed {
             Freed::FirstFreed(list) => {
@@ -153,7 +183,7 @@ impl FreeUnits {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frontier {
-    ru: u32,
+    pub(super) ru: u32,
     next: u32,
 }
 kernel::snapshot!(Frontier { ru, next });
@@ -170,8 +200,8 @@ pub(crate) struct Group {
     pub(crate) frontiers: Vec<Frontier>,
     /// Fewest free units since the last reset.
     pub(crate) free_min: u32,
-    /// Erases since the beginning: when wear is looked at.
-    pub(crate) wear_clock: u32,
+    /// If static wear levelling asks for it.
+    pub(crate) by_wear: Option<ByWear>,
     /// Valid map units.
     pub(crate) valid: u64,
     /// Victims since the host's last commit, and its number.
@@ -196,32 +226,20 @@ impl kernel::Snapshot for Freed {
     }
 }
 kernel::snapshot!(FreeUnits { fresh, end, freed });
-kernel::snapshot!(Group {
-    rus,
-    closed_at,
-    index,
-    free,
-    frontiers,
-    free_min,
-    wear_clock,
-    valid,
-    lap,
-    retired
-});
+kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, by_wear, valid, lap, retired });
 
 impl Group {
-    /// All units free. With `least_worn`, the least erased free unit is opened next (dynamic wear levelling); without,
-    /// the one freed first.
-    pub(crate) fn new(geo: &Geometry, streams: usize, least_worn: bool) -> Group {
+    /// All units free.
+    pub(crate) fn new(geo: &Geometry, streams: usize, wear: WearRule) -> Group {
         let count = geo.shape.blocks;
         Group {
             rus: Vec::new(),
             closed_at: Vec::new(),
             index: Index::new(count, geo.units_per_ru),
-            free: FreeUnits::new(count, least_worn),
+            free: FreeUnits::new(count, wear.least_worn),
             frontiers: vec![Frontier { ru: NONE, next: 0 }; streams],
             free_min: count,
-            wear_clock: 0,
+            by_wear: wear.gap.map(|_| ByWear::new(count)),
             valid: 0,
             lap: (0, 0),
             retired: 0,
@@ -276,7 +294,7 @@ impl Group {
             if self.free() <= keep {
                 return None;
             }
-            frontier = Frontier { ru: self.take_free()?, next: 0 };
+            frontier = Frontier { ru: self.take_free(stream)?, next: 0 };
             self.rus[frontier.ru as usize].state = RuState::Open;
         }
         let number = frontier.ru;
@@ -292,8 +310,11 @@ impl Group {
         Some((number, taken))
     }
 
-    fn take_free(&mut self) -> Option<u32> {
-        let ru = self.free.take()?;
+    fn take_free(&mut self, stream: Stream) -> Option<u32> {
+        let ru = match (stream, &self.by_wear) {
+            (Stream::Wear, Some(wear)) => self.free.take_most_worn(wear)?,
+            _ => self.free.take()?,
+        };
         if self.rus.is_empty() {
             // A group that is used will be used whole. Memory that is not written to costs nothing.
             self.rus.reserve_exact(self.free.end as usize);
@@ -316,7 +337,7 @@ impl Group {
         programs_per_ru: u32,
         valid: u32,
     ) -> Option<u32> {
-        let number = self.take_free()?;
+        let number = self.take_free(stream)?;
         let ru = &mut self.rus[number as usize];
         ru.valid = valid;
         self.valid += u64::from(valid);
@@ -329,10 +350,34 @@ impl Group {
         Some(number)
     }
 
-    /// Puts a unit that [`Group::assume`] has closed behind those closed before.
-    pub(crate) fn assume_closed(&mut self, ru: u32, clock: u64) {
+    /// Puts a closed unit behind those closed before.
+    pub(crate) fn list_closed(&mut self, ru: u32, clock: u64) {
         self.closed_at[ru as usize] = clock;
         self.index.insert(ru, self.rus[ru as usize].valid);
+        if let Some(wear) = &mut self.by_wear {
+            wear.insert(ru);
+        }
+    }
+
+    /// Closes the open unit of a stream before it is full. No program of it may be under way.
+    pub(crate) fn close_early(&mut self, stream: usize, clock: u64) {
+        let number = std::mem::replace(&mut self.frontiers[stream].ru, NONE);
+        let unit = &mut self.rus[number as usize];
+        debug_assert_eq!((unit.state, unit.inflight), (RuState::Open, 0));
+        unit.state = RuState::Closed;
+        unit.short = true;
+        self.list_closed(number, clock);
+    }
+
+    /// Erase count of a unit, if static wear levelling keeps it.
+    pub(crate) fn erases(&self, ru: u32) -> u32 {
+        self.by_wear.as_ref().map_or(0, |wear| wear.erases(ru))
+    }
+
+    /// Erase count of the most worn free unit, if static wear levelling keeps it.
+    pub(crate) fn most_worn_free(&self) -> Option<u32> {
+        let wear = self.by_wear.as_ref()?;
+        self.free.most_worn(wear).map(|(_, ru)| wear.erases(ru))
     }
 
     /// Has the processor fetch the records of a reclaim unit.
@@ -350,7 +395,8 @@ impl Group {
             // A tree has no more than twice the room that its entries take.
             Freed::LeastWorn(set) => set.len() * 2 * size_of::<(u32, u32)>(),
         };
-        (size_of::<Group>() + records + freed) as u64 + self.index.bytes()
+        let wear = self.by_wear.as_ref().map_or(0, ByWear::bytes);
+        (size_of::<Group>() + records + freed) as u64 + self.index.bytes() + wear
     }
 
     /// A program unit has been programmed.
@@ -366,9 +412,7 @@ impl Group {
         unit.inflight -= programs;
         if unit.state == RuState::Full && unit.inflight == 0 {
             unit.state = RuState::Closed;
-            let valid = unit.valid;
-            self.closed_at[ru as usize] = clock;
-            self.index.insert(ru, valid);
+            self.list_closed(ru, clock);
         }
     }
 
@@ -376,6 +420,9 @@ impl Group {
     pub(crate) fn collect(&mut self, ru: u32) {
         debug_assert_eq!(self.rus[ru as usize].state, RuState::Closed);
         self.index.remove(ru);
+        if let Some(wear) = &mut self.by_wear {
+            wear.remove(ru);
+        }
         self.rus[ru as usize].state = RuState::Collecting;
     }
 
@@ -386,6 +433,9 @@ impl Group {
         unit.state = RuState::Free;
         unit.follows_base = false;
         unit.short = false;
+        if let Some(wear) = &mut self.by_wear {
+            wear.erased(ru, erases);
+        }
         self.free.put(ru, erases);
     }
 

@@ -1,7 +1,7 @@
 //! What the FTL's tests share.
 
 use super::gc::{Victim, VictimContext, greedy::Greedy};
-use super::{Ftl, Thresholds};
+use super::{Ftl, Thresholds, wear::WearRule};
 use crate::geometry::{Geometry, Reclaim, Shape, tests::small};
 use proto::Lpn;
 
@@ -9,7 +9,7 @@ use proto::Lpn;
 pub(crate) fn ftl_with(reclaim: Reclaim, logical: u64, victim: Box<dyn Victim>) -> Ftl {
     let blocks = if reclaim == Reclaim::Superblock { 24 } else { 16 };
     let geo = Geometry::new(Shape { blocks, ..small(reclaim) });
-    Ftl::new(geo, (logical, 0), 1, false, Thresholds { start: 3, stop: 4, hard: 1 }, victim)
+    Ftl::new(geo, (logical, 0), 1, WearRule::default(), Thresholds { start: 3, stop: 4, hard: 1 }, victim)
 }
 
 /// An empty FTL over a small device.

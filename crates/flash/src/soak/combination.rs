@@ -367,7 +367,7 @@ impl Combination {
             reclaim_unit: self.reclaim,
             stripe: StripeOrder([Digit::Channel, Digit::Way, Digit::Die, Digit::Plane]),
             allocation: self.allocation.clone(),
-            over_provisioning: Share::percent(50),
+            over_provisioning: Share::percent(if self.gap.is_some() { 60 } else { 50 }),
             placements: self.placements,
             unwritten_read: match (self.tight, self.suspend) {
                 (false, _) => UnwrittenRead::zero,

@@ -76,7 +76,7 @@ impl FlashSpec {
             geo,
             (logical, hidden.unwrap_or(0)),
             self.ftl.placements,
-            self.ftl.wear.dynamic,
+            self.ftl.wear.rule(),
             thresholds,
             victim,
         );

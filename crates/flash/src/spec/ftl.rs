@@ -7,6 +7,7 @@ use crate::ftl::alloc::Allocation;
 use crate::ftl::gc::VictimPolicy;
 use crate::ftl::index::buckets_width;
 use crate::ftl::map_cache::{Granularity, MapCache};
+use crate::ftl::wear::WearRule;
 use crate::geometry::Geometry;
 use config::units::{Bandwidth, Bytes, Duration, Share};
 use net::Rate;
@@ -146,7 +147,9 @@ pub struct GcSpec {
 pub struct WearSpec {
     /// Dynamic: the least erased free unit is opened next; without, the one freed first.
     pub dynamic: bool,
-    /// Static: a closed unit is moved when its erase count lies this far below the highest of its group; left out, never.
+    /// Static: once a free unit has been erased this many times more than the least worn closed one of its group, the data
+    /// of that one moves into it and rests there. Erase counts of a group then lie no more than this and two apart, at a
+    /// cost of one more erase in about as many, in `wear_programs`; left out, never.
     pub static_gap: Option<u32>,
 }
 
@@ -174,6 +177,12 @@ config::policies! {
     }
 }
 
+impl WearSpec {
+    pub(crate) fn rule(&self) -> WearRule {
+        WearRule { least_worn: self.dynamic, gap: self.static_gap }
+    }
+}
+
 impl FtlSpec {
     /// Garbage collection in time.
     pub(crate) fn reclaim(&self) -> ReclaimPolicy {
@@ -186,7 +195,6 @@ impl FtlSpec {
             window: self.gc.window,
             copy_back: self.gc.copy_back,
             global: self.gc.scope == GcScope::global,
-            level_wear: self.wear.static_gap,
         }
     }
 
@@ -286,9 +294,10 @@ impl FtlSpec {
         let hidden = self.translation(logical)?.map_or(0, |(_, pages)| pages);
         let per_group = (logical + hidden).div_ceil(u64::from(geo.groups));
         let needed = per_group.div_ceil(u64::from(geo.units_per_ru));
-        // Free units that reclaiming keeps, and one frontier each for the host's streams, for moved data, and for
-        // translation pages if there are any.
-        let frontiers = u64::from(self.placements) + 1 + u64::from(hidden > 0);
+        // Free units that reclaiming keeps, and one frontier each for the host's streams, for moved data, for translation
+        // pages if there are any, and for data moved to level wear if it is.
+        let levels_wear = u64::from(self.wear.static_gap.is_some());
+        let frontiers = u64::from(self.placements) + 1 + u64::from(hidden > 0) + levels_wear;
         let kept = u64::from(self.gc.start) + frontiers;
         let blocks = u64::from(geo.shape.blocks.saturating_sub(bad));
         if needed + kept > blocks {
@@ -319,7 +328,8 @@ impl FtlSpec {
         let holes = u64::from(geo.units_per_program + buckets_width(geo.units_per_ru)) - 2;
         let fullest = u64::from(geo.units_per_ru).saturating_sub(holes).max(1);
         // The frontier of the data that waits is used up; the others may be empty.
-        let apart = u64::from(self.gc.hard) + u64::from(self.placements) + u64::from(maps);
+        let levels_wear = u64::from(self.wear.static_gap.is_some());
+        let apart = u64::from(self.gc.hard) + u64::from(self.placements) + u64::from(maps) + levels_wear;
         let closed = u64::from(geo.shape.blocks.saturating_sub(bad)).saturating_sub(apart);
         if closed * fullest > per_group {
             return Ok(());

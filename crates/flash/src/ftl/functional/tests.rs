@@ -91,7 +91,7 @@ proptest! {
                 continue;
             };
             prop_assert_eq!(ru, same);
-            at_once.reclaim(ru).expect("the hard limit leaves room");
+            at_once.reclaim(ru, Stream::Gc).expect("the hard limit leaves room");
             reclaim_one_by_one(&mut one_by_one, ru);
         }
         prop_assert_eq!(at_once.counters, one_by_one.counters);

@@ -1,6 +1,6 @@
 //! A group as a scan of flash finds it.
 
-use super::{FRESH, FreeUnits, Freed, Frontier, Group, NONE, Ru, RuState};
+use super::{ByWear, FRESH, FreeUnits, Freed, Frontier, Group, NONE, Ru, RuState};
 use crate::ftl::index::Index;
 use crate::geometry::Geometry;
 
@@ -35,8 +35,12 @@ impl Group {
         let of = |state: RuState| (0..count).filter(move |n| units[*n as usize].state == state);
         let mut closed: Vec<u32> = of(RuState::Closed).collect();
         closed.sort_by_key(|n| units[*n as usize].opened);
+        if let Some(wear) = &mut self.by_wear {
+            *wear = ByWear::new(count);
+            (0..count).zip(units).for_each(|(number, unit)| wear.erased(number, unit.erases));
+        }
         for number in closed {
-            self.index.insert(number, units[number as usize].valid);
+            self.list_closed(number, units[number as usize].opened);
         }
         for number in of(RuState::Free) {
             self.free.put(number, units[number as usize].erases);
