@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 const JOB: &str = "fio:rw=randrw,bs=4k,iodepth=8,number_ios=6000,norandommap=1,thinktime=0";
 
 /// Keys that every document of reads and writes has, those of `io.KIND` apart.
-const KEYS: [&str; 55] = [
+const KEYS: [&str; 59] = [
     "schema",
     "system",
     "spec",
@@ -32,6 +32,10 @@ const KEYS: [&str; 55] = [
     "precondition.seconds",
     "io.flows.0.name",
     "io.flows.0.read.iops",
+    "io.flows.0.active.from_ns",
+    "io.flows.0.active.until_ns",
+    "io.flows.0.active.iops",
+    "io.flows.0.active.bandwidth_bytes_per_s",
     "io.series.0.requests",
     "breakdown_ns.read.array",
     "breakdown_ns.write.array",

@@ -126,7 +126,9 @@ fn a_trace_that_outruns_the_device_is_told() {
     let said =
         |document: &Value| document["warnings"].to_string().contains("saturated: requests waited up to");
     assert!(lag(&narrow) > 0.0 && said(&narrow), "{}", narrow["warnings"]);
-    assert!(lag(&wide) == 0.0 && !said(&wide), "{}", wide["warnings"]);
+    // What fits into the queue lags inside the device.
+    assert!(lag(&wide) > 0.0 && !said(&wide), "{}", wide["warnings"]);
+    assert!(wide["warnings"].to_string().contains("overloaded: the 500 requests"), "{}", wide["warnings"]);
     // The last request has waited for nearly the whole run, and its latency knows.
     let latency = narrow["io"]["all"]["latency_ns"]["max"].as_f64().unwrap();
     assert!(latency > lag(&narrow) && latency <= narrow["simulated_ns"].as_f64().unwrap());

@@ -1,5 +1,6 @@
 //! From a plan to a machine that is ready to run.
 
+use crate::applies;
 use crate::gpu;
 use crate::machine::Machine;
 use crate::precondition;
@@ -37,6 +38,7 @@ impl Work {
     fn open(plan: &Plan, loaded: &Loaded, device: Option<&Device>) -> Result<Work, Diagnostic> {
         let options = options(plan, device);
         let mut work = Work::default();
+        let mut has_trace = false;
         for text in &plan.workloads {
             match workloads::open(text, &options)? {
                 Opened::Programs(programs) => work.programs.extend(programs),
@@ -50,12 +52,14 @@ impl Work {
                 }
                 Opened::Requests(requests) => {
                     loaded.drive()?;
+                    has_trace |= requests.is_trace;
                     work.sources.push(requests.source);
                     work.warnings.extend(requests.warnings);
                     work.ramp = work.ramp.max(requests.ramp);
                 }
             }
         }
+        applies::check(plan, has_trace)?;
         if work.programs.len() > MOST_PROGRAMS {
             let what = format!("{} programs side by side; at most {MOST_PROGRAMS}", work.programs.len());
             return Err(Diagnostic::new(what).help("applications are numbered by a byte"));

@@ -1,5 +1,6 @@
 //! One machine from a spec: parts, wires, running, results.
 
+mod applies;
 mod assemble;
 pub mod catalogue;
 mod event;

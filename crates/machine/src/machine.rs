@@ -19,6 +19,10 @@ const STALL_STEPS: u64 = 1_000_000;
 const HORIZON: Time = Time::from_s(u64::MAX / 1_000_000_000_000 - 86_400);
 /// Events between two looks at the outside: interrupts, progress.
 const SLICE: u64 = 1 << 16;
+/// The same while the jobs of a server may be the warm-up.
+const SHORT_SLICE: u64 = 64;
+/// A measured window that neither a count of requests nor a time begins.
+const NEVER: (u64, Time) = (u64::MAX, Time::MAX);
 
 /// Why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +62,8 @@ pub struct Machine {
     pub(crate) warmup: Option<Warmup>,
     /// How the measured window began; none if it began with the run.
     pub(crate) cut: Option<Cut>,
+    /// The completions of requests and the time at which it begins, where one of them decides; otherwise never.
+    window: (u64, Time),
     /// The present instant as the search for stalls knows it, and the events run at it: longer than a slice.
     instant: Time,
     steps: u64,
@@ -68,6 +74,12 @@ pub struct Machine {
 impl Machine {
     /// A machine at time zero.
     pub fn new(device: impl Into<Option<Device>>, injector: Injector, warmup: Option<Warmup>) -> Machine {
+        let warmup = warmup.filter(|warmup| !warmup.is_none());
+        let window = match warmup {
+            Some(Warmup::Requests(requests)) => (requests, Time::MAX),
+            Some(Warmup::Until(time)) => (u64::MAX, time),
+            _ => NEVER,
+        };
         Machine {
             wires: Wires::default(),
             device: device.into(),
@@ -78,6 +90,7 @@ impl Machine {
             measured_from: Time::ZERO,
             warmup,
             cut: None,
+            window,
             instant: Time::ZERO,
             steps: 0,
             until: None,
@@ -107,6 +120,10 @@ impl Machine {
     /// Gives the machine the cores of a server.
     #[must_use]
     pub fn with_server(mut self, server: Option<ServerSide>) -> Machine {
+        if server.is_some() {
+            // Its jobs count too: they are looked at between slices.
+            self.window.0 = u64::MAX;
+        }
         self.server = server.map(Box::new);
         self
     }
@@ -176,7 +193,7 @@ impl Machine {
     fn slice(&mut self) -> Option<End> {
         let (mut instant, mut steps) = (self.instant, self.steps);
         let horizon = self.until.unwrap_or(HORIZON);
-        let slice = if self.warmup.is_some() { 64 } else { SLICE };
+        let slice = if self.warmup.is_some() { SHORT_SLICE } else { SLICE };
         for _ in 0..slice {
             let Some(event) = self.wires.queue.pop() else { return Some(self.ended()) };
             self.events += 1;
@@ -193,13 +210,19 @@ impl Machine {
                     return Some(if self.until.is_some() { End::Until } else { End::Horizon });
                 }
             }
+            if now >= self.window.1 {
+                self.begin_at(self.window.1);
+            }
             match event {
                 Ev::Flash(event) => {
                     if let Some(device) = &mut self.device {
                         device.handle(event, &mut FlashCx(&mut self.wires));
                     }
                 }
-                Ev::Inject(event) => self.injector.handle(event, &mut InjectCx(&mut self.wires)),
+                Ev::Inject(event) => {
+                    self.injector.handle(event, &mut InjectCx(&mut self.wires));
+                    self.count();
+                }
                 event => {
                     if let Some(gpu) = &mut self.gpu {
                         gpu.handle(event, &mut self.wires);
@@ -243,7 +266,18 @@ impl Machine {
         match (&mut self.gpu, &mut self.server) {
             (Some(gpu), _) if is_claimed => gpu.completed(completion, &mut self.wires),
             (_, Some(server)) if is_claimed => server.completed(completion, &mut self.wires),
-            _ => self.injector.complete(completion, &mut InjectCx(&mut self.wires)),
+            _ => {
+                self.injector.complete(completion, &mut InjectCx(&mut self.wires));
+                self.count();
+            }
+        }
+    }
+
+    /// A request may have completed: it may be the last one of the warm-up.
+    #[inline]
+    fn count(&mut self) {
+        if self.injector.requests >= self.window.0 {
+            self.begin_at(self.now());
         }
     }
 
@@ -263,8 +297,23 @@ impl Machine {
     fn consider_warmup(&mut self) {
         let (completed, now) = (self.completed(), self.now());
         let over = |warmup: Warmup| warmup.over(completed, now, self.server.as_deref());
-        let Some(cut) = self.warmup.and_then(over) else { return };
+        if let Some(cut) = self.warmup.and_then(over) {
+            self.begin_window(cut, now);
+        }
+    }
+
+    /// The measured window begins, because of a count of requests or a time.
+    #[cold]
+    fn begin_at(&mut self, at: Time) {
+        if let Some(by) = self.warmup {
+            self.begin_window(Cut { by, jobs: self.completed(), steady: None }, at);
+        }
+    }
+
+    /// What was measured before `now`, the present or a time since the last event, is forgotten.
+    fn begin_window(&mut self, cut: Cut, now: Time) {
         self.warmup = None;
+        self.window = NEVER;
         self.cut = Some(cut);
         self.measured_from = now;
         if let Some(device) = &mut self.device {

@@ -1,5 +1,6 @@
 //! One run, from names to the result document.
 
+use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
 use crate::gpu;
 use crate::machine::{End, Machine};
@@ -113,8 +114,11 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     let device = loaded.spec.flash.is_some().then(|| loaded.device(plan.seed)).transpose()?;
     let options = assemble::options(plan, device.as_ref());
     let mut warnings = Vec::new();
+    let mut has_trace = false;
     for text in &plan.workloads {
-        warnings.extend(workloads::check(text, &options)?);
+        let checked = workloads::check(text, &options)?;
+        warnings.extend(checked.warnings);
+        has_trace |= checked.is_trace;
         if workloads::is_for_a_gpu(text) {
             gpu::tables(&loaded)?;
         }
@@ -123,6 +127,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
             server::tables(&loaded)?;
         }
     }
+    applies::check(plan, has_trace)?;
     Ok((loaded, warnings))
 }
 

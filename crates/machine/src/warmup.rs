@@ -52,12 +52,21 @@ impl Default for Fixed {
 }
 
 impl WarmupPolicy {
-    /// Whether something is left to be measured.
+    /// Whether something is left to be measured of a run of so many jobs.
     ///
     /// # Errors
-    /// Shares that leave nothing, or the wrong way round; the key is relative to the table `cpu`.
-    pub(crate) fn check(&self) -> Result<(), SpecError> {
-        let WarmupPolicy::detected(Detected { from, until }) = self else { return Ok(()) };
+    /// Shares that leave nothing, or the wrong way round; as many jobs as there are. The key is relative to the table `cpu`.
+    pub(crate) fn check(&self, all: u64) -> Result<(), SpecError> {
+        let (from, until) = match self {
+            WarmupPolicy::detected(Detected { from, until }) => (from, until),
+            WarmupPolicy::fixed(Fixed { jobs }) if *jobs > 0 && *jobs >= all => {
+                let what =
+                    format!("a warm-up of {jobs} jobs leaves none of the {all} of the run to be measured");
+                return Err(SpecError::new("warmup.fixed.jobs", what)
+                    .help(format!("give fewer, or more jobs to the run (`cpu.0.load.jobs`, now {all})")));
+            }
+            WarmupPolicy::fixed(_) => return Ok(()),
+        };
         if *until >= Share::ONE {
             let what = format!("a warm-up of up to {until} of the jobs leaves none to be measured");
             return Err(SpecError::new("warmup.detected.until", what).help("give `50%`"));
@@ -84,9 +93,10 @@ impl WarmupPolicy {
 /// When the measured window begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Warmup {
-    /// After this many completions of requests, or of a server's jobs.
+    /// With the completion of the last of this many requests, in the order of their completions: exactly these are left out. On a
+    /// server, requests and jobs together, and up to 64 events later.
     Requests(u64),
-    /// At this time.
+    /// At this time, exactly: what completes before it is left out.
     Until(Time),
     /// When a server's jobs are steady.
     Steady {
@@ -108,7 +118,22 @@ pub struct Cut {
     pub steady: Option<bool>,
 }
 
+impl std::fmt::Display for Warmup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Warmup::Requests(n) => write!(f, "{n} requests"),
+            Warmup::Until(time) => write!(f, "{time}"),
+            Warmup::Steady { until, .. } => write!(f, "up to {until} jobs"),
+        }
+    }
+}
+
 impl Warmup {
+    /// Whether it leaves nothing out.
+    pub(crate) fn is_none(self) -> bool {
+        matches!(self, Warmup::Requests(0) | Warmup::Until(Time::ZERO))
+    }
+
     /// Begins to look, where something must be looked at.
     pub(crate) fn watch(self, server: Option<&mut ServerSide>) {
         if let (Warmup::Steady { .. }, Some(server)) = (self, server) {
@@ -153,11 +178,14 @@ mod tests {
     fn what_leaves_nothing_is_refused() {
         let fault = |from, until| {
             let shares = Detected { from: Share::percent(from), until: Share::percent(until) };
-            WarmupPolicy::detected(shares).check().err().map(|error| error.key)
+            WarmupPolicy::detected(shares).check(100).err().map(|error| error.key)
         };
         assert_eq!(fault(0, 50), None);
         assert_eq!(fault(50, 50), None);
         assert_eq!(fault(60, 50).as_deref(), Some("warmup.detected.from"));
         assert_eq!(fault(0, 100).as_deref(), Some("warmup.detected.until"));
+        let fixed = |jobs, all| WarmupPolicy::fixed(Fixed { jobs }).check(all).err().map(|error| error.key);
+        assert_eq!((fixed(0, 0), fixed(99, 100)), (None, None));
+        assert_eq!(fixed(100, 100).as_deref(), Some("warmup.fixed.jobs"));
     }
 }

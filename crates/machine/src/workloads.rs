@@ -74,6 +74,17 @@ pub struct Requests {
     pub warnings: Vec<String>,
     /// When its results begin to count.
     pub ramp: Time,
+    /// Whether it is a recorded trace.
+    pub is_trace: bool,
+}
+
+/// What is known of a workload that was looked through.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// What a user must know about how it was read.
+    pub warnings: Vec<String>,
+    /// Whether it is a recorded trace.
+    pub is_trace: bool,
 }
 
 /// What a user's text turned out to name.
@@ -209,20 +220,24 @@ pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic>
         source: Box::new(TraceSource::new(name, *reader, replay)),
         warnings: Vec::new(),
         ramp: Time::ZERO,
+        is_trace: true,
     }))
 }
 
-/// Looks through a workload without running it, a trace to its last line; what a user must know about it.
+/// Looks through a workload without running it, a trace to its last line.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn check(text: &str, options: &WorkloadOptions) -> Result<Vec<String>, Diagnostic> {
+pub fn check(text: &str, options: &WorkloadOptions) -> Result<Checked, Diagnostic> {
     match find(text, options)? {
-        Named::Programs(_) | Named::Service(_) => Ok(Vec::new()),
-        Named::Jobs(jobs) => from_jobs(&jobs, options).map(|opened| opened.warnings),
+        Named::Programs(_) | Named::Service(_) => Ok(Checked::default()),
+        Named::Jobs(jobs) => {
+            let warnings = from_jobs(&jobs, options)?.warnings;
+            Ok(Checked { warnings, is_trace: false })
+        }
         Named::Trace(mut reader) => {
             while reader.next()?.is_some() {}
-            Ok(reader.notes().warnings())
+            Ok(Checked { warnings: reader.notes().warnings(), is_trace: true })
         }
     }
 }
@@ -244,5 +259,5 @@ fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Di
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
     let source = FioSource::new(jobs, options.capacity, options.seed)?;
-    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings })
+    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false })
 }

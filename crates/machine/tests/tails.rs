@@ -138,7 +138,11 @@ fn what_is_not_steady_is_cut_at_the_half_and_said() {
     assert!((4_000..4_064).contains(&warmup.jobs), "{}", warmup.jobs);
     assert!(warning(&document, "no steady state within the first").is_some(), "{:?}", document.warnings);
     // A warm-up that never ends.
-    let document = run(&plan(1_000).set("cpu.warmup.fixed.jobs=5000"));
+    let mut endless = plan(1_000);
+    endless.warmup = Some(Warmup::Requests(5_000));
+    let document = run_alone(&endless).unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!((cpu(&document).warmup.method, cpu(&document).jobs), ("none", 1_000));
     assert!(warning(&document, "before its warm-up was over").is_some(), "{:?}", document.warnings);
+    let failed: Vec<&str> = document.checks.iter().filter(|c| !c.ok).map(|c| c.name.as_str()).collect();
+    assert_eq!((document.ok, failed), (false, vec!["the warm-up leaves something to measure"]));
 }

@@ -31,7 +31,8 @@ pub(crate) struct Args {
     /// State of the device before the run (none, sequential, steady:share=90%, ...); overrides the spec
     #[arg(long)]
     precondition: Option<String>,
-    /// Leaves out of the results what completes before this many requests or this simulated time (5000, 10ms)
+    /// Leaves out of the results the first so many requests to complete, exactly, or what completes before this simulated time
+    /// (5000, 10ms); a run that ends before has a failed check
     #[arg(long)]
     warmup: Option<String>,
     /// Prints the result document as JSON
@@ -50,7 +51,7 @@ pub(crate) struct Args {
     /// How traces are read
     #[command(flatten)]
     trace: TraceArgs,
-    /// Replays traces at this queue depth instead of at their own times
+    /// Replays traces at this queue depth, at least 1, instead of at their own times
     #[arg(long)]
     queue_depth: Option<u32>,
 }

@@ -168,6 +168,7 @@ impl Initiator {
         self.commands.remove(completion.tag);
         self.room[usize::from(done.queue)] += 1;
         let flow = &mut self.flows[usize::from(done.app)];
+        flow.span.record(done.wanted, now);
         let of = if done.op == IoOp::Read { &mut flow.read } else { &mut flow.write };
         of.record(done.bytes, done.submitted - done.wanted, now - done.submitted, now - done.wanted);
         self.last_completion = now;

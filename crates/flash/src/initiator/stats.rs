@@ -3,7 +3,7 @@
 use super::Initiator;
 use crate::Check;
 use kernel::Time;
-use stats::OpStats;
+use stats::{OpStats, Span};
 
 /// Counters of one measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct InitiatedFlow {
     pub read: OpStats,
     /// Writes.
     pub write: OpStats,
+    /// When they were under way.
+    pub span: Span,
 }
 
 /// What has been counted since the beginning, for the checks.

@@ -20,9 +20,10 @@ pub struct OpResult {
     pub requests: u64,
     /// Bytes of the requests.
     pub bytes: u64,
-    /// Requests a second of simulated time.
+    /// Requests a second of the measured window, from its beginning to the last completion of the run; those of a flow as well, whenever it
+    /// was at work (`active` has its own time).
     pub iops: f64,
-    /// Bytes a second of simulated time.
+    /// Bytes a second of the measured window, as `iops`.
     pub bandwidth_bytes_per_s: f64,
     /// Mean number in flight, from issue to completion.
     pub queue_depth_mean: f64,
@@ -77,7 +78,9 @@ impl Kinds {
 pub struct FlowResult {
     /// Name of the flow: an fio job, a trace and its stream, or `gpu:` and a program that the GPU runs.
     pub name: String,
-    /// Its requests by kind, and all of them.
+    /// When it was at work, and its rates over that time.
+    pub active: Active,
+    /// Its requests by kind, and all of them; their rates are over the whole measured window.
     #[serde(flatten)]
     pub kinds: Kinds,
 }
@@ -104,13 +107,32 @@ impl FragmentResult {
     }
 }
 
+/// When a flow was at work: from the arrival of its first request, or the start of the measured window if that is later, to its last
+/// completion; pauses between are part of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Active {
+    /// Simulated time at its beginning.
+    pub from_ns: f64,
+    /// Simulated time at its end.
+    pub until_ns: f64,
+    /// Requests a second of it.
+    pub iops: f64,
+    /// Bytes a second of it.
+    pub bandwidth_bytes_per_s: f64,
+    /// Requests a second that arrived, between the first and the last; null where the device's answers decide when requests are issued (a
+    /// closed loop), and for fewer than two.
+    pub offered_iops: Option<f64>,
+}
+
 /// What the host saw, and a GPU that reaches the flash device by itself.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Io {
     /// Requests by kind, and all of them.
     #[serde(flatten)]
     pub kinds: Kinds,
-    /// Longest backlog of an open loop: how late a request was issued.
+    /// How far requests fell behind their own times: the longest wait at the host for room in a submission queue and, of an open loop
+    /// (a trace at its own times, a job with a rate), the longest latency beyond the shortest of its kind, which is what a backlog inside the
+    /// device shows as.
     pub lag_max_ns: f64,
     /// Requests that went to the device in fragments, because `--remap compact` has put their bytes apart; left out if none did. Everywhere
     /// else in `io` such a request counts once: its latency is that of the fragment that completed last.
@@ -136,11 +158,16 @@ impl Io {
             total.trim.merge(&flow.trim);
             total.flush.merge(&flow.flush);
         }
-        let flows =
-            flows.iter().map(|f| FlowResult { name: f.name.clone(), kinds: kinds(f, seconds) }).collect();
+        let lag = flows.iter().map(lag).max().unwrap_or_default().max(injector.held_max);
+        let result = |flow: &FlowStats| FlowResult {
+            name: flow.name.clone(),
+            active: active(flow, machine.measured_from),
+            kinds: kinds(flow, seconds),
+        };
+        let flows = flows.iter().map(result).collect();
         Io {
             kinds: kinds(&total, seconds),
-            lag_max_ns: injector.lag_max.as_ns_f64(),
+            lag_max_ns: lag.as_ns_f64(),
             fragments: FragmentResult::collect(&injector.split),
             flows,
             series: injector.series.clone(),
@@ -165,15 +192,66 @@ fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
         name: format!("gpu:{}", side.programs.program(app).name()),
         read: flow.read.clone(),
         write: flow.write.clone(),
+        span: flow.span,
         ..FlowStats::default()
     });
     Cow::Owned(host.iter().cloned().chain(of_gpu).collect())
 }
 
+/// By how much the longest latency of an open loop exceeds the shortest of its kind; nothing for a closed loop.
+fn lag(flow: &FlowStats) -> Time {
+    let beyond = |op: &OpStats| op.latency.max().zip(op.latency.min()).map_or(0, |(max, min)| max - min);
+    let of = |op: &OpStats| if flow.open { Time::from_ps(beyond(op)) } else { Time::ZERO };
+    flow.by_kind().map(of).into_iter().max().unwrap_or_default()
+}
+
+/// The share of its requests' own rate at which a flow was served below which it was overloaded: *chosen*, so that the latency of the
+/// last requests of a short trace is not taken for a backlog.
+const SERVED: f64 = 0.9;
+/// How many times its shortest latency a flow must lag to be overloaded, *chosen* for the same reason.
+const LAG: u64 = 3;
+
+/// What a reader must know of open loops whose requests came faster than they were served.
+pub(super) fn overloads(machine: &Machine) -> Vec<String> {
+    let flows = machine.injector.flows.iter().filter(|flow| flow.open);
+    let overloaded = |flow: &&FlowStats| {
+        let shortest = flow.by_kind().iter().filter_map(|op| op.latency.min()).min().unwrap_or(0);
+        let (came, took) = (flow.span.arrivals(), flow.span.active(Time::ZERO));
+        came.as_s_f64() < SERVED * took.as_s_f64() && lag(flow) > Time::from_ps(shortest).times(LAG)
+    };
+    let line = |flow: &FlowStats| {
+        let requests: u64 = flow.by_kind().iter().map(|op| op.requests).sum();
+        format!(
+            "overloaded: the {requests} requests of `{}` arrived within {} and took {}; they lagged by up to {}",
+            flow.name,
+            flow.span.arrivals(),
+            flow.span.active(Time::ZERO),
+            lag(flow)
+        )
+    };
+    flows.filter(overloaded).map(line).collect()
+}
+
+fn active(flow: &FlowStats, window: Time) -> Active {
+    let (span, ops) = (&flow.span, flow.by_kind());
+    let requests: u64 = ops.iter().map(|op| op.requests).sum();
+    let bytes: u64 = ops.iter().map(|op| op.bytes).sum();
+    let per_second = |n: u64, time: Time| if time > Time::ZERO { n as f64 / time.as_s_f64() } else { 0.0 };
+    let time = span.active(window);
+    let arrivals = span.arrivals();
+    Active {
+        from_ns: span.last_completion.min(span.first_arrival.max(window)).as_ns_f64(),
+        until_ns: span.last_completion.as_ns_f64(),
+        iops: per_second(requests, time),
+        bandwidth_bytes_per_s: per_second(bytes, time),
+        offered_iops: (flow.open && arrivals > Time::ZERO).then(|| per_second(requests - 1, arrivals)),
+    }
+}
+
 /// All requests of a flow.
 fn all(flow: &FlowStats) -> OpStats {
     let mut all = OpStats::default();
-    for op in [&flow.read, &flow.write, &flow.trim, &flow.flush] {
+    for op in flow.by_kind() {
         all.merge(op);
     }
     all

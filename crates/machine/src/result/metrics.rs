@@ -192,7 +192,8 @@ fn unit(key: &str, schema: &Map<String, Value>) -> &'static str {
 }
 
 fn unit_of_name(name: &str) -> Option<&'static str> {
-    let rules: [(&str, &str); 13] = [
+    let rules: [(&str, &str); 14] = [
+        ("_iops", "1/s"),
         ("_bytes_per_s", "B/s"),
         ("_per_cpu_s", "1/s"),
         ("_per_s", "1/s"),

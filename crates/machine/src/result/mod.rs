@@ -138,11 +138,12 @@ impl Document {
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
         warnings.extend(machine.drive().and_then(unwritten_reads));
-        let lag = machine.injector.lag_max;
-        if lag > Time::ZERO {
+        let held = machine.injector.held_max;
+        if held > Time::ZERO {
             warnings
-                .push(format!("saturated: requests waited up to {lag} for room in their submission queue"));
+                .push(format!("saturated: requests waited up to {held} for room in their submission queue"));
         }
+        warnings.extend(io::overloads(machine));
         if let Some(failure) = &machine.injector.failure {
             warnings.push(failure.to_string());
         }
@@ -217,6 +218,9 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         !matches!(end, End::Deadlock | End::Stall | End::Failed | End::Horizon),
         format!("ended by {end:?}"),
     );
+    if let Some((measured, detail)) = measured(machine) {
+        check("the warm-up leaves something to measure", measured, detail);
+    }
     check(
         "no request failed",
         injector.errors == 0,
@@ -243,6 +247,25 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         device.checks(machine.now()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
     checks
+}
+
+/// Whether something was measured after the warm-up, and how long the run was; nothing where there was no warm-up.
+fn measured(machine: &Machine) -> Option<(bool, String)> {
+    let (by, measured, figures) = match (machine.warmup, machine.cut) {
+        (Some(by), _) => (by, false, "its figures are of all of it"),
+        (None, Some(cut)) => {
+            // A GPU has no requests to count.
+            let works = machine.gpu().is_some() && machine.now() > machine.measured_from;
+            (cut.by, works || machine.completed() > cut.jobs, "its figures are of nothing")
+        }
+        (None, None) => return None,
+    };
+    let (completed, now) = (machine.completed(), machine.now());
+    let jobs = if machine.server().is_some() { "requests and jobs" } else { "requests" };
+    Some((
+        measured,
+        format!("a warm-up of {by}, and the run had {completed} {jobs} and lasted {now}: {figures}"),
+    ))
 }
 
 /// Mean time a milestone: of the host's requests, of a GPU's, and of a server's.

@@ -27,7 +27,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     let Spec { cpu, fabric, directory, memory, .. } = &loaded.spec;
     let Some(cpu) = cpu else { return Ok(()) };
     cpu.first.check().map_err(|e| loaded.explain("cpu.0", e))?;
-    cpu.warmup.check().map_err(|e| loaded.explain("cpu", e))?;
+    cpu.warmup.check(cpu.first.load.jobs).map_err(|e| loaded.explain("cpu", e))?;
     if let Some(fabric) = fabric {
         fabric.check().map_err(|e| loaded.explain("fabric", e))?;
     }

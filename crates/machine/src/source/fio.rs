@@ -27,6 +27,8 @@ enum Wait {
 /// The jobs of one workload.
 pub struct FioSource {
     names: Vec<String>,
+    /// Which of them have a rate of their own.
+    paced: Vec<bool>,
     groups: VecDeque<Group>,
     running: Vec<Running>,
     /// Flow number of the first job of the running group.
@@ -45,8 +47,19 @@ impl FioSource {
     /// A job that does not fit the device.
     pub fn new(jobs: &Jobs, capacity: u64, seed: u64) -> Result<FioSource, Diagnostic> {
         let groups: VecDeque<Group> = jobs.resolve(capacity)?.into();
-        let names = groups.iter().flat_map(|g| &g.jobs).map(|job| job.name.clone()).collect();
-        Ok(FioSource { names, groups, running: Vec::new(), first_flow: 0, turn: 0, seed, now: Time::ZERO })
+        let all = || groups.iter().flat_map(|group| &group.jobs);
+        let names = all().map(|job| job.name.clone()).collect();
+        let paced = all().map(|job| job.rate.iter().any(Option::is_some)).collect();
+        Ok(FioSource {
+            names,
+            paced,
+            groups,
+            running: Vec::new(),
+            first_flow: 0,
+            turn: 0,
+            seed,
+            now: Time::ZERO,
+        })
     }
 
     /// When results begin to count: the longest ramp of the first group.
@@ -154,6 +167,10 @@ impl Source for FioSource {
 
     fn flows(&self) -> Vec<String> {
         self.names.clone()
+    }
+
+    fn is_open(&self, flow: u16) -> bool {
+        self.paced[usize::from(flow)]
     }
 
     /// Every job counts the same: how long one takes is not known before it has ended.

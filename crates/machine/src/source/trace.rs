@@ -74,6 +74,10 @@ impl Source for TraceSource {
         names.iter().map(|flow| format!("{}/{flow}", self.name)).collect()
     }
 
+    fn is_open(&self, _: u16) -> bool {
+        self.replay == Replay::Open
+    }
+
     fn progress(&self) -> Option<f64> {
         self.reader.progress()
     }

@@ -1,13 +1,17 @@
 //! What was measured of one flow.
 
 use proto::IoOp;
-use stats::OpStats;
+use stats::{OpStats, Span};
 
 /// Everything measured of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowStats {
     /// Its name.
     pub name: String,
+    /// Whether requests arrive at times of their own, whatever the device does.
+    pub open: bool,
+    /// When it was at work.
+    pub span: Span,
     /// Reads.
     pub read: OpStats,
     /// Writes.
@@ -19,6 +23,11 @@ pub struct FlowStats {
 }
 
 impl FlowStats {
+    /// Reads, writes, deallocations, flushes.
+    pub fn by_kind(&self) -> [&OpStats; 4] {
+        [&self.read, &self.write, &self.trim, &self.flush]
+    }
+
     /// The part for one kind of request.
     #[inline]
     pub fn of(&mut self, op: IoOp) -> &mut OpStats {

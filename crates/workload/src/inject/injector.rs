@@ -108,8 +108,9 @@ pub struct Injector {
     pub series: Series,
     /// When the last request of the window completed.
     pub last_completion: Time,
-    /// The longest that a request of the window had to wait for room in its queue: the backlog of an open loop.
-    pub lag_max: Time,
+    /// The longest that a request of the window was late when it was issued: for want of room in its submission queue, or because
+    /// the depth of its own job was reached when it was due.
+    pub held_max: Time,
     /// Commands issued since the beginning: one a request, several for one in fragments.
     pub issued: u64,
     /// Commands completed since the beginning.
@@ -155,7 +156,7 @@ impl Injector {
             flows: Vec::new(),
             series: Series::new(Time::ZERO, SERIES_WIDTH, SERIES_WINDOWS),
             last_completion: Time::ZERO,
-            lag_max: Time::ZERO,
+            held_max: Time::ZERO,
             pending: Slab::default(),
             cost,
             queues: (0..queues.count.max(1)).map(queue).collect(),
@@ -252,7 +253,7 @@ impl Injector {
         queue.room -= 1;
         let now = cx.now();
         self.issued += 1;
-        self.lag_max = self.lag_max.max(now.since(request.at));
+        self.held_max = self.held_max.max(now.since(request.at));
         self.in_flight.arrive(now);
         let tag = self.pending.insert(Pending {
             request,
@@ -357,6 +358,7 @@ impl Injector {
         }
         let flow = &mut self.flows[usize::from(flow)];
         let latency = now - request.at;
+        flow.span.record(request.at, now);
         flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
         self.series.record(now, request.bytes, latency);
         self.requests += 1;
@@ -385,14 +387,16 @@ impl Injector {
         index as u16
     }
 
-    /// Gives the flows the names that their sources know by now.
+    /// Gives the flows what their sources know of them by now: names, and which are open loops.
     pub fn name_flows(&mut self) {
         for running in &self.sources {
             let names = running.source.flows();
             for (number, index) in running.flows.iter().enumerate().filter(|(_, i)| **i != u16::MAX) {
                 let shared = usize::from(*index) == FLOWS - 1;
                 let name = names.get(number).filter(|_| !shared).cloned();
-                self.flows[usize::from(*index)].name = name.unwrap_or_else(|| "other".into());
+                let flow = &mut self.flows[usize::from(*index)];
+                flow.name = name.unwrap_or_else(|| "other".into());
+                flow.open = !shared && running.source.is_open(number as u16);
             }
         }
     }
@@ -447,7 +451,7 @@ impl Injector {
         self.series.reset(now);
         self.in_flight.reset(now);
         self.last_completion = now;
-        self.lag_max = Time::ZERO;
+        self.held_max = Time::ZERO;
     }
 
     /// Share of the work done, over the sources that know.

@@ -39,6 +39,10 @@ pub trait Source {
     }
     /// Names of its flows so far; [`IoRequest::flow`] is an index into them.
     fn flows(&self) -> Vec<String>;
+    /// Whether the requests of a flow arrive at times of their own, whatever the device does: an open loop.
+    fn is_open(&self, _flow: u16) -> bool {
+        false
+    }
     /// What a user must know about how it was read: skipped, moved, ignored.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
