@@ -1,4 +1,4 @@
-//! Gathers the README of every shipped system that has one, for `explain`.
+//! Gathers what is written about every shipped system: its README for `explain`, its calibration page for `init`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,13 +12,16 @@ fn main() {
         .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
         .unwrap_or_default();
     names.sort();
-    let mut table = String::from("&[\n");
-    for name in names {
-        let readme = systems.join(&name).join("README.md");
-        if readme.is_file() {
-            let _ = writeln!(table, "    ({name:?}, include_str!({:?})),", readme.display().to_string());
+    for (page, table_name) in [("README.md", "readmes.rs"), ("calibration.md", "calibrations.rs")] {
+        let mut table = String::from("&[\n");
+        for name in &names {
+            let file = systems.join(name).join(page);
+            if file.is_file() {
+                let _ = writeln!(table, "    ({name:?}, include_str!({:?})),", file.display().to_string());
+            }
         }
+        table.push(']');
+        std::fs::write(Path::new(&out).join(table_name), table)
+            .expect("cargo's output folder can be written");
     }
-    table.push(']');
-    std::fs::write(Path::new(&out).join("readmes.rs"), table).expect("cargo's output folder can be written");
 }

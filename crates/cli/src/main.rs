@@ -1,6 +1,8 @@
 //! The `nandscape` command.
 
+mod calibration;
 mod commands;
+mod number;
 mod observe;
 mod output;
 mod outside;
@@ -9,7 +11,7 @@ mod progress;
 mod sweep;
 mod trace_args;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// A simulator for computers that put flash next to compute.
@@ -30,6 +32,8 @@ enum Command {
     Sweep(commands::sweep::Args),
     /// Check a system and print its resolved spec
     Check(Box<commands::check::Args>),
+    /// Write a system file to begin with: every key of a system, commented, with its source
+    Init(commands::init::Args),
     /// List systems, workloads, programs, trace formats, fio options and policies
     List(commands::list::Args),
     /// Explain a policy, trace format, fio option, system, workload, program, metric or spec key
@@ -51,11 +55,22 @@ enum Command {
     Reproduce(commands::reproduce::Args),
 }
 
+/// Lets `-1` be the value of an option, so that it is the value that is refused.
+fn signed(command: clap::Command) -> clap::Command {
+    let signed_arg = |arg: clap::Arg| {
+        let takes_value = arg.get_action().takes_values() && !arg.is_positional();
+        if takes_value { arg.allow_negative_numbers(true) } else { arg }
+    };
+    command.mut_args(signed_arg).mut_subcommands(signed)
+}
+
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let matches = signed(Cli::command()).get_matches();
+    let done = match Cli::from_arg_matches(&matches).unwrap_or_else(|fault| fault.exit()).command {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Init(args) => commands::init::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Params(args) => commands::params::run(&args),

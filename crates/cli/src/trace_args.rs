@@ -1,9 +1,11 @@
 //! How traces are read: options of the command line, and the `[trace]` table of a sweep.
 
-use config::Diagnostic;
+use crate::number;
 use config::units::Duration;
+use config::{Diagnostic, Place};
 use kernel::Time;
 use serde::Deserialize;
+use std::str::FromStr;
 use workload::trace::{Remap, TraceOptions};
 
 /// How traces are read.
@@ -17,7 +19,7 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     time_unit: Option<String>,
     /// Bytes of the trace's address unit
-    #[arg(long)]
+    #[arg(long, value_parser = number::whole)]
     sector: Option<u64>,
     /// Multiplies every time (0.5 is twice as fast)
     #[arg(long)]
@@ -29,7 +31,7 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     end: Option<String>,
     /// Reads at most this many requests
-    #[arg(long)]
+    #[arg(long, value_parser = number::whole)]
     max_requests: Option<u64>,
     /// Skips and counts bad lines
     #[arg(long)]
@@ -41,7 +43,7 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     action: Option<String>,
     /// Requests held back to put an unsorted trace in order
-    #[arg(long)]
+    #[arg(long, value_parser = number::count)]
     sort_window: Option<usize>,
 }
 
@@ -52,21 +54,35 @@ impl TraceArgs {
     /// A value that cannot be read.
     pub(crate) fn options(&self, remap: Remap) -> Result<TraceOptions, Diagnostic> {
         let default = TraceOptions::default();
+        let time = |option, text: &String| time(text).map_err(|fault| at(option, text, fault));
         Ok(TraceOptions {
             format: self.format.clone(),
-            time_unit: self.time_unit.as_deref().map(str::parse).transpose()?,
+            time_unit: parsed("--time-unit", self.time_unit.as_ref())?,
             sector: self.sector,
-            time_scale: self.time_scale.as_deref().map(str::parse).transpose()?.unwrap_or(default.time_scale),
-            start: self.start.as_deref().map(time).transpose()?,
-            end: self.end.as_deref().map(time).transpose()?,
+            time_scale: parsed("--time-scale", self.time_scale.as_ref())?.unwrap_or(default.time_scale),
+            start: self.start.as_ref().map(|text| time("--start", text)).transpose()?,
+            end: self.end.as_ref().map(|text| time("--end", text)).transpose()?,
             max_requests: self.max_requests,
             lenient: self.lenient,
             capacity: None,
-            remap: self.remap.as_deref().map(str::parse).transpose()?.unwrap_or(remap),
-            action: self.action.as_deref().map(str::parse).transpose()?,
+            remap: parsed("--remap", self.remap.as_ref())?.unwrap_or(remap),
+            action: parsed("--action", self.action.as_ref())?,
             sort_window: self.sort_window.unwrap_or(default.sort_window),
         })
     }
+}
+
+/// The value of an option, if it is given.
+fn parsed<T: FromStr<Err = Diagnostic>>(
+    option: &str,
+    text: Option<&String>,
+) -> Result<Option<T>, Diagnostic> {
+    text.map(|text| text.parse().map_err(|fault| at(option, text, fault))).transpose()
+}
+
+/// A fault in the value of an option.
+fn at(option: &str, text: &str, fault: Diagnostic) -> Diagnostic {
+    fault.at(Place { source: option.to_owned(), text: text.to_owned(), ..Place::default() })
 }
 
 /// Reads a time such as `10ms`.

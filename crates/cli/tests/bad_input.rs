@@ -69,7 +69,8 @@ fn values_that_cannot_be() {
 #[test]
 fn spare_that_leaves_no_free_block() {
     let folder = tempfile::tempdir().unwrap();
-    let said = ["no spare space", "too many", "help: raise ftl.over_provisioning or lower ftl.gc.start"];
+    let said =
+        ["no spare space", "too many", "help: raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"];
     spec_refused(folder.path(), "flash.ftl.over_provisioning", "\"1%\"", &said);
 }
 

@@ -89,7 +89,8 @@ fn the_document_has_the_keys_of_the_contract() {
             has(&format!("io.{kind}.{key}"));
         }
         for latency in ["latency_ns", "slat_ns", "clat_ns", "device_latency_ns"] {
-            for figure in ["mean", "stddev", "min", "max", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999"]
+            for figure in
+                ["mean", "stddev", "min", "max", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99_999"]
             {
                 has(&format!("io.{kind}.{latency}.{figure}"));
             }
@@ -116,7 +117,7 @@ fn the_page_of_metrics_has_every_leaf_of_a_document() {
     let trim = "fio:name=t,rw=randtrim,bs=4k,number_ios=10";
     let run = run_tiny(&["--workload", job, "--workload", JOB, "--workload", trim, "--json"]).well();
     let kinds = ["all", "read", "write", "trim", "flush"];
-    let figures = ["mean", "stddev", "min", "max", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999"];
+    let figures = ["mean", "stddev", "min", "max", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99_999"];
     let mut seen = BTreeSet::new();
     for (path, _) in leaves(&run.json()) {
         let mut parts: Vec<&str> = path.split('.').collect();

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::quote::{QUOTED, clip, clip_quotes, harmless};
+use crate::synonym::{self, ends_in};
+
 /// Characters of an input line that a diagnostic shows.
 const SHOWN: usize = 120;
 
@@ -12,6 +15,10 @@ pub struct Diagnostic {
     pub what: String,
     /// Where it stands, if it stands in a file or an option.
     pub place: Option<Box<Place>>,
+    /// The other place of a limit between two values.
+    pub beside: Option<Box<Place>>,
+    /// The things it is about, a line each.
+    pub listed: Vec<String>,
     /// What would have been allowed.
     pub allowed: Vec<String>,
     /// The nearest right spelling.
@@ -43,6 +50,8 @@ impl Diagnostic {
         Diagnostic {
             what: what.into(),
             place: None,
+            beside: None,
+            listed: Vec::new(),
             allowed: Vec::new(),
             nearest: None,
             help: None,
@@ -72,6 +81,15 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
+    /// Says where that is for which `given` is another word, unless the nearest spelling already does.
+    #[must_use]
+    pub fn pointed(self, given: &str) -> Diagnostic {
+        let last = given.rsplit('.').next().unwrap_or(given);
+        match synonym::meant(given).or_else(|| synonym::meant(last)) {
+            Some((_, place)) if self.nearest.is_none() => self.help(format!("`{last}` is {place}")),
+            _ => self,
+        }
+    }
     /// Adds further faults of the same input.
     #[must_use]
     pub fn also(mut self, further: impl IntoIterator<Item = Diagnostic>) -> Diagnostic {
@@ -81,6 +99,9 @@ impl Diagnostic {
     /// The diagnostic without its place, on one line: for a message inside another message.
     pub fn one_line(&self) -> String {
         let mut line = self.what.clone();
+        if !self.listed.is_empty() {
+            line.push_str(&format!(": {}", self.listed.join("; ")));
+        }
         if let Some(nearest) = &self.nearest {
             line.push_str(&format!("; did you mean `{nearest}`?"));
         }
@@ -94,11 +115,18 @@ impl Diagnostic {
     }
 }
 
-/// The candidate nearest to `given` by edit distance, if any is near enough to be meant.
+/// The candidate that is meant by `given`: one that ends in it or in the name of what it is another word for, else the
+/// nearest by edit distance, if any is near enough.
 pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
     // Distances are quadratic in length, and nothing this long is a misspelt name.
     if given.len() > 256 {
         return None;
+    }
+    // Another word for something that is no candidate is not a misspelt one.
+    let meant = ends_in(given, candidates.iter().copied());
+    if meant.is_some() || synonym::meant(given).is_some() {
+        return meant;
     }
     let given_lower = given.to_lowercase();
     candidates
@@ -117,13 +145,25 @@ impl Place {
     /// The offending line with a caret under the column; a long line is shown around the column.
     fn write_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = usize::try_from(self.column).unwrap_or(usize::MAX);
-        let first = if column > SHOWN - 20 { column - SHOWN / 2 } else { 0 };
-        // What would move the cursor or change colours must not reach a terminal.
-        let plain = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
-        let shown: String = self.text.chars().skip(first).take(SHOWN).map(plain).collect();
+        let before = self.text.char_indices().nth(column.saturating_sub(1)).map_or(self.text.len(), |c| c.0);
+        let mut first = 0;
+        if column > SHOWN - 20 || before > QUOTED - 20 {
+            // As much as fits into half of a line, in characters and in bytes.
+            let fits =
+                |(n, (byte, _)): &(usize, (usize, char))| *n < SHOWN / 2 && before - byte <= QUOTED / 2;
+            let back = self.text[..before].char_indices().rev().enumerate().take_while(fits).count();
+            first = column.saturating_sub(1 + back);
+        }
+        let mut bytes = 0;
+        let within = |c: &char| {
+            bytes += c.len_utf8();
+            bytes <= QUOTED
+        };
+        let shown: String =
+            self.text.chars().skip(first).take(SHOWN).take_while(within).map(harmless).collect();
         let number = if self.line > 0 { self.line.to_string() } else { String::new() };
         write!(f, "\n{number:>5} | {shown}")?;
-        if column > 0 && column - first <= shown.chars().count() + 1 {
+        if column > first && column - first <= shown.chars().count() + 1 {
             // Tabs are kept, so that the caret stands under the right character.
             let indent = shown.chars().take(column - first - 1).map(|c| if c == '\t' { c } else { ' ' });
             write!(f, "\n      | {}^", indent.collect::<String>())?;
@@ -135,7 +175,7 @@ impl Place {
 impl fmt::Display for Place {
     /// `file:line:column`, as far as known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.source)?;
+        f.write_str(&clip(&self.source))?;
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
             if self.column > 0 {
@@ -148,14 +188,24 @@ impl fmt::Display for Place {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.what)?;
+        write!(f, "error: {}", clip_quotes(&self.what))?;
         if let Some(place) = &self.place {
             write!(f, "\n  --> {place}")?;
             if !place.key.is_empty() {
-                write!(f, "  (key `{}`)", place.key)?;
+                write!(f, "  (key `{}`)", clip(&place.key))?;
             }
             if !place.text.is_empty() {
                 place.write_line(f)?;
+            }
+        }
+        for line in &self.listed {
+            write!(f, "\n    {line}")?;
+        }
+        if let Some(Place { key, text, .. }) = self.beside.as_deref() {
+            let place = self.beside.as_deref().map(ToString::to_string).unwrap_or_default();
+            write!(f, "\n  beside `{key}` at {place}")?;
+            if !text.trim().is_empty() {
+                write!(f, ": {}", clip(text.trim()))?;
             }
         }
         if let Some(nearest) = &self.nearest {
@@ -165,7 +215,7 @@ impl fmt::Display for Diagnostic {
             write!(f, "\n  allowed: {}", self.allowed.join(", "))?;
         }
         if let Some(help) = &self.help {
-            write!(f, "\n  help: {help}")?;
+            write!(f, "\n  help: {}", clip_quotes(help))?;
         }
         for further in &self.also {
             write!(f, "\n\n{further}")?;

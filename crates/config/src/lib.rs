@@ -6,8 +6,10 @@ pub mod diag;
 pub mod layer;
 mod policies;
 pub mod policy;
+mod quote;
 pub mod schema;
 mod spec_error;
+pub mod synonym;
 mod text;
 pub mod units;
 

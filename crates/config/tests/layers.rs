@@ -29,7 +29,8 @@ fn at(place: &Place) -> (&str, u64, u64) {
 #[test]
 fn three_layers_merge_and_remember() {
     let mut resolved = load("inherits = 'fast-ssd'\n[flash.geometry]\n  ways = 2\n");
-    assert_eq!(resolved.layers(), ["presets/base-ssd.toml", "presets/fast-ssd.toml", "mine.toml"]);
+    let layers: Vec<&str> = resolved.layers().collect();
+    assert_eq!(layers, ["presets/base-ssd.toml", "presets/fast-ssd.toml", "mine.toml"]);
     let at = |key: &str| {
         let place = resolved.place(key);
         assert_eq!(place.key, key);
@@ -165,21 +166,19 @@ fn misspelt_keys_inside_choices_arrays_and_dotted_keys_are_found_where_they_stan
 #[test]
 fn a_wrong_value_names_what_is_expected() {
     let cases = [
-        (
-            "flash.geometry.channels = 'x'",
-            "wrong type: found string \"x\", expected an integer from 0 to 4294967295",
-        ),
-        (
-            "flash.geometry.channels = -1",
-            "out of range: found integer `-1`, expected an integer from 0 to 4294967295",
-        ),
-        ("threads = 65536", "out of range: found integer `65536`, expected an integer from 0 to 65535"),
+        ("flash.geometry.channels = 'x'", "`x` is not an integer from 0 to 4294967295"),
+        ("flash.geometry.channels = -1", "`-1` is out of range; expected an integer from 0 to 4294967295"),
+        ("threads = 1e23", "`1e23` is out of range; expected an integer from 0 to 65535"),
+        ("threads = 8.0", "`8.0` is written as a real number; write `8`; expected an integer"),
+        ("threads = 1.5", "`1.5` is not an integer from 0 to 65535"),
+        ("threads = true", "`true` is not an integer from 0 to 65535"),
+        ("threads = 65536", "`65536` is out of range; expected an integer from 0 to 65535"),
         ("flash.read = 65", "the number 65 has no unit; expected a duration such as \"65us\""),
         ("flash.read = '65KiB'", "`65KiB` is a size, not a duration"),
-        ("flash.read = 2020-01-01", "found a date"),
+        ("flash.read = 2020-01-01", "a date is not a duration such as \"65us\""),
         ("flash.gc.threshold = '101%'", "is not a share"),
-        ("flash = 3", "wrong type: found integer `3`, expected a table"),
-        ("tenant = 'a'", "expected an array"),
+        ("flash = 3", "`3` is not a table"),
+        ("tenant = 'a'", "`a` is not an array"),
         ("tenant = [{}]", "missing key `name`"),
         ("flash.gc.fallback = {}", "an empty table chooses nothing"),
         ("flash.gc.fallback = 7", "one of greedy, d_choices"),
@@ -205,6 +204,60 @@ fn a_missing_key_names_its_table() {
     assert!(fault.help.unwrap().contains("`flash.geometry.page`"));
 }
 
+/// All keys that the type needs stand in one list, the others of a table that is there as well as those of one that is not.
+#[test]
+fn all_missing_keys_are_told_at_once() {
+    let whole = |text: &str, needed: &[&'static str]| {
+        let mut resolved = Layers::from_text("mine.toml", text, &shelf()).unwrap();
+        resolved.parse_whole::<Spec>(|_| needed.to_vec()).expect_err("a fault")
+    };
+    let keys = |fault: &Diagnostic| -> Vec<String> {
+        fault.listed.iter().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+    };
+    let found = whole("[flash]\nread = '1us'\n[flash.geometry]\nways = 1\n", &[]);
+    assert_eq!(found.what, format!("{} keys are missing", found.listed.len()));
+    // The keys of the type without a default, and not those of options: what one missing key at a time leads to as well.
+    let geometry = ["flash.geometry.channels", "flash.geometry.page"];
+    assert!(geometry.iter().all(|key| keys(&found).contains(&(*key).to_owned())), "{found}");
+    assert!(!keys(&found).iter().any(|key| key.starts_with("link") || key == "flash.read"), "{found}");
+    let mut text = "[flash]\nread = '1us'\n[flash.geometry]\nways = 1\n".to_owned();
+    text.push_str("channels = 1\n");
+    let one_less = whole(&text, &[]);
+    assert_eq!(keys(&one_less).len() + 1, keys(&found).len());
+    // A misspelt key is one fault, and the others are still told; a wrong value is not a missing one.
+    let found = whole("[flash.geometry]\nways = 'x'\nchanels = 1\n", &[]);
+    let told: Vec<&str> = std::iter::once(&found).chain(&found.also).map(|f| f.what.as_str()).collect();
+    assert_eq!(told[..2], ["`x` is not an integer from 0 to 4294967295", "unknown key `chanels`"]);
+    let missing = keys(&found.also[1]);
+    assert!(missing.contains(&"flash.read".to_owned()), "{found}");
+    assert!(!missing.iter().any(|key| key.ends_with(".ways") || key.ends_with(".channels")), "{found}");
+}
+
+/// What a list says is missing is all that is missing: with it the text is whole.
+#[test]
+fn without_what_is_listed_a_text_is_not_whole_and_with_it_it_is() {
+    let full = load("inherits = 'base-ssd'").table();
+    let full = toml::Value::Table(full);
+    let mut resolved = Layers::from_text("mine.toml", "", &shelf()).unwrap();
+    let fault = resolved.parse_whole::<Spec>(|_| Vec::new()).expect_err("a fault");
+    for line in &fault.listed {
+        let key = line.split_whitespace().next().unwrap();
+        let value = key.split('.').try_fold(&full, |at, name| at.get(name));
+        resolved.set(&format!("{key}={}", value.unwrap_or_else(|| panic!("{key}")))).unwrap();
+    }
+    resolved.parse_whole::<Spec>(|_| Vec::new()).unwrap_or_else(|fault| panic!("{fault}"));
+}
+
+#[test]
+fn a_key_of_another_table_is_pointed_to() {
+    let mut resolved = load("inherits = 'base-ssd'\nchannels = 4\n");
+    let fault = resolved.parse_whole::<Spec>(|_| Vec::new()).unwrap_err();
+    assert_eq!(fault.nearest.as_deref(), Some("flash.geometry.channels"), "{fault}");
+    let mut resolved = load("inherits = 'base-ssd'\nflash.geometry.qd = 4\n");
+    let fault = resolved.parse_whole::<Spec>(|_| Vec::new()).unwrap_err();
+    assert!(fault.help.is_some_and(|help| help.contains("iodepth")));
+}
+
 #[test]
 fn all_faults_are_reported_in_the_order_of_the_file() {
     let text = "
@@ -226,7 +279,7 @@ victim = 'gredy'
         [
             (2, "unknown key `threadz`"),
             (4, "unknown key `reed`"),
-            (6, "wrong type: found string \"four\", expected an integer from 0 to 4294967295"),
+            (6, "`four` is not an integer from 0 to 4294967295"),
             (8, "unknown key `chanels`"),
             (10, "unknown name `gredy`"),
         ],

@@ -99,20 +99,23 @@ pub(crate) fn assemble(
     let mut device = spec.flash.is_some().then(|| loaded.device(plan.seed)).transpose()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
     let work = Work::open(plan, loaded, device.as_ref())?;
+    let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
     let gpu = match work.programs.is_empty() {
         true => None,
-        false => Some(gpu::build(loaded, Apps::new(work.programs), plan.seed)?),
+        false => Some(gpu::build(loaded, Apps::new(work.programs), plan.seed).map_err(unfit)?),
     };
     let server = match work.service {
         None => None,
-        Some(service) => Some(server::build(loaded, service, plan.seed)?),
+        Some(service) => Some(server::build(loaded, service, plan.seed).map_err(unfit)?),
     };
     let mut precondition = None;
     if let Some(device) = &mut device {
         let Drive { flash, precondition: state, .. } = loaded.drive()?;
         let before = cpu_s();
         let state = plan.precondition.as_ref().unwrap_or(state);
-        let report = precondition::apply(state, flash, &mut device.ftl, plan.seed)?;
+        let report = precondition::apply(state, flash, &mut device.ftl, plan.seed).map_err(|fault| {
+            if fault.place.is_some() { fault } else { fault.at(loaded.resolved().place("precondition")) }
+        })?;
         device.format_map();
         if spec.sim.shadow {
             device.attach_shadow();

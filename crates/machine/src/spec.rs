@@ -6,7 +6,7 @@ use compute::ooo::CpuSpec;
 use compute::simt::GpuSpec;
 use config::SpecError;
 use config::units::Duration;
-use config::{Diagnostic, Layers, Resolved};
+use config::{Diagnostic, Layers, Place, Resolved};
 use flash::direct::DirectSpec;
 use flash::engine::EngineSpec;
 use flash::initiator::InitiatorSpec;
@@ -162,17 +162,29 @@ impl Loaded {
         for assignment in overrides {
             resolved.set(assignment)?;
         }
-        let spec: Spec = resolved.parse()?;
-        crate::validate::check(&resolved)?;
+        let spec: Spec =
+            resolved.parse_whole(crate::validate::needed).map_err(|fault| remedied(&resolved, fault))?;
         let loaded = Loaded { name: name.to_owned(), spec, resolved };
-        crate::validate::tables(&loaded)?;
-        crate::gpu::check(&loaded)?;
-        crate::server::check(&loaded)?;
-        // Building geometry and thresholds checks what a parser cannot.
-        if loaded.spec.flash.is_some() {
-            loaded.device(0)?;
-        }
+        loaded.check().map_err(|fault| {
+            let check = |resolved: &Resolved, spec: &Spec| {
+                Loaded { name: name.to_owned(), spec: spec.clone(), resolved: resolved.clone() }.check()
+            };
+            loaded.resolved.blame(fault, check)
+        })?;
         Ok(loaded)
+    }
+
+    /// Refuses what a parser cannot: limits, tables that need each other, parts that cannot be built.
+    fn check(&self) -> Result<(), Diagnostic> {
+        crate::validate::check(&self.resolved)?;
+        crate::validate::tables(self)?;
+        crate::gpu::check(self)?;
+        crate::server::check(self)?;
+        // Building geometry and thresholds checks what a parser cannot.
+        if self.spec.flash.is_some() {
+            self.device(0)?;
+        }
+        Ok(())
     }
 
     /// The resolved spec as TOML.
@@ -210,6 +222,21 @@ impl Loaded {
         self.drive()?.flash.build(&context).map_err(|error| self.explain("flash", error))
     }
 
+    /// A fault that workloads meet: where no value of the user's is wrong, it is the workloads that do not fit.
+    pub(crate) fn at_workloads(&self, workloads: &[String], mut fault: Diagnostic) -> Diagnostic {
+        if fault.place.as_ref().is_none_or(|place| self.resolved.is_own(place)) {
+            return fault;
+        }
+        fault.beside = fault.place.take();
+        let text = workloads.join(" ");
+        fault.at(Place { source: "--workload".to_owned(), text, ..Place::default() })
+    }
+
+    /// The configuration that the spec was read from.
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
     pub(crate) fn explain(&self, table: &str, error: SpecError) -> Diagnostic {
         let diagnostic = self.resolved.diagnose(&format!("{table}.{}", error.key), error.what);
         match error.help {
@@ -217,6 +244,17 @@ impl Loaded {
             None => diagnostic,
         }
     }
+}
+
+/// A list of missing keys, with the way to have them all.
+fn remedied(resolved: &Resolved, mut fault: Diagnostic) -> Diagnostic {
+    let remedy = crate::validate::remedy(&resolved.table());
+    for one in std::iter::once(&mut fault.help).chain(fault.also.iter_mut().map(|also| &mut also.help)) {
+        if one.as_ref().is_some_and(|help| help.starts_with("set ")) {
+            *one = Some(remedy.clone());
+        }
+    }
+    fault
 }
 
 /// The host interface's queues, as the injector needs to know.

@@ -197,7 +197,8 @@ fn products(resolved: &Resolved, table: &toml::Table) -> Vec<Diagnostic> {
         let numbers = keys.iter().map(number).collect::<Option<Vec<i64>>>()?;
         let product = numbers.iter().fold(1_u128, |n, x| n.saturating_mul(x.unsigned_abs().into()));
         let said = format!("{product} {what} in all; at most {most} can be simulated");
-        (product > u128::from(*most)).then(|| resolved.diagnose(of, said))
+        let help = || format!("lower one of {}", keys.join(", "));
+        (product > u128::from(*most)).then(|| resolved.diagnose(of, said).help(help()))
     };
     RECORDS.iter().filter_map(fault).collect()
 }
@@ -219,6 +220,42 @@ const TOGETHER: &[(&str, &[&[&str]])] = &[
     ("swap", &[&["cpu"], &["memory"], &["flash"]]),
 ];
 
+/// The tables, by their keys at the root, that those of a spec need, and these in turn. Where one of several would do, none of
+/// them is.
+pub(crate) fn needed(table: &toml::Table) -> Vec<&'static str> {
+    let mut found: Vec<&'static str> = Vec::new();
+    loop {
+        let is_there = |name: &str| table.contains_key(name) || found.contains(&name);
+        let of_those = TOGETHER.iter().filter(|(name, _)| is_there(name)).flat_map(|(_, needs)| needs.iter());
+        let only = |of: &&[&'static str]| if let [one] = **of { Some(one) } else { None };
+        let more: Vec<&str> = of_those.filter_map(only).filter(|name| !is_there(name)).collect();
+        if more.is_empty() {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// How to have all the keys that a spec of these tables needs.
+pub(crate) fn remedy(table: &toml::Table) -> String {
+    let like = match (table.contains_key("cpu"), table.contains_key("gpu")) {
+        (true, _) => "dram-only",
+        (_, true) => "zng",
+        _ => "pm9a3",
+    };
+    format!(
+        "`nandscape init NEW.toml --like {like}` writes a file with every key, its meaning and its source; \
+         `inherits = \"{like}\"` takes from there what a file does not say"
+    )
+}
+
+/// The keys of the tables that are needed, for a list.
+fn lacking(loaded: &Loaded) -> Vec<String> {
+    let table = loaded.resolved().table();
+    let document = config::schema::of::<Spec>();
+    Resolved::list(&config::schema::missing(&document, &table, &needed(&table)))
+}
+
 /// Refuses a spec that lacks a table which another of its tables needs, or that has two which exclude each other.
 ///
 /// # Errors
@@ -231,7 +268,9 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<(), Diagnostic> {
         let missing: Vec<String> = needs.iter().filter(|of| !of.iter().any(|t| has(t))).map(named).collect();
         if !missing.is_empty() {
             let what = format!("the table `{table}` stands without {}", missing.join(", "));
-            return Err(loaded.diagnose(table, &what).help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`; a server the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`"));
+            let mut told = loaded.diagnose(table, &what);
+            told.listed = lacking(loaded);
+            return Err(told.help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`; a server the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`"));
         }
     }
     if has("gpu") && has("cpu") {

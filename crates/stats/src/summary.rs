@@ -20,6 +20,8 @@ pub struct Summary {
     pub p50: Option<f64>,
     /// 90th percentile, ns.
     pub p90: Option<f64>,
+    /// 95th percentile, ns.
+    pub p95: Option<f64>,
     /// 99th percentile, ns.
     pub p99: Option<f64>,
     /// 99.9th percentile, ns.
@@ -42,6 +44,7 @@ impl Summary {
             max: h.max().map(ns),
             p50: percentile(0.5),
             p90: percentile(0.9),
+            p95: percentile(0.95),
             p99: percentile(0.99),
             p99_9: percentile(0.999),
             p99_99: percentile(0.9999),
@@ -99,17 +102,38 @@ mod tests {
             let mut h = Histogram::new();
             (0..n).for_each(|_| h.record(7_000));
             let s = Summary::from_ps(&h);
-            [s.p50, s.p90, s.p99, s.p99_9, s.p99_99, s.p99_999].map(|p| p.is_some())
+            [s.p50, s.p90, s.p95, s.p99, s.p99_9, s.p99_99, s.p99_999].map(|p| p.is_some())
         };
-        for (n, first_missing) in
-            [(19, 0), (20, 1), (99, 1), (100, 2), (999, 2), (1000, 3), (9_999, 3), (10_000, 4)]
-        {
-            let expected: [bool; 6] = std::array::from_fn(|i| i < first_missing);
+        for (n, first_missing) in [
+            (19, 0),
+            (20, 1),
+            (99, 1),
+            (100, 2),
+            (199, 2),
+            (200, 3),
+            (999, 3),
+            (1000, 4),
+            (9_999, 4),
+            (10_000, 5),
+        ] {
+            let expected: [bool; 7] = std::array::from_fn(|i| i < first_missing);
             assert_eq!(shown(n), expected, "N = {n}");
         }
-        assert_eq!(shown(99_999), [true, true, true, true, false, false]);
-        assert_eq!(shown(100_000), [true, true, true, true, true, false]);
-        assert_eq!(shown(1_000_000), [true; 6]);
+        assert_eq!(shown(99_999), [true, true, true, true, true, false, false]);
+        assert_eq!(shown(100_000), [true, true, true, true, true, true, false]);
+        assert_eq!(shown(1_000_000), [true; 7]);
+    }
+
+    /// Of the values 1 to 1,000 the 95th percentile is 950, within a bucket of the histogram.
+    #[test]
+    fn percentiles_are_those_of_the_values() {
+        let mut h = Histogram::new();
+        (1..=1_000).for_each(|ns| h.record(ns * 1_000));
+        let s = Summary::from_ps(&h);
+        for (found, ns) in [(s.p50, 500.0), (s.p90, 900.0), (s.p95, 950.0), (s.p99, 990.0)] {
+            let found = found.unwrap();
+            assert!((found / ns - 1.0).abs() < 0.01, "{found} for {ns}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ fn latency_has_the_promised_keys_and_null_for_the_unsupported() {
     let text = serde_json::to_string(&Summary::from_ps(&h)).unwrap();
     assert_eq!(
         text,
-        r#"{"mean":2.5,"stddev":0.0,"min":2.5,"max":2.5,"p50":2.5,"p90":2.5,"p99":null,"p99_9":null,"p99_99":null,"p99_999":null}"#
+        r#"{"mean":2.5,"stddev":0.0,"min":2.5,"max":2.5,"p50":2.5,"p90":2.5,"p95":null,"p99":null,"p99_9":null,"p99_99":null,"p99_999":null}"#
     );
 }
 

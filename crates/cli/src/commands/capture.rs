@@ -14,6 +14,7 @@ use std::time::Duration;
 use config::Diagnostic;
 use workload::cpu_trace::{Counts, record};
 
+use crate::number;
 use crate::output::write_whole_with;
 use crate::outside::{STOP, catch_interrupts};
 
@@ -24,7 +25,7 @@ pub(super) struct Args {
     #[arg(short, long)]
     out: Option<PathBuf>,
     /// Ends the program after N instructions
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number::from_one)]
     limit: Option<u64>,
     /// The program and its arguments; what it starts, or becomes by exec, is not recorded
     #[arg(last = true, required = true, value_name = "PROGRAM")]

@@ -6,7 +6,7 @@ use config::Diagnostic;
 use machine::run::{self, Plan};
 use workload::trace::Remap;
 
-/// What to check.
+/// What to check. A file with every key to begin with: `nandscape init NEW.toml --like SYSTEM`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// A shipped system or a TOML file

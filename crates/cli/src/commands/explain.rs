@@ -2,7 +2,7 @@
 
 use super::{list, params, program, service};
 use crate::output::print;
-use config::{Diagnostic, catalogue};
+use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{FAMILIES, metrics};
 use machine::systems::SYSTEMS;
 use machine::workloads::WORKLOADS;
@@ -29,11 +29,26 @@ pub(crate) struct Args {
 /// Nothing has it.
 pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     let name = args.name.as_str();
+    let mut parts = everything(name)?;
+    // Another word for something that has a name.
+    if let (true, Some((meant, place))) = (parts.is_empty(), synonym::meant(name)) {
+        parts.push(format!("{name}: another word for {place}"));
+        parts.extend(everything(meant)?);
+    }
+    if parts.is_empty() {
+        return Err(unknown(name));
+    }
+    print(&parts.join("\n\n"))?;
+    Ok(true)
+}
+
+/// All that has the name.
+fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     let mut parts = Vec::new();
     parts.extend(system(name)?);
     parts.extend(workload(name));
-    parts.extend(program::explain(name)?);
-    parts.extend(service::explain(name)?);
+    parts.extend(program::explain(name).map_err(named)?);
+    parts.extend(service::explain(name).map_err(named)?);
     parts.extend(catalogue::explain(FAMILIES, name).ok());
     parts.extend(spec_keys(name));
     parts.extend(formats().find(|f| f.name == name).map(format));
@@ -41,11 +56,15 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     parts.extend(fio::option(name).map(option));
     parts.extend(metric(name));
     parts.extend(milestone(name));
-    if parts.is_empty() {
-        return Err(unknown(name));
+    Ok(parts)
+}
+
+/// A fault of what is to be explained, which is written as a workload is.
+fn named(mut fault: Diagnostic) -> Diagnostic {
+    if let Some(place) = &mut fault.place {
+        place.source = "explain".to_owned();
     }
-    print(&parts.join("\n\n"))?;
-    Ok(true)
+    fault
 }
 
 fn system(name: &str) -> Result<Option<String>, Diagnostic> {

@@ -82,7 +82,8 @@ fn family(name: &str) -> Result<String, Diagnostic> {
         let topics = TOPICS.iter().map(|(topic, ..)| *topic);
         return Err(Diagnostic::new(format!("there is no list `{name}`"))
             .allowed(name, topics.chain(parts))
-            .help("`explain NAME` looks for a name everywhere"));
+            .help("`explain NAME` looks for a name everywhere")
+            .pointed(name));
     }
     catalogue::list(&chosen, None)
 }

@@ -1,5 +1,6 @@
 //! `nandscape reproduce`.
 
+use crate::number;
 use crate::outside::{STOP, catch_interrupts};
 use config::Diagnostic;
 use machine::reproduce::{Effort, Report, Request, TARGETS, find, plots, run as reproduce, table};
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long)]
     only: Vec<String>,
     /// Runs that go on at once; results do not depend on it
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = number::jobs)]
     jobs: usize,
     /// Everything that a paper states, every workload and several seeds: hours instead of minutes
     #[arg(long)]

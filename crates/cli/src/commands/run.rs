@@ -1,11 +1,12 @@
 //! `nandscape run`.
 
+use crate::number;
 use crate::observe::{RequestLog, Several, Timeline};
 use crate::output::{print, write_whole};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss};
 use crate::progress::RunBar;
 use crate::trace_args::{TraceArgs, time};
-use config::Diagnostic;
+use config::{Diagnostic, Place};
 use machine::result::{Document, human};
 use machine::run::{Observers, Outside, Plan, run_observed};
 use machine::{Loaded, Machine, Warmup, precondition};
@@ -26,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long)]
     set: Vec<String>,
     /// Seed of all random streams
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = number::whole)]
     seed: u64,
     /// State of the device before the run (none, sequential, steady:share=90%, ...); overrides the spec
     #[arg(long)]
@@ -52,16 +53,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     trace: TraceArgs,
     /// Replays traces at this queue depth, at least 1, instead of at their own times
-    #[arg(long)]
+    #[arg(long, value_parser = number::whole_u32)]
     queue_depth: Option<u32>,
 }
 
 impl Args {
     fn plan(&self) -> Result<Plan, Diagnostic> {
         let mut set = self.set.clone();
-        if let Some(state) = &self.precondition {
-            set.push(precondition_assignment(state)?);
-        }
+        set.extend(self.state()?);
         Ok(Plan {
             system: self.system.clone(),
             set,
@@ -73,6 +72,23 @@ impl Args {
             queue_depth: self.queue_depth,
         })
     }
+
+    /// The state of `--precondition` as an override, so that the resolved spec has it.
+    fn state(&self) -> Result<Option<String>, Diagnostic> {
+        self.precondition.as_deref().map(precondition_assignment).transpose()
+    }
+
+    /// A fault of the state stands in what the user wrote, not in the override that was made of it.
+    fn named(&self, mut fault: Diagnostic) -> Diagnostic {
+        if let (Some(place), Some(text), Ok(Some(set))) = (&mut fault.place, &self.precondition, self.state())
+            && place.text == set
+        {
+            let key = std::mem::take(&mut place.key);
+            **place =
+                Place { source: "--precondition".to_owned(), text: text.clone(), key, ..Place::default() };
+        }
+        fault
+    }
 }
 
 /// Runs; whether everything was well and nothing was left undone.
@@ -80,7 +96,10 @@ impl Args {
 /// # Errors
 /// Unusable input.
 pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
-    let plan = args.plan()?;
+    run_plan(args, &args.plan()?).map_err(|fault| args.named(fault))
+}
+
+fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Diagnostic> {
     // First, so that a folder that cannot be written costs no run.
     if let Some(folder) = &args.out {
         let spec = Loaded::load(&plan.system, &plan.set)?.to_toml();
@@ -90,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     let timeline = args.timeline.as_deref().map(Timeline::create).transpose()?;
     catch_interrupts()?;
     let bar = RunBar::new();
-    let document = simulate(&plan, &bar, observers(log.as_ref(), timeline.as_ref()));
+    let document = simulate(plan, &bar, observers(log.as_ref(), timeline.as_ref()));
     bar.end();
     let document = document?;
     print(&if args.json { document.to_json() } else { human(&document) })?;
@@ -147,7 +166,7 @@ fn finish(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> bool {
     whole
 }
 
-/// The state as an override, so that the resolved spec has it.
+/// The state as `key=value`.
 fn precondition_assignment(text: &str) -> Result<String, Diagnostic> {
     let state = precondition::parse(text)?;
     let value = toml::Value::try_from(&state).map_err(|e| Diagnostic::new(format!("--precondition: {e}")))?;

@@ -1,5 +1,6 @@
 //! `nandscape sample`.
 
+use crate::number;
 use crate::output::{print, write_whole};
 use crate::outside::{Clocks, peak_rss};
 use config::units::Share;
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "allegro")]
     rule: String,
     /// Another seed draws other kernels
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, default_value_t = 1, value_parser = number::whole_i63)]
     seed: u64,
     /// Prints one JSON document with all groups
     #[arg(long)]

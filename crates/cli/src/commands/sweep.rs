@@ -1,5 +1,6 @@
 //! `nandscape sweep`.
 
+use crate::number;
 use crate::output::{print, write_whole};
 use crate::outside::catch_interrupts;
 #[cfg(feature = "parquet")]
@@ -40,8 +41,8 @@ pub(crate) struct Args {
     /// The sweep, a TOML file
     file: PathBuf,
     /// Runs at a time; as many as there are processors if left out
-    #[arg(long)]
-    jobs: Option<NonZeroUsize>,
+    #[arg(long, value_parser = number::jobs)]
+    jobs: Option<usize>,
     /// The folder for the table (summary.csv) and the result documents (runs/); out/NAME if left out
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -79,7 +80,8 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
     let name = args.file.file_stem().unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name));
     let store = Store::new(&out.join("runs"), points.iter().map(|point| &point.plan))?;
-    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let jobs = args.jobs.unwrap_or_else(processors);
     catch_interrupts()?;
     let live = Live::new(&sweep, &points);
     let work = Work { store: &store, jobs, resume: args.resume, metrics: &sweep.metrics, live: &live };

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 use crate::commands::capture;
+use crate::number;
 use crate::output::{Stdout, print, write_whole_with};
 use crate::trace_args::{TraceArgs, time};
 use clap::Subcommand;
@@ -68,7 +69,7 @@ struct SampleArgs {
     #[command(flatten)]
     kept: Kept,
     /// Another seed draws another --share
-    #[arg(long, default_value_t = 1, requires = "share")]
+    #[arg(long, default_value_t = 1, requires = "share", value_parser = number::whole)]
     seed: u64,
     /// The format to write; that of the trace if left out and it can be written
     #[arg(long)]
@@ -84,10 +85,10 @@ struct SampleArgs {
 #[group(required = true, multiple = false)]
 struct Kept {
     /// Keeps the first N requests
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::whole)]
     first: Option<u64>,
     /// Keeps the first of every K requests
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = number::whole)]
     every: Option<u64>,
     /// Keeps the requests from one time up to another, such as 10s..20s
     #[arg(long, value_name = "FROM..TO")]

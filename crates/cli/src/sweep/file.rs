@@ -176,9 +176,10 @@ fn located(folder: &Path, workload: &Workload) -> Vec<String> {
     }
 }
 
-/// The place of a key for a diagnostic that has none.
+/// The place of a key for a diagnostic that has none, or only that of the option of `run` that does the same.
 fn placed(diagnostic: Diagnostic, resolved: &Resolved, key: &str) -> Diagnostic {
-    if diagnostic.place.is_some() { diagnostic } else { diagnostic.at(resolved.place(key)) }
+    let is_placed = diagnostic.place.as_ref().is_some_and(|place| !place.source.starts_with("--"));
+    if is_placed { diagnostic } else { diagnostic.at(resolved.place(key)) }
 }
 
 fn axes(text: &Text, resolved: &Resolved) -> Result<Vec<Axis>, Diagnostic> {
@@ -226,7 +227,7 @@ fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
     }
     let mut fault = Diagnostic::new(format!("a spec has no key `{key}`")).allowed(key, known);
     fault.allowed.clear();
-    Err(fault.help("`nandscape params` lists every key"))
+    Err(fault.help("`nandscape params` lists every key").pointed(key))
 }
 
 fn refuse_unknown_metrics(names: &[String], resolved: &Resolved) -> Result<(), Diagnostic> {
@@ -239,7 +240,8 @@ fn refuse_unknown_metrics(names: &[String], resolved: &Resolved) -> Result<(), D
         let mut fault =
             resolved.diagnose(&format!("metrics.{at}"), format!("no metric `{name}`")).allowed(name, keys);
         fault.allowed.clear();
-        return Err(fault.help("`nandscape explain NAME` finds metrics; docs/metrics.md has all"));
+        let help = "`nandscape explain NAME` finds metrics; docs/metrics.md has all";
+        return Err(fault.help(help).pointed(name));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use serde::de::{self, Expected, Unexpected};
 
 use super::INHERITS;
 use crate::diag::{Diagnostic, Place};
+use crate::synonym::ends_in;
 
 /// A deserialisation error that keeps what serde knew: names, and where.
 #[derive(Debug)]
@@ -39,7 +40,8 @@ impl Fault {
         self
     }
 
-    pub(super) fn into_diagnostic(self) -> Diagnostic {
+    /// `keys` are all that there are, for a key that stands in the wrong table.
+    pub(super) fn into_diagnostic(self, keys: &[String]) -> Diagnostic {
         let path = self.path.unwrap_or_default();
         let mut diagnostic = match self.kind {
             Kind::UnknownKey { given, allowed: [] } => {
@@ -48,8 +50,13 @@ impl Fault {
             Kind::UnknownKey { given, allowed } => {
                 // The type does not know this key: the layers have taken it out. It stands at the root only.
                 let inherits = (path.len() == 1).then_some(INHERITS);
-                Diagnostic::new(format!("unknown key `{given}`"))
-                    .allowed(&given, allowed.iter().copied().chain(inherits))
+                let mut unknown = Diagnostic::new(format!("unknown key `{given}`"))
+                    .allowed(&given, allowed.iter().copied().chain(inherits));
+                if unknown.nearest.is_none() {
+                    let elsewhere = ends_in(&path.join("."), keys.iter().map(String::as_str));
+                    unknown.nearest = elsewhere.map(str::to_owned);
+                }
+                unknown.pointed(&given)
             }
             Kind::UnknownName { given, allowed } => {
                 Diagnostic::new(format!("unknown name `{given}`")).allowed(&given, allowed.iter().copied())
@@ -72,10 +79,22 @@ impl de::Error for Fault {
         Fault::new(Kind::Other(message.to_string()))
     }
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Fault {
-        Fault::custom(format_args!("wrong type: found {unexpected}, expected {}", plain(expected)))
+        let expected = plain(expected);
+        match unexpected {
+            Unexpected::Float(x) if x.fract() == 0.0 && expected.starts_with("an integer") => {
+                let whole = format!("`{x:?}` is written as a real number; write `{x}`");
+                let fits = if x.abs() < 1e15 { whole } else { format!("`{x:?}` is out of range") };
+                Fault::custom(format_args!("{fits}; expected {expected}"))
+            }
+            // Longer than an integer of TOML, which an override then has as text.
+            Unexpected::Str(digits) if expected.starts_with("an integer") && is_integer(digits) => {
+                Fault::custom(format_args!("`{digits}` is out of range; expected {expected}"))
+            }
+            _ => Fault::custom(format_args!("{} is not {expected}", shown(unexpected))),
+        }
     }
     fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Fault {
-        Fault::custom(format_args!("out of range: found {unexpected}, expected {}", plain(expected)))
+        Fault::custom(format_args!("{} is out of range; expected {}", shown(unexpected), plain(expected)))
     }
     fn invalid_length(length: usize, expected: &dyn Expected) -> Fault {
         Fault::custom(format_args!("wrong length: found {length} elements, expected {}", plain(expected)))
@@ -88,6 +107,25 @@ impl de::Error for Fault {
     }
     fn missing_field(field: &'static str) -> Fault {
         Fault::new(Kind::MissingKey(field))
+    }
+}
+
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// A value as its writer knows it.
+fn shown(value: Unexpected<'_>) -> String {
+    match value {
+        Unexpected::Bool(truth) => format!("`{truth}`"),
+        Unexpected::Unsigned(number) => format!("`{number}`"),
+        Unexpected::Signed(number) => format!("`{number}`"),
+        Unexpected::Float(number) => format!("`{number:?}`"),
+        Unexpected::Str(text) => format!("`{text}`"),
+        Unexpected::Seq => "an array".to_owned(),
+        Unexpected::Map => "a table".to_owned(),
+        other => other.to_string(),
     }
 }
 

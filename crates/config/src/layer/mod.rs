@@ -6,7 +6,9 @@
 //! Tables merge key by key, everything else replaces. A choice (a policy with its parameters) is the one exception:
 //! where layers choose different names, the highest layer wins.
 
+mod blame;
 mod fault;
+mod parse;
 mod reader;
 mod resolved;
 mod tree;
@@ -61,6 +63,8 @@ struct Opened {
     text: String,
     /// Where relative paths in it start; presets have none.
     folder: Option<PathBuf>,
+    /// Whether the user wrote it.
+    own: bool,
 }
 
 impl<'p> Layers<'p> {
@@ -84,6 +88,7 @@ impl<'p> Layers<'p> {
             source: source.to_owned(),
             text: text.to_owned(),
             folder: None,
+            own: true,
         };
         Layers { presets, read: Vec::new() }.descend(first)
     }
@@ -91,18 +96,18 @@ impl<'p> Layers<'p> {
     /// Reads layer after layer until none inherits anything that has not been read, then merges them from the bottom.
     fn descend(mut self, first: Opened) -> Result<Resolved, Diagnostic> {
         self.visit(first, &mut Vec::new())?;
-        let mut upward = self.read.into_iter().rev();
-        let names = upward.clone().map(|root| root.origin.source.name.clone()).collect();
-        let Some(mut merged) = upward.next() else { return Err(Diagnostic::new("no configuration")) };
-        for root in upward {
-            merged.overlay(root);
-        }
-        Ok(Resolved::new(merged, names, TOP))
+        self.read.reverse();
+        Resolved::new(self.read, TOP).ok_or_else(|| Diagnostic::new("no configuration"))
     }
 
     /// Reads a layer and, below it, what it inherits. `above` are the layers that lead to it.
     fn visit(&mut self, opened: Opened, above: &mut Vec<Above>) -> Result<(), Diagnostic> {
-        let source = Arc::new(Source { name: opened.source.clone(), text: opened.text, has_lines: true });
+        let source = Arc::new(Source {
+            name: opened.source.clone(),
+            text: opened.text,
+            has_lines: true,
+            own: opened.own,
+        });
         let mut root = tree::read(&source, TOP - self.read.len() as u32)?;
         let inherited = take_inherits(&mut root)?;
         self.read.push(root);
@@ -130,7 +135,9 @@ impl<'p> Layers<'p> {
             return open_file(&folder.join(name));
         }
         match self.presets.find(name) {
-            Some((source, text)) => Ok(Opened { identity: name.to_owned(), source, text, folder: None }),
+            Some((source, text)) => {
+                Ok(Opened { identity: name.to_owned(), source, text, folder: None, own: false })
+            }
             None => Err(Diagnostic::new(format!("there is no preset `{name}`"))
                 .allowed(name, self.presets.names())
                 .help(format!("the name of a file has a `/` or ends in `.toml`: `./{name}`"))),
@@ -150,7 +157,7 @@ fn open_file(path: &Path) -> Result<Opened, Diagnostic> {
     // The canonical path is the same for every way to write it, which a search for cycles needs.
     let identity = path.canonicalize().map_err(unreadable)?.display().to_string();
     let folder = Some(path.parent().unwrap_or(Path::new("")).to_owned());
-    Ok(Opened { identity, source: shown, text, folder })
+    Ok(Opened { identity, source: shown, text, folder, own: true })
 }
 
 /// A layer must not inherit from itself, whatever lies between.

@@ -1,37 +1,36 @@
 //! Configuration after its layers are merged.
 
-use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
-
 use super::INHERITS;
-use super::fault::{Fault, Kind};
-use super::reader::Reader;
 use super::tree::{self, MAX_DEPTH, Node, Origin, Source, Value};
-use crate::diag::{Diagnostic, Place, nearest};
-
-/// Faults that one parse reports at most.
-const MAX_FAULTS: usize = 20;
+use crate::diag::{Diagnostic, Place};
 
 /// Merged configuration in which every value remembers where it was set.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    root: Node,
-    layers: Vec<String>,
+    pub(super) root: Node,
+    /// The texts that were merged, the bottom first.
+    pub(super) layers: Vec<Node>,
+    /// The overrides on top of them.
+    pub(super) overrides: Vec<String>,
     /// Rank of the highest layer so far.
     top: u32,
 }
 
 impl Resolved {
-    pub(super) fn new(root: Node, layers: Vec<String>, top: u32) -> Resolved {
-        Resolved { root, layers, top }
+    /// Merges layers, the bottom first; nothing without any. `top` is the rank of the highest.
+    pub(super) fn new(layers: Vec<Node>, top: u32) -> Option<Resolved> {
+        let mut upward = layers.iter().cloned();
+        let mut root = upward.next()?;
+        upward.for_each(|layer| root.overlay(layer));
+        Some(Resolved { root, layers, overrides: Vec::new(), top })
     }
 
-    /// The texts that were merged, the bottom first.
-    pub fn layers(&self) -> &[String] {
-        &self.layers
+    /// The names of the texts that were merged, the bottom first.
+    pub fn layers(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().map(|layer| layer.origin.source.name.as_str())
     }
 
     /// Applies one override, `key.path=value`, as the option `--set` has it.
@@ -43,8 +42,7 @@ impl Resolved {
     /// # Errors
     /// There is no `=`, the key path is not one or is `inherits`, or an index is beyond its array.
     pub fn set(&mut self, assignment: &str) -> Result<(), Diagnostic> {
-        let source =
-            Arc::new(Source { name: "--set".to_owned(), text: assignment.to_owned(), has_lines: false });
+        let source = option(assignment.to_owned());
         let origin = |key, value| Origin { source: Arc::clone(&source), layer: self.top + 1, key, value };
         let Some((path, value)) = assignment.split_once('=') else {
             return Err(Diagnostic::new("an override has the form `key.path=value`")
@@ -71,6 +69,7 @@ impl Resolved {
             let node = set_value(value.trim(), last);
             self.root.set(&steps, node);
         }
+        self.overrides.push(assignment.to_owned());
         self.top += 1;
         Ok(())
     }
@@ -88,58 +87,6 @@ impl Resolved {
             items.len()
         ))
         .at(origin.key_place(&path.join("."))))
-    }
-
-    /// The configuration as a typed value.
-    ///
-    /// Alternatives of a choice that a higher layer has replaced are dropped from the tree, so that afterwards
-    /// [`Resolved::to_toml_string`] shows what was used and nothing else.
-    ///
-    /// # Errors
-    /// The first fault, with as many further ones (`also`) as could be told apart from its consequences. Each has the
-    /// file, line, column and key.
-    pub fn parse<T: DeserializeOwned>(&mut self) -> Result<T, Diagnostic> {
-        let replaced = RefCell::new(Vec::new());
-        let value = match T::deserialize(Reader::new(&self.root, &replaced)) {
-            Ok(value) => value,
-            Err(first) => return Err(self.all_faults::<T>(first)),
-        };
-        for path in replaced.take() {
-            self.root.remove(&path);
-        }
-        Ok(value)
-    }
-
-    /// Serde stops at the first fault. So the entry at fault is taken out and the rest is read again.
-    fn all_faults<T: DeserializeOwned>(&self, first: Fault) -> Diagnostic {
-        let mut tree = self.root.clone();
-        let mut removed: Vec<Removed> = Vec::new();
-        let mut found = Vec::new();
-        let mut fault = first;
-        loop {
-            let explained = removed.iter().any(|r| r.explains(&fault));
-            let mut entry = Removed::of(&fault);
-            if !explained {
-                found.push(fault.into_diagnostic());
-            }
-            // An element of an array cannot go alone: those behind it would get other names.
-            while !entry.path.is_empty() && !tree.remove(&entry.path) {
-                entry.path.pop();
-            }
-            if entry.path.is_empty() || found.len() == MAX_FAULTS {
-                break;
-            }
-            removed.push(entry);
-            match T::deserialize(Reader::new(&tree, &RefCell::default())) {
-                Ok(_) => break,
-                Err(next) => fault = next,
-            }
-        }
-        // Serde's order is the alphabet's; a reader's is that of the file.
-        found.sort_by_key(|d| d.place.as_ref().map(|p| (p.source.clone(), p.line, p.column)));
-        let mut found = found.into_iter();
-        let first = found.next().unwrap_or_else(|| Diagnostic::new("the configuration cannot be read"));
-        first.also(found)
     }
 
     /// A diagnostic about the value of a key, at the place where it was set; if it was not set, at the nearest table
@@ -177,37 +124,6 @@ impl Resolved {
     }
 }
 
-/// An entry taken out of the tree because it was at fault.
-struct Removed {
-    path: Vec<String>,
-    /// What the entry was probably meant to be.
-    meant: Option<String>,
-}
-
-impl Removed {
-    fn of(fault: &Fault) -> Removed {
-        let meant = match &fault.kind {
-            Kind::UnknownKey { given, allowed } => nearest(given, allowed.iter().copied()),
-            Kind::UnknownName { .. } | Kind::MissingKey(_) | Kind::Other(_) => None,
-        };
-        // Where a key is missing, this is the table that misses it.
-        let path = fault.path.clone().unwrap_or_default();
-        Removed { path, meant: meant.map(str::to_owned) }
-    }
-
-    /// Whether the fault is there only because this entry was taken out.
-    fn explains(&self, fault: &Fault) -> bool {
-        let at = fault.path.as_deref().unwrap_or_default();
-        let Some((last, table)) = self.path.split_last() else { return false };
-        match &fault.kind {
-            Kind::MissingKey(key) => at == table && (last == key || self.meant.as_deref() == Some(*key)),
-            Kind::UnknownKey { .. } | Kind::UnknownName { .. } => false,
-            // A table that no longer fits together.
-            Kind::Other(_) => table.starts_with(at),
-        }
-    }
-}
-
 /// A part of a key path, with its bytes.
 type Segment<'p> = (&'p str, Range<usize>);
 
@@ -234,10 +150,14 @@ fn split_path(path: &str) -> Result<Vec<Segment<'_>>, (String, usize)> {
     Ok(segments)
 }
 
+/// The text of an override.
+fn option(text: String) -> Arc<Source> {
+    Arc::new(Source { name: "--set".to_owned(), text, has_lines: false, own: true })
+}
+
 /// Reads the text as a TOML value; as a string if it is none.
 fn set_value(text: &str, origin: &Origin) -> Node {
-    let line =
-        Arc::new(Source { name: "--set".to_owned(), text: format!("value = {text}"), has_lines: false });
+    let line = option(format!("value = {text}"));
     if let Ok(Node { value: Value::Table(mut entries), .. }) = tree::read(&line, origin.layer)
         && entries.len() == 1
         && let Some(mut node) = entries.remove("value")

@@ -20,6 +20,8 @@ pub(super) struct Source {
     pub(super) text: String,
     /// Whether lines can be counted in it: an option has none.
     pub(super) has_lines: bool,
+    /// Whether the user wrote it: a preset is somebody else's.
+    pub(super) own: bool,
 }
 
 /// Where a node was set last.

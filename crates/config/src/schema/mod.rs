@@ -1,5 +1,6 @@
 //! JSON Schema of a specification, and every key of it with its unit, default and meaning.
 
+mod missing;
 mod walk;
 
 use std::collections::BTreeSet;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use crate::diag::Diagnostic;
 use crate::layer::INHERITS;
 
+pub use missing::missing;
 pub(crate) use walk::walk;
 
 /// One key of a specification or parameter of a policy.
@@ -118,5 +120,5 @@ fn unknown_prefix(all: &[Param], prefix: &str) -> Diagnostic {
     if fault.nearest.is_none() {
         fault.nearest = crate::diag::nearest(prefix, prefixes).map(str::to_owned);
     }
-    fault
+    fault.pointed(prefix)
 }

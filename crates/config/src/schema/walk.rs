@@ -7,16 +7,22 @@ use crate::units::{QUANTITY_KEY, UNITS_KEY};
 
 /// Every key of a schema document, in the order of the schema's properties.
 pub(crate) fn walk(document: &Value) -> Vec<Param> {
-    let mut walker = Walker { document, open: Vec::new(), found: Vec::new() };
+    let mut walker = Walker::new(document);
     walker.visit("", document, None, true);
     walker.found
 }
 
-struct Walker<'s> {
+pub(super) struct Walker<'s> {
     document: &'s Value,
     /// References on the way from the root: a type may contain itself.
-    open: Vec<String>,
-    found: Vec<Param>,
+    pub(super) open: Vec<String>,
+    pub(super) found: Vec<Param>,
+}
+
+impl<'s> Walker<'s> {
+    pub(super) fn new(document: &'s Value) -> Walker<'s> {
+        Walker { document, open: Vec::new(), found: Vec::new() }
+    }
 }
 
 impl Walker<'_> {
@@ -62,7 +68,7 @@ impl Walker<'_> {
         }
     }
 
-    fn leaf(&mut self, key: &str, schema: &Map<String, Value>, optional: bool) {
+    pub(super) fn leaf(&mut self, key: &str, schema: &Map<String, Value>, optional: bool) {
         let strings = |value: &Value| {
             value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
         };
@@ -82,7 +88,7 @@ impl Walker<'_> {
 
     /// The schema behind references and options, with the words and default of the one who refers; and whether the
     /// value may be left out.
-    fn resolve(&mut self, schema: &Value) -> (Map<String, Value>, bool) {
+    pub(super) fn resolve(&mut self, schema: &Value) -> (Map<String, Value>, bool) {
         let mut merged = schema.as_object().cloned().unwrap_or_default();
         let mut optional = false;
         loop {
@@ -121,7 +127,7 @@ impl Walker<'_> {
     }
 
     /// The schema of what stands in an array of tables, or under names of one's own.
-    fn table_element(&mut self, schema: &Map<String, Value>) -> Option<Value> {
+    pub(super) fn table_element(&mut self, schema: &Map<String, Value>) -> Option<Value> {
         let element = [schema.get("items"), schema.get("additionalProperties")]
             .into_iter()
             .flatten()
@@ -164,7 +170,7 @@ impl Walker<'_> {
     }
 }
 
-fn join(key: &str, name: &str) -> String {
+pub(super) fn join(key: &str, name: &str) -> String {
     if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") }
 }
 
@@ -189,7 +195,7 @@ fn without_null(schema: &Map<String, Value>) -> Option<Value> {
 }
 
 /// The names that a choice has, each with the schema of its parameters if it takes any; in order, without repetition.
-fn alternatives(schema: &Map<String, Value>) -> Vec<(String, Option<&Value>)> {
+pub(super) fn alternatives(schema: &Map<String, Value>) -> Vec<(String, Option<&Value>)> {
     let mut found: Vec<(String, Option<&Value>)> = Vec::new();
     let mut add = |name: &str, parameters| match found.iter_mut().find(|(n, _)| n == name) {
         Some((_, known)) => *known = known.or(parameters),

@@ -75,6 +75,17 @@ pub struct BadCounts {
     pub units: u64,
 }
 
+/// The failure that nothing could replace any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WornOut {
+    /// The group that has no good block to spare.
+    pub group: u32,
+    /// Units that the host had written by then, since the run began.
+    pub host_units: u64,
+}
+
+kernel::snapshot!(WornOut { group, host_units });
+
 /// What a translation layer knows about bad blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BadBlocks {
@@ -85,7 +96,7 @@ pub(crate) struct BadBlocks {
     /// Units that each group can still lose.
     spare: Vec<u32>,
     grown: u64,
-    worn_out: bool,
+    worn_out: Option<WornOut>,
 }
 
 impl BadBlocks {
@@ -101,7 +112,7 @@ impl BadBlocks {
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.spare = Vec::load(input).filter(|spare: &Vec<u32>| spare.len() == self.spare.len())?;
         self.grown = u64::load(input)?;
-        self.worn_out = bool::load(input)?;
+        self.worn_out = Option::load(input)?;
         Some(())
     }
 }
@@ -142,6 +153,11 @@ impl Ftl {
     /// Whether the device takes no more writes: a block has failed that nothing can replace.
     #[inline]
     pub fn is_worn_out(&self) -> bool {
+        self.bad.worn_out.is_some()
+    }
+
+    /// What ended the device's life, if it is over.
+    pub fn worn_out(&self) -> Option<WornOut> {
         self.bad.worn_out
     }
 
@@ -162,7 +178,8 @@ impl Ftl {
             return false;
         }
         if self.bad.spare[group] == 0 {
-            self.bad.worn_out = true;
+            let host_units = self.counters.host_commits;
+            self.bad.worn_out.get_or_insert(WornOut { group: group as u32, host_units });
             return false;
         }
         self.bad.spare[group] -= 1;

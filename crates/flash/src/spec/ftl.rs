@@ -203,7 +203,7 @@ impl FtlSpec {
         if !(512..=65_536).contains(&unit) || !unit.is_power_of_two() {
             let what =
                 format!("a map unit of {} is not a power of two between 512 B and 64 KiB", self.map_unit);
-            return Err(SpecError::new("ftl.map_unit", what));
+            return Err(SpecError::new("ftl.map_unit", what).help("4KiB is usual"));
         }
         let fits = page_bytes.is_multiple_of(unit) || unit.is_multiple_of(page_bytes);
         if !fits || !block_bytes.is_multiple_of(unit) {
@@ -211,7 +211,9 @@ impl FtlSpec {
                 "a map unit of {} neither divides a page of {page_bytes} B nor is a multiple of it that divides a block",
                 self.map_unit
             );
-            return Err(SpecError::new("ftl.map_unit", what));
+            let help =
+                "give a power of two as flash.geometry.page_size, and a flash.ftl.map_unit that fits it";
+            return Err(SpecError::new("ftl.map_unit", what).help(help));
         }
         SpecError::positive("ftl.placements", self.placements.into())?;
         SpecError::positive("ftl.gc.window", self.gc.window.into())?;
@@ -225,7 +227,8 @@ impl FtlSpec {
         }
         if !(hard <= start && start < stop) {
             let what = format!("the thresholds cross: hard {hard} <= start {start} < stop {stop} must hold");
-            let help = "keep ftl.gc.hard at ftl.gc.start or below, and ftl.gc.stop above ftl.gc.start";
+            let help =
+                "keep flash.ftl.gc.hard at flash.ftl.gc.start or below, and flash.ftl.gc.stop above it";
             return Err(SpecError::new("ftl.gc.start", what).help(help));
         }
         Ok(())
@@ -308,7 +311,7 @@ impl FtlSpec {
                 needed + kept - blocks,
             );
             return Err(SpecError::new("ftl.over_provisioning", what)
-                .help("raise ftl.over_provisioning or lower ftl.gc.start"));
+                .help("raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"));
         }
         self.check_progress(geo, bad, per_group, hidden > 0)?;
         Ok(logical)
@@ -338,6 +341,6 @@ impl FtlSpec {
             "spare space may end up in pieces too small to reclaim: the {per_group} map units of a group fit into {closed} reclaim units with {holes} of {} units left over in each",
             geo.units_per_ru
         );
-        Err(SpecError::new("ftl.over_provisioning", what).help("raise ftl.over_provisioning"))
+        Err(SpecError::new("ftl.over_provisioning", what).help("raise flash.ftl.over_provisioning"))
     }
 }

@@ -286,7 +286,7 @@ mod tests {
     fn the_figures_are_those_of_the_contract() {
         let mut names: Vec<String> = figures().into_iter().map(|(name, _)| name).collect();
         let mut contract =
-            ["mean", "stddev", "min", "max", "p50", "p90", "p99", "p99_9", "p99_99", "p99_999"];
+            ["mean", "stddev", "min", "max", "p50", "p90", "p95", "p99", "p99_9", "p99_99", "p99_999"];
         names.sort_unstable();
         contract.sort_unstable();
         assert_eq!(names, contract);

@@ -138,6 +138,9 @@ impl Document {
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
         warnings.extend(machine.drive().and_then(unwritten_reads));
+        warnings.extend(machine.drive().and_then(worn_out).map(|worn| {
+            format!("the drive is worn out: {worn}; it takes no more writes (`explain flash.bad_blocks`)")
+        }));
         let held = machine.injector.held_max;
         if held > Time::ZERO {
             warnings
@@ -224,7 +227,10 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
     check(
         "no request failed",
         injector.errors == 0,
-        format!("{} completions with an error", injector.errors),
+        match machine.drive().and_then(worn_out) {
+            Some(worn) => format!("{worn}; {} completions with an error", injector.errors),
+            None => format!("{} completions with an error", injector.errors),
+        },
     );
     if let Some(side) = machine.gpu() {
         let (stages, latency) = gpu::tiling(side);
@@ -275,6 +281,16 @@ fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
     let cpu = machine.server().map(cpu::breakdown);
     all.extend(gpu.into_iter().chain(cpu).flatten().filter(|(_, parts)| !parts.is_empty()));
     all
+}
+
+/// Why a drive takes no more writes.
+fn worn_out(device: &Device) -> Option<String> {
+    let worn = device.ftl.worn_out()?;
+    let bytes = worn.host_units as f64 * f64::from(device.ftl.geo.shape.unit_bytes);
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1e3, "kB"));
+    let amount = bytes / scale;
+    Some(format!("no good blocks are left in group {} after {amount:.1} {unit} written", worn.group))
 }
 
 fn unwritten_reads(device: &Device) -> Option<String> {

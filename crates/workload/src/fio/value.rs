@@ -73,11 +73,13 @@ impl<'a> Value<'a> {
 
     /// A whole number from `low` to `high`; fio's size suffixes count.
     pub(crate) fn number(self, low: u64, high: u64) -> Parsed<u64> {
-        let number = self.bytes()?;
-        if (low..=high).contains(&number) {
-            return Ok(number);
+        let text = self.text()?;
+        let expected = || format!("a whole number from {low} to {high} is expected");
+        match self.bytes() {
+            Ok(number) if (low..=high).contains(&number) => Ok(number),
+            Ok(number) => Err(Diagnostic::new(format!("{number} is out of range: {}", expected()))),
+            Err(_) => Err(Diagnostic::new(format!("`{text}` cannot be: {}", expected()))),
         }
-        Err(Diagnostic::new(format!("{number} is out of range: {low} to {high}")))
     }
 
     /// 0 or 1.

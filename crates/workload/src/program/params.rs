@@ -127,7 +127,7 @@ impl Params {
     /// Where a word stands in what was written.
     fn place(&self, word: &str) -> Place {
         let column = self.text.find(word).map_or(0, |at| self.text[..at].chars().count() as u64 + 1);
-        Place { source: "program".into(), line: 0, column, text: self.text.clone(), key: String::new() }
+        Place { source: "--workload".into(), line: 0, column, text: self.text.clone(), key: String::new() }
     }
 }
 

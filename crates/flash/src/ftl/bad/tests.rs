@@ -81,6 +81,14 @@ fn devices_wear_out_in_good_order() {
         let worn_out = host.device.ftl.is_worn_out();
         assert!(end == End::Done || (end == End::Refused && worn_out), "{combination}: {end:?} {counts:?}");
         assert!(counts.grown >= counts.units - factory.units, "{counts:?}");
+        if let Some(worn) = host.device.ftl.worn_out() {
+            // Of all groups, it has the fewest units left that are not retired.
+            let ftl = &host.device.ftl;
+            let left = |group: u32| ftl.usable(group) - ftl.groups[group as usize].retired;
+            let fewest = (0..ftl.geo.groups).map(left).min();
+            assert_eq!(Some(left(worn.group)), fewest, "{combination}: {worn:?}");
+            assert!(worn.host_units <= ftl.counters.host_commits, "{combination}: {worn:?}");
+        }
         retired += counts.units - factory.units;
         refused += u64::from(end == End::Refused);
     }

@@ -1,0 +1,132 @@
+//! Where each number of a shipped system comes from: the tables of its `calibration.md`, read for `init`.
+
+/// The calibration page of every shipped system.
+const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/calibrations.rs"));
+
+/// The sources of one system.
+pub(crate) struct Calibration {
+    /// The sources that the page calls by a short name, one a line.
+    pub(crate) legend: Vec<String>,
+    /// Keys, each with the words on it.
+    rows: Vec<(String, String)>,
+}
+
+impl Calibration {
+    /// The page of a system. `keys` are the keys that its spec sets.
+    pub(crate) fn of(system: &str, keys: &[&str]) -> Option<Calibration> {
+        let (_, page) = PAGES.iter().find(|(name, _)| *name == system)?;
+        Some(Calibration::read(page, keys))
+    }
+
+    /// Reads a page: rows `| keys | value | source |`, of which the first key is whole and the others stand beside it or
+    /// beside one of the tables above it.
+    fn read(page: &str, keys: &[&str]) -> Calibration {
+        let is_there = |key: &str| {
+            let below = |known: &&str| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
+            keys.contains(&key) || keys.iter().any(below)
+        };
+        let mut rows = Vec::new();
+        for cells in page.lines().filter_map(cells) {
+            let [names, _, source, ..] = &cells[..] else { continue };
+            let mut whole = String::new();
+            for name in names.split('`').skip(1).step_by(2) {
+                let tables = whole.match_indices('.').map(|(dot, _)| &whole[..=dot]).rev();
+                let beside = tables.map(|table| format!("{table}{name}")).find(|key| is_there(key));
+                match Some(name.to_owned()).filter(|name| is_there(name)).or(beside) {
+                    Some(key) => {
+                        rows.push((key.clone(), plain(source)));
+                        whole = key;
+                    }
+                    // Another system may have set this one; those that stand beside it are still this one's.
+                    None if name.contains('.') => whole = name.to_owned(),
+                    None => {}
+                }
+            }
+        }
+        Calibration { legend: legend(page), rows }
+    }
+
+    /// The words on a key: of its own row, or of the row of a table around it.
+    pub(crate) fn source(&self, key: &str) -> Option<&str> {
+        let covers = |row: &str| key.strip_prefix(row).is_some_and(|r| r.is_empty() || r.starts_with('.'));
+        let nearest = self.rows.iter().filter(|(row, _)| covers(row)).max_by_key(|(row, _)| row.len())?;
+        Some(&nearest.1)
+    }
+}
+
+/// The cells of a row that begins with a key.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let row = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    if !row.trim_start().starts_with('`') {
+        return None;
+    }
+    // `\|` is a bar in a cell.
+    let cells = row.replace("\\|", "\u{0}");
+    Some(cells.split('|').map(|cell| cell.replace('\u{0}', "|").trim().to_owned()).collect())
+}
+
+/// Items of the list that gives sources their short names.
+fn legend(page: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut is_item = false;
+    for line in page.lines() {
+        if line.starts_with("* **") {
+            found.push(plain(&line[2..]));
+            is_item = true;
+        } else if let (true, Some(more), Some(last)) = (is_item, line.strip_prefix("  "), found.last_mut()) {
+            last.push(' ');
+            last.push_str(&plain(more));
+        } else {
+            is_item = false;
+        }
+    }
+    found
+}
+
+/// Without the marks of Markdown: emphasis, and the targets of links.
+fn plain(markdown: &str) -> String {
+    let mut text = String::new();
+    let mut rest = markdown;
+    while let Some((before, link)) = rest.split_once("](") {
+        let (front, name) = before.rsplit_once('[').unwrap_or((before, ""));
+        let Some((_, after)) = link.split_once(')') else { break };
+        text.push_str(front);
+        text.push_str(name);
+        rest = after;
+    }
+    text.push_str(rest);
+    // A star with spaces around it multiplies.
+    let unmarked = text.replace(" * ", "\u{0}").replace('*', "");
+    unmarked.replace('\u{0}', " * ").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "\
+# Sources
+
+* **sheet**: a data sheet,
+  of two lines.
+* an item of another list
+
+| key | value | source |
+|---|---|---|
+| `a.b.c`, `d`, `e.f` | 1, 2, 3 | *chosen*: as [ideal](../ideal/calibration.md), 2 * 3 |
+| `a.g` | 4 | the sheet \\| the paper | x1.0 |
+";
+
+    #[test]
+    fn every_key_of_a_row_has_its_words() {
+        let keys = ["a.b.c", "a.b.d", "a.e.f", "a.g.x"];
+        let read = Calibration::read(PAGE, &keys);
+        for key in ["a.b.c", "a.b.d", "a.e.f"] {
+            assert_eq!(read.source(key), Some("chosen: as ideal, 2 * 3"), "{key}");
+        }
+        assert_eq!(Calibration::read(PAGE, &["a.b.d"]).source("a.b.d"), Some("chosen: as ideal, 2 * 3"));
+        assert_eq!(read.source("a.g.x"), Some("the sheet | the paper"));
+        assert_eq!(read.source("a.b"), None);
+        assert_eq!(read.legend, ["sheet: a data sheet, of two lines."]);
+    }
+}

@@ -1,0 +1,209 @@
+//! `nandscape init`.
+
+use crate::calibration::Calibration;
+use crate::output::{cannot_write, print};
+use config::schema::Param;
+use config::{Diagnostic, Place};
+use machine::Loaded;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Characters of a line of comment.
+const WIDTH: usize = 110;
+/// Units of a quantity that are named; `params` has all.
+const UNITS: usize = 6;
+
+/// What to write.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The file to write, such as my-drive.toml
+    file: PathBuf,
+    /// The system whose values it begins with: a shipped name or a TOML file
+    #[arg(long, value_name = "SYSTEM")]
+    like: String,
+}
+
+/// Writes a file that says all of a system: each key with its value, meaning, units and source.
+///
+/// # Errors
+/// An unknown system, or a file that is there already or cannot be written.
+pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+    let loaded = Loaded::load(&args.like, &[])?;
+    let text = skeleton(&args.like, &loaded);
+    create(&args.file, &text)?;
+    let (file, keys) = (args.file.display(), loaded.resolved().values().len());
+    print(&format!(
+        "{file}: the {keys} keys of {}\nnandscape check {file}\nnandscape run {file} --workload randread",
+        args.like
+    ))?;
+    Ok(true)
+}
+
+/// Writes a file that is not there yet.
+fn create(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    let written = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|fault| match fault.kind() {
+        ErrorKind::AlreadyExists => Diagnostic::new(format!("{} is there already", path.display()))
+            .help("give another name, or remove it first"),
+        _ => cannot_write(path, &fault),
+    })
+}
+
+/// The text of the file.
+fn skeleton(like: &str, loaded: &Loaded) -> String {
+    let values = loaded.resolved().values();
+    let params: BTreeMap<String, Param> =
+        machine::catalogue::params().into_iter().map(|param| (param.key.clone(), param)).collect();
+    let sources = Sources::of(&values);
+    let mut text = head(like, &sources);
+    // The table that a key stands in, in the order of the texts; what stands in none comes first.
+    let table_of = |key: &str| key.rsplit_once('.').map_or("", |(table, _)| table).to_owned();
+    let mut tables: Vec<String> = vec![String::new()];
+    for (key, value, _) in &values {
+        let table = if value.is_table() { key.clone() } else { table_of(key) };
+        if !tables.contains(&table) {
+            tables.push(table);
+        }
+    }
+    for table in &tables {
+        if !table.is_empty() {
+            let _ = writeln!(text, "\n[{table}]");
+        }
+        for (key, value, place) in
+            values.iter().filter(|(key, value, _)| !value.is_table() && table_of(key) == *table)
+        {
+            text.push('\n');
+            comment(&mut text, &meaning(params.get(key), key));
+            if let Some(source) = sources.of_key(key, place) {
+                comment(&mut text, &format!("Source: {source}"));
+            }
+            let _ = writeln!(text, "{} = {value}", last(key));
+        }
+        let is_set =
+            |key: &str| values.iter().any(|(set, ..)| set == key || set.starts_with(&format!("{key}.")));
+        let left_out = params.values().filter(|p| table_of(&p.key) == *table && p.default.is_some());
+        for param in left_out.filter(|param| !is_set(&param.key)) {
+            text.push('\n');
+            comment(
+                &mut text,
+                &format!("{}: left out. {}", last(&param.key), meaning(Some(param), &param.key)),
+            );
+        }
+    }
+    text.push_str(&absent(&params, &tables));
+    text
+}
+
+/// What a reader must know first, with the sources that have short names.
+fn head(like: &str, sources: &Sources) -> String {
+    let mut text = String::new();
+    comment(
+        &mut text,
+        &format!(
+            "A system like {like}: every key with its value, its meaning, and where the value comes from. A value that is \
+             changed has another source: say which. `nandscape check FILE` tells what is wrong."
+        ),
+    );
+    for (system, calibration) in &sources.0 {
+        if !calibration.legend.is_empty() {
+            text.push_str("#\n");
+            comment(&mut text, &format!("Sources by their short names in systems/{system}/calibration.md:"));
+        }
+        calibration.legend.iter().for_each(|source| comment(&mut text, &format!("* {source}")));
+    }
+    text
+}
+
+/// Tables that the system does without, by their topmost keys.
+fn absent(params: &BTreeMap<String, Param>, tables: &[String]) -> String {
+    let there = |key: &str| {
+        tables.iter().any(|table| table == key || table.strip_prefix(key).is_some_and(|r| r.starts_with('.')))
+    };
+    let topmost = |key: &str| {
+        let ends = key.match_indices('.').map(|(dot, _)| &key[..dot]);
+        ends.into_iter().find(|table| !there(table)).map(str::to_owned)
+    };
+    // The forms of a choice that is made are not absent.
+    let is_table = |table: &String| {
+        let around = table.rsplit_once('.').map_or("", |(around, _)| around);
+        !params.contains_key(table.as_str()) && !params.contains_key(around)
+    };
+    let found: BTreeSet<String> = params.keys().filter_map(|key| topmost(key)).filter(is_table).collect();
+    let mut text = String::from("\n");
+    let names: Vec<String> = found.iter().map(|table| format!("[{table}]")).collect();
+    if !names.is_empty() {
+        let list = names.join(", ");
+        comment(
+            &mut text,
+            &format!("Tables that may stand here besides (`nandscape params NAME` has their keys): {list}"),
+        );
+    }
+    text
+}
+
+/// The calibration pages of the systems that values come from.
+struct Sources(Vec<(String, Calibration)>);
+
+impl Sources {
+    fn of(values: &[(String, toml::Value, Place)]) -> Sources {
+        let mut found: Vec<(String, Calibration)> = Vec::new();
+        for (_, _, place) in values {
+            let Some(system) = system_of(place) else { continue };
+            if found.iter().any(|(known, _)| known == system) {
+                continue;
+            }
+            let is_its = |(_, _, at): &&(String, toml::Value, Place)| at.source == place.source;
+            let keys: Vec<&str> = values.iter().filter(is_its).map(|(key, ..)| key.as_str()).collect();
+            found.extend(Calibration::of(system, &keys).map(|page| (system.to_owned(), page)));
+        }
+        Sources(found)
+    }
+
+    /// The source of a value, with the page that has it if there are several.
+    fn of_key(&self, key: &str, place: &Place) -> Option<String> {
+        let (system, page) = self.0.iter().find(|(system, _)| Some(system.as_str()) == system_of(place))?;
+        let source = page.source(key)?;
+        Some(if self.0.len() > 1 { format!("{source} ({system})") } else { source.to_owned() })
+    }
+}
+
+/// The shipped system whose spec a value stands in.
+fn system_of(place: &Place) -> Option<&str> {
+    place.source.strip_prefix("systems/")?.strip_suffix("/spec.toml")
+}
+
+/// What a key means and what it takes.
+fn meaning(param: Option<&Param>, key: &str) -> String {
+    let Some(param) = param else {
+        return format!("{}: `nandscape explain {}` tells it", last(key), last(key));
+    };
+    let mut units = param.units.iter().take(UNITS).cloned().collect::<Vec<_>>().join(", ");
+    if param.units.len() > UNITS {
+        units.push_str(", ...");
+    }
+    let units = if units.is_empty() { units } else { format!(" ({units})") };
+    format!("{} Value: {}{units}.", param.doc.replace('\n', " "), param.kind)
+}
+
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+/// A comment over as many lines as it takes.
+fn comment(text: &mut String, words: &str) {
+    let mut line = String::from("#");
+    for word in words.split_whitespace() {
+        if line.len() > 1 && line.chars().count() + 2 + word.chars().count() > WIDTH {
+            text.push_str(&line);
+            text.push_str("\n#");
+            line.clear();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
