@@ -5,6 +5,7 @@
 mod cx;
 mod digest;
 mod event;
+mod flags;
 mod lists;
 pub mod mutant;
 mod prefetch;
@@ -18,6 +19,7 @@ mod time;
 pub use cx::{Cx, Recorder};
 pub use digest::Digest;
 pub use event::Event;
+pub use flags::Flags;
 pub use lists::{List, Lists};
 pub use mutant::{Mutant, planted, planted_nth};
 pub use prefetch::prefetch;

@@ -226,6 +226,36 @@ pub(super) const CASES: &[Case] = &[
         goals: &[goal(Metric::ProcessCpuMilliseconds, 30.0)],
         flow: Some(Flow::Trace),
     },
+    Case {
+        name: "jobs-1000",
+        system: D16,
+        set: &[],
+        input: Input::Job("fio:rw=randread,bs=4k,numjobs=1000,number_ios=1000,size=90%,norandommap=1"),
+        precondition: Some("sequential:share=90%"),
+        requests: 1_000_000,
+        goals: &[goal(Metric::RequestsPerCpuSecond, 1.6e6), WHOLE],
+        flow: None,
+    },
+    Case {
+        name: "steady-128g",
+        system: D16,
+        set: &["flash.geometry.blocks=4096"],
+        input: Input::Job("fio:rw=randread,bs=4k,iodepth=64,number_ios=1000,norandommap=1"),
+        precondition: None,
+        requests: 1_000,
+        goals: &[goal(Metric::PreconditionSeconds, 16.0), goal(Metric::PeakRssMebibytes, 512.0)],
+        flow: None,
+    },
+    Case {
+        name: "first-writes-64t",
+        system: D16,
+        set: &["flash.geometry.blocks=2097152"],
+        input: Input::Job("fio:rw=randwrite,bs=4k,iodepth=64,number_ios=200000,norandommap=1"),
+        precondition: Some("sequential:share=90%"),
+        requests: 200_000,
+        goals: &[goal(Metric::RequestsPerCpuSecond, 0.5e6), goal(Metric::PeakRssMebibytes, 2048.0)],
+        flow: None,
+    },
     graph("ideal-bfs1", "ideal", "bfs1:scale=15"),
     graph("ideal-betw", "ideal", "betw:scale=15"),
     graph("zng-bfs1", "zng", "bfs1:scale=15"),
@@ -340,8 +370,9 @@ mod tests {
     fn the_job_asks_for_the_requests_of_the_case() {
         for case in CASES {
             if let Input::Job(job) = case.input {
-                let asked = job.split(',').find_map(|option| option.strip_prefix("number_ios="));
-                assert_eq!(asked, Some(case.requests.to_string().as_str()), "{}", case.name);
+                let value = |name| job.split(',').find_map(|option| option.strip_prefix(name)?.parse::<u64>().ok());
+                let asked = value("number_ios=").map(|each| each * value("numjobs=").unwrap_or(1));
+                assert_eq!(asked, Some(case.requests), "{}", case.name);
             }
         }
     }

@@ -186,6 +186,7 @@ impl Ftl {
     fn look_ahead(&self, lpns: &[Lpn]) {
         lpns.iter().for_each(|lpn| self.prefetch(*lpn));
         lpns.iter().for_each(|lpn| self.prefetch_overwritten(*lpn));
+        lpns.iter().for_each(|lpn| self.prefetch_beside_overwritten(*lpn));
     }
 
     #[inline]

@@ -125,6 +125,15 @@ impl Index {
         }
     }
 
+    /// Has the processor fetch the entries on both sides of a reclaim unit in its bucket.
+    #[inline]
+    pub(crate) fn prefetch_beside(&self, ru: u32) {
+        if let Some(Entry { bucket: Links { prev, next }, .. }) = self.entries.get(ru as usize) {
+            self.prefetch(*prev);
+            self.prefetch(*next);
+        }
+    }
+
     /// A closed unit's valid count has changed.
     #[inline]
     pub(crate) fn revalue(&mut self, ru: u32, valid: u32) {

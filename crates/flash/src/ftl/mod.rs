@@ -299,6 +299,15 @@ impl Ftl {
         }
     }
 
+    /// The same for what lies beside it in the index of victims, when that has been fetched.
+    #[inline]
+    pub(crate) fn prefetch_beside_overwritten(&self, lpn: Lpn) {
+        if let Some(old) = self.lookup(lpn) {
+            let (group, number) = self.split(self.geo.ru_of_slot(old));
+            self.groups[group].index.prefetch_beside(number);
+        }
+    }
+
     /// Reserves the next program unit of a stream in a group; its first slot. `None`: wait for an erase.
     #[inline]
     pub fn reserve(&mut self, group: u32, stream: Stream) -> Option<Slot> {

@@ -19,8 +19,10 @@ const CHUNK_BITS: u32 = 19;
 const DENSE: u64 = 1 << 25;
 /// Sets of this many flags and more are sparse: map units of 4 TiB in 4 KiB units.
 const SPARSE: u64 = 1 << 30;
-/// Words a chunk of a sparse set of flags: 4 KiB, the flags of 128 MiB in 4 KiB units.
-const SPARSE_FLAGS_BITS: u32 = 9;
+/// Entries a leaf of a sparse table, as a power of two: of narrow ones four lines of a cache.
+const LEAF_BITS: u32 = 6;
+/// Words a leaf of a sparse set of flags, as a power of two: one line of a cache, the flags of 2 MiB in 4 KiB units.
+const SPARSE_FLAGS_BITS: u32 = 3;
 
 /// A table of words below some bound, packed into 32 or 64 bits.
 #[derive(Clone, Debug)]
@@ -31,8 +33,8 @@ pub struct Table {
 #[derive(Clone, Debug)]
 enum Store {
     Dense(Chunks<u32>),
-    Narrow(Leaves<u32>),
-    Wide(Leaves<u64>),
+    Narrow(Leaves<u32, LEAF_BITS>),
+    Wide(Leaves<u64, LEAF_BITS>),
 }
 
 impl Table {
@@ -127,16 +129,65 @@ impl Snapshot for Table {
 /// A sparse set of flags, all clear at first.
 #[derive(Clone, Debug)]
 pub struct Bits {
-    words: Chunks<u64>,
+    words: Words,
 }
 
-kernel::snapshot!(Bits { words });
+/// 64 flags each.
+#[derive(Clone, Debug)]
+enum Words {
+    Dense(Chunks<u64>),
+    Sparse(Leaves<u64, SPARSE_FLAGS_BITS>),
+}
+
+impl Words {
+    #[inline]
+    fn get(&self, word: u64) -> u64 {
+        match self {
+            Words::Dense(c) => c.get(word),
+            Words::Sparse(c) => c.get(word),
+        }
+    }
+    #[inline]
+    fn slot(&mut self, word: u64) -> &mut u64 {
+        match self {
+            Words::Dense(c) => c.slot(word),
+            Words::Sparse(c) => c.slot(word),
+        }
+    }
+}
+
+impl Snapshot for Bits {
+    fn save(&self, out: &mut Vec<u8>) {
+        match &self.words {
+            Words::Dense(c) => {
+                0u8.save(out);
+                c.save(out);
+            }
+            Words::Sparse(c) => {
+                1u8.save(out);
+                c.save(out);
+            }
+        }
+    }
+    fn load(input: &mut &[u8]) -> Option<Self> {
+        let words = match u8::load(input)? {
+            0 => Words::Dense(Chunks::load(input)?),
+            1 => Words::Sparse(Leaves::load(input)?),
+            _ => return None,
+        };
+        Some(Bits { words })
+    }
+}
 
 impl Bits {
     /// `len` clear flags.
     pub fn new(len: u64) -> Bits {
-        let bits = if len < SPARSE { CHUNK_BITS } else { SPARSE_FLAGS_BITS };
-        Bits { words: Chunks::new(len.div_ceil(64), bits) }
+        let words = len.div_ceil(64);
+        let words = match len < SPARSE {
+            true => Words::Dense(Chunks::new(words, CHUNK_BITS)),
+            false => Words::Sparse(Leaves::new(words)),
+        };
+        Bits { words }
     }
     /// Reads a flag.
     #[inline]
@@ -195,12 +246,18 @@ impl Bits {
     }
     /// Bytes allocated.
     pub fn bytes(&self) -> u64 {
-        self.words.bytes()
+        match &self.words {
+            Words::Dense(c) => c.bytes(),
+            Words::Sparse(c) => c.bytes(),
+        }
     }
     /// Has the processor fetch the word of a flag that will be read soon.
     #[inline]
     pub fn prefetch(&self, index: u64) {
-        self.words.prefetch(index >> 6);
+        match &self.words {
+            Words::Dense(c) => c.prefetch(index >> 6),
+            Words::Sparse(c) => c.prefetch(index >> 6),
+        }
     }
     /// The 64 flags from `64 * word`.
     #[inline]
@@ -262,6 +319,29 @@ mod tests {
             let left: Vec<u64> = range.clone().filter(|i| !naive[*i as usize]).collect();
             prop_assert_eq!(bits.ones(range, mask).collect::<Vec<_>>(), left);
         }
+    }
+
+    /// The sparse set is the dense one, with other memory.
+    #[test]
+    fn flags_of_a_large_device_are_flags() {
+        let (mut large, mut small) = (Bits::new(SPARSE), Bits::new(1 << 20));
+        for n in 0..5_000u64 {
+            let at = n * n * 31 % (1 << 20);
+            large.flip(at);
+            small.flip(at);
+        }
+        large.flip_range(700..1_900);
+        small.flip_range(700..1_900);
+        large.clear(1_000..20_000);
+        small.clear(1_000..20_000);
+        let mut bytes = Vec::new();
+        large.save(&mut bytes);
+        let back = Bits::load(&mut bytes.as_slice()).expect("well formed");
+        for mask in [0, !0] {
+            let of = |bits: &Bits| bits.ones(0..1 << 16, mask).collect::<Vec<_>>();
+            assert_eq!((of(&large), of(&back)), (of(&small), of(&small)));
+        }
+        assert!((0..1 << 20).all(|at| large.get(at) == small.get(at) && back.get(at) == small.get(at)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! NVMe submission queues and their arbitration (NVM Express base specification 2.0, section 3.4.4).
 
-use kernel::{Snapshot, Ticket};
+use kernel::{Flags, Snapshot, Ticket};
 use std::collections::VecDeque;
 
 /// Which submission queue is fetched from next.
@@ -46,6 +46,8 @@ struct SubmissionQueue {
 #[derive(Clone, Debug, Default)]
 struct ClassState {
     queues: Vec<usize>,
+    /// Those of `queues` that have visible entries, by their place in it.
+    visible: Flags,
     turn: usize,
     /// Commands left of the present turn.
     left: u32,
@@ -57,6 +59,8 @@ struct ClassState {
 #[derive(Clone, Debug)]
 pub(crate) struct Nvme {
     queues: Vec<SubmissionQueue>,
+    /// Class of each queue, and its place there.
+    places: Vec<(usize, usize)>,
     classes: Vec<ClassState>,
     arbitration: Arbitration,
     limit: u32,
@@ -66,11 +70,18 @@ pub(crate) struct Nvme {
 impl Nvme {
     pub(crate) fn new(queues: u16, limit: u32, arbitration: Arbitration) -> Nvme {
         let mut classes = vec![ClassState::default(); 4];
+        let mut places = Vec::new();
         for queue in 0..usize::from(queues) {
-            classes[arbitration.class(queue)].queues.push(queue);
+            let class = arbitration.class(queue);
+            places.push((class, classes[class].queues.len()));
+            classes[class].queues.push(queue);
+        }
+        for class in &mut classes {
+            class.visible = Flags::new(class.queues.len());
         }
         Nvme {
             queues: vec![SubmissionQueue::default(); usize::from(queues)],
+            places,
             classes,
             arbitration,
             limit,
@@ -85,7 +96,10 @@ impl Nvme {
 
     /// A doorbell write has arrived.
     pub(crate) fn arrive(&mut self, queue: u16) {
-        self.queues[usize::from(queue)].visible += 1;
+        let queue = usize::from(queue);
+        self.queues[queue].visible += 1;
+        let (class, place) = self.places[queue];
+        self.classes[class].visible.insert(place);
     }
 
     /// A command has left the controller.
@@ -102,14 +116,18 @@ impl Nvme {
         let queue = self.next_queue(class)?;
         let sq = &mut self.queues[queue];
         sq.visible -= 1;
+        if sq.visible == 0 {
+            let place = self.places[queue].1;
+            self.classes[class].visible.remove(place);
+        }
         self.inside += 1;
         sq.entries.pop_front()
     }
 
     /// Appends whose turn it is. The queues are empty: nothing is outstanding.
     pub(crate) fn save(&self, out: &mut Vec<u8>) {
-        let Nvme { queues: _, classes, arbitration: _, limit: _, inside: _ } = self;
-        for ClassState { queues: _, turn, left, credit } in classes {
+        let Nvme { queues: _, places: _, classes, arbitration: _, limit: _, inside: _ } = self;
+        for ClassState { queues: _, visible: _, turn, left, credit } in classes {
             (*turn, (*left, *credit)).save(out);
         }
     }
@@ -123,7 +141,7 @@ impl Nvme {
     }
 
     fn has_work(&self, class: usize) -> bool {
-        self.classes[class].queues.iter().any(|q| self.queues[*q].visible > 0)
+        !self.classes[class].visible.is_empty()
     }
 
     fn next_class(&mut self) -> Option<usize> {
@@ -152,17 +170,13 @@ impl Nvme {
     fn next_queue(&mut self, class: usize) -> Option<usize> {
         let burst = self.arbitration.burst();
         let state = &mut self.classes[class];
-        let count = state.queues.len();
-        for _ in 0..=count {
-            let queue = state.queues[state.turn % count];
-            if state.left > 0 && self.queues[queue].visible > 0 {
-                state.left -= 1;
-                return Some(queue);
-            }
-            state.turn = (state.turn + 1) % count;
+        if state.left == 0 || state.visible.next(state.turn) != Some(state.turn) {
+            // The next one in the ring; itself, if it is the only one.
+            state.turn = state.visible.next(state.turn + 1).or_else(|| state.visible.next(0))?;
             state.left = burst;
         }
-        None
+        state.left -= 1;
+        Some(state.queues[state.turn])
     }
 }
 
@@ -185,6 +199,44 @@ mod tests {
 
     fn order(nvme: &mut Nvme, count: usize) -> Vec<u32> {
         std::iter::from_fn(|| nvme.fetch().map(|(id, _)| id / 100)).take(count).collect()
+    }
+
+    /// The queue that comes next by looking at each in turn, and whose turn it then is.
+    fn looked_at(visible: &[u32], (mut turn, mut left): (usize, u32), burst: u32) -> Option<(usize, u32)> {
+        for _ in 0..=visible.len() {
+            if left > 0 && visible[turn] > 0 {
+                return Some((turn, left - 1));
+            }
+            turn = (turn + 1) % visible.len();
+            left = burst;
+        }
+        None
+    }
+
+    #[test]
+    fn turns_are_those_of_a_look_at_each_queue() {
+        let mut places = EventQueue::<u32>::new();
+        for (queues, burst) in [(1u16, 1), (3, 2), (64, 1), (130, 3)] {
+            let mut rng = kernel::Rng::stream(queues.into(), "turns");
+            let mut nvme = Nvme::new(queues, u32::MAX, Arbitration::RoundRobin { burst });
+            let mut visible = vec![0; queues.into()];
+            let mut state = (0, 0);
+            for _ in 0..4_000 {
+                if rng.below(2) == 0 {
+                    let queue = rng.below(queues.into()) as u16;
+                    nvme.ring(queue, queue.into(), places.reserve());
+                    nvme.arrive(queue);
+                    visible[usize::from(queue)] += 1;
+                } else {
+                    let expected = looked_at(&visible, state, burst);
+                    assert_eq!(nvme.fetch().map(|(id, _)| id as usize), expected.map(|(queue, _)| queue));
+                    if let Some(taken) = expected {
+                        visible[taken.0] -= 1;
+                        state = taken;
+                    }
+                }
+            }
+        }
     }
 
     #[test]

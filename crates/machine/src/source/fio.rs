@@ -1,5 +1,6 @@
 //! fio jobs as a source: groups one after another, the jobs of a group side by side.
 
+use super::turns::Turns;
 use config::Diagnostic;
 use kernel::Time;
 use proto::IoRequest;
@@ -12,16 +13,7 @@ use workload::synth::{Generator, Poll};
 struct Running {
     generator: Generator,
     outstanding: u32,
-    wait: Wait,
-}
-
-/// What a job waits for before it is asked again.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wait {
-    Nothing,
-    Until(Time),
-    Completion,
-    Ended,
+    ended: bool,
 }
 
 /// The jobs of one workload.
@@ -31,6 +23,10 @@ pub struct FioSource {
     paced: Vec<bool>,
     groups: VecDeque<Group>,
     running: Vec<Running>,
+    /// Which of them are to be asked, and when.
+    turns: Turns,
+    /// Those that have ended and have nothing outstanding.
+    over: usize,
     /// Flow number of the first job of the running group.
     first_flow: u16,
     /// Job to ask first, so that no job starves.
@@ -55,6 +51,8 @@ impl FioSource {
             paced,
             groups,
             running: Vec::new(),
+            turns: Turns::new(0),
+            over: 0,
             first_flow: 0,
             turn: 0,
             seed,
@@ -80,46 +78,46 @@ impl FioSource {
         let start = |job| {
             let mut generator = Generator::new(job, seed);
             generator.start(Time::ZERO, now);
-            Running { generator, outstanding: 0, wait: Wait::Nothing }
+            Running { generator, outstanding: 0, ended: false }
         };
         self.running = group.jobs.into_iter().map(start).collect();
+        self.turns = Turns::new(self.running.len());
+        self.over = 0;
         self.turn = 0;
         true
     }
 
-    /// Asks the jobs in turn.
+    /// Asks the jobs in turn, those that may have something to issue.
     fn ask(&mut self, now: Time) -> Next {
-        let count = self.running.len();
-        let mut earliest: Option<Time> = None;
-        let mut ended = 0;
-        for n in 0..count {
-            let at = (self.turn + n) % count;
+        self.turns.advance(now);
+        let (mut from, mut wrapped) = (self.turn, false);
+        loop {
+            let Some(at) = self.turns.next(from) else {
+                if wrapped {
+                    break;
+                }
+                (from, wrapped) = (0, true);
+                continue;
+            };
             let job = &mut self.running[at];
-            if let Wait::Until(time) = job.wait
-                && time <= now
-            {
-                job.wait = Wait::Nothing;
-            }
-            if job.wait == Wait::Nothing {
-                match job.generator.poll(now, job.outstanding) {
-                    Poll::Issue(request) => {
-                        job.outstanding += 1;
-                        self.turn = at;
-                        return Next::Issue(request);
-                    }
-                    Poll::At(time) => job.wait = Wait::Until(time),
-                    Poll::Blocked => job.wait = Wait::Completion,
-                    Poll::Done => job.wait = Wait::Ended,
+            match job.generator.poll(now, job.outstanding) {
+                Poll::Issue(request) => {
+                    job.outstanding += 1;
+                    self.turn = at;
+                    return Next::Issue(request);
+                }
+                Poll::At(time) => self.turns.wait_until(at, time),
+                Poll::Blocked => self.turns.wait(at),
+                Poll::Done => {
+                    self.turns.wait(at);
+                    job.ended = true;
+                    self.over += usize::from(job.outstanding == 0);
                 }
             }
-            match job.wait {
-                Wait::Until(time) => earliest = Some(earliest.map_or(time, |e| e.min(time))),
-                Wait::Ended if job.outstanding == 0 => ended += 1,
-                _ => {}
-            }
+            from = at + 1;
         }
-        match earliest {
-            _ if ended == count => Next::Done,
+        match self.turns.earliest() {
+            _ if self.over == self.running.len() => Next::Done,
             Some(time) => Next::At(time),
             None => Next::Blocked,
         }
@@ -159,8 +157,10 @@ impl Source for FioSource {
         let job = &mut self.running[at];
         job.outstanding -= 1;
         job.generator.completed(request.op);
-        if job.wait == Wait::Completion || matches!(job.wait, Wait::Until(_)) {
-            job.wait = Wait::Nothing;
+        if job.ended {
+            self.over += usize::from(job.outstanding == 0);
+        } else {
+            self.turns.wake(at);
         }
         self.turn = at;
     }
@@ -178,5 +178,167 @@ impl Source for FioSource {
         let under_way: f64 = self.running.iter().map(|job| job.generator.share(self.now)).sum();
         let all = self.names.len().max(1) as f64;
         Some(((f64::from(self.first_flow) + under_way) / all).min(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Rng;
+    use workload::fio;
+
+    const CAPACITY: u64 = 1 << 30;
+
+    /// What a job of the reference waits for.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Wait {
+        Nothing,
+        Until(Time),
+        Completion,
+        Ended,
+    }
+
+    /// The same jobs, each looked at in turn whenever one is asked for.
+    struct Scan {
+        groups: VecDeque<Group>,
+        running: Vec<(Generator, u32, Wait)>,
+        first_flow: u16,
+        turn: usize,
+    }
+
+    impl Scan {
+        fn new(jobs: &Jobs) -> Scan {
+            let groups = jobs.resolve(CAPACITY).expect("jobs that fit").into();
+            Scan { groups, running: Vec::new(), first_flow: 0, turn: 0 }
+        }
+
+        fn poll(&mut self, now: Time) -> Next {
+            loop {
+                match self.ask(now) {
+                    Next::Done => {}
+                    next => return next,
+                }
+                self.first_flow += self.running.len() as u16;
+                let Some(group) = self.groups.pop_front() else {
+                    self.running.clear();
+                    return Next::Done;
+                };
+                let start = |job| {
+                    let mut generator = Generator::new(job, 1);
+                    generator.start(Time::ZERO, now);
+                    (generator, 0, Wait::Nothing)
+                };
+                self.running = group.jobs.into_iter().map(start).collect();
+                self.turn = 0;
+            }
+        }
+
+        fn ask(&mut self, now: Time) -> Next {
+            let count = self.running.len();
+            let (mut earliest, mut ended) = (None::<Time>, 0);
+            for n in 0..count {
+                let at = (self.turn + n) % count;
+                let (generator, outstanding, wait) = &mut self.running[at];
+                if matches!(wait, Wait::Until(time) if *time <= now) {
+                    *wait = Wait::Nothing;
+                }
+                if *wait == Wait::Nothing {
+                    *wait = match generator.poll(now, *outstanding) {
+                        Poll::Issue(request) => {
+                            *outstanding += 1;
+                            self.turn = at;
+                            return Next::Issue(request);
+                        }
+                        Poll::At(time) => Wait::Until(time),
+                        Poll::Blocked => Wait::Completion,
+                        Poll::Done => Wait::Ended,
+                    };
+                }
+                match wait {
+                    Wait::Until(time) => earliest = Some(earliest.map_or(*time, |e| e.min(*time))),
+                    Wait::Ended if *outstanding == 0 => ended += 1,
+                    _ => {}
+                }
+            }
+            match earliest {
+                _ if ended == count => Next::Done,
+                Some(time) => Next::At(time),
+                None => Next::Blocked,
+            }
+        }
+
+        fn completed(&mut self, request: &IoRequest) {
+            let at = usize::from(request.flow - self.first_flow);
+            let (generator, outstanding, wait) = &mut self.running[at];
+            *outstanding -= 1;
+            generator.completed(request.op);
+            if matches!(wait, Wait::Completion | Wait::Until(_)) {
+                *wait = Wait::Nothing;
+            }
+            self.turn = at;
+        }
+    }
+
+    /// Jobs of all kinds of pauses, some in groups of their own.
+    fn jobs(rng: &mut Rng, count: u64) -> Jobs {
+        const PAUSES: [&str; 8] = [
+            "",
+            "",
+            "rate_iops=40000",
+            "rate_iops=9000\nrate_process=poisson",
+            "thinktime=200us\nthinktime_blocks=3",
+            "startdelay=1",
+            "fsync=5",
+            "runtime=2ms\ntime_based=1",
+        ];
+        let mut text = "[global]\nbs=4k\nsize=1m\n".to_owned();
+        for n in 0..count {
+            let pause = PAUSES[rng.below(8) as usize];
+            let wall = if rng.below(count) == 0 { "stonewall\n" } else { "" };
+            let (depth, clones, number) = (1 + rng.below(4), 1 + rng.below(3), 1 + rng.below(40));
+            text += &format!(
+                "[j{n}]\nrw=randwrite\niodepth={depth}\nnumjobs={clones}\nnumber_ios={number}\n{pause}\n{wall}"
+            );
+        }
+        fio::parse_text("jobs", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
+    }
+
+    /// The same answers as a look at every job gives, to the last, whatever completes when.
+    #[test]
+    fn turns_are_those_of_a_look_at_each_job() {
+        for seed in 0..60 {
+            let mut rng = Rng::stream(seed, "jobs");
+            let count = 1 + rng.below(if seed % 10 == 0 { 90 } else { 9 });
+            let jobs = jobs(&mut rng, count);
+            let mut source = FioSource::new(&jobs, CAPACITY, 1).expect("jobs that fit");
+            let mut scan = Scan::new(&jobs);
+            let (mut now, mut outstanding) = (Time::ZERO, Vec::new());
+            let mut answers = 0;
+            loop {
+                let next = source.poll(now, outstanding.len() as u32).expect("jobs do not fail");
+                assert_eq!(next, scan.poll(now), "seed {seed}, answer {answers} at {now}");
+                answers += 1;
+                let due = match next {
+                    Next::Issue(request) | Next::Part(request) => {
+                        outstanding.push(request);
+                        continue;
+                    }
+                    Next::Done => break,
+                    Next::At(time) => Some(time),
+                    Next::Blocked => None,
+                };
+                let pause = Time::from_ns(rng.below(60_000));
+                match due {
+                    Some(due) if outstanding.is_empty() || rng.below(3) == 0 => now = due,
+                    _ => {
+                        now = due.map_or(now + pause, |due| due.min(now + pause));
+                        let request = outstanding.swap_remove(rng.below(outstanding.len() as u64) as usize);
+                        source.completed(now, &request);
+                        scan.completed(&request);
+                    }
+                }
+            }
+            assert!(outstanding.is_empty() && answers > 1, "seed {seed}");
+        }
     }
 }

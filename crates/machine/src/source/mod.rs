@@ -2,6 +2,7 @@
 
 mod fio;
 mod trace;
+mod turns;
 
 pub use fio::FioSource;
 pub use trace::{Replay, TraceSource};
