@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 const JOB: &str = "fio:rw=randrw,bs=4k,iodepth=8,number_ios=6000,norandommap=1,thinktime=0";
 
 /// Keys that every document of reads and writes has, those of `io.KIND` apart.
-const KEYS: [&str; 59] = [
+const KEYS: [&str; 61] = [
     "schema",
     "system",
     "spec",
@@ -62,6 +62,8 @@ const KEYS: [&str; 59] = [
     "flash.0.moves_dropped",
     "flash.0.unwritten_reads",
     "flash.0.write_amplification",
+    "flash.0.flushed_write_amplification",
+    "flash.0.buffered_bytes",
     "flash.0.ftl_write_amplification",
     "flash.0.free_blocks_min",
     "flash.0.erase_count.min",

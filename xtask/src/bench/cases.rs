@@ -370,7 +370,9 @@ mod tests {
     fn the_job_asks_for_the_requests_of_the_case() {
         for case in CASES {
             if let Input::Job(job) = case.input {
-                let value = |name| job.split(',').find_map(|option| option.strip_prefix(name)?.parse::<u64>().ok());
+                let value = |name: &str| {
+                    job.split(',').find_map(|option| option.strip_prefix(name)?.parse::<u64>().ok())
+                };
                 let asked = value("number_ios=").map(|each| each * value("numjobs=").unwrap_or(1));
                 assert_eq!(asked, Some(case.requests), "{}", case.name);
             }

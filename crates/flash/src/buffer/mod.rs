@@ -207,6 +207,7 @@ impl Buffer {
         let record = &mut self.lines[line as usize];
         let lost = record.oldest().is_some();
         self.counters.discards += u64::from(lost);
+        self.counters.drops += u64::from(record.dirty != 0);
         self.unflushed -= record.waiting();
         match record.state {
             LineState::Flushing => {
@@ -303,6 +304,17 @@ impl Buffer {
     /// Lines being flushed.
     pub fn flushing(&self) -> u32 {
         self.flushing
+    }
+    /// Programs of map units that would leave nothing here that is not on flash, those under way among them, and the 512-byte sectors
+    /// of it: a unit that was written while it is being flushed counts twice, one that was deallocated then has no sectors.
+    pub fn left(&self) -> (u64, u64) {
+        let lines = self.index.values().map(|name| &self.lines[*name as usize]);
+        let of = |line: &Line| {
+            let flushing = line.state == LineState::Flushing;
+            let under_way = if flushing && !line.discarded { line.flushing_sectors } else { 0 };
+            (u64::from(flushing) + u64::from(line.dirty != 0), u64::from(under_way + line.dirty.count_ones()))
+        };
+        lines.map(of).fold((0, 0), |sum, line| (sum.0 + line.0, sum.1 + line.1))
     }
     /// Lines in use: clean, dirty or being flushed.
     pub fn lines(&self) -> u32 {

@@ -98,6 +98,8 @@ pub struct BufferCounters {
     pub flushes_discarded: u64,
     /// Units deallocated with data that was not durable yet.
     pub discards: u64,
+    /// Units deallocated with data that no flush had begun of: each saves one program.
+    pub drops: u64,
 }
 kernel::snapshot!(BufferCounters {
     read_hits,
@@ -113,5 +115,6 @@ kernel::snapshot!(BufferCounters {
     evictions,
     flushes,
     flushes_discarded,
-    discards
+    discards,
+    drops
 });

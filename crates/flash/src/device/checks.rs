@@ -92,6 +92,7 @@ impl Device {
         checks.extend(self.check_space());
         checks.push(self.check_busy(now));
         checks.push(self.check_array_time());
+        checks.extend(self.check_buffer());
         let milestones = [&self.stats.reads, &self.stats.writes, &self.stats.others];
         let untiled = milestones.iter().find_map(|b| b.check().err());
         let tasks: u64 = milestones.iter().map(|b| b.tasks()).sum();
@@ -146,6 +147,21 @@ impl Device {
                 [("erase counts of all blocks", worn), ("blocks of units released", ftl.erases * lanes)],
             ),
         ]
+    }
+
+    /// What the buffer has taken against what the back end has programmed of it.
+    fn check_buffer(&self) -> Option<Check> {
+        let buffer = &self.buffered.as_ref()?.buffer;
+        let programmed = self.backend.counters.units[Class::HostProgram as usize];
+        let saved = buffer.counters.writes_absorbed + buffer.counters.drops;
+        let sides = [
+            ("units taken", buffer.counters.writes),
+            (
+                "units programmed, overwritten or dropped in the buffer, or left there",
+                programmed + saved + buffer.left().0,
+            ),
+        ];
+        Some(Check::equal("buffered_writes", sides))
     }
 
     /// Reclaim units and what they hold.
@@ -262,14 +278,20 @@ fn busy(now: Time, resources: impl Iterator<Item = Time>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::BufferCounters;
     use crate::ftl::space::RuState;
-    use crate::soak::{Combination, Host};
+    use crate::soak::{Combination, Host, Memory};
     use ::stats::Milestones;
     use proto::Slot;
 
     /// Names of the checks that fail once something has been falsified in a device that has worked for a while.
     fn falsified(falsify: impl FnOnce(&mut Device, Time)) -> Vec<&'static str> {
-        let mut device = Combination::plain().build(1).expect("it can be built");
+        falsified_of(&Combination::plain(), falsify)
+    }
+
+    /// The same in a device of another kind.
+    fn falsified_of(kind: &Combination, falsify: impl FnOnce(&mut Device, Time)) -> Vec<&'static str> {
+        let mut device = kind.build(1).expect("it can be built");
         device.attach_shadow();
         let mut host = Host::new(device, 1, 16);
         host.drive(20_000);
@@ -296,6 +318,20 @@ mod tests {
         assert_eq!(falsified(|d, _| d.ftl.pin(Slot(0))), ["pins"]);
         assert_eq!(falsified(|d, _| d.ledger.program_ops += 1), ["programs_in_flight"]);
         assert_eq!(falsified(|d, now| d.backend.queued.arrive(now)), ["little"]);
+    }
+
+    #[test]
+    fn what_a_buffer_takes_is_programmed_overwritten_dropped_or_there() {
+        let buffered = Combination { memory: Memory::WriteBack, ..Combination::plain() };
+        let counters = |d: &mut Device, change: fn(&mut BufferCounters)| {
+            change(&mut d.buffered.as_mut().expect("a buffer").buffer.counters);
+        };
+        assert_eq!(falsified_of(&buffered, |_, _| ()), [""; 0]);
+        let changes: [fn(&mut BufferCounters); 3] =
+            [|c| c.writes += 1, |c| c.writes_absorbed += 1, |c| c.drops += 1];
+        for change in changes {
+            assert_eq!(falsified_of(&buffered, |d, _| counters(d, change)), ["buffered_writes"]);
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use checks::Check;
 pub use host::{EntranceParams, HostParams, NvmeParams};
 pub use map_memory::MapMemory;
 pub use snapshot::SnapshotFault;
-pub use stats::{DeviceStats, MILESTONES, milestone};
+pub use stats::{DeviceStats, Left, MILESTONES, milestone};
 pub use translate::TranslationParts;
 
 use crate::backend::op::{OpKind, Purpose};
@@ -407,6 +407,13 @@ impl Device {
     /// Starts the measured window: what happened before is forgotten.
     pub fn reset_stats(&mut self, now: Time) {
         self.ledger.begin_window();
-        self.stats = DeviceStats::starting(now, &self.ftl, &self.backend);
+        let owed = self.buffered.as_ref().map_or(0, |b| b.buffer.left().0);
+        self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, owed);
+    }
+
+    /// What the buffer holds that is not on flash, and what it held when the window began.
+    pub fn left_in_buffer(&self) -> Left {
+        let (units, sectors) = self.buffered.as_ref().map_or((0, 0), |b| b.buffer.left());
+        Left { bytes: sectors * 512, units, units_before: self.stats.origin.owed }
     }
 }

@@ -84,9 +84,22 @@ pub(crate) struct Origin {
     pub(crate) ftl: crate::ftl::FtlCounters,
     pub(crate) channel_busy: Vec<Time>,
     pub(crate) die_busy: Vec<Time>,
+    /// Programs of map units that the buffer owed.
+    pub(crate) owed: u64,
 }
 
-kernel::snapshot!(Origin { backend, ftl, channel_busy, die_busy });
+kernel::snapshot!(Origin { backend, ftl, channel_busy, die_busy, owed });
+
+/// What a buffer holds that is not on flash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Bytes of the host, those on their way to flash among them.
+    pub bytes: u64,
+    /// Programs of map units that would bring them there.
+    pub units: u64,
+    /// The same when the measured window began.
+    pub units_before: u64,
+}
 
 impl Default for DeviceStats {
     fn default() -> DeviceStats {
@@ -151,12 +164,13 @@ impl DeviceStats {
         Some(())
     }
 
-    pub(super) fn starting(now: Time, ftl: &Ftl, backend: &Backend) -> DeviceStats {
+    pub(super) fn starting(now: Time, ftl: &Ftl, backend: &Backend, owed: u64) -> DeviceStats {
         let origin = Origin {
             backend: backend.counters.clone(),
             ftl: ftl.counters,
             channel_busy: backend.channel_busy(now),
             die_busy: backend.die_busy(now),
+            owed,
         };
         DeviceStats { origin, ..DeviceStats::default() }
     }

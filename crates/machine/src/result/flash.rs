@@ -98,8 +98,14 @@ pub struct FlashResult {
     pub moves_dropped: u64,
     /// Reads of map units that hold no data.
     pub unwritten_reads: u64,
-    /// Bytes programmed over bytes written by the host.
+    /// Bytes programmed over bytes written by the host, as far as the run has come: what still lies in the buffer is not programmed.
     pub write_amplification: Option<f64>,
+    /// The same once the buffer were flushed: its units programmed too, each with the programs of collections and mapping that a unit of
+    /// the host took in the window (`ftl_write_amplification`); less those that the buffer held when the window began. Writes that others
+    /// overwrote in the buffer are never programmed, in either.
+    pub flushed_write_amplification: Option<f64>,
+    /// Bytes written by the host that were not on flash at the end, those on their way among them.
+    pub buffered_bytes: u64,
     /// Map units programmed over those that the host's writes (behind the buffer) asked for.
     pub ftl_write_amplification: Option<f64>,
     /// Bytes of the controller's memory that the map takes, all of it or the part that is held; left out where
@@ -130,6 +136,11 @@ impl FlashResult {
         let unit_bytes = u64::from(ftl.geo.shape.unit_bytes);
         let programmed = host + gc + mapping;
         let ratio = |a: u64, b: u64| (b > 0).then(|| a as f64 / b as f64);
+        let left = device.left_in_buffer();
+        // What the window's writes take in the end.
+        let owed = (host + left.units) as f64 - left.units_before as f64;
+        let written = device.stats.written_bytes;
+        let flushed = owed * unit_bytes as f64 * ratio(programmed, host).unwrap_or(1.0);
         FlashResult {
             name: name.into(),
             capacity: capacity(ftl),
@@ -152,7 +163,9 @@ impl FlashResult {
             suspends: backend.suspends,
             moves_dropped: ftl_counters.moves_dropped,
             unwritten_reads: device.stats.unwritten_reads,
-            write_amplification: ratio(programmed * unit_bytes, device.stats.written_bytes),
+            write_amplification: ratio(programmed * unit_bytes, written),
+            flushed_write_amplification: (written > 0).then(|| flushed.max(0.0) / written as f64),
+            buffered_bytes: left.bytes,
             ftl_write_amplification: ratio(programmed, host),
             mapping_bytes: device.map_memory().map(|memory| memory.bytes),
             free_blocks_min: ftl.free_min(),

@@ -12,7 +12,7 @@ mod summary;
 pub use self::cpu::CpuResult;
 pub use self::flash::FlashResult;
 pub use self::gpu::{DirectResult, GpuResult};
-pub use self::io::{Io, Kinds, OpResult};
+pub use self::io::{Active, FlowResult, Io, Kinds, OpResult};
 pub use self::summary::human;
 
 use crate::machine::{End, Machine};

@@ -2,7 +2,7 @@
 
 mod work;
 
-use super::{Document, FlashResult, Kinds, OpResult};
+use super::{Document, FlashResult, FlowResult, Kinds, OpResult};
 use std::fmt::Write;
 
 /// A short report.
@@ -24,6 +24,7 @@ pub fn human(document: &Document) -> String {
     );
     if d.io.kinds.all.requests > 0 {
         requests(&d.io.kinds, &mut text);
+        flows(&d.io.flows, &mut text);
     }
     if let Some(f) = &d.io.fragments {
         let (requests, fragments) = (count(f.requests), count(f.fragments));
@@ -89,6 +90,47 @@ fn requests(kinds: &Kinds, text: &mut String) {
     }
 }
 
+/// What the write amplification leaves out, if it does.
+fn still_buffered(f: &FlashResult) -> String {
+    match f.flushed_write_amplification {
+        Some(flushed) if f.buffered_bytes > 0 => {
+            let bytes = f.buffered_bytes as f64 / 1e6;
+            format!(" so far, {flushed:.3} once the {bytes:.1} MB still in the buffer are on flash")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Flows that a page lists.
+const FLOWS: usize = 16;
+
+/// Several flows beside each other: each at work for a time of its own.
+fn flows(flows: &[FlowResult], text: &mut String) {
+    if flows.len() < 2 {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\n  {:<24}{:>12}{:>14}{:>13}{:>13}",
+        "flow", "IOPS of run", "while active", "from", "until"
+    );
+    for flow in flows.iter().take(FLOWS) {
+        let active = &flow.active;
+        let _ = writeln!(
+            text,
+            "  {:<24}{:>12}{:>14}{:>13}{:>13}",
+            flow.name,
+            rate(flow.kinds.all.iops),
+            rate(active.iops),
+            time(active.from_ns),
+            time(active.until_ns)
+        );
+    }
+    if flows.len() > FLOWS {
+        let _ = writeln!(text, "  and {} more (--json)", flows.len() - FLOWS);
+    }
+}
+
 /// What a flash device did.
 fn flash(f: &FlashResult, text: &mut String) {
     let mean = |v: &[f64]| 100.0 * v.iter().sum::<f64>() / v.len().max(1) as f64;
@@ -108,7 +150,8 @@ fn flash(f: &FlashResult, text: &mut String) {
     if let Some(waf) = f.write_amplification {
         let _ = writeln!(
             text,
-            "  write amplification {waf:.3}; {} collections, {} erases, at least {} reclaim units free; erase counts {} to {}",
+            "  write amplification {waf:.3}{}; {} collections, {} erases, at least {} reclaim units free; erase counts {} to {}",
+            still_buffered(f),
             count(f.gc_runs),
             count(f.erases),
             f.free_blocks_min,
