@@ -21,6 +21,7 @@ pub mod map_cache;
 mod recovered;
 mod snapshot;
 pub mod space;
+mod step;
 pub mod table;
 #[cfg(test)]
 pub(crate) mod testing;

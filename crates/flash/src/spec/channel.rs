@@ -210,7 +210,8 @@ pub struct SuspendSpec {
 }
 
 impl DieSpec {
-    pub(crate) fn sharing(&self) -> Sharing {
+    /// How planes of a die come to share a command.
+    pub fn sharing(&self) -> Sharing {
         let rule = match self.multi_plane {
             MultiPlaneRule::off => MultiPlane::Off,
             MultiPlaneRule::same_page => MultiPlane::SamePage,

@@ -1,6 +1,7 @@
 //! The steady state under uniform random writes, drawn from its theory.
 
 use super::fill::Fill;
+use super::places::{unit_of_group, units_of_group};
 use super::session::Session;
 use config::Diagnostic;
 use flash::ftl::assume::Drawn;
@@ -159,6 +160,8 @@ pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagno
     let striped = session.writer.placement() == Placement::Striped;
     let anywhere = Permutation::new(units, session.key("units"));
     let mut amplification = 0.0;
+    let planes = session.planes_in_step();
+    let mut in_step = None;
     let mut before = 0;
     for group in 0..geo.groups {
         let count =
@@ -167,7 +170,9 @@ pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagno
             continue;
         }
         let usable = session.ftl.usable(group);
-        let drawn = draw_group(model, &mut histograms, (count, usable), session);
+        in_step = in_step.filter(|_| group % planes > 0);
+        let drawn = draw_group(model, &mut histograms, (count, usable), in_step, session);
+        in_step = Some(drawn.host);
         let closed = drawn.closed.len() as u32;
         let in_closed: u64 = drawn.closed.iter().map(|c| u64::from(*c)).sum();
         if in_closed > 0 {
@@ -175,13 +180,11 @@ pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagno
             amplification += of_group * count as f64 / units as f64;
         }
         let order = Permutation::new(count, session.key(&format!("units/{group}")));
-        let per_program = u64::from(geo.units_per_program);
         let mut lpns = (0..count).map(|n| {
             if !striped {
                 return Lpn(anywhere.at(before + n));
             }
-            let nth = order.at(n);
-            Lpn(geo.sequential_unit(group, nth / per_program, (nth % per_program) as u32))
+            Lpn(unit_of_group(&geo, group, order.at(n)))
         });
         session.ftl.assume_drawn(group, &drawn, &mut lpns, &mut session.rng);
         before += count;
@@ -192,17 +195,18 @@ pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagno
 }
 
 /// One cycle of the collector: it stops at `stop` free units and starts again at `start`; between, the host opens one
-/// after another. Both frontiers are anywhere in their reclaim unit.
+/// after another. Both frontiers are anywhere in their reclaim unit, but for the host's where it is `in_step` with another.
 fn draw_group(
     model: Model,
     histograms: &mut Histograms,
     (count, usable): (u64, u32),
+    in_step: Option<u32>,
     session: &mut Session<'_>,
 ) -> Drawn {
     let (geo, limits) = (&session.ftl.geo, session.ftl.thresholds);
     let rng = &mut session.rng;
     let programs = u64::from(geo.programs_per_ru);
-    let mut host = rng.below(programs) as u32;
+    let mut host = in_step.unwrap_or_else(|| rng.below(programs) as u32);
     let mut moved = rng.below(programs) as u32;
     let open = |host: u32, moved: u32| u64::from(host + moved) * u64::from(geo.units_per_program);
     if open(host, moved) > count / 2 {
@@ -215,16 +219,6 @@ fn draw_group(
     let least = (valid / u64::from(geo.units_per_ru)) as u32 + 1;
     let closed = usable.saturating_sub(taken + free).max(least);
     Drawn { closed: model.counts(histograms, closed, valid, rng), host, moved }
-}
-
-/// Units `0..units` that static allocation sends to a group.
-fn units_of_group(geo: &Geometry, group: u32, units: u64) -> u64 {
-    let per_program = u64::from(geo.units_per_program);
-    let groups = u64::from(geo.groups);
-    let position = geo.sequential_unit(group, 0, 0) / per_program;
-    let (stripes, rest) = (units / per_program, units % per_program);
-    let whole = (stripes + groups - 1 - position) / groups;
-    whole * per_program + if stripes % groups == position { rest } else { 0 }
 }
 
 /// Units of a group when groups take turns.

@@ -9,11 +9,19 @@
 //! is seen in the middle of a collection more often than that: its reclaim units that were filled last are then a few
 //! more, by less than one cycle of the collector in each group.
 //!
+//! Where the planes of a die share multi-plane commands and each has reclaim units of its own, every state leaves the
+//! host's frontiers of these planes at the same page ([`flash::ftl::Ftl::lags`]), as on a fresh drive, so that what is then written in
+//! order is written in multi-plane commands. `uniform` overwrites as often in each of these planes, `analytic` draws one
+//! page for all of them, `steady` and `zipf` end with overwrites drawn for the planes that lag behind; what is still missing is
+//! padded: less than a program unit a plane after a fill, and after a trace as much as its last blocks differ in. None of these
+//! writes counts as a drive write.
+//!
 //! Shares of the logical space are taken from its beginning. A *drive write* is as many units as that share has.
 
 pub mod analytic;
 mod draw;
 mod fill;
+mod places;
 mod report;
 mod session;
 pub mod steady;

@@ -4,11 +4,15 @@ use super::draw::Draw;
 use super::report::{FreeUnits, Report};
 use config::Diagnostic;
 use config::units::Share;
+use flash::backend::MultiPlane;
 use flash::ftl::Ftl;
 use flash::ftl::functional::{FunctionalWriter, NoSpace, Placement};
 use flash::spec::FlashSpec;
 use kernel::Rng;
 use proto::Lpn;
+
+/// Draws for each unit that is to be hit, by group: units of popular groups are drawn more often than others.
+const TRIES: u64 = 4;
 
 /// A device on its way into a state.
 pub(super) struct Session<'a> {
@@ -137,6 +141,49 @@ impl<'a> Session<'a> {
         done
     }
 
+    /// Whether planes share commands that need their frontiers in step.
+    pub(super) fn planes_in_step(&self) -> u32 {
+        let geo = &self.ftl.geo;
+        let shares = self.flash.die.sharing().rule != MultiPlane::Off && geo.lanes == 1;
+        if shares { geo.shape.planes } else { 1 }
+    }
+
+    fn lags(&self) -> Vec<u32> {
+        self.ftl.lags(self.flash.die.sharing().rule)
+    }
+
+    /// Overwrites drawn units where planes lag behind, until all are in step or too few draws hit them.
+    pub(super) fn overwrite_into_step(&mut self, draw: &Draw) -> Result<(), Diagnostic> {
+        self.finish()?;
+        let per_program = self.ftl.geo.units_per_program as usize;
+        let mut lags = self.lags();
+        if self.writer.placement() == Placement::InTurn {
+            let mut lpns = Vec::with_capacity(per_program);
+            for (group, lag) in (0u32..).zip(lags) {
+                for _ in 0..lag {
+                    lpns.clear();
+                    lpns.extend((0..per_program).map(|_| Lpn(draw.unit(&mut self.rng))));
+                    self.ftl.write_program(group, &lpns).map_err(|refused| self.no_space(refused))?;
+                }
+            }
+            return Ok(());
+        }
+        lags.iter_mut().for_each(|lag| *lag *= per_program as u32);
+        let mut missing: u64 = lags.iter().map(|lag| u64::from(*lag)).sum();
+        let mut tries = missing * u64::from(self.ftl.geo.groups) * TRIES;
+        while missing > 0 && tries > 0 {
+            tries -= 1;
+            let lpn = Lpn(draw.unit(&mut self.rng));
+            let group = self.writer.group_of(self.ftl, lpn).expect("addresses decide") as usize;
+            if lags[group] > 0 {
+                lags[group] -= 1;
+                missing -= 1;
+                self.writer.write(self.ftl, lpn).map_err(|refused| self.no_space(refused))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Drive writes, in units written.
     pub(super) fn drive_writes(&self) -> f64 {
         if self.units == 0 { 0.0 } else { self.written as f64 / self.units as f64 }
@@ -177,9 +224,12 @@ impl<'a> Session<'a> {
         Diagnostic::new(what).help("lower the share or raise flash.ftl.over_provisioning")
     }
 
-    /// Programs what still waits, and sums up.
+    /// Programs what still waits, pads what is not in step, and sums up.
     pub(super) fn report(mut self, kind: &'static str) -> Result<Report, Diagnostic> {
         self.finish()?;
+        for (group, lag) in (0u32..).zip(self.lags()) {
+            self.ftl.pad(group, lag);
+        }
         let (mapped, programmed) = (self.ftl.mapped(), self.ftl.programmed_units());
         let report = Report {
             kind,

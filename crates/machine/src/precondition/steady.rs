@@ -88,6 +88,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Di
         steady = is_steady(&rounds, params.tolerance.get());
     }
     session.steady = Some(steady);
+    session.overwrite_into_step(&draw)?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Written once in random order, then overwritten at random, without garbage collection.
 
+use super::places::{unit_of_group, units_of_group};
 use super::session::Session;
 use config::Diagnostic;
 use config::units::Share;
@@ -15,7 +16,7 @@ pub struct Params {
     /// Share of the logical space, from its beginning.
     pub share: Share,
     /// Share of the programmed map units that is invalid in the end; zero overwrites nothing. Reached to within one
-    /// program unit.
+    /// program unit, and one more of each plane if that keeps planes in step that share commands.
     pub invalid: Share,
 }
 
@@ -31,16 +32,27 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Di
     let order = Permutation::new(units, session.key("order"));
     session.write((0..units).map(|at| order.at(at)))?;
     let per_program = u64::from(session.ftl.geo.units_per_program);
-    let start = session.ftl.thresholds.start;
+    let planes = session.planes_in_step();
     let mut overwritten = 0;
     while session.writer.programs() * per_program < programmed {
         let unit = session.rng.below(units);
-        // A group that could go on only by reclaiming is full. The arithmetic above leaves room in some other.
-        let full =
-            session.writer.group_of(session.ftl, Lpn(unit)).is_some_and(|g| session.ftl.free(g) <= start);
-        if !full {
-            session.write_one(unit)?;
-            overwritten += 1;
+        let group = session.writer.group_of(session.ftl, Lpn(unit));
+        if group.is_some_and(|group| is_full(group, session)) {
+            continue;
+        }
+        session.write_one(unit)?;
+        overwritten += 1;
+        // Another one of each plane that shares commands with this one: they stay in step.
+        let Some(group) = group.filter(|_| planes > 1) else { continue };
+        let first = group / planes * planes;
+        for mate in (first..first + planes).filter(|mate| *mate != group) {
+            let count = units_of_group(&session.ftl.geo, mate, units);
+            let is_done = session.writer.programs() * per_program >= programmed;
+            if count > 0 && !is_done && !is_full(mate, session) {
+                let nth = session.rng.below(count);
+                session.write_one(unit_of_group(&session.ftl.geo, mate, nth))?;
+                overwritten += 1;
+            }
         }
     }
     if overwritten > 0 {
@@ -48,6 +60,11 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Di
         session.amplification = Some(1.0);
     }
     Ok(())
+}
+
+/// Whether a group could go on only by reclaiming. The arithmetic of the share leaves room in some other.
+fn is_full(group: u32, session: &Session<'_>) -> bool {
+    session.ftl.free(group) <= session.ftl.thresholds.start
 }
 
 /// Map units that must have been programmed for the invalid share: valid units over the valid share.

@@ -59,5 +59,5 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Di
         session.overwrite_drawn(&draw, now)?;
         left -= now;
     }
-    Ok(())
+    session.overwrite_into_step(&draw)
 }

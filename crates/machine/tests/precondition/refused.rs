@@ -43,7 +43,9 @@ fn invalid_shares_that_need_more_than_there_is() {
     assert!(help.contains("at most 30.64 %"), "{help}");
     assert!(refused(&[], "uniform:share=80%,invalid=100%").0.contains("1.0 asks for inf"));
     let (device, report) = crate::bench::prepared(&small(&[]), "uniform:share=80%,invalid=30.64%", 1);
-    assert!((report.invalid_share - 0.3064).abs() < 1e-5 && device.ftl.counters.erases == 0);
+    // Up to one unit in each die beyond it, so that its planes are in step: 4 of 128 520.
+    let above = report.invalid_share - 0.3064;
+    assert!(above > -1e-5 && above < 1e-5 + 4.0 / 128_520.0 && device.ftl.counters.erases == 0);
 }
 
 #[test]
