@@ -99,7 +99,7 @@ struct Channel {
     moves_data: bool,
     /// Place in the schedule order of the wake-up at the end of the present tenure, whether it is needed or not.
     wake: Option<Ticket>,
-    waiting: [VecDeque<(u32, u64)>; 3],
+    waiting: [VecDeque<(u32, u64)>; Want::COUNT],
     asked: u64,
     /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
     line: VecDeque<u32>,
@@ -305,7 +305,8 @@ impl Backend {
         if cx.now() >= c.busy_until && !c.is_wanted() {
             self.grant(die, cx);
         } else if let Some(class) = self.pick(die, cx.now()) {
-            self.ask(die, Want::of(class), cx);
+            let want = Want::of(self.queues.kind(&self.ops, die, class));
+            self.ask(die, want, cx);
         }
     }
 
@@ -361,7 +362,7 @@ impl Backend {
             c.look_again(channel, cx);
             return;
         }
-        let heads = [0, 1, 2].map(|w: usize| c.waiting[w].front().map(|(_, asked)| *asked));
+        let heads = Want::ALL.map(|want| c.waiting[want as usize].front().map(|(_, asked)| *asked));
         let want = self.arbiter.pick(&heads);
         let Some((die, _)) = c.waiting[want as usize].pop_front() else { return };
         self.grant(die, cx);

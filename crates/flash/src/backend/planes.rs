@@ -44,14 +44,15 @@ impl Backend {
             if !class.is_waited_read() {
                 // Reads that go on are let out first, and no others begin.
                 if !reads && !self.gathers(die, cx) {
-                    self.begin(die, Want::of(class), cx);
+                    let want = Want::of(self.queues.kind(&self.ops, die, class));
+                    self.begin(die, want, cx);
                 }
                 return;
             }
             for plane in 0..self.reading_planes {
                 let unit = self.plane_unit(die, plane);
                 if self.is_free(unit) && self.queues.is_waiting(die, class, plane) {
-                    self.begin(unit, Want::Command, cx);
+                    self.begin(unit, Want::Read, cx);
                 }
             }
             waiting &= !(1 << class as u16);

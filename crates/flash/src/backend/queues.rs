@@ -148,6 +148,13 @@ impl Queues {
         ops[self.lists[self.list(die, class, usize::from(plane))].head].queued
     }
 
+    /// What the oldest operation of a waiting class does.
+    #[inline]
+    pub(super) fn kind(&self, ops: &Slab<Op>, die: u32, class: Class) -> OpKind {
+        let plane = self.dies[die as usize].lead[class as usize];
+        ops[self.lists[self.list(die, class, usize::from(plane))].head].kind
+    }
+
     /// Place of the oldest operation in the order of arrival, by class.
     #[inline]
     pub(super) fn oldest(&self, die: u32) -> &[u64; Class::COUNT] {

@@ -2,7 +2,12 @@
 
 use super::{Arbiter, Heads, Want, first_come};
 
-/// Short commands go first, so that no array idles behind a data transfer; then data, in order of arrival.
+/// Commands go before data, so that no array idles behind a transfer: those of reads, then those of erases and copy-backs;
+/// then data, in order of arrival. A die that has taken a command is busy in its array or waits with data, so that commands go
+/// before a transfer at most once for each other die: nothing starves.
+///
+/// Data in order of arrival is *chosen* as fairest. Cosmos+ OpenSSD (GreedyFTL 3.0.0, `SchedulingNandReqPerCh`) lets data of
+/// programs go before data of reads.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandFirst;
 
@@ -15,9 +20,8 @@ impl CommandFirst {
 
 impl Arbiter for CommandFirst {
     fn pick(&mut self, heads: &Heads) -> Want {
-        if heads[Want::Command as usize].is_some() {
-            return Want::Command;
-        }
-        first_come(heads, &[Want::DataOut, Want::DataIn]).unwrap_or(Want::Command)
+        let command = [Want::Read, Want::Command].into_iter().find(|want| heads[*want as usize].is_some());
+        let want = command.or_else(|| first_come(heads, &[Want::DataOut, Want::DataIn]));
+        want.unwrap_or(Want::Command)
     }
 }

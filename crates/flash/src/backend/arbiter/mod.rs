@@ -4,13 +4,15 @@ pub mod command_first;
 pub mod data_first;
 pub mod fifo;
 
-use super::op::Class;
+use super::op::OpKind;
 
 /// What a die wants the channel for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Want {
-    /// To take a command without data: a read, an erase, a copy-back.
+    /// To take the command of a read.
+    Read,
+    /// To take another command without data: an erase, a copy-back.
     Command,
     /// To hand out the data of a read.
     DataOut,
@@ -20,32 +22,39 @@ pub enum Want {
 
 impl Want {
     /// All wants.
-    pub const ALL: [Want; 3] = [Want::Command, Want::DataOut, Want::DataIn];
+    pub const ALL: [Want; Want::COUNT] = [Want::Read, Want::Command, Want::DataOut, Want::DataIn];
+    /// How many there are.
+    pub const COUNT: usize = 4;
 
-    /// What an operation of a class wants at its beginning.
+    /// What an operation wants at its beginning.
     #[inline]
-    pub fn of(class: Class) -> Want {
-        match class {
-            Class::HostProgram | Class::MapProgram | Class::GcProgram => Want::DataIn,
-            _ => Want::Command,
+    pub fn of(kind: OpKind) -> Want {
+        match kind {
+            OpKind::Read => Want::Read,
+            OpKind::Program => Want::DataIn,
+            OpKind::Erase | OpKind::CopyBack => Want::Command,
         }
     }
 }
 
 /// The longest-waiting request of each kind: its place in the order of arrival, if there is one.
-pub type Heads = [Option<u64>; 3];
+pub type Heads = [Option<u64>; Want::COUNT];
 
 config::policies! {
     /// Which of the dies that wait for a channel gets it next.
     pub family Arbitration = "flash.channel.arbiter": dyn Arbiter, context () {
+        /// Commands go before data: those of reads first, then those of erases and copy-backs, then data in order of arrival.
+        ///
+        /// What controllers do: a command holds the channel for a fraction of a microsecond and sets an array to work, a
+        /// page of data holds it for microseconds (the firmware of Cosmos+ OpenSSD goes through read triggers, then erases,
+        /// then transfers at each turn of a channel).
+        default command_first => command_first::CommandFirst::new,
         /// First come, first served.
-        default fifo => fifo::Fifo::new,
+        fifo => fifo::Fifo::new,
         /// Read data goes out before commands go in, so that dies become free.
         ///
         /// What MQSim's ONFI back end does.
         data_first => data_first::DataFirst::new,
-        /// Short commands go before data, so that no array idles behind a transfer.
-        command_first => command_first::CommandFirst::new,
     }
 }
 
@@ -79,13 +88,27 @@ mod tests {
     }
 
     #[test]
+    fn commands_go_first_and_data_keeps_its_order() {
+        // Places in the order of arrival of a read, an erase, data out and data in; who is next.
+        let mut policy = Arbitration::default().build(&());
+        for (heads, expected) in [
+            ([Some(9), Some(8), Some(1), Some(2)], Want::Read),
+            ([None, Some(8), Some(1), Some(2)], Want::Command),
+            ([None, None, Some(1), Some(2)], Want::DataOut),
+            ([None, None, Some(3), Some(2)], Want::DataIn),
+        ] {
+            assert_eq!(policy.pick(&heads), expected, "{heads:?}");
+        }
+    }
+
+    #[test]
     fn what_is_loaded_decides_like_what_was_saved() {
         let mut rng = kernel::Rng::stream(1, "test");
         for family in Arbitration::all_defaults() {
             let mut policy = family.build(&());
             for _ in 0..200 {
                 // Some kind waits, others may.
-                let must = rng.below(3) as usize;
+                let must = rng.below(Want::COUNT as u64) as usize;
                 let heads: Heads = std::array::from_fn(|want| {
                     let place = rng.below(1000);
                     (want == must || place.is_multiple_of(2)).then_some(place)

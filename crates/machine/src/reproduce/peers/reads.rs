@@ -1,7 +1,7 @@
 //! Mean latencies of closed loops on D16 beside MQSim's.
 
 use super::mqsim::{PLACE, figure};
-use crate::reproduce::stand::{Ran, run};
+use crate::reproduce::stand::run;
 use crate::reproduce::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use proto::IoOp;
@@ -24,11 +24,11 @@ struct Setting {
 
 const SHIPPED: Setting = Setting {
     name: "mqsim",
-    overrides: &["flash.die.multi_plane=off"],
+    overrides: &["flash.die.multi_plane=off", "flash.channel.arbiter=fifo"],
     device: "D16-single-plane",
     empty: false,
     rule: Rule::Share(0.05),
-    note: "D16 as it is, without multi-plane commands",
+    note: "D16 without multi-plane commands, its channels first come first served",
 };
 /// MQSim's rounding of a transfer, its arbitration, its fetch limit.
 const ALIGNED: Setting = Setting {
@@ -141,7 +141,7 @@ pub(super) fn cases() -> Vec<Case> {
         shipped.into_iter().chain(aligned).chain(writes.into_iter().flatten()).chain(mixed).chain(rest);
     loops
         .map(|of| {
-            let ids = [vec![of.id.clone()], Ran::little_ids(&of.id).to_vec()].concat();
+            let ids = [of.id.clone()];
             Case::new(ids, move |context| rows(&of, context))
         })
         .collect()
@@ -158,5 +158,5 @@ fn rows(of: &Loop, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let row = Row::new(&of.id, "ns", expected, measured, *rule)
         .place(format!("mean latency of {} on {device}: {PLACE}", of.workload))
         .note(format!("{job}; {note}"));
-    Ok([vec![row], ran.little(&of.id).to_vec()].concat())
+    Ok(vec![row])
 }
