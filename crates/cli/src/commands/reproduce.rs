@@ -60,6 +60,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
         println!("{}", json(&rows)?);
     } else {
         println!("{}", table(&rows));
+        let checks: usize = reports.iter().map(|report| report.checks).sum();
+        if checks > 0 {
+            println!("{checks} checks passed in the runs: Little's law on the queues of host and dies");
+        }
     }
     if reports.iter().any(|report| report.partial) {
         eprintln!("interrupted: rows are missing");

@@ -166,7 +166,7 @@ impl Figure {
             .ok_or_else(|| Diagnostic::new(format!("the paper's value of {} is no number", self.id)))?;
         let signs_agree = measured == 0.0 || paper == 0.0 || measured.signum() == paper.signum();
         let row = Row::new(self.id.clone(), unit(&self.unit), paper, measured, self.rule(paper));
-        Ok(Row { within: row.within && signs_agree, ..self.finish(row, note.into()) })
+        Ok(Row { within: row.within.map(|within| within && signs_agree), ..self.finish(row, note.into()) })
     }
 
     /// The row of an order: `values` of each name, more is better. Ours is 1 if every group lies above the next.
@@ -250,7 +250,7 @@ mod tests {
             ("unit = \"pct\"\ncmp = \">=\"\nvalue = 90", 89.0, false),
         ] {
             let row = figure(text).row(measured, "").expect("a number");
-            assert_eq!(row.within, within, "{text}: {measured}");
+            assert_eq!(row.within, Some(within), "{text}: {measured}");
         }
     }
 
@@ -264,7 +264,7 @@ mod tests {
         let known = known.map(|(id, value)| (format!("a.b.{id}"), Some(value)));
         assert!(known.iter().map(|(id, value)| (id.as_str(), *value)).eq(cells));
         let row = expected.figures()[1].row(7.0, "").expect("a number");
-        assert_eq!((row.kind, row.unit, row.within), ("input", "kernels", true));
+        assert_eq!((row.kind, row.unit, row.within), ("input", "kernels", Some(true)));
     }
 
     #[test]
@@ -279,8 +279,12 @@ mod tests {
     #[test]
     fn an_order_holds_between_groups_and_not_inside() {
         let order = figure("unit = \"order\"\ncmp = \"order\"\nvalue = [[\"a\"], [\"b\", \"c\"]]");
-        assert!(order.order(&[("a", 3.0), ("b", 1.0), ("c", 2.0)], "").within);
-        assert!(!order.order(&[("a", 3.0), ("b", 3.0), ("c", 2.0)], "").within);
-        assert!(!order.order(&[("a", 3.0), ("b", 1.0)], "").within, "a missing value holds nothing");
+        assert_eq!(order.order(&[("a", 3.0), ("b", 1.0), ("c", 2.0)], "").within, Some(true));
+        assert_eq!(order.order(&[("a", 3.0), ("b", 3.0), ("c", 2.0)], "").within, Some(false));
+        assert_eq!(
+            order.order(&[("a", 3.0), ("b", 1.0)], "").within,
+            Some(false),
+            "a missing value holds nothing"
+        );
     }
 }

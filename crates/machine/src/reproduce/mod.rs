@@ -25,7 +25,7 @@ pub use run::{Report, Request, run};
 pub use table::table;
 
 use config::Diagnostic;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use study::Entry;
 
 /// Something that is reproduced.
@@ -86,6 +86,8 @@ pub enum Effort {
 pub(crate) struct Context<'a> {
     pub(crate) effort: Effort,
     pub(crate) stop: &'a AtomicBool,
+    /// Counts the checks that runs have passed beside their rows.
+    pub(crate) checks: &'a AtomicUsize,
 }
 
 impl Context<'_> {

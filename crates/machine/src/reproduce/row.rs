@@ -114,8 +114,8 @@ pub struct Row {
     pub measured: Option<f64>,
     /// The tolerance, or how else the two are compared.
     pub tolerance: Rule,
-    /// Whether ours stands as the tolerance demands.
-    pub within: bool,
+    /// Whether ours stands as the tolerance demands; none if the row was skipped, because its data is not here.
+    pub within: Option<bool>,
     /// Whether the reference was used to choose a parameter. No closed form is.
     pub fit: bool,
     /// What a reader must know: configuration, statistics, the sum's parts.
@@ -139,7 +139,7 @@ impl Row {
             paper,
             measured: Some(measured),
             tolerance: rule,
-            within: rule.holds(paper, measured),
+            within: Some(rule.holds(paper, measured)),
             fit: false,
             note: String::new(),
         }
@@ -164,13 +164,18 @@ impl Row {
 
     /// A row whose run failed.
     pub(crate) fn failed(id: &str, why: impl fmt::Display) -> Row {
-        Row { measured: None, within: false, ..Row::new(id, "", 0.0, 0.0, Rule::Exact) }
+        Row { measured: None, within: Some(false), ..Row::new(id, "", 0.0, 0.0, Rule::Exact) }
             .note(format!("no value: {why}"))
     }
 
     /// The same row where it cannot be measured, for want of a file of the data sets. It contradicts nothing.
     pub(crate) fn skipped(self, file: &str) -> Row {
-        Row { measured: None, within: true, ..self }.note(format!("skipped: no data ({file})"))
+        Row { measured: None, within: None, ..self }.note(format!("skipped: no data ({file})"))
+    }
+
+    /// Whether the row was skipped: it is neither within its tolerance nor off it.
+    pub fn is_skipped(&self) -> bool {
+        self.within.is_none()
     }
 
     /// Measured less reference: as a share of the reference in per cent, or as it is where that says nothing.
@@ -245,6 +250,10 @@ mod tests {
         for field in ["id", "where", "unit", "kind", "paper", "measured", "within", "fit", "note"] {
             assert!(json.get(field).is_some(), "no {field}");
         }
-        assert_eq!(json["kind"], "measured");
+        assert_eq!((&json["kind"], &json["within"]), (&"measured".into(), &true.into()));
+        let skipped = Row::new("a.b", "ns", 2.0, f64::NAN, Rule::Exact).skipped("a.trace");
+        assert!(skipped.is_skipped());
+        let json = serde_json::to_value(skipped).expect("rows serialise");
+        assert!(json["measured"].is_null() && json["within"].is_null(), "{json}");
     }
 }

@@ -28,14 +28,16 @@ pub struct Report {
     pub target: &'static str,
     /// Its rows, families in the order of the target's list.
     pub rows: Vec<Row>,
+    /// Checks that its runs have passed beside the rows: Little's law on each queue. A run that fails one yields no row.
+    pub checks: usize,
     /// Whether rows are missing because the run was ended early.
     pub partial: bool,
 }
 
 impl Report {
-    /// Whether every row is within its tolerance, and none is missing.
+    /// Whether every row that could be measured is within its tolerance, and none is missing.
     pub fn ok(&self) -> bool {
-        !self.partial && self.rows.iter().all(|row| row.within)
+        !self.partial && self.rows.iter().all(|row| row.within != Some(false))
     }
 }
 
@@ -53,11 +55,12 @@ pub fn run(target: &Target, request: &Request<'_>) -> Result<Report, Diagnostic>
 fn run_cases(target: &Target, cases: &[Case], request: &Request<'_>) -> Result<Report, Diagnostic> {
     let wanted = select(cases.iter().flat_map(|case| &case.ids), request.only)?;
     let selected: Vec<&Case> = cases.iter().filter(|c| c.ids.iter().any(|id| wanted.contains(id))).collect();
-    let context = Context { effort: request.effort, stop: request.stop };
+    let checks = AtomicUsize::new(0);
+    let context = Context { effort: request.effort, stop: request.stop, checks: &checks };
     let rows = run_all(&selected, |case| run_case(case, &context), request);
     let partial = request.stop.load(Ordering::Relaxed) || rows.iter().any(Option::is_none);
     let rows = rows.into_iter().flatten().flatten().filter(|row| wanted.contains(&row.id)).collect();
-    Ok(Report { target: target.name, rows: by_family(rows), partial })
+    Ok(Report { target: target.name, rows: by_family(rows), checks: checks.into_inner(), partial })
 }
 
 fn run_study(target: &Target, entries: &[Entry], request: &Request<'_>) -> Result<Report, Diagnostic> {
@@ -72,6 +75,7 @@ fn run_study(target: &Target, entries: &[Entry], request: &Request<'_>) -> Resul
     Ok(Report {
         target: target.name,
         rows: selected.iter().map(|entry| entry.row(&found)).collect(),
+        checks: 0,
         partial,
     })
 }
@@ -242,8 +246,26 @@ mod tests {
     #[test]
     fn a_failed_run_is_a_row_that_is_not_within() {
         let report = report(&["c"], 1).expect("known");
-        assert!(!report.ok() && report.rows[0].measured.is_none());
+        assert!(!report.ok() && report.rows[0].measured.is_none() && !report.rows[0].is_skipped());
         assert!(report.rows[0].note.contains("nothing came of it"));
+    }
+
+    #[test]
+    fn a_skipped_row_contradicts_nothing_and_holds_nothing() {
+        const SKIPPING: Target = Target {
+            name: "test",
+            about: "",
+            work: Work::Cases(|| {
+                vec![Case::new(["d.x".to_owned()], |_| {
+                    Ok(vec![Row::new("d.x", "", 1.0, 1.0, Rule::Exact).skipped("a.trace")])
+                })]
+            }),
+        };
+        let stop = AtomicBool::new(false);
+        let request =
+            Request { only: &[], jobs: 1, effort: Effort::Quick, stop: &stop, progress: &|_, _| () };
+        let report = run(&SKIPPING, &request).expect("everything");
+        assert!(report.ok() && report.rows[0].within.is_none() && report.rows[0].measured.is_none());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The test stand: D16 with overrides, one workload, and what a reference value is held against.
 
-use super::{Context, Row, Rule};
+use super::Context;
 use crate::machine::{End, Machine};
 use crate::source::FioSource;
 use crate::spec::{Drive, Loaded, queues};
@@ -9,13 +9,16 @@ use flash::Device;
 use flash::backend::op::Class;
 use kernel::Time;
 use proto::{IoOp, IoRequest};
+use stats::BatchMeans;
 use stats::OpStats;
-use stats::{BatchMeans, Little};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use workload::fio;
 use workload::inject::{HostCost, Injector, Next, Source};
 
+/// Queues of each run that Little's law is checked on.
+pub(super) const QUEUES: usize = 2;
 /// Seed of every run: results are the same on every machine.
 pub(super) const SEED: u64 = 1;
 
@@ -52,7 +55,7 @@ pub(super) fn fio(job: &str, device: &Device) -> Result<Box<dyn Source>, Diagnos
 /// Runs a device under a source to its end.
 ///
 /// # Errors
-/// A run that does not end well.
+/// A run that does not end well, or whose queues break Little's law.
 pub(super) fn drive(
     loaded: &Loaded,
     device: Device,
@@ -70,6 +73,8 @@ pub(super) fn drive(
     if end != End::Done || machine.injector.errors > 0 {
         return Err(Diagnostic::new(format!("the run ended by {end:?}, {} errors", machine.injector.errors)));
     }
+    check_little(&machine)?;
+    context.checks.fetch_add(QUEUES, Ordering::Relaxed);
     Ok(Ran(machine))
 }
 
@@ -113,35 +118,23 @@ impl Ran {
         let [host, gc] = [Class::HostProgram, Class::GcProgram].map(|class| units[class as usize] as f64);
         (host + gc) / host
     }
-
-    /// Ids of [`Ran::little`]'s rows for a case.
-    pub(super) fn little_ids(case: &str) -> [String; 2] {
-        ["host", "die"].map(|queue| format!("little.{queue}.{case}"))
-    }
-
-    /// Little's law on the requests in flight at the host and on the operations that wait at dies.
-    pub(super) fn little(&self, case: &str) -> [Row; 2] {
-        let (injector, device) = (&self.0.injector, self.0.device());
-        let now = self.0.now();
-        let [host, die] = Ran::little_ids(case);
-        [
-            little(host, &injector.in_flight, now, Vec::new()),
-            little(die, &device.backend.queued, now, device.backend.waiting_since()),
-        ]
-    }
 }
 
-/// Number in a queue by arrivals and departures, beside the time that each customer says it was inside.
-fn little(id: String, queue: &Little, now: Time, inside: Vec<Time>) -> Row {
-    let mean = queue.mean_inside(now);
-    let (measured, note) = match queue.check(now, inside) {
-        // The two integer accounts are equal to the picosecond.
-        Ok(()) => (mean, format!("{} customers", queue.departures())),
-        Err(fault) => (mean * (fault.spent as f64 / fault.integral as f64), fault.to_string()),
-    };
-    Row::new(id, "customers", mean, measured, Rule::Exact)
-        .place("L = lambda W: J. D. C. Little, Operations Research 9(3), 1961, as an identity of two integer accounts")
-        .note(note)
+/// Little's law on the requests in flight at the host and on the operations that wait at dies: L = lambda W (J. D. C. Little,
+/// Operations Research 9(3), 1961) as an identity of two integer accounts, equal to the picosecond.
+///
+/// # Errors
+/// Which queue's accounts are not equal.
+fn check_little(machine: &Machine) -> Result<(), Diagnostic> {
+    let (injector, device, now) = (&machine.injector, machine.device(), machine.now());
+    let queues = [
+        ("host", injector.in_flight.check(now, Vec::new())),
+        ("dies", device.backend.queued.check(now, device.backend.waiting_since())),
+    ];
+    for (queue, accounts) in queues {
+        accounts.map_err(|fault| Diagnostic::new(format!("{queue}: {fault}")))?;
+    }
+    Ok(())
 }
 
 /// A source whose sojourns are recorded one by one.
@@ -166,5 +159,27 @@ impl Source for Observed {
     }
     fn flows(&self) -> Vec<String> {
         self.inner.flows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::Effort;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    #[test]
+    fn every_run_is_checked_and_a_lost_customer_is_found() {
+        let (stop, checks) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let context = Context { effort: Effort::Quick, stop: &stop, checks: &checks };
+        let mut ran = run::<&str>(&[], true, "fio:rw=randread,bs=4k,iodepth=8,number_ios=500", &context)
+            .unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(checks.into_inner(), QUEUES);
+        assert!(check_little(&ran.0).is_ok());
+        // One that came and never left, and that nobody finds inside.
+        let now = ran.0.now();
+        ran.0.injector.in_flight.arrive(now);
+        let fault = check_little(&ran.0).expect_err("a customer is missing");
+        assert!(fault.what.contains("host: Little's law: 1 customers counted inside and 0 found"), "{fault}");
     }
 }

@@ -22,10 +22,10 @@ pub fn table(rows: &[Row]) -> String {
             row.unit,
             row.difference().map_or_else(|| "-".into(), |d| d.to_string()),
             row.tolerance.to_string(),
-            match (row.within, row.measured) {
-                (true, None) => "skipped",
-                (true, _) => "yes",
-                (false, _) => "NO",
+            match row.within {
+                None => "skipped",
+                Some(true) => "yes",
+                Some(false) => "NO",
             }
         );
     }
@@ -36,8 +36,12 @@ pub fn table(rows: &[Row]) -> String {
             let _ = writeln!(text, "    {}", row.note);
         }
     }
-    let within = rows.iter().filter(|row| row.within && row.measured.is_some()).count();
-    let _ = write!(text, "\n{within} of {} rows within tolerance", rows.len());
+    let within = rows.iter().filter(|row| row.within == Some(true)).count();
+    let skipped = rows.iter().filter(|row| row.is_skipped()).count();
+    let _ = write!(text, "\n{within} of {} rows within tolerance", rows.len() - skipped);
+    if skipped > 0 {
+        let _ = write!(text, ", {skipped} skipped");
+    }
     text
 }
 
@@ -68,6 +72,6 @@ mod tests {
         assert!(line("b.off").ends_with("NO") && line("b.off").contains("+5.000 %"));
         assert!(text.contains("a.exact: sum\n    parts\n"));
         assert!(line("c.absent").ends_with("skipped") && text.contains("no data (a.trace)"));
-        assert!(text.ends_with("1 of 3 rows within tolerance"));
+        assert!(text.ends_with("1 of 2 rows within tolerance, 1 skipped"));
     }
 }

@@ -104,7 +104,7 @@ fn order(figure: &Figure, suite: &Suite) -> Entry {
             values(response)?.into_iter().map(|(name, ns)| (name, 1e9 / ns)).collect();
         let response = figure.order(&by_response, "");
         let row = figure.order(&values(iops)?, format!("IOPS; over response times: {}", response.note));
-        Ok(Row { within: row.within && response.within, ..row })
+        Ok(Row { within: Some(row.within == Some(true) && response.within == Some(true)), ..row })
     })
 }
 

@@ -9,6 +9,7 @@ use super::mqsim::{PLACE, figure};
 use crate::reproduce::churn::{Churn, Overwrite};
 use crate::reproduce::stand::{Ran, d16, device, drive, fio};
 use crate::reproduce::{Case, Context, Effort, Row, Rule};
+use crate::spec::Loaded;
 use config::Diagnostic;
 use kernel::Rng;
 use theory::wa::{Spare, greedy};
@@ -19,17 +20,17 @@ const DEVICE: &str = "D16-preconditioned-fix1";
 const WINDOWS: [u32; 8] =
     [2_500_000, 3_000_000, 3_500_000, 4_000_000, 4_500_000, 5_000_000, 5_500_000, 6_000_000];
 /// Share of the logical space that holds data, per cent.
-const SHARE: u64 = 90;
+pub(super) const SHARE: u64 = 90;
 /// Free blocks that a plane of MQSim has in fact, 12.7, and its frontier of mapping pages.
 const POOL: u32 = 14;
 /// Open blocks of a plane of ours: the host's and the collector's.
-const FRONTIERS: u32 = 2;
+pub(super) const FRONTIERS: u32 = 2;
 const PLANES: f64 = 64.0;
 const PAGES: f64 = 128.0;
 
 pub(super) fn cases() -> Vec<Case> {
     let case = |id: &'static str, start: Option<u32>, rule| {
-        let ids = [vec![id.to_owned()], Ran::little_ids(id).to_vec()].concat();
+        let ids = [id.to_owned()];
         Case::new(ids, move |context| rows(id, start, rule, context))
     };
     vec![
@@ -57,7 +58,8 @@ fn rows(id: &str, start: Option<u32>, rule: Rule, context: &Context<'_>) -> Resu
         overrides.extend(["channels", "ways"].map(|key| format!("flash.geometry.{key}=1")));
         depth = 2;
     }
-    let ran = overwrite(&overrides, depth, context.choose(1, 3), context)?;
+    let pace = format!("iodepth={depth}");
+    let ran = overwrite(&d16(&overrides)?, &pace, context.choose(1.0, 3.0), context)?;
     let kept =
         start.map_or("25 as its threshold says".to_owned(), |start| format!("{start} as MQSim in fact"));
     let ftl = &ran.0.device().ftl;
@@ -73,13 +75,18 @@ fn rows(id: &str, start: Option<u32>, rule: Rule, context: &Context<'_>) -> Resu
              {mean_field:.4}",
             ftl.free_min()
         ));
-    Ok([vec![row], ran.little(id).to_vec()].concat())
+    Ok(vec![row])
 }
 
-/// Overwrites part of the logical space at random: three turns without time, then `turns` of the whole in time.
-fn overwrite(overrides: &[String], depth: u32, turns: u64, context: &Context<'_>) -> Result<Ran, Diagnostic> {
-    let loaded = d16(overrides)?;
-    let mut device = device(&loaded, false)?;
+/// Overwrites 90 % of the logical space at random, unit by unit: three turns without time, then `turns` of the whole in time,
+/// at a pace in fio's words.
+pub(super) fn overwrite(
+    loaded: &Loaded,
+    pace: &str,
+    turns: f64,
+    context: &Context<'_>,
+) -> Result<Ran, Diagnostic> {
+    let mut device = device(loaded, false)?;
     let units = device.ftl.logical() * SHARE / 100;
     device.ftl.assume_sequential(units);
     let groups: Vec<u32> =
@@ -89,8 +96,9 @@ fn overwrite(overrides: &[String], depth: u32, turns: u64, context: &Context<'_>
         Overwrite { unit, group: groups[unit as usize % groups.len()], placement: 0 }
     };
     Churn::new(draw, &mut device).turn(3)?;
-    let bytes = device.capacity() * turns;
-    let job = format!("fio:rw=randwrite,bs=4k,norandommap=1,size={SHARE}%,iodepth={depth},io_size={bytes}");
+    let unit = device.ftl.geo.shape.unit_bytes;
+    let bytes = (device.ftl.logical() as f64 * turns) as u64 * u64::from(unit);
+    let job = format!("fio:rw=randwrite,bs={unit},norandommap=1,size={SHARE}%,{pace},io_size={bytes}");
     let source = fio(&job, &device)?;
-    drive(&loaded, device, source, context)
+    drive(loaded, device, source, context)
 }

@@ -3,14 +3,18 @@
 //! A row of the family `gap` is a difference that is known and explained: it fails when the gap closes.
 
 mod amplification;
+mod collection;
 mod limit;
 mod mqsim;
 mod reads;
-mod tpcc;
+mod traces;
 
 use super::Case;
 
 /// Every case.
 pub(super) fn cases() -> Vec<Case> {
-    [limit::cases(), reads::cases(), tpcc::cases(), amplification::cases()].into_iter().flatten().collect()
+    [limit::cases(), reads::cases(), traces::cases(), amplification::cases(), collection::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

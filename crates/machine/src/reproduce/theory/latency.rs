@@ -1,7 +1,7 @@
 //! One request at a time: the latency is the sum of its parts.
 
 use super::constants::{Constants, Part};
-use crate::reproduce::stand::{Ran, d16, device, drive, fio};
+use crate::reproduce::stand::{d16, device, drive, fio};
 use crate::reproduce::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use proto::IoOp;
@@ -38,21 +38,14 @@ pub(super) fn cases() -> Vec<Case> {
             [IoOp::Read, IoOp::Write].map(|op| {
                 let verb = if op == IoOp::Read { "read" } else { "write" };
                 let id = format!("latency.{verb}.{name}");
-                let case = format!("{verb}.{name}");
-                let ids = [vec![id.clone()], Ran::little_ids(&case).to_vec()].concat();
-                Case::new(ids, move |context| rows(&id, &case, overrides, op, context))
+                let ids = [id.clone()];
+                Case::new(ids, move |context| rows(&id, overrides, op, context))
             })
         })
         .collect()
 }
 
-fn rows(
-    id: &str,
-    case: &str,
-    overrides: &[&str],
-    op: IoOp,
-    context: &Context<'_>,
-) -> Result<Vec<Row>, Diagnostic> {
+fn rows(id: &str, overrides: &[&str], op: IoOp, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let loaded = d16(overrides)?;
     let read = op == IoOp::Read;
     let device = device(&loaded, read)?;
@@ -70,7 +63,7 @@ fn rows(
     let row = Row::new(id, "ps", expected as f64, worst as f64, Rule::Exact)
         .place("sum of the parts of one request on an idle device, from the constants of the spec")
         .note(format!("{} requests at queue depth 1; {}", ran.of(op).requests, sum(&parts)));
-    Ok([vec![row], ran.little(case).to_vec()].concat())
+    Ok(vec![row])
 }
 
 /// The parts that take time.

@@ -1,7 +1,7 @@
 //! Queues: Poisson arrivals at one die, and a closed network of dies.
 
 use super::constants::Constants;
-use crate::reproduce::stand::{Ran, d16, device, drive, fio, observe, run};
+use crate::reproduce::stand::{d16, device, drive, fio, observe, run};
 use crate::reproduce::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use proto::IoOp;
@@ -25,14 +25,13 @@ const SERVERS: &[&str] = &["flash.geometry.channels=32", "flash.geometry.ways=1"
 pub(super) fn cases() -> Vec<Case> {
     let md1 = LOADS.iter().map(|(load, requests)| {
         let name = format!("md1.{load}");
-        let ids = [vec![format!("queue.{name}")], Ran::little_ids(&name).to_vec()].concat();
+        let ids = [format!("queue.{name}")];
         Case::new(ids, move |context| poisson(&name, *load, context.choose(*requests, QUICK), context))
     });
     let closed = DEPTHS.iter().map(|depth| {
         let name = format!("closed.{depth}");
         let bounds = ["low", "high"].map(|bound| format!("queue.{name}.{bound}"));
-        let ids = [bounds, Ran::little_ids(&name)].concat();
-        Case::new(ids, move |context| network(&name, *depth, context))
+        Case::new(bounds, move |context| network(&name, *depth, context))
     });
     md1.chain(closed).collect()
 }
@@ -74,7 +73,7 @@ fn poisson(name: &str, load: u32, requests: u64, context: &Context<'_>) -> Resul
             measured - half_width,
             measured + half_width
         ));
-    Ok([vec![row], ran.little(name).to_vec()].concat())
+    Ok(vec![row])
 }
 
 fn network(name: &str, depth: u32, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
@@ -113,5 +112,5 @@ fn network(name: &str, depth: u32, context: &Context<'_>) -> Result<Vec<Row>, Di
         .note(note);
     let high = row("high", bounds.throughput_high, Rule::AtMost)
         .place("asymptotic bound, min(n / (D + Z), 1 / D max): P. J. Denning, J. P. Buzen, Computing Surveys 10(3), 1978");
-    Ok([vec![low, high], ran.little(name).to_vec()].concat())
+    Ok(vec![low, high])
 }

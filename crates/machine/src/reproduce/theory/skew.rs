@@ -2,7 +2,7 @@
 
 use super::drive::{DRIVE, Drive};
 use crate::reproduce::churn::{Churn, Overwrite, write};
-use crate::reproduce::stand::{self, Ran, drive, fio};
+use crate::reproduce::stand::{self, drive, fio};
 use crate::reproduce::{Case, Context, Row, Rule};
 use crate::spec::Loaded;
 use config::Diagnostic;
@@ -133,7 +133,7 @@ pub(super) fn cases() -> Vec<Case> {
     });
     let timed = MIXES.iter().filter(|mix| mix.timed).map(|mix| {
         let name = format!("hot_cold.{}", mix.name);
-        let ids = [vec![format!("{name}.timed")], Ran::little_ids(&name).to_vec()].concat();
+        let ids = [format!("{name}.timed")];
         Case::new(ids, move |context| in_time(&name, mix, context))
     });
     functional.chain(timed).collect()
@@ -222,5 +222,5 @@ fn in_time(name: &str, mix: &Mix, context: &Context<'_>) -> Result<Vec<Row>, Dia
         Row::new(format!("{name}.timed"), "ratio", expected, ran.amplification(), Rule::Share(TOLERANCE))
             .place(mix.place)
             .note(format!("{job}; {how}"));
-    Ok([vec![row], ran.little(name).to_vec()].concat())
+    Ok(vec![row])
 }

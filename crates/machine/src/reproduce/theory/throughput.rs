@@ -1,7 +1,7 @@
 //! Saturated devices: the slowest resource decides.
 
 use super::constants::Constants;
-use crate::reproduce::stand::{Ran, d16, device, drive, fio};
+use crate::reproduce::stand::{d16, device, drive, fio};
 use crate::reproduce::{Case, Context, Row, Rule};
 use config::Diagnostic;
 use proto::IoOp;
@@ -161,7 +161,7 @@ pub(super) fn cases() -> Vec<Case> {
         .iter()
         .map(|b| {
             let id = format!("throughput.{}", b.name);
-            let ids = [vec![id], Ran::little_ids(b.name).to_vec()].concat();
+            let ids = [id];
             Case::new(ids, move |context| rows(b, context))
         })
         .collect()
@@ -200,5 +200,5 @@ fn rows(b: &Bottleneck, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     )
     .place(b.place)
     .note(format!("{}; the next resource would allow {:.2} times as much", b.job, others / bound));
-    Ok([vec![row], ran.little(b.name).to_vec()].concat())
+    Ok(vec![row])
 }

@@ -3,7 +3,7 @@
 use super::constants::Constants;
 use super::drive::{DRIVE, Drive};
 use crate::reproduce::churn::{Churn, Overwrite};
-use crate::reproduce::stand::{self, Ran, drive, fio};
+use crate::reproduce::stand::{self, drive, fio};
 use crate::reproduce::{Case, Context, Row, Rule};
 use crate::spec::Loaded;
 use config::Diagnostic;
@@ -89,8 +89,7 @@ pub(super) fn cases() -> Vec<Case> {
     let timed = POLICIES.iter().flat_map(|policy| {
         SPARES.iter().map(move |spare| {
             let name = format!("{}.{spare}", policy.name);
-            let ids =
-                [vec![format!("wa.{name}.timed")], Ran::little_ids(&format!("wa.{name}")).to_vec()].concat();
+            let ids = [format!("wa.{name}.timed")];
             Case::new(ids, move |context| in_time(&name, policy, *spare, context))
         })
     });
@@ -146,13 +145,13 @@ fn in_time(name: &str, policy: &Policy, spare: u32, context: &Context<'_>) -> Re
         Row::new(format!("wa.{name}.timed"), "ratio", expected, ran.amplification(), Rule::Share(TOLERANCE))
             .place(policy.place)
             .note(format!("{job}; {how}; at least {} blocks free", ran.0.device().ftl.free_min()));
-    Ok([vec![row], ran.little(&format!("wa.{name}")).to_vec()].concat())
+    Ok(vec![row])
 }
 
 /// A die that overwrites and collects without rest.
 fn saturated() -> Case {
     let id = "throughput.overwrite.die";
-    let ids = [vec![id.to_owned()], Ran::little_ids("overwrite.die").to_vec()].concat();
+    let ids = [id.to_owned()];
     Case::new(ids, move |context| {
         let (loaded, mut device) = filled(&DRIVE, "=greedy", 12)?;
         Churn::new(uniform(device.ftl.logical(), DRIVE.planes), &mut device)
@@ -170,6 +169,6 @@ fn saturated() -> Case {
         let row = Row::new(id, "MB/s", bound * 1e6, ran.bytes_per_s(proto::IoOp::Write) / 1e6, Rule::Share(0.01))
             .place("theory::flash::overwrite_limits: A programs, A - 1 reads and A / pages erases for each host write")
             .note(format!("one die, write amplification {amplification:.4} as measured in this run"));
-        Ok([vec![row], ran.little("overwrite.die").to_vec()].concat())
+        Ok(vec![row])
     })
 }

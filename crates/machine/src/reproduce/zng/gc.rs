@@ -183,7 +183,9 @@ mod tests {
         let entry = compared(&figure("zng.gc.back_loss"), point(), point().set("sim.series=2us"), 1, -1.0);
         let row = entry.row(&found(&entry.points));
         assert!(
-            row.measured.is_none() && !row.within && row.note.contains("no log block is merged"),
+            row.measured.is_none()
+                && row.within == Some(false)
+                && row.note.contains("no log block is merged"),
             "{row:?}"
         );
     }
