@@ -1,7 +1,7 @@
 //! The translation layer and the buffer.
 
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
-use super::{Case, LARGE_READ, MIXED, ONE_READ, ONE_WRITE, OVERWRITE, READ, SKEWED};
+use super::{Case, LARGE_READ, LONG_SKEWED, MIXED, ONE_READ, ONE_WRITE, OVERWRITE, READ, SKEWED};
 
 const READ_MEAN: &str = "/io/read/latency_ns/mean";
 const WRITE_MEAN: &str = "/io/write/latency_ns/mean";
@@ -267,9 +267,9 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         key: "flash.ftl.wear.dynamic",
         context: &[],
-        jobs: SKEWED,
+        jobs: LONG_SKEWED,
         values: &["false", "true"],
-        predicted: Differ,
+        predicted: Falls("/flash/0/erase_count/max"),
     },
     Case {
         key: "flash.ftl.wear.static_gap",

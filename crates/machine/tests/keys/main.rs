@@ -169,6 +169,9 @@ pub(crate) const OVERWRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=16,numbe
 /// Some units are written much more often than others.
 pub(crate) const SKEWED: &[&str] =
     &["fio:rw=randwrite,bs=4k,iodepth=16,random_distribution=zipf:1.1,randrepeat=0,loops=4"];
+/// So long that wear shows.
+pub(crate) const LONG_SKEWED: &[&str] =
+    &["fio:rw=randwrite,bs=4k,iodepth=16,random_distribution=zipf:1.1,randrepeat=0,loops=8"];
 pub(crate) const MIXED: &[&str] =
     &["fio:rw=randrw,rwmixread=50,bs=4k,iodepth=32,norandommap=1,randrepeat=0,loops=2"];
 
