@@ -1,8 +1,9 @@
-//! Chores of the repository: `cargo xtask tidy | gen | golden | bench | soak`.
+//! Chores of the repository: `cargo xtask tidy | gen | golden | bench | mutants | soak`.
 
 mod bench;
 mod golden;
 mod manual;
+mod mutants;
 mod soak;
 mod tidy;
 mod workspace;
@@ -36,6 +37,8 @@ enum Chore {
     },
     /// Measures the binary (profile dist) on fixed workloads against the targets
     Bench(bench::Options),
+    /// Runs the suite of planted faults and prints which check kills each
+    Mutants,
     /// Drives the flash device in all combinations under its shadow, in the release profile
     Soak(soak::Options),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Chore::Gen { check: false } => manual::write(),
         Chore::Golden { bless } => golden::run(bless),
         Chore::Bench(options) => bench::run(&options),
+        Chore::Mutants => mutants::run(),
         Chore::Soak(options) => soak::run(&options),
     };
     match done {

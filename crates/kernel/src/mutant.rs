@@ -87,6 +87,80 @@ mutants! {
         RestartedProgram,
         /// An erase does not wear its block, one in 16.
         FreeErase,
+        /// A dirty page leaves its register without being programmed.
+        DroppedRegister,
+        /// An SSD engine drops a dirty page instead of writing it.
+        DroppedByEngine,
+    }
+    "mem" {
+        /// The shared cache drops a dirty line instead of writing it to memory, one in 16.
+        DroppedLine,
+        /// A store to a line of the shared cache does not make it dirty, one in 16.
+        LostStore,
+        /// A line of the shared cache that was written in part counts as whole.
+        PartialLine,
+        /// A fetch that a write has passed on its way to memory is kept.
+        StaleFetch,
+        /// A line stays in the shared cache although it was written through.
+        StaleLine,
+        /// A DRAM cache drops a changed page, one in four.
+        DroppedPage,
+        /// A write to a page of a DRAM cache does not change it.
+        CleanPage,
+        /// A line that an owner has changed and now shares does not reach its bank, one in four.
+        LostSpill,
+        /// Of the copies of a line that must go, one is not probed, one time in four.
+        SkippedProbe,
+        /// A translation stays in a buffer although its page has gone.
+        StaleTranslation,
+        /// A row of DRAM is opened without the one before being closed.
+        FreePrecharge,
+    }
+    "compute" {
+        /// A core drops a changed line, one in 16.
+        LostWriteBackOfCore,
+        /// A core says that it has not changed a line that it gives away, one in four.
+        HiddenChange,
+        /// A core keeps a line that it was told to give up, one in 16.
+        KeptLine,
+        /// A core drops a line and does not say so, one in 16.
+        SilentDrop,
+        /// A line of a warp's instruction is not accessed, one in 101.
+        LostLane,
+    }
+    "net" {
+        /// A crossbar does not carry headers.
+        FreeHeader,
+        /// A packet does not hold the link out of a crossbar.
+        SharedLink,
+        /// A packet does not hold the links between routers of a mesh.
+        FreeHop,
+        /// What goes to a device over PCI Express takes no time.
+        FreeBytes,
+    }
+    "host" {
+        /// An operating system drops a changed page, one in four.
+        DroppedFrame,
+        /// A fault of a GPU is never resolved, one in 16.
+        LostFault,
+        /// The host drops a part of a GPU's memory that makes room, one in four.
+        DroppedGranule,
+    }
+    "workload" {
+        /// A request of the host is measured twice, one in 101.
+        MeasuredTwice,
+        /// A request of the host is not measured, one in 101.
+        Unmeasured,
+    }
+    "machine" {
+        /// An answer to a core is lost on its way, one in 101.
+        LostAnswer,
+        /// A command to memory is delivered twice, one in 101.
+        TwiceDelivered,
+        /// The device goes on counting when the measured window begins.
+        OldWindow,
+        /// A command of a GPU at the flash device is not noted as its own, one in four.
+        Unclaimed,
     }
 }
 
@@ -122,6 +196,11 @@ pub fn arm(mutant: Mutant) -> Armed {
     ARMED.set(mutant as u16);
     ASKED.set(0);
     Armed(())
+}
+
+/// Whether a mutant is armed in this thread.
+pub fn is_armed() -> bool {
+    ARMED.get() != NONE
 }
 
 /// As long as it lives, a mutant is armed.

@@ -5,6 +5,7 @@ mod assemble;
 pub mod catalogue;
 mod event;
 pub mod gpu;
+mod lines;
 mod machine;
 pub mod precondition;
 pub mod reproduce;

@@ -7,7 +7,7 @@ use crate::server::ServerSide;
 use crate::warmup::{Cut, Warmup};
 use config::Diagnostic;
 use flash::Device;
-use kernel::Time;
+use kernel::{Mutant, Time, planted};
 use proto::Completion;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::inject::Injector;
@@ -316,7 +316,7 @@ impl Machine {
         self.window = NEVER;
         self.cut = Some(cut);
         self.measured_from = now;
-        if let Some(device) = &mut self.device {
+        if let Some(device) = self.device.as_mut().filter(|_| !planted(Mutant::OldWindow)) {
             device.reset_stats(now);
         }
         if let Some(gpu) = &mut self.gpu {

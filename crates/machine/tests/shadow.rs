@@ -135,3 +135,30 @@ fn a_translation_page_that_memory_has_whole_is_written_without_being_read() {
     let document = alone(&[mapping, "sim.shadow=true"], "fio:rw=write,bs=4k,iodepth=32,number_ios=12000");
     assert_eq!(failed(&document), Vec::<&Value>::new());
 }
+
+/// The shadow of the lines of a GPU's and of a server's shared cache.
+#[test]
+fn a_shadow_of_lines_changes_nothing() {
+    let caches = ["gpu.l1.sets=1", "gpu.l1.ways=1", "l2.sets=4", "l2.ways=4"];
+    let server = ["cpu.0.cores=4", "fabric.mesh.rows=2", "fabric.mesh.columns=2", "l2.banks=4", "l2.sets=16"];
+    let short = ["cpu.0.load.jobs=100", "cpu.warmup.fixed.jobs=0"];
+    let cases: [(&str, &str, Vec<&str>); 3] = [
+        ("ideal", "back:n=1024", caches.to_vec()),
+        ("hybridgpu", "bfs1:scale=8", caches.to_vec()),
+        ("dram-only", "tatp:size=64MiB,work=2000", [&server[..], &short].concat()),
+    ];
+    for (system, workload, set) in cases {
+        let run = |shadow: &str| {
+            let plan = Plan::new(system, workload).set(shadow);
+            let plan = set.iter().fold(plan, |plan, assignment| plan.set(assignment));
+            let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}: {e}"));
+            serde_json::to_value(document).expect("a document has a JSON form")
+        };
+        let (on, off) = (run("sim.shadow=true"), run("sim.shadow=false"));
+        assert_eq!(failed(&on), Vec::<&Value>::new(), "{system}");
+        assert!(on["checks"].to_string().contains("no stored line is lost"), "{system}");
+        for part in ["simulated_ns", "io", "gpu", "cpu", "flash", "breakdown_ns"] {
+            assert_eq!(on[part], off[part], "{system}: a shadow changes {part}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! A PCI Express link: two directions, each first in first out, packets with headers.
 
 use crate::Rate;
-use kernel::{Snapshot, Time, resource::Serial};
+use kernel::{Mutant, Snapshot, Time, planted, resource::Serial};
 
 /// Bytes that framing, sequence number, header and link CRC add to a packet (PCIe base specification: 3 DW + 1 DW
 /// header, 4 B sequence and framing, 4 B LCRC).
@@ -62,6 +62,7 @@ impl Link {
     /// Sends `bytes` to the device; returns when the last byte leaves the sender.
     #[inline]
     pub fn to_device(&mut self, now: Time, bytes: u64) -> Time {
+        let bytes = if planted(Mutant::FreeBytes) { 0 } else { bytes };
         self.to_device.grant(now, self.payload.time(bytes))
     }
 

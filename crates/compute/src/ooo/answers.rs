@@ -5,7 +5,7 @@ use super::l1::Held;
 use super::stores::Doing;
 use super::window::{Entry, State};
 use super::{Cores, Event, LINE, Out, TEXT, WRITE_BACK};
-use kernel::{Cx, Time};
+use kernel::{Cx, Mutant, Time, planted_nth};
 use proto::cpu::{OpKind, Service};
 use proto::memory::{Absent, Access, AccessKind, Translation};
 
@@ -141,13 +141,18 @@ impl Core {
             // Who asks for a line to change it may have been given another core's changes with it.
             (true, true) => Held::Modified,
         };
+        let changes = held == Held::Modified && self.l1d.held(miss.line) != Some(Held::Modified);
+        shared.changed += u64::from(changes);
         match self.l1d.fill(miss.line, held) {
+            Some((_, true)) if planted_nth(Mutant::LostWriteBackOfCore, 16) => {}
             Some((line, true)) => {
                 shared.stats.write_backs += 1;
                 cx.emit(Out::Access(write_back(self.number, line, cx.now())));
             }
             // A copy for which the right to change it has been asked stays noted: the answer counts as the line.
-            Some((line, false)) if self.l1d.missing(line).is_none() => {
+            Some((line, false))
+                if self.l1d.missing(line).is_none() && !planted_nth(Mutant::SilentDrop, 16) =>
+            {
                 cx.emit(Out::Dropped { core: self.number, address: line * LINE });
             }
             _ => {}

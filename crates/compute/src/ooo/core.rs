@@ -21,6 +21,8 @@ pub(super) struct Shared {
     pub(super) sends: Slab<Send>,
     pub(super) stats: CoresStats,
     pub(super) tally: Tally,
+    /// Lines that were changed here and had not been before, since the beginning.
+    pub(super) changed: u64,
     /// What says when the times of jobs are steady, while somebody wants to know.
     pub(super) settling: Option<Mser>,
     /// Sum and number of the measured answers of flash.

@@ -207,6 +207,7 @@ impl Core {
                 return Looked::Hit;
             }
             Some(held) if *held != Held::Shared => {
+                shared.changed += u64::from(*held == Held::Exclusive);
                 *held = Held::Modified;
                 shared.stats.data_hits += 1;
                 return Looked::Hit;

@@ -1,6 +1,7 @@
 //! A first-level cache of a core: lines, their coherence state, miss registers.
 
 use super::spec::L1Spec;
+use kernel::{Mutant, planted_nth};
 use mem::cache::tags::{Shape, Tags};
 
 /// What a core may do with a line that it has.
@@ -107,12 +108,23 @@ impl L1 {
     pub(super) fn give(&mut self, line: u64, invalidate: bool) -> Option<Held> {
         let place = self.tags.find(line)?;
         let held = *self.tags.meta(place);
-        if invalidate {
+        if invalidate && !planted_nth(Mutant::KeptLine, 16) {
             self.tags.remove(place);
         } else {
             *self.tags.meta_mut(place) = Held::Shared;
         }
         Some(held)
+    }
+
+    /// What the core may do with a line; that is no use of it.
+    pub(super) fn held(&self, line: u64) -> Option<Held> {
+        self.tags.find(line).map(|place| *self.tags.meta(place))
+    }
+
+    /// Lines that are here, and what the core may do with each. O(lines).
+    pub(super) fn lines(&self) -> impl Iterator<Item = (u64, Held)> {
+        let places = 0..self.tags.places();
+        places.filter_map(|place| Some((self.tags.line(place)?, *self.tags.meta(place))))
     }
 
     /// Lines that are missing.

@@ -35,7 +35,7 @@ pub use window::Spent;
 use self::core::{Core, Shape, Shared, What};
 use ::stats::Mser;
 use config::SpecError;
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, Mutant, Slab, Time, planted_nth};
 use load::Load;
 use proto::coherence::{Probe, Probed};
 use proto::cpu::Service;
@@ -97,12 +97,29 @@ impl Cores {
                 sends: Slab::default(),
                 stats: CoresStats::default(),
                 tally: Tally::default(),
+                changed: 0,
                 settling: None,
                 responses: (0, 0),
                 over_at: None,
                 latest: Time::ZERO,
                 lead: 0,
             },
+        })
+    }
+
+    /// Lines that cores have changed since the beginning and had not changed before, and those of them that they still have.
+    /// O(lines).
+    pub fn changed_lines(&self) -> (u64, u64) {
+        let is_changed = |held: &l1::Held| *held == l1::Held::Modified;
+        let here = |core: &Core| core.l1d.lines().filter(|(_, held)| is_changed(held)).count() as u64;
+        (self.shared.changed, self.cores.iter().map(here).sum())
+    }
+
+    /// Every copy of a line: its core, its first byte, and whether the core may change it without asking.
+    pub fn copies(&self) -> impl Iterator<Item = (u16, u64, bool)> {
+        self.cores.iter().flat_map(|core| {
+            let lines = core.l1d.lines().chain(core.l1i.lines());
+            lines.map(|(line, held)| (core.number, line * LINE, held != l1::Held::Shared))
         })
     }
 
@@ -341,7 +358,7 @@ impl Cores {
         let line = probe.address / LINE;
         let held = core.l1d.give(line, probe.invalidate).or_else(|| core.l1i.give(line, probe.invalidate));
         self.shared.stats.probed += u64::from(held.is_some());
-        let dirty = held == Some(l1::Held::Modified);
+        let dirty = held == Some(l1::Held::Modified) && !planted_nth(Mutant::HiddenChange, 4);
         cx.emit(Out::Probed(Probed { probe, found: held.is_some(), dirty }));
     }
 }

@@ -131,6 +131,11 @@ impl DeviceStats {
         }
     }
 
+    /// Commands whose latency was recorded.
+    pub fn recorded(&self) -> u64 {
+        [&self.reads, &self.writes, &self.others].iter().map(|b| b.tasks()).sum()
+    }
+
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let DeviceStats {
             reads,

@@ -4,7 +4,7 @@ use super::blocks::NONE;
 use super::network::Cargo;
 use super::registers::State;
 use super::{Active, Direct, Event, Out};
-use kernel::{Cx, Time};
+use kernel::{Cx, Mutant, Time, planted_nth};
 use proto::memory::{LINE, PAGE, Stage};
 use std::collections::hash_map::Entry;
 
@@ -153,6 +153,10 @@ impl Direct {
         });
         if !(thrashing && offered) {
             self.registers.leave(register, State::Leaving);
+            if planted_nth(Mutant::DroppedRegister, 4) {
+                self.registers.release(register);
+                return;
+            }
             self.queue_program(register, cx);
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::busy::{Fetch, Leaving, Outbound, Place, Translation};
 use super::{Engine, Event, Out, Written};
-use kernel::Cx;
+use kernel::{Cx, Mutant, planted_nth};
 use proto::IoOp;
 use proto::memory::{PAGE, Stage};
 
@@ -115,7 +115,12 @@ impl Engine {
     }
 
     pub(super) fn read_out_done(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        if planted_nth(Mutant::DroppedByEngine, 4) {
+            self.programmed(name, cx);
+            return;
+        }
         self.pages[name].outbound = Outbound::Writing;
+        self.ledger.stored += 1;
         self.stats.flash_writes += 1;
         self.submit(name, IoOp::Write, cx);
     }

@@ -80,6 +80,8 @@ pub(super) struct Ledger {
     pub(super) translations: u64,
     pub(super) fetches: u64,
     pub(super) evictions: u64,
+    /// Pages that made room and went to the device.
+    pub(super) stored: u64,
     pub(super) submitted: u64,
     pub(super) completed: u64,
 }
@@ -150,6 +152,12 @@ impl Engine {
                 ledger.submitted,
                 ledger.completed + count(Busy::at_device),
                 "submitted {}, completed or at the device {}",
+            ),
+            equal(
+                "engine stored pages",
+                ledger.evictions,
+                ledger.stored + count(|b| b.leaving.is_some()) + count(|b| b.outbound == Outbound::ReadOut),
+                "made room {}, given to the device or on their way {}",
             ),
             equal(
                 "engine outbound pages",

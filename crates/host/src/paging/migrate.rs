@@ -1,7 +1,7 @@
 //! Data on their way into the GPU's memory and out of it.
 
 use super::{Event, Granule, Job, Out, Paging, Phase, Place};
-use kernel::{Cx, List, Time};
+use kernel::{Cx, List, Mutant, Time, planted_nth};
 
 impl Paging {
     /// The data lie in a pinned buffer: they move as soon as there is room.
@@ -31,7 +31,10 @@ impl Paging {
         for page in first..first + bytes.div_ceil(self.reach) {
             cx.emit(Out::Evict { app: granule.app, page });
         }
-        if !self.write_back {
+        if self.write_back {
+            self.ledger.evicted += 1;
+        }
+        if !self.write_back || planted_nth(Mutant::DroppedGranule, 4) {
             self.at.remove(&granule);
             return cx.now();
         }
@@ -67,6 +70,7 @@ impl Paging {
     /// A granule that left is in the SSD; a fault for it may have come.
     pub(super) fn stored(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
         let Job { granule, waiting, .. } = self.jobs[job];
+        self.ledger.stored += 1;
         if waiting.is_empty() {
             self.at.remove(&granule);
             self.jobs.remove(job);

@@ -36,7 +36,7 @@ pub use stats::{PagingBusy, PagingStats};
 
 use config::SpecError;
 use driver::{Thread, Work};
-use kernel::{Cx, List, Lists, Slab, Time};
+use kernel::{Cx, List, Lists, Mutant, Slab, Time, planted_nth};
 use net::pcie::Link;
 use proto::memory::{PAGE, Stage, Tally, Translation};
 use proto::{Completion, Status};
@@ -294,6 +294,9 @@ impl Paging {
     }
 
     fn resolve(&mut self, mut translation: Translation, cx: &mut impl Cx<Event, Out>) {
+        if planted_nth(Mutant::LostFault, 16) {
+            return;
+        }
         self.ledger.resolved += 1;
         self.tally.reach(Stage::Fault, false, &mut translation.since, cx.now());
         cx.emit(Out::Resolved(translation));

@@ -1,6 +1,6 @@
 //! Counters of paging.
 
-use super::Paging;
+use super::{Paging, Phase};
 use kernel::Time;
 
 /// Counters of one measured window.
@@ -47,6 +47,9 @@ pub struct PagingBusy {
 pub(super) struct Ledger {
     pub(super) entered: u64,
     pub(super) resolved: u64,
+    /// Granules that made room and have to be written, and those that the SSD has taken.
+    pub(super) evicted: u64,
+    pub(super) stored: u64,
 }
 
 impl Paging {
@@ -80,6 +83,13 @@ impl Paging {
         let (ledger, inside) = (&self.ledger, self.waiting.len() as u64);
         if ledger.entered != ledger.resolved + inside {
             return Err(format!("{} faults, {} resolved, {inside} waiting", ledger.entered, ledger.resolved));
+        }
+        let leaving = self.jobs.live().filter(|(_, job)| job.phase == Phase::Leaving).count() as u64;
+        if ledger.evicted != ledger.stored + leaving {
+            return Err(format!(
+                "{} granules evicted, {} stored, {leaving} leaving",
+                ledger.evicted, ledger.stored
+            ));
         }
         let mapped = self.mapped.len() as u64;
         if mapped > self.taken || self.taken > self.capacity {

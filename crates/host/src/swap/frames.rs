@@ -24,12 +24,23 @@ pub(super) struct Frames {
     free: Vec<u32>,
     mapped: usize,
     hand: usize,
+    /// Clean frames that were written since the beginning, and those that got another page before theirs was written to
+    /// flash: what came late belongs to the page that had left.
+    pub(super) dirtied: u64,
+    pub(super) late: u64,
 }
 
 impl Frames {
     pub(super) fn new(count: u32) -> Frames {
         let frame = Frame { page: 0, used: Use::Free, referenced: false, dirty: false };
-        Frames { frames: vec![frame; count as usize], free: (0..count).rev().collect(), mapped: 0, hand: 0 }
+        Frames {
+            frames: vec![frame; count as usize],
+            free: (0..count).rev().collect(),
+            mapped: 0,
+            hand: 0,
+            dirtied: 0,
+            late: 0,
+        }
     }
 
     pub(super) fn free(&self) -> usize {
@@ -55,6 +66,7 @@ impl Frames {
     /// A held frame has its page. The page was asked for, so that it counts as referenced.
     pub(super) fn map(&mut self, frame: u32, page: u64) {
         debug_assert_eq!(self.frames[frame as usize].used, Use::Held);
+        self.late += u64::from(self.frames[frame as usize].dirty);
         self.frames[frame as usize] = Frame { page, used: Use::Mapped, referenced: true, dirty: false };
         self.mapped += 1;
     }
@@ -63,6 +75,7 @@ impl Frames {
     pub(super) fn release(&mut self, frame: u32) {
         debug_assert_eq!(self.frames[frame as usize].used, Use::Held);
         self.frames[frame as usize].used = Use::Free;
+        self.frames[frame as usize].dirty = false;
         self.free.push(frame);
     }
 
@@ -73,8 +86,15 @@ impl Frames {
     /// A page that is there, or about to leave, has been written; whose frame it was before does not matter.
     pub(super) fn write(&mut self, frame: u32) {
         if let Some(frame) = self.frames.get_mut(frame as usize) {
-            frame.dirty |= frame.used != Use::Free;
+            let dirty = frame.used != Use::Free;
+            self.dirtied += u64::from(dirty && !frame.dirty);
+            frame.dirty |= dirty;
         }
+    }
+
+    /// Frames whose page flash does not have as it is. O(frames).
+    pub(super) fn dirty(&self) -> u64 {
+        self.frames.iter().filter(|frame| frame.dirty).count() as u64
     }
 
     pub(super) fn is_dirty(&self, frame: u32) -> bool {

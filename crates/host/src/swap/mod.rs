@@ -247,6 +247,8 @@ impl Swap {
                     && let Some((frame, gone)) = self.frames.victim()
                 {
                     self.at.remove(&gone);
+                    // Before the run nothing has to be written.
+                    self.ledger.stored += u64::from(self.frames.is_dirty(frame));
                     self.frames.release(frame);
                 }
                 let Some(frame) = self.frames.take() else { return };

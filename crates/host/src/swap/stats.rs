@@ -40,6 +40,8 @@ pub struct SwapStats {
 pub(super) struct Ledger {
     pub(super) missing: u64,
     pub(super) served: u64,
+    /// Changed pages that flash has taken.
+    pub(super) stored: u64,
 }
 
 impl Swap {
@@ -63,6 +65,13 @@ impl Swap {
         if jobs != held + without {
             return Err(format!(
                 "{jobs} pages on their way, {held} frames held, {without} pages without a frame"
+            ));
+        }
+        let (dirtied, late, dirty) = (self.frames.dirtied, self.frames.late, self.frames.dirty());
+        if dirtied != ledger.stored + late + dirty {
+            return Err(format!(
+                "{dirtied} pages changed, {} stored, {late} late, {dirty} changed and here",
+                ledger.stored
             ));
         }
         let places = self.at.len();

@@ -1,7 +1,7 @@
 //! The kernel on each core: its pieces of work, one after another.
 
 use super::{Event, Job, Out, Phase, Place, Swap};
-use kernel::{Cx, List};
+use kernel::{Cx, List, Mutant, planted_nth};
 use proto::memory::PAGE;
 use proto::{Command, IoOp};
 use std::collections::VecDeque;
@@ -123,7 +123,10 @@ impl Swap {
                 self.mapped(job, cx);
                 self.reclaim()
             }
-            Work::Stored(job) => self.left(job),
+            Work::Stored(job) => {
+                self.ledger.stored += 1;
+                self.left(job)
+            }
         }
     }
 
@@ -158,11 +161,8 @@ impl Swap {
     fn shot(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) -> Option<Work> {
         let Job { page, frame, .. } = self.jobs[job];
         cx.emit(Out::Evict { page });
-        if frame.is_some_and(|frame| self.frames.is_dirty(frame)) {
-            Some(Work::Write(job))
-        } else {
-            self.left(job)
-        }
+        let changed = frame.is_some_and(|frame| self.frames.is_dirty(frame));
+        if changed && !planted_nth(Mutant::DroppedFrame, 4) { Some(Work::Write(job)) } else { self.left(job) }
     }
 
     /// A page is in flash alone. Its frame goes to who waits longest; a fault for it may have come.

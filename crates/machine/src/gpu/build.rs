@@ -93,7 +93,10 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         Memory::Direct(direct) => direct.controllers(),
         Memory::Engine(_) | Memory::Initiator(_) => 1,
     };
-    let l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
+    let mut l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
+    if spec.sim.shadow {
+        l2.attach_shadow();
+    }
     let mut mmu = Mmu::new(mmu, gpu.sms, LINE).map_err(|e| loaded.explain("mmu", e))?;
     let cycle = Time::period(gpu.clock.hz());
     let gpu = Gpu::new(gpu, programs.apps(), mmu.reach()).map_err(|e| loaded.explain("gpu", e))?;
@@ -144,6 +147,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         cycle,
         ended,
         claimed: 0,
+        lines_sent: 0,
         unfit: None,
         series: spec.sim.series.map(|width| InstructionSeries::new(width.time())),
     };

@@ -8,6 +8,7 @@ pub(crate) use build::{build, check, tables};
 pub use series::{InstructionSeries, InstructionWindow};
 pub(crate) use wires::Packet;
 
+use crate::lines;
 use compute::simt::{Gpu, Need, Unfit};
 use config::Diagnostic;
 use flash::direct::Direct;
@@ -82,6 +83,8 @@ pub struct GpuSide {
     pub ended: Vec<Option<Time>>,
     /// Commands at the flash device.
     claimed: usize,
+    /// Lines that the shared cache has sent to memory, over the whole run.
+    lines_sent: u64,
     /// A first kernel that fits on no multiprocessor.
     unfit: Option<Unfit>,
     /// Instructions over time, if they are asked for.
@@ -150,12 +153,20 @@ impl GpuSide {
 
     /// Accounts that must agree, each side counted in a different part.
     pub fn checks(&self) -> Vec<flash::Check> {
-        match &self.memory {
+        let mut checks = match &self.memory {
             Memory::Dram(_) => Vec::new(),
             Memory::Direct(direct) => direct.checks(),
             Memory::Engine(engine) => engine.checks(),
             Memory::Initiator(initiator) => initiator.checks(),
+        };
+        checks.extend(lines::of_shared_cache(&self.l2, self.lines_sent));
+        if let Some(paging) = &self.paging {
+            let found = paging.check();
+            let (ok, detail) = (found.is_ok(), found.err().unwrap_or_default());
+            let name = "faults and granules of the host's paging agree";
+            checks.push(flash::Check { name, ok, detail });
         }
+        checks
     }
 
     /// Instructions of each application over time, if they are asked for.

@@ -6,6 +6,7 @@ use crate::route::{
     DirectCx, DramCx, EngineCx, FlashCx, GpuCx, InitiatorCx, L2Cx, Message, MmuCx, NetworkCx, PagingCx, Wires,
 };
 use flash::Device;
+use kernel::{Mutant, planted_nth};
 use net::crossbar::Class;
 use proto::memory::{Access, AccessKind, LINE, MemCommand, Stage};
 use proto::{Command, Completion};
@@ -181,6 +182,16 @@ impl GpuSide {
 
     /// Hands a command of the shared cache to memory: over the network, unless memory is beside the bank.
     fn command(&mut self, command: MemCommand, wires: &mut Wires) {
+        if command.write {
+            self.lines_sent += u64::from(command.lines.count_ones());
+        }
+        if planted_nth(Mutant::TwiceDelivered, 101) {
+            self.deliver_command(command, wires);
+        }
+        self.deliver_command(command, wires);
+    }
+
+    fn deliver_command(&mut self, command: MemCommand, wires: &mut Wires) {
         let controller = match &mut self.memory {
             Memory::Dram(dram) => return dram.command(command, &mut DramCx(wires)),
             Memory::Direct(direct) => direct.controller_of(command.page),
@@ -236,7 +247,7 @@ impl GpuSide {
         let Some(device) = device else {
             unreachable!("a part with a flash device behind it, and none there")
         };
-        self.claimed += 1;
+        self.claimed += usize::from(!planted_nth(Mutant::Unclaimed, 4));
         device.submit(Command { tag: command.tag | CLAIMED, ..command }, &mut FlashCx(wires));
     }
 }

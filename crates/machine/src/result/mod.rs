@@ -216,6 +216,23 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
             ),
         );
     }
+    let (ended, recorded) = injector.measured();
+    check(
+        "every request that has ended is measured once",
+        ended == recorded,
+        format!("{ended} ended, {recorded} latencies recorded"),
+    );
+    if let Some(device) = machine.drive()
+        && machine.gpu().is_none()
+        && machine.server().is_none()
+    {
+        let (answered, recorded) = (injector.answered_in_window(), device.stats.recorded());
+        check(
+            "the device records what the host is answered",
+            answered == recorded,
+            format!("{answered} answers, {recorded} recorded by the device"),
+        );
+    }
     check(
         NO_WORK_LEFT,
         !matches!(end, End::Deadlock | End::Stall | End::Failed | End::Horizon),

@@ -178,7 +178,11 @@ pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Re
         claimed: 0,
         sent: 0,
         answered: 0,
+        lines_sent: 0,
     };
+    if loaded.spec.sim.shadow {
+        side.l2.attach_shadow();
+    }
     fill(&mut side, tables, bytes);
     Ok(side)
 }

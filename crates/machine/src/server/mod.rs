@@ -8,6 +8,7 @@ mod wires;
 pub(crate) use build::{build, check, tables};
 pub(crate) use wires::Packet;
 
+use crate::lines;
 use compute::ooo::Cores;
 use host::swap::Swap;
 use kernel::Time;
@@ -61,6 +62,8 @@ pub struct ServerSide {
     sent: u64,
     /// Their answers, over the whole run.
     answered: u64,
+    /// Lines that the shared cache has sent to memory, over the whole run.
+    lines_sent: u64,
 }
 
 impl ServerSide {
@@ -118,12 +121,55 @@ impl ServerSide {
                 format!("{} sent, {} answered", self.sent, self.answered),
             ),
         ];
+        checks.extend(lines::of_shared_cache(&self.l2, self.lines_sent));
+        checks.extend(self.check_lines());
         if let Some(swap) = &self.swap {
             let found = swap.check();
             let detail = format!("{} faults, {} merged", swap.stats.faults, swap.stats.merged);
             let (ok, detail) = (found.is_ok(), found.err().unwrap_or(detail));
             checks.push(check("faults, pages and frames of the operating system agree", ok, detail));
         }
+        checks
+    }
+
+    /// Lines of cores: what they have changed, and what the directory knows. While messages are under way they may differ.
+    fn check_lines(&self) -> Vec<flash::Check> {
+        let check = |name, ok: bool, detail: String| flash::Check { name, ok, detail };
+        let mut checks = Vec::new();
+        if let Memory::DramCache(cache) = &self.memory {
+            let (changed, found) = cache.changed_pages();
+            checks.push(check(
+                "changed pages of the DRAM cache reach flash or are there",
+                changed == found,
+                format!("{changed} changed, {found} given to flash or there"),
+            ));
+        }
+        if self.outstanding() > 0 {
+            return checks;
+        }
+        let (changed, held) = self.cores.changed_lines();
+        let (came, writes) = (self.directory.ledger(), self.l2.ledger().writes);
+        checks.push(check(
+            "lines that cores have changed come back or are there",
+            changed == came.came + held,
+            format!("{changed} changed, {} came back, {held} there", came.came),
+        ));
+        checks.push(check(
+            "changed lines go to the next owner or to their bank",
+            came.came == came.passed_on + writes,
+            format!("{} came back, {} to an owner, {writes} to banks", came.came, came.passed_on),
+        ));
+        let mut copies = 0;
+        let unknown = self.cores.copies().filter(|(core, address, alone)| {
+            copies += 1;
+            !self.directory.knows(*core, *address, *alone)
+        });
+        let (unknown, known) = (unknown.count(), self.directory.known_copies());
+        checks.push(check(
+            "the directory knows every copy, and no other",
+            unknown == 0 && copies == known,
+            format!("{copies} copies, {unknown} of them unknown, {known} known"),
+        ));
         checks
     }
 

@@ -8,6 +8,7 @@ use crate::route::{
     CoreMmuCx, CoresCx, DirectoryCx, DramCacheCx, DramCx, FabricCx, FlashCx, L2Cx, Message, SwapCx, Wires,
 };
 use flash::Device;
+use kernel::{Mutant, planted_nth};
 use proto::coherence::{Probe, Probed};
 use proto::memory::{Absent, Access, AccessKind, CPU_LINE, MemCommand, PAGE, Stage};
 use proto::{Command, Completion};
@@ -180,6 +181,9 @@ impl ServerSide {
 
     /// Sends a command of a cache bank to the memory controller of its lines.
     fn command(&mut self, command: MemCommand, wires: &mut Wires) {
+        if command.write {
+            self.lines_sent += u64::from(command.lines.count_ones());
+        }
         let route = (command.port.into(), self.controller_of(&command));
         let bytes = if command.write { command.bytes(CPU_LINE) } else { 0 };
         self.fabric.send(route, bytes, Packet::Command(command), &mut FabricCx(wires));
@@ -211,6 +215,7 @@ impl ServerSide {
                 self.tally.access(Stage::Network, &mut access, now);
                 self.directory.access(to as u16, access, &mut DirectoryCx(wires));
             }
+            Packet::Answer(_) if planted_nth(Mutant::LostAnswer, 101) => {}
             Packet::Answer(mut access) => {
                 self.answered += 1;
                 self.tally.access(Stage::Network, &mut access, now);

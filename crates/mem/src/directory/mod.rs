@@ -81,6 +81,16 @@ pub struct Directory {
     pub stats: DirectoryStats,
     /// Its share of where requests' time went.
     pub tally: Tally,
+    ledger: Ledger,
+}
+
+/// Changed lines that came since the beginning, for the checks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ledger {
+    /// Written back by cores, or brought by their answers to probes.
+    pub came: u64,
+    /// Of them, those that went to the next owner.
+    pub passed_on: u64,
 }
 
 impl Directory {
@@ -97,6 +107,7 @@ impl Directory {
             records: Slab::default(),
             stats: DirectoryStats::default(),
             tally: Tally::default(),
+            ledger: Ledger::default(),
         })
     }
 
@@ -169,6 +180,24 @@ impl Directory {
                 self.lines.remove(&address);
             }
         }
+    }
+
+    /// What has come since the beginning.
+    pub fn ledger(&self) -> Ledger {
+        self.ledger
+    }
+
+    /// Whether a core is known to have a copy of a line; the only one, if `alone`.
+    pub fn knows(&self, core: u16, address: u64, alone: bool) -> bool {
+        let copy = 1 << core;
+        self.lines.get(&address).is_some_and(|line| {
+            line.sharers & copy != 0 && (!alone || line.exclusive && line.sharers == copy)
+        })
+    }
+
+    /// Copies of lines that cores are known to have. O(lines).
+    pub fn known_copies(&self) -> u64 {
+        self.lines.values().map(|line| u64::from(line.sharers.count_ones())).sum()
     }
 
     /// Requests inside, and changed lines that the bank has not taken yet.

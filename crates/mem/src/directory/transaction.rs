@@ -1,7 +1,7 @@
 //! Transactions of a line.
 
 use super::{Directory, Event, Out};
-use kernel::Cx;
+use kernel::{Cx, Mutant, planted_nth};
 use proto::coherence::{Probe, Probed};
 use proto::memory::{Absent, Access, AccessKind, CPU_LINE, Stage};
 
@@ -110,6 +110,9 @@ impl Directory {
             return;
         }
         let mut others = line.sharers & !(1 << record.access.port);
+        if planted_nth(Mutant::SkippedProbe, 4) {
+            others &= others.wrapping_sub(1);
+        }
         record.probes = others.count_ones() as u8;
         let sent = if invalidate { &mut self.stats.invalidations } else { &mut self.stats.downgrades };
         *sent += u64::from(record.probes);
@@ -173,6 +176,8 @@ impl Directory {
             );
             record.data = Data::Here;
             self.stats.forwarded += 1;
+            self.ledger.came += 1;
+            self.ledger.passed_on += u64::from(invalidate);
         }
         let line = self.lines.get_mut(&address).expect("a line with a transaction is known");
         if !answer.found && line.exclusive {
@@ -183,7 +188,7 @@ impl Directory {
         } else {
             line.exclusive = false;
         }
-        if spilled {
+        if spilled && !planted_nth(Mutant::LostSpill, 4) {
             self.spill(name, core, cx);
         }
         self.proceed(name, cx);
@@ -208,6 +213,7 @@ impl Directory {
     pub(super) fn write_back(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let Access { port, address, .. } = self.records[name].access;
         self.stats.write_backs += 1;
+        self.ledger.came += 1;
         self.look(name, AccessKind::Write, cx);
         let line = self.lines.get_mut(&address).filter(|line| line.exclusive && line.sharers == 1 << port);
         let Some(line) = line else {

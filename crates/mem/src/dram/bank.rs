@@ -2,7 +2,7 @@
 
 use super::sched::Scheduler;
 use super::timing::Timing;
-use kernel::Time;
+use kernel::{Mutant, Time, planted};
 use std::collections::VecDeque;
 
 /// Lines of one command in one row of one bank.
@@ -105,6 +105,7 @@ impl Bank {
         let precharge = self.precharge.max(now);
         let (found, need) = match self.open {
             Some(row) if row == piece.row => (Found::Hit, Need::Column(self.ready)),
+            Some(_) if planted(Mutant::FreePrecharge) => (Found::Conflict, Need::Activation(precharge)),
             Some(_) => (Found::Conflict, Need::Activation(precharge + timing.rp)),
             None => (Found::Closed, Need::Activation(self.ready)),
         };

@@ -2,7 +2,7 @@
 
 use super::backside::{Step, write_page};
 use super::{Backing, DramCache, Event, NONE, Out, Page, note};
-use kernel::Cx;
+use kernel::{Cx, Mutant, planted_nth};
 
 /// A page in the evict buffer.
 #[derive(Clone, Copy, Debug)]
@@ -10,10 +10,19 @@ pub(super) struct Leaving {
     page: u64,
     controller: u16,
     dirty: bool,
+    /// Whether flash has been given it.
+    stored: bool,
     /// Whether all of it has been copied out of its way.
     pub(super) copied: bool,
     /// The fetch that takes it back when it has been copied.
     pub(super) reclaimed: u32,
+}
+
+impl Leaving {
+    /// Whether it has changed and flash has not been given it.
+    pub(super) fn is_unsaved(&self) -> bool {
+        self.dirty && !self.stored
+    }
 }
 
 impl DramCache {
@@ -51,8 +60,14 @@ impl DramCache {
         let page = self.layout.page_of(number, victim);
         note!(self, Evict(page));
         *(if dirty { &mut self.stats.dirty_evictions } else { &mut self.stats.clean_evictions }) += 1;
-        let leaving =
-            self.leaving.insert(Leaving { page, controller: number, dirty, copied: false, reclaimed: NONE });
+        let leaving = self.leaving.insert(Leaving {
+            page,
+            controller: number,
+            dirty,
+            stored: false,
+            copied: false,
+            reclaimed: NONE,
+        });
         self.controller(number).buffer.push(leaving);
         self.fetches[name].victim = leaving;
         self.step(name, Step::Drop, cx);
@@ -67,7 +82,7 @@ impl DramCache {
         if reclaimed != NONE {
             self.come(reclaimed, cx);
         }
-        if dirty {
+        if dirty && !planted_nth(Mutant::DroppedPage, 4) {
             self.step(name, Step::Store, cx);
         } else {
             self.ready(name, cx);
@@ -78,6 +93,8 @@ impl DramCache {
     /// A changed page goes to flash.
     pub(super) fn store(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         self.stats.write_backs += 1;
+        self.ledger.stored += 1;
+        self.leaving[name].stored = true;
         match &self.backing {
             Backing::fixed(times) => {
                 cx.after(times.write.time(), Event::Written(name));

@@ -2,7 +2,7 @@
 
 use super::inner::Waiter;
 use super::{DramCache, Event, NONE, Out, note};
-use kernel::Cx;
+use kernel::{Cx, Mutant, planted};
 use proto::memory::{Absent, MemCommand, Stage};
 
 /// A command inside.
@@ -166,7 +166,8 @@ impl DramCache {
         let page = tags.meta_mut(place);
         page.pins += 1;
         request.changes = request.command.write && !page.dirty;
-        page.dirty |= request.command.write;
+        self.ledger.dirtied += u64::from(request.changes);
+        page.dirty |= request.command.write && !planted(Mutant::CleanPage);
         note!(self, Serve(request.command));
         let commands = 1 + u64::from(request.changes);
         self.issue(name, Step::Column, commands, cx);

@@ -153,6 +153,15 @@ struct Controller {
     without_way: VecDeque<u32>,
 }
 
+/// What happened to pages since the beginning, for the check.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ledger {
+    /// Clean pages that were changed.
+    dirtied: u64,
+    /// Changed pages that flash was given.
+    stored: u64,
+}
+
 /// A DRAM cache.
 pub struct DramCache {
     layout: Layout,
@@ -174,6 +183,7 @@ pub struct DramCache {
     backing: Backing,
     capacity: u64,
     bound: usize,
+    ledger: Ledger,
     /// Counters.
     pub stats: DramCacheStats,
     /// Time waited, by stage.
@@ -222,6 +232,7 @@ impl DramCache {
             backing: spec.backing.clone(),
             capacity: spec.capacity(),
             bound: usize::MAX,
+            ledger: Ledger::default(),
             stats: DramCacheStats::default(),
             tally: Tally::default(),
             #[cfg(test)]
@@ -272,8 +283,24 @@ impl DramCache {
         };
         // None: everything else in the set is in use.
         let Some(found) = found else { return };
-        tags.meta_mut(found.0).dirty |= write;
+        let page_of = tags.meta_mut(found.0);
+        self.ledger.dirtied += u64::from(write && !page_of.dirty);
+        page_of.dirty |= write;
+        // Before the run nothing has to be written.
+        self.ledger.stored += u64::from(found.1.is_some_and(|(_, gone): (u64, Page)| gone.dirty));
         note!(self, Warm(page, write, found.1.map(|(line, _)| self.layout.page_of(number, line))));
+    }
+
+    /// Changed pages, by who changed them; and as what flash was given, what is here, and what is about to go to flash.
+    /// O(pages).
+    pub fn changed_pages(&self) -> (u64, u64) {
+        let dirty = |c: &Controller| {
+            let held = |place: &u32| c.tags.line(*place).is_some() && c.tags.meta(*place).dirty;
+            (0..c.tags.places()).filter(held).count() as u64
+        };
+        let here: u64 = self.controllers.iter().map(dirty).sum();
+        let leaving = self.leaving.live().filter(|(_, leaving)| leaving.is_unsaved()).count() as u64;
+        (self.ledger.dirtied, self.ledger.stored + here + leaving)
     }
 
     /// Commands, fetches and evictions inside.

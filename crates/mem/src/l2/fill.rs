@@ -35,7 +35,7 @@ impl L2 {
     }
 
     /// Completes the lines that are here already: written in part, or a place held for an atomic. How many.
-    fn complete(&mut self, _fetch: u32, first: Target, lines: u64) -> u32 {
+    fn complete(&mut self, fetch: u32, first: Target, lines: u64) -> u32 {
         let mut filled = 0;
         for target in first.siblings(lines) {
             let tags = &mut self.bank(target.bank).tags;
@@ -47,7 +47,7 @@ impl L2 {
             line.filling = false;
             line.valid = true;
             filled += 1;
-            note!(self, Fill(_fetch, target));
+            note!(self, Fill(fetch, target));
         }
         filled
     }
@@ -55,7 +55,7 @@ impl L2 {
     /// Keeps the other lines that have come. How many were written into the cells.
     fn keep(
         &mut self,
-        _fetch: u32,
+        fetch: u32,
         first: Target,
         register: &Register,
         wanted: u64,
@@ -74,7 +74,7 @@ impl L2 {
             let line = Line { valid: true, prefetched, accessed, app: register.app, ..Line::default() };
             if self.enter(target, line, cx) {
                 filled += 1;
-                note!(self, Fill(_fetch, target));
+                note!(self, Fill(fetch, target));
             } else {
                 self.stats.unkept_lines += 1;
             }

@@ -25,6 +25,7 @@ pub mod prefetch;
 mod purge;
 mod registers;
 mod serve;
+mod shadow;
 mod slots;
 mod spec;
 mod stats;
@@ -38,11 +39,10 @@ pub use stats::L2Stats;
 use bank::{Bank, State};
 use config::SpecError;
 use kernel::{Cx, Time};
-use layout::Layout;
-#[cfg(test)]
-use layout::Target;
+use layout::{Layout, Target};
 use prefetch::{Prefetch, PrefetchContext};
 use proto::memory::{Absent, Access, MemCommand, PAGE, Tally};
+use shadow::Shadow;
 
 kernel::events! {
     /// What happens inside the cache.
@@ -61,8 +61,7 @@ pub enum Out {
     Command(MemCommand),
 }
 
-/// Where data goes inside the cache: a test replays it with versions of the data.
-#[cfg(test)]
+/// Where data goes inside the cache: its shadow follows it with versions of the data, and so does a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Move {
     /// A read or an atomic takes its value from the line that is here.
@@ -83,14 +82,43 @@ enum Move {
     Park(Target),
 }
 
-/// Records a [`Move`] in tests.
+/// Tells the shadow of a [`Move`], and records it in tests.
 macro_rules! note {
     ($cache:expr, $($move:tt)+) => {
+        if let Some(shadow) = &mut $cache.shadow {
+            shadow.follow($crate::l2::Move::$($move)+);
+        }
         #[cfg(test)]
         $cache.moves.push($crate::l2::Move::$($move)+);
     };
 }
 use note;
+
+/// What happened since the beginning, for the checks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ledger {
+    /// Clean lines that became dirty.
+    pub dirtied: u64,
+    /// Writes and atomics that went through.
+    pub through: u64,
+    /// Writes placed.
+    pub writes: u64,
+}
+
+/// What a shadow has found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shadowed {
+    /// Reads and atomics that were compared.
+    pub compared: u64,
+    /// Of them, those that brought what they must not.
+    pub wrong: u64,
+    /// The first of them, in words.
+    pub first: Option<String>,
+    /// Lines that were stored to.
+    pub stored: usize,
+    /// Of them, those of which the latest version is neither here nor in memory.
+    pub lost: usize,
+}
 
 /// All banks of the shared cache.
 pub struct L2 {
@@ -104,6 +132,8 @@ pub struct L2 {
     pub stats: L2Stats,
     /// Its share of where requests' time went.
     pub tally: Tally,
+    ledger: Ledger,
+    shadow: Option<Box<Shadow>>,
     #[cfg(test)]
     moves: Vec<Move>,
 }
@@ -125,9 +155,42 @@ impl L2 {
             write_latency: spec.cycles(spec.write_latency),
             stats: L2Stats::default(),
             tally: Tally::default(),
+            ledger: Ledger::default(),
+            shadow: None,
             #[cfg(test)]
             moves: Vec::new(),
         })
+    }
+
+    /// Gives the cache a shadow, which follows the versions of lines. It costs memory and time, and changes no result.
+    ///
+    /// # Panics
+    /// If the cache has served anything.
+    pub fn attach_shadow(&mut self) {
+        assert!(self.outstanding() == 0 && self.dirty() == 0, "a shadow joins an empty cache");
+        self.shadow = Some(Box::new(Shadow::new(self.layout.line())));
+    }
+
+    /// What the shadow has found, if there is one. O(lines that were stored to).
+    pub fn shadowed(&self) -> Option<Shadowed> {
+        let shadow = self.shadow.as_deref()?;
+        let (lost, stored) = shadow.audit();
+        let (compared, wrong, first) = (shadow.compared, shadow.wrong, shadow.first.clone());
+        Some(Shadowed { compared, wrong, first, stored, lost })
+    }
+
+    /// What has happened since the beginning.
+    pub fn ledger(&self) -> Ledger {
+        self.ledger
+    }
+
+    /// Dirty lines that are here. O(lines).
+    pub fn dirty(&self) -> u64 {
+        let dirty = |bank: &Bank| {
+            let held = |place: &u32| bank.tags.line(*place).is_some() && bank.tags.meta(*place).dirty;
+            (0..bank.tags.places()).filter(held).count() as u64
+        };
+        self.banks.iter().map(dirty).sum()
     }
 
     /// How many banks there are.
@@ -159,6 +222,10 @@ impl L2 {
         // Its service takes an event: by then the set of its line is at hand.
         waiting.tags.prefetch(key);
         waiting.queue.push_back(access);
+        if let Some(shadow) = &mut self.shadow {
+            shadow.arrives(&access);
+        }
+        let waiting = self.bank(bank);
         if waiting.state == State::Idle {
             self.start(bank, cx);
         }

@@ -69,7 +69,9 @@ impl L2 {
             let place = bank.tags.find(line.key).expect("it has just entered");
             bank.tags.touch(place);
             let held = bank.tags.meta_mut(place);
+            let dirtied = u64::from(!held.dirty);
             (held.valid, held.dirty, held.pinned, held.accessed, held.app) = (true, true, true, true, app);
+            self.ledger.dirtied += dirtied;
         }
         let time = self.write_latency.times(lines.count_ones().into());
         let bank = self.bank(target.bank);

@@ -4,7 +4,7 @@ use super::bank::{Line, State};
 use super::layout::{Target, bits};
 use super::prefetch::{Reading, chunk_around};
 use super::{Event, L2, Out, WritePolicy, note};
-use kernel::{Cx, Time};
+use kernel::{Cx, Mutant, Time, planted, planted_nth};
 use proto::memory::{Absent, Access, AccessKind, MemCommand, PAGE, Stage};
 
 impl L2 {
@@ -69,6 +69,7 @@ impl L2 {
             (AccessKind::Atomic, _) => self.atomic(target, access, cx),
         };
         if placed {
+            self.ledger.writes += u64::from(access.kind == AccessKind::Write);
             *match access.kind {
                 AccessKind::Read | AccessKind::Own => &mut self.stats.reads,
                 AccessKind::Write => &mut self.stats.writes,
@@ -80,6 +81,11 @@ impl L2 {
 
     /// Answers an access whose time was spent here.
     pub(super) fn answer(&mut self, mut access: Access, stage: Stage, cx: &mut impl Cx<Event, Out>) {
+        if access.absent == Absent::Signalled
+            && let Some(shadow) = &mut self.shadow
+        {
+            shadow.gives_up(&access);
+        }
         self.tally.access(stage, &mut access, cx.now());
         cx.emit(Out::Answer(access));
     }
@@ -238,6 +244,9 @@ impl L2 {
         cx: &mut impl Cx<Event, Out>,
     ) {
         self.stats.fetches += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.fetches(target.bank, register, target.page, lines);
+        }
         self.stats.fetched_lines += u64::from(lines.count_ones());
         cx.emit(Out::Command(MemCommand {
             tag: register,
@@ -299,9 +308,13 @@ impl L2 {
         let place = bank.tags.find(target.key).expect("the line is here");
         bank.tags.touch(place);
         let line = bank.tags.meta_mut(place);
-        line.dirty = true;
-        line.valid |= whole;
-        if line.pinned {
+        let dirtied = u64::from(!line.dirty);
+        line.dirty |= line.pinned || !planted_nth(Mutant::LostStore, 16);
+        line.valid |= whole || planted(Mutant::PartialLine);
+        let pinned = line.pinned;
+        self.ledger.dirtied += dirtied;
+        let bank = self.bank(target.bank);
+        if pinned {
             let name = bank.parked.find(target.page).expect("pinned lines belong to parked pages");
             bank.parked.written(name, target.bit());
             self.stats.absorbed += 1;

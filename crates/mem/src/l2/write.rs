@@ -3,7 +3,7 @@
 use super::bank::Line;
 use super::layout::Target;
 use super::{Event, L2, Out, note};
-use kernel::Cx;
+use kernel::{Cx, Mutant, planted, planted_nth};
 use proto::memory::{Absent, Access, MemCommand, Stage};
 
 impl L2 {
@@ -36,7 +36,7 @@ impl L2 {
         let wasted = line.prefetched && !line.accessed;
         self.stats.unused_evictions += u64::from(wasted);
         self.prefetch.evicted(wasted, &mut self.stats.prefetch);
-        if line.dirty {
+        if line.dirty && !planted_nth(Mutant::DroppedLine, 16) {
             self.write_back(target, target.bit(), line.app, cx);
         }
         note!(self, Drop(target));
@@ -51,9 +51,13 @@ impl L2 {
         bank.port.grant(now, reads);
         self.stats.write_backs += 1;
         self.stats.written_lines += u64::from(lines.count_ones());
-        #[cfg(test)]
-        for line in target.siblings(lines) {
-            note!(self, Unload(tag, line));
+        if self.shadow.is_some() || cfg!(test) {
+            for line in target.siblings(lines) {
+                note!(self, Unload(tag, line));
+            }
+        }
+        if let Some(shadow) = &mut self.shadow {
+            shadow.writes(target.bank, tag);
         }
         cx.emit(Out::Command(MemCommand {
             tag,
@@ -71,26 +75,32 @@ impl L2 {
 
     /// Sends a write, or the write of an atomic, to memory; its access is answered when memory has taken it. A copy here
     /// or on its way is old then. A slot must be free. `stage` is what the access has waited for; what brought an
-    /// atomic's line is of interest to tests only.
+    /// atomic's line is of interest to the shadow only.
     pub(super) fn write_through(
         &mut self,
         target: Target,
         mut access: Access,
         stage: Stage,
-        _fetch: Option<u32>,
+        fetch: Option<u32>,
         cx: &mut impl Cx<Event, Out>,
     ) {
         self.tally.access(stage, &mut access, cx.now());
         let bank = self.bank(target.bank);
         let tag = bank.slots.take(target.page, Some(access));
-        bank.registers.forget(target);
-        if let Some(place) = bank.tags.find(target.key) {
+        if !planted(Mutant::StaleFetch) {
+            bank.registers.forget(target);
+        }
+        if let Some(place) = bank.tags.find(target.key).filter(|_| !planted(Mutant::StaleLine)) {
             debug_assert!(!bank.tags.meta(place).filling, "only a parked line is fetched while it is here");
             bank.tags.remove(place);
             self.stats.invalidations += 1;
             note!(self, Drop(target));
         }
-        note!(self, Through(tag, _fetch, target, access));
+        note!(self, Through(tag, fetch, target, access));
+        self.ledger.through += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.writes(target.bank, tag);
+        }
         self.stats.write_throughs += 1;
         self.stats.written_lines += 1;
         cx.emit(Out::Command(MemCommand {

@@ -2,6 +2,7 @@
 
 use crate::cache::replace::ReplacementPolicy;
 use crate::cache::tags::{Shape, Tags};
+use kernel::{Mutant, planted};
 
 /// Bits of a page's number; the application stands above them, so that the pages of one application spread over all sets.
 const PAGE_BITS: u32 = 56;
@@ -55,7 +56,7 @@ impl Tlb {
 
     /// Forgets a translation.
     pub fn invalidate(&mut self, app: u8, page: u64) {
-        if let Some(place) = self.tags.find(key(app, page)) {
+        if let Some(place) = self.tags.find(key(app, page)).filter(|_| !planted(Mutant::StaleTranslation)) {
             self.tags.remove(place);
         }
     }

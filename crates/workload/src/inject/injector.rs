@@ -5,7 +5,7 @@ use super::observe::{Observer, Seen, Waiting};
 use super::source::{Next, Source};
 use super::split::{Ended, NONE, Split};
 use config::Diagnostic;
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, Mutant, Slab, Time, planted_nth};
 use proto::{Command, Completion, IoRequest, Status};
 use stats::{Little, Series};
 use std::collections::VecDeque;
@@ -118,6 +118,8 @@ pub struct Injector {
     /// Commands given to the device since the beginning, and answers that it has given.
     submitted: u64,
     answered: u64,
+    /// Requests ended and answers given before the measured window.
+    before: (u64, u64),
     /// Requests completed since the beginning.
     pub requests: u64,
     /// Requests that were split, and their fragments.
@@ -164,6 +166,7 @@ impl Injector {
             completed: 0,
             submitted: 0,
             answered: 0,
+            before: (0, 0),
             requests: 0,
             split: Split::default(),
             errors: 0,
@@ -359,8 +362,14 @@ impl Injector {
         let flow = &mut self.flows[usize::from(flow)];
         let latency = now - request.at;
         flow.span.record(request.at, now);
+        if planted_nth(Mutant::Unmeasured, 101) {
+            *flow.of(request.op) = stats::OpStats::default();
+        }
         flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
         self.series.record(now, request.bytes, latency);
+        if planted_nth(Mutant::MeasuredTwice, 101) {
+            flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
+        }
         self.requests += 1;
         let running = &mut self.sources[usize::from(source)];
         running.outstanding -= 1;
@@ -444,12 +453,27 @@ impl Injector {
         (self.submitted - self.answered) as usize
     }
 
+    /// Answers of the device in the measured window.
+    pub fn answered_in_window(&self) -> u64 {
+        self.answered - self.before.1
+    }
+
+    /// Requests that have ended in the measured window, as counted; and the latencies that all flows have recorded.
+    pub fn measured(&self) -> (u64, u64) {
+        let recorded = |flow: &FlowStats| {
+            let ops = [&flow.read, &flow.write, &flow.trim, &flow.flush];
+            ops.iter().map(|op| op.latency.count()).sum::<u64>()
+        };
+        (self.requests - self.before.0, self.flows.iter().map(recorded).sum())
+    }
+
     /// Starts the measured window: what was measured before is forgotten.
     pub fn reset(&mut self, now: Time) {
         self.flows.iter_mut().for_each(|flow| *flow = FlowStats::default());
         self.split.reset();
         self.series.reset(now);
         self.in_flight.reset(now);
+        self.before = (self.requests, self.answered);
         self.last_completion = now;
         self.held_max = Time::ZERO;
     }

@@ -1,6 +1,7 @@
 //! Merging the addresses of a warp into lines.
 
 use crate::simt::model::Reach;
+use kernel::{Mutant, planted_nth};
 use proto::memory::LINE;
 
 /// A line that lanes of one instruction access.
@@ -55,7 +56,7 @@ impl Coalescer {
     /// Bytes of a line are touched, if there are any.
     #[inline]
     fn touch(&mut self, line: u64, touched: u128) {
-        if touched == 0 {
+        if touched == 0 || planted_nth(Mutant::LostLane, 101) {
             return;
         }
         match self.lines.iter().position(|l| *l == line) {

@@ -32,7 +32,8 @@ const APPLY: u32 = 1 << 16;
 
 impl Soak {
     fn new(case: &Case) -> Soak {
-        let cache = L2::new(&case.spec, 7).expect("a spec that fits");
+        let mut cache = L2::new(&case.spec, 7).expect("a spec that fits");
+        cache.attach_shadow();
         let mut world = World::default();
         let mut at = Time::ZERO;
         for (n, (delay, _)) in case.actions.iter().enumerate() {
@@ -149,5 +150,13 @@ proptest! {
         soak.look()?;
         soak.run()?;
         soak.data.finish()?;
+        // The cache's own shadow agrees, and has looked at every read.
+        let found = soak.rig.cache.shadowed().expect("it has one");
+        prop_assert_eq!((found.wrong, found.lost), (0, 0), "{:?}", found.first);
+        prop_assert_eq!(found.compared, stats.reads + stats.atomics - stats.signalled);
+        let ledger = soak.rig.cache.ledger();
+        let sent = soak.rig.world.commands.iter().filter(|(_, command)| command.write);
+        let sent: u32 = sent.map(|(_, command)| command.lines.count_ones()).sum();
+        prop_assert_eq!(ledger.dirtied + ledger.through, u64::from(sent) + soak.rig.cache.dirty());
     }
 }

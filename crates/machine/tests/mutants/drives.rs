@@ -1,0 +1,74 @@
+//! Devices under the soak's host, and drives under a host with a queue.
+
+use super::Run;
+use flash::soak::{Combination, End, Map, Memory};
+use kernel::Mutant::{
+    BlindMerge, BufferPassed, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, FreeErase,
+    FreeResume, FreeSuspend, FuaIgnored, LostLine, LostProgram, LostWriteBack, MeasuredTwice, OldWindow,
+    PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StalePage, StalePageCopy, SwappedEntries,
+    TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnreadPage,
+};
+use machine::run::Plan;
+use machine::warmup::Warmup;
+
+pub(super) const DEVICES: &[Run] = &[
+    Run {
+        name: "device without a buffer",
+        make: || soak(&Combination::plain()),
+        kills: &[
+            EagerErase,
+            SwappedEntries,
+            StaleCopy,
+            LostProgram,
+            EarlyAcknowledge,
+            TrimUndone,
+            TrimIgnored,
+            PinIgnored,
+            BlindMerge,
+            TornProgram,
+            RecordedTwice,
+            FreeErase,
+        ],
+    },
+    Run {
+        name: "device with a buffer",
+        make: || soak(&Combination { memory: Memory::WriteBack, ..Combination::plain() }),
+        kills: &[LostLine, EarlyFlush, FuaIgnored, BufferPassed, DiscardIgnored],
+    },
+    Run {
+        name: "device that suspends",
+        make: || soak(&Combination { suspend: true, ..Combination::plain() }),
+        kills: &[FreeResume, FreeSuspend, RestartedProgram],
+    },
+    Run {
+        name: "device with a map on flash",
+        make: || soak(&Combination { map: Map::Entries, ..Combination::plain() }),
+        kills: &[LostWriteBack, StalePage, StalePageCopy, UnreadPage],
+    },
+];
+
+pub(super) const DRIVES: &[Run] =
+    &[Run { name: "drive behind a queue", make: drive, kills: &[MeasuredTwice, Unmeasured, OldWindow] }];
+
+fn soak(combination: &Combination) -> Vec<String> {
+    let outcome = flash::soak::run(combination, 20_000, 1, true).expect("it can be built");
+    let stuck = !matches!(outcome.end, End::Done | End::Violated);
+    let end = stuck.then(|| format!("the end: {:?}", outcome.end));
+    outcome.failed.into_iter().map(|check| check.name.to_owned()).chain(end).collect()
+}
+
+fn drive() -> Vec<String> {
+    let set = [
+        "flash.geometry.blocks=32",
+        "flash.geometry.pages=16",
+        "flash.ftl.gc.start=3",
+        "flash.ftl.gc.stop=4",
+        "flash.ftl.gc.hard=1",
+        "flash.ftl.over_provisioning=25%",
+        "precondition=sequential",
+        "sim.shadow=true",
+    ];
+    let plan = Plan::new("d16", "fio:rw=randrw,rwmixread=50,bs=4k,iodepth=16,number_ios=1000");
+    let plan = set.iter().fold(plan, |plan, assignment| plan.set(assignment));
+    super::failed(&Plan { warmup: Some(Warmup::Requests(300)), ..plan })
+}

@@ -1,0 +1,172 @@
+//! GPUs and servers whose caches hold next to nothing.
+
+use super::{Run, failed, shadowed};
+use kernel::Mutant::{
+    CleanPage, DroppedByEngine, DroppedFrame, DroppedGranule, DroppedLine, DroppedPage, DroppedRegister,
+    HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostSpill, LostStore, LostWriteBackOfCore,
+    PartialLine, SilentDrop, SkippedProbe, StaleLine, TwiceDelivered, Unclaimed,
+};
+use machine::run::{Plan, run_alone};
+use std::fmt::Write;
+
+const CACHES: [&str; 4] = ["gpu.l1.sets=1", "gpu.l1.ways=1", "l2.sets=4", "l2.ways=4"];
+
+pub(super) const GPUS: &[Run] = &[
+    Run {
+        name: "GPU with DRAM",
+        make: || shadowed("ideal", "bfs1:scale=9", &CACHES),
+        kills: &[DroppedLine, LostStore, PartialLine, TwiceDelivered],
+    },
+    Run {
+        name: "GPU with flash on its network",
+        make: || shadowed("zng", "bfs1:scale=9", &flash_memory()),
+        kills: &[StaleLine],
+    },
+    Run {
+        name: "GPU that fills the registers of flash",
+        make: || {
+            let set = [&flash_memory()[..], &["memory.direct.registers.count=2"]].concat();
+            shadowed("zng", "back:n=4096", &set)
+        },
+        kills: &[DroppedRegister],
+    },
+    Run {
+        name: "GPU with an SSD engine",
+        make: || shadowed("hybridgpu", "back:n=4096", &engine()),
+        kills: &[DroppedByEngine, Unclaimed],
+    },
+    Run {
+        name: "GPU that pages",
+        make: || {
+            let set = ["paging.granule=4KiB", "paging.memory=32KiB", "paging.write_back=true"];
+            shadowed("hetero", "back:n=1024", &set)
+        },
+        kills: &[LostFault, DroppedGranule],
+    },
+    Run { name: "loads that are counted", make: loads, kills: &[LostLane] },
+];
+
+const SERVER: [&str; 7] = [
+    "cpu.0.cores=4",
+    "fabric.mesh.rows=2",
+    "fabric.mesh.columns=2",
+    "l2.banks=4",
+    "l2.sets=16",
+    "cpu.0.load.jobs=200",
+    "cpu.warmup.fixed.jobs=0",
+];
+
+pub(super) const SERVERS: &[Run] = &[
+    Run {
+        name: "server with DRAM",
+        make: || server("dram-only", TATP, &["cpu.0.l1d.sets=16", "cpu.0.l1i.sets=16"]),
+        kills: &[
+            LostSpill,
+            SkippedProbe,
+            LostWriteBackOfCore,
+            HiddenChange,
+            KeptLine,
+            SilentDrop,
+            LostAnswer,
+        ],
+    },
+    Run {
+        name: "server with a DRAM cache",
+        make: || {
+            server(
+                "astriflash",
+                "swap:size=64MiB,work=0",
+                &["memory.dram_cache.sets=64", "memory.dram_cache.backing=fixed"],
+            )
+        },
+        kills: &[DroppedPage],
+    },
+    Run {
+        name: "server with an empty DRAM cache",
+        make: || {
+            let set = [
+                "memory.dram_cache.sets=64",
+                "memory.dram_cache.backing=fixed",
+                "cpu.fill_jobs=1",
+                "l2.sets=4",
+            ];
+            server("astriflash", "swap:size=64MiB,work=0", &set)
+        },
+        kills: &[CleanPage],
+    },
+    Run {
+        name: "server that pages",
+        make: || {
+            server("os-swap", TATP, &["swap.memory=1MiB", "swap.free=64KiB", "flash.geometry.blocks=256"])
+        },
+        kills: &[DroppedFrame],
+    },
+];
+
+const TATP: &str = "tatp:size=64MiB,work=2000";
+
+fn server(system: &str, workload: &str, set: &[&str]) -> Vec<String> {
+    shadowed(system, workload, &[&SERVER, set].concat())
+}
+
+/// 8 MiB of flash in four packages of four planes, whose registers hold what is written.
+fn flash_memory() -> Vec<&'static str> {
+    let own = [
+        "memory.direct.geometry.channels=4",
+        "memory.direct.geometry.dies=1",
+        "memory.direct.geometry.planes=4",
+        "memory.direct.geometry.blocks=16",
+        "memory.direct.geometry.pages=16",
+        "memory.direct.mapping.group=16",
+        "memory.direct.mapping.data_blocks=8",
+        "memory.direct.mapping.log_share=4",
+        "memory.direct.controller.count=4",
+        "memory.direct.network={ mesh = { rows = 2, columns = 2 } }",
+        "mmu.table.block.reach=1MiB",
+        "l2.parked=0B",
+    ];
+    [&CACHES[..], &own].concat()
+}
+
+/// Buffers that hold next to nothing in front of a device of 32 MiB.
+fn engine() -> Vec<&'static str> {
+    let own = [
+        "flash.geometry.channels=2",
+        "flash.geometry.dies=2",
+        "flash.geometry.planes=2",
+        "flash.geometry.blocks=64",
+        "flash.geometry.pages=16",
+        "flash.ftl.gc.start=5",
+        "flash.ftl.gc.stop=6",
+        "memory.engine.read_buffer.capacity=64KiB",
+        "memory.engine.write_buffer.capacity=64KiB",
+    ];
+    [&CACHES[..], &own].concat()
+}
+
+/// Loads of a recorded trace: one warp whose lanes load 16 B each, side by side: four lines of 128 B an instruction.
+fn loads() -> Vec<String> {
+    const LOADS: u64 = 200;
+    let mut kernel = format!(
+        "-kernel name = loads\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n\
+         -accelsim tracer version = 5\n#\n#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = {LOADS}\n"
+    );
+    for n in 0..LOADS {
+        let _ =
+            writeln!(kernel, "{:06x} ffffffff 0 LDG.E.128 0 16 1 {:#x} 16 0", n * 16, (1u64 << 32) + n * 512);
+    }
+    kernel.push_str("#END_TB\n");
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = folder.path().join("kernelslist.g");
+    std::fs::write(folder.path().join("kernel-0.traceg"), kernel).expect("a file can be written");
+    let bytes = LOADS * 512;
+    std::fs::write(&list, format!("MemcpyHtoD,{:#018x},{bytes}\nkernel-0.traceg\n", 1u64 << 32))
+        .expect("a file can be written");
+    let plan = Plan::new("ideal", &list.display().to_string());
+    let found = run_alone(&plan).map(|document| document.gpu.map_or(0, |gpu| gpu.work.lines));
+    let mut checks = failed(&plan);
+    if !matches!(found, Ok(lines) if lines == 4 * LOADS) {
+        checks.push(format!("{found:?} lines of {LOADS} loads of four"));
+    }
+    checks
+}
