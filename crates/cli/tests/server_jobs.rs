@@ -84,6 +84,48 @@ fn the_formats_of_recorded_programs_are_listed_and_explained() {
     assert!(nandscape(&["explain", "lakey"]).stderr.contains("did you mean `lackey`"));
 }
 
+/// What every core of a server does with a program that stores to 64 lines in turn: instructions a cycle and core, and lines that
+/// cores have taken from each other.
+fn on_cores(cores: u32, rows: u32, workload: &str) -> (f64, u64, String) {
+    let sets = [
+        format!("cpu.0.cores={cores}"),
+        format!("fabric.mesh.rows={rows}"),
+        format!("fabric.mesh.columns={}", cores / rows),
+        format!("l2.banks={cores}"),
+        format!("cpu.0.load.jobs={}", 20 * cores),
+        "cpu.warmup.fixed.jobs=0".to_owned(),
+    ];
+    let mut arguments = vec!["run", "dram-only", "--json", "--workload", workload];
+    sets.iter().for_each(|set| arguments.extend(["--set", set]));
+    let document = nandscape(&arguments).well().json();
+    let directory = &document["cpu"]["memory"]["directory"];
+    let taken = directory["invalidations"].as_u64().unwrap() + directory["forwarded"].as_u64().unwrap();
+    (document["cpu"]["ipc"].as_f64().unwrap(), taken, document["warnings"].to_string())
+}
+
+/// Copies of a program in memory of their own disturb each other no more than the network does; in one memory they take its lines from
+/// each other all the time.
+#[test]
+fn each_core_has_a_copy_of_a_recorded_program_unless_it_is_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |n: u32| format!("{} 0x{:x} 6\n", if n % 3 == 0 { 's' } else { 'l' }, 0x7000 + n % 64 * 64);
+    let path = file(folder.path(), "lines.trace", (0..4000).map(line).collect::<String>());
+    let job = |memory: &str| format!("{path}:job=2000{memory}");
+    let (alone, taken, said) = on_cores(1, 1, &job(""));
+    assert!(taken == 0 && !said.contains("memory="), "{taken} {said}");
+    let (private, taken, said) = on_cores(4, 2, &job(""));
+    assert_eq!((private, taken), (on_cores(4, 2, &job(",memory=private")).0, 0));
+    assert!((private / alone - 1.0).abs() < 0.05, "{private} {alone}");
+    assert!(said.contains("each of the 4 cores has a copy") && said.contains("memory=shared"), "{said}");
+    let (shared, taken, said) = on_cores(4, 2, &job(",memory=shared"));
+    assert!(taken > 1000 && shared < 0.5 * private, "{taken} {shared} {private}");
+    assert!(said.contains("each of the 4 cores has the same data"), "{said}");
+    refused(
+        &["run", "dram-only", "--workload", &job(",memory=own")],
+        &["`own` is no value of parameter `memory`", "private, shared"],
+    );
+}
+
 /// The line about paging says what stands in the document.
 #[test]
 fn a_run_under_an_operating_system_says_what_paging_did() {

@@ -52,6 +52,13 @@ pub trait Service {
     fn footprint(&self) -> u64;
     /// Bytes of its text: every `pc` is below.
     fn text(&self) -> u32;
+    /// What serves its jobs, said before anything else is asked: slots from `core * threads` up to the next multiple of `threads` are those
+    /// of a core's threads. Most programs have one memory, whatever serves them.
+    fn serve_on(&mut self, _cores: u16, _threads: u32) {}
+    /// What a user must know of how it is served, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// A job begins in `slot`, a number that no running job has. What the job asks for depends on its number and the
     /// service's seed alone.
     fn start(&mut self, slot: u32, job: u64);

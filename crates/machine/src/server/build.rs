@@ -144,9 +144,14 @@ struct Extent {
 ///
 /// # Errors
 /// A spec that cannot be built, or a service that does not fit.
-pub(crate) fn build(loaded: &Loaded, service: Box<dyn Service>, seed: u64) -> Result<ServerSide, Diagnostic> {
+pub(crate) fn build(
+    loaded: &Loaded,
+    mut service: Box<dyn Service>,
+    seed: u64,
+) -> Result<ServerSide, Diagnostic> {
     let tables = tables(loaded)?;
     let cpu = &tables.cpu.first;
+    service.serve_on(cpu.cores, cpu.threads.count);
     // A translation covers what the page table says, whatever the application.
     let reach = Mmu::new(tables.mmu, 0, CPU_LINE).map_err(|e| loaded.explain("mmu", e))?.reach();
     let cores = Cores::new(cpu, reach, seed).map_err(|e| loaded.explain("cpu.0", e))?;
@@ -263,7 +268,9 @@ fn check_capacity(loaded: &Loaded, needed: u64) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let what = format!("the service takes {needed} B of flash that holds {capacity} B");
-    Err(loaded.diagnose("flash", &what).help("a smaller service (size=...), or more flash"))
+    Err(loaded
+        .diagnose("flash", &what)
+        .help("a smaller service (size=..., of a recorded program memory=shared), or more flash"))
 }
 
 #[cfg(test)]

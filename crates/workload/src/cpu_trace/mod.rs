@@ -19,8 +19,9 @@
 //! * Branches are in ChampSim's records alone; in the other formats every branch counts as predicted.
 //! * ChampSim and lists of addresses do not say how wide an access is: it is taken for one of 8 bytes, or to the end of its line.
 //! * The program's threads are one sequence, and its system calls take no time.
-//! * Jobs that run at a time are cuts of one program in one memory, its stack included: cores take lines from each other that the
-//!   program alone would keep.
+//! * Jobs that run at a time are cuts of one program. Each core has a copy of the program's data of its own ([`Memory::Private`]), as if
+//!   as many processes ran; its threads share it, and all cores share the text. With [`Memory::Shared`] all jobs have one memory, stacks
+//!   included: cores take lines from each other that the program alone would keep.
 
 // A diagnostic is returned once in the life of a trace: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
@@ -38,4 +39,4 @@ mod tests;
 
 pub use capture::{Counts, record};
 pub use detect::{formats, is_cpu_trace, open};
-pub use recorded::{Options, PARAMETERS};
+pub use recorded::{Memory, Options, PARAMETERS};

@@ -19,10 +19,28 @@ use crate::trace::Input;
 pub struct Options {
     /// Instructions of a job: 1 to 10,000,000, all of which the machine holds while the job runs.
     pub job: u64,
+    /// Whose memory the jobs use.
+    pub memory: Memory,
+}
+
+/// Whose memory the jobs of a recorded program use, where several cores serve them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// Each core its own: as many copies of the program run as there are cores.
+    Private,
+    /// All the same, stacks included: cores take lines from each other that the program alone would keep.
+    Shared,
 }
 
 /// What may be set behind the name of a recorded program: `sort.nst:job=50000`.
-pub const PARAMETERS: &[Key] = &[Key { name: "job", what: "instructions of a job", default: "20000" }];
+pub const PARAMETERS: &[Key] = &[
+    Key { name: "job", what: "instructions of a job", default: "20000" },
+    Key {
+        name: "memory",
+        what: "private: each core has a copy of the program's data; shared: all cores have one",
+        default: "private",
+    },
+];
 
 impl Options {
     /// Reads `key=value`; `text` is the whole of what was written, for diagnostics.
@@ -31,14 +49,16 @@ impl Options {
     /// An unknown key, a key given twice or without a value, and a value that cannot be.
     pub fn read(text: &str, parameters: &str) -> Result<Options, Diagnostic> {
         let parameters = Params::read(text, parameters, PARAMETERS)?;
-        Ok(Options { job: parameters.integer("job", 1..=MOST_JOB)? })
+        let memory =
+            parameters.word("memory", &[("private", Memory::Private), ("shared", Memory::Shared)])?;
+        Ok(Options { job: parameters.integer("job", 1..=MOST_JOB)?, memory })
     }
 }
 
 impl Default for Options {
-    /// Jobs of 20,000 instructions, as long as the work of the programs of [`service`](crate::service).
+    /// Jobs of 20,000 instructions, as long as the work of the programs of [`service`](crate::service), in memory of each core's own.
     fn default() -> Options {
-        Options { job: 20_000 }
+        Options { job: 20_000, memory: Memory::Private }
     }
 }
 
@@ -77,6 +97,10 @@ pub(super) struct Recorded {
     whole: u64,
     space: Space,
     job: u64,
+    memory: Memory,
+    /// Cores that serve it, and threads of each: one with all slots, until it is told.
+    cores: u16,
+    threads: u32,
     one: Instruction,
     slots: Vec<Slot>,
 }
@@ -120,7 +144,20 @@ impl Recorded {
         }
         drop(reader);
         let reader = recording.reader()?;
-        Ok(Recorded { recording, reader, read: 0, whole, space, job: options.job, one, slots: Vec::new() })
+        let Options { job, memory } = *options;
+        Ok(Recorded {
+            recording,
+            reader,
+            read: 0,
+            whole,
+            space,
+            job,
+            memory,
+            cores: 1,
+            threads: u32::MAX,
+            one,
+            slots: Vec::new(),
+        })
     }
 
     /// The next instruction, behind the last the first; whether the trace has begun anew.
@@ -147,6 +184,11 @@ impl Recorded {
         }
     }
 
+    /// Bytes of the data of one copy.
+    fn data(&self) -> u64 {
+        self.space.data.len().max(1) * PAGE
+    }
+
     fn changed<T>(&self, what: &str) -> T {
         panic!("{} was changed while it was read: {what}", self.recording.source)
     }
@@ -154,7 +196,28 @@ impl Recorded {
 
 impl Service for Recorded {
     fn footprint(&self) -> u64 {
-        self.space.data.len().max(1) * PAGE
+        let copies = if self.memory == Memory::Private { self.cores } else { 1 };
+        self.data() * u64::from(copies.max(1))
+    }
+
+    fn serve_on(&mut self, cores: u16, threads: u32) {
+        (self.cores, self.threads) = (cores, threads.max(1));
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.cores <= 1 {
+            return Vec::new();
+        }
+        let (source, cores) = (&self.recording.source, self.cores);
+        let whose = match self.memory {
+            Memory::Private => {
+                "a copy of the program's data of its own (memory=private); memory=shared gives all of them one"
+            }
+            Memory::Shared => {
+                "the same data, stacks included (memory=shared), so that they take lines from each other; memory=private gives each a copy"
+            }
+        };
+        vec![format!("{source}: each of the {cores} cores has {whose}")]
     }
 
     fn text(&self) -> u32 {
@@ -166,6 +229,10 @@ impl Service for Recorded {
         if self.slots.len() <= at {
             self.slots.resize(at + 1, Slot::default());
         }
+        let copy = match self.memory {
+            Memory::Private => u64::from(slot / self.threads) * self.data(),
+            Memory::Shared => 0,
+        };
         let mut tape = std::mem::take(&mut self.slots[at].ops);
         tape.clear();
         let (mut ops, mut taken) = (Ops::new(), 0);
@@ -180,6 +247,9 @@ impl Service for Recorded {
             }
         }
         ops.flush(&mut tape);
+        for op in tape.iter_mut().filter(|op| op.width > 0) {
+            op.address += copy;
+        }
         self.slots[at] = Slot { ops: tape, written: 0 };
     }
 

@@ -20,7 +20,7 @@ fn file(content: &[u8]) -> (tempfile::TempDir, PathBuf) {
 
 fn service(content: &[u8], job: u64) -> Box<dyn Service> {
     let (_folder, path) = file(content);
-    open(&path, &Options { job }).unwrap_or_else(|fault| panic!("{fault}"))
+    open(&path, &Options { job, ..Options::default() }).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
 /// All operations of a slot's next job.

@@ -104,7 +104,7 @@ fn what_is_no_trace_is_no_trace() {
 fn jobs_that_cannot_be_are_refused() {
     let (_folder, path) = file(LACKEY.as_bytes());
     for job in [0, 10_000_001] {
-        let fault = open(&path, &Options { job }).err().expect("it is taken");
+        let fault = open(&path, &Options { job, ..Options::default() }).err().expect("it is taken");
         assert!(fault.to_string().contains("1 to 10000000"), "{fault}");
     }
 }

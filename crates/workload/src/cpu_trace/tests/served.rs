@@ -8,7 +8,7 @@ use proto::cpu::{Op, OpKind};
 
 use super::champsim::{Record, bytes};
 use super::{file, job, service};
-use crate::cpu_trace::{Options, is_cpu_trace, open};
+use crate::cpu_trace::{Memory, Options, is_cpu_trace, open};
 
 fn addresses(ops: &[Op]) -> Vec<u64> {
     ops.iter().filter(|op| op.width > 0).map(|op| op.address).collect()
@@ -35,6 +35,26 @@ fn a_job_is_the_next_cut_whatever_its_slot_and_the_beginning_follows_the_end() {
     let mut service = super::service(text.as_bytes(), 12);
     let around: Vec<u64> = (0..12).map(|n| at(n % 5)).collect();
     assert_eq!(addresses(&job(service.as_mut(), 0)), around);
+}
+
+/// Slots of one core have one copy of the data, those of another core another one; what `shared` has is one for all.
+#[test]
+fn each_core_has_a_copy_of_the_data() {
+    let text: String = (0..6).map(|n| format!("l 0x{:x} 0\n", 0x7000 + (n % 3) * 4096 + n * 8)).collect();
+    let (_folder, path) = file(text.as_bytes());
+    for (memory, copies) in [(Memory::Private, 4), (Memory::Shared, 1)] {
+        let mut service = open(&path, &Options { job: 6, memory }).expect("a trace");
+        assert!(service.notes().is_empty());
+        service.serve_on(4, 2);
+        assert_eq!(service.footprint(), copies * 3 * 4096);
+        let cores = [0, 1, 2, 5, 7].map(|slot| addresses(&job(service.as_mut(), slot)));
+        let alone: Vec<u64> = (0..6).map(|n| n % 3 * 4096 + n * 8).collect();
+        for (core, found) in [0, 0, 1, 2, 3].into_iter().zip(cores) {
+            let copy = if copies > 1 { core * 3 * 4096 } else { 0 };
+            assert_eq!(found, alone.iter().map(|at| at + copy).collect::<Vec<_>>(), "{memory:?} {core}");
+        }
+        assert!(service.notes()[0].contains("each of the 4 cores has"), "{:?}", service.notes());
+    }
 }
 
 #[test]
@@ -66,7 +86,7 @@ fn a_job_comes_in_pieces() {
 #[should_panic(expected = "was changed while it was read")]
 fn a_file_that_is_changed_is_noticed() {
     let (_folder, path) = file(b"l 0x10 0\ns 0x20 0\n");
-    let mut service = open(&path, &Options { job: 2 }).expect("a trace");
+    let mut service = open(&path, &Options { job: 2, ..Options::default() }).expect("a trace");
     job(service.as_mut(), 0);
     std::fs::write(&path, "l 0x10 0\n").expect("a file");
     job(service.as_mut(), 0);
@@ -96,7 +116,7 @@ fn shared_lists_are_served_as_their_lines_say() {
         flate2::read::MultiGzDecoder::new(packed).read_to_string(&mut text).expect("text");
         let fields = || text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let instructions: u64 = fields().map(|line| line[2].parse::<u64>().expect("a number") + 1).sum();
-        let mut service = open(&path, &Options { job: instructions }).expect("a trace");
+        let mut service = open(&path, &Options { job: instructions, ..Options::default() }).expect("a trace");
         assert_eq!((service.footprint(), service.text()), (pages * 4096, 4096), "{name}");
         let ops = job(service.as_mut(), 0);
         assert_eq!(ops.iter().map(|op| u64::from(op.count)).sum::<u64>(), instructions);
