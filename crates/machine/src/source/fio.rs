@@ -21,6 +21,7 @@ pub struct FioSource {
     names: Vec<String>,
     /// Which of them have a rate of their own.
     paced: Vec<bool>,
+    warnings: Vec<String>,
     groups: VecDeque<Group>,
     running: Vec<Running>,
     /// Which of them are to be asked, and when.
@@ -46,9 +47,17 @@ impl FioSource {
         let all = || groups.iter().flat_map(|group| &group.jobs);
         let names = all().map(|job| job.name.clone()).collect();
         let paced = all().map(|job| job.rate.iter().any(Option::is_some)).collect();
+        let mut warnings: Vec<String> = Vec::new();
+        for warning in all().flat_map(|job| &job.warnings) {
+            // Clones of a job say the same.
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
         Ok(FioSource {
             names,
             paced,
+            warnings,
             groups,
             running: Vec::new(),
             turns: Turns::new(0),
@@ -58,6 +67,11 @@ impl FioSource {
             seed,
             now: Time::ZERO,
         })
+    }
+
+    /// What is likely not meant, now that the device is known.
+    pub fn doubts(&self) -> &[String] {
+        &self.warnings
     }
 
     /// When results begin to count: the longest ramp of the first group.

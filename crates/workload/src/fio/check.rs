@@ -73,8 +73,14 @@ pub(super) fn warn(spec: &JobSpec, job: &mut Job) {
     }
     let random = matches!(job.order, Order::Random { .. });
     if job.repeat && random && (limits.passes > 1 || limits.bytes > limits.pass_bytes) {
+        let effect = match job.access.writes() {
+            true => {
+                ", so that blocks die in the order in which they were written and write amplification stays near 1"
+            }
+            false => "",
+        };
         job.warnings.push(format!(
-            "job `{}`: each pass repeats the first block by block, as in fio; randrepeat=0 draws anew",
+            "job `{}`: each pass repeats the first block by block, as in fio{effect}; randrepeat=0 draws anew",
             spec.name
         ));
     }
