@@ -24,10 +24,10 @@ pub(crate) struct TraceArgs {
     /// Multiplies every time (0.5 is twice as fast)
     #[arg(long)]
     time_scale: Option<String>,
-    /// Drops requests before this time
+    /// Drops requests before this time, counted from the first request of all traces; it may be beyond the clock (300d)
     #[arg(long)]
     start: Option<String>,
-    /// Drops requests from this time on
+    /// Drops requests from this time on, counted alike
     #[arg(long)]
     end: Option<String>,
     /// Reads at most this many requests
@@ -39,6 +39,14 @@ pub(crate) struct TraceArgs {
     /// What happens to requests beyond the device: fit (the default of a run: as recorded if all fit, else compact), error, wrap or compact; counted and said
     #[arg(long)]
     remap: Option<String>,
+    /// Time zero of several traces: clock (the default: the first request of all, so that each keeps its distance) or start (the first
+    /// request of each)
+    #[arg(long)]
+    align: Option<String>,
+    /// Whether the volumes of traces have addresses of their own: apart (the default: each file and each stream in it) or one (all are
+    /// the same volume)
+    #[arg(long)]
+    volumes: Option<String>,
     /// The blkparse event that stands for a request (D, Q, ...)
     #[arg(long)]
     action: Option<String>,
@@ -54,14 +62,16 @@ impl TraceArgs {
     /// A value that cannot be read.
     pub(crate) fn options(&self, remap: Remap) -> Result<TraceOptions, Diagnostic> {
         let default = TraceOptions::default();
-        let time = |option, text: &String| time(text).map_err(|fault| at(option, text, fault));
         Ok(TraceOptions {
             format: self.format.clone(),
             time_unit: parsed("--time-unit", self.time_unit.as_ref())?,
             sector: self.sector,
             time_scale: parsed("--time-scale", self.time_scale.as_ref())?.unwrap_or(default.time_scale),
-            start: self.start.as_ref().map(|text| time("--start", text)).transpose()?,
-            end: self.end.as_ref().map(|text| time("--end", text)).transpose()?,
+            timed: default.timed,
+            start: parsed("--start", self.start.as_ref())?,
+            end: parsed("--end", self.end.as_ref())?,
+            align: parsed("--align", self.align.as_ref())?.unwrap_or(default.align),
+            volumes: parsed("--volumes", self.volumes.as_ref())?.unwrap_or(default.volumes),
             max_requests: self.max_requests,
             lenient: self.lenient,
             capacity: None,

@@ -23,13 +23,13 @@ const KEYS: [&str; 61] = [
     "simulated_ns",
     "run.wall_s",
     "run.cpu_s",
+    "run.precondition_cpu_s",
     "run.events",
     "run.requests_per_cpu_s",
     "run.peak_rss_bytes",
     "precondition.kind",
     "precondition.mapped_share",
     "precondition.invalid_share",
-    "precondition.seconds",
     "io.flows.0.name",
     "io.flows.0.read.iops",
     "io.flows.0.active.from_ns",
@@ -163,7 +163,6 @@ fn result_of(more: &[&str]) -> Value {
     arguments.extend(more);
     let mut document = run_tiny(&arguments).well().json();
     document["run"] = Value::Null;
-    document["precondition"]["seconds"] = Value::Null;
     document
 }
 

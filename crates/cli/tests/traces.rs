@@ -215,3 +215,83 @@ fn a_request_in_fragments_counts_once() {
         }
     }
 }
+
+/// 400 days, a request a day.
+fn long() -> String {
+    (0..=400_u64).map(|day| format!("7,W,{},4096,{}\n", day % 7 * 4096, day * 86_400_000_000)).collect()
+}
+
+#[test]
+fn a_trace_longer_than_the_clock_is_refused_with_what_mends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "long.csv", long());
+    let run = |more: &[&str]| {
+        run_tiny(&[&["--workload", &path, "--format", "alibaba", "--json"][..], more].concat())
+    };
+    let refused = run(&[]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
+    for word in ["goes on for 1.1 years", "--time-scale 1/2", "--end 213d", "--queue-depth"] {
+        assert!(refused.stderr.contains(word), "{}", refused.stderr);
+    }
+    for (more, requests) in [
+        (&["--queue-depth", "4"][..], 401),
+        (&["--time-scale", "1/2"], 401),
+        (&["--end", "213d"], 213),
+        (&["--start", "300d", "--end", "310d"], 10),
+    ] {
+        let document = run(more).well().json();
+        assert_eq!(document["io"]["all"]["requests"], requests, "{more:?}");
+        let warnings = document["warnings"].to_string();
+        assert!(!warnings.contains("moved"), "{warnings}");
+    }
+    let told = nandscape(&["trace", "inspect", &path]).well().stdout;
+    assert!(told.contains("warning: the simulator's clock ends at 214 days"), "{told}");
+    for option in ["--align", "--volumes"] {
+        let value = if option == "--align" { "start" } else { "one" };
+        let refused = nandscape(&["trace", "inspect", &path, option, value]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(option), "{}", refused.stderr);
+        let refused = nandscape(&["trace", "convert", &path, "--to", "csv", option, value]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(option), "{}", refused.stderr);
+    }
+}
+
+/// Two volumes of a recording, one 30 days behind the other; and one trace in parts.
+#[test]
+fn several_traces_have_one_clock_and_parts_are_one_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |day: u64| -> String {
+        (0..20).map(|n| format!("7,W,{},4096,{}\n", n * 4096, day * 86_400_000_000 + n * 1000)).collect()
+    };
+    let (a, b) = (file(folder.path(), "a.csv", lines(3)), file(folder.path(), "b.csv", lines(33)));
+    let run = |workloads: &[&str], more: &[&str]| {
+        let mut arguments = vec!["--format", "alibaba", "--json"];
+        workloads.iter().for_each(|workload| arguments.extend(["--workload", workload]));
+        arguments.extend(more);
+        run_tiny(&arguments).well().json()
+    };
+    let days = |document: &Value| (document["simulated_ns"].as_f64().unwrap() / 86_400e9).round();
+    let programmed = |document: &Value| document["flash"][0]["host_programs"].as_u64().unwrap();
+    let apart = run(&[&a, &b], &[]);
+    assert_eq!((days(&apart), &apart["io"]["all"]["requests"]), (30.0, &40.into()));
+    assert!(apart["warnings"].to_string().contains("b.csv: begins 30 days after"), "{}", apart["warnings"]);
+    let start = run(&[&a, &b], &["--align", "start"]);
+    assert_eq!((days(&start), programmed(&start)), (0.0, programmed(&apart)));
+    let joined = format!("{a}+{b}");
+    let parts = run(&[&joined], &[]);
+    assert_eq!((days(&parts), parts["io"]["flows"].as_array().unwrap().len()), (30.0, 1));
+    assert_eq!(parts["io"]["flows"][0]["name"], "a.csv+b.csv/7");
+    assert_eq!(
+        (&parts["io"]["all"]["requests"], &parts["workload"][0]),
+        (&40.into(), &joined.as_str().into())
+    );
+    let wrong = run_tiny(&["--format", "alibaba", "--workload", &format!("{b}+{a}")]);
+    assert!(
+        wrong.code == Some(2) && wrong.stderr.contains("before what stands in front of it ends"),
+        "{}",
+        wrong.stderr
+    );
+    // As one trace in another file.
+    let out = folder.path().join("joined.csv").display().to_string();
+    nandscape(&["trace", "convert", &joined, "--to", "csv", "-o", &out]).well();
+    assert_eq!(inspected(&out)["requests"], 40);
+}

@@ -7,15 +7,22 @@ use workload::trace::{Remap, TraceOptions};
 /// Refuses options that would be accepted and do nothing.
 ///
 /// # Errors
-/// A queue depth of zero, options for traces where no workload is a block trace (`has_trace`), or one that scales times that a replay at
+/// A queue depth of zero, options for traces where no workload is a block trace (`has_trace`), or one about times that a replay at
 /// a queue depth does not use.
 pub(crate) fn check(plan: &Plan, has_trace: bool) -> Result<(), Diagnostic> {
     if plan.queue_depth == Some(0) {
         return Err(Diagnostic::new("--queue-depth 0: nothing could ever be issued").help("give 1 or more"));
     }
-    if plan.queue_depth.is_some() && plan.trace.time_scale != TraceOptions::default().time_scale {
+    let default = TraceOptions::default();
+    let of_times = [
+        ("--time-scale", plan.trace.time_scale != default.time_scale),
+        ("--align", plan.trace.align != default.align),
+    ];
+    if plan.queue_depth.is_some()
+        && let Some((option, _)) = of_times.iter().find(|(_, given)| *given)
+    {
         let what =
-            "--time-scale with --queue-depth: a replay at a queue depth does not use the trace's times";
+            format!("{option} with --queue-depth: a replay at a queue depth does not use the trace's times");
         return Err(Diagnostic::new(what).help("leave one of them out"));
     }
     match given(plan).filter(|_| !has_trace) {
@@ -34,8 +41,12 @@ fn given(plan: &Plan) -> Option<&'static str> {
         time_unit,
         sector,
         time_scale,
+        // What a run says itself.
+        timed: _,
         start,
         end,
+        align,
+        volumes,
         max_requests,
         lenient,
         capacity: _,
@@ -52,6 +63,8 @@ fn given(plan: &Plan) -> Option<&'static str> {
         ("--time-scale", *time_scale != default.time_scale),
         ("--start", start.is_some()),
         ("--end", end.is_some()),
+        ("--align", *align != default.align),
+        ("--volumes", *volumes != default.volumes),
         ("--max-requests", max_requests.is_some()),
         ("--lenient", *lenient),
         // What a run does with requests beyond the device if nothing is said, and what a reader does.

@@ -3,8 +3,7 @@
 use crate::applies;
 use crate::gpu;
 use crate::machine::Machine;
-use crate::precondition;
-use crate::result::PreconditionResult;
+use crate::precondition::{self, Report};
 use crate::run::{Observers, Plan};
 use crate::server;
 use crate::spec::{Drive, Loaded, queues};
@@ -39,8 +38,8 @@ impl Work {
         let options = options(plan, device);
         let mut work = Work::default();
         let mut has_trace = false;
-        for text in &plan.workloads {
-            match workloads::open(text, &options)? {
+        for opened in workloads::open_all(&plan.workloads, &options)? {
+            match opened {
                 Opened::Programs(programs) => work.programs.extend(programs),
                 Opened::Service(service) => {
                     server::tables(loaded)?;
@@ -82,7 +81,9 @@ pub(crate) fn options(plan: &Plan, device: Option<&Device>) -> WorkloadOptions {
 pub(crate) struct Assembled {
     pub(crate) machine: Machine,
     pub(crate) warnings: Vec<String>,
-    pub(crate) precondition: Option<PreconditionResult>,
+    pub(crate) precondition: Option<Report>,
+    /// CPU seconds that it took.
+    pub(crate) precondition_cpu_s: f64,
 }
 
 /// Builds the machine and brings its flash device into its state.
@@ -104,11 +105,13 @@ pub(crate) fn assemble(
         true => None,
         false => Some(gpu::build(loaded, Apps::new(work.programs), plan.seed).map_err(unfit)?),
     };
+    let mut warnings = work.warnings;
     let server = match work.service {
         None => None,
         Some(service) => Some(server::build(loaded, service, plan.seed).map_err(unfit)?),
     };
-    let mut precondition = None;
+    warnings.extend(server.iter().flat_map(|side| side.service.notes()));
+    let (mut precondition, mut precondition_cpu_s) = (None, 0.0);
     if let Some(device) = &mut device {
         let Drive { flash, precondition: state, .. } = loaded.drive()?;
         let before = cpu_s();
@@ -121,7 +124,8 @@ pub(crate) fn assemble(
             device.attach_shadow();
         }
         device.backend.observer = observers.commands;
-        precondition = Some(PreconditionResult { report, seconds: cpu_s() - before });
+        precondition = Some(report);
+        precondition_cpu_s = cpu_s() - before;
     }
     let mut injector = match loaded.drive() {
         Ok(Drive { flash, host, .. }) => {
@@ -137,5 +141,5 @@ pub(crate) fn assemble(
     let warmup = plan.warmup.or(ramp).or(of_jobs);
     let until = loaded.spec.sim.until.map(|until| until.time());
     let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server).with_end(until);
-    Ok(Assembled { machine, warnings: work.warnings, precondition })
+    Ok(Assembled { machine, warnings, precondition, precondition_cpu_s })
 }

@@ -113,12 +113,8 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
     let device = loaded.spec.flash.is_some().then(|| loaded.device(plan.seed)).transpose()?;
     let options = assemble::options(plan, device.as_ref());
-    let mut warnings = Vec::new();
-    let mut has_trace = false;
+    let workloads::Checked { warnings, has_trace } = workloads::check(&plan.workloads, &options)?;
     for text in &plan.workloads {
-        let checked = workloads::check(text, &options)?;
-        warnings.extend(checked.warnings);
-        has_trace |= checked.is_trace;
         if workloads::is_for_a_gpu(text) {
             gpu::tables(&loaded)?;
         }
@@ -141,7 +137,7 @@ pub fn run_observed(
     observers: Observers,
 ) -> Result<Document, Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
-    let Assembled { mut machine, mut warnings, precondition } =
+    let Assembled { mut machine, mut warnings, precondition, precondition_cpu_s } =
         assemble(plan, &loaded, outside.cpu_s, observers)?;
     let (cpu, wall) = ((outside.cpu_s)(), (outside.wall_s)());
     let end = machine.run(outside.stop, |m| (outside.watch)(m));
@@ -155,6 +151,7 @@ pub fn run_observed(
     let figures = RunFigures {
         wall_s: (outside.wall_s)() - wall,
         cpu_s,
+        precondition_cpu_s,
         events: machine.events,
         requests_per_cpu_s: if cpu_s > 0.0 { machine.completed() as f64 / cpu_s } else { 0.0 },
         peak_rss_bytes: (outside.peak_rss)(),

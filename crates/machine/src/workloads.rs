@@ -5,14 +5,14 @@ use config::Diagnostic;
 use kernel::Time;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use workload::cpu_trace;
 use workload::fio;
 use workload::inject::Source;
 use workload::program::{self, Program};
 use workload::service::{self, Service};
 use workload::simt_trace;
-use workload::trace::{TraceOptions, TraceReader};
+use workload::trace::{self, TraceOptions, TraceReader};
 
 /// Name, meaning and inline job of every shipped workload. A new one is a line.
 pub const WORKLOADS: &[(&str, &str, &str)] = &[
@@ -78,19 +78,20 @@ pub struct Requests {
     pub is_trace: bool,
 }
 
-/// What is known of a workload that was looked through.
+/// What is known of workloads that were looked through.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// What a user must know about how it was read.
+    /// What a user must know about how they were read.
     pub warnings: Vec<String>,
-    /// Whether it is a recorded trace.
-    pub is_trace: bool,
+    /// Whether one of them is a recorded trace.
+    pub has_trace: bool,
 }
 
 /// What a user's text turned out to name.
 enum Named {
     Jobs(fio::Jobs),
-    Trace(Box<TraceReader>),
+    /// The name of a trace, to be opened with the others.
+    Trace(PathBuf),
     Programs(Vec<Box<dyn Program>>),
     Service(Box<dyn Service>),
 }
@@ -126,20 +127,20 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
         return fio::parse_file(path).map(Named::Jobs);
     }
     let name = name_of(text);
-    if !path.exists() && !name.contains(['/', '.']) {
+    let parts = trace::parts(path)?;
+    let is_there = parts.iter().any(|part| part.exists());
+    if !is_there && !name.contains(['/', '.']) {
         let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::entries().map(|e| e.name));
         let names = names.chain(service::entries().map(|e| e.name));
         return Err(Diagnostic::new(format!("no workload `{name}`")).allowed(name, names).help(
-            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a trace file, a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
+            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
     // A file that is not there is told first.
-    if path.exists() {
+    if is_there {
         reaches_flash(options)?;
     }
-    let mut trace = options.trace.clone();
-    trace.capacity = Some(options.capacity);
-    TraceReader::open(path, &trace).map(|reader| Named::Trace(Box::new(reader)))
+    Ok(Named::Trace(path.to_owned()))
 }
 
 /// Whether a text names a program, or several side by side: one known name is enough, so that a misspelt one is said.
@@ -193,10 +194,19 @@ fn is_job_file(path: &Path) -> bool {
 }
 
 /// The file behind what a user wrote: a job file or a trace, without its parameters. `None` for shipped names, inline jobs and programs.
+/// Of a trace in parts it is the name of all: [`files_of`].
 pub fn file_of(text: &str) -> Option<&Path> {
     let shipped = WORKLOADS.iter().any(|(name, ..)| *name == text);
     let named = shipped || text.starts_with("fio:") || is_program(text) || is_for_a_server(text);
     (!named).then(|| file_and_parameters(text).0)
+}
+
+/// The files behind what a user wrote: as [`file_of`], with every part of a trace.
+///
+/// # Errors
+/// A part of a trace that is not there.
+pub fn files_of(text: &str) -> Result<Vec<PathBuf>, Diagnostic> {
+    file_of(text).map_or(Ok(Vec::new()), trace::parts)
 }
 
 /// Opens a workload by what a user wrote: a shipped name, `fio:…`, a `.fio` file or a trace.
@@ -204,42 +214,90 @@ pub fn file_of(text: &str) -> Option<&Path> {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
-    let reader = match find(text, options)? {
-        Named::Jobs(jobs) => return from_jobs(&jobs, options).map(Opened::Requests),
-        Named::Programs(programs) => return Ok(Opened::Programs(programs)),
-        Named::Service(service) => return Ok(Opened::Service(service)),
-        Named::Trace(reader) => reader,
-    };
+    let mut opened = open_all(&[text], options)?;
+    // One text makes one workload.
+    opened.pop().ok_or_else(|| Diagnostic::new("no workload"))
+}
+
+/// Opens workloads that run side by side; their traces have one clock and one device.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn open_all(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Vec<Opened>, Diagnostic> {
+    let (named, readers) = find_all(texts, options)?;
+    let mut readers = readers.into_iter();
+    let mut opened = Vec::with_capacity(named.len());
+    for (text, named) in texts.iter().zip(named) {
+        opened.push(match named {
+            Named::Jobs(jobs) => Opened::Requests(from_jobs(&jobs, options)?),
+            Named::Programs(programs) => Opened::Programs(programs),
+            Named::Service(service) => Opened::Service(service),
+            Named::Trace(_) => {
+                let reader = readers.next().ok_or_else(|| Diagnostic::new("a trace that was not opened"))?;
+                Opened::Requests(from_trace(text.as_ref(), reader, options))
+            }
+        });
+    }
+    Ok(opened)
+}
+
+/// What texts name, and readers of those that are traces.
+fn find_all(
+    texts: &[impl AsRef<str>],
+    options: &WorkloadOptions,
+) -> Result<(Vec<Named>, Vec<TraceReader>), Diagnostic> {
+    let named: Vec<Named> =
+        texts.iter().map(|text| find(text.as_ref(), options)).collect::<Result<_, _>>()?;
+    let traces: Vec<&PathBuf> = named
+        .iter()
+        .filter_map(|named| match named {
+            Named::Trace(name) => Some(name),
+            _ => None,
+        })
+        .collect();
+    let timed = options.queue_depth.is_none();
+    let reading = TraceOptions { capacity: Some(options.capacity), timed, ..options.trace.clone() };
+    let readers = trace::open_together(&traces, &reading)?;
+    Ok((named, readers))
+}
+
+fn from_trace(text: &str, reader: TraceReader, options: &WorkloadOptions) -> Requests {
     let replay = match options.queue_depth {
         Some(depth) => Replay::Closed { depth },
         None => Replay::Open,
     };
-    let name =
-        Path::new(text).file_name().map_or_else(|| text.to_owned(), |n| n.to_string_lossy().into_owned());
-    Ok(Opened::Requests(Requests {
-        source: Box::new(TraceSource::new(name, *reader, replay)),
-        warnings: Vec::new(),
-        ramp: Time::ZERO,
-        is_trace: true,
-    }))
+    let source = Box::new(TraceSource::new(trace_name(text), reader, replay));
+    Requests { source, warnings: Vec::new(), ramp: Time::ZERO, is_trace: true }
 }
 
-/// Looks through a workload without running it, a trace to its last line.
+/// What the flows of a trace are called: its file, or `A+B` of its parts.
+fn trace_name(text: &str) -> String {
+    let file = |name: &str| {
+        Path::new(name).file_name().map_or_else(|| name.to_owned(), |n| n.to_string_lossy().into_owned())
+    };
+    if Path::new(text).exists() {
+        return file(text);
+    }
+    text.split('+').map(file).collect::<Vec<_>>().join("+")
+}
+
+/// Looks through workloads without running them, traces to their last line.
 ///
 /// # Errors
-/// Everything that is wrong with it.
-pub fn check(text: &str, options: &WorkloadOptions) -> Result<Checked, Diagnostic> {
-    match find(text, options)? {
-        Named::Programs(_) | Named::Service(_) => Ok(Checked::default()),
-        Named::Jobs(jobs) => {
-            let warnings = from_jobs(&jobs, options)?.warnings;
-            Ok(Checked { warnings, is_trace: false })
-        }
-        Named::Trace(mut reader) => {
-            while reader.next()?.is_some() {}
-            Ok(Checked { warnings: reader.notes().warnings(), is_trace: true })
+/// Everything that is wrong with them.
+pub fn check(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Checked, Diagnostic> {
+    let (named, readers) = find_all(texts, options)?;
+    let mut checked = Checked { warnings: Vec::new(), has_trace: !readers.is_empty() };
+    for named in named {
+        if let Named::Jobs(jobs) = named {
+            checked.warnings.extend(from_jobs(&jobs, options)?.warnings);
         }
     }
+    for mut reader in readers {
+        while reader.next()?.is_some() {}
+        checked.warnings.extend(reader.notes().warnings());
+    }
+    Ok(checked)
 }
 
 /// Whether there is a device that requests can go to.
@@ -259,5 +317,6 @@ fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Di
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
     let source = FioSource::new(jobs, options.capacity, options.seed)?;
+    warnings.extend_from_slice(source.doubts());
     Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false })
 }

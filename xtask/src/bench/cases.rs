@@ -333,7 +333,7 @@ impl Metric {
             Metric::JobsPerCpuSecond => sample.per_cpu_second("/cpu/jobs"),
             Metric::EventsPerCpuSecond => sample.per_cpu_second("/run/events"),
             Metric::PagesPerCpuSecond(pages) => Ok(sample.requests_per_cpu_s * f64::from(pages)),
-            Metric::PreconditionSeconds => sample.number("/precondition/seconds"),
+            Metric::PreconditionSeconds => sample.number("/run/precondition_cpu_s"),
             Metric::PeakRssMebibytes => Ok(sample.number("/run/peak_rss_bytes")? / (1024.0 * 1024.0)),
             Metric::ProcessCpuMilliseconds => Ok(sample.cpu.as_secs_f64() * 1000.0),
             Metric::OverUnpacking => Ok(sample.cpu.as_secs_f64() / sample.number("/unpacking_cpu_s")?),

@@ -85,7 +85,7 @@ fn run_case(binary: &Path, case: &Case, requests: u64) -> Result<bool> {
     let document: Value = serde_json::from_slice(&fs::read(&document)?)
         .with_context(|| format!("{} printed no result", case.system))?;
     let completed = document.pointer("/io/all/requests").and_then(Value::as_u64).unwrap_or(0);
-    let phases = ["/precondition/seconds", "/run/cpu_s"].map(|path| document.pointer(path)?.as_f64());
+    let phases = ["/run/precondition_cpu_s", "/run/cpu_s"].map(|path| document.pointer(path)?.as_f64());
     let [Some(before), Some(during)] = phases else { bail!("the result of {} has no times", case.system) };
     let memory = Memory::of(&samples, before, during).context("too short to be measured: ask for more")?;
     let done = succeeded && completed == requests;

@@ -18,7 +18,7 @@ use workload::trace::Remap;
 pub(crate) struct Args {
     /// A shipped system or a TOML file
     system: String,
-    /// A shipped workload, a trace file, an fio job file, an inline job (fio:rw=randread,bs=4k,...), a program of a GPU
+    /// A shipped workload, a trace file (its parts joined: A+B, or @LIST of their names), an fio job file, an inline job (fio:rw=randread,bs=4k,...), a program of a GPU
     /// (betw, betw:scale=17), programs side by side (betw-back), or the trace of one, a program of a server (tatp:size=1GiB), or the
     /// recording of one (sort.nst:job=20000; `list formats`); repeatable
     #[arg(long, required = true)]
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// How traces are read
     #[command(flatten)]
     trace: TraceArgs,
-    /// Replays traces at this queue depth, at least 1, instead of at their own times
+    /// Replays traces at this queue depth, at least 1, instead of at their own times, which are not used then
     #[arg(long, value_parser = number::whole_u32)]
     queue_depth: Option<u32>,
 }

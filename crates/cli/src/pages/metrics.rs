@@ -60,7 +60,7 @@ fn introduction(table: &str) -> String {
              `store` and one of the [stages](#stages). Those that took no time are left out.\n\n"
                 .to_owned()
         }
-        "run" => "The only table, with `precondition.seconds`, that differs from run to run.\n\n".to_owned(),
+        "run" => "The only table that differs from run to run.\n\n".to_owned(),
         _ => String::new(),
     }
 }

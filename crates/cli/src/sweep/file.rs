@@ -165,9 +165,21 @@ fn beside(folder: &Path, name: &str) -> String {
     folder.join(name).display().to_string()
 }
 
+/// A file, or every part of a trace.
+fn all_beside(folder: &Path, text: &str) -> String {
+    let whole = beside(folder, text);
+    if let (false, Some(list)) = (Path::new(&whole).exists(), text.strip_prefix('@')) {
+        return format!("@{}", beside(folder, list));
+    }
+    if Path::new(&whole).exists() || !text.contains('+') {
+        return whole;
+    }
+    text.split('+').map(|part| beside(folder, part)).collect::<Vec<_>>().join("+")
+}
+
 fn located(folder: &Path, workload: &Workload) -> Vec<String> {
     let located = |text: &String| match file_of(text) {
-        Some(_) if text.contains(['/', '\\', '.']) => beside(folder, text),
+        Some(_) if text.contains(['/', '\\', '.']) => all_beside(folder, text),
         _ => text.clone(),
     };
     match workload {

@@ -5,7 +5,7 @@ use config::Diagnostic;
 use machine::Loaded;
 use machine::result::SCHEMA;
 use machine::run::Plan;
-use machine::workloads::file_of;
+use machine::workloads::files_of;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -27,10 +27,13 @@ impl Store {
     /// The file of a workload cannot be read.
     pub(crate) fn new<'p>(folder: &Path, plans: impl Iterator<Item = &'p Plan>) -> Result<Store, Diagnostic> {
         let mut files = BTreeMap::new();
-        for path in plans.flat_map(|plan| &plan.workloads).filter_map(|text| file_of(text)) {
-            if !files.contains_key(path) {
-                let fault = |e| Diagnostic::new(format!("cannot read {}: {e}", path.display()));
-                files.insert(path.to_owned(), hash_of_file(path).map_err(fault)?);
+        for text in plans.flat_map(|plan| &plan.workloads) {
+            for path in files_of(text)? {
+                if !files.contains_key(&path) {
+                    let fault = |e| Diagnostic::new(format!("cannot read {}: {e}", path.display()));
+                    let hash = hash_of_file(&path).map_err(fault)?;
+                    files.insert(path, hash);
+                }
             }
         }
         Ok(Store { folder: folder.to_owned(), files })
@@ -43,8 +46,11 @@ impl Store {
     /// The system cannot be read.
     pub(crate) fn key(&self, plan: &Plan) -> Result<String, Diagnostic> {
         let loaded = Loaded::load(&plan.system, &plan.set)?;
-        let workload =
-            |text: &String| json!({ "text": text, "sha256": file_of(text).and_then(|f| self.files.get(f)) });
+        let workload = |text: &String| {
+            let files = files_of(text).unwrap_or_default();
+            let hashes: Vec<_> = files.iter().map(|file| self.files.get(file)).collect();
+            json!({ "text": text, "sha256": hashes })
+        };
         let all = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "spec": serde_json::to_value(&loaded.spec).unwrap_or_default(),

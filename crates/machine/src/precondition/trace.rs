@@ -58,6 +58,7 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Di
         format: params.format.clone(),
         remap: params.remap.parse::<Remap>()?,
         capacity: Some(session.ftl.logical() * unit),
+        timed: false,
         ..TraceOptions::default()
     };
     for _ in 0..params.passes {

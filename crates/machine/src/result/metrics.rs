@@ -249,7 +249,7 @@ mod tests {
             ("io.series.*.latency_ns_mean", "io.series.*.latency_ns_mean", "ns"),
             ("flash.*.write_amplification", "flash.*.write_amplification", "ratio"),
             ("flash.*.utilisation.die.*", "flash.*.utilisation.die.*", "share"),
-            ("precondition.seconds", "precondition.seconds", "s"),
+            ("run.precondition_cpu_s", "run.precondition_cpu_s", "s"),
             ("breakdown_ns.*.*", "breakdown_ns.*.*", "ns"),
             ("checks.*.ok", "checks.*.ok", "true or false"),
             ("warnings.*", "warnings.*", "text"),

@@ -59,7 +59,7 @@ pub struct Document {
     pub run: RunFigures,
     /// What preconditioning did; left out where there is no flash device.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub precondition: Option<PreconditionResult>,
+    pub precondition: Option<precondition::Report>,
     /// What the host saw.
     pub io: Io,
     /// What the GPU and its memory did; left out where there is none.
@@ -84,22 +84,14 @@ pub struct RunFigures {
     pub wall_s: f64,
     /// CPU seconds of the simulated part.
     pub cpu_s: f64,
+    /// CPU seconds that preconditioning took before it; zero where there is none.
+    pub precondition_cpu_s: f64,
     /// Events that were handled.
     pub events: u64,
     /// Requests, or jobs of a server, completed in a CPU second of the simulated part.
     pub requests_per_cpu_s: f64,
     /// Peak resident set of the process.
     pub peak_rss_bytes: u64,
-}
-
-/// What preconditioning did.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct PreconditionResult {
-    /// The state that was reached.
-    #[serde(flatten)]
-    pub report: precondition::Report,
-    /// CPU seconds that preconditioning took.
-    pub seconds: f64,
 }
 
 /// One check.
@@ -126,7 +118,7 @@ pub struct Frame {
     /// Warnings that arose before the run.
     pub warnings: Vec<String>,
     /// What preconditioning did, if there is a flash device.
-    pub precondition: Option<PreconditionResult>,
+    pub precondition: Option<precondition::Report>,
 }
 
 impl Document {

@@ -18,8 +18,8 @@ pub fn human(document: &Document) -> String {
         count(d.io.kinds.all.requests),
         d.precondition.as_ref().map_or(String::new(), |p| format!(
             ", preconditioned: {} ({:.1} % mapped)",
-            p.report.kind,
-            100.0 * p.report.mapped_share
+            p.kind,
+            100.0 * p.mapped_share
         ))
     );
     if d.io.kinds.all.requests > 0 {

@@ -51,6 +51,8 @@ pub struct TraceNotes {
     pub sort_window_needed: u64,
     /// Late requests that `lenient` moved to the time of the request before.
     pub clamped: u64,
+    /// Requests that are later than the sort window reaches, where no time is used.
+    pub taken_late: u64,
     /// The streams by flow number.
     pub flows: FlowNames,
 }
@@ -94,6 +96,10 @@ impl TraceNotes {
             self.clamped,
             "requests were later than the sort window allows: moved to the time of the request before",
         );
+        counted(
+            self.taken_late,
+            "requests come after later ones, further than the sort window reaches: they keep their place, no time is used",
+        );
         for (kind, skipped) in &self.skipped {
             let text = format!("lines skipped: {}, first on line {}", kind.name(), skipped.first_line);
             counted(skipped.count, &text);
@@ -108,7 +114,7 @@ impl TraceNotes {
         let streams = self.flows.names().len() as u64;
         if self.one_device && streams > 1 {
             let shared = "streams, each with addresses of its own, share the addresses of one device; \
-                          --remap compact lays them apart";
+                          --remap compact lays them apart, --volumes one says that they are one";
             all.push(format!("{} {shared}", human::count(streams)));
         }
         all

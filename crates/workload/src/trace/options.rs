@@ -1,10 +1,12 @@
 //! What a user may say about how a trace is read.
 
+use std::fmt;
 use std::str::FromStr;
 
 use config::Diagnostic;
-use kernel::Time;
 use serde::Serialize;
+
+use crate::trace::moment::Moment;
 
 /// How to read a trace. The default reads every request as it was recorded and is strict.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,10 +19,17 @@ pub struct TraceOptions {
     pub sector: Option<u64>,
     /// Every time is multiplied by this.
     pub time_scale: TimeScale,
+    /// Whether the times of requests are used. If not, every request has the time zero: how far a trace reaches and what is too late
+    /// for the sort window does not matter then.
+    pub timed: bool,
     /// Requests before this time, counted from the first request, are dropped; it becomes time zero.
-    pub start: Option<Time>,
+    pub start: Option<Moment>,
     /// Requests at or after this time, counted from the first request, are dropped.
-    pub end: Option<Time>,
+    pub end: Option<Moment>,
+    /// Where time zero is, of several traces that are read side by side.
+    pub align: Align,
+    /// Whether volumes have addresses of their own.
+    pub volumes: Volumes,
     /// Reading stops after this many requests.
     pub max_requests: Option<u64>,
     /// Bad lines are skipped and counted, late requests are clamped and counted.
@@ -45,8 +54,11 @@ impl Default for TraceOptions {
             time_unit: None,
             sector: None,
             time_scale: TimeScale::ONE,
+            timed: true,
             start: None,
             end: None,
+            align: Align::Clock,
+            volumes: Volumes::Apart,
             max_requests: None,
             lenient: false,
             capacity: None,
@@ -75,8 +87,13 @@ impl TraceOptions {
         if self.capacity == Some(0) {
             return Err(Diagnostic::new("a device of zero bytes holds no request"));
         }
-        if self.remap != Remap::Error && self.capacity.is_none() {
-            return Err(Diagnostic::new("--remap needs the capacity of the device to fit"));
+        let placed = [
+            (self.remap != Remap::Error, "--remap needs the capacity of the device to fit"),
+            (self.volumes != Volumes::Apart, "--volumes needs a device that the volumes lie on"),
+            (self.align != Align::Clock, "--align is for traces that are run side by side"),
+        ];
+        if let Some((_, what)) = placed.iter().find(|(given, _)| *given && self.capacity.is_none()) {
+            return Err(Diagnostic::new(*what));
         }
         Ok(())
     }
@@ -163,12 +180,29 @@ impl TimeScale {
     pub const fn new(numerator: u64, denominator: u64) -> Option<TimeScale> {
         if numerator == 0 || denominator == 0 { None } else { Some(TimeScale { numerator, denominator }) }
     }
+    /// The scale that makes times `times` shorter still, if it can be said.
+    pub(crate) fn shortened(self, times: u64) -> Option<TimeScale> {
+        TimeScale::new(self.numerator, self.denominator.checked_mul(times)?)
+    }
+    /// The longest span that is `ps` at most when it is scaled.
+    pub(crate) fn unscaled(self, ps: u64) -> u128 {
+        u128::from(ps) * u128::from(self.denominator) / u128::from(self.numerator)
+    }
     /// `ps` scaled, rounded down; `None` beyond the range of `u128`.
     pub(crate) fn apply(self, ps: u128) -> Option<u128> {
         if self == TimeScale::ONE {
             return Some(ps);
         }
         Some(ps.checked_mul(u128::from(self.numerator))? / u128::from(self.denominator))
+    }
+}
+
+impl fmt::Display for TimeScale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.denominator {
+            1 => write!(f, "{}", self.numerator),
+            denominator => write!(f, "{}/{denominator}", self.numerator),
+        }
     }
 }
 
@@ -227,6 +261,39 @@ impl FromStr for Remap {
     type Err = Diagnostic;
     fn from_str(text: &str) -> Result<Remap, Diagnostic> {
         by_name("remap policy", text, &Remap::ALL)
+    }
+}
+
+/// Where time zero is, of several traces that are read side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Align {
+    /// At the first request of all: what was recorded later comes later.
+    Clock,
+    /// At the first request of each.
+    Start,
+}
+
+impl FromStr for Align {
+    type Err = Diagnostic;
+    fn from_str(text: &str) -> Result<Align, Diagnostic> {
+        by_name("alignment", text, &[("clock", Align::Clock), ("start", Align::Start)])
+    }
+}
+
+/// Whether volumes have addresses of their own: each file is a volume, and each stream of a file whose format does not say that
+/// they share a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Volumes {
+    /// They do: byte 0 of one is not byte 0 of another.
+    Apart,
+    /// All are one: an address means the same byte in all of them.
+    One,
+}
+
+impl FromStr for Volumes {
+    type Err = Diagnostic;
+    fn from_str(text: &str) -> Result<Volumes, Diagnostic> {
+        by_name("relation of volumes", text, &[("apart", Volumes::Apart), ("one", Volumes::One)])
     }
 }
 

@@ -63,6 +63,12 @@ impl SortWindow {
         }
         self.pushed += 1;
     }
+    /// The time of the earliest request.
+    pub(crate) fn first(&self) -> Option<u128> {
+        let queue = self.in_order.front().map(|request| request.at);
+        let heap = self.late.peek().map(|Reverse(late)| late.request.at);
+        queue.into_iter().chain(heap).min()
+    }
     /// Takes the earliest request.
     pub(crate) fn pop(&mut self) -> Option<RawRequest> {
         let queue = self.in_order.front().map(|request| request.at);
@@ -142,7 +148,7 @@ mod tests {
     use super::*;
 
     fn request(at: u128, line: u64) -> RawRequest {
-        RawRequest { at, offset: 0, bytes: 512, line, flow: 0, op: IoOp::Read, fua: false }
+        RawRequest { at, offset: 0, bytes: 512, line, flow: 0, part: 0, op: IoOp::Read, fua: false }
     }
 
     fn through(times: &[u32], limit: usize) -> Vec<(u128, u64)> {

@@ -1,6 +1,5 @@
 //! The reader: requests in order of time, on the simulator's clock and the device's addresses.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -10,22 +9,28 @@ use proto::{IoOp, IoRequest};
 
 use crate::trace::human;
 use crate::trace::notes::TraceNotes;
-use crate::trace::options::{Remap, TraceOptions};
+use crate::trace::options::{Remap, TraceOptions, Volumes};
 use crate::trace::order::{Disorder, SortWindow};
 use crate::trace::record::{Extent, RawRequest};
-use crate::trace::remap::{Beyond, Remapper};
-use crate::trace::scan::{Scan, cannot_read};
+use crate::trace::remap::{Beyond, Places, Remapper};
+use crate::trace::scan::Scan;
+use crate::trace::together;
 
 /// Streams a trace: memory does not grow with its length.
 pub struct TraceReader {
-    scan: Scan,
-    options: TraceOptions,
-    path: Option<PathBuf>,
-    /// Bytes of the file, packed as it is.
-    file_bytes: Option<u64>,
+    pub(super) scan: Scan,
+    pub(super) options: TraceOptions,
+    /// The files, if they can be read again.
+    pub(super) files: Option<Vec<PathBuf>>,
+    /// Bytes of them, packed as they are.
+    pub(super) file_bytes: Option<u64>,
+    /// Its number among the traces that are read side by side.
+    number: u16,
     window: SortWindow,
     disorder: Disorder,
     remap: Remapper,
+    /// Raw time zero, if it is not that of the first request.
+    pub(super) origin: Option<u128>,
     /// Raw time of the first request.
     base: Option<u128>,
     /// Raw time of the request taken last from the window.
@@ -44,28 +49,31 @@ struct Rest {
     pieces: u64,
 }
 
-/// Where a request lies in the clip of time.
-enum Clock {
+/// Where a request lies on the simulator's clock.
+pub(super) enum Clock {
     Before,
     At(Time),
     After,
+    /// Beyond its end, so many picoseconds of the trace's time after the start of the clip.
+    Beyond(u128),
 }
 
 impl TraceReader {
-    /// Opens a file, plain or compressed, of any format.
+    /// Opens a trace by its name ([`parts`](crate::trace::parts)): a file, plain or compressed, of any format, or several that are its parts.
     ///
     /// # Errors
-    /// A file that cannot be read or recognised, options that do not apply to its format.
+    /// A file that cannot be read or recognised, options that do not apply to its format; for a device ([`TraceOptions::capacity`]), a
+    /// trace that reaches beyond the simulator's clock.
     pub fn open(path: impl AsRef<Path>, options: &TraceOptions) -> Result<TraceReader, Diagnostic> {
-        let path = path.as_ref();
-        let source = path.display().to_string();
-        let file = open_file(path)?;
-        let file_bytes = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
-        let fits = options.remap == Remap::Fit && file_bytes.is_some() && fits(path, options);
-        let remap = if fits { Remap::Error } else { options.remap };
-        let mut reader = TraceReader::from_read(&source, file, &TraceOptions { remap, ..options.clone() })?;
-        reader.file_bytes = file_bytes;
-        reader.path = Some(path.to_owned());
+        together::open_one(path.as_ref(), options)
+    }
+
+    /// Opens the parts of a trace, nothing of it settled yet.
+    pub(super) fn of_parts(parts: Vec<PathBuf>, options: &TraceOptions) -> Result<TraceReader, Diagnostic> {
+        let mut reader = TraceReader::of_scan(Scan::open(&parts, options)?, options);
+        let size = |part: &PathBuf| part.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
+        reader.file_bytes = parts.iter().map(size).sum();
+        reader.files = Some(parts);
         Ok(reader)
     }
 
@@ -78,36 +86,53 @@ impl TraceReader {
         input: impl Read + Send + 'static,
         options: &TraceOptions,
     ) -> Result<TraceReader, Diagnostic> {
-        let mut scan = Scan::new(source, input, options)?;
-        scan.notes_mut().one_device =
-            options.capacity.is_some() && !options.remap.packs() && !scan.info().one_device;
-        Ok(TraceReader {
+        let mut reader = TraceReader::of_scan(Scan::new(source, input, options)?, options);
+        reader.settle(options.remap, 0, Places::default());
+        Ok(reader)
+    }
+
+    fn of_scan(scan: Scan, options: &TraceOptions) -> TraceReader {
+        TraceReader {
             scan,
             options: options.clone(),
-            path: None,
+            files: None,
             file_bytes: None,
+            number: 0,
             window: SortWindow::new(options.sort_window),
             disorder: Disorder::new(),
-            remap: Remapper::new(options.remap, options.capacity),
+            remap: Remapper::new(options.remap, options.capacity, Places::default()),
+            origin: None,
             base: None,
             taken: 0,
             following: None,
             rest: None,
             at_end: false,
-        })
+        }
     }
 
-    /// The same file from the start, to run it again.
+    /// Decides where its requests go: what happens to those beyond the device, its number among the traces of that device, and the
+    /// places that they share.
+    pub(super) fn settle(&mut self, remap: Remap, number: u16, places: Places) {
+        let shared = self.options.capacity.is_some() && !remap.packs() && !self.scan.info().one_device;
+        self.scan.notes_mut().one_device = shared && self.options.volumes == Volumes::Apart;
+        self.options.remap = remap;
+        self.number = number;
+        self.remap = Remapper::new(remap, self.options.capacity, places);
+    }
+
+    /// The same files from the start, to run them again by themselves.
     ///
     /// # Errors
-    /// A reader that was not made from a path; a file that is gone.
+    /// A reader that was not made from files; a file that is gone.
     pub fn reopen(&self) -> Result<TraceReader, Diagnostic> {
-        match &self.path {
-            Some(path) => TraceReader::open(path, &self.options),
-            None => {
-                Err(Diagnostic::new(format!("{} is no file: it cannot be read again", self.scan.source())))
-            }
-        }
+        let Some(files) = &self.files else {
+            let what = format!("{} is no file: it cannot be read again", self.scan.source());
+            return Err(Diagnostic::new(what));
+        };
+        let mut again = TraceReader::of_parts(files.clone(), &self.options)?;
+        again.origin = self.origin;
+        again.settle(self.options.remap, self.number, Places::default());
+        Ok(again)
     }
 
     /// Share of the work done, zero to one: of the file's bytes, or of the requests asked for if that is more. `None` if
@@ -141,6 +166,20 @@ impl TraceReader {
                 self.following = self.place_rest()?;
                 return Ok(Some(request));
             }
+            let Some((request, clock)) = self.upcoming()? else { return Ok(None) };
+            let at = match clock {
+                Clock::At(at) => at,
+                Clock::Beyond(ps) => return Err(self.too_long(&request, ps)),
+                Clock::Before | Clock::After => continue,
+            };
+            self.rest = Some(Rest { at, request, pieces: 0 });
+            self.following = self.place_rest()?;
+        }
+    }
+
+    /// The next request inside the clip and the limit, and where it is on the clock: inside or beyond it.
+    pub(super) fn upcoming(&mut self) -> Result<Option<(RawRequest, Clock)>, Diagnostic> {
+        loop {
             let limit = self.options.max_requests;
             if limit.is_some_and(|limit| self.notes().delivered >= limit) {
                 return Ok(None);
@@ -151,21 +190,26 @@ impl TraceReader {
                 }
                 return Ok(None);
             };
-            match self.clock(&request)? {
+            match self.clock(&request) {
                 Clock::Before => self.scan.notes_mut().clipped += 1,
                 // In order of time: nothing later is inside the clip.
                 Clock::After => self.stop(),
-                Clock::At(at) => {
+                inside => {
                     self.scan.notes_mut().delivered += 1;
-                    self.rest = Some(Rest { at, request, pieces: 0 });
-                    self.following = self.place_rest()?;
+                    return Ok(Some((request, inside)));
                 }
             }
         }
     }
 
-    /// The earliest request, in the trace's own time.
-    fn take(&mut self) -> Result<Option<RawRequest>, Diagnostic> {
+    /// Raw time of the earliest request, if there is one.
+    pub(super) fn first_time(&mut self) -> Result<Option<u128>, Diagnostic> {
+        self.fill()?;
+        Ok(self.window.first())
+    }
+
+    /// Adds requests to the window until one must be taken.
+    fn fill(&mut self) -> Result<(), Diagnostic> {
         while !self.at_end && !self.window.is_full() {
             match self.scan.next()? {
                 Some(request) => self.admit(request)?,
@@ -177,6 +221,12 @@ impl TraceReader {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The earliest request, in the trace's own time.
+    fn take(&mut self) -> Result<Option<RawRequest>, Diagnostic> {
+        self.fill()?;
         let Some(request) = self.window.pop() else {
             return Ok(None);
         };
@@ -194,11 +244,13 @@ impl TraceReader {
             notes.sort_window_needed = self.disorder.window();
         }
         if self.base.is_some() && request.at < self.taken {
-            if !self.options.lenient {
+            if self.options.timed && !self.options.lenient {
                 return Err(self.too_late(&request));
             }
             request.at = self.taken;
-            self.scan.notes_mut().clamped += 1;
+            let notes = self.scan.notes_mut();
+            notes.clamped += u64::from(self.options.timed);
+            notes.taken_late += u64::from(!self.options.timed);
         }
         self.window.push(request);
         Ok(())
@@ -230,20 +282,20 @@ impl TraceReader {
     }
 
     /// The request's time on the simulator's clock.
-    fn clock(&self, request: &RawRequest) -> Result<Clock, Diagnostic> {
-        let since_first = request.at - self.base.unwrap_or(request.at);
-        if self.options.end.is_some_and(|end| since_first >= u128::from(end.ps())) {
-            return Ok(Clock::After);
+    fn clock(&self, request: &RawRequest) -> Clock {
+        // With the clock of all, none is before time zero, but one that comes later than any sort window.
+        let since_first = request.at.saturating_sub(self.origin.or(self.base).unwrap_or(request.at));
+        if self.options.end.is_some_and(|end| since_first >= end.ps()) {
+            return Clock::After;
         }
-        let start = self.options.start.unwrap_or(Time::ZERO);
-        let Some(ps) = since_first.checked_sub(u128::from(start.ps())) else {
-            return Ok(Clock::Before);
+        let Some(ps) = since_first.checked_sub(self.options.start.unwrap_or_default().ps()) else {
+            return Clock::Before;
         };
-        let scaled = self.options.time_scale.apply(ps).and_then(|ps| u64::try_from(ps).ok());
-        match scaled {
-            Some(ps) => Ok(Clock::At(Time::from_ps(ps))),
-            None => Err(self.too_long(request, ps)),
+        if !self.options.timed {
+            return Clock::At(Time::ZERO);
         }
+        let scaled = self.options.time_scale.apply(ps).and_then(|ps| u64::try_from(ps).ok());
+        scaled.map_or(Clock::Beyond(ps), |ps| Clock::At(Time::from_ps(ps)))
     }
 
     fn too_long(&self, request: &RawRequest, ps: u128) -> Diagnostic {
@@ -252,9 +304,17 @@ impl TraceReader {
             human::span(ps),
             human::span(u128::from(u64::MAX))
         );
-        Diagnostic::new(what).at(self.place_of(request)).help(
-            "is the unit of time right (--time-unit)? --end clips the trace, --time-scale makes it faster",
-        )
+        Diagnostic::new(what).at(self.place_of(request)).help(together::remedies(ps, &self.options))
+    }
+
+    /// The volume that a flow's addresses belong to.
+    fn volume(&self, flow: u16) -> u32 {
+        let file = u32::from(self.number) << 16;
+        match self.options.volumes {
+            Volumes::One => 0,
+            Volumes::Apart if self.scan.info().one_device => file,
+            Volumes::Apart => file | u32::from(flow),
+        }
     }
 
     /// The next piece of what is left of a request.
@@ -270,7 +330,7 @@ impl TraceReader {
         if op == IoOp::Flush {
             return Ok(Some(IoRequest { at, op, offset: 0, bytes: 0, flow, fua }));
         }
-        let piece = match self.remap.piece(op, flow, whole) {
+        let piece = match self.remap.piece(op, self.volume(flow), whole) {
             Ok(piece) => piece,
             Err(_) if self.options.lenient => {
                 self.scan.notes_mut().beyond_device += 1;
@@ -317,35 +377,11 @@ impl TraceReader {
             human::count(request.offset)
         );
         Place {
-            source: self.scan.source().to_owned(),
+            source: self.scan.source_of(request.part).to_owned(),
             line: request.line,
             column: 0,
             text,
             key: String::new(),
-        }
-    }
-}
-
-/// Opens a file, or says why not.
-pub(crate) fn open_file(path: &Path) -> Result<File, Diagnostic> {
-    let source = path.display().to_string();
-    if path.is_dir() {
-        let what = Diagnostic::new("this is a folder, not a trace").at(Place { source, ..Place::default() });
-        return Err(what.help("name one of the files in it"));
-    }
-    File::open(path).map_err(|e| cannot_read(&source, &e))
-}
-
-/// Whether all requests of a file come from one device and lie inside the simulated one.
-fn fits(path: &Path, options: &TraceOptions) -> bool {
-    let strict = TraceOptions { remap: Remap::Error, ..options.clone() };
-    let Ok(mut reader) = TraceReader::open(path, &strict) else { return false };
-    let shares = reader.scan.info().one_device;
-    loop {
-        match reader.next() {
-            Ok(Some(_)) if shares || reader.notes().flows.names().len() <= 1 => {}
-            Ok(None) => return true,
-            Ok(Some(_)) | Err(_) => return false,
         }
     }
 }

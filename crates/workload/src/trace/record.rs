@@ -19,6 +19,8 @@ pub(crate) struct RawRequest {
     /// The line it stands on, counted from one.
     pub(crate) line: u64,
     pub(crate) flow: u16,
+    /// The part of the trace that the line is in.
+    pub(crate) part: u16,
     pub(crate) op: IoOp,
     pub(crate) fua: bool,
 }
@@ -69,14 +71,24 @@ pub(crate) struct Sheet {
     pending: [Option<RawRequest>; 2],
     /// The current line.
     pub(crate) line: u64,
+    /// The current part of the trace, from zero.
+    pub(crate) part: u16,
     pub(crate) notes: TraceNotes,
 }
 
 impl Sheet {
     /// Adds a request of the current line; a line gives two at most (a flush and the write behind it).
     pub(crate) fn request(&mut self, at: u128, op: IoOp, extent: Extent, flow: u16, fua: bool) {
-        let request =
-            RawRequest { at, offset: extent.offset, bytes: extent.bytes, line: self.line, flow, op, fua };
+        let request = RawRequest {
+            at,
+            offset: extent.offset,
+            bytes: extent.bytes,
+            line: self.line,
+            flow,
+            part: self.part,
+            op,
+            fua,
+        };
         self.pending[1] = self.pending[0].replace(request).or(self.pending[1]);
     }
     /// The next request of the current line.

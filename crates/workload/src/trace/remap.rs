@@ -1,6 +1,7 @@
 //! Making a trace's addresses fit a device.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use proto::IoOp;
 
@@ -39,9 +40,22 @@ impl Beyond {
 pub(crate) struct Remapper {
     policy: Remap,
     capacity: Option<u64>,
-    /// (flow, region of the trace) to region of the device, in the order of first touch. Sorted, so that a trim of a
-    /// whole disk finds what was touched without asking for every region.
-    regions: BTreeMap<(u16, u64), u64>,
+    places: Places,
+}
+
+/// (volume, region of it) to region of the device, in the order of first touch. Sorted, so that a trim of a whole disk finds what was
+/// touched without asking for every region.
+type Regions = BTreeMap<(u32, u64), u64>;
+
+/// Where regions lie on a device, of all the traces that are read for it.
+#[derive(Clone, Default)]
+pub(crate) struct Places(Arc<Mutex<Regions>>);
+
+impl Places {
+    /// The regions; a reader that has panicked leaves them whole.
+    fn regions(&self) -> MutexGuard<'_, Regions> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A part of a request that lies in one run on the device.
@@ -54,12 +68,13 @@ pub(crate) struct Piece {
 }
 
 impl Remapper {
-    pub(crate) fn new(policy: Remap, capacity: Option<u64>) -> Remapper {
-        Remapper { policy, capacity, regions: BTreeMap::new() }
+    /// A remapper that shares its places with those of other traces.
+    pub(crate) fn new(policy: Remap, capacity: Option<u64>, places: Places) -> Remapper {
+        Remapper { policy, capacity, places }
     }
 
     /// The first piece of `extent` on the device. Only `compact` makes pieces shorter than the extent.
-    pub(crate) fn piece(&mut self, op: IoOp, flow: u16, extent: Extent) -> Result<Piece, Beyond> {
+    pub(crate) fn piece(&mut self, op: IoOp, volume: u32, extent: Extent) -> Result<Piece, Beyond> {
         let whole = |there| Ok(Piece { skipped: 0, there });
         let Some(capacity) = self.capacity else {
             return whole(extent);
@@ -68,41 +83,43 @@ impl Remapper {
             Remap::Error if fits(extent, capacity) => whole(extent),
             Remap::Error => Err(Beyond::End),
             Remap::Wrap => whole(wrap(extent, capacity)?),
-            _ if op == IoOp::Trim => Ok(self.compact_trim(flow, extent)),
-            Remap::Compact | Remap::Fit => whole(self.compact(flow, extent, capacity)?),
+            _ if op == IoOp::Trim => Ok(compact_trim(&self.places.regions(), volume, extent)),
+            Remap::Compact | Remap::Fit => {
+                whole(compact(&mut self.places.regions(), volume, extent, capacity)?)
+            }
         }
     }
+}
 
-    fn compact(&mut self, flow: u16, extent: Extent, capacity: u64) -> Result<Extent, Beyond> {
-        let first = self.touch(flow, extent.offset / REGION, capacity)?;
-        // That the rest does not fit is told when its turn comes.
-        Ok(run(extent, first, |region| self.touch(flow, region, capacity).ok()))
-    }
+fn compact(regions: &mut Regions, volume: u32, extent: Extent, capacity: u64) -> Result<Extent, Beyond> {
+    let first = touch(regions, volume, extent.offset / REGION, capacity)?;
+    // That the rest does not fit is told when its turn comes.
+    Ok(run(extent, first, |region| touch(regions, volume, region, capacity).ok()))
+}
 
-    fn touch(&mut self, flow: u16, region: u64, capacity: u64) -> Result<u64, Beyond> {
-        if let Some(&there) = self.regions.get(&(flow, region)) {
-            return Ok(there);
-        }
-        let there = self.regions.len() as u64;
-        if there >= capacity / REGION {
-            return Err(Beyond::Full);
-        }
-        self.regions.insert((flow, region), there);
-        Ok(there)
+fn touch(regions: &mut Regions, volume: u32, region: u64, capacity: u64) -> Result<u64, Beyond> {
+    if let Some(&there) = regions.get(&(volume, region)) {
+        return Ok(there);
     }
+    let there = regions.len() as u64;
+    if there >= capacity / REGION {
+        return Err(Beyond::Full);
+    }
+    regions.insert((volume, region), there);
+    Ok(there)
+}
 
-    /// A trim reaches regions that something else has touched; the others hold nothing to deallocate.
-    fn compact_trim(&self, flow: u16, extent: Extent) -> Piece {
-        let end = extent.offset + extent.bytes;
-        let range = (flow, extent.offset / REGION)..=(flow, (end - 1) / REGION);
-        let Some((&(_, region), &first)) = self.regions.range(range).next() else {
-            return Piece { skipped: extent.bytes, there: Extent::NONE };
-        };
-        let offset = extent.offset.max(region * REGION);
-        let rest = Extent { offset, bytes: end - offset };
-        let there = run(rest, first, |region| self.regions.get(&(flow, region)).copied());
-        Piece { skipped: offset - extent.offset, there }
-    }
+/// A trim reaches regions that something else has touched; the others hold nothing to deallocate.
+fn compact_trim(regions: &Regions, volume: u32, extent: Extent) -> Piece {
+    let end = extent.offset + extent.bytes;
+    let range = (volume, extent.offset / REGION)..=(volume, (end - 1) / REGION);
+    let Some((&(_, region), &first)) = regions.range(range).next() else {
+        return Piece { skipped: extent.bytes, there: Extent::NONE };
+    };
+    let offset = extent.offset.max(region * REGION);
+    let rest = Extent { offset, bytes: end - offset };
+    let there = run(rest, first, |region| regions.get(&(volume, region)).copied());
+    Piece { skipped: offset - extent.offset, there }
 }
 
 /// The place of `extent` from its start to where its regions no longer lie side by side; the first lies at `first`.
@@ -117,7 +134,8 @@ fn run(extent: Extent, first: u64, mut place_of: impl FnMut(u64) -> Option<u64>)
     Extent { offset: first * REGION + inside, bytes }
 }
 
-fn fits(extent: Extent, capacity: u64) -> bool {
+/// Whether an extent lies on the device as it is.
+pub(crate) fn fits(extent: Extent, capacity: u64) -> bool {
     extent.offset.checked_add(extent.bytes).is_some_and(|end| end <= capacity)
 }
 
@@ -139,8 +157,8 @@ mod tests {
         Extent { offset, bytes }
     }
 
-    fn moved(remap: &mut Remapper, flow: u16, extent: Extent) -> Result<Extent, Beyond> {
-        remap.piece(IoOp::Write, flow, extent).map(|piece| {
+    fn moved(remap: &mut Remapper, volume: u32, extent: Extent) -> Result<Extent, Beyond> {
+        remap.piece(IoOp::Write, volume, extent).map(|piece| {
             assert_eq!(piece.skipped, 0);
             piece.there
         })
@@ -148,7 +166,7 @@ mod tests {
 
     #[test]
     fn wrap_is_modulo_and_never_straddles_the_end() {
-        let mut remap = Remapper::new(Remap::Wrap, Some(10 << 20));
+        let mut remap = Remapper::new(Remap::Wrap, Some(10 << 20), Places::default());
         assert_eq!(moved(&mut remap, 0, at(4096, 4096)), Ok(at(4096, 4096)));
         assert_eq!(moved(&mut remap, 0, at((10 << 20) + 4096, 4096)), Ok(at(4096, 4096)));
         assert_eq!(moved(&mut remap, 0, at((20 << 20) - 512, 4096)), Ok(at((10 << 20) - 4096, 4096)));
@@ -157,7 +175,7 @@ mod tests {
 
     #[test]
     fn compact_packs_regions_in_order_of_touch_and_splits_where_they_part() {
-        let mut remap = Remapper::new(Remap::Compact, Some(4 * REGION));
+        let mut remap = Remapper::new(Remap::Compact, Some(4 * REGION), Places::default());
         assert_eq!(moved(&mut remap, 0, at(70 * REGION + 512, 512)), Ok(at(512, 512)));
         assert_eq!(moved(&mut remap, 1, at(70 * REGION + 512, 512)), Ok(at(REGION + 512, 512)));
         // Region 69 is new and goes behind the others: it does not lie beside region 70 any more.
@@ -169,13 +187,13 @@ mod tests {
 
     #[test]
     fn neighbours_touched_together_stay_one_run() {
-        let mut remap = Remapper::new(Remap::Compact, Some(8 * REGION));
+        let mut remap = Remapper::new(Remap::Compact, Some(8 * REGION), Places::default());
         assert_eq!(moved(&mut remap, 0, at(5 * REGION + 4096, 3 * REGION)), Ok(at(4096, 3 * REGION)));
     }
 
     #[test]
     fn a_trim_of_a_whole_disk_reaches_only_what_was_touched() {
-        let mut remap = Remapper::new(Remap::Compact, Some(8 * REGION));
+        let mut remap = Remapper::new(Remap::Compact, Some(8 * REGION), Places::default());
         let disk = at(512, 1 << 62);
         assert_eq!(remap.piece(IoOp::Trim, 0, disk), Ok(Piece { skipped: 1 << 62, there: Extent::NONE }));
         moved(&mut remap, 0, at(900 * REGION, 512)).unwrap();
@@ -190,8 +208,8 @@ mod tests {
     proptest! {
         /// Compact is a bijection on bytes: two bytes of the trace never meet, one byte never moves.
         #[test]
-        fn compact_is_one_to_one(requests in prop::collection::vec((0_u16..3, 0_u64..40, 1_u64..3 * 2048), 1..60)) {
-            let mut remap = Remapper::new(Remap::Compact, Some(1 << 40));
+        fn compact_is_one_to_one(requests in prop::collection::vec((0_u32..3, 0_u64..40, 1_u64..3 * 2048), 1..60)) {
+            let mut remap = Remapper::new(Remap::Compact, Some(1 << 40), Places::default());
             let mut there = BTreeMap::new();
             let mut back = BTreeMap::new();
             for (flow, start, sectors) in requests {

@@ -1,7 +1,10 @@
 //! The requests of a file in the order of its lines, each line checked.
 
+use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::{Diagnostic, Place};
@@ -16,26 +19,40 @@ use crate::trace::notes::TraceNotes;
 use crate::trace::options::TraceOptions;
 use crate::trace::record::{RawRequest, Sheet};
 
-/// Reads a file line by line.
+/// Reads a file line by line, or the parts of a trace one after another.
 pub(crate) struct Scan {
-    source: String,
+    /// The parts that have been opened, the present one the last.
+    sources: Vec<String>,
+    /// The parts to come.
+    to_come: VecDeque<PathBuf>,
+    part: Part,
+    /// Bytes of the parts before.
+    taken: u64,
+    format: &'static Format,
+    sheet: Sheet,
+    options: TraceOptions,
+    /// The earliest and the latest time so far.
+    earliest: u128,
+    latest: u128,
+    /// Whether no request of the present part has been seen.
+    fresh: bool,
+}
+
+/// A file under way.
+struct Part {
     lines: Lines,
     compression: Compression,
     meter: Arc<Meter>,
-    format: &'static Format,
     parser: Box<dyn LineParser>,
-    sheet: Sheet,
-    lenient: bool,
 }
 
-impl Scan {
-    /// Recognises the packing and the format of `input`; `source` is what diagnostics call it.
-    pub(crate) fn new(
+impl Part {
+    /// Recognises the packing and the format of `input`.
+    fn new(
         source: &str,
         input: impl Read + Send + 'static,
         options: &TraceOptions,
-    ) -> Result<Scan, Diagnostic> {
-        options.check()?;
+    ) -> Result<(Part, &'static Format, Option<detect::Detected>), Diagnostic> {
         let input = Input::new(input).map_err(|e| cannot_read(source, &e))?;
         let Input { bytes, compression, meter } = input;
         let mut lines = Lines::new(bytes);
@@ -47,18 +64,42 @@ impl Scan {
         let (format, detected) =
             detect::choose(source, prefix, all, options).map_err(|fault| unpacked(fault, compression))?;
         let parser = (format.parser)(&format.settings(options, prefix)?);
+        Ok((Part { lines, compression, meter, parser }, format, detected))
+    }
+}
+
+impl Scan {
+    /// Recognises the packing and the format of `input`; `source` is what diagnostics call it.
+    pub(crate) fn new(
+        source: &str,
+        input: impl Read + Send + 'static,
+        options: &TraceOptions,
+    ) -> Result<Scan, Diagnostic> {
+        options.check()?;
+        let (part, format, detected) = Part::new(source, input, options)?;
         let mut sheet = Sheet::default();
-        describe(&mut sheet.notes, format, compression, detected);
+        describe(&mut sheet.notes, format, part.compression, detected);
         Ok(Scan {
-            source: source.to_owned(),
-            lines,
-            compression,
-            meter,
+            sources: vec![source.to_owned()],
+            to_come: VecDeque::new(),
+            part,
+            taken: 0,
             format,
-            parser,
             sheet,
-            lenient: options.lenient,
+            options: options.clone(),
+            earliest: u128::MAX,
+            latest: 0,
+            fresh: false,
         })
+    }
+
+    /// Opens the first of `parts`; the others follow it, in its format.
+    pub(crate) fn open(parts: &[PathBuf], options: &TraceOptions) -> Result<Scan, Diagnostic> {
+        let (first, others) = parts.split_first().ok_or_else(|| Diagnostic::new("a trace without a part"))?;
+        let mut scan = Scan::new(&first.display().to_string(), open_file(first)?, options)?;
+        scan.to_come = others.iter().cloned().collect();
+        scan.options.format = Some(scan.format.info.name.to_owned());
+        Ok(scan)
     }
 
     /// What is known of the format.
@@ -66,13 +107,21 @@ impl Scan {
         &self.format.info
     }
 
-    /// What diagnostics call the input.
+    /// What diagnostics call the part that is read.
     pub(crate) fn source(&self) -> &str {
-        &self.source
+        self.sources.last().map_or("", String::as_str)
     }
-    /// Bytes taken from the file, packed as it is.
+    /// What diagnostics call a part, counted from zero.
+    pub(crate) fn source_of(&self, part: u16) -> &str {
+        self.sources.get(usize::from(part)).map_or("", String::as_str)
+    }
+    /// Bytes taken from the files, packed as they are.
     pub(crate) fn bytes_taken(&self) -> u64 {
-        self.meter.bytes()
+        self.taken + self.part.meter.bytes()
+    }
+    /// Time from the earliest request so far to the latest.
+    pub(crate) fn span(&self) -> u128 {
+        self.latest.saturating_sub(self.earliest)
     }
     /// What was noticed so far.
     pub(crate) fn notes(&self) -> &TraceNotes {
@@ -87,20 +136,64 @@ impl Scan {
     pub(crate) fn next(&mut self) -> Result<Option<RawRequest>, Diagnostic> {
         loop {
             if let Some(request) = self.sheet.take() {
+                if self.fresh {
+                    self.fresh = false;
+                    self.check_order(&request)?;
+                }
+                self.earliest = self.earliest.min(request.at);
+                self.latest = self.latest.max(request.at);
                 self.sheet.notes.requests += 1;
                 return Ok(Some(request));
             }
-            if !self.read_line()? {
+            if !self.read_line()? && !self.next_part()? {
                 return Ok(None);
             }
         }
     }
 
-    /// Puts the requests of the next line on the sheet; false at the end of the input.
+    /// Goes on with the next part; false if there is none.
+    fn next_part(&mut self) -> Result<bool, Diagnostic> {
+        let Some(path) = self.to_come.pop_front() else { return Ok(false) };
+        let source = path.display().to_string();
+        let (part, ..) = Part::new(&source, open_file(&path)?, &self.options)?;
+        self.taken += self.part.meter.bytes();
+        self.part = part;
+        self.sources.push(source);
+        self.sheet.part = u16::try_from(self.sources.len() - 1)
+            .map_err(|_| Diagnostic::new("a trace in more than 65,536 parts"))?;
+        self.fresh = true;
+        Ok(true)
+    }
+
+    /// A part must not begin before those in front of it end.
+    fn check_order(&mut self, first: &RawRequest) -> Result<(), Diagnostic> {
+        if first.at >= self.latest || !self.options.timed {
+            return Ok(());
+        }
+        let before = self.source_of(self.sheet.part.saturating_sub(1));
+        let what = format!(
+            "the part begins {} before what stands in front of it ends: {before}",
+            human::span(self.latest - first.at)
+        );
+        if self.options.lenient {
+            let what = format!("{}: {what}", self.source());
+            self.notes_mut().remark(what);
+            return Ok(());
+        }
+        let place = Place { source: self.source().to_owned(), line: first.line, ..Place::default() };
+        Err(Diagnostic::new(what).at(place).help(
+            "parts stand in the order of their times; what was recorded at the same time is a --workload of its own (--volumes one if it is \
+             the same volume); --lenient puts parts that overlap in order as far as the sort window reaches",
+        ))
+    }
+
+    /// Puts the requests of the next line on the sheet; false at the end of the part.
     fn read_line(&mut self) -> Result<bool, Diagnostic> {
-        let number = self.lines.number() + 1;
-        let (line, fault) = match self.lines.next() {
-            Err(e) => return Err(broken(&self.source, self.compression, &self.meter, number - 1, &e)),
+        let number = self.part.lines.number() + 1;
+        let (line, fault) = match self.part.lines.next() {
+            Err(e) => {
+                return Err(broken(self.source(), self.part.compression, &self.part.meter, number - 1, &e));
+            }
             Ok(Line::End) => return Ok(false),
             Ok(Line::TooLong(start)) => {
                 (start, Fault::line(FaultKind::LongLine, "line", "lines up to 64 KiB"))
@@ -112,7 +205,7 @@ impl Scan {
                     return Ok(true);
                 }
                 self.sheet.line = number;
-                match self.parser.parse(line, &mut self.sheet) {
+                match self.part.parser.parse(line, &mut self.sheet) {
                     Ok(()) => {
                         self.sheet.notes.other_lines += u64::from(self.sheet.is_empty());
                         return Ok(true);
@@ -123,9 +216,15 @@ impl Scan {
             }
         };
         self.sheet.discard();
-        if !self.lenient {
+        if !self.options.lenient {
             let info = &self.format.info;
-            return Err(fault.diagnostic(info.name, info.record, &self.source, number, line));
+            return Err(fault.diagnostic(
+                info.name,
+                info.record,
+                self.sources.last().map_or("", String::as_str),
+                number,
+                line,
+            ));
         }
         self.sheet.notes.skip(fault.kind, number);
         Ok(true)
@@ -144,7 +243,7 @@ impl Scan {
             self.format.info.name,
             human::count(skipped)
         );
-        let place = Place { source: self.source.clone(), ..Place::default() };
+        let place = Place { source: self.source().to_owned(), ..Place::default() };
         Some(Diagnostic::new(what).at(place).help(format!(
             "a line of `{}` is `{}`; --format chooses another format, --action another blkparse event",
             self.format.info.name, self.format.info.record
@@ -175,6 +274,16 @@ fn unpacked(mut fault: Diagnostic, compression: Compression) -> Diagnostic {
         fault.what = format!("unpacked from {}, {}", compression.name(), fault.what);
     }
     fault
+}
+
+/// Opens a file, or says why not.
+fn open_file(path: &Path) -> Result<File, Diagnostic> {
+    let source = path.display().to_string();
+    if path.is_dir() {
+        let what = Diagnostic::new("this is a folder, not a trace").at(Place { source, ..Place::default() });
+        return Err(what.help("name one of the files in it"));
+    }
+    File::open(path).map_err(|e| cannot_read(&source, &e))
 }
 
 /// The diagnostic of an input that cannot be opened or read at all.

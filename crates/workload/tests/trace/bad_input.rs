@@ -100,7 +100,7 @@ fn inspection_counts_bad_lines_and_goes_on() {
 
 #[test]
 fn inspection_refuses_what_would_change_nothing() {
-    let options = TraceOptions { start: Some(kernel::Time::from_s(1)), ..TraceOptions::default() };
+    let options = TraceOptions { start: Some(kernel::Time::from_s(1).into()), ..TraceOptions::default() };
     let error = inspect_read("t", &b"1 0 0 8 1\n"[..], &options).unwrap_err().to_string();
     assert!(error.contains("--start changes nothing in an inspection"), "{error}");
 }

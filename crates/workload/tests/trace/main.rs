@@ -12,3 +12,4 @@ mod packing;
 mod properties;
 mod replay;
 mod support;
+mod together;

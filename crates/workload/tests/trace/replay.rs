@@ -168,8 +168,11 @@ fn requests_of_one_second_keep_the_order_of_the_file() {
 #[test]
 fn a_clip_counts_from_the_first_request_and_its_start_is_time_zero() {
     let text: String = (0..10).map(|n| format!("{} 0 {n} 8 1\n", 5_000 + n * 1_000)).collect();
-    let options =
-        TraceOptions { start: Some(Time::from_us(2)), end: Some(Time::from_us(5)), ..format("mqsim") };
+    let options = TraceOptions {
+        start: Some(Time::from_us(2).into()),
+        end: Some(Time::from_us(5).into()),
+        ..format("mqsim")
+    };
     let (requests, notes) = read_with(&text, &options).unwrap();
     let seen: Vec<(u64, u64)> = requests.iter().map(|r| (r.at.ns(), r.offset / 512)).collect();
     assert_eq!(seen, [(0, 2), (1000, 3), (2000, 4)]);
@@ -178,13 +181,16 @@ fn a_clip_counts_from_the_first_request_and_its_start_is_time_zero() {
     let options = TraceOptions { max_requests: Some(4), ..format("mqsim") };
     assert_eq!(read_with(&text, &options).unwrap().0.len(), 4);
 
-    let options = TraceOptions { start: Some(Time::from_s(1)), ..format("mqsim") };
+    let options = TraceOptions { start: Some(Time::from_s(1).into()), ..format("mqsim") };
     let (requests, notes) = read_with(&text, &options).unwrap();
     assert_eq!(requests.len(), 0);
     assert!(notes.warnings().iter().any(|w| w == "no request is inside the clip"));
 
-    let options =
-        TraceOptions { start: Some(Time::from_s(1)), end: Some(Time::from_s(1)), ..format("mqsim") };
+    let options = TraceOptions {
+        start: Some(Time::from_s(1).into()),
+        end: Some(Time::from_s(1).into()),
+        ..format("mqsim")
+    };
     assert!(read_with(&text, &options).is_err());
 }
 
@@ -215,7 +221,7 @@ fn a_span_beyond_the_clock_is_an_error_and_a_scale_or_clip_mends_it() {
     assert_eq!(error.place.unwrap().line, 2);
     let scaled = TraceOptions { time_scale: TimeScale::new(1, 2).unwrap(), ..format("tencent") };
     assert_eq!(read_with(text, &scaled).unwrap().0[1].at, Time::from_s(12_960_000));
-    let clipped = TraceOptions { end: Some(Time::from_s(1)), ..format("tencent") };
+    let clipped = TraceOptions { end: Some(Time::from_s(1).into()), ..format("tencent") };
     assert_eq!(read_with(text, &clipped).unwrap().0.len(), 1);
     // No time of day is too late: only the span counts.
     let late = format!("{},0,8,0,1\n", u64::MAX);

@@ -16,11 +16,12 @@ use crate::trace::fault::FaultKind;
 use crate::trace::inspect::footprint::Footprint;
 use crate::trace::inspect::tally::{PeakRate, Sizes, Stream};
 use crate::trace::notes::Skipped;
-use crate::trace::options::{Remap, TimeScale, TraceOptions};
+use crate::trace::options::{Align, Remap, TimeScale, TraceOptions, Volumes};
 use crate::trace::order::Disorder;
-use crate::trace::reader::open_file;
+use crate::trace::parts::parts;
 use crate::trace::record::RawRequest;
 use crate::trace::scan::Scan;
+use crate::trace::together::too_long;
 
 pub(crate) use footprint::mix;
 
@@ -122,7 +123,7 @@ pub struct FlowSummary {
     pub bytes: u64,
 }
 
-/// Reads a file once and says what is in it. Bad lines are counted, never an error.
+/// Reads a trace, by its name ([`parts`]), once and says what is in it. Bad lines are counted, never an error.
 ///
 /// Memory is bounded: about 140 MiB for the largest footprint, little otherwise.
 ///
@@ -130,8 +131,10 @@ pub struct FlowSummary {
 /// A file that cannot be read or recognised, that holds no request, or whose compressed data is damaged; options
 /// that change how a trace is replayed, because they change nothing here.
 pub fn inspect(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Inspection, Diagnostic> {
-    let path = path.as_ref();
-    inspect_read(&path.display().to_string(), open_file(path)?, options)
+    let name = path.as_ref();
+    let files = parts(name)?;
+    let source = name.display().to_string();
+    inspect_scan(source, options, |options| Scan::open(&files, options))
 }
 
 /// [`inspect`] for anything that can be read; `source` is what diagnostics call it.
@@ -143,9 +146,17 @@ pub fn inspect_read(
     input: impl Read + Send + 'static,
     options: &TraceOptions,
 ) -> Result<Inspection, Diagnostic> {
+    inspect_scan(source.to_owned(), options, |options| Scan::new(source, input, options))
+}
+
+fn inspect_scan(
+    source: String,
+    options: &TraceOptions,
+    open: impl FnOnce(&TraceOptions) -> Result<Scan, Diagnostic>,
+) -> Result<Inspection, Diagnostic> {
     refuse_replay_options(options)?;
     let options = TraceOptions { lenient: true, ..options.clone() };
-    let mut scan = Scan::new(source, input, &options)?;
+    let mut scan = open(&options)?;
     let mut counts = Counts::new();
     while options.max_requests.is_none_or(|limit| counts.requests < limit) {
         match scan.next()? {
@@ -156,7 +167,9 @@ pub fn inspect_read(
     if let Some(diagnostic) = scan.nothing_found() {
         return Err(diagnostic);
     }
-    Ok(counts.finish(&scan))
+    let mut inspection = counts.finish(&scan);
+    inspection.source = source;
+    Ok(inspection)
 }
 
 fn refuse_replay_options(options: &TraceOptions) -> Result<(), Diagnostic> {
@@ -165,6 +178,8 @@ fn refuse_replay_options(options: &TraceOptions) -> Result<(), Diagnostic> {
         (options.start.is_some(), "--start"),
         (options.end.is_some(), "--end"),
         (options.remap != Remap::Error, "--remap"),
+        (options.align != Align::Clock, "--align"),
+        (options.volumes != Volumes::Apart, "--volumes"),
         (options.capacity.is_some(), "a device capacity"),
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
@@ -256,6 +271,7 @@ impl Counts {
                 self.disorder.window()
             ));
         }
+        warnings.extend(too_long(self.last.saturating_sub(self.first), &TraceOptions::default()));
         Inspection {
             source: scan.source().to_owned(),
             format: notes.format,

@@ -1,0 +1,156 @@
+//! Traces that are read side by side for one device: their common clock, the places of their volumes, and what is known of them before
+//! the first request goes.
+
+use std::path::Path;
+
+use config::{Diagnostic, Place};
+use proto::IoOp;
+
+use crate::trace::human;
+use crate::trace::options::{Align, Remap, TraceOptions, Volumes};
+use crate::trace::parts::parts;
+use crate::trace::reader::{Clock, TraceReader};
+use crate::trace::record::Extent;
+use crate::trace::remap::{Places, fits};
+
+/// Requests after which a look at a trace guesses how far it reaches.
+const GLANCE: u64 = 65_536;
+/// How much further than its beginning promises a trace may reach: *chosen*, so that a trace of a week is not read twice.
+const MARGIN: f64 = 16.0;
+/// Picoseconds of a day.
+const DAY: u128 = 86_400_000_000_000_000;
+
+/// Opens traces by their names, to be read side by side. `fit` is settled for all of them.
+///
+/// # Errors
+/// As [`TraceReader::open`]; traces of which nobody knows how their clocks lie to each other.
+pub fn open_together(
+    names: &[impl AsRef<Path>],
+    options: &TraceOptions,
+) -> Result<Vec<TraceReader>, Diagnostic> {
+    let open = |name: &Path| TraceReader::of_parts(parts(name)?, options);
+    let mut readers: Vec<TraceReader> =
+        names.iter().map(|name| open(name.as_ref())).collect::<Result<_, _>>()?;
+    let several = readers.len() > 1;
+    if several && options.timed && options.align == Align::Clock {
+        one_clock(&mut readers)?;
+    }
+    // Two traces are two volumes: both cannot lie as they were recorded.
+    let mut all_fit = options.remap == Remap::Fit && (!several || options.volumes == Volumes::One);
+    if options.capacity.is_some() {
+        for reader in &readers {
+            all_fit = look(reader, all_fit)?;
+        }
+    }
+    let remap = match options.remap {
+        Remap::Fit if all_fit => Remap::Error,
+        Remap::Fit => Remap::Compact,
+        said => said,
+    };
+    let places = Places::default();
+    let shared = several && !remap.packs() && options.volumes == Volumes::Apart;
+    for (number, reader) in (0..).zip(&mut readers) {
+        reader.settle(remap, number, places.clone());
+        if shared {
+            let what = "shares the addresses of the device with the other traces; --remap compact lays them apart, --volumes one says that \
+                        they are one volume";
+            reader.scan.notes_mut().remark(what.to_owned());
+        }
+    }
+    Ok(readers)
+}
+
+/// Opens one trace.
+pub(crate) fn open_one(name: &Path, options: &TraceOptions) -> Result<TraceReader, Diagnostic> {
+    let mut readers = open_together(&[name], options)?;
+    // One name makes one reader.
+    readers.pop().ok_or_else(|| Diagnostic::new("no trace"))
+}
+
+/// Counts the times of all traces from the first request of all.
+fn one_clock(readers: &mut [TraceReader]) -> Result<(), Diagnostic> {
+    let formats: Vec<&str> = readers.iter().map(|reader| reader.scan.info().name).collect();
+    if let Some(other) = formats.iter().position(|format| *format != formats[0]) {
+        let (one, two) = (readers[0].scan.source(), readers[other].scan.source());
+        let what = format!(
+            "no common clock: times of `{}` ({one}) and `{}` ({two}) count from different moments",
+            formats[0], formats[other]
+        );
+        return Err(Diagnostic::new(what).help(
+            "--align start lets each trace begin at time zero; `trace convert` writes them in one format; --queue-depth needs no times",
+        ));
+    }
+    let firsts = readers.iter_mut().map(TraceReader::first_time).collect::<Result<Vec<_>, _>>()?;
+    let Some(origin) = firsts.iter().flatten().min().copied() else { return Ok(()) };
+    for (reader, first) in readers.iter_mut().zip(firsts) {
+        reader.origin = Some(origin);
+        let late = first.map_or(0, |first| first - origin);
+        if late > 0 {
+            let what = format!(
+                "begins {} after the first request of all: traces keep their distance on one clock (--align start lets each begin at zero)",
+                human::span(late)
+            );
+            reader.scan.notes_mut().remark(what);
+        }
+    }
+    Ok(())
+}
+
+/// Goes through the files of a reader before it is used, as far as there is something to find out: whether all requests are of one
+/// volume and lie on the device, if `may_fit`; whether all are inside the simulator's clock.
+///
+/// What is wrong with a line is told when its turn comes. A pipe cannot be looked through: it does not fit.
+fn look(reader: &TraceReader, may_fit: bool) -> Result<bool, Diagnostic> {
+    let (Some(files), Some(bytes)) = (&reader.files, reader.file_bytes) else { return Ok(false) };
+    let options = TraceOptions { remap: Remap::Error, ..reader.options.clone() };
+    let Ok(mut ahead) = TraceReader::of_parts(files.clone(), &options) else { return Ok(may_fit) };
+    ahead.origin = reader.origin;
+    let one = options.volumes == Volumes::One || ahead.scan.info().one_device;
+    let capacity = options.capacity.unwrap_or(u64::MAX);
+    let (mut fit, mut may_be_long, mut beyond) = (may_fit, options.timed, None);
+    while fit || may_be_long {
+        let Ok(Some((request, clock))) = ahead.upcoming() else { break };
+        let place = Extent { offset: request.offset, bytes: request.bytes };
+        fit &= one || ahead.notes().flows.names().len() <= 1;
+        fit &= request.op == IoOp::Flush || fits(place, capacity);
+        if let Clock::Beyond(ps) = clock {
+            beyond = beyond.max(Some(ps));
+        }
+        if ahead.notes().delivered == GLANCE && beyond.is_none() {
+            let done = ahead.scan.bytes_taken() as f64 / bytes.max(1) as f64;
+            may_be_long =
+                ahead.scan.span() as f64 / done * MARGIN > options.time_scale.unscaled(u64::MAX) as f64;
+        }
+    }
+    let Some(ps) = beyond else { return Ok(fit) };
+    let place = Place { source: reader.scan.source().to_owned(), ..Place::default() };
+    let what = format!("the trace goes on for {}: {}", human::span(ps), clock_ends());
+    Err(Diagnostic::new(what).at(place).help(remedies(ps, &options)))
+}
+
+fn clock_ends() -> String {
+    format!("the simulator's clock ends at {}", human::span(u128::from(u64::MAX)))
+}
+
+/// What a user must know of a trace that goes on for `ps`, if the simulator's clock does not.
+pub(crate) fn too_long(ps: u128, options: &TraceOptions) -> Option<String> {
+    (ps > options.time_scale.unscaled(u64::MAX))
+        .then(|| format!("{}: {}", clock_ends(), remedies(ps, options)))
+}
+
+/// What makes a trace that goes on for `ps` after its start fit the clock.
+pub(crate) fn remedies(ps: u128, options: &TraceOptions) -> String {
+    let reach = options.time_scale.unscaled(u64::MAX);
+    let times = u64::try_from(ps / reach.max(1) + 1).unwrap_or(u64::MAX);
+    let scale = options.time_scale.shortened(times);
+    let scale = scale.map_or(String::new(), |scale| format!("--time-scale {scale} makes it short enough; "));
+    let end = options.start.unwrap_or_default().ps().saturating_add(reach);
+    let end = match end / DAY {
+        0 => format!("{}s", end / 1_000_000_000_000),
+        days => format!("{days}d"),
+    };
+    format!(
+        "{scale}--end {end} runs it up to there, with --start any other part; --queue-depth needs no times. Is the unit of time right \
+         (--time-unit)?"
+    )
+}
