@@ -98,7 +98,7 @@ fn on_cores(cores: u32, rows: u32, workload: &str) -> (f64, u64, String) {
     let mut arguments = vec!["run", "dram-only", "--json", "--workload", workload];
     sets.iter().for_each(|set| arguments.extend(["--set", set]));
     let document = nandscape(&arguments).well().json();
-    let directory = &document["cpu"]["memory"]["directory"];
+    let directory = &document["cpu"]["directory"];
     let taken = directory["invalidations"].as_u64().unwrap() + directory["forwarded"].as_u64().unwrap();
     (document["cpu"]["ipc"].as_f64().unwrap(), taken, document["warnings"].to_string())
 }
@@ -108,7 +108,8 @@ fn on_cores(cores: u32, rows: u32, workload: &str) -> (f64, u64, String) {
 #[test]
 fn each_core_has_a_copy_of_a_recorded_program_unless_it_is_shared() {
     let folder = tempfile::tempdir().unwrap();
-    let line = |n: u32| format!("{} 0x{:x} 6\n", if n % 3 == 0 { 's' } else { 'l' }, 0x7000 + n % 64 * 64);
+    let line =
+        |n: u32| format!("{} 0x{:x} 6\n", if n.is_multiple_of(3) { 's' } else { 'l' }, 0x7000 + n % 64 * 64);
     let path = file(folder.path(), "lines.trace", (0..4000).map(line).collect::<String>());
     let job = |memory: &str| format!("{path}:job=2000{memory}");
     let (alone, taken, said) = on_cores(1, 1, &job(""));

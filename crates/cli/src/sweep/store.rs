@@ -9,6 +9,7 @@ use machine::workloads::files_of;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -29,10 +30,10 @@ impl Store {
         let mut files = BTreeMap::new();
         for text in plans.flat_map(|plan| &plan.workloads) {
             for path in files_of(text)? {
-                if !files.contains_key(&path) {
-                    let fault = |e| Diagnostic::new(format!("cannot read {}: {e}", path.display()));
-                    let hash = hash_of_file(&path).map_err(fault)?;
-                    files.insert(path, hash);
+                if let Entry::Vacant(entry) = files.entry(path) {
+                    let fault = |e| Diagnostic::new(format!("cannot read {}: {e}", entry.key().display()));
+                    let hash = hash_of_file(entry.key()).map_err(fault)?;
+                    entry.insert(hash);
                 }
             }
         }
