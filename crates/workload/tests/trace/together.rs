@@ -236,7 +236,7 @@ fn a_trace_beyond_the_clock_is_told_at_once_and_each_remedy_mends_it() {
         let mut reader = TraceReader::open(&path, &options).expect("short enough");
         let found = drain(&mut reader).expect("short enough");
         let first = *days.start();
-        let at = |day: u64| if slow > 0 { (day - first) * DAY_S / slow } else { 0 };
+        let at = |day: u64| ((day - first) * DAY_S).checked_div(slow).unwrap_or(0);
         assert_eq!(times(&found), days.clone().map(at).collect::<Vec<_>>());
         // All fit, so that none is moved.
         assert_eq!(
