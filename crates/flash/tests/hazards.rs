@@ -5,7 +5,7 @@ use flash::backend::sched::Scheduling;
 use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
 use flash::soak::{Combination, Fill, Map, Memory};
-use flash::spec::{GcModeSpec, GcScope, MultiPlaneRule, ReclaimUnit};
+use flash::spec::{GcModeSpec, GcScope, GcStreams, MultiPlaneRule, ReclaimUnit};
 use flash::{Device, Event, Out};
 use kernel::{Recorder, Time};
 use proto::{Command, IoOp};
@@ -39,6 +39,7 @@ fn combination() -> Combination {
         mode: GcModeSpec::preemptible,
         scope: GcScope::local,
         gap: None,
+        streams: GcStreams::isolated,
     }
 }
 

@@ -8,7 +8,7 @@ use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
 use flash::ftl::wear::SLACK;
 use flash::soak::{Combination, Fill, Map, Memory};
-use flash::spec::{Built, GcModeSpec, GcScope, MultiPlaneRule, ReclaimUnit, WearSpec};
+use flash::spec::{Built, GcModeSpec, GcScope, GcStreams, MultiPlaneRule, ReclaimUnit, WearSpec};
 use flash::{Device, Event, Out};
 use kernel::{Recorder, Rng};
 use proto::{Command, IoOp};
@@ -42,6 +42,7 @@ fn combination() -> Combination {
         mode: GcModeSpec::preemptible,
         scope: GcScope::local,
         gap: None,
+        streams: GcStreams::isolated,
     }
 }
 

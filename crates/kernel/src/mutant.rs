@@ -77,6 +77,8 @@ mutants! {
         StalePageCopy,
         /// A translation page is written back without having been read, though memory has a part of it only.
         UnreadPage,
+        /// Garbage collection moves data behind the frontier of another placement.
+        WrongStream,
         /// A command's statistics are recorded twice, one in 101.
         RecordedTwice,
         /// An operation that goes on after a suspend does not take the time to resume.

@@ -21,8 +21,8 @@ use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
 use flash::initiator::EntranceChoice;
 use flash::spec::{
-    GcModeSpec, GcScope, Interface, MapGranularity, Moves, MultiPlaneRule, PageLayout, Programming,
-    ReclaimUnit, UnwrittenRead,
+    GcModeSpec, GcScope, GcStreams, Interface, MapGranularity, Moves, MultiPlaneRule, PageLayout,
+    Programming, ReclaimUnit, UnwrittenRead,
 };
 use mem::cache::replace::ReplacementPolicy;
 use mem::dram::sched::DramScheduler;
@@ -72,6 +72,7 @@ pub const FAMILIES: &[&Family] = &[
     VictimPolicy::FAMILY,
     GcModeSpec::FAMILY,
     GcScope::FAMILY,
+    GcStreams::FAMILY,
     WarpScheduling::FAMILY,
     BlockScheduling::FAMILY,
     KernelScheduling::FAMILY,

@@ -25,11 +25,13 @@ pub struct NandArray {
     programmed: Vec<u32>,
     /// Erase count, by block.
     erases: Vec<u32>,
+    /// The placement in the out-of-band areas of a block's pages. Zero where there is one only.
+    placements: Vec<u8>,
     /// Sequence numbers, if anybody wants to recover from them.
     pub(crate) stamps: Option<Stamps>,
 }
 
-kernel::snapshot!(NandArray { oob, programmed, erases, stamps });
+kernel::snapshot!(NandArray { oob, programmed, erases, placements, stamps });
 
 impl NandArray {
     /// An erased array. `logical` bounds the logical addresses that will be written.
@@ -38,6 +40,7 @@ impl NandArray {
             oob: Table::new(geo.slots, logical + 2),
             programmed: vec![0; geo.block_count as usize],
             erases: vec![0; geo.block_count as usize],
+            placements: vec![0; geo.block_count as usize],
             stamps: None,
         }
     }
@@ -108,6 +111,7 @@ impl NandArray {
     #[inline]
     pub fn erase(&mut self, block: u64) {
         self.programmed[block as usize] = 0;
+        self.placements[block as usize] = 0;
         self.erases[block as usize] += u32::from(!planted_nth(Mutant::FreeErase, 16));
     }
 
@@ -122,6 +126,17 @@ impl NandArray {
         self.erases[block as usize]
     }
 
+    /// Writes the placement that a block's data belongs to beside the data.
+    #[inline]
+    pub(crate) fn place(&mut self, block: u64, placement: u8) {
+        self.placements[block as usize] = placement;
+    }
+
+    /// The placement that a block's data belongs to.
+    pub(crate) fn placement(&self, block: u64) -> u8 {
+        self.placements[block as usize]
+    }
+
     /// Erase counts of all blocks.
     pub fn all_erases(&self) -> &[u32] {
         &self.erases
@@ -134,7 +149,8 @@ impl NandArray {
 
     /// Bytes allocated.
     pub fn bytes(&self) -> u64 {
-        self.oob.bytes() + (size_of_val(&*self.programmed) + size_of_val(&*self.erases)) as u64
+        self.oob.bytes()
+            + (size_of_val(&*self.programmed) + size_of_val(&*self.erases) + self.placements.len()) as u64
     }
 
     /// Declares the first `programs` program units of a block programmed: preconditioning to an implicit state.

@@ -24,6 +24,10 @@ pub(super) struct Line {
     pub(super) flushing_since: u64,
     /// Sectors of that data.
     pub(super) flushing_sectors: u32,
+    /// Placement of the write that came last.
+    pub(super) placement: u8,
+    /// The same of the data that is being flushed.
+    pub(super) flushing_placement: u8,
 }
 
 impl Line {
@@ -39,6 +43,8 @@ impl Line {
             since: 0,
             flushing_since: 0,
             flushing_sectors: 0,
+            placement: 0,
+            flushing_placement: 0,
         }
     }
 
@@ -89,8 +95,19 @@ impl Snapshot for LineState {
 
 impl Snapshot for Line {
     fn save(&self, out: &mut Vec<u8>) {
-        let Line { lpn, present, dirty, state, discarded, kept, since, flushing_since, flushing_sectors } =
-            self;
+        let Line {
+            lpn,
+            present,
+            dirty,
+            state,
+            discarded,
+            kept,
+            since,
+            flushing_since,
+            flushing_sectors,
+            placement,
+            flushing_placement,
+        } = self;
         lpn.0.save(out);
         present.save(out);
         dirty.save(out);
@@ -100,6 +117,8 @@ impl Snapshot for Line {
         since.save(out);
         flushing_since.save(out);
         flushing_sectors.save(out);
+        placement.save(out);
+        flushing_placement.save(out);
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         Some(Line {
@@ -112,6 +131,8 @@ impl Snapshot for Line {
             since: u64::load(input)?,
             flushing_since: u64::load(input)?,
             flushing_sectors: u32::load(input)?,
+            placement: u8::load(input)?,
+            flushing_placement: u8::load(input)?,
         })
     }
 }

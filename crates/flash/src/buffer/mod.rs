@@ -174,6 +174,23 @@ impl Buffer {
         }
     }
 
+    /// The placement of the last write of a unit that has a line.
+    pub fn place(&mut self, lpn: Lpn, placement: u8) {
+        if let Some(line) = self.find(lpn) {
+            self.lines[line as usize].placement = placement;
+        }
+    }
+
+    /// The placement of a unit's data that is being flushed.
+    pub fn placement(&self, lpn: Lpn) -> u8 {
+        self.find(lpn).map_or(0, |line| self.lines[line as usize].flushing_placement)
+    }
+
+    /// The placement of the last write of a unit.
+    pub(crate) fn last_placement(&self, lpn: Lpn) -> u8 {
+        self.find(lpn).map_or(0, |line| self.lines[line as usize].placement)
+    }
+
     /// Offers sectors that were read from flash. They enter as clean if reads are cached, and if the unit has a line or
     /// is admitted and finds room; sectors that are here already stay as they are. The sectors that have entered.
     ///
@@ -458,6 +475,7 @@ impl Buffer {
         record.kept = false;
         record.flushing_since = record.since;
         record.flushing_sectors = record.dirty.count_ones();
+        record.flushing_placement = record.placement;
         self.unflushed = self.unflushed - before + u64::from(record.flushing_sectors);
         record.dirty = 0;
         self.under_way.insert(line, record.flushing_since);

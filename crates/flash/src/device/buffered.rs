@@ -47,8 +47,11 @@ pub struct Buffered {
     rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
     barriers: VecDeque<(u64, u32)>,
-    /// Units that wait for their program unit to fill up: one for each set of groups that the allocator keeps apart.
+    /// Units that wait for their program unit to fill up: one for each placement in each set of groups that the
+    /// allocator keeps apart.
     assemblies: Vec<Vec<Lpn>>,
+    /// Placements of the host: as many assemblies follow each other for a set of groups.
+    placements: u8,
     /// Full assemblies, and the group they found no space in.
     stalled: Vec<(usize, u32)>,
     /// Units whose missing sectors are being read.
@@ -69,7 +72,8 @@ struct Limits {
 }
 
 impl Buffered {
-    pub(super) fn new(parts: BufferParts, assemblies: usize) -> Buffered {
+    /// `lines`: sets of groups that the allocator keeps apart.
+    pub(super) fn new(parts: BufferParts, lines: usize, placements: u8) -> Buffered {
         Buffered {
             buffer: parts.buffer,
             parts: Limits {
@@ -85,7 +89,8 @@ impl Buffered {
             waiting: VecDeque::new(),
             rewrites: parts.keep.map(Rewrites::new),
             barriers: VecDeque::new(),
-            assemblies: vec![Vec::new(); assemblies],
+            assemblies: vec![Vec::new(); lines * usize::from(placements)],
+            placements,
             stalled: Vec::new(),
             merging: Slab::default(),
             programs: 0,
@@ -134,6 +139,7 @@ impl Buffered {
             rewrites,
             barriers: _,
             assemblies,
+            placements: _,
             stalled,
             merging: _,
             programs: _,
@@ -200,6 +206,7 @@ impl Device {
             {
                 break;
             }
+            buffered.buffer.place(Lpn(unit), command.placement.min(self.placements - 1));
             if let Some(rewrites) = &mut buffered.rewrites {
                 let again = rewrites.is_again(Lpn(unit));
                 buffered.buffer.keep(Lpn(unit), again && !goes_along);
@@ -413,12 +420,16 @@ impl Device {
     }
 
     fn assemble(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
-        let assembly = if buffered.assemblies.len() == 1 {
+        let placements = usize::from(buffered.placements);
+        let mut assembly = if buffered.assemblies.len() == placements {
             0
         } else {
             let stripe = self.ftl.geo.stripe_of_unit(lpn.0);
-            self.allocator.line(stripe, &self.ftl.geo)
+            self.allocator.line(stripe, &self.ftl.geo) * placements
         };
+        if placements > 1 {
+            assembly += usize::from(buffered.buffer.placement(lpn));
+        }
         buffered.assemblies[assembly].push(lpn);
         if buffered.assemblies[assembly].len() >= self.ftl.geo.units_per_program as usize {
             self.program_assembly(buffered, assembly, cx);
@@ -428,12 +439,13 @@ impl Device {
     /// Programs what an assembly holds; a part of a program unit is padded.
     fn program_assembly(&mut self, buffered: &mut Buffered, assembly: usize, cx: &mut impl Cx<Event, Out>) {
         let per_program = self.ftl.geo.units_per_program as usize;
+        let stream = Stream::Host((assembly % usize::from(buffered.placements)) as u8);
         while !buffered.assemblies[assembly].is_empty() {
             let units = buffered.assemblies[assembly].len().min(per_program);
             let stripe = self.ftl.geo.stripe_of_unit(buffered.assemblies[assembly][0].0);
-            let group = self.allocator.place(stripe, Stream::Host(0), &self.ftl, &self.backend);
+            let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
             let closed = self.is_closed_to_host(group);
-            let Some(slot) = (if closed { None } else { self.ftl.reserve(group, Stream::Host(0)) }) else {
+            let Some(slot) = (if closed { None } else { self.ftl.reserve(group, stream) }) else {
                 if !buffered.stalled.contains(&(assembly, group)) {
                     buffered.stalled.push((assembly, group));
                 }

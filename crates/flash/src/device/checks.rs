@@ -257,6 +257,16 @@ impl Device {
             Check::new("shadow_units", audit.is_ok(), audited),
             Check::new("valid_slots", recount == Ok(self.units_on_flash()), counted),
         ];
+        if self.ftl.keeps_apart() {
+            let audit = shadow.audit_placements(&self.ftl);
+            let detail = match audit {
+                Ok(units) => format!("{units} units"),
+                Err((units, first)) => {
+                    format!("{units} units lie among data of another placement, first unit {first}")
+                }
+            };
+            checks.push(Check::new("shadow_placements", audit.is_ok(), detail));
+        }
         if let Some(translation) = &self.translation {
             let audit = shadow.audit_map(&self.ftl, |lpn| translation.knows(lpn));
             let detail = match audit {

@@ -189,7 +189,7 @@ impl Device {
         let groups = geo.groups as usize;
         Device {
             backend: Backend::new(geo, parts.timing, parts.policy),
-            buffered: parts.buffer.map(|b| Buffered::new(b, parts.allocator.lines(geo))),
+            buffered: parts.buffer.map(|b| Buffered::new(b, parts.allocator.lines(geo), parts.placements)),
             translation: parts.translation.map(|t| Translation::new(t, groups)),
             map_memory: parts.map_memory,
             allocator: parts.allocator,

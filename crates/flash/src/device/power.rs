@@ -157,11 +157,13 @@ impl Device {
         let count = lines.len() as u64;
         let lines = if is_protected { lines } else { Vec::new() };
         (cut.lines_kept, cut.lines_lost) = if is_protected { (count, 0) } else { (0, count) };
+        let placement = |lpn: Lpn| self.buffered.as_ref().map_or(0, |b| b.buffer.last_placement(lpn));
+        let placements = lines.iter().map(|(lpn, _)| placement(*lpn)).collect();
         let (journal, undone) = journal.cut();
         cut.trims_undone = undone;
         let retired = self.ftl.retired_units();
         let (array, base) = self.ftl.into_array();
-        Some((Durable { array, base, journal, retired, lines, cut }, self.shadow))
+        Some((Durable { array, base, journal, retired, lines, placements, cut }, self.shadow))
     }
 
     /// Blocks that have been erased while others of their reclaim unit have not: the translation layer learns of it when
@@ -213,6 +215,7 @@ impl Device {
             return Err(SnapshotFault::OtherDevice);
         }
         let lines = durable.lines.clone();
+        let placements = durable.placements.clone();
         let mut erased = Vec::new();
         let pages = self.ftl.geo.shape.program_pages;
         let blocks = 0..self.ftl.geo.block_count;
@@ -223,8 +226,9 @@ impl Device {
         self.reset_stats(Time::ZERO);
         self.ledger.open(&self.ftl);
         if let Some(buffered) = &mut self.buffered {
-            for (lpn, sectors) in &lines {
+            for ((lpn, sectors), placement) in lines.iter().zip(&placements) {
                 buffered.buffer.write(*lpn, *sectors);
+                buffered.buffer.place(*lpn, *placement);
             }
         }
         if let Some(shadow) = &mut shadow {

@@ -3,7 +3,7 @@
 use super::{Device, Event, Out};
 use crate::backend::op::{Class, Op, OpKind};
 use crate::ftl::space::Stream;
-use kernel::{Cx, Time};
+use kernel::{Cx, Mutant, Time, planted};
 use proto::{Lpn, Slot};
 
 /// Reclaiming one reclaim unit.
@@ -56,11 +56,6 @@ impl Job {
     /// The reclaim unit.
     pub(super) fn ru(&self) -> u64 {
         self.ru
-    }
-
-    /// Who writes what it moves.
-    fn stream(&self) -> Stream {
-        if self.levels_wear { Stream::Wear } else { Stream::Gc }
     }
 
     /// Whether its blocks are being erased.
@@ -215,7 +210,7 @@ impl Device {
     }
 
     fn issue_copy(&mut self, group: u32, job: &mut Job, from: Slot, units: u16, now: Time) -> bool {
-        let Some(to) = self.ftl.reserve(group, job.stream()) else { return false };
+        let Some(to) = self.ftl.reserve(group, self.mover(job)) else { return false };
         self.spends_on_moves(group);
         let mut op =
             Op::new(OpKind::CopyBack, Class::GcProgram, self.ftl.geo.address(to), to, units, 0, group);
@@ -237,6 +232,16 @@ impl Device {
         true
     }
 
+    /// Who writes what a job moves.
+    fn mover(&self, job: &Job) -> Stream {
+        match self.ftl.mover(job.ru, job.levels_wear) {
+            Stream::Gc(placement) if planted(Mutant::WrongStream) => {
+                Stream::Gc((placement + 1) % self.placements)
+            }
+            stream => stream,
+        }
+    }
+
     fn moves_of(&mut self, name: u32) -> &mut Vec<(Lpn, Slot)> {
         if self.moves.len() <= name as usize {
             let units = self.ftl.geo.units_per_program as usize;
@@ -251,7 +256,7 @@ impl Device {
         while job.staged.len() >= per_program || (last && !job.staged.is_empty()) {
             // The hard limit keeps this from failing: a job frees more than it takes.
             let target = if job.levels_wear { group } else { self.destination(group) };
-            let Some(to) = self.ftl.reserve(target, job.stream()) else { return };
+            let Some(to) = self.ftl.reserve(target, self.mover(job)) else { return };
             self.spends_on_moves(target);
             let units = job.staged.len().min(per_program);
             for n in 0..per_program {

@@ -105,7 +105,7 @@ impl Ftl {
             let ru = self.assume_ru(group, Stream::Host(0), per_ru, valid, clock);
             self.assume_units(ru, per_ru, valid, units, rng);
         }
-        for (stream, programs) in [(Stream::Host(0), drawn.host), (Stream::Gc, drawn.moved)] {
+        for (stream, programs) in [(Stream::Host(0), drawn.host), (Stream::Gc(0), drawn.moved)] {
             if programs > 0 {
                 assert!(programs < per_ru, "a frontier of {programs} program units is full");
                 let valid = programs * self.geo.units_per_program;
@@ -221,7 +221,7 @@ mod tests {
                 let valid: Vec<u32> = (0..of.closed.len() as u64).map(|n| ftl.valid_units(first + n)).collect();
                 prop_assert_eq!(&valid, &of.closed);
                 let open = |stream| ftl.groups[*group as usize].open(stream).map(|(_, programs)| programs);
-                prop_assert_eq!((open(Stream::Host(0)), open(Stream::Gc)), (Some(1), Some(2)));
+                prop_assert_eq!((open(Stream::Host(0)), open(Stream::Gc(0))), (Some(1), Some(2)));
             }
             let mut writer = FunctionalWriter::new(&ftl, Placement::InTurn);
             let lpns: Vec<u64> = (0..20_000).map(|_| rng.below(9000)).collect();

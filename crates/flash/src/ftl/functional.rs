@@ -216,12 +216,12 @@ impl Ftl {
         let mut levelled = true;
         loop {
             if let Some(ru) = self.pick_unworn(group, levelled) {
-                self.reclaim(ru, Stream::Wear)?;
+                self.reclaim(ru, true)?;
                 levelled = true;
             } else if self.free(group) < self.thresholds.stop
                 && let Some(ru) = self.pick_victim(group)
             {
-                self.reclaim(ru, Stream::Gc)?;
+                self.reclaim(ru, false)?;
                 levelled = false;
             } else {
                 break;
@@ -234,16 +234,16 @@ impl Ftl {
         }
     }
 
-    /// Moves the valid units of a collected reclaim unit behind the frontier of a stream and erases it. Without time no move can lose its race; so the
+    /// Moves the valid units of a collected reclaim unit, for space or to level wear, and erases it. Without time no move can lose its race; so the
     /// map is changed for all of them at once, which gives the state that [`Ftl::commit_move`] gives one by one.
     ///
     /// # Errors
     /// If the moves find no space.
-    pub fn reclaim(&mut self, ru: u64, stream: Stream) -> Result<(), NoSpace> {
+    pub fn reclaim(&mut self, ru: u64, levels_wear: bool) -> Result<(), NoSpace> {
         let (group, number) = self.split(ru);
         let moves = self.units_of(ru);
         debug_assert!(moves.iter().all(|(lpn, from)| self.lookup(*lpn) == Some(*from)));
-        self.relocate(group as u32, stream, &moves)?;
+        self.relocate(group as u32, self.mover(ru, levels_wear), &moves)?;
         self.groups[group].rus[number as usize].valid -= moves.len() as u32;
         self.groups[group].valid -= moves.len() as u64;
         self.erased(ru);

@@ -139,6 +139,10 @@ pub struct Ftl {
     pub(crate) groups: Vec<Group>,
     victim: Box<dyn Victim>,
     wear: WearRule,
+    /// Placements of the host.
+    placements: u8,
+    /// Whether garbage collection moves the data of each placement behind a frontier of its own.
+    isolated: bool,
     /// Free-space limits.
     pub thresholds: Thresholds,
     /// Map units committed since the beginning: the clock of ages.
@@ -172,6 +176,8 @@ impl Ftl {
             groups: (0..geo.groups).map(|_| Group::new(&geo, streams, wear)).collect(),
             victim,
             wear,
+            placements: placements.max(1),
+            isolated: false,
             thresholds,
             clock: 0,
             counters: FtlCounters::default(),
@@ -272,7 +278,7 @@ impl Ftl {
     /// Free units that a stream must leave: the host leaves the hard limit, mapping pages one, moves none.
     fn keep(&self, stream: Stream) -> u32 {
         match stream {
-            Stream::Gc | Stream::Wear => 0,
+            Stream::Gc(_) | Stream::Wear(_) => 0,
             Stream::Map => 1.min(self.thresholds.hard),
             Stream::Host(_) => self.thresholds.hard,
         }
@@ -323,9 +329,42 @@ impl Ftl {
         self.array.load_register(slot, lpn);
     }
 
+    /// Garbage collection keeps placements apart from now on.
+    pub fn isolate(&mut self) {
+        self.isolated = true;
+    }
+
+    /// Whether there are placements, and garbage collection keeps them apart.
+    pub(crate) fn keeps_apart(&self) -> bool {
+        self.isolated && self.placements > 1
+    }
+
+    /// Placements of the host.
+    pub(crate) fn placements(&self) -> u8 {
+        self.placements
+    }
+
+    /// Who writes what is moved out of a reclaim unit.
+    pub(crate) fn mover(&self, ru: u64, levels_wear: bool) -> Stream {
+        let (group, number) = self.split(ru);
+        let placement = if self.isolated { self.groups[group].ru(number).placement } else { 0 };
+        if levels_wear { Stream::Wear(placement) } else { Stream::Gc(placement) }
+    }
+
+    /// The placement in the out-of-band area of a reclaim unit.
+    pub(crate) fn placement_on_flash(&self, ru: u64) -> u8 {
+        let of = |lane| self.array.placement(self.geo.block_of_ru(ru, lane));
+        (0..self.geo.lanes).map(of).max().unwrap_or(0)
+    }
+
     /// The program unit at `slot` has been programmed; its units may now be committed.
     #[inline]
     pub fn program(&mut self, slot: Slot) {
+        if self.placements > 1 {
+            let (group, number) = self.split(self.geo.ru_of_slot(slot));
+            let placement = self.groups[group].ru(number).placement;
+            self.array.place(self.geo.block_of_slot(slot).0, placement);
+        }
         self.array.program(slot, &self.geo);
     }
 

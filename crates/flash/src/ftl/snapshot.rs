@@ -20,6 +20,8 @@ impl Ftl {
             groups,
             victim,
             wear: _,
+            placements: _,
+            isolated: _,
             thresholds: _,
             clock,
             counters,

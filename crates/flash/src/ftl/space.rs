@@ -15,12 +15,12 @@ use std::ops::Range;
 /// Who writes. Each stream has its own frontier in each group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
-    /// Units moved by garbage collection.
-    Gc,
     /// Mapping pages.
     Map,
-    /// Units moved by static wear levelling; it opens the most worn free unit.
-    Wear,
+    /// Units of a placement moved by garbage collection; of all placements, if it mixes them: the first.
+    Gc(u8),
+    /// The same of static wear levelling; it opens the most worn free unit.
+    Wear(u8),
     /// Host data with a placement hint.
     Host(u8),
 }
@@ -29,16 +29,30 @@ impl Stream {
     #[inline]
     pub(crate) fn index(self) -> usize {
         match self {
-            Stream::Gc => 0,
-            Stream::Map => 1,
-            Stream::Wear => 2,
-            Stream::Host(placement) => 3 + placement as usize,
+            Stream::Map => 0,
+            Stream::Host(placement) => 1 + 3 * placement as usize,
+            Stream::Gc(placement) => 2 + 3 * placement as usize,
+            Stream::Wear(placement) => 3 + 3 * placement as usize,
+        }
+    }
+
+    /// Whether the stream of an index is one of [`Stream::Wear`].
+    pub(crate) fn levels_wear(index: usize) -> bool {
+        index > 0 && index.is_multiple_of(3)
+    }
+
+    /// Whose data it is. Mapping pages are moved with the first placement's.
+    #[inline]
+    fn placement(self) -> u8 {
+        match self {
+            Stream::Map => 0,
+            Stream::Host(placement) | Stream::Gc(placement) | Stream::Wear(placement) => placement,
         }
     }
 
     /// Streams of a group, with `placements` of the host.
     pub(crate) fn count(placements: u8) -> usize {
-        3 + placements.max(1) as usize
+        1 + 3 * placements.max(1) as usize
     }
 }
 
@@ -84,12 +98,21 @@ pub struct Ru {
     pub follows_base: bool,
     /// Closed before it was full: power went while it was open.
     pub short: bool,
+    /// The placement that its data was written for; of what garbage collection has mixed, the first.
+    pub placement: u8,
 }
-kernel::snapshot!(Ru { valid, readers, inflight, state, follows_base, short });
+kernel::snapshot!(Ru { valid, readers, inflight, state, follows_base, short, placement });
 
 /// A reclaim unit that was never opened.
-const FRESH: Ru =
-    Ru { valid: 0, readers: 0, inflight: 0, state: RuState::Free, follows_base: false, short: false };
+const FRESH: Ru = Ru {
+    valid: 0,
+    readers: 0,
+    inflight: 0,
+    state: RuState::Free,
+    follows_base: false,
+    short: false,
+    placement: 0,
+};
 
 /// Free reclaim units of a group. Those that were never opened are a range of numbers and cost no memory.
 #[derive(Clone, Debug)]
@@ -312,7 +335,7 @@ impl Group {
 
     fn take_free(&mut self, stream: Stream) -> Option<u32> {
         let ru = match (stream, &self.by_wear) {
-            (Stream::Wear, Some(wear)) => self.free.take_most_worn(wear)?,
+            (Stream::Wear(_), Some(wear)) => self.free.take_most_worn(wear)?,
             _ => self.free.take()?,
         };
         if self.rus.is_empty() {
@@ -324,6 +347,7 @@ impl Group {
             self.rus.resize(ru as usize + 1, FRESH);
             self.closed_at.resize(ru as usize + 1, 0);
         }
+        self.rus[ru as usize].placement = stream.placement();
         self.free_min = self.free_min.min(self.free());
         Some(ru)
     }

@@ -169,7 +169,7 @@ impl Group {
     /// Closes frontiers that lag and that nobody is writing on.
     fn close_lagging(&mut self, limit: u32, clock: u64) {
         for stream in 0..self.frontiers.len() {
-            let slack = if stream == Stream::Wear.index() { 0 } else { SLACK };
+            let slack = if Stream::levels_wear(stream) { 0 } else { SLACK };
             let ru = self.frontiers[stream].ru;
             if ru != NONE && self.rus[ru as usize].inflight == 0 && self.erases(ru) + slack <= limit {
                 self.close_early(stream, clock);

@@ -47,6 +47,8 @@ pub struct Durable {
     pub(crate) retired: Vec<u64>,
     /// Dirty sectors of a protected buffer, oldest first.
     pub(crate) lines: Vec<(Lpn, Sectors)>,
+    /// Placements of their last writes.
+    pub(crate) placements: Vec<u8>,
     /// What the cut has interrupted.
     pub cut: Cut,
 }

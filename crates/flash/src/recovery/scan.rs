@@ -104,6 +104,7 @@ impl Ftl {
                     is_short,
                     opened: self.array.stamps.as_ref().map_or(0, |s| s.opened(lane)),
                     erases: self.array.erases(lane),
+                    placement: self.placement_on_flash(ru),
                 });
             }
             self.groups[group as usize].recover(&self.geo, &units);

@@ -28,7 +28,18 @@ impl Version {
 
     /// The data of the `n`th write command.
     pub(super) fn of_write(n: u64) -> Version {
-        Version(16 + n)
+        Version(16 + (n << 9))
+    }
+
+    /// The same, written for a placement.
+    pub(super) fn placed(self, placement: u8) -> Version {
+        Version(self.0 + u64::from(placement) + 1)
+    }
+
+    /// The placement that it was written for, if that is known.
+    pub(super) fn placement(self) -> Option<u8> {
+        let low = self.0.checked_sub(16)? & 511;
+        low.checked_sub(1).map(|placement| placement as u8)
     }
 }
 
@@ -40,7 +51,7 @@ impl fmt::Display for Version {
             Version::STALE => write!(f, "an outdated preconditioned copy"),
             Version::BLANK => write!(f, "an erased page"),
             Version::FOREIGN => write!(f, "another unit's data"),
-            Version(n) => write!(f, "write {}", n - 16),
+            Version(n) => write!(f, "write {}", (n - 16) >> 9),
         }
     }
 }

@@ -156,7 +156,7 @@ impl Shadow {
     #[cold]
     pub(crate) fn enters(&mut self, id: u32, command: &Command, durable: bool, ftl: &Ftl) {
         let version = match command.op {
-            IoOp::Write => Version::of_write(self.writes),
+            IoOp::Write => Version::of_write(self.writes).placed(command.placement.min(ftl.placements() - 1)),
             _ => Version::ZERO,
         };
         self.writes += u64::from(command.op == IoOp::Write);
@@ -383,6 +383,29 @@ impl Shadow {
         if !self.truth.program(slot, content, ftl) {
             self.violation(format!("slot {} was programmed without having been erased", slot.0));
         }
+    }
+
+    /// Whether every logical unit lies among data of a placement that some of its sectors were written for, if
+    /// garbage collection keeps placements apart. Units with sectors that nobody knows the placement of are passed over.
+    /// O(logical units). The units that lie elsewhere, and the first of them.
+    pub(crate) fn audit_placements(&self, ftl: &Ftl) -> Result<u64, (u64, u64)> {
+        let (mut known, mut wrong, mut first) = (0, 0, 0);
+        let all = Sectors::MAX >> (128 - self.unit_bytes / SECTOR);
+        for lpn in (0..ftl.logical()).map(Lpn).filter(|lpn| self.oracle.knows(*lpn)) {
+            let Some(slot) = ftl.lookup(lpn) else { continue };
+            let lies = ftl.array.placement(ftl.geo.block_of_slot(slot).0);
+            let (mut belongs, mut unknown) = (false, false);
+            self.on_flash(lpn, ftl).each(|version, sectors| match version.placement() {
+                Some(placement) => belongs |= sectors & all != 0 && placement == lies,
+                None => unknown |= sectors & all != 0,
+            });
+            known += u64::from(!unknown);
+            if !unknown && !belongs {
+                first = if wrong == 0 { lpn.0 } else { first };
+                wrong += 1;
+            }
+        }
+        if wrong == 0 { Ok(known) } else { Err((wrong, first)) }
     }
 
     /// Compares every logical unit with what may be read of it now; `buffered` says which sectors the buffer has.

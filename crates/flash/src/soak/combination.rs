@@ -12,9 +12,9 @@ use crate::ftl::gc::VictimPolicy;
 use crate::geometry::Digit;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
-    GcScope, GcSpec, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, MapMemorySpec, Mapping,
-    Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit, SpecError,
-    StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
+    GcScope, GcSpec, GcStreams, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, MapMemorySpec,
+    Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit,
+    SpecError, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -113,6 +113,8 @@ pub struct Combination {
     pub scope: GcScope,
     /// Erases that a unit may lag behind.
     pub gap: Option<u32>,
+    /// Whether placements stay apart when they are moved.
+    pub streams: GcStreams,
 }
 
 impl fmt::Display for Combination {
@@ -145,6 +147,7 @@ impl fmt::Display for Combination {
             (self.least_worn, "least_worn"),
             (self.tight, "tight"),
             (self.gap.is_some(), "gap"),
+            (self.streams == GcStreams::mixed, "mixed"),
         ];
         switches.iter().filter(|(on, _)| *on).try_for_each(|(_, name)| write!(f, " {name}"))
     }
@@ -176,10 +179,11 @@ fn levels() -> Row {
         3,
         2,
         2,
+        2,
     ]
 }
 
-type Row = [usize; 23];
+type Row = [usize; 24];
 
 impl Combination {
     /// Several map units a program unit, reads that overtake and are overtaken, several lanes a reclaim unit; constant
@@ -211,6 +215,7 @@ impl Combination {
             mode: GcModeSpec::preemptible,
             scope: GcScope::local,
             gap: None,
+            streams: GcStreams::isolated,
         }
     }
 
@@ -254,6 +259,7 @@ impl Combination {
             mode: [GcModeSpec::preemptible, GcModeSpec::foreground, GcModeSpec::background][row[20]],
             scope: [GcScope::local, GcScope::global][row[21]],
             gap: [None, Some(2)][row[22]],
+            streams: [GcStreams::isolated, GcStreams::mixed][row[23]],
         }
     }
 
@@ -276,7 +282,8 @@ impl Combination {
                 ways: 2,
                 dies: 1,
                 planes: 2,
-                blocks: 16,
+                // Frontiers take their share.
+                blocks: if self.placements > 1 && self.streams == GcStreams::isolated { 24 } else { 16 },
                 pages: 48,
                 page_size: Bytes::new(self.page),
             },
@@ -383,6 +390,7 @@ impl Combination {
                 scope: self.scope,
                 window,
                 copy_back: self.copy_back,
+                streams: Some(self.streams),
             },
             wear: WearSpec { dynamic: self.least_worn, static_gap: self.gap },
         }

@@ -1,6 +1,7 @@
 //! Broken devices: each must be found, and the same device unbroken must not.
 
 use super::{Combination, End, Map, Memory, run};
+use crate::spec::GcStreams;
 use kernel::{Mutant, mutant};
 
 fn device() -> Combination {
@@ -129,5 +130,16 @@ fn faults_of_a_demand_map_are_found() {
         );
         // The next write-back of the page sets it right: only a look at the whole map is sure to find it.
         are_found(&device, &[StalePageCopy], "shadow_map");
+    }
+}
+
+/// Placements that garbage collection does not keep apart although it should; where it need not, nothing is wrong.
+#[test]
+fn data_moved_behind_the_frontier_of_another_placement_is_found() {
+    for memory in [Memory::None, Memory::WriteBack] {
+        let device = Combination { placements: 3, memory, ..device() };
+        are_found(&device, &[Mutant::WrongStream], "shadow_placements");
+        let mixed = Combination { streams: GcStreams::mixed, ..device };
+        assert_eq!(failures_of(&mixed, Some(Mutant::WrongStream)), [""; 0]);
     }
 }

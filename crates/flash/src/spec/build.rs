@@ -84,6 +84,9 @@ impl FlashSpec {
             let lives = bad.lives(context.seed, &context.name)?;
             ftl.set_bad_blocks(factory, lives, self.ftl.least_units(&ftl.geo));
         }
+        if self.ftl.isolates() {
+            ftl.isolate();
+        }
         let allocator = self.ftl.allocation.build(&ftl.geo);
         let wanted = allocator.wanted();
         Ok(Device::new(DeviceParts {

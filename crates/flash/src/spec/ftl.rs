@@ -33,7 +33,8 @@ pub struct FtlSpec {
     pub allocation: Allocation,
     /// Share of the raw capacity that the host does not see.
     pub over_provisioning: Share,
-    /// Host data streams that are kept apart: a stream for each flow of the workload, the last for all that are left.
+    /// Host data streams that are kept apart, also when they are moved if `gc.streams` says so: a stream for each flow of
+    /// the workload, the last for all that are left.
     pub placements: u8,
     /// What it costs to read a map unit that was never written.
     pub unwritten_read: UnwrittenRead,
@@ -139,6 +140,9 @@ pub struct GcSpec {
     pub window: u32,
     /// Whether whole pages are copied inside their plane, without the channel.
     pub copy_back: bool,
+    /// Whether data of different placements stays apart when it is moved; left out, it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<GcStreams>,
 }
 
 /// Wear levelling.
@@ -174,6 +178,24 @@ config::policies! {
         default local,
         /// To any group that has space, in turn.
         global,
+    }
+}
+
+config::policies! {
+    /// Whether data of different placements (`flash.ftl.placements`) stays apart when it is moved.
+    #[derive(Copy, Eq)]
+    pub family GcStreams = "flash.ftl.gc.streams": choice {
+        /// Each placement has a frontier of its own for what garbage collection moves, and no reclaim unit holds data of two.
+        ///
+        /// Reclaim unit handles of the type "persistently isolated" (NVMe 2.1, flexible data placement). A group has one
+        /// more frontier open for each placement but the first. Translation pages are moved with the first placement's
+        /// data. The victim policy divides the spare space: `greedy` in proportion to the data, so that skewed writes cost
+        /// as much as uniform ones (`theory::wa::hot_cold_streams`); `cost_benefit` leaves hot data more.
+        default isolated,
+        /// One frontier for all that garbage collection moves.
+        ///
+        /// Reclaim unit handles of the type "initially isolated" (NVMe 2.1): data is apart until it is moved.
+        mixed,
     }
 }
 
@@ -297,24 +319,56 @@ impl FtlSpec {
         let hidden = self.translation(logical)?.map_or(0, |(_, pages)| pages);
         let per_group = (logical + hidden).div_ceil(u64::from(geo.groups));
         let needed = per_group.div_ceil(u64::from(geo.units_per_ru));
-        // Free units that reclaiming keeps, and one frontier each for the host's streams, for moved data, for translation
-        // pages if there are any, and for data moved to level wear if it is.
-        let levels_wear = u64::from(self.wear.static_gap.is_some());
-        let frontiers = u64::from(self.placements) + 1 + u64::from(hidden > 0) + levels_wear;
+        // Free units that reclaiming keeps, and frontiers.
+        let frontiers = self.frontiers(hidden > 0);
         let kept = u64::from(self.gc.start) + frontiers;
         let blocks = u64::from(geo.shape.blocks.saturating_sub(bad));
         if needed + kept > blocks {
             let lost = if bad == 0 { String::new() } else { format!(" left without {bad} bad ones") };
             let what = format!(
-                "no spare space: a group has {blocks} reclaim units{lost}; {needed} hold the logical space, {} are kept free and {frontiers} are frontiers, {} too many",
+                "no spare space: a group has {blocks} reclaim units{lost}; {needed} hold the logical space, {} are kept free and {frontiers} are frontiers{}, {} too many",
                 self.gc.start,
+                self.frontiers_in_words(hidden > 0),
                 needed + kept - blocks,
             );
-            return Err(SpecError::new("ftl.over_provisioning", what)
-                .help("raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"));
+            return Err(SpecError::new("ftl.over_provisioning", what).help(if self.movers() > 1 {
+                "raise flash.ftl.over_provisioning, lower flash.ftl.gc.start, or set flash.ftl.gc.streams to \"mixed\""
+            } else {
+                "raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"
+            }));
         }
         self.check_progress(geo, bad, per_group, hidden > 0)?;
         Ok(logical)
+    }
+
+    /// Whether garbage collection keeps placements apart.
+    pub(crate) fn isolates(&self) -> bool {
+        self.gc.streams.unwrap_or_default() == GcStreams::isolated
+    }
+
+    /// Frontiers of data that garbage collection moves.
+    fn movers(&self) -> u64 {
+        if self.isolates() { self.placements.into() } else { 1 }
+    }
+
+    /// Frontiers of a group: one each for the host's streams and for translation pages if there are any; for moved data,
+    /// and for data moved to level wear if it is, one, or one for each placement.
+    fn frontiers(&self, maps: bool) -> u64 {
+        let moved = 1 + u64::from(self.wear.static_gap.is_some());
+        u64::from(self.placements) + u64::from(maps) + moved * self.movers()
+    }
+
+    /// The sum, where it is more than the host's streams and one for moved data.
+    fn frontiers_in_words(&self, maps: bool) -> String {
+        let mut terms =
+            vec![format!("{} of the host", self.placements), format!("{} of moved data", self.movers())];
+        if self.wear.static_gap.is_some() {
+            terms.push(format!("{} of data moved for wear", self.movers()));
+        }
+        if maps {
+            terms.push("1 of translation pages".to_owned());
+        }
+        format!(" ({})", terms.join(" + "))
     }
 
     /// Reclaim units that each group cannot do without.
@@ -331,8 +385,7 @@ impl FtlSpec {
         let holes = u64::from(geo.units_per_program + buckets_width(geo.units_per_ru)) - 2;
         let fullest = u64::from(geo.units_per_ru).saturating_sub(holes).max(1);
         // The frontier of the data that waits is used up; the others may be empty.
-        let levels_wear = u64::from(self.wear.static_gap.is_some());
-        let apart = u64::from(self.gc.hard) + u64::from(self.placements) + u64::from(maps) + levels_wear;
+        let apart = u64::from(self.gc.hard) + self.frontiers(maps) - 1;
         let closed = u64::from(geo.shape.blocks.saturating_sub(bad)).saturating_sub(apart);
         if closed * fullest > per_group {
             return Ok(());

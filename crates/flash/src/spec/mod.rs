@@ -15,7 +15,8 @@ pub use build::Built;
 pub use cell::{CellSpec, PageLayout, Programming};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
 pub use ftl::{
-    FtlSpec, GcModeSpec, GcScope, GcSpec, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead, WearSpec,
+    FtlSpec, GcModeSpec, GcScope, GcSpec, GcStreams, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead,
+    WearSpec,
 };
 pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};

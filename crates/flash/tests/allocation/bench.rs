@@ -10,8 +10,8 @@ use flash::ftl::alloc::restricted::{self, FreeDigits};
 use flash::ftl::alloc::{Allocation, scan};
 use flash::soak::{Combination, Fill, Map, Memory};
 use flash::spec::{
-    BufferSpec, Built, CellSpec, ControllerSpec, FlashSpec, GcModeSpec, GcScope, GeometrySpec, HostSpec,
-    LinkSpec, Moves, MultiPlaneRule, PageLayout, Programming, ReclaimUnit, StripeOrder,
+    BufferSpec, Built, CellSpec, ControllerSpec, FlashSpec, GcModeSpec, GcScope, GcStreams, GeometrySpec,
+    HostSpec, LinkSpec, Moves, MultiPlaneRule, PageLayout, Programming, ReclaimUnit, StripeOrder,
 };
 use flash::{Device, Event, Out};
 use kernel::{Recorder, Time};
@@ -74,6 +74,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         mode: GcModeSpec::preemptible,
         scope: GcScope::local,
         gap: None,
+        streams: GcStreams::isolated,
     };
     let us = |n| Duration::new(Time::from_us(n));
     let [channels, ways, dies, planes] = planes;

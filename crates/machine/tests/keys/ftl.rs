@@ -45,6 +45,11 @@ const HOT_AND_COLD: &[&str] = &[
     "fio:rw=randwrite,bs=4k,iodepth=9,size=10%,randrepeat=0,loops=30",
     "fio:rw=randwrite,bs=4k,iodepth=1,offset=10%,randrepeat=0",
 ];
+/// Both are moved.
+const HOT_AND_WARM: &[&str] = &[
+    "fio:rw=randwrite,bs=4k,iodepth=8,size=20%,norandommap=1,randrepeat=0,loops=40",
+    "fio:rw=randwrite,bs=4k,iodepth=4,offset=20%,norandommap=1,randrepeat=0,loops=6",
+];
 const SYNCED: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,number_ios=1000,fsync=16"];
 
 pub(crate) const CASES: &[Case] = &[
@@ -285,6 +290,13 @@ pub(crate) const CASES: &[Case] = &[
         jobs: HOT_AND_COLD,
         values: &["1", "2"],
         predicted: Falls("/flash/0/write_amplification"),
+    },
+    Case {
+        key: "flash.ftl.gc.streams",
+        context: &["flash.ftl.over_provisioning=30%", "flash.ftl.placements=2"],
+        jobs: HOT_AND_WARM,
+        values: &["mixed", "isolated"],
+        predicted: Differ,
     },
     // Every stream has a reclaim unit open, and what it has open is not spare.
     Case {

@@ -16,7 +16,7 @@ mod uniform;
 pub use age::{fifo, fifo_classes, fifo_histogram};
 pub use exact::exact_greedy;
 pub use mixed::{Frontiers, Mixed, hot_cold};
-pub use split::{Split, hot_cold_pools};
+pub use split::{Split, hot_cold_pools, hot_cold_streams};
 pub use uniform::{
     d_choices, d_choices_histogram, greedy, greedy_approximation, greedy_histogram, greedy_large_blocks,
     random, random_histogram,

@@ -96,10 +96,10 @@ mod tests {
                 policy.save(&mut bytes);
                 let mut copy = family.build(&device.ftl.geo);
                 assert_eq!(copy.load(&mut bytes.as_slice()), Some(()), "{}", family.name());
-                let group = policy.place(stripe, Stream::Gc, &device.ftl, &device.backend);
-                let same = copy.place(stripe, Stream::Gc, &device.ftl, &device.backend);
+                let group = policy.place(stripe, Stream::Gc(0), &device.ftl, &device.backend);
+                let same = copy.place(stripe, Stream::Gc(0), &device.ftl, &device.backend);
                 assert_eq!(group, same, "{}", family.name());
-                assert!(device.ftl.reserve(group, Stream::Gc).is_some(), "{}", family.name());
+                assert!(device.ftl.reserve(group, Stream::Gc(0)).is_some(), "{}", family.name());
                 policy = copy;
             }
         }

@@ -91,7 +91,7 @@ proptest! {
                 continue;
             };
             prop_assert_eq!(ru, same);
-            at_once.reclaim(ru, Stream::Gc).expect("the hard limit leaves room");
+            at_once.reclaim(ru, false).expect("the hard limit leaves room");
             reclaim_one_by_one(&mut one_by_one, ru);
         }
         prop_assert_eq!(at_once.counters, one_by_one.counters);
@@ -103,7 +103,7 @@ proptest! {
             let of = |f: &Ftl| {
                 let g = &f.groups[group];
                 let units: Vec<_> = g.rus.iter().map(|r| (r.valid, r.inflight, r.state)).collect();
-                (units, g.closed_at.clone(), g.open(Stream::Gc), g.free())
+                (units, g.closed_at.clone(), g.open(Stream::Gc(0)), g.free())
             };
             prop_assert_eq!(of(&at_once), of(&one_by_one));
         }
@@ -121,7 +121,7 @@ fn reclaim_one_by_one(ftl: &mut Ftl, ru: u64) {
         units.push((ftl.lpn_at(from).expect("a valid slot names its unit"), from));
     }
     for packed in units.chunks(ftl.geo.units_per_program as usize) {
-        let to = ftl.reserve(group, Stream::Gc).expect("the hard limit leaves room");
+        let to = ftl.reserve(group, Stream::Gc(0)).expect("the hard limit leaves room");
         for n in 0..ftl.geo.units_per_program as usize {
             ftl.fill(Slot(to.0 + n as u64), packed.get(n).map(|(lpn, _)| *lpn));
         }

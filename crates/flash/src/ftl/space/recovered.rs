@@ -16,6 +16,8 @@ pub(crate) struct Recovered {
     pub(crate) opened: u64,
     /// Erase count.
     pub(crate) erases: u32,
+    /// The placement in its out-of-band area.
+    pub(crate) placement: u8,
 }
 
 impl Group {
@@ -28,7 +30,13 @@ impl Group {
         self.frontiers.fill(Frontier { ru: NONE, next: 0 });
         self.rus = units
             .iter()
-            .map(|unit| Ru { valid: unit.valid, state: unit.state, short: unit.is_short, ..FRESH })
+            .map(|unit| Ru {
+                valid: unit.valid,
+                state: unit.state,
+                short: unit.is_short,
+                placement: unit.placement,
+                ..FRESH
+            })
             .collect();
         self.closed_at = units.iter().map(|unit| unit.opened).collect();
         self.valid = units.iter().map(|unit| u64::from(unit.valid)).sum();

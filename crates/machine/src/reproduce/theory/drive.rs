@@ -10,8 +10,8 @@ use theory::wa::Spare;
 ///
 /// Blocks compete for collection inside their group, a plane. A collection starts when `start` blocks of the group are
 /// free and the next starts at once while fewer than `stop` are: with every net gain of a block the count of free
-/// blocks at a choice goes from `start` to `stop - 1`, so `(start + stop - 1) / 2` on average. One block is open for
-/// each stream of host data, one for moved data. All others are closed, and they are what a victim is chosen from:
+/// blocks at a choice goes from `start` to `stop - 1`, so `(start + stop - 1) / 2` on average. For each stream of host
+/// data one block is open, and one for what is moved of it. All others are closed, and they are what a victim is chosen from:
 ///
 /// `T = blocks - (start + stop - 1) / 2 - open frontiers`, and `spare = (T - U) / U`.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +35,9 @@ impl Drive {
         f64::from(self.start + self.stop - 1) / 2.0
     }
 
-    /// Open blocks of a group: one a stream of host data, one for moved data.
+    /// Open blocks of a group: one a stream of host data, one for what is moved of it.
     fn frontiers(&self) -> u32 {
-        self.placements + 1
+        2 * self.placements
     }
 
     /// Closed blocks of a group at the choice of a victim.

@@ -14,12 +14,16 @@ const TOLERANCE: f64 = 0.05;
 /// Small blocks: the fixed point takes time with the square of their size.
 const SMALL: Drive = Drive { pages: 32, ..DRIVE };
 
+/// Large blocks: where valid counts are equal the collector prefers the data that changes less, a part of a unit of each
+/// block.
+const LARGE: Drive = Drive { blocks: 1024, pages: 128, ..DRIVE };
+
 /// Where the two classes go.
 #[derive(Clone, Copy, PartialEq)]
 enum Places {
     /// One frontier for all host data, one for moved data.
     Together,
-    /// A host frontier for each class, by placement; one for all moved data.
+    /// A host frontier and one for moved data for each class, by placement.
     Placements,
     /// A plane for each class.
     Planes,
@@ -103,6 +107,30 @@ const MIXES: &[Mix] = &[
         places: Places::Placements,
         formula: |_, spare, skew| wa::fifo_classes(spare, &skew.classes()),
         place: "theory::wa::fifo_classes: P. Desnoyers, SYSTOR 2012, (14); by age, frontiers make no difference",
+        timed: false,
+    },
+    Mix {
+        name: "streams.greedy.12",
+        drive: Drive { placements: 2, ..LARGE },
+        victim: "=greedy",
+        spare: 0.12,
+        hot: (0.2, 0.8),
+        places: Places::Placements,
+        formula: |drive, spare, skew| wa::hot_cold_streams(drive.pages, spare, skew),
+        place: "theory::wa::hot_cold_streams: two pools under one greedy collector, which splits the spare in proportion to \
+                the data; after P. Desnoyers, SYSTOR 2012, (20) to (22)",
+        timed: false,
+    },
+    Mix {
+        name: "streams.greedy.28",
+        drive: Drive { placements: 2, ..LARGE },
+        victim: "=greedy",
+        spare: 0.28,
+        hot: (0.1, 0.9),
+        places: Places::Placements,
+        formula: |drive, spare, skew| wa::hot_cold_streams(drive.pages, spare, skew),
+        place: "theory::wa::hot_cold_streams: two pools under one greedy collector, which splits the spare in proportion to \
+                the data; after P. Desnoyers, SYSTOR 2012, (20) to (22)",
         timed: false,
     },
     Mix {
