@@ -2,6 +2,7 @@
 
 use flash::backend::arbiter::Arbitration;
 use flash::backend::sched::Scheduling;
+use flash::buffer::ahead::LookAheadPolicy;
 use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
 use flash::soak::{Combination, Fill, Map, Memory};
@@ -40,6 +41,9 @@ fn combination() -> Combination {
         scope: GcScope::local,
         gap: None,
         streams: GcStreams::isolated,
+        registers: false,
+        joins: false,
+        look_ahead: LookAheadPolicy::none,
     }
 }
 
@@ -80,6 +84,21 @@ impl Bench {
 
 fn command(tag: u32, (op, offset, bytes): Io) -> Command {
     Command { tag, op, fua: false, offset, bytes, queue: 0, flow: 0, namespace: 1, placement: 0, priority: 2 }
+}
+
+/// A plane's register holds the page of the last read until something else comes to its die: another page, a program. A
+/// deallocation does not come to the die at all.
+#[test]
+fn a_register_holds_its_page_until_something_else_comes() {
+    // Four units a page; neighbouring pages lie on the eight planes in turn.
+    let other_page = 8 * 4 * UNIT;
+    let between = [(IoOp::Read, other_page), (IoOp::Write, 2 * UNIT), (IoOp::Trim, 2 * UNIT)];
+    for ((op, offset), hits) in between.into_iter().zip([0, 0, 1]) {
+        let mut bench = Bench::new(&Combination { registers: true, ..combination() });
+        let ios = [(IoOp::Read, 0, UNIT), (op, offset, UNIT), (IoOp::Read, UNIT, UNIT)];
+        assert_eq!(bench.run(&ios, 1), 3);
+        assert_eq!(bench.device.backend.counters.register_hits, hits, "{op:?}");
+    }
 }
 
 #[test]

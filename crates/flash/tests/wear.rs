@@ -4,6 +4,7 @@
 use config::units::Share;
 use flash::backend::arbiter::Arbitration;
 use flash::backend::sched::Scheduling;
+use flash::buffer::ahead::LookAheadPolicy;
 use flash::ftl::alloc::Allocation;
 use flash::ftl::gc::VictimPolicy;
 use flash::ftl::wear::SLACK;
@@ -43,6 +44,9 @@ fn combination() -> Combination {
         scope: GcScope::local,
         gap: None,
         streams: GcStreams::isolated,
+        registers: false,
+        joins: false,
+        look_ahead: LookAheadPolicy::none,
     }
 }
 

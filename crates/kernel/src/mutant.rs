@@ -75,6 +75,10 @@ mutants! {
         StalePage,
         /// A moved copy of a translation page is committed although the page has been written back.
         StalePageCopy,
+        /// What was read ahead enters the buffer although the unit has been written meanwhile.
+        StaleFill,
+        /// A read is merged with a sensing of its page from before an erase: the register is taken to hold it still.
+        MergeAcrossErase,
         /// A translation page is written back without having been read, though memory has a part of it only.
         UnreadPage,
         /// Garbage collection moves data behind the frontier of another placement.

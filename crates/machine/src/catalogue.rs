@@ -15,6 +15,7 @@ use config::catalogue::Family;
 use flash::backend::arbiter::Arbitration;
 use flash::backend::sched::Scheduling;
 use flash::buffer::admit::AdmissionPolicy;
+use flash::buffer::ahead::LookAheadPolicy;
 use flash::buffer::evict::EvictionPolicy;
 use flash::direct::spec::{ArrayOrder, FlashNetwork, RegisterNetwork, Transfer};
 use flash::ftl::alloc::Allocation;
@@ -64,6 +65,7 @@ pub const FAMILIES: &[&Family] = &[
     MultiPlaneRule::FAMILY,
     AdmissionPolicy::FAMILY,
     EvictionPolicy::FAMILY,
+    LookAheadPolicy::FAMILY,
     Moves::FAMILY,
     ReclaimUnit::FAMILY,
     Allocation::FAMILY,

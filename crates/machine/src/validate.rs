@@ -39,6 +39,8 @@ const COUNTS: &[(&str, u64, u64)] = &[
     ("flash.ftl.wear.static_gap", 1, u32::MAX as u64),
     ("flash.buffer.eviction.cflru.window", 1, u32::MAX as u64),
     ("flash.buffer.admission.second_touch.ghosts", 1, 1 << 28),
+    ("flash.buffer.look_ahead.sequential.streams", 1, 4_096),
+    ("flash.buffer.look_ahead.sequential.trigger", 1, u32::MAX as u64),
     ("gpu.sms", 0, 1024),
     ("gpu.load_store.queue", 0, 1 << 20),
     ("gpu.scheduler.two_level.active", 1, 128),

@@ -133,6 +133,7 @@ fn command_name(tenure: &Tenure) -> String {
         Class::MapRead | Class::MapProgram => "mapping",
         Class::GcRead | Class::GcProgram => "gc",
         Class::UrgentRead | Class::HighRead | Class::HostRead | Class::LowRead | Class::HostProgram => "host",
+        Class::AheadRead => "look-ahead",
         Class::Erase => "erase",
     };
     format!("{whose} {kind}")

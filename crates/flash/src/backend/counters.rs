@@ -15,6 +15,14 @@ pub struct BackendCounters {
     pub copy_backs: u64,
     /// Suspends.
     pub suspends: u64,
+    /// Reads queued.
+    pub reads_queued: u64,
+    /// Reads whose page was sensed for them.
+    pub senses: u64,
+    /// Reads of what a plane's register held.
+    pub register_hits: u64,
+    /// Reads that shared the sensing of another read of their page.
+    pub joined_reads: u64,
     /// Reads that somebody waits for and that came to a die at work for garbage collection.
     pub reads_behind_gc: u64,
 }
@@ -28,6 +36,10 @@ impl BackendCounters {
             multi_plane: self.multi_plane - origin.multi_plane,
             copy_backs: self.copy_backs - origin.copy_backs,
             suspends: self.suspends - origin.suspends,
+            reads_queued: self.reads_queued - origin.reads_queued,
+            senses: self.senses - origin.senses,
+            register_hits: self.register_hits - origin.register_hits,
+            joined_reads: self.joined_reads - origin.joined_reads,
             reads_behind_gc: self.reads_behind_gc - origin.reads_behind_gc,
         }
     }

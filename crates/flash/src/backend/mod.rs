@@ -13,24 +13,29 @@ pub mod op;
 mod planes;
 mod power;
 mod queues;
+mod reuse;
 pub mod sched;
 mod sharing;
 mod snapshot;
+mod spread;
 mod state;
+mod suspend;
 pub mod timing;
 
 pub use counters::BackendCounters;
 pub use idle::{IdlePlanes, Wanted};
 pub use sharing::{MultiPlane, Sharing};
+pub use spread::Spread;
 
 use crate::device::{Event, Out};
 use crate::geometry::Geometry;
 use arbiter::{Arbiter, Want};
 use array_time::ArrayTime;
-use kernel::{Cx, Mutant, Slab, Ticket, Time, planted};
+use kernel::{Cx, Slab, Ticket, Time};
 use observe::Observer;
 use op::{Class, NO_OP, Op, OpKind};
 use queues::Queues;
+use reuse::Reuse;
 use sched::{DieView, Scheduler};
 use stats::Little;
 use std::collections::VecDeque;
@@ -129,6 +134,7 @@ pub struct Backend {
     reading_planes: u32,
     channels: Vec<Channel>,
     queues: Queues,
+    reuse: Reuse,
     /// Operations between being queued and being taken by the device.
     pub ops: Slab<Op>,
     /// Finished operations that the device has not yet taken, in order.
@@ -166,6 +172,10 @@ pub struct BackendPolicy {
     pub sharing: Sharing,
     /// Whether the planes of a die read independently of one another.
     pub independent_reads: bool,
+    /// Whether a plane's register serves reads of the page that it holds.
+    pub register_reads: bool,
+    /// Whether reads of one page share its sensing.
+    pub joins_reads: bool,
     /// Suspends.
     pub suspend: Suspend,
     /// Whether somebody wants to know when a die runs out of work.
@@ -203,6 +213,7 @@ impl Backend {
             reading_planes,
             channels: vec![Channel::default(); geo.shape.channels as usize],
             queues: Queues::new(geo.die_count, geo.die_planes, geo.shape.planes),
+            reuse: Reuse::new(geo, policy.register_reads, policy.joins_reads),
             ops: Slab::default(),
             finished: VecDeque::new(),
             touched: Vec::new(),
@@ -229,6 +240,10 @@ impl Backend {
     pub fn enqueue(&mut self, now: Time, op: Op) -> u32 {
         let name = self.ops.insert(Op { queued: now, ..op });
         self.queued.arrive(now);
+        self.counters.reads_queued += u64::from(op.kind == OpKind::Read);
+        if self.joins(name, now) {
+            return name;
+        }
         self.queues.push(&mut self.ops, name);
         self.idle.note(op.die, false);
         let die = &mut self.dies[op.die as usize];
@@ -389,22 +404,17 @@ impl Backend {
         if self.gather.is_some() && self.ops[first].class == Class::HostProgram {
             self.ends_gathering(die, cx);
         }
+        self.begins(die, first);
         let (mut tenure, mut array) = (Time::ZERO, Time::ZERO);
         let mut at = first;
         while at != NO_OP {
             let op = &self.ops[at];
             tenure += self.timing.command(op);
             array = array.max(self.timing.array(op));
+            self.counters.senses += u64::from(op.kind == OpKind::Read && !op.from_register);
             at = op.mate;
         }
-        let mut at = first;
-        while at != NO_OP {
-            let op = &mut self.ops[at];
-            op.started = now;
-            op.sensed = now + tenure;
-            self.queued.depart(now, op.queued);
-            at = op.mate;
-        }
+        self.start(first, now, tenure);
         if self.ops[first].mate != NO_OP {
             self.counters.multi_plane += 1;
         }
@@ -445,14 +455,7 @@ impl Backend {
 
     fn grant_data(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
-        let mut tenure = Time::ZERO;
-        let mut at = self.dies[die as usize].active;
-        while at != NO_OP {
-            let op = &mut self.ops[at];
-            op.moved = now;
-            tenure += self.timing.leave(op);
-            at = op.mate;
-        }
+        let tenure = self.leave(self.dies[die as usize].active, now);
         let d = &mut self.dies[die as usize];
         d.state = DieState::Moving;
         let c = &mut self.channels[d.channel as usize];
@@ -485,16 +488,15 @@ impl Backend {
         self.array_time.worked += now - d.array_from;
         let first = d.active;
         let op = &self.ops[first];
-        if op.kind == OpKind::Read && op.bytes > 0 {
+        let (is_read, hands_out) = (op.kind == OpKind::Read, op.bytes > 0);
+        if is_read {
+            self.sensed(first, now);
+        }
+        if is_read && hands_out {
+            let d = &mut self.dies[die as usize];
             d.state = DieState::Holding;
             let c = &self.channels[d.channel as usize];
-            let free = now >= c.busy_until && !c.is_wanted();
-            let mut at = first;
-            while at != NO_OP {
-                self.ops[at].sensed = now;
-                at = self.ops[at].mate;
-            }
-            if free {
+            if now >= c.busy_until && !c.is_wanted() {
                 self.grant_data(die, cx);
             } else {
                 self.ask(die, Want::DataOut, cx);
@@ -536,79 +538,17 @@ impl Backend {
             self.counters.units[op.class as usize] += u64::from(op.units);
             self.counters.copy_backs += u64::from(op.kind == OpKind::CopyBack);
             self.finished.push_back(at);
-            at = op.mate;
+            at = self.after(at);
         }
-    }
-
-    fn consider_suspend(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
-        let now = cx.now();
-        let d = &self.dies[die as usize];
-        let op = &self.ops[d.active];
-        let allowed = match op.kind {
-            OpKind::Program => self.suspend.program,
-            OpKind::Erase => self.suspend.erase,
-            OpKind::Read | OpKind::CopyBack => false,
-        };
-        let left = d.array_to.since(now);
-        let waited = self.queues.waiting(die) & WAITED_READS != 0;
-        if !allowed
-            || !waited
-            || now < d.array_from
-            || left < self.suspend.least
-            || op.suspends >= self.suspend.limit
-        {
-            return;
-        }
-        let d = &mut self.dies[die as usize];
-        if let Some(ticket) = d.ticket.take() {
-            cx.cancel(ticket);
-        }
-        let op = std::mem::replace(&mut d.active, NO_OP);
-        self.ops[op].suspends += 1;
-        let left = if planted(Mutant::RestartedProgram) { d.array_to - d.array_from } else { left };
-        d.suspended = Some((op, left));
-        d.state = DieState::Suspending;
-        self.array_time.worked += now - d.array_from;
-        // From here on, when it was told.
-        d.array_from = now;
-        self.counters.suspends += 1;
-        let latency = if planted(Mutant::FreeSuspend) { Time::ZERO } else { self.suspend.latency };
-        cx.after(latency, Event::Suspended(die));
-    }
-
-    /// A die that was told to suspend takes commands now.
-    pub fn suspended(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
-        let d = &mut self.dies[die as usize];
-        d.state = DieState::Idle;
-        self.array_time.suspending += cx.now() - d.array_from;
-        self.next_for(die, cx);
-    }
-
-    fn resume(&mut self, die: u32, op: u32, left: Time, cx: &mut impl Cx<Event, Out>) {
-        let resume = if planted(Mutant::FreeResume) { Time::ZERO } else { self.suspend.resume };
-        let rest = resume + left;
-        let d = &mut self.dies[die as usize];
-        d.state = DieState::Working;
-        d.active = op;
-        d.array_from = cx.now();
-        d.array_to = cx.now() + rest;
-        d.ticket = Some(cx.after(rest, Event::ArrayDone(die)));
     }
 
     /// Whether array times depend on wear.
     pub fn wears(&self) -> bool {
         self.timing.wear_ppm != timing::Wear::default()
     }
-
-    /// Calls `f` with the name of each operation of the command that a unit's array works on.
-    pub(crate) fn at_work(&self, unit: u32, mut f: impl FnMut(u32, &Op)) {
-        let mut at = self.dies[unit as usize].active;
-        while at != NO_OP {
-            f(at, &self.ops[at]);
-            at = self.ops[at].mate;
-        }
-    }
 }
 
 /// Bit set of the classes that somebody waits for.
 const WAITED_READS: u16 = (1 << (Class::LowRead as u8 + 1)) - 1;
+/// Bit set of the classes that planes serve which read independently.
+const PLANE_READS: u16 = (1 << (Class::AheadRead as u8 + 1)) - 1;

@@ -51,10 +51,12 @@ impl Backend {
         let mut at = first;
         while at != NO_OP {
             let op = &self.ops[at];
-            sent += self.timing.command(op);
-            planes += 1;
+            if !op.has_joined {
+                sent += self.timing.command(op);
+                planes += 1;
+            }
             units += u32::from(op.units);
-            at = op.mate;
+            at = self.after(at);
         }
         let hands_out = kind == OpKind::Read && bytes > 0;
         let (worked, moved) = if hands_out { (sensed, moved) } else { (now, now) };

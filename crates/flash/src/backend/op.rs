@@ -30,6 +30,8 @@ pub enum Class {
     HostRead,
     /// Host read of low priority.
     LowRead,
+    /// Read ahead of a stream: nobody waits for it yet.
+    AheadRead,
     /// Host data.
     HostProgram,
     /// Mapping page.
@@ -44,12 +46,13 @@ pub enum Class {
 
 impl Class {
     /// All classes, in order.
-    pub const ALL: [Class; 10] = [
+    pub const ALL: [Class; 11] = [
         Class::MapRead,
         Class::UrgentRead,
         Class::HighRead,
         Class::HostRead,
         Class::LowRead,
+        Class::AheadRead,
         Class::HostProgram,
         Class::MapProgram,
         Class::GcRead,
@@ -62,6 +65,10 @@ impl Class {
     /// Whether the class holds reads that somebody waits for.
     pub fn is_waited_read(self) -> bool {
         self <= Class::LowRead
+    }
+    /// Whether a plane that reads on its own serves the class: reads of garbage collection take the whole die.
+    pub fn is_plane_read(self) -> bool {
+        self <= Class::AheadRead
     }
     /// Whether the class is work of garbage collection.
     pub fn is_collection(self) -> bool {
@@ -91,6 +98,8 @@ pub enum Purpose {
     Reclaim,
     /// A translation page: `owner` is the fetch or the write-back.
     Map,
+    /// Units read ahead of a stream, into the buffer.
+    Ahead,
 }
 
 /// No operation.
@@ -121,16 +130,26 @@ pub struct Op {
     pub page: u32,
     /// Page that a copy-back reads.
     pub source_page: u32,
+    /// Block of that page.
+    pub source_block: u32,
     /// Erase count of the block; left at zero when times do not depend on wear.
     pub erases: u32,
     /// Bytes over the channel.
     pub bytes: u32,
     /// Who waits for it: meaning depends on the class.
     pub owner: u32,
+    /// Its command has gone out.
+    pub(crate) is_begun: bool,
+    /// It needs no sensing of its own: it has joined another read of its page.
+    pub(crate) has_joined: bool,
+    /// It needs no sensing: its plane's register holds the page.
+    pub(crate) from_register: bool,
     /// Next in the queue.
     pub(crate) next: u32,
     /// Next operation of the same multi-plane command.
     pub(crate) mate: u32,
+    /// Next of the reads of the same page that share its sensing.
+    pub(crate) joined: u32,
     /// When it was queued.
     pub queued: Time,
     /// When its command went out.
@@ -158,6 +177,7 @@ impl Op {
             purpose: match class {
                 Class::GcRead | Class::GcProgram | Class::Erase => Purpose::Reclaim,
                 Class::MapRead | Class::MapProgram => Purpose::Map,
+                Class::AheadRead => Purpose::Ahead,
                 _ => Purpose::Host,
             },
             plane: at.plane,
@@ -168,11 +188,16 @@ impl Op {
             block: at.block,
             page: at.page,
             source_page: 0,
+            source_block: 0,
             erases: 0,
             bytes,
             owner,
+            is_begun: false,
+            has_joined: false,
+            from_register: false,
             next: NO_OP,
             mate: NO_OP,
+            joined: NO_OP,
             queued: Time::ZERO,
             started: Time::ZERO,
             sensed: Time::ZERO,

@@ -5,7 +5,7 @@
 
 use super::op::Class;
 use super::sched::DieView;
-use super::{Backend, DieState, WAITED_READS, Want};
+use super::{Backend, DieState, PLANE_READS, Want};
 use crate::device::{Event, Out};
 use kernel::{Cx, Time};
 
@@ -41,7 +41,7 @@ impl Backend {
         while waiting != 0 && self.is_free(die) {
             let Some(class) = self.pick_among(die, waiting, cx.now()) else { return };
             let reads = !self.units(die).all(|unit| self.is_free(unit));
-            if !class.is_waited_read() {
+            if !class.is_plane_read() {
                 // Reads that go on are let out first, and no others begin.
                 if !reads && !self.gathers(die, cx) {
                     let want = Want::of(self.queues.kind(&self.ops, die, class));
@@ -88,7 +88,7 @@ impl Backend {
             return Some(self.queues.take(&mut self.ops, die, class, self.sharing));
         }
         let plane = unit - self.plane_unit(die, 0);
-        let waiting = self.queues.classes_of(die, plane) & WAITED_READS;
+        let waiting = self.queues.classes_of(die, plane) & self.eligible(die) & PLANE_READS;
         let class = self.pick_among(die, waiting, now)?;
         Some(self.queues.take_alone(&mut self.ops, die, class, plane))
     }
@@ -99,7 +99,7 @@ impl Backend {
             return false;
         }
         match self.pick(die, cx.now()) {
-            Some(class) if class.is_waited_read() => {
+            Some(class) if class.is_plane_read() => {
                 self.dies[die as usize].state = DieState::Idle;
                 let unit = self.plane_unit(die, self.queues.lead(die, class));
                 self.dies[unit as usize].state = DieState::Asking;

@@ -39,7 +39,8 @@ impl Backend {
         }
         for (block, pages) in (0u64..).zip(pages) {
             let read = op(OpKind::Read, block);
-            let moving = (self.timing.command(&read) + self.timing.leave(&read)).times(u64::from(*pages));
+            let moving = (self.timing.command(&read) + self.timing.leave(u64::from(read.bytes)))
+                .times(u64::from(*pages));
             dies[read.die as usize] += sensing[*pages as usize] + moving;
             channels[self.dies[read.die as usize].channel as usize] += moving;
         }

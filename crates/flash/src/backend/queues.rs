@@ -203,6 +203,22 @@ impl Queues {
         name
     }
 
+    /// Takes an operation out of its queue, wherever it waits.
+    pub(super) fn remove(&mut self, ops: &mut Slab<Op>, name: u32) {
+        let Op { die, class, plane, .. } = ops[name];
+        let plane = usize::from(plane);
+        let mut before = self.lists[self.list(die, class, plane)].head;
+        if before == name {
+            self.pop(ops, die, class, plane);
+        } else {
+            while ops[before].next != name {
+                before = ops[before].next;
+            }
+            self.unlink(ops, die, class, plane, before);
+        }
+        self.note_oldest(die, class);
+    }
+
     /// The first of a plane's oldest operations that may share a command: the one before it, if it is not the oldest.
     #[inline]
     fn partner(&self, ops: &Slab<Op>, list: usize, lead: &Op, sharing: Sharing) -> Option<u32> {

@@ -4,7 +4,18 @@ use super::{Backend, BackendCounters, Channel, Die, DieState};
 use kernel::{Snapshot, Time};
 use stats::Little;
 
-kernel::snapshot!(BackendCounters { done, units, multi_plane, copy_backs, suspends, reads_behind_gc });
+kernel::snapshot!(BackendCounters {
+    done,
+    units,
+    multi_plane,
+    copy_backs,
+    suspends,
+    reads_queued,
+    senses,
+    register_hits,
+    joined_reads,
+    reads_behind_gc
+});
 
 impl Backend {
     /// Whether nothing waits, works or is booked.
@@ -17,12 +28,13 @@ impl Backend {
     pub(crate) fn save(&self, out: &mut Vec<u8>) {
         // Naming every field makes a forgotten one a compile error.
         let Backend {
-            timing: _,
+            timing,
             dies,
             die_count: _,
             reading_planes: _,
             channels,
             queues: _,
+            reuse,
             ops: _,
             finished: _,
             touched: _,
@@ -43,6 +55,9 @@ impl Backend {
         } = self;
         dies.iter().for_each(|die| die.save(out));
         channels.iter().for_each(|channel| channel.save(out));
+        // Which blocks are slow is a property of the drive.
+        timing.spread.map(|spread| spread.seed).save(out);
+        reuse.save(out);
         counters.save(out);
         array_time.save(out);
         queued.save(out);
@@ -58,6 +73,11 @@ impl Backend {
         for channel in &mut self.channels {
             (channel.busy_until, channel.busy) = Snapshot::load(input)?;
         }
+        let seed = Option::<u64>::load(input)?;
+        if let Some((spread, seed)) = self.timing.spread.as_mut().zip(seed) {
+            spread.seed = seed;
+        }
+        self.reuse.load(input)?;
         self.counters = BackendCounters::load(input)?;
         self.array_time = Snapshot::load(input)?;
         self.queued = Little::load(input)?;

@@ -1,5 +1,6 @@
 //! What dies and channels say of themselves.
 
+use super::op::NO_OP;
 use super::{Backend, Die, DieState};
 use kernel::Time;
 
@@ -32,6 +33,13 @@ impl Backend {
 
     /// When each operation that still waits at a die was queued: what Little's identity needs at the end.
     pub fn waiting_since(&self) -> Vec<Time> {
-        self.queues.names(&self.ops).into_iter().map(|op| self.ops[op].queued).collect()
+        let mut times = Vec::new();
+        for mut at in self.queues.names(&self.ops) {
+            while at != NO_OP {
+                times.push(self.ops[at].queued);
+                at = self.ops[at].joined;
+            }
+        }
+        times
     }
 }

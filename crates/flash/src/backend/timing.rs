@@ -1,6 +1,7 @@
 //! How long things take on the array and on the channel.
 
 use super::op::{Op, OpKind};
+use super::spread::{Spread, Work};
 use kernel::Time;
 use net::Rate;
 
@@ -21,8 +22,12 @@ pub struct Timing {
     pub page_type: Vec<u8>,
     /// Share by which 1,000 erases speed programs up and slow erases down, in parts per million.
     pub wear_ppm: Wear,
+    /// How much blocks differ; left out, they do not.
+    pub spread: Option<Spread>,
     /// Command and address cycles of a read.
     pub read_command: Time,
+    /// Command and address cycles of a change of column, for a read of what the register holds.
+    pub column_command: Time,
     /// Command and address cycles of a program.
     pub program_command: Time,
     /// Command and address cycles of an erase.
@@ -33,6 +38,8 @@ pub struct Timing {
     pub data_in: Time,
     /// Data rate of the channel.
     pub rate: Rate,
+    /// Bytes of a page, or of a map unit if that is larger: most that leave for reads that share a sensing.
+    pub most_bytes: u32,
     /// Pages that one map unit touches.
     pub pages_per_unit: u32,
     /// Pages that one program operation writes into a block.
@@ -53,14 +60,32 @@ impl Timing {
     #[inline]
     pub fn array(&self, op: &Op) -> Time {
         match op.kind {
-            OpKind::Read => self.sense(op.page, self.pages_per_unit),
-            OpKind::Program => self.programming(op),
-            OpKind::CopyBack => self.sense(op.source_page, self.program_pages) + self.programming(op),
-            OpKind::Erase if self.wear_ppm.erase == 0 => self.erase,
-            OpKind::Erase => {
-                scale(self.erase, 1_000_000 + u64::from(self.wear_ppm.erase) * u64::from(op.erases))
+            OpKind::Read if op.from_register => Time::ZERO,
+            OpKind::Read => self.of_block(Work::Read, op, op.block, self.sense(op.page, self.pages_per_unit)),
+            OpKind::Program => self.of_block(Work::Program, op, op.block, self.programming(op)),
+            OpKind::CopyBack => {
+                let sensing = self.sense(op.source_page, self.program_pages);
+                self.of_block(Work::Read, op, op.source_block, sensing)
+                    + self.of_block(Work::Program, op, op.block, self.programming(op))
             }
+            OpKind::Erase => self.of_block(Work::Erase, op, op.block, self.erasing(op)),
         }
+    }
+
+    #[inline]
+    fn of_block(&self, work: Work, op: &Op, block: u32, time: Time) -> Time {
+        match &self.spread {
+            None => time,
+            Some(spread) => spread.of(work, op, block, time),
+        }
+    }
+
+    #[inline]
+    fn erasing(&self, op: &Op) -> Time {
+        if self.wear_ppm.erase == 0 {
+            return self.erase;
+        }
+        scale(self.erase, 1_000_000 + u64::from(self.wear_ppm.erase) * u64::from(op.erases))
     }
 
     #[inline]
@@ -93,6 +118,7 @@ impl Timing {
     #[inline]
     pub fn command(&self, op: &Op) -> Time {
         match op.kind {
+            OpKind::Read if op.from_register => self.column_command,
             OpKind::Read | OpKind::CopyBack => self.read_command,
             OpKind::Erase => self.erase_command,
             OpKind::Program => {
@@ -102,10 +128,10 @@ impl Timing {
         }
     }
 
-    /// How long the channel is held when a read's data leaves.
+    /// How long the channel is held when so many bytes of a read leave.
     #[inline]
-    pub fn leave(&self, op: &Op) -> Time {
-        self.data_out + self.rate.time(u64::from(op.bytes))
+    pub fn leave(&self, bytes: u64) -> Time {
+        self.data_out + self.rate.time(bytes)
     }
 }
 

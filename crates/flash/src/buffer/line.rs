@@ -16,6 +16,10 @@ pub(super) struct Line {
     pub(super) state: LineState,
     /// The unit was deallocated after the flush under way began.
     pub(super) discarded: bool,
+    /// The unit was read ahead, and has not been written since.
+    pub(super) ahead: bool,
+    /// The same, and nobody has read it.
+    pub(super) unread: bool,
     /// What is dirty stays until room or a flush command asks for it.
     pub(super) kept: bool,
     /// Sequence number of the first write that made `dirty` not empty.
@@ -39,6 +43,8 @@ impl Line {
             dirty: 0,
             state: LineState::Clean,
             discarded: false,
+            ahead: false,
+            unread: false,
             kept: false,
             since: 0,
             flushing_since: 0,
@@ -75,6 +81,8 @@ impl Line {
             && self.since <= sequence
             && self.flushing_since <= sequence
             && (self.dirty != 0 || !self.kept)
+            && (self.state == LineState::Clean || !self.ahead)
+            && (self.ahead || !self.unread)
             && match self.state {
                 LineState::Clean => self.dirty == 0 && self.present != 0 && !self.discarded,
                 LineState::Dirty => self.dirty != 0 && !self.discarded,
@@ -101,6 +109,8 @@ impl Snapshot for Line {
             dirty,
             state,
             discarded,
+            ahead,
+            unread,
             kept,
             since,
             flushing_since,
@@ -113,6 +123,8 @@ impl Snapshot for Line {
         dirty.save(out);
         state.save(out);
         discarded.save(out);
+        ahead.save(out);
+        unread.save(out);
         kept.save(out);
         since.save(out);
         flushing_since.save(out);
@@ -127,6 +139,8 @@ impl Snapshot for Line {
             dirty: Sectors::load(input)?,
             state: LineState::load(input)?,
             discarded: bool::load(input)?,
+            ahead: bool::load(input)?,
+            unread: bool::load(input)?,
             kept: bool::load(input)?,
             since: u64::load(input)?,
             flushing_since: u64::load(input)?,

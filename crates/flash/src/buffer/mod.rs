@@ -10,6 +10,7 @@
 //! it ([`Buffer::barrier`], [`Buffer::is_durable`]).
 
 pub mod admit;
+pub mod ahead;
 mod chain;
 pub mod evict;
 mod line;
@@ -102,6 +103,9 @@ impl Buffer {
         if let Some(line) = self.find(lpn) {
             here = self.lines[line as usize].present & want;
             self.eviction.touch(line);
+            if self.lines[line as usize].ahead {
+                self.read_what_was_ahead(line, want);
+            }
         }
         let counters = &mut self.counters;
         counters.read_hits += u64::from(here == want);
@@ -109,6 +113,37 @@ impl Buffer {
         counters.read_hit_sectors += u64::from(here.count_ones());
         counters.read_miss_sectors += u64::from((want & !here).count_ones());
         here
+    }
+
+    /// Of a unit that was read ahead some sectors are read. Where data is not kept for reads it leaves with its last one.
+    fn read_what_was_ahead(&mut self, line: u32, want: Sectors) {
+        let record = &mut self.lines[line as usize];
+        self.counters.ahead_used += u64::from(std::mem::take(&mut record.unread));
+        if want >> (self.shape.unit_sectors - 1) & 1 == 1 && !self.shape.caches_reads {
+            self.vacate(line);
+        }
+    }
+
+    /// Takes a unit that was read ahead, whole. Refused if the unit has a line, which holds what is as new or newer, and
+    /// if no line is free or clean.
+    pub fn read_ahead(&mut self, lpn: Lpn) -> bool {
+        if self.find(lpn).is_some() || self.starving || !self.has_room() {
+            return false;
+        }
+        let Some(line) = self.take(lpn, LineState::Clean) else { return false };
+        let record = &mut self.lines[line as usize];
+        (record.present, record.ahead, record.unread) = (self.shape.unit(), true, true);
+        true
+    }
+
+    /// Units read ahead that nobody has read.
+    pub fn unread(&self) -> u64 {
+        self.index.values().filter(|line| self.lines[**line as usize].unread).count() as u64
+    }
+
+    /// Whether a unit has a line.
+    pub fn has_line(&self, lpn: Lpn) -> bool {
+        self.find(lpn).is_some()
     }
 
     /// Takes a host write of some sectors, at least one; a clean line is evicted if that makes room.
@@ -128,6 +163,8 @@ impl Buffer {
         self.counters.writes += 1;
         self.counters.writes_merged += u64::from(outcome == Write::Merged);
         let record = &mut self.lines[line as usize];
+        record.ahead = false;
+        self.counters.ahead_wasted += u64::from(std::mem::take(&mut record.unread));
         let absorbed = record.dirty != 0;
         self.counters.writes_absorbed += u64::from(absorbed);
         let before = record.waiting();
@@ -432,7 +469,9 @@ impl Buffer {
 
     /// Frees a line.
     fn vacate(&mut self, line: u32) {
-        self.index.remove(&self.lines[line as usize].lpn);
+        let record = &mut self.lines[line as usize];
+        self.counters.ahead_wasted += u64::from(std::mem::take(&mut record.unread));
+        self.index.remove(&record.lpn);
         self.eviction.leave(line);
         self.free.push(line);
     }

@@ -90,6 +90,10 @@ pub struct BufferCounters {
     pub fills: u64,
     /// Units read from flash that were not kept, by policy or for want of room.
     pub fills_refused: u64,
+    /// Units read ahead that a read has found here.
+    pub ahead_used: u64,
+    /// Units read ahead that were evicted, written over or deallocated before anybody read them.
+    pub ahead_wasted: u64,
     /// Clean lines given up to make room.
     pub evictions: u64,
     /// Flushes begun.
@@ -112,6 +116,8 @@ kernel::snapshot!(BufferCounters {
     writes_full,
     fills,
     fills_refused,
+    ahead_used,
+    ahead_wasted,
     evictions,
     flushes,
     flushes_discarded,

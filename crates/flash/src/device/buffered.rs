@@ -6,6 +6,7 @@
 use super::rewrites::Rewrites;
 use super::{Device, Event, Out, milestone};
 use crate::backend::op::{Class, Op, OpKind, Purpose};
+use crate::buffer::ahead::LookAhead;
 use crate::buffer::{Buffer, Flush, Sectors, Write};
 use crate::ftl::space::Stream;
 use kernel::resource::Serial;
@@ -34,6 +35,8 @@ pub struct BufferParts {
     pub rate: Rate,
     /// Time of an access before its first byte.
     pub latency: Time,
+    /// What is read into it before the host asks for it.
+    pub look_ahead: Option<Box<dyn LookAhead>>,
 }
 
 /// The buffer and what is on its way between host, buffer and flash.

@@ -20,7 +20,7 @@ pub struct Check {
 }
 
 impl Check {
-    fn new(name: &'static str, ok: bool, detail: String) -> Check {
+    pub(super) fn new(name: &'static str, ok: bool, detail: String) -> Check {
         Check { name, ok, detail }
     }
 
@@ -90,6 +90,8 @@ impl Device {
         let mut checks = vec![self.ledger.commands(&self.active)];
         checks.extend(self.check_flows());
         checks.extend(self.check_space());
+        checks.push(self.check_reads());
+        checks.extend(self.check_look_ahead());
         checks.push(self.check_busy(now));
         checks.push(self.check_array_time());
         checks.extend(self.check_buffer());
@@ -164,12 +166,20 @@ impl Device {
         Some(Check::equal("buffered_writes", sides))
     }
 
+    /// Every read was sensed for, or found its page in a register, or shared a sensing.
+    fn check_reads(&self) -> Check {
+        let counted = &self.backend.counters;
+        let served = counted.senses + counted.register_hits + counted.joined_reads;
+        let sides = [counted.reads_queued, served + self.backend.reads_waiting()];
+        Check::equal("reads", [("queued", sides[0]), ("sensed, in a register, joined or waiting", sides[1])])
+    }
+
     /// Reclaim units and what they hold.
     fn check_space(&self) -> Vec<Check> {
         let census = self.ftl.census();
         let done = &self.backend.counters.done;
         let of = |classes: &[Class]| classes.iter().map(|c| done[*c as usize]).sum::<u64>();
-        let reads = of(&Class::ALL[..=Class::LowRead as usize]);
+        let reads = of(&Class::ALL[..=Class::AheadRead as usize]);
         let programs = of(&[Class::HostProgram, Class::MapProgram, Class::GcProgram]);
         let [free, open, full, closed, collecting, bad] = census.states;
         let jobs = self.jobs.iter().flatten().count() as u64;
@@ -328,6 +338,8 @@ mod tests {
         assert_eq!(falsified(|d, _| d.ftl.pin(Slot(0))), ["pins"]);
         assert_eq!(falsified(|d, _| d.ledger.program_ops += 1), ["programs_in_flight"]);
         assert_eq!(falsified(|d, now| d.backend.queued.arrive(now)), ["little"]);
+        assert_eq!(falsified(|d, _| d.backend.counters.senses += 1), ["reads"]);
+        assert_eq!(falsified(|d, _| d.backend.counters.joined_reads += 1), ["reads"]);
     }
 
     #[test]

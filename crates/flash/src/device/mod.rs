@@ -8,6 +8,7 @@ mod absent;
 mod buffered;
 mod checks;
 mod host;
+mod look_ahead;
 mod map_memory;
 mod merge;
 mod moved;
@@ -26,6 +27,7 @@ pub use absent::Unwritten;
 pub use buffered::{BufferParts, Buffered};
 pub use checks::Check;
 pub use host::{EntranceParams, HostParams, NvmeParams};
+pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
 pub use snapshot::SnapshotFault;
 pub use stats::{DeviceStats, Left, MILESTONES, milestone};
@@ -42,6 +44,7 @@ use absent::Absent;
 use checks::Ledger;
 use host::Host;
 use kernel::{Cx, Mutant, Slab, Time, planted};
+use look_ahead::Ahead;
 use merge::Merge;
 use proto::{Command, Completion, IoOp, Lpn, Slot, Status};
 use reclaim::Job;
@@ -150,6 +153,8 @@ pub struct Device {
     allocator: Box<dyn Allocator>,
     /// Taken out while it is worked on.
     buffered: Option<Buffered>,
+    /// What is read into the buffer before anybody asks for it.
+    ahead: Option<Box<Ahead>>,
     translation: Option<Translation>,
     map_memory: Option<MapMemory>,
     host: Host,
@@ -184,11 +189,14 @@ pub struct Device {
 
 impl Device {
     /// An idle device.
-    pub fn new(parts: DeviceParts) -> Device {
+    pub fn new(mut parts: DeviceParts) -> Device {
+        let policy = parts.buffer.as_mut().and_then(|b| b.look_ahead.take());
+        let ahead = policy.filter(|p| !p.is_off()).map(|p| Box::new(Ahead::new(p)));
         let geo = &parts.ftl.geo;
         let groups = geo.groups as usize;
         Device {
             backend: Backend::new(geo, parts.timing, parts.policy),
+            ahead,
             buffered: parts.buffer.map(|b| Buffered::new(b, parts.allocator.lines(geo), parts.placements)),
             translation: parts.translation.map(|t| Translation::new(t, groups)),
             map_memory: parts.map_memory,
@@ -237,6 +245,9 @@ impl Device {
         if let Some(buffered) = &self.buffered {
             shadow.takes_over(&buffered.buffer, &self.ftl);
         }
+        if self.backend.reads_registers() {
+            shadow.watch_registers();
+        }
         self.shadow = Some(Box::new(shadow));
     }
 
@@ -284,7 +295,7 @@ impl Device {
     #[inline]
     fn array_done(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
         if let Some(shadow) = &mut self.shadow {
-            self.backend.at_work(die, |name, op| shadow.sensed(name, op, &self.ftl));
+            self.backend.at_work(die, |name, op, held| shadow.sensed(name, op, held, &self.ftl));
         }
         self.backend.array_done(die, cx);
     }
@@ -313,6 +324,7 @@ impl Device {
             (Purpose::Reclaim, OpKind::Erase) => self.erase_done(&op, cx),
             (Purpose::Reclaim, _) => self.gc_program_done(name, &op, cx),
             (Purpose::Map, _) => self.map_done(&op, cx),
+            (Purpose::Ahead, _) => self.ahead_done(&op, cx),
         }
         if self.journal.is_some() {
             self.void_refused(&op);
@@ -407,8 +419,9 @@ impl Device {
     /// Starts the measured window: what happened before is forgotten.
     pub fn reset_stats(&mut self, now: Time) {
         self.ledger.begin_window();
+        let ahead = self.ahead_totals().unwrap_or_default();
         let owed = self.buffered.as_ref().map_or(0, |b| b.buffer.left().0);
-        self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, owed);
+        self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, owed, ahead);
     }
 
     /// What the buffer holds that is not on flash, and what it held when the window began.

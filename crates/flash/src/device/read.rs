@@ -21,6 +21,7 @@ impl Device {
                 from_buffer += u64::from(bytes);
                 continue;
             }
+            self.meets_ahead(&command, unit);
             if !self.translates(id, unit, cx) {
                 pending += 1;
                 continue;
@@ -62,6 +63,7 @@ impl Device {
         if pending == 0 {
             self.complete(id, cx);
         }
+        self.look_ahead(&command, cx.now());
     }
 
     /// A unit whose translation had to be waited for is read by itself.

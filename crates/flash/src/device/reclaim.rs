@@ -214,7 +214,8 @@ impl Device {
         self.spends_on_moves(group);
         let mut op =
             Op::new(OpKind::CopyBack, Class::GcProgram, self.ftl.geo.address(to), to, units, 0, group);
-        op.source_page = self.ftl.geo.address(from).page;
+        let source = self.ftl.geo.address(from);
+        (op.source_block, op.source_page) = (source.block, source.page);
         op.erases = self.erases_of(to);
         let sources: Vec<(Lpn, Slot)> = (0..u64::from(units))
             .filter_map(|n| self.ftl.lpn_at(Slot(from.0 + n)).map(|lpn| (lpn, Slot(from.0 + n))))

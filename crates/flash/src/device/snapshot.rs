@@ -67,6 +67,7 @@ impl Device {
             backend,
             allocator,
             buffered,
+            ahead,
             translation,
             map_memory,
             host,
@@ -93,6 +94,7 @@ impl Device {
         backend.save(out);
         allocator.save(out);
         buffered.iter().for_each(|b| b.save(out));
+        ahead.iter().for_each(|a| a.save(out));
         translation.iter().for_each(|t| t.save(out));
         map_memory.iter().for_each(|m| m.save(out));
         host.save(out);
@@ -128,6 +130,9 @@ impl Device {
         self.allocator.load(input)?;
         if let Some(buffered) = &mut self.buffered {
             buffered.load(input)?;
+        }
+        if let Some(ahead) = &mut self.ahead {
+            ahead.load(input)?;
         }
         if let Some(translation) = &mut self.translation {
             translation.load(input)?;

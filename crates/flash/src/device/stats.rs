@@ -1,5 +1,6 @@
 //! What the device has counted.
 
+use super::AheadCounters;
 use crate::backend::Backend;
 use crate::ftl::Ftl;
 use ::stats::{Breakdown, Milestones};
@@ -82,13 +83,14 @@ pub struct DeviceStats {
 pub(crate) struct Origin {
     pub(crate) backend: crate::backend::BackendCounters,
     pub(crate) ftl: crate::ftl::FtlCounters,
+    pub(crate) ahead: AheadCounters,
     pub(crate) channel_busy: Vec<Time>,
     pub(crate) die_busy: Vec<Time>,
     /// Programs of map units that the buffer owed.
     pub(crate) owed: u64,
 }
 
-kernel::snapshot!(Origin { backend, ftl, channel_busy, die_busy, owed });
+kernel::snapshot!(Origin { backend, ftl, ahead, channel_busy, die_busy, owed });
 
 /// What a buffer holds that is not on flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -169,8 +171,15 @@ impl DeviceStats {
         Some(())
     }
 
-    pub(super) fn starting(now: Time, ftl: &Ftl, backend: &Backend, owed: u64) -> DeviceStats {
+    pub(super) fn starting(
+        now: Time,
+        ftl: &Ftl,
+        backend: &Backend,
+        owed: u64,
+        ahead: AheadCounters,
+    ) -> DeviceStats {
         let origin = Origin {
+            ahead,
             backend: backend.counters.clone(),
             ftl: ftl.counters,
             channel_busy: backend.channel_busy(now),

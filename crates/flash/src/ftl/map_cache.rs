@@ -104,6 +104,11 @@ impl MapCache {
         if self.granularity_is_page { self.page_of(lpn) } else { lpn }
     }
 
+    /// Whether a logical unit's entry is here; asking changes nothing.
+    pub fn has(&self, lpn: u64) -> bool {
+        self.index.get(&self.key(lpn)).is_some_and(|place| !self.places[*place as usize].partial)
+    }
+
     /// Whether a logical unit's entry is here; if so it becomes the most recently used.
     pub fn look_up(&mut self, lpn: u64) -> bool {
         let key = self.key(lpn);

@@ -74,6 +74,11 @@ impl Shadow {
         self.errand(name).collect(std::iter::once(slot));
     }
 
+    /// A read has been queued of units that stay in the controller's memory.
+    pub(crate) fn fetches(&mut self, name: u32, slots: impl Iterator<Item = Slot>) {
+        self.errand(name).collect(slots);
+    }
+
     /// The rest of a unit on its way to flash has just been read.
     pub fn line_is_completed(&mut self, lpn: Lpn, slot: Slot) {
         let Some((_, content)) = self.landed.iter().find(|(s, _)| *s == slot) else { return };
@@ -162,7 +167,7 @@ mod tests {
         /// A read of flash from beginning to end.
         fn senses(&mut self, name: u32, slot: Slot) {
             let op = self.op(OpKind::Read, slot);
-            self.shadow.sensed(name, &op, &self.ftl);
+            self.shadow.sensed(name, &op, false, &self.ftl);
             self.shadow.finished(name, &op, &self.ftl);
         }
         /// Reads the unit from the buffer's sectors `here` and flash.

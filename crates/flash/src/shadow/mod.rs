@@ -22,6 +22,7 @@ mod floor;
 mod lines;
 mod map;
 mod oracle;
+mod registers;
 mod truth;
 
 use crate::backend::op::{Op, OpKind};
@@ -34,6 +35,7 @@ pub(crate) use floor::Survivors;
 use map::MapMemory;
 use oracle::Oracle;
 use proto::{Command, IoOp, Lpn, Slot, Status};
+use registers::Registers;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use truth::Truth;
@@ -69,6 +71,8 @@ pub struct Shadow {
     looked_up: Vec<(Lpn, Slot)>,
     /// The register of the read that has just finished.
     landed: Vec<(Slot, Content)>,
+    /// What the planes' registers hold.
+    registers: Registers,
     /// Units in the controller's memory that garbage collection moves, by where they come from.
     moving: FxHashMap<Slot, Content>,
     /// Units that are, or were, in the buffer.
@@ -101,6 +105,7 @@ impl Shadow {
             errands: Vec::new(),
             looked_up: Vec::new(),
             landed: Vec::new(),
+            registers: Registers::default(),
             moving: FxHashMap::default(),
             lines: FxHashMap::default(),
             leaving: FxHashMap::default(),
@@ -333,21 +338,14 @@ impl Shadow {
         self.errand(name).data = data;
     }
 
-    /// The array of a die has done its work: an operation's data is in the register.
-    #[cold]
-    pub(crate) fn sensed(&mut self, name: u32, op: &Op, ftl: &Ftl) {
-        if matches!(op.kind, OpKind::Read | OpKind::CopyBack)
-            && let Some(errand) = self.errands.get_mut(name as usize)
-        {
-            errand.data = errand.slots.iter().map(|slot| self.truth.read(*slot, ftl)).collect();
-        }
-    }
-
     /// An operation is finished; the device has not yet drawn its conclusions.
     #[cold]
     pub(crate) fn finished(&mut self, name: u32, op: &Op, ftl: &Ftl) {
         self.landed.clear();
         let Errand { command, lpns, slots, data } = std::mem::take(self.errand(name));
+        if op.kind != OpKind::Read {
+            self.destroys_registers(op, ftl);
+        }
         match op.kind {
             OpKind::Erase => self.erased(op.slot, ftl),
             OpKind::Program | OpKind::CopyBack => {

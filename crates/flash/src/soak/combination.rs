@@ -4,6 +4,7 @@ use crate::Device;
 use crate::backend::arbiter::Arbitration;
 use crate::backend::sched::{Scheduling, read_first};
 use crate::buffer::admit::AdmissionPolicy;
+use crate::buffer::ahead::{LookAheadPolicy, sequential};
 use crate::buffer::evict::EvictionPolicy;
 use crate::ftl::Ftl;
 use crate::ftl::alloc::Allocation;
@@ -14,7 +15,7 @@ use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
     GcScope, GcSpec, GcStreams, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, MapMemorySpec,
     Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit,
-    SpecError, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
+    SpecError, SpreadSpec, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -115,6 +116,12 @@ pub struct Combination {
     pub gap: Option<u32>,
     /// Whether placements stay apart when they are moved.
     pub streams: GcStreams,
+    /// Reads of what registers hold.
+    pub registers: bool,
+    /// Reads of one page that share its sensing.
+    pub joins: bool,
+    /// What the buffer, if there is one, reads ahead.
+    pub look_ahead: LookAheadPolicy,
 }
 
 impl fmt::Display for Combination {
@@ -148,10 +155,16 @@ impl fmt::Display for Combination {
             (self.tight, "tight"),
             (self.gap.is_some(), "gap"),
             (self.streams == GcStreams::mixed, "mixed"),
+            (self.registers, "registers"),
+            (self.joins, "joins"),
+            (self.look_ahead != LookAheadPolicy::none, "look_ahead"),
         ];
         switches.iter().filter(|(on, _)| *on).try_for_each(|(_, name)| write!(f, " {name}"))
     }
 }
+
+/// Bytes that a map unit may have.
+const MAP_UNITS: [u64; 4] = [512, 4096, 16384, 65536];
 
 /// How many values each field of a combination takes, in their order.
 fn levels() -> Row {
@@ -180,10 +193,13 @@ fn levels() -> Row {
         2,
         2,
         2,
+        2,
+        2,
+        2,
     ]
 }
 
-type Row = [usize; 24];
+type Row = [usize; 27];
 
 impl Combination {
     /// Several map units a program unit, reads that overtake and are overtaken, several lanes a reclaim unit; constant
@@ -216,6 +232,9 @@ impl Combination {
             scope: GcScope::local,
             gap: None,
             streams: GcStreams::isolated,
+            registers: false,
+            joins: false,
+            look_ahead: LookAheadPolicy::none,
         }
     }
 
@@ -228,7 +247,7 @@ impl Combination {
             other => other,
         };
         Combination {
-            map_unit: [512, 4096, 16384, 65536][row[0]],
+            map_unit: MAP_UNITS[row[0]],
             page: [4096, 16384][row[1]],
             reclaim: [ReclaimUnit::block, ReclaimUnit::plane_set, ReclaimUnit::superblock][row[2]],
             one_shot: row[3] == 1,
@@ -260,6 +279,9 @@ impl Combination {
             scope: [GcScope::local, GcScope::global][row[21]],
             gap: [None, Some(2)][row[22]],
             streams: [GcStreams::isolated, GcStreams::mixed][row[23]],
+            registers: row[24] == 1,
+            joins: row[25] == 1,
+            look_ahead: [LookAheadPolicy::none, few_units_ahead(row[0])][row[26]].clone(),
         }
     }
 
@@ -296,6 +318,7 @@ impl Combination {
                 erase: us(2000),
                 program_drift: Share::percent(0),
                 erase_drift: Share::percent(0),
+                spread: self.spread(),
             },
             channel: ChannelSpec {
                 interface: Interface::nv_ddr3,
@@ -309,6 +332,8 @@ impl Combination {
                 multi_plane: self.multi_plane,
                 partner_search: if self.least_worn { 4 } else { 1 },
                 independent_reads: self.independent_reads.then_some(true),
+                register_reads: self.registers.then_some(true),
+                join_reads: self.joins.then_some(true),
                 suspend: SuspendSpec {
                     program: self.suspend,
                     erase: self.suspend,
@@ -322,6 +347,12 @@ impl Combination {
             host: self.host(),
             inner: None,
         }
+    }
+
+    /// Blocks that differ a lot.
+    fn spread(&self) -> Option<SpreadSpec> {
+        let share = Share::percent(20);
+        self.least_worn.then_some(SpreadSpec { read: share, program: share, erase: share })
     }
 
     /// Room for little more than two program units, and flushes of little more than one.
@@ -343,6 +374,7 @@ impl Combination {
             protected: self.memory == Memory::Protected,
             eviction: EvictionPolicy::all_defaults().swap_remove(self.memory as usize % 3),
             admission: AdmissionPolicy::all_defaults().swap_remove(0),
+            look_ahead: Some(self.look_ahead.clone()),
             bandwidth: Bandwidth::new(10_000_000_000),
             latency: Duration::new(Time::from_ns(100)),
         })
@@ -461,6 +493,12 @@ impl Combination {
         }
         Ok(device)
     }
+}
+
+/// Look-ahead of up to four units of any read that goes on where another ended.
+fn few_units_ahead(map_unit: usize) -> LookAheadPolicy {
+    let window = Bytes::new(4 * MAP_UNITS[map_unit]);
+    LookAheadPolicy::sequential(sequential::Params { streams: 3, trigger: 1, window })
 }
 
 /// DRAM whose look-ups take a while.

@@ -47,6 +47,8 @@ pub struct Host {
     /// Checks that have failed.
     pub failed: Vec<Check>,
     unit_bytes: u64,
+    /// Where the last read ended, in bytes.
+    read_to: u64,
     refused: bool,
 }
 
@@ -63,6 +65,7 @@ impl Host {
             completed: 0,
             digest: Digest::default(),
             failed: Vec::new(),
+            read_to: 0,
             refused: false,
         }
     }
@@ -142,7 +145,11 @@ impl Host {
             91..97 => IoOp::WriteZeroes,
             _ => IoOp::Flush,
         };
-        let extent = if op == IoOp::Flush { 0..0 } else { self.extent() };
+        let extent = match op {
+            IoOp::Flush => 0..0,
+            IoOp::Read => self.read_extent(),
+            _ => self.extent(),
+        };
         Command {
             tag: self.issued as u32,
             op,
@@ -155,6 +162,18 @@ impl Host {
             placement: self.rng.below(4) as u8,
             priority: self.rng.below(4) as u8,
         }
+    }
+
+    /// Bytes that a read is about: often it goes on where the last one ended.
+    fn read_extent(&mut self) -> Range<u64> {
+        let mut extent = self.extent();
+        if self.rng.below(3) == 0 {
+            let bytes = extent.end - extent.start;
+            let start = if self.read_to + bytes <= self.device.capacity() { self.read_to } else { 0 };
+            extent = start..start + bytes;
+        }
+        self.read_to = extent.end;
+        extent
     }
 
     /// Bytes that a command is about: a unit, sectors of one, sectors over the borders of some, or several units.

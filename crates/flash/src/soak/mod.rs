@@ -13,7 +13,7 @@ mod tests;
 pub use combination::{Combination, Fill, Map, Memory, combinations};
 pub use host::{End, Host};
 
-use crate::device::Check;
+use crate::device::{AheadCounters, Check};
 use crate::spec::SpecError;
 use serde::Serialize;
 
@@ -32,6 +32,12 @@ pub struct Outcome {
     pub moves_dropped: u64,
     /// Units written in part that had to be merged again.
     pub merges_dropped: u64,
+    /// Reads that found their page in a register.
+    pub register_hits: u64,
+    /// Reads that shared the sensing of another.
+    pub joined_reads: u64,
+    /// Units read ahead, what became of them.
+    pub ahead: AheadCounters,
     /// Digest of all completions with their times.
     pub digest: u64,
     /// How the run ended.
@@ -103,6 +109,9 @@ pub fn run(
         moves: counters.moves,
         moves_dropped: counters.moves_dropped,
         merges_dropped: counters.merges_dropped,
+        register_hits: device.backend.counters.register_hits,
+        joined_reads: device.backend.counters.joined_reads,
+        ahead: device.look_ahead_counters().unwrap_or_default(),
         digest: host.digest(),
         end,
         failed: host.failed,

@@ -2,6 +2,8 @@
 
 use super::{Combination, End, Map, Memory, run};
 use crate::spec::GcStreams;
+use crate::buffer::ahead::{LookAheadPolicy, sequential};
+use config::units::Bytes;
 use kernel::{Mutant, mutant};
 
 fn device() -> Combination {
@@ -116,6 +118,27 @@ fn faults_around_the_buffer_are_found() {
 fn a_write_through_the_buffer_that_is_answered_early_is_found() {
     let device = Combination { memory: Memory::WriteThrough, ..device() };
     are_found(&device, &[Mutant::FuaIgnored], "shadow_reads");
+}
+
+#[test]
+fn a_stale_look_ahead_is_found() {
+    let params = sequential::Params { streams: 3, trigger: 1, window: Bytes::from_kib(16) };
+    let look_ahead = LookAheadPolicy::sequential(params);
+    for joins in [false, true] {
+        // Few commands leave room in the buffer.
+        let (memory, depth) = (Memory::WriteThrough, 4);
+        let device = Combination { memory, depth, joins, look_ahead: look_ahead.clone(), ..device() };
+        assert_eq!(failures_of(&device, None), [""; 0]);
+        let found = failures_of(&device, Some(Mutant::StaleFill));
+        // A read finds it, or a look at all units before one comes.
+        assert!(found.iter().any(|check| check.starts_with("shadow_")), "it is found by {found:?} only");
+    }
+}
+
+#[test]
+fn a_merge_across_an_erase_is_found() {
+    let device = Combination { registers: true, joins: true, ..device() };
+    are_found(&device, &[Mutant::MergeAcrossErase], "shadow_reads");
 }
 
 #[test]

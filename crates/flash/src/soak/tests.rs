@@ -17,6 +17,11 @@ fn every_combination_keeps_its_data() {
     assert!(sum(&|o| o.moves) > 100_000);
     assert!(sum(&|o| o.moves_dropped) > 1_000);
     assert!(sum(&|o| o.merges_dropped) > 1_000);
+    assert!(sum(&|o| o.register_hits) > 10_000);
+    assert!(sum(&|o| o.joined_reads) > 10_000);
+    assert!(sum(&|o| o.ahead.used) > 1_000);
+    assert!(sum(&|o| o.ahead.met) > 1_000);
+    assert!(sum(&|o| o.ahead.dropped) > 1_000);
 }
 
 /// Wherever planes can read on their own, they lose nothing, and folding leaves them as they are.

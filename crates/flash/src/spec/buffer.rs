@@ -2,6 +2,7 @@
 
 use super::SpecError;
 use crate::buffer::admit::AdmissionPolicy;
+use crate::buffer::ahead::{LookAheadContext, LookAheadPolicy};
 use crate::buffer::evict::EvictionPolicy;
 use crate::buffer::{Buffer, BufferShape};
 use crate::device::BufferParts;
@@ -41,6 +42,9 @@ pub struct BufferSpec {
     pub eviction: EvictionPolicy,
     /// Which data read from flash enters.
     pub admission: AdmissionPolicy,
+    /// What is read into it before the host asks for it; nothing if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look_ahead: Option<LookAheadPolicy>,
     /// Bytes a second that the DRAM delivers.
     pub bandwidth: Bandwidth,
     /// Time of an access before its first byte.
@@ -96,6 +100,7 @@ impl BufferSpec {
             high: share(self.high),
             low: share(self.low),
         };
+        let context = LookAheadContext { step: u64::from(geo.shape.page_bytes.max(geo.shape.unit_bytes)) };
         Ok(BufferParts {
             buffer: Buffer::new(shape, self.eviction.build(&()), self.admission.build(&())),
             in_flight,
@@ -106,6 +111,7 @@ impl BufferSpec {
             protected: self.protected,
             rate: Rate::new(self.bandwidth.bytes_per_s()),
             latency: self.latency.time(),
+            look_ahead: self.look_ahead.as_ref().map(|policy| policy.build(&context)),
         })
     }
 }

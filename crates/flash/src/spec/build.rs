@@ -65,7 +65,7 @@ impl FlashSpec {
         let factory = self.bad_blocks.as_ref().map(|bad| bad.factory(&geo, context.seed, &context.name));
         let lost = factory.iter().flat_map(|f| f.lost.iter().copied()).max().unwrap_or(0);
         let logical = self.ftl.logical(&geo, lost)?;
-        let timing = self.timing(&geo)?;
+        let timing = self.timing(&geo, context)?;
         let buffer = self.buffer.as_ref().map(|b| b.build(&geo)).transpose()?;
         let (translation, hidden) = self.ftl.translation(logical)?.unzip();
         let map_memory = self.ftl.map_memory(&geo, logical)?;
@@ -101,6 +101,8 @@ impl FlashSpec {
                 arbiter: self.channel.arbiter.build(&()),
                 sharing: self.die.sharing(),
                 independent_reads: self.die.independent_reads == Some(true),
+                register_reads: self.die.register_reads == Some(true),
+                joins_reads: self.die.join_reads == Some(true),
                 suspend: self.die.suspend(),
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,
@@ -113,7 +115,7 @@ impl FlashSpec {
         }))
     }
 
-    fn timing(&self, geo: &Geometry) -> Result<Timing, SpecError> {
+    fn timing(&self, geo: &Geometry, context: &Built) -> Result<Timing, SpecError> {
         let cell = &self.cell;
         let channel = &self.channel;
         Ok(Timing {
@@ -124,12 +126,15 @@ impl FlashSpec {
             erase: cell.erase.time(),
             page_type: cell.page_types(geo.shape.pages),
             wear_ppm: cell.wear(),
+            spread: cell.spread.as_ref().map(|spread| spread.build(context.seed, &context.name)),
             read_command: channel.read_command(),
+            column_command: channel.column_command(),
             program_command: channel.program_command(),
             erase_command: channel.erase_command(),
             data_out: channel.data_out(),
             data_in: channel.data_in(),
             rate: Rate::new(channel.bytes_per_s()),
+            most_bytes: geo.shape.page_bytes.max(geo.shape.unit_bytes),
             pages_per_unit: geo.pages_per_unit(),
             program_pages: geo.shape.program_pages,
         })

@@ -1,9 +1,10 @@
 //! Memory cells: page types, how they are programmed, how long it takes.
 
 use super::{GeometrySpec, SpecError};
+use crate::backend::Spread;
 use crate::backend::timing::Wear;
 use config::units::{Duration, Share};
-use kernel::Time;
+use kernel::{Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,49 @@ pub struct CellSpec {
     pub program_drift: Share,
     /// How much slower erases get in 1,000 erases of the block.
     pub erase_drift: Share,
+    /// How much the blocks differ from one another; left out, they are all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<SpreadSpec>,
+}
+
+/// How much blocks differ: standard deviations of their times, as shares of these. Each block has deviations of its own, drawn
+/// from the run's seed, of bell shape and at most 3.46 times the standard deviation; the times above are the means.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpreadSpec {
+    /// Of read times, at most 25 %.
+    pub read: Share,
+    /// Of program times, at most 25 %.
+    pub program: Share,
+    /// Of erase times, at most 25 %.
+    pub erase: Share,
+}
+
+impl SpreadSpec {
+    pub(crate) fn build(&self, seed: u64, device: &str) -> Spread {
+        let ppm = |share: Share| (share.get() * 1_000_000.0).round() as u32;
+        Spread {
+            seed: Rng::stream(seed, &format!("{device}/cell.spread")).next_u64(),
+            read: ppm(self.read),
+            program: ppm(self.program),
+            erase: ppm(self.erase),
+        }
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        let all = [
+            ("cell.spread.read", self.read),
+            ("cell.spread.program", self.program),
+            ("cell.spread.erase", self.erase),
+        ];
+        match all.into_iter().find(|(_, share)| share.get() > 0.25) {
+            Some((key, share)) => {
+                let what = format!("`{key}` is {share}; at most 25 % leave every block a time above zero");
+                Err(SpecError::new(key, what))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 config::policies! {
@@ -131,6 +175,7 @@ impl CellSpec {
             );
             return Err(SpecError::new("cell.program", what));
         }
+        self.spread.as_ref().map_or(Ok(()), SpreadSpec::check)?;
         let zero = [("cell.read", &self.read), ("cell.program", &self.program)];
         for (key, times) in zero {
             if times.iter().any(|t| t.time() == Time::ZERO) {
@@ -157,6 +202,7 @@ mod tests {
             erase: us(1),
             program_drift: Share::percent(0),
             erase_drift: Share::percent(0),
+            spread: None,
         };
         // Yaakobi et al., ICNC 2012, figure 1, as MQSim's Flash_Chip.h has it.
         assert_eq!(cell.page_types(16), [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 0, 0]);

@@ -55,6 +55,8 @@ pub(crate) struct Cycles {
     data_out: Time,
     /// Address to data (tADL).
     data_in: Time,
+    /// Change of column to data (tCCS).
+    column: Time,
 }
 
 impl Interface {
@@ -69,7 +71,9 @@ impl Interface {
                 ready: ns(20),
                 data_out: ns(16),
                 data_in: ns(70),
+                column: ns(200),
             },
+            // tCCS: as MQSim's NV-DDR2 channel has it.
             // ONFI 4.2, tables of NV-DDR2, NV-DDR3 and NV-LPDDR4: the same command and address timing.
             Interface::nv_ddr2 | Interface::nv_ddr3 | Interface::nv_lpddr4 => Cycles {
                 cycle: ns(25),
@@ -78,6 +82,7 @@ impl Interface {
                 ready: ns(20),
                 data_out: ns(30),
                 data_in: ns(150),
+                column: ns(300),
             },
             // Toggle 2.0 data sheets: as NV-DDR2, with a longer address-to-data time.
             Interface::toggle => Cycles {
@@ -87,6 +92,7 @@ impl Interface {
                 ready: ns(20),
                 data_out: ns(30),
                 data_in: ns(300),
+                column: ns(300),
             },
         }
     }
@@ -111,6 +117,12 @@ impl ChannelSpec {
     pub(crate) fn read_command(&self) -> Time {
         let c = self.interface.cycles();
         c.select + c.cycle.times(7) + c.busy
+    }
+    /// Command and address of a change of column on a plane (two commands, five address cycles: Change Read Column
+    /// Enhanced), up to the data.
+    pub(crate) fn column_command(&self) -> Time {
+        let c = self.interface.cycles();
+        c.select + c.cycle.times(7) + c.column
     }
     /// Command and address of a program (two commands, five address cycles); its data comes in between.
     pub(crate) fn program_command(&self) -> Time {
@@ -174,6 +186,13 @@ pub struct DieSpec {
     /// asynchronous plane reads). Reads that somebody waits for do; everything else takes the whole die. No if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub independent_reads: Option<bool>,
+    /// Whether a read of the page that a plane's register still holds takes a change of column in place of a sensing (ONFI
+    /// 4.2, Change Read Column). No if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub register_reads: Option<bool>,
+    /// Whether a read of a page whose sensing is still to come, or under way, joins it. No if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub join_reads: Option<bool>,
     /// Interrupting programs and erases for reads.
     pub suspend: SuspendSpec,
 }

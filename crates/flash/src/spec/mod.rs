@@ -12,7 +12,7 @@ mod shape;
 pub use bad::{BadBlocksSpec, GrownSpec};
 pub use buffer::{BufferSpec, Moves};
 pub use build::Built;
-pub use cell::{CellSpec, PageLayout, Programming};
+pub use cell::{CellSpec, PageLayout, Programming, SpreadSpec};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
 pub use ftl::{
     FtlSpec, GcModeSpec, GcScope, GcSpec, GcStreams, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead,

@@ -75,6 +75,9 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         scope: GcScope::local,
         gap: None,
         streams: GcStreams::isolated,
+        registers: false,
+        joins: false,
+        look_ahead: flash::buffer::ahead::LookAheadPolicy::none,
     };
     let us = |n| Duration::new(Time::from_us(n));
     let [channels, ways, dies, planes] = planes;
@@ -97,6 +100,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         erase: us(2000),
         program_drift: Share::percent(0),
         erase_drift: Share::percent(0),
+        spread: None,
     };
     spec.channel.rate = TransferRate::new(1_600_000_000);
     spec.host = HostSpec {
@@ -128,6 +132,7 @@ pub(crate) fn buffer(pages: u64) -> BufferSpec {
         protected: false,
         eviction: EvictionPolicy::all_defaults().swap_remove(0),
         admission: AdmissionPolicy::all_defaults().swap_remove(0),
+        look_ahead: None,
         bandwidth: Bandwidth::new(100_000_000_000),
         latency: Duration::new(Time::ZERO),
     }

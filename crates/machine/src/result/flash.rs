@@ -36,6 +36,32 @@ pub struct Reads {
     pub behind_gc_share: f64,
 }
 
+/// What reads had their pages from, where the device has registers or sensings that they can share.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Sensing {
+    /// Read operations for which a page was sensed.
+    pub sensed: u64,
+    /// Read operations that found their page in the register of its plane.
+    pub register_hits: u64,
+    /// Read operations that shared the sensing of another read of their page.
+    pub joined: u64,
+}
+
+/// Map units read into the buffer before the host asked for them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LookAhead {
+    /// Map units whose read ahead was begun.
+    pub issued: u64,
+    /// Map units that a read of the host asked for while they were on their way.
+    pub met: u64,
+    /// Map units that did not enter the buffer: written, moved or deallocated meanwhile, or no room there.
+    pub dropped: u64,
+    /// Map units that a read of the host found in the buffer.
+    pub used: u64,
+    /// Map units that left the buffer before anybody had read them.
+    pub wasted: u64,
+}
+
 /// Erase counts of blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EraseCount {
@@ -76,6 +102,12 @@ pub struct FlashResult {
     pub capacity: Capacity,
     /// Units read.
     pub reads: Reads,
+    /// Where reads had their pages from; left out where each senses its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensing: Option<Sensing>,
+    /// Look-ahead; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look_ahead: Option<LookAhead>,
     /// Map units programmed for the host.
     pub host_programs: u64,
     /// Map units programmed by garbage collection.
@@ -152,6 +184,18 @@ impl FlashResult {
                 behind_gc: backend.reads_behind_gc,
                 behind_gc_share: ratio(backend.reads_behind_gc, operations).unwrap_or(0.0),
             },
+            sensing: device.backend.shares_sensings().then_some(Sensing {
+                sensed: backend.senses,
+                register_hits: backend.register_hits,
+                joined: backend.joined_reads,
+            }),
+            look_ahead: device.look_ahead_counters().map(|c| LookAhead {
+                issued: c.issued,
+                met: c.met,
+                dropped: c.dropped,
+                used: c.used,
+                wasted: c.wasted,
+            }),
             host_programs: host,
             gc_programs: gc - device.stats.wear_units,
             mapping_programs: mapping,

@@ -18,6 +18,10 @@ const SUSPENDING: &[&str] = &[
     "flash.die.suspend.least=50us",
     "flash.die.suspend.limit=4",
 ];
+/// One at a time, anywhere.
+const READ_ONE: &[&str] = &["fio:rw=randread,bs=4k,number_ios=500"];
+const WRITE_ONE: &[&str] = &["fio:rw=randwrite,bs=4k,number_ios=200"];
+const LARGE_PAGES: &[&str] = &["flash.geometry.page_size=16KiB"];
 const TLC: &[&str] = &[
     "flash.cell.bits=3",
     "flash.geometry.pages=24",
@@ -136,6 +140,28 @@ pub(crate) const CASES: &[Case] = &[
         values: &["0%", "50%"],
         predicted: Rises(WRITE_MEAN),
     },
+    // Times that differ from block to block.
+    Case {
+        key: "flash.cell.spread.read",
+        context: &["flash.cell.spread={ program = \"0%\", erase = \"0%\", read = \"0%\" }"],
+        jobs: READ_ONE,
+        values: &["1%", "5%", "20%"],
+        predicted: Rises("/io/read/latency_ns/max"),
+    },
+    Case {
+        key: "flash.cell.spread.program",
+        context: &["flash.cell.spread={ program = \"0%\", erase = \"0%\", read = \"0%\" }"],
+        jobs: WRITE_ONE,
+        values: &["1%", "5%", "20%"],
+        predicted: Rises("/io/write/latency_ns/max"),
+    },
+    Case {
+        key: "flash.cell.spread.erase",
+        context: &["flash.cell.spread={ program = \"0%\", erase = \"0%\", read = \"0%\" }"],
+        jobs: OVERWRITE,
+        values: &["0%", "5%", "25%"],
+        predicted: Differ,
+    },
     Case {
         key: "flash.channel.interface",
         context: &["flash.channel.rate=50MT/s"],
@@ -222,6 +248,21 @@ pub(crate) const CASES: &[Case] = &[
         key: "flash.die.independent_reads",
         context: &["flash.geometry.planes=2", "flash.die.multi_plane=off"],
         jobs: READ,
+        values: &["false", "true"],
+        predicted: Rises(IOPS),
+    },
+    // Four units a page, read one after another: three of four need no sensing.
+    Case {
+        key: "flash.die.register_reads",
+        context: LARGE_PAGES,
+        jobs: &["fio:rw=read,bs=4k,number_ios=400"],
+        values: &["false", "true"],
+        predicted: Rises(IOPS),
+    },
+    Case {
+        key: "flash.die.join_reads",
+        context: LARGE_PAGES,
+        jobs: &["fio:rw=read,bs=4k,iodepth=16,number_ios=400"],
         values: &["false", "true"],
         predicted: Rises(IOPS),
     },

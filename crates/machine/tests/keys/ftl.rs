@@ -7,6 +7,7 @@ const READ_MEAN: &str = "/io/read/latency_ns/mean";
 const WRITE_MEAN: &str = "/io/write/latency_ns/mean";
 const MAP_READS: &str = "/flash/0/reads/mapping";
 
+const IOPS: &str = "/io/all/iops";
 const MULTI_PLANE: &str = "/flash/0/multi_plane";
 
 /// DDR4 beside the controller.
@@ -35,6 +36,14 @@ const WORN: &[&str] = &[
 const LONG_OVERWRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=16,norandommap=1,randrepeat=0,loops=8"];
 /// A device that holds nothing, behind a buffer.
 const HALF: &[&str] = &[BUFFER[0], "precondition=none"];
+/// Reads in order, one at a time; and four such jobs, each in a quarter.
+const STREAM: &[&str] = &["fio:rw=read,bs=4k,number_ios=500"];
+const STREAMS: &[&str] = &[
+    "fio:rw=read,bs=4k,number_ios=200",
+    "fio:rw=read,bs=4k,number_ios=200,offset=25%",
+    "fio:rw=read,bs=4k,number_ios=200,offset=50%",
+    "fio:rw=read,bs=4k,number_ios=200,offset=75%",
+];
 /// Half of the reads go to units that fit the buffer.
 const LOCAL_READ: &[&str] =
     &["fio:rw=randread,bs=4k,iodepth=8,randrepeat=0,loops=2,random_distribution=zoned:50/2:50/98"];
@@ -436,6 +445,36 @@ pub(crate) const CASES: &[Case] = &[
         jobs: LOCAL_READ,
         values: &["16", "256", "4096"],
         predicted: Differ,
+    },
+    Case {
+        key: "flash.buffer.look_ahead",
+        context: BUFFER,
+        jobs: STREAM,
+        values: &["none", "sequential"],
+        predicted: Rises(IOPS),
+    },
+    Case {
+        key: "flash.buffer.look_ahead.sequential.window",
+        context: BUFFER,
+        jobs: STREAM,
+        values: &["4KiB", "16KiB", "64KiB"],
+        predicted: Rises(IOPS),
+    },
+    // The later it begins, the less is read ahead.
+    Case {
+        key: "flash.buffer.look_ahead.sequential.trigger",
+        context: BUFFER,
+        jobs: STREAM,
+        values: &["1", "16", "256"],
+        predicted: Falls("/flash/0/look_ahead/issued"),
+    },
+    // Four streams, of which one or two are lost sight of.
+    Case {
+        key: "flash.buffer.look_ahead.sequential.streams",
+        context: BUFFER,
+        jobs: STREAMS,
+        values: &["1", "8"],
+        predicted: Rises("/flash/0/look_ahead/used"),
     },
     Case {
         key: "flash.buffer.bandwidth",

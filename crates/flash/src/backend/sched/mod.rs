@@ -79,6 +79,10 @@ pub trait Scheduler {
     fn holds_line(&self) -> bool {
         false
     }
+    /// Whether an operation of the first class goes before one of the second that has waited for longer.
+    fn prefers(&self, _class: Class, _other: Class) -> bool {
+        false
+    }
     /// Appends the policy's own state, parameters apart.
     fn save(&self, _out: &mut Vec<u8>) {}
     /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.

@@ -17,4 +17,7 @@ impl Scheduler for Priority {
     fn pick(&mut self, view: &DieView<'_>) -> Option<Class> {
         view.classes().next()
     }
+    fn prefers(&self, class: Class, other: Class) -> bool {
+        class < other
+    }
 }

@@ -43,4 +43,7 @@ impl Scheduler for ReadFirst {
         let read = view.classes().filter(|c| c.is_waited_read()).min_by_key(|c| view.oldest(*c));
         read.or(Some(oldest))
     }
+    fn prefers(&self, class: Class, other: Class) -> bool {
+        class.is_waited_read() && !other.is_waited_read()
+    }
 }

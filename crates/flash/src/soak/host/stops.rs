@@ -15,6 +15,7 @@ impl Host {
             issued: self.issued,
             completed: self.completed,
             digest: self.digest,
+            read_to: self.read_to,
             ..other
         }
     }
