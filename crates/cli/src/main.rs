@@ -8,10 +8,12 @@ mod output;
 mod outside;
 mod pages;
 mod progress;
+mod result_folder;
 mod sweep;
 mod trace_args;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use output::Fault;
 use std::process::ExitCode;
 
 /// A simulator for computers that put flash next to compute.
@@ -22,6 +24,9 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Prints no progress, neither bars nor lines
+    #[arg(long, global = true)]
+    quiet: bool,
 }
 
 #[derive(Subcommand)]
@@ -66,7 +71,9 @@ fn signed(command: clap::Command) -> clap::Command {
 
 fn main() -> ExitCode {
     let matches = signed(Cli::command()).get_matches();
-    let done = match Cli::from_arg_matches(&matches).unwrap_or_else(|fault| fault.exit()).command {
+    let Cli { command, quiet } = Cli::from_arg_matches(&matches).unwrap_or_else(|fault| fault.exit());
+    progress::be_quiet(quiet);
+    let done = match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Check(args) => commands::check::run(&args),
@@ -84,9 +91,12 @@ fn main() -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(diagnostic) => {
-            eprintln!("{diagnostic}");
-            ExitCode::from(2)
+        Err(fault) => {
+            eprintln!("{fault}");
+            ExitCode::from(match fault {
+                Fault::Undelivered(_) => 1,
+                Fault::Input(_) => 2,
+            })
         }
     }
 }

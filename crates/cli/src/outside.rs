@@ -1,25 +1,58 @@
 //! What the simulation must not see: clocks, memory figures, signals.
 
+use crate::output::remove_unfinished;
 use config::Diagnostic;
 use cpu_time::ThreadTime;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Set by the first interrupt. The second ends the process.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Makes the first interrupt end the run cleanly.
+/// Whether there is something that an interrupt must not lose.
+static RESULT: AtomicBool = AtomicBool::new(false);
+
+/// Exit status of a command that was interrupted and leaves nothing: work was left undone.
+const UNDONE: i32 = 1;
+
+/// Exit status of a command that was told twice to end, as a shell has it for a process that an interrupt has ended.
+const FORCED: i32 = 130;
+
+/// From now on an interrupt ends what is under way cleanly, with the result of a part. Before, there is nothing to lose, and
+/// whatever is under way, a trace being read, a graph being built, ends at once with the process.
+pub(crate) fn result_is_coming() {
+    RESULT.store(true, Ordering::Relaxed);
+}
+
+/// Catches interrupts.
 ///
 /// # Errors
 /// If the operating system refuses.
 pub(crate) fn catch_interrupts() -> Result<(), Diagnostic> {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            quit(FORCED);
         }
-        eprintln!("\ninterrupted: ending the run; once more to quit at once");
+        if RESULT.load(Ordering::Relaxed) {
+            say("\ninterrupted: ending what is under way; once more to quit at once");
+        } else {
+            say("\ninterrupted before there was a result");
+            quit(UNDONE);
+        }
     };
     ctrlc::set_handler(handler).map_err(|e| Diagnostic::new(format!("cannot catch interrupts: {e}")))
+}
+
+/// A terminal that has gone away is no reason to go on.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "{what}");
+}
+
+/// Ends the process, and leaves nothing half written.
+fn quit(status: i32) -> ! {
+    remove_unfinished();
+    std::process::exit(status)
 }
 
 /// CPU and wall-clock seconds from a common origin.

@@ -188,7 +188,7 @@ fn a_run_repeats_bit_for_bit_observed_or_not() {
 #[test]
 fn the_log_has_a_line_for_each_request() {
     let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("made/log.csv");
+    let log = folder.path().join("log.csv");
     let document =
         run_tiny(&["--workload", JOB, "--json", "--log", &log.display().to_string()]).well().json();
     let text = std::fs::read_to_string(log).unwrap();
@@ -355,7 +355,8 @@ fn an_interrupted_run_is_partial() {
     run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = run.spawn().unwrap();
     // Once something is logged it runs, and interrupts are caught.
-    let is_running = || std::fs::metadata(&log).is_ok_and(|m| m.len() > 0);
+    let under_way = folder.path().join("log.incomplete");
+    let is_running = || std::fs::metadata(&under_way).is_ok_and(|m| m.len() > 0);
     while !is_running() {
         assert!(child.try_wait().unwrap().is_none(), "it has ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -366,5 +367,8 @@ fn an_interrupted_run_is_partial() {
     assert_eq!(output.status.code(), Some(1));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["partial"], true);
-    assert_eq!(document["ok"], true, "{}", document["checks"]);
+    assert_eq!(document["ok"], false, "work was left");
+    let failed: Vec<&Value> =
+        document["checks"].as_array().unwrap().iter().filter(|check| check["ok"] == false).collect();
+    assert_eq!((failed.len(), &failed[0]["name"]), (1, &Value::from("no work is left")), "{failed:?}");
 }

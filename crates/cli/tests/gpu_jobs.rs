@@ -37,8 +37,8 @@ fn programs_of_gpus_and_servers_are_workloads_of_a_sweep() {
     const SERVER: &str = "system = \"dram-only\"\nworkloads = [\"tatp:size=1GiB\"]\nmetrics = [\"cpu.jobs\", \"cpu.ipc\"]\n\
         [set]\ncpu = { 0 = { cores = 1, load.jobs = [4, 8] }, warmup.fixed.jobs = 0 }\n\
         fabric.mesh = { rows = 1, columns = 1 }\nl2.banks = 1\nmemory.dram.controllers = 1\n";
-    let folder = tempfile::tempdir().unwrap();
     let rows = |text: &str| -> Vec<Vec<String>> {
+        let folder = tempfile::tempdir().unwrap();
         let path = file(folder.path(), "sweep.toml", text);
         let out = folder.path().join("out");
         nandscape(&["sweep", &path, "--out", &out.display().to_string()]).well();

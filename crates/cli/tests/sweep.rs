@@ -33,6 +33,13 @@ fn sweep(file: &str, out: &Path, more: &[&str]) -> Done {
     nandscape(&arguments)
 }
 
+/// The documents, and when each was made.
+fn made(out: &Path) -> BTreeMap<std::path::PathBuf, std::time::SystemTime> {
+    let paths = std::fs::read_dir(out.join("runs")).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let documents = paths.filter(|path| path.extension().is_some_and(|e| e == "json"));
+    documents.map(|path| (path.clone(), path.metadata().unwrap().modified().unwrap())).collect()
+}
+
 /// The rows of summary.csv by column.
 fn rows(out: &Path) -> Vec<BTreeMap<String, String>> {
     let text = std::fs::read_to_string(out.join("summary.csv")).unwrap();
@@ -126,27 +133,15 @@ fn what_is_in_the_store_is_not_run_again() {
     let out = folder.path().join("out");
     sweep(&path, &out, &[]).well();
     let summary = std::fs::read_to_string(out.join("summary.csv")).unwrap();
-    // A mark in every document shows which were made anew.
-    let mark = |n: usize| {
-        let documents = std::fs::read_dir(out.join("runs")).unwrap();
-        let marked = documents.map(|entry| {
-            let path = entry.unwrap().path();
-            let text = std::fs::read_to_string(&path).unwrap();
-            let is_old = text.contains("\"marked\"");
-            std::fs::write(&path, text.replacen('{', "{\"marked\":1,", usize::from(!is_old))).unwrap();
-            is_old
-        });
-        assert_eq!(marked.filter(|is_old| *is_old).count(), n);
-    };
-    mark(0);
+    let first = made(&out);
     sweep(&path, &out, &["--resume"]).well();
     assert_eq!(std::fs::read_to_string(out.join("summary.csv")).unwrap(), summary);
-    mark(16);
+    assert_eq!((made(&out) == first, first.len()), (true, 16));
     // Another content of the trace under the same name is another run.
     file(folder.path(), "small.csv", format!("{TRACE}3000 0 64 8 0\n"));
     sweep(&path, &out, &["--resume"]).well();
-    assert_eq!(std::fs::read_dir(out.join("runs")).unwrap().count(), 24);
-    mark(16);
+    let second = made(&out);
+    assert_eq!((second.len(), first.iter().all(|(path, when)| second[path] == *when)), (24, true));
     // A document that was cut is made again.
     let cut = out.join(&rows(&out)[0]["result"]);
     std::fs::write(&cut, "{\"schema\":").unwrap();
@@ -229,37 +224,35 @@ fn a_sweep_that_is_killed_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "s.toml", text);
     let [killed, whole] = ["killed", "whole"].map(|name| folder.path().join(name));
-    let documents = |out: &Path| -> Vec<std::path::PathBuf> {
+    let is_document = |path: &Path| path.extension().is_some_and(|e| e == "json");
+    let documents = |out: &Path| {
         let entries = std::fs::read_dir(out.join("runs")).into_iter().flatten();
-        let paths = entries.map(|entry| entry.unwrap().path());
-        paths.filter(|path| path.extension().is_some_and(|e| e == "json")).collect()
+        entries.filter(|entry| is_document(&entry.as_ref().unwrap().path())).count()
     };
     let mut child = command(&["sweep", &path, "--jobs", "2", "--out", &killed.display().to_string()])
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    while documents(&killed).len() < 3 && child.try_wait().unwrap().is_none() {
+    while documents(&killed) < 3 && child.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     // On Unix this is kill -9.
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(!killed.join("summary.csv").exists(), "it was killed before its end");
-    let found = documents(&killed);
+    let found = made(&killed);
     assert!((3..RUNS).contains(&found.len()), "{} of {RUNS}", found.len());
-    // What is there is whole, and marked to show that it is not made again.
-    for document in &found {
-        let text = std::fs::read_to_string(document).unwrap();
-        let _: serde_json::Value = serde_json::from_str(&text).unwrap();
-        std::fs::write(document, text.replacen('{', "{\"marked\":1,", 1)).unwrap();
+    // What is there is whole.
+    for document in found.keys() {
+        let _: serde_json::Value = serde_json::from_slice(&std::fs::read(document).unwrap()).unwrap();
     }
     // What another killed run has left half written.
     std::fs::write(killed.join("runs/.0123.json.1.0"), "{\"schema\":").unwrap();
     sweep(&path, &killed, &["--resume"]).well();
-    let again =
-        found.iter().filter(|path| !std::fs::read_to_string(path).unwrap().contains("\"marked\"")).count();
-    assert_eq!((again, documents(&killed).len()), (0, RUNS));
+    let now = made(&killed);
+    assert!(found.iter().all(|(path, when)| now[path] == *when), "none is made again");
+    assert_eq!((now.len(), killed.join("runs/.0123.json.1.0").exists()), (RUNS, false));
     sweep(&path, &whole, &[]).well();
     let summary = |out: &Path| std::fs::read(out.join("summary.csv")).unwrap();
     assert_eq!(summary(&killed), summary(&whole));
@@ -272,6 +265,7 @@ fn a_terminal_shows_a_line_for_each_run_above_a_bar_and_nothing_else_does() {
     let out = folder.path().join("out").display().to_string();
     let quiet = nandscape(&["sweep", &path, "--out", &out]).well();
     assert_eq!(quiet.stderr.lines().count(), 1, "{}", quiet.stderr);
+    std::fs::remove_dir_all(&out).unwrap();
     let shell =
         format!("'{}' sweep '{path}' --out '{out}' --jobs 1 >/dev/null", env!("CARGO_BIN_EXE_nandscape"));
     let Ok(shown) = std::process::Command::new("script").args(["-qec", &shell, "/dev/null"]).output() else {
@@ -369,4 +363,60 @@ fn files_that_cannot_be() {
     let done = sweep("no-such-file", folder.path(), &[]);
     assert_eq!(done.code, Some(2));
     assert!(done.stderr.contains("no-such-file"), "{}", done.stderr);
+}
+
+#[test]
+fn a_folder_with_results_is_not_swept_again_unasked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "s.toml", THREE);
+    let out = folder.path().join("out");
+    sweep(&path, &out, &[]).well();
+    let first = made(&out);
+    let again = sweep(&path, &out, &[]);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(2), ""));
+    assert!(again.stderr.contains("has the results of 3 runs already"), "{}", again.stderr);
+    assert!(again.stderr.contains("help: --resume takes them"), "{}", again.stderr);
+    assert_eq!(made(&out), first);
+}
+
+#[test]
+fn a_folder_that_another_sweep_works_in_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "s.toml", THREE);
+    let out = folder.path().join("out");
+    sweep(&path, &out, &[]).well();
+    let lock = std::fs::File::options().read(true).write(true).open(out.join("sweep.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = sweep(&path, &out, &["--resume"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("another sweep is at work in"), "{}", refused.stderr);
+    drop(lock);
+    sweep(&path, &out, &["--resume"]).well();
+}
+
+#[test]
+fn a_document_that_was_changed_is_refused_with_what_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "s.toml", THREE);
+    let out = folder.path().join("out");
+    sweep(&path, &out, &[]).well();
+    let summary = std::fs::read_to_string(out.join("summary.csv")).unwrap();
+    let document = out.join(&rows(&out)[1]["result"]);
+    let text = std::fs::read_to_string(&document).unwrap();
+    let mut changed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    changed["io"]["all"]["iops"] = 1e6.into();
+    changed["simulated_ns"] = 1.into();
+    std::fs::write(&document, changed.to_string()).unwrap();
+    let refused = sweep(&path, &out, &["--resume"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
+    let name = document.file_name().unwrap().to_str().unwrap();
+    for said in [name, "(what differs: `io`, `simulated_ns`)", "help: what is removed is made again"] {
+        assert!(refused.stderr.contains(said), "no {said} in {}", refused.stderr);
+    }
+    // As it was, it is taken; removed, it is made again.
+    std::fs::write(&document, text).unwrap();
+    sweep(&path, &out, &["--resume"]).well();
+    std::fs::remove_file(&document).unwrap();
+    sweep(&path, &out, &["--resume"]).well();
+    assert_eq!(std::fs::read_to_string(out.join("summary.csv")).unwrap(), summary);
 }

@@ -4,7 +4,7 @@ use crate::applies;
 use crate::gpu;
 use crate::machine::Machine;
 use crate::precondition::{self, Report};
-use crate::run::{Observers, Plan};
+use crate::run::{Observers, Outside, Plan, Stage};
 use crate::server;
 use crate::spec::{Drive, Loaded, queues};
 use crate::warmup::Warmup;
@@ -12,6 +12,7 @@ use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
 use flash::Device;
 use kernel::Time;
+use std::sync::atomic::Ordering;
 use workload::inject::{HostCost, Injector, Source};
 use workload::program::{Apps, Program};
 use workload::service::Service;
@@ -30,15 +31,24 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Opens every workload of a plan.
+    /// Opens every workload of a plan, or as many as there is time for.
     ///
     /// # Errors
     /// A workload that is wrong, or that the system cannot run.
-    fn open(plan: &Plan, loaded: &Loaded, device: Option<&Device>) -> Result<Work, Diagnostic> {
+    fn open(
+        plan: &Plan,
+        loaded: &Loaded,
+        device: Option<&Device>,
+        outside: &mut Outside<'_>,
+    ) -> Result<Work, Diagnostic> {
         let options = options(plan, device);
         let mut work = Work::default();
         let mut has_trace = false;
-        for opened in workloads::open_all(&plan.workloads, &options)? {
+        let goes_on = &mut |text: &str| {
+            (outside.watch)(Stage::Reading(text));
+            !outside.stop.load(Ordering::Relaxed)
+        };
+        for opened in workloads::open_all(&plan.workloads, &options, goes_on)? {
             match opened {
                 Opened::Programs(programs) => work.programs.extend(programs),
                 Opened::Service(service) => {
@@ -58,7 +68,9 @@ impl Work {
                 }
             }
         }
-        applies::check(plan, has_trace)?;
+        if !outside.wants_an_end() {
+            applies::check(plan, has_trace)?;
+        }
         if work.programs.len() > MOST_PROGRAMS {
             let what = format!("{} programs side by side; at most {MOST_PROGRAMS}", work.programs.len());
             return Err(Diagnostic::new(what).help("applications are numbered by a byte"));
@@ -86,20 +98,24 @@ pub(crate) struct Assembled {
     pub(crate) precondition_cpu_s: f64,
 }
 
-/// Builds the machine and brings its flash device into its state.
+/// Builds the machine and brings its flash device into its state; nothing if an early end was wanted before that was done.
 ///
 /// # Errors
 /// Everything that is unusable about the plan.
 pub(crate) fn assemble(
     plan: &Plan,
     loaded: &Loaded,
-    cpu_s: &dyn Fn() -> f64,
+    outside: &mut Outside<'_>,
     observers: Observers,
-) -> Result<Assembled, Diagnostic> {
+) -> Result<Option<Assembled>, Diagnostic> {
     let spec = &loaded.spec;
     let mut device = spec.flash.is_some().then(|| loaded.device(plan.seed)).transpose()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
-    let work = Work::open(plan, loaded, device.as_ref())?;
+    let work = Work::open(plan, loaded, device.as_ref(), outside)?;
+    if outside.wants_an_end() {
+        return Ok(None);
+    }
+    (outside.watch)(Stage::Building);
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
     let gpu = match work.programs.is_empty() {
         true => None,
@@ -108,24 +124,34 @@ pub(crate) fn assemble(
     let mut warnings = work.warnings;
     let server = match work.service {
         None => None,
-        Some(service) => Some(server::build(loaded, service, plan.seed).map_err(unfit)?),
+        Some(service) => Some(server::build(loaded, service, plan.seed, outside.stop).map_err(unfit)?),
     };
+    if outside.wants_an_end() {
+        return Ok(None);
+    }
     warnings.extend(server.iter().flat_map(|side| side.service.notes()));
     let (mut precondition, mut precondition_cpu_s) = (None, 0.0);
     if let Some(device) = &mut device {
         let Drive { flash, precondition: state, .. } = loaded.drive()?;
-        let before = cpu_s();
+        let before = (outside.cpu_s)();
         let state = plan.precondition.as_ref().unwrap_or(state);
-        let report = precondition::apply(state, flash, &mut device.ftl, plan.seed).map_err(|fault| {
-            if fault.place.is_some() { fault } else { fault.at(loaded.resolved().place("precondition")) }
-        })?;
+        let watch = &mut |progress| {
+            (outside.watch)(Stage::Preconditioning(progress));
+            outside.stop.load(Ordering::Relaxed)
+        };
+        let applied = precondition::apply_watched(state, flash, &mut device.ftl, plan.seed, watch).map_err(
+            |fault| {
+                if fault.place.is_some() { fault } else { fault.at(loaded.resolved().place("precondition")) }
+            },
+        )?;
+        let Some(report) = applied else { return Ok(None) };
         device.format_map();
         if spec.sim.shadow {
             device.attach_shadow();
         }
         device.backend.observer = observers.commands;
         precondition = Some(report);
-        precondition_cpu_s = cpu_s() - before;
+        precondition_cpu_s = (outside.cpu_s)() - before;
     }
     let mut injector = match loaded.drive() {
         Ok(Drive { flash, host, .. }) => {
@@ -141,5 +167,5 @@ pub(crate) fn assemble(
     let warmup = plan.warmup.or(ramp).or(of_jobs);
     let until = loaded.spec.sim.until.map(|until| until.time());
     let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server).with_end(until);
-    Ok(Assembled { machine, warnings, precondition, precondition_cpu_s })
+    Ok(Some(Assembled { machine, warnings, precondition, precondition_cpu_s }))
 }

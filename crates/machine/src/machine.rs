@@ -161,6 +161,15 @@ impl Machine {
         self.injector.requests + self.server.as_ref().map_or(0, |server| server.jobs())
     }
 
+    /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server,
+    /// or of the time that the run was given.
+    pub fn progress(&self) -> Option<f64> {
+        let requests = self.injector.progress();
+        let jobs = self.server.as_ref().map(|server| server.progress());
+        let time = self.until.map(|until| self.now().ps() as f64 / until.ps().max(1) as f64);
+        requests.into_iter().chain(jobs).chain(time).reduce(f64::max).map(|share| share.min(1.0))
+    }
+
     /// The present.
     pub fn now(&self) -> Time {
         self.wires.queue.now()

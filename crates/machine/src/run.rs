@@ -4,7 +4,7 @@ use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
 use crate::gpu;
 use crate::machine::{End, Machine};
-use crate::precondition::Precondition;
+use crate::precondition::{Precondition, Progress};
 use crate::result::{Document, Frame, RunFigures};
 use crate::server;
 use crate::spec::Loaded;
@@ -12,7 +12,7 @@ use crate::stall;
 use crate::warmup::Warmup;
 use crate::workloads;
 use config::Diagnostic;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use workload::trace::{Remap, TraceOptions};
 
 /// What to run.
@@ -69,8 +69,30 @@ pub struct Outside<'a> {
     pub peak_rss: &'a dyn Fn() -> u64,
     /// Set to end the run early.
     pub stop: &'a AtomicBool,
-    /// Called now and then with the machine.
-    pub watch: &'a mut dyn FnMut(&Machine),
+    /// Told now and then what the run is at, and whenever that changes.
+    pub watch: &'a mut dyn FnMut(Stage<'_>),
+}
+
+impl Outside<'_> {
+    /// Whether an early end is wanted.
+    pub(crate) fn wants_an_end(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What a run is at.
+#[derive(Clone, Copy)]
+pub enum Stage<'a> {
+    /// A workload is opened: traces are read through, graphs are built.
+    Reading(&'a str),
+    /// The parts are built around the workloads; the memory of a server is filled.
+    Building,
+    /// The device is brought into its state.
+    Preconditioning(Progress),
+    /// The machine runs: from here on there is a result, if only of a part.
+    Running(&'a Machine),
+    /// The machine has ended: its accounts are held against each other.
+    Checking,
 }
 
 /// Who looks on at a run. Observers schedule nothing: a result is the same bit for bit with them and without.
@@ -87,7 +109,10 @@ pub struct Observers {
 /// # Errors
 /// Everything that is unusable about the plan.
 pub fn run(plan: &Plan, outside: &mut Outside<'_>) -> Result<Document, Diagnostic> {
-    run_observed(plan, outside, Observers::default())
+    match run_observed(plan, outside, Observers::default())? {
+        Some(document) => Ok(document),
+        None => Err(Diagnostic::new("interrupted before anything was simulated: there is no result")),
+    }
 }
 
 /// Runs with nobody outside: without clocks, without an end before its time.
@@ -127,7 +152,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     Ok((loaded, warnings))
 }
 
-/// As [`run`], with observers.
+/// As [`run`], with observers; nothing if an early end was wanted before anything was simulated.
 ///
 /// # Errors
 /// As [`run`].
@@ -135,12 +160,13 @@ pub fn run_observed(
     plan: &Plan,
     outside: &mut Outside<'_>,
     observers: Observers,
-) -> Result<Document, Diagnostic> {
+) -> Result<Option<Document>, Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
-    let Assembled { mut machine, mut warnings, precondition, precondition_cpu_s } =
-        assemble(plan, &loaded, outside.cpu_s, observers)?;
+    let Some(assembled) = assemble(plan, &loaded, outside, observers)? else { return Ok(None) };
+    let Assembled { mut machine, mut warnings, precondition, precondition_cpu_s } = assembled;
     let (cpu, wall) = ((outside.cpu_s)(), (outside.wall_s)());
-    let end = machine.run(outside.stop, |m| (outside.watch)(m));
+    (outside.watch)(Stage::Running(&machine));
+    let end = machine.run(outside.stop, |m| (outside.watch)(Stage::Running(m)));
     let cpu_s = (outside.cpu_s)() - cpu;
     if end == End::Failed
         && let Some(failure) = machine.failure()
@@ -165,5 +191,6 @@ pub fn run_observed(
         warnings,
         precondition,
     };
-    Ok(Document::collect(frame, &mut machine, end, figures))
+    (outside.watch)(Stage::Checking);
+    Ok(Some(Document::collect(frame, &mut machine, end, figures, outside.stop)))
 }

@@ -214,17 +214,22 @@ pub fn files_of(text: &str) -> Result<Vec<PathBuf>, Diagnostic> {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn open(text: &str, options: &WorkloadOptions) -> Result<Opened, Diagnostic> {
-    let mut opened = open_all(&[text], options)?;
+    let mut opened = open_all(&[text], options, &mut |_| true)?;
     // One text makes one workload.
     opened.pop().ok_or_else(|| Diagnostic::new("no workload"))
 }
 
-/// Opens workloads that run side by side; their traces have one clock and one device.
+/// Opens workloads that run side by side; their traces have one clock and one device. `goes_on` is told each before it is read;
+/// if it says no, those from there on are left out.
 ///
 /// # Errors
 /// Everything that is wrong with them.
-pub fn open_all(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Vec<Opened>, Diagnostic> {
-    let (named, readers) = find_all(texts, options)?;
+pub fn open_all(
+    texts: &[impl AsRef<str>],
+    options: &WorkloadOptions,
+    goes_on: &mut dyn FnMut(&str) -> bool,
+) -> Result<Vec<Opened>, Diagnostic> {
+    let (named, readers) = find_all(texts, options, goes_on)?;
     let mut readers = readers.into_iter();
     let mut opened = Vec::with_capacity(named.len());
     for (text, named) in texts.iter().zip(named) {
@@ -245,9 +250,10 @@ pub fn open_all(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<
 fn find_all(
     texts: &[impl AsRef<str>],
     options: &WorkloadOptions,
+    goes_on: &mut dyn FnMut(&str) -> bool,
 ) -> Result<(Vec<Named>, Vec<TraceReader>), Diagnostic> {
-    let named: Vec<Named> =
-        texts.iter().map(|text| find(text.as_ref(), options)).collect::<Result<_, _>>()?;
+    let read = texts.iter().map(AsRef::as_ref).take_while(|text| goes_on(text));
+    let named: Vec<Named> = read.map(|text| find(text, options)).collect::<Result<_, _>>()?;
     let traces: Vec<&PathBuf> = named
         .iter()
         .filter_map(|named| match named {
@@ -286,7 +292,7 @@ fn trace_name(text: &str) -> String {
 /// # Errors
 /// Everything that is wrong with them.
 pub fn check(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Checked, Diagnostic> {
-    let (named, readers) = find_all(texts, options)?;
+    let (named, readers) = find_all(texts, options, &mut |_| true)?;
     let mut checked = Checked { warnings: Vec::new(), has_trace: !readers.is_empty() };
     for named in named {
         if let Named::Jobs(jobs) = named {

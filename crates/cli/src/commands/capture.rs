@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::io::{PipeReader, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +16,8 @@ use config::Diagnostic;
 use workload::cpu_trace::{Counts, record};
 
 use crate::number;
-use crate::output::write_whole_with;
-use crate::outside::{STOP, catch_interrupts};
+use crate::output::{Fault, write_whole_with};
+use crate::outside::{STOP, catch_interrupts, result_is_coming};
 
 /// What to record.
 #[derive(clap::Args)]
@@ -42,17 +43,19 @@ enum End {
     Interrupt,
 }
 
-/// Records a program; its own exit status is said, and is not that of the command.
+/// Records a program; whether the recording is whole. The program's own exit status is said, and is not that of the command;
+/// what was killed has left a part of a recording, which is kept.
 ///
 /// # Errors
 /// No Valgrind, no such program, and a file that cannot be written.
-pub(super) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(super) fn run(args: &Args) -> Result<bool, Fault> {
     let name = Path::new(args.program.first().map_or("".as_ref(), OsString::as_os_str));
     let out = args.out.clone().unwrap_or_else(|| {
         let file = name.file_name().unwrap_or_default().to_string_lossy();
         PathBuf::from(format!("{file}.cputrace.gz"))
     });
     catch_interrupts()?;
+    result_is_coming();
     let (counts, end) = write_whole_with(&out, |file| {
         let (traced, pipe) = Traced::start(&args.program)?;
         let counts = watched(&traced, pipe, file, args.limit)?;
@@ -69,16 +72,23 @@ pub(super) fn run(args: &Args) -> Result<bool, Diagnostic> {
         ))
     })?;
     say(&counts, &end, name, &out);
-    Ok(true)
+    Ok(match end {
+        End::Itself(status) => status.signal().is_none(),
+        End::Limit(_) => true,
+        End::Interrupt => false,
+    })
 }
 
 /// Standard output is the program's.
 fn say(counts: &Counts, end: &End, name: &Path, out: &Path) {
     let Counts { instructions, loads, stores, data_pages, text_pages } = counts;
     match end {
+        End::Itself(status) if status.signal().is_some() => {
+            eprintln!("note: `{}` was killed ({status}): the recording ends there", name.display());
+        }
         End::Itself(status) => eprintln!("note: `{}` ended: {status}", name.display()),
         End::Limit(limit) => eprintln!("note: `{}` was ended after {limit} instructions", name.display()),
-        End::Interrupt => eprintln!("note: `{}` was interrupted", name.display()),
+        End::Interrupt => eprintln!("note: `{}` was interrupted: the recording ends there", name.display()),
     }
     eprintln!(
         "note: {instructions} instructions, {loads} loads, {stores} stores, {data_pages} pages of data and \

@@ -1,8 +1,7 @@
 //! `nandscape check`.
 
-use crate::output::print;
+use crate::output::{Fault, print};
 use crate::trace_args::TraceArgs;
-use config::Diagnostic;
 use machine::run::{self, Plan};
 use workload::trace::Remap;
 
@@ -26,7 +25,7 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// Everything that is wrong.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let plan = Plan {
         system: args.system.clone(),
         set: args.set.clone(),

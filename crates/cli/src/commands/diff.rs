@@ -1,6 +1,6 @@
 //! `nandscape diff`.
 
-use crate::output::print;
+use crate::output::{Fault, print};
 use config::Diagnostic;
 use machine::result::SCHEMA;
 use serde::Serialize;
@@ -57,7 +57,7 @@ struct Difference {
 ///
 /// # Errors
 /// A file that is no result document.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let (name_a, a) = read(&args.a)?;
     let (name_b, b) = read(&args.b)?;
     let (spec_a, metrics_a) = leaves(&a);

@@ -1,7 +1,7 @@
 //! `nandscape explain`.
 
 use super::{list, params, program, service};
-use crate::output::print;
+use crate::output::{Fault, print};
 use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{FAMILIES, metrics};
 use machine::systems::SYSTEMS;
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// Nothing has it.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let name = args.name.as_str();
     let mut parts = everything(name)?;
     // Another word for something that has a name.
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
         parts.extend(everything(meant)?);
     }
     if parts.is_empty() {
-        return Err(unknown(name));
+        return Err(unknown(name).into());
     }
     print(&parts.join("\n\n"))?;
     Ok(true)

@@ -1,8 +1,7 @@
 //! `nandscape gen-docs`: the pages of the manual that are written from the program's own lists.
 
-use crate::output::write_whole;
+use crate::output::{Fault, cannot_write, make_folder, write_whole};
 use crate::pages::{metrics, parameters, policies};
-use config::Diagnostic;
 use std::path::PathBuf;
 
 /// Where to.
@@ -16,7 +15,8 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// The folder cannot be written.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
+    make_folder(&args.dir).map_err(|fault| cannot_write(&args.dir, &fault))?;
     for (name, text) in [
         ("metrics.md", metrics::page()),
         ("parameters.md", parameters::page()),

@@ -1,14 +1,12 @@
 //! `nandscape init`.
 
 use crate::calibration::Calibration;
-use crate::output::{cannot_write, print};
+use crate::output::{Fault, print, write_whole};
 use config::schema::Param;
 use config::{Diagnostic, Place};
 use machine::Loaded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Characters of a line of comment.
@@ -30,7 +28,7 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// An unknown system, or a file that is there already or cannot be written.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let loaded = Loaded::load(&args.like, &[])?;
     let text = skeleton(&args.like, &loaded);
     create(&args.file, &text)?;
@@ -43,13 +41,13 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
 }
 
 /// Writes a file that is not there yet.
-fn create(path: &Path, text: &str) -> Result<(), Diagnostic> {
-    let written = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|fault| match fault.kind() {
-        ErrorKind::AlreadyExists => Diagnostic::new(format!("{} is there already", path.display()))
-            .help("give another name, or remove it first"),
-        _ => cannot_write(path, &fault),
-    })
+fn create(path: &Path, text: &str) -> Result<(), Fault> {
+    if path.exists() {
+        return Err(Diagnostic::new(format!("{} is there already", path.display()))
+            .help("give another name, or remove it first")
+            .into());
+    }
+    write_whole(path, text.as_bytes())
 }
 
 /// The text of the file.

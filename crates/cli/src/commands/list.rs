@@ -1,7 +1,7 @@
 //! `nandscape list`.
 
 use super::{program, service};
-use crate::output::print;
+use crate::output::{Fault, print};
 use config::catalogue::{self, Family};
 use config::{Diagnostic, Layers};
 use machine::catalogue::FAMILIES;
@@ -42,7 +42,7 @@ const TOPICS: [Topic; 7] = [
 ///
 /// # Errors
 /// There is no such list.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let text = match args.family.as_deref() {
         None => everything()?,
         Some(name) => match TOPICS.iter().find(|(topic, ..)| *topic == name) {

@@ -1,8 +1,8 @@
 //! `nandscape params`.
 
-use crate::output::print;
+use crate::output::{Fault, print};
+use config::Layers;
 use config::schema::Param;
-use config::{Diagnostic, Layers};
 use machine::systems::Shipped;
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// An unknown prefix or system.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let schema = config::schema::of::<machine::Spec>();
     let params = config::schema::params(&schema, args.prefix.as_deref().unwrap_or_default())?;
     let values = args.system.as_deref().map(|name| Layers::load(name, &Shipped)).transpose()?;

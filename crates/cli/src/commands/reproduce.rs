@@ -1,10 +1,11 @@
 //! `nandscape reproduce`.
 
 use crate::number;
-use crate::outside::{STOP, catch_interrupts};
+use crate::output::{Fault, cannot_write, make_folder, print, write_whole};
+use crate::outside::{STOP, catch_interrupts, result_is_coming};
+use crate::progress::Counter;
 use config::Diagnostic;
 use machine::reproduce::{Effort, Report, Request, TARGETS, find, plots, run as reproduce, table};
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Names of all targets.
@@ -38,9 +39,12 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// Unusable input.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let targets = find(&args.target)?;
     catch_interrupts()?;
+    // Rows that are there are shown.
+    result_is_coming();
+    let counter = Counter::new();
     let mut reports = Vec::new();
     for target in targets {
         let request = Request {
@@ -48,21 +52,24 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
             jobs: args.jobs,
             effort: if args.full { Effort::Whole } else { Effort::Full },
             stop: &STOP,
-            progress: &progress,
+            progress: &|done, of| counter.show(done, of, 0),
         };
         reports.push(reproduce(target, &request)?);
     }
+    drop(counter);
     let rows: Vec<_> = reports.iter().flat_map(|report| report.rows.iter().cloned()).collect();
     if let Some(folder) = &args.out {
         reports.iter().try_for_each(|report| write_out(folder, report))?;
     }
     if args.json {
-        println!("{}", json(&rows)?);
+        print(&json(&rows)?)?;
     } else {
-        println!("{}", table(&rows));
+        print(&table(&rows))?;
         let checks: usize = reports.iter().map(|report| report.checks).sum();
         if checks > 0 {
-            println!("{checks} checks passed in the runs: Little's law on the queues of host and dies");
+            print(&format!(
+                "{checks} checks passed in the runs: Little's law on the queues of host and dies"
+            ))?;
         }
     }
     if reports.iter().any(|report| report.partial) {
@@ -76,24 +83,9 @@ fn json(rows: &[machine::reproduce::Row]) -> Result<String, Diagnostic> {
         .map_err(|e| Diagnostic::new(format!("cannot write the rows as JSON: {e}")))
 }
 
-fn write_out(folder: &Path, report: &Report) -> Result<(), Diagnostic> {
-    let text = json(&report.rows)?;
-    let fault = |e: std::io::Error| Diagnostic::new(format!("cannot write into {}: {e}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(fault)?;
-    std::fs::write(folder.join(format!("{}.json", report.target)), text).map_err(fault)?;
+fn write_out(folder: &Path, report: &Report) -> Result<(), Fault> {
+    make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
+    write_whole(&folder.join(format!("{}.json", report.target)), json(&report.rows)?.as_bytes())?;
     let mut plots = plots(&report.rows).into_iter();
-    plots.try_for_each(|plot| {
-        std::fs::write(folder.join(format!("{}.csv", plot.name)), plot.csv).map_err(fault)
-    })
-}
-
-/// A line that rewrites itself on a terminal, nothing elsewhere.
-fn progress(done: usize, of: usize) {
-    let mut terminal = std::io::stderr();
-    if terminal.is_terminal() {
-        let end = if done == of { "\r\x1b[K" } else { "" };
-        // A terminal that has gone away is no reason to stop.
-        let _ = write!(terminal, "\r{done} of {of} runs{end}");
-        let _ = terminal.flush();
-    }
+    plots.try_for_each(|plot| write_whole(&folder.join(format!("{}.csv", plot.name)), plot.csv.as_bytes()))
 }

@@ -2,14 +2,15 @@
 
 use crate::number;
 use crate::observe::{RequestLog, Several, Timeline};
-use crate::output::{print, write_whole};
-use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss};
+use crate::output::{Fault, print};
+use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming};
 use crate::progress::RunBar;
+use crate::result_folder::ResultFolder;
 use crate::trace_args::{TraceArgs, time};
 use config::{Diagnostic, Place};
 use machine::result::{Document, human};
-use machine::run::{Observers, Outside, Plan, run_observed};
-use machine::{Loaded, Machine, Warmup, precondition};
+use machine::run::{Observers, Outside, Plan, Stage, run_observed};
+use machine::{Loaded, Warmup, precondition};
 use std::path::PathBuf;
 use workload::trace::Remap;
 
@@ -95,37 +96,52 @@ impl Args {
 ///
 /// # Errors
 /// Unusable input.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
-    run_plan(args, &args.plan()?).map_err(|fault| args.named(fault))
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
+    run_plan(args, &args.plan()?).map_err(|fault| match fault {
+        Fault::Input(fault) => Fault::Input(args.named(fault)),
+        undelivered => undelivered,
+    })
 }
 
-fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Diagnostic> {
-    // First, so that a folder that cannot be written costs no run.
-    if let Some(folder) = &args.out {
-        let spec = Loaded::load(&plan.system, &plan.set)?.to_toml();
-        write_whole(&folder.join("spec.toml"), spec.as_bytes())?;
-    }
+fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
+    catch_interrupts()?;
+    // First, so that what cannot be written costs no run.
+    let folder = match &args.out {
+        Some(folder) => Some(ResultFolder::open(folder, Loaded::load(&plan.system, &plan.set)?)?),
+        None => None,
+    };
     let log = args.log.as_deref().map(RequestLog::create).transpose()?;
     let timeline = args.timeline.as_deref().map(Timeline::create).transpose()?;
-    catch_interrupts()?;
-    let bar = RunBar::new();
-    let document = simulate(plan, &bar, observers(log.as_ref(), timeline.as_ref()));
+    let mut bar = RunBar::new();
+    let document = simulate(plan, &mut bar, observers(log.as_ref(), timeline.as_ref()));
     bar.end();
-    let document = document?;
-    print(&if args.json { document.to_json() } else { human(&document) })?;
+    let Some(document) = document? else { return Ok(false) };
+    let mut delivered = true;
+    let mut deliver = |done: Result<(), Fault>| {
+        if let Err(fault) = done {
+            eprintln!("{fault}");
+            delivered = false;
+        }
+    };
+    // One that fills the disk is removed, and makes room for the result.
+    deliver(log.map_or(Ok(()), |log| log.finish()));
+    deliver(timeline.map_or(Ok(()), |timeline| timeline.finish().map(say_what_is_left_out)));
+    deliver(folder.map_or(Ok(()), |folder| folder.deliver(&document)));
+    deliver(print(&if args.json { document.to_json() } else { human(&document) }));
     if document.is_stuck() {
         document.warnings.iter().for_each(|line| eprintln!("{line}"));
     }
-    let written = finish(log.as_ref(), timeline.as_ref());
-    if let Some(folder) = &args.out {
-        write_whole(&folder.join("result.json"), document.to_json().as_bytes())?;
-    }
-    Ok(document.ok && !document.partial && written)
+    Ok(document.ok && !document.partial && delivered)
 }
 
-fn simulate(plan: &Plan, bar: &RunBar, observers: Observers) -> Result<Document, Diagnostic> {
+fn simulate(plan: &Plan, bar: &mut RunBar, observers: Observers) -> Result<Option<Document>, Diagnostic> {
     let clocks = Clocks::start();
-    let mut watch = |machine: &Machine| bar.show(machine);
+    let mut watch = |stage: Stage<'_>| {
+        if matches!(stage, Stage::Running(_)) {
+            result_is_coming();
+        }
+        bar.show(stage);
+    };
     let mut outside = Outside {
         cpu_s: &|| clocks.cpu_s(),
         wall_s: &|| clocks.wall_s(),
@@ -148,22 +164,10 @@ fn observers(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> Observers
     Observers { requests, commands: timeline.map(|t| Box::new(t.clone()) as _) }
 }
 
-/// Ends the observers' files; whether they are whole.
-fn finish(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> bool {
-    let mut whole = true;
-    let mut say = |diagnostic: Diagnostic| {
-        eprintln!("{diagnostic}");
-        whole = false;
-    };
-    if let Some(log) = log {
-        log.finish().unwrap_or_else(&mut say);
+fn say_what_is_left_out(events: u64) {
+    if events > 0 {
+        eprintln!("note: the timeline leaves out {events} events");
     }
-    match timeline.map(Timeline::finish) {
-        Some(Ok(left_out)) if left_out > 0 => eprintln!("note: the timeline leaves out {left_out} events"),
-        Some(Err(diagnostic)) => say(diagnostic),
-        _ => {}
-    }
-    whole
 }
 
 /// The state as `key=value`.

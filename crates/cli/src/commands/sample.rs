@@ -1,8 +1,9 @@
 //! `nandscape sample`.
 
 use crate::number;
-use crate::output::{print, write_whole};
+use crate::output::{Fault, print, write_whole};
 use crate::outside::{Clocks, peak_rss};
+use crate::progress::Lines;
 use config::units::Share;
 use config::{Diagnostic, Place};
 use sampling::{Bound, Dims, Format, Group, Plan, Prediction, Profile, Rule, Sample, Selection};
@@ -108,11 +109,13 @@ struct Row {
 ///
 /// # Errors
 /// A profile that cannot be read, a bound that cannot be, a file that cannot be written.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let clocks = Clocks::start();
     let bound = Bound::new(share("--error", &args.error)?, share("--confidence", &args.confidence)?)?;
     let rule: Rule = args.rule.parse()?;
+    let lines = Lines::about(format!("reading {}", args.file.display()));
     let profile = Profile::read(&args.file)?;
+    drop(lines);
     let plan = Plan::new(&profile, bound, rule)?;
     let sample = plan.draw(args.seed);
     let prediction = sample.predict(&plan, |kernel| profile.durations_ns()[kernel as usize]);

@@ -1,13 +1,12 @@
 //! `nandscape schema`.
 
-use crate::output::print;
-use config::Diagnostic;
+use crate::output::{Fault, print};
 
 /// Prints the JSON Schema (2020-12) of a system file.
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub(crate) fn run() -> Result<bool, Diagnostic> {
+pub(crate) fn run() -> Result<bool, Fault> {
     let schema = config::schema::of_file::<machine::Spec>();
     print(&format!("{schema:#}"))?;
     Ok(true)

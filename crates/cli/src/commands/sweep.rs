@@ -1,14 +1,15 @@
 //! `nandscape sweep`.
 
 use crate::number;
-use crate::output::{print, write_whole};
-use crate::outside::catch_interrupts;
+use crate::output::{Fault, print, write_whole};
+use crate::outside::{catch_interrupts, result_is_coming};
 #[cfg(feature = "parquet")]
 use crate::sweep::parquet;
 use crate::sweep::{Live, Outcome, Store, Sweep, Table, Work, human, points, refuse_unusable, run_all};
 use config::Diagnostic;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a file may say.
 const FILE_HELP: &str = r#"The file, paths in it relative to it:
@@ -28,7 +29,7 @@ const FILE_HELP: &str = r#"The file, paths in it relative to it:
   flash.ftl.gc.start = [12, 25]
 
 A run's document lies in DIR/runs under the SHA-256 of its resolved spec, workloads with the content of their files,
-seed, reading options and program version; --resume takes what lies there. Values, keys and workloads that cannot be are
+seed, reading options and program version; --resume takes what lies there, and without it a folder with results is refused. Values, keys and workloads that cannot be are
 refused before the first run (of more than 2,000 combinations, each value beside the first of the other axes).
 
 The table has a row for each run: run, workload, each key that varies, seed, state, metrics, result (its document),
@@ -69,25 +70,30 @@ enum Format {
 ///
 /// # Errors
 /// An unusable file, before anything runs; what is only found by running is a failure of its runs.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if args.format != Format::Csv {
         refuse_unbuilt_parquet()?;
     }
     let sweep = Sweep::read(&args.file)?;
     sweep.count()?;
     refuse_unusable(&sweep)?;
-    let points = points(&sweep);
+    let points = Arc::new(points(&sweep));
     let name = args.file.file_stem().unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name));
-    let store = Store::new(&out.join("runs"), points.iter().map(|point| &point.plan))?;
+    // The folder is this sweep's until the table is written.
+    let store = Arc::new(Store::open(&out, points.iter().map(|point| &point.plan), args.resume)?);
     let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let jobs = args.jobs.unwrap_or_else(processors);
     catch_interrupts()?;
-    let live = Live::new(&sweep, &points);
-    let work = Work { store: &store, jobs, resume: args.resume, metrics: &sweep.metrics, live: &live };
-    let outcomes = run_all(&points, &work);
+    // What has ended is in the store, and in the table.
+    result_is_coming();
+    let mut live = Live::new(&sweep, &points);
+    let (resume, metrics) = (args.resume, sweep.metrics.clone());
+    let work = Work { points: Arc::clone(&points), store: Arc::clone(&store), jobs, resume, metrics };
+    let outcomes = run_all(work, &mut live);
     live.end();
     let written = write_tables(&Table::new(&sweep, &points, &outcomes), args.format, &out)?;
+    drop(store);
     print(&human(&sweep, &points, &outcomes))?;
     for (diagnostic, runs) in failures(&outcomes) {
         eprintln!("{diagnostic}\n  in {}\n", numbered(&runs));
@@ -98,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
 }
 
 /// Writes the table; the names of its files.
-fn write_tables(table: &Table, format: Format, out: &Path) -> Result<String, Diagnostic> {
+fn write_tables(table: &Table, format: Format, out: &Path) -> Result<String, Fault> {
     let mut written = Vec::new();
     if format != Format::Parquet {
         let path = out.join("summary.csv");

@@ -3,7 +3,9 @@
 #[cfg(unix)]
 use crate::commands::capture;
 use crate::number;
-use crate::output::{Stdout, print, write_whole_with};
+use crate::output::{Fault, print, print_with, write_whole_with};
+use crate::outside::catch_interrupts;
+use crate::progress::Lines;
 use crate::trace_args::{TraceArgs, time};
 use clap::Subcommand;
 use config::Diagnostic;
@@ -102,7 +104,7 @@ struct Kept {
 ///
 /// # Errors
 /// Unusable input.
-pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     match &args.command {
         Command::Inspect(args) => run_inspect(args),
         Command::Convert(args) => write(&args.file, &args.to, None, args.out.as_deref(), &args.trace),
@@ -113,10 +115,11 @@ pub(crate) fn run(args: &Args) -> Result<bool, Diagnostic> {
 }
 
 /// Inspects every file; those that can be read are shown even if others cannot.
-fn run_inspect(args: &InspectArgs) -> Result<bool, Diagnostic> {
+fn run_inspect(args: &InspectArgs) -> Result<bool, Fault> {
     let options = args.trace.options(Remap::Error)?;
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for file in &args.file {
+        let _lines = Lines::about(format!("reading {}", file.display()));
         match inspect(file, &options) {
             Ok(inspection) => good.push(inspection),
             Err(diagnostic) => bad.push(diagnostic),
@@ -134,12 +137,12 @@ fn run_inspect(args: &InspectArgs) -> Result<bool, Diagnostic> {
     }
     let mut bad = bad.into_iter();
     match bad.next() {
-        Some(first) => Err(first.also(bad)),
+        Some(first) => Err(first.also(bad).into()),
         None => Ok(true),
     }
 }
 
-fn run_sample(args: &SampleArgs) -> Result<bool, Diagnostic> {
+fn run_sample(args: &SampleArgs) -> Result<bool, Fault> {
     let sample = match &args.kept {
         Kept { first: Some(n), .. } => Sample::First(*n),
         Kept { every: Some(k), .. } => Sample::Every(*k),
@@ -182,13 +185,16 @@ fn write(
     sample: Option<Sample>,
     out: Option<&Path>,
     trace: &TraceArgs,
-) -> Result<bool, Diagnostic> {
+) -> Result<bool, Fault> {
     let mut reader = TraceReader::open(file, &trace.options(Remap::Error)?)?;
     let options = ConvertOptions { to: to.to_owned(), sample, lenient: trace.lenient };
+    catch_interrupts()?;
+    let lines = Lines::about(format!("reading {}", file.display()));
     let converted = match out {
         Some(path) => write_whole_with(path, |mut file| convert(&mut reader, &options, &mut file))?,
-        None => convert(&mut reader, &options, &mut std::io::BufWriter::new(Stdout))?,
+        None => print_with(|mut out| convert(&mut reader, &options, &mut out))?,
     };
+    drop(lines);
     // What was lost or guessed; standard output may be the trace itself.
     for warning in reader.notes().warnings().into_iter().chain(losses(&converted, to)) {
         eprintln!("note: {warning}");

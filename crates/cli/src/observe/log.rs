@@ -2,7 +2,7 @@
 //! Formats"): `time (ms), value (ns), direction, bytes, offset, priority, issue time (ns)`.
 
 use super::sink::Sink;
-use config::Diagnostic;
+use crate::output::Fault;
 use proto::IoOp;
 use std::cell::RefCell;
 use std::path::Path;
@@ -18,7 +18,7 @@ impl RequestLog {
     ///
     /// # Errors
     /// It cannot be made.
-    pub(crate) fn create(path: &Path) -> Result<RequestLog, Diagnostic> {
+    pub(crate) fn create(path: &Path) -> Result<RequestLog, Fault> {
         Ok(RequestLog(Rc::new(RefCell::new(Sink::create(path)?))))
     }
 
@@ -26,7 +26,7 @@ impl RequestLog {
     ///
     /// # Errors
     /// The log is not whole.
-    pub(crate) fn finish(&self) -> Result<(), Diagnostic> {
+    pub(crate) fn finish(&self) -> Result<(), Fault> {
         self.0.borrow_mut().finish()
     }
 }

@@ -2,7 +2,7 @@
 //! dies, each busy interval a slice.
 
 use super::sink::Sink;
-use config::Diagnostic;
+use crate::output::Fault;
 use flash::backend::observe::{Observer as CommandObserver, Tenure};
 use flash::backend::op::{Class, OpKind};
 use kernel::Time;
@@ -38,7 +38,7 @@ impl Timeline {
     ///
     /// # Errors
     /// It cannot be made.
-    pub(crate) fn create(path: &Path) -> Result<Timeline, Diagnostic> {
+    pub(crate) fn create(path: &Path) -> Result<Timeline, Fault> {
         let mut sink = Sink::create(path)?;
         sink.write(format_args!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":["));
         for (pid, name) in [(REQUESTS, "requests"), (CHANNELS, "channels"), (DIES, "dies")] {
@@ -55,7 +55,7 @@ impl Timeline {
     ///
     /// # Errors
     /// The file is not whole.
-    pub(crate) fn finish(&self) -> Result<u64, Diagnostic> {
+    pub(crate) fn finish(&self) -> Result<u64, Fault> {
         let mut state = self.0.borrow_mut();
         let left_out = state.left_out;
         state.sink.write(format_args!("\n],\"otherData\":{{\"events_left_out\":{left_out}}}}}\n"));

@@ -1,13 +1,11 @@
 //! The table that grows while a sweep runs: a line for each run that has ended, above a bar with the time that is left. On
-//! standard error, and only if it is a terminal.
+//! standard error, if that is a terminal; elsewhere a line every ten seconds says how many runs have ended.
 
 use super::Sweep;
 use super::human::{View, aligned};
 use super::point::Point;
 use super::worker::Outcome;
-use crate::progress::counting;
-use indicatif::ProgressBar;
-use std::sync::{Mutex, PoisonError};
+use crate::progress::Counter;
 
 /// The least width of a metric's column: what comes later may be wider than what came first.
 const METRIC: usize = 9;
@@ -16,41 +14,45 @@ const METRIC: usize = 9;
 pub(crate) struct Live<'s> {
     sweep: &'s Sweep,
     points: &'s [Point],
-    bar: ProgressBar,
+    counter: Counter,
+    /// Runs that have ended, and those of them that were taken from the store.
+    ended: usize,
+    taken: usize,
     /// The columns, known from the first run that has metrics.
-    view: Mutex<Option<(View, Vec<usize>)>>,
+    view: Option<(View, Vec<usize>)>,
 }
 
 impl<'s> Live<'s> {
     /// An empty table.
     pub(crate) fn new(sweep: &'s Sweep, points: &'s [Point]) -> Live<'s> {
-        Live { sweep, points, bar: counting(points.len() as u64), view: Mutex::new(None) }
+        Live { sweep, points, counter: Counter::new(), ended: 0, taken: 0, view: None }
     }
 
     /// A run has ended; `made` unless it was taken from the store.
-    pub(super) fn ended(&self, number: usize, outcome: &Outcome, made: bool) {
-        if !self.bar.is_hidden() {
-            self.lines(number, outcome).into_iter().for_each(|line| self.bar.println(line));
+    pub(super) fn ended(&mut self, number: usize, outcome: &Outcome, made: bool) {
+        if !self.counter.bar().is_hidden() {
+            self.lines(number, outcome).into_iter().for_each(|line| self.counter.bar().println(line));
         }
-        self.bar.inc(1);
+        self.ended += 1;
+        self.taken += usize::from(!made);
         if !made {
             // What costs nothing says nothing about the rest.
-            self.bar.reset_eta();
+            self.counter.bar().reset_eta();
         }
+        self.counter.show(self.ended, self.points.len(), self.taken);
     }
 
     /// The lines that a run adds.
-    fn lines(&self, number: usize, outcome: &Outcome) -> Vec<String> {
-        let mut known = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lines(&mut self, number: usize, outcome: &Outcome) -> Vec<String> {
         let mut lines = Vec::new();
-        if known.is_none() && matches!(outcome, Outcome::Done(_)) {
+        if self.view.is_none() && matches!(outcome, Outcome::Done(_)) {
             let view = View::new(self.sweep, self.points, std::iter::once(outcome));
             let widths = self.widths(&view);
             lines.extend(view.legend().lines().map(str::to_owned));
             lines.push(aligned(view.header(), &widths));
-            *known = Some((view, widths));
+            self.view = Some((view, widths));
         }
-        lines.push(match &*known {
+        lines.push(match &self.view {
             Some((view, widths)) => aligned(&view.row(number, &self.points[number], outcome), widths),
             None => format!("run {number} failed"),
         });
@@ -74,6 +76,6 @@ impl<'s> Live<'s> {
 
     /// Takes the bar away; what was printed stays.
     pub(crate) fn end(&self) {
-        self.bar.finish_and_clear();
+        self.counter.end();
     }
 }

@@ -1,6 +1,7 @@
 //! Sweeps: every combination of values in a TOML file, each run's document in a store that is keyed by what decides it.
 
 mod axis;
+mod digests;
 mod file;
 mod human;
 mod live;

@@ -1,6 +1,7 @@
 //! Results by what decides them: a run that is in the store need not be made again.
 
-use crate::output::write_durable;
+use super::digests::Digests;
+use crate::output::{Fault, cannot_write, make_folder, write_durable};
 use config::Diagnostic;
 use machine::Loaded;
 use machine::result::SCHEMA;
@@ -10,23 +11,32 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::File;
-use std::io::Read;
+use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// A folder of result documents.
+/// A folder of result documents, while one sweep works in it.
 pub(crate) struct Store {
     folder: PathBuf,
     /// SHA-256 of the workloads' files, by path.
     files: BTreeMap<PathBuf, String>,
+    /// What the documents were when they were written.
+    digests: Digests,
+    /// Held as long as the store is.
+    _lock: File,
 }
 
 impl Store {
-    /// A store in a folder, for runs of these plans.
+    /// A store in a folder, for runs of these plans. With `resume` there may be documents in it.
     ///
     /// # Errors
-    /// The file of a workload cannot be read.
-    pub(crate) fn new<'p>(folder: &Path, plans: impl Iterator<Item = &'p Plan>) -> Result<Store, Diagnostic> {
+    /// The file of a workload cannot be read; another sweep is at work in the folder; it has results and they are not to be
+    /// taken, or they are not what they were when they were written.
+    pub(crate) fn open<'p>(
+        out: &Path,
+        plans: impl Iterator<Item = &'p Plan>,
+        resume: bool,
+    ) -> Result<Store, Fault> {
         let mut files = BTreeMap::new();
         for text in plans.flat_map(|plan| &plan.workloads) {
             for path in files_of(text)? {
@@ -37,7 +47,18 @@ impl Store {
                 }
             }
         }
-        Ok(Store { folder: folder.to_owned(), files })
+        let folder = out.join("runs");
+        make_folder(&folder).map_err(|fault| cannot_write(&folder, &fault))?;
+        let lock = lock(out)?;
+        let documents = documents(&folder).map_err(|fault| cannot_write(&folder, &fault))?;
+        if !resume && !documents.is_empty() {
+            let what = format!("{} has the results of {} runs already", out.display(), documents.len());
+            return Err(Diagnostic::new(what)
+                .help("--resume takes them and runs only the rest; --out names another folder; without `runs` in it this one is empty")
+                .into());
+        }
+        let digests = Digests::read(&out.join("digests.jsonl"), &documents)?;
+        Ok(Store { folder, files, digests, _lock: lock })
     }
 
     /// The SHA-256 of all that decides a run: the resolved spec, workloads with the content of their files, reading
@@ -64,8 +85,11 @@ impl Store {
         Ok(hex(&Sha256::digest(all.to_string().as_bytes())))
     }
 
-    /// The document of a key, if it is there and whole.
+    /// The document of a key, if it is there and known to be what was written.
     pub(crate) fn load(&self, key: &str) -> Option<Value> {
+        if !self.digests.knows(key) {
+            return None;
+        }
         let document: Value = serde_json::from_slice(&std::fs::read(self.path(key)).ok()?).ok()?;
         (document.get("schema")? == SCHEMA).then_some(document)
     }
@@ -74,13 +98,56 @@ impl Store {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub(crate) fn save(&self, key: &str, document: &str) -> Result<(), Diagnostic> {
+    pub(crate) fn save(&self, key: &str, document: &str) -> Result<(), Fault> {
+        self.digests.add(key, document)?;
         write_durable(&self.path(key), document.as_bytes())
     }
 
     fn path(&self, key: &str) -> PathBuf {
         self.folder.join(format!("{key}.json"))
     }
+}
+
+/// Keeps other sweeps out of a folder, as long as the file is open.
+fn lock(out: &Path) -> Result<File, Fault> {
+    let path = out.join("sweep.lock");
+    let cannot = |fault: std::io::Error| cannot_write(&path, &fault);
+    let mut file =
+        File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(cannot)?;
+    match file.try_lock() {
+        Ok(()) => {
+            let name = std::process::id().to_string();
+            file.set_len(0).and_then(|()| file.write_all(name.as_bytes())).map_err(cannot)?;
+            Ok(file)
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut process = String::new();
+            // Where a lock keeps others from reading, nobody knows who it is.
+            let _ = file.read_to_string(&mut process);
+            let who = if process.is_empty() { String::new() } else { format!(" (process {process})") };
+            Err(Diagnostic::new(format!("another sweep is at work in {}{who}", out.display()))
+                .help("--resume takes its results once it has ended; --out names another folder")
+                .into())
+        }
+        // Where files cannot be locked, nobody is kept out.
+        Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Keys of the documents in a folder. What killed sweeps have left half written is removed.
+fn documents(folder: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with('.') {
+            std::fs::remove_file(&path)?;
+        } else if let Some(key) = name.strip_suffix(".json") {
+            found.push((key.to_owned(), path));
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 fn hash_of_file(path: &Path) -> std::io::Result<String> {
@@ -95,6 +162,6 @@ fn hash_of_file(path: &Path) -> std::io::Result<String> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

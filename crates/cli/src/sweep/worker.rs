@@ -4,13 +4,17 @@
 use super::live::Live;
 use super::point::Point;
 use super::store::Store;
+use crate::output::Fault;
 use crate::outside::{Clocks, STOP, peak_rss};
 use config::Diagnostic;
 use machine::result::Document;
-use machine::run::{Outside, Plan, run};
+use machine::run::{Observers, Outside, Plan, run_observed};
 use serde_json::Value;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// What became of a point.
 pub(crate) enum Outcome {
@@ -70,64 +74,103 @@ fn metric(document: &Value, name: &str) -> Value {
 }
 
 /// How a sweep is run.
-pub(crate) struct Work<'w> {
+pub(crate) struct Work {
+    /// The runs.
+    pub(crate) points: Arc<Vec<Point>>,
     /// Where documents are kept.
-    pub(crate) store: &'w Store,
+    pub(crate) store: Arc<Store>,
     /// Runs at a time.
     pub(crate) jobs: usize,
     /// Whether what is in the store is taken from there.
     pub(crate) resume: bool,
     /// Names of the metrics.
-    pub(crate) metrics: &'w [String],
-    /// Told of every run that has ended.
-    pub(crate) live: &'w Live<'w>,
+    pub(crate) metrics: Vec<String>,
 }
 
-/// Runs every point. A run that has ended is in the store before another begins on its thread.
-pub(crate) fn run_all(points: &[Point], work: &Work<'_>) -> Vec<Outcome> {
-    let next = AtomicUsize::new(0);
-    let outcomes: Mutex<Vec<Outcome>> = Mutex::new(points.iter().map(|_| Outcome::NotRun).collect());
-    let thread = || {
-        while !STOP.load(Ordering::Relaxed) {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(point) = points.get(at) else { return };
-            let (outcome, made) =
-                outcome(&point.plan, work).unwrap_or_else(|why| (Outcome::Failed(why), true));
-            if !matches!(outcome, Outcome::NotRun) {
-                work.live.ended(at, &outcome, made);
+/// How long runs have to end once they are asked to. One that reads a trace of gigabytes does not listen: it is left behind.
+const GRACE: Duration = Duration::from_millis(800);
+
+/// How often it is looked whether they are asked to.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs every point. A run that has ended is in the store before another begins on its thread. `live` is told of every run
+/// that has ended.
+pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
+    let work = Arc::new(work);
+    let mut outcomes: Vec<Outcome> = work.points.iter().map(|_| Outcome::NotRun).collect();
+    let next = Arc::new(AtomicUsize::new(0));
+    let (tell, told) = mpsc::channel();
+    let threads: Vec<JoinHandle<()>> = (0..work.jobs.min(work.points.len()))
+        .map(|_| {
+            let (work, next, tell) = (Arc::clone(&work), Arc::clone(&next), tell.clone());
+            std::thread::spawn(move || run_some(&work, &next, &tell))
+        })
+        .collect();
+    drop(tell);
+    let mut asked: Option<Instant> = None;
+    loop {
+        match told.recv_timeout(LOOK) {
+            Ok((at, outcome, made)) => {
+                if !matches!(outcome, Outcome::NotRun) {
+                    live.ended(at, &outcome, made);
+                }
+                outcomes[at] = outcome;
             }
-            outcomes.lock().unwrap_or_else(PoisonError::into_inner)[at] = outcome;
+            Err(RecvTimeoutError::Timeout) if STOP.load(Ordering::Relaxed) => {
+                if asked.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                    return outcomes;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..work.jobs.min(points.len()) {
-            scope.spawn(thread);
+    }
+    for thread in threads {
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    }
+    outcomes
+}
+
+/// Number of a run, what became of it, and whether it was run for it.
+type Ended = (usize, Outcome, bool);
+
+/// Takes one run after another until none is left.
+fn run_some(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
+    while !STOP.load(Ordering::Relaxed) {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        let Some(point) = work.points.get(at) else { return };
+        let (outcome, made) =
+            outcome(&point.plan, work).unwrap_or_else(|why| (Outcome::Failed(why.diagnostic()), true));
+        if tell.send((at, outcome, made)).is_err() {
+            // Nobody waits any more.
+            return;
         }
-    });
-    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What becomes of a plan, and whether it was run for it.
-fn outcome(plan: &Plan, work: &Work<'_>) -> Result<(Outcome, bool), Diagnostic> {
+fn outcome(plan: &Plan, work: &Work) -> Result<(Outcome, bool), Fault> {
     let key = work.store.key(plan)?;
     if work.resume
         && let Some(document) = work.store.load(&key)
     {
-        return Ok((Outcome::Done(Ran::new(key, &document, work.metrics)), false));
+        return Ok((Outcome::Done(Ran::new(key, &document, &work.metrics)), false));
     }
     let document = simulate(plan)?;
-    if document.partial && !document.is_stuck() {
+    // Of an interrupt in the last checks, a failed check has come; of one before, a part.
+    let whole = document.filter(|_| !STOP.load(Ordering::Relaxed));
+    let Some(document) = whole.filter(|document| !document.partial || document.is_stuck()) else {
         return Ok((Outcome::NotRun, true));
-    }
+    };
     let text = document.to_json();
     work.store.save(&key, &text)?;
     // Read back, so that a run that is resumed and one that is made give the same table.
     let document = serde_json::from_str(&text)
         .map_err(|fault| Diagnostic::new(format!("the result document is not JSON: {fault}")))?;
-    Ok((Outcome::Done(Ran::new(key, &document, work.metrics)), true))
+    Ok((Outcome::Done(Ran::new(key, &document, &work.metrics)), true))
 }
 
-fn simulate(plan: &Plan) -> Result<Document, Diagnostic> {
+fn simulate(plan: &Plan) -> Result<Option<Document>, Diagnostic> {
     let clocks = Clocks::start();
     let mut outside = Outside {
         cpu_s: &|| clocks.cpu_s(),
@@ -136,5 +179,5 @@ fn simulate(plan: &Plan) -> Result<Document, Diagnostic> {
         stop: &STOP,
         watch: &mut |_| {},
     };
-    run(plan, &mut outside)
+    run_observed(plan, &mut outside, Observers::default())
 }

@@ -56,6 +56,11 @@ impl Load {
         Load { jobs: spec.jobs, begun: 0, ended: 0, interval, queues, before: (0, 0) }
     }
 
+    /// Share of the jobs that have ended.
+    pub(super) fn progress(&self) -> f64 {
+        self.ended as f64 / self.jobs.max(1) as f64
+    }
+
     /// Whether every job has ended.
     pub(super) fn is_over(&self) -> bool {
         self.ended == self.jobs

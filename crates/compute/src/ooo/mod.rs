@@ -158,6 +158,11 @@ impl Cores {
         self.shared.load.ended
     }
 
+    /// Share of the jobs that have ended.
+    pub fn progress(&self) -> f64 {
+        self.shared.load.progress()
+    }
+
     /// Jobs that have begun.
     pub fn jobs_begun(&self) -> u64 {
         self.shared.load.begun()

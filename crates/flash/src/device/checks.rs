@@ -4,6 +4,7 @@
 use super::{Active, Device};
 use crate::backend::op::Class;
 use crate::ftl::{Ftl, FtlCounters};
+use crate::shadow::Audit;
 use kernel::{Slab, Time};
 use proto::Lpn;
 use serde::Serialize;
@@ -85,8 +86,13 @@ impl Ledger {
 }
 
 impl Device {
-    /// Holds the accounts of all parts against each other at `now`: O(blocks), and O(map units) with a shadow.
+    /// Holds the accounts of all parts against each other at `now`: O(blocks), and with a shadow O(map units touched).
     pub fn checks(&self, now: Time) -> Vec<Check> {
+        self.checks_unless(now, &|| false)
+    }
+
+    /// As [`Device::checks`], but what takes long is given up, and fails, once `stop` says so.
+    pub fn checks_unless(&self, now: Time, stop: &dyn Fn() -> bool) -> Vec<Check> {
         let mut checks = vec![self.ledger.commands(&self.active)];
         checks.extend(self.check_flows());
         checks.extend(self.check_space());
@@ -107,7 +113,7 @@ impl Device {
         let detail = little
             .map_or_else(|| format!("{} operations", self.backend.queued.arrivals()), |v| v.to_string());
         checks.push(Check::new("little", little.is_none(), detail));
-        checks.extend(self.check_shadow());
+        checks.extend(self.check_shadow(stop));
         checks
     }
 
@@ -246,17 +252,13 @@ impl Device {
         Check::new("array_time", worked == due, format!("worked {worked}, due with suspends {due}"))
     }
 
-    fn check_shadow(&self) -> Vec<Check> {
+    fn check_shadow(&self, stop: &dyn Fn() -> bool) -> Vec<Check> {
         let Some(shadow) = &self.shadow else { return Vec::new() };
         let first = shadow.described.first().map_or("", String::as_str);
         let detail =
             format!("{} units read, {} violations. {first}", shadow.units_checked, shadow.violations);
-        let audit =
-            shadow.audit(&self.ftl, |lpn| self.buffered.as_ref().map_or(0, |b| b.buffer.present(lpn)));
-        let audited = match &audit {
-            Ok(units) => format!("{units} units"),
-            Err((units, first)) => format!("{units} units hold what may not be read of them: {first}"),
-        };
+        let buffered = |lpn| self.buffered.as_ref().map_or(0, |b| b.buffer.present(lpn));
+        let units = shadow.audit(&self.ftl, buffered, stop);
         let recount = self.ftl.recount_valid();
         let counted = match recount {
             Ok(units) => format!("{units} units"),
@@ -264,7 +266,7 @@ impl Device {
         };
         let mut checks = vec![
             Check::new("shadow_reads", shadow.violations == 0, detail.trim_end().to_owned()),
-            Check::new("shadow_units", audit.is_ok(), audited),
+            audited("shadow_units", &units, "units", "hold what may not be read of them"),
             Check::new("valid_slots", recount == Ok(self.units_on_flash()), counted),
         ];
         if self.ftl.keeps_apart() {
@@ -278,15 +280,21 @@ impl Device {
             checks.push(Check::new("shadow_placements", audit.is_ok(), detail));
         }
         if let Some(translation) = &self.translation {
-            let audit = shadow.audit_map(&self.ftl, |lpn| translation.knows(lpn));
-            let detail = match audit {
-                Ok(units) => format!("{units} entries"),
-                Err((entries, first)) => format!("{entries} entries are out of date, first of unit {first}"),
-            };
-            checks.push(Check::new("shadow_map", audit.is_ok(), detail));
+            let entries = shadow.audit_map(&self.ftl, |lpn| translation.knows(lpn), stop);
+            checks.push(audited("shadow_map", &entries, "entries", "are out of date"));
         }
         checks
     }
+}
+
+/// The check that an audit amounts to.
+fn audited(name: &'static str, audit: &Audit, what: &str, wrong: &str) -> Check {
+    let detail = match audit {
+        Audit::Fine(count) => format!("{count} {what}"),
+        Audit::Wrong(count, first) => format!("{count} {what} {wrong}: {first}"),
+        Audit::Interrupted => "not looked at to the end: interrupted".to_owned(),
+    };
+    Check::new(name, matches!(audit, Audit::Fine(_)), detail)
 }
 
 /// Holds the busy times of resources against the time that has passed.

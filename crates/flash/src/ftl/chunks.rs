@@ -47,6 +47,22 @@ impl<T: Pod + Default> Chunks<T> {
             kernel::prefetch(&chunk.all()[index as usize & ((1 << self.bits) - 1)]);
         }
     }
+    /// Entries that are not as they were at first, with their indices, in ascending order.
+    pub(super) fn written(&self) -> impl Iterator<Item = (u64, T)> + '_
+    where
+        T: PartialEq,
+    {
+        let chunks = self.chunks.iter().enumerate().filter_map(|(at, chunk)| Some((at, chunk.as_ref()?)));
+        chunks.flat_map(|(at, chunk)| {
+            let first = (at as u64) << self.bits;
+            (first..).zip(chunk.all().iter().copied()).filter(|(_, entry)| *entry != T::default())
+        })
+    }
+    /// Whether no chunk with an entry of a range has been allocated.
+    pub(super) fn is_untouched(&self, range: std::ops::Range<u64>) -> bool {
+        let (first, last) = (range.start >> self.bits, range.end.saturating_sub(1) >> self.bits);
+        self.chunks[first as usize..=last as usize].iter().all(Option::is_none)
+    }
     /// Bytes allocated: the directory, and the chunks that were written to.
     pub(super) fn bytes(&self) -> u64 {
         let entries: usize = self.chunks.iter().flatten().map(|c| c.all().len()).sum();

@@ -120,6 +120,24 @@ impl<T: Pod + Default, const BITS: u32> Leaves<T, BITS> {
         }
     }
 
+    /// Indices of the entries that are not as they were at first, in ascending order.
+    pub(super) fn written(&self) -> impl Iterator<Item = u64> + '_
+    where
+        T: PartialEq,
+    {
+        self.all().flat_map(|(at, leaf)| {
+            let first = Self::place(leaf, 0);
+            let entries = (at << BITS..).zip(&self.entries[first..first + Self::LEAF]);
+            entries.filter(|(_, entry)| **entry != T::default()).map(|(index, _)| index)
+        })
+    }
+
+    /// Whether no leaf with an entry of a range is there.
+    pub(super) fn is_untouched(&self, range: std::ops::Range<u64>) -> bool {
+        let mut leaves = range.start >> BITS..((range.end - 1) >> BITS) + 1;
+        leaves.all(|leaf| self.find(leaf).is_none_or(|at| self.nodes[at] == 0))
+    }
+
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let tree = size_of_val(&*self.root) + size_of_val(&*self.nodes);
@@ -189,6 +207,7 @@ mod tests {
             let expected = naive.get(&at).copied().unwrap_or(0);
             assert_eq!((leaves.get(at), back.get(at)), (expected, expected));
         }
+        assert_eq!(leaves.written().collect::<Vec<u64>>(), naive.keys().copied().collect::<Vec<u64>>());
         let touched: BTreeSet<u64> = naive.keys().map(|at| at >> BITS).collect();
         assert_eq!(leaves.entries.len(), touched.len() << BITS);
         assert_eq!(

@@ -76,6 +76,14 @@ impl Table {
             Store::Wide(c) => *c.slot(index) = word + 1,
         }
     }
+    /// Indices of the entries that have been written, in ascending order; costs what has been written.
+    pub fn written(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        match &self.store {
+            Store::Dense(c) => Box::new(c.written().map(|(at, _)| at)),
+            Store::Narrow(c) => Box::new(c.written()),
+            Store::Wide(c) => Box::new(c.written()),
+        }
+    }
     /// Entries.
     pub fn len(&self) -> u64 {
         match &self.store {
@@ -156,6 +164,15 @@ impl Words {
     }
 }
 
+impl Words {
+    fn is_untouched(&self, words: Range<u64>) -> bool {
+        match self {
+            Words::Dense(c) => c.is_untouched(words),
+            Words::Sparse(c) => c.is_untouched(words),
+        }
+    }
+}
+
 impl Snapshot for Bits {
     fn save(&self, out: &mut Vec<u8>) {
         match &self.words {
@@ -227,6 +244,10 @@ impl Bits {
             Some(((at - 1) & !63) + u64::from(bit))
         })
     }
+    /// Whether no flag of a range was ever turned over: the memory for it is not there.
+    pub fn is_untouched(&self, range: &Range<u64>) -> bool {
+        range.is_empty() || self.words.is_untouched(range.start >> 6..((range.end - 1) >> 6) + 1)
+    }
     /// Clears the flags of a range.
     pub fn clear(&mut self, range: Range<u64>) {
         let mut at = range.start;
@@ -284,6 +305,7 @@ mod tests {
             for (at, word) in &naive {
                 prop_assert_eq!(table.get(*at), Some(*word));
             }
+            prop_assert_eq!(table.written().collect::<Vec<u64>>(), naive.keys().copied().collect::<Vec<u64>>());
             let empty = (0..1 << 21).step_by(4099).filter(|i| !naive.contains_key(i));
             for at in empty {
                 prop_assert_eq!(table.get(at), None);

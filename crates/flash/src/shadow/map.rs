@@ -13,12 +13,12 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// One entry: 0 for a unit without data, one more than its slot otherwise.
-type Word = u64;
+pub(super) type Word = u64;
 
 /// An entry that nobody has written or read.
 const UNKNOWN: Word = u64::MAX;
 
-fn word(slot: Option<Slot>) -> Word {
+pub(super) fn word(slot: Option<Slot>) -> Word {
     slot.map_or(0, |slot| slot.0 + 1)
 }
 
@@ -37,10 +37,10 @@ pub(super) enum Entries {
 /// What the controller's memory has of the map.
 #[derive(Default)]
 pub(super) struct MapMemory {
-    per_page: u64,
+    pub(super) per_page: u64,
     by_page: bool,
     /// Changes that are not on flash.
-    fresh: FxHashMap<u64, Word>,
+    pub(super) fresh: FxHashMap<u64, Word>,
     /// Entries that have come from flash, or have gone there: one by one…
     entries: FxHashMap<u64, Word>,
     /// … or by page.
@@ -65,7 +65,7 @@ impl MapMemory {
 }
 
 impl Shadow {
-    fn entry(&self, entries: &Entries, lpn: u64, ftl: &Ftl) -> Word {
+    pub(super) fn entry(&self, entries: &Entries, lpn: u64, ftl: &Ftl) -> Word {
         match entries {
             Entries::Unknown => UNKNOWN,
             Entries::Initial => word(self.truth.initial_slot(Lpn(lpn), ftl)),
@@ -74,7 +74,7 @@ impl Shadow {
     }
 
     /// What a translation page holds on flash.
-    fn page_on_flash(&self, page: u64, ftl: &Ftl) -> Entries {
+    pub(super) fn page_on_flash(&self, page: u64, ftl: &Ftl) -> Entries {
         let lpn = Lpn(ftl.logical() + page);
         match ftl.lookup(lpn) {
             Some(slot) => self.truth.read(slot, ftl).entries_of(lpn),
@@ -212,24 +212,5 @@ impl Shadow {
         if self.map.by_page {
             self.map.pages.insert(page, Entries::Known(words));
         }
-    }
-
-    /// Compares every entry with the map: those that memory says it `knows` to be newer than on flash, and all others
-    /// with what flash says. O(logical units). What is wrong first, and how often.
-    pub(crate) fn audit_map(&self, ftl: &Ftl, knows: impl Fn(u64) -> bool) -> Result<u64, (u64, u64)> {
-        let (mut wrong, mut first) = (0, 0);
-        let mut here = (u64::MAX, Entries::Unknown);
-        for lpn in 0..ftl.logical() {
-            let page = lpn / self.map.per_page;
-            if here.0 != page {
-                here = (page, self.page_on_flash(page, ftl));
-            }
-            let fresh = self.map.fresh.get(&lpn).copied().filter(|_| knows(lpn));
-            if fresh.unwrap_or_else(|| self.entry(&here.1, lpn, ftl)) != word(ftl.lookup(Lpn(lpn))) {
-                first = if wrong == 0 { lpn } else { first };
-                wrong += 1;
-            }
-        }
-        if wrong == 0 { Ok(ftl.logical()) } else { Err((wrong, first)) }
     }
 }

@@ -15,6 +15,7 @@
 //! Atomicity is checked per sector of 512 B. Sectors of one unit that two commands wrote are each checked, not whether
 //! they are from one command.
 
+mod audit;
 mod data;
 mod durable;
 mod errand;
@@ -28,6 +29,7 @@ mod truth;
 use crate::backend::op::{Op, OpKind};
 use crate::ftl::Ftl;
 use crate::ftl::map_cache::MapCache;
+pub(crate) use audit::Audit;
 use data::{Content, SECTOR, Sectors, Stamps, Version};
 use errand::Errand;
 use floor::Floor;
@@ -385,11 +387,11 @@ impl Shadow {
 
     /// Whether every logical unit lies among data of a placement that some of its sectors were written for, if
     /// garbage collection keeps placements apart. Units with sectors that nobody knows the placement of are passed over.
-    /// O(logical units). The units that lie elsewhere, and the first of them.
+    /// O(units that commands have touched). The units that lie elsewhere, and the first of them.
     pub(crate) fn audit_placements(&self, ftl: &Ftl) -> Result<u64, (u64, u64)> {
         let (mut known, mut wrong, mut first) = (0, 0, 0);
         let all = Sectors::MAX >> (128 - self.unit_bytes / SECTOR);
-        for lpn in (0..ftl.logical()).map(Lpn).filter(|lpn| self.oracle.knows(*lpn)) {
+        for lpn in self.oracle.known().filter(|lpn| lpn.0 < ftl.logical()) {
             let Some(slot) = ftl.lookup(lpn) else { continue };
             let lies = ftl.array.placement(ftl.geo.block_of_slot(slot).0);
             let (mut belongs, mut unknown) = (false, false);
@@ -399,45 +401,10 @@ impl Shadow {
             });
             known += u64::from(!unknown);
             if !unknown && !belongs {
-                first = if wrong == 0 { lpn.0 } else { first };
+                first = if wrong == 0 { lpn.0 } else { first.min(lpn.0) };
                 wrong += 1;
             }
         }
         if wrong == 0 { Ok(known) } else { Err((wrong, first)) }
-    }
-
-    /// Compares every logical unit with what may be read of it now; `buffered` says which sectors the buffer has.
-    /// O(logical units). What is wrong first, and how often.
-    pub(crate) fn audit(&self, ftl: &Ftl, buffered: impl Fn(Lpn) -> Sectors) -> Result<u64, (u64, String)> {
-        let (mut wrong, mut first) = (0, String::new());
-        // Most units of a large device: as they were, in a block that is as it was.
-        let is_untouched = |lpn: Lpn| {
-            let slot = ftl.lookup(lpn);
-            slot == self.truth.initial_slot(lpn, ftl)
-                && !slot.is_some_and(|slot| self.truth.knows_block_of(slot, ftl))
-                && !self.oracle.knows(lpn)
-        };
-        for lpn in (0..ftl.logical()).map(Lpn).filter(|lpn| !is_untouched(*lpn)) {
-            let mut stamps = self.on_flash(lpn, ftl);
-            if let Some(line) = self.lines.get(&lpn) {
-                stamps = stamps.under(line, buffered(lpn));
-            }
-            let all = Sectors::MAX >> (128 - self.unit_bytes / SECTOR);
-            let mut illegal = None;
-            stamps.each(|version, sectors| {
-                let legal = self.oracle.legal_now(lpn, version);
-                let legal = legal.unwrap_or_else(|| self.truth.initially(lpn, ftl).of(version));
-                if sectors & all & !legal != 0 {
-                    illegal = Some(version);
-                }
-            });
-            if let Some(version) = illegal {
-                wrong += 1;
-                if first.is_empty() {
-                    first = format!("unit {} holds {version}", lpn.0);
-                }
-            }
-        }
-        if wrong == 0 { Ok(ftl.logical()) } else { Err((wrong, first)) }
     }
 }

@@ -79,6 +79,11 @@ impl Oracle {
         self.units.contains_key(&lpn)
     }
 
+    /// Units that a command has touched, in no order that means anything.
+    pub(super) fn known(&self) -> impl Iterator<Item = Lpn> {
+        self.units.keys().copied()
+    }
+
     /// A write of some sectors is submitted. `may_keep`: a deallocation of a part of a unit, which need not change anything.
     pub(super) fn begin_write(
         &mut self,

@@ -53,6 +53,18 @@ impl Truth {
         self.blocks.contains_key(&ftl.geo.block_of_slot(slot).0)
     }
 
+    /// Slots of the blocks that have been programmed or erased, in no order that means anything.
+    pub(super) fn known_slots(&self, ftl: &Ftl) -> impl Iterator<Item = Slot> {
+        let per_block = u64::from(ftl.geo.units_per_block);
+        let first = |block: &u64| ftl.geo.first_slot(*block).0;
+        self.blocks.keys().map(first).flat_map(move |first| first..first + per_block).map(Slot)
+    }
+
+    /// The map when the shadow began.
+    pub(super) fn initial(&self) -> &MapCopy {
+        &self.initial
+    }
+
     /// What sensing a slot finds.
     pub(super) fn read(&self, slot: Slot, ftl: &Ftl) -> Content {
         let (block, unit) = ftl.geo.block_of_slot(slot);

@@ -6,7 +6,7 @@ use config::Diagnostic;
 use machine::Loaded;
 use machine::catalogue::FAMILIES;
 use machine::result::Document;
-use machine::run::{Outside, Plan, run as simulate};
+use machine::run::{Outside, Plan, Stage, run as simulate};
 use std::sync::atomic::{AtomicBool, Ordering};
 use toml::{Table, Value};
 
@@ -230,9 +230,14 @@ fn run_for(plan: &Plan) -> Result<Document, Diagnostic> {
         wall_s: &|| 0.0,
         peak_rss: &|| 0,
         stop: &stop,
-        watch: &mut |_| {
-            seen += 1;
-            stop.store(seen >= LOOKS, Ordering::Relaxed);
+        watch: &mut |stage| match stage {
+            Stage::Running(_) => {
+                seen += 1;
+                stop.store(seen >= LOOKS, Ordering::Relaxed);
+            }
+            // What was run is checked all the same.
+            Stage::Checking => stop.store(false, Ordering::Relaxed),
+            _ => {}
         },
     };
     simulate(plan, &mut outside)

@@ -2,7 +2,7 @@
 
 use super::fill::Fill;
 use super::places::{unit_of_group, units_of_group};
-use super::session::Session;
+use super::session::{Halt, Session};
 use config::Diagnostic;
 use flash::ftl::assume::Drawn;
 use flash::ftl::functional::Placement;
@@ -150,7 +150,7 @@ fn settle(counts: &mut [u32], per_ru: u32, valid: u64, rng: &mut Rng) {
     }
 }
 
-pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Halt> {
     let units = session.share(fill.share)?;
     let model = Model::of(&session.flash.ftl.gc.victim)?;
     refuse_padding(&session.ftl.geo)?;
@@ -163,12 +163,15 @@ pub(super) fn apply(fill: &Fill, session: &mut Session<'_>) -> Result<(), Diagno
     let planes = session.planes_in_step();
     let mut in_step = None;
     let mut before = 0;
+    session.work = Some(units);
     for group in 0..geo.groups {
         let count =
             if striped { units_of_group(&geo, group, units) } else { dealt(units, group, geo.groups) };
         if count == 0 {
             continue;
         }
+        session.worked = before;
+        session.pause()?;
         let usable = session.ftl.usable(group);
         in_step = in_step.filter(|_| group % planes > 0);
         let drawn = draw_group(model, &mut histograms, (count, usable), in_step, session);

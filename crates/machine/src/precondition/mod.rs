@@ -32,12 +32,13 @@ pub mod zipf;
 
 pub use fill::Fill;
 pub use report::{FreeUnits, Report};
+pub use session::Progress;
 pub use text::parse;
 
 use config::Diagnostic;
 use flash::ftl::Ftl;
 use flash::spec::FlashSpec;
-use session::Session;
+use session::{Halt, Session};
 
 config::policies! {
     /// The state that the device is brought into before the run.
@@ -96,8 +97,36 @@ pub fn apply(
     ftl: &mut Ftl,
     seed: u64,
 ) -> Result<Report, Diagnostic> {
+    let never = &mut |_| false;
+    let report = apply_watched(state, flash, ftl, seed, never)?;
+    Ok(report.expect("nobody wants an early end"))
+}
+
+/// As [`apply`]; `watch` is told how far it is, many times a second, and says whether to give it up. Nothing if it was: the device
+/// is then on its way, and of no use.
+///
+/// # Errors
+/// As [`apply`].
+///
+/// # Panics
+/// As [`apply`].
+pub fn apply_watched(
+    state: &Precondition,
+    flash: &FlashSpec,
+    ftl: &mut Ftl,
+    seed: u64,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Option<Report>, Diagnostic> {
     assert!(ftl.is_fresh(), "preconditioning starts from an empty device");
-    let mut session = Session::new(flash, ftl, seed);
+    match bring(state, Session::new(flash, ftl, seed, watch)) {
+        Ok(report) => Ok(Some(report)),
+        Err(Halt::Wanted) => Ok(None),
+        Err(Halt::Unusable(fault)) => Err(fault),
+    }
+}
+
+fn bring(state: &Precondition, mut session: Session<'_>) -> Result<Report, Halt> {
+    session.pause()?;
     match state {
         Precondition::none => {}
         Precondition::sequential(fill) => fill::sequential(fill, &mut session)?,
@@ -108,7 +137,7 @@ pub fn apply(
         Precondition::trace(params) => trace::apply(params, &mut session)?,
         Precondition::analytic(fill) => analytic::apply(fill, &mut session)?,
     }
-    session.report(state.name())
+    Ok(session.report(state.name())?)
 }
 
 #[cfg(test)]

@@ -14,6 +14,33 @@ use proto::Lpn;
 /// Draws for each unit that is to be hit, by group: units of popular groups are drawn more often than others.
 const TRIES: u64 = 4;
 
+/// Units written between two looks at the outside: about a millisecond.
+const SLICE: u64 = 1 << 12;
+
+/// How far preconditioning is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// The share of the work that is done, if it is known how much there is.
+    pub share: Option<f64>,
+    /// Drive writes so far, the fill included.
+    pub drive_writes: f64,
+}
+
+/// Why preconditioning has not come to its end.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The state cannot be reached.
+    Unusable(Diagnostic),
+    /// Somebody wanted an early end.
+    Wanted,
+}
+
+impl From<Diagnostic> for Halt {
+    fn from(fault: Diagnostic) -> Halt {
+        Halt::Unusable(fault)
+    }
+}
+
 /// A device on its way into a state.
 pub(super) struct Session<'a> {
     pub(super) flash: &'a FlashSpec,
@@ -24,6 +51,10 @@ pub(super) struct Session<'a> {
     /// Units of the share that is filled, and units written.
     units: u64,
     written: u64,
+    /// Work done, and all of it if that is known, in whatever the state counts.
+    pub(super) worked: u64,
+    pub(super) work: Option<u64>,
+    watch: &'a mut dyn FnMut(Progress) -> bool,
     /// Of the last window.
     pub(super) amplification: Option<f64>,
     pub(super) steady: Option<bool>,
@@ -37,7 +68,12 @@ pub(super) struct Done {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(flash: &'a FlashSpec, ftl: &'a mut Ftl, seed: u64) -> Session<'a> {
+    pub(super) fn new(
+        flash: &'a FlashSpec,
+        ftl: &'a mut Ftl,
+        seed: u64,
+        watch: &'a mut dyn FnMut(Progress) -> bool,
+    ) -> Session<'a> {
         let allocator = flash.ftl.allocation.build(&ftl.geo);
         let by_address = allocator.is_static() || allocator.lines(&ftl.geo) > 1;
         let placement = if by_address { Placement::Striped } else { Placement::InTurn };
@@ -49,6 +85,9 @@ impl<'a> Session<'a> {
             seed,
             units: 0,
             written: 0,
+            worked: 0,
+            work: None,
+            watch,
             amplification: None,
             steady: None,
         }
@@ -87,22 +126,41 @@ impl<'a> Session<'a> {
         self.written = self.units;
     }
 
+    /// Looks at the outside: tells how far it is, and whether to go on.
+    pub(super) fn pause(&mut self) -> Result<(), Halt> {
+        let share = self.work.map(|all| (self.worked as f64 / all.max(1) as f64).min(1.0));
+        let progress = Progress { share, drive_writes: self.drive_writes() };
+        if (self.watch)(progress) { Err(Halt::Wanted) } else { Ok(()) }
+    }
+
+    /// Some of the work is done; looks at the outside when enough is.
+    pub(super) fn worked(&mut self, count: u64) -> Result<(), Halt> {
+        let before = self.worked / SLICE;
+        self.worked += count;
+        if self.worked / SLICE > before { self.pause() } else { Ok(()) }
+    }
+
     /// Writes units, in order.
-    pub(super) fn write(&mut self, units: impl Iterator<Item = u64>) -> Result<(), Diagnostic> {
-        let mut count = 0;
-        let counted = units.map(|unit| {
-            count += 1;
-            Lpn(unit)
-        });
-        let done = self.writer.write_all(self.ftl, counted);
-        self.written += count;
-        done.map_err(|refused| self.no_space(refused))
+    pub(super) fn write(&mut self, units: impl Iterator<Item = u64>) -> Result<(), Halt> {
+        let mut units = units.map(Lpn);
+        loop {
+            let mut count = 0;
+            let slice = units.by_ref().take(SLICE as usize).inspect(|_| count += 1);
+            let done = self.writer.write_all(self.ftl, slice);
+            self.written += count;
+            done.map_err(|refused| self.no_space(refused))?;
+            if count == 0 {
+                return Ok(());
+            }
+            self.worked(count)?;
+        }
     }
 
     /// Writes one unit.
-    pub(super) fn write_one(&mut self, unit: u64) -> Result<(), Diagnostic> {
+    pub(super) fn write_one(&mut self, unit: u64) -> Result<(), Halt> {
         self.written += 1;
-        self.writer.write(self.ftl, Lpn(unit)).map_err(|refused| self.no_space(refused))
+        self.writer.write(self.ftl, Lpn(unit)).map_err(|refused| self.no_space(refused))?;
+        self.worked(1)
     }
 
     /// Programs what still waits for its program unit to fill up.
@@ -111,7 +169,7 @@ impl<'a> Session<'a> {
     }
 
     /// Overwrites units; write amplification over them.
-    pub(super) fn overwrite(&mut self, units: impl Iterator<Item = u64>) -> Result<f64, Diagnostic> {
+    pub(super) fn overwrite(&mut self, units: impl Iterator<Item = u64>) -> Result<f64, Halt> {
         let before = self.done();
         self.write(units)?;
         Ok(self.amplified_since(before))
@@ -134,7 +192,7 @@ impl<'a> Session<'a> {
     }
 
     /// Overwrites `count` drawn units; write amplification over them.
-    pub(super) fn overwrite_drawn(&mut self, draw: &Draw, count: u64) -> Result<f64, Diagnostic> {
+    pub(super) fn overwrite_drawn(&mut self, draw: &Draw, count: u64) -> Result<f64, Halt> {
         let mut rng = self.rng.clone();
         let done = self.overwrite((0..count).map(|_| draw.unit(&mut rng)));
         self.rng = rng;

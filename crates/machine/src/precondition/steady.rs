@@ -1,7 +1,7 @@
 //! Overwritten at random until write amplification is steady.
 
 use super::draw::Draw;
-use super::session::Session;
+use super::session::{Halt, Session};
 use super::zipf;
 use config::Diagnostic;
 use config::units::Share;
@@ -63,11 +63,12 @@ impl Default for Params {
     }
 }
 
-pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Halt> {
     let units = session.share(params.share)?;
     if params.tolerance == Share::ZERO {
         return Err(Diagnostic::new("write amplification is never steady to within 0 %")
-            .help("a tolerance of 1% is the default"));
+            .help("a tolerance of 1% is the default")
+            .into());
     }
     let draw = match &params.distribution {
         Distribution::uniform => Draw::Uniform(units),

@@ -1,6 +1,6 @@
 //! Written in order, then with the writes of a trace, without their times.
 
-use super::session::Session;
+use super::session::{Halt, Session};
 use config::Diagnostic;
 use config::units::Share;
 use proto::{IoOp, Lpn};
@@ -39,13 +39,14 @@ impl Default for Params {
     }
 }
 
-pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Halt> {
     if params.file.is_empty() {
-        return Err(Diagnostic::new("the state `trace` names no trace").help("file = \"PATH\""));
+        return Err(Diagnostic::new("the state `trace` names no trace").help("file = \"PATH\"").into());
     }
     if !(1..=MOST_PASSES).contains(&params.passes) {
         return Err(Diagnostic::new(format!("{} passes of a trace", params.passes))
-            .help(format!("1 to {MOST_PASSES} are allowed")));
+            .help(format!("1 to {MOST_PASSES} are allowed"))
+            .into());
     }
     if params.share > Share::ZERO {
         session.share(params.share)?;
@@ -70,8 +71,10 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Di
 }
 
 /// Units that a write touches are written whole; a deallocation drops those that it covers whole.
-fn pass(mut trace: TraceReader, unit: u64, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+fn pass(mut trace: TraceReader, unit: u64, session: &mut Session<'_>) -> Result<(), Halt> {
     while let Some(request) = trace.next()? {
+        // Reads and deallocations are work too.
+        session.worked(1)?;
         let end = request.offset + request.bytes;
         match request.op {
             IoOp::Write | IoOp::WriteZeroes => session.write(request.offset / unit..end.div_ceil(unit))?,

@@ -1,7 +1,7 @@
 //! Written once in random order, then overwritten at random, without garbage collection.
 
 use super::places::{unit_of_group, units_of_group};
-use super::session::Session;
+use super::session::{Halt, Session};
 use config::Diagnostic;
 use config::units::Share;
 use proto::Lpn;
@@ -26,9 +26,10 @@ impl Default for Params {
     }
 }
 
-pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Halt> {
     let units = session.share(params.share)?;
     let programmed = programmed_in_the_end(params, units, session)?;
+    session.work = Some(programmed);
     let order = Permutation::new(units, session.key("order"));
     session.write((0..units).map(|at| order.at(at)))?;
     let per_program = u64::from(session.ftl.geo.units_per_program);

@@ -2,7 +2,7 @@
 
 use super::draw::Draw;
 
-use super::session::Session;
+use super::session::{Halt, Session};
 use config::Diagnostic;
 use config::units::Share;
 use schemars::JsonSchema;
@@ -42,15 +42,16 @@ pub(super) fn draw(theta: f64, units: u64, session: &Session<'_>) -> Result<Draw
     Ok(Draw::Zipf(Box::new((Zipf::new(units, theta), scatter))))
 }
 
-pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Diagnostic> {
+pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Halt> {
     let units = session.share(params.share)?;
     if !(params.writes > 0.0 && params.writes <= MOST_WRITES) {
         let what = format!("{} drive writes do not lie above 0 and at most at {MOST_WRITES}", params.writes);
-        return Err(Diagnostic::new(what).help("without overwriting, take `sequential`"));
+        return Err(Diagnostic::new(what).help("without overwriting, take `sequential`").into());
     }
     let draw = draw(params.theta, units, session)?;
     session.require_spare()?;
     session.fill_in_order();
+    session.work = Some((params.writes * units as f64).round() as u64);
     let mut left = (params.writes * units as f64).round() as u64;
     let window = ((units as f64 / WINDOWS).ceil() as u64).max(1);
     while left > 0 {
@@ -59,5 +60,5 @@ pub(super) fn apply(params: &Params, session: &mut Session<'_>) -> Result<(), Di
         session.overwrite_drawn(&draw, now)?;
         left -= now;
     }
-    session.overwrite_into_step(&draw)
+    Ok(session.overwrite_into_step(&draw)?)
 }

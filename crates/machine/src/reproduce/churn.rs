@@ -8,6 +8,7 @@ use flash::ftl::space::Stream;
 use kernel::Rng;
 use proto::Lpn;
 use stats::{BatchMeans, Interval};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One overwrite.
 #[derive(Clone, Copy, Debug)]
@@ -17,17 +18,21 @@ pub(super) struct Overwrite {
     pub(super) placement: u8,
 }
 
+/// Overwrites between two looks at whether to stop.
+const SLICE: u64 = 1 << 16;
+
 /// Overwrites single units without time, by the functions that the timed device calls.
 pub(super) struct Churn<'a, Draw> {
     ftl: &'a mut Ftl,
     rng: Rng,
     draw: Draw,
+    stop: &'a AtomicBool,
 }
 
 impl<'a, Draw: Fn(&mut Rng) -> Overwrite> Churn<'a, Draw> {
-    /// Overwrites what `draw` chooses, in the same order every time: one for each device.
-    pub(super) fn new(draw: Draw, device: &'a mut Device) -> Churn<'a, Draw> {
-        Churn { ftl: &mut device.ftl, rng: Rng::stream(SEED, "reproduce/churn"), draw }
+    /// Overwrites what `draw` chooses, in the same order every time, one for each device; until `stop` is set.
+    pub(super) fn new(draw: Draw, device: &'a mut Device, stop: &'a AtomicBool) -> Churn<'a, Draw> {
+        Churn { ftl: &mut device.ftl, rng: Rng::stream(SEED, "reproduce/churn"), draw, stop }
     }
 
     /// Overwrites `turns` of the logical space.
@@ -39,7 +44,10 @@ impl<'a, Draw: Fn(&mut Rng) -> Overwrite> Churn<'a, Draw> {
     }
 
     fn overwrite(&mut self, count: u64) -> Result<(), Diagnostic> {
-        for _ in 0..count {
+        for n in 0..count {
+            if n % SLICE == 0 && self.stop.load(Ordering::Relaxed) {
+                return Err(Diagnostic::new("interrupted"));
+            }
             write(self.ftl, (self.draw)(&mut self.rng))?;
         }
         Ok(())

@@ -139,6 +139,11 @@ impl Entry {
         self.further.as_ref().and_then(|further| further(found).ok()).unwrap_or_default()
     }
 
+    /// Whether something that it needs was run.
+    pub(crate) fn was_run(&self, found: &Found) -> bool {
+        self.points.iter().any(|point| found.0.contains_key(point))
+    }
+
     /// The row, or that it failed.
     pub(crate) fn row(&self, found: &Found) -> Row {
         let row = (self.compute)(found).unwrap_or_else(|why| Row::failed(&self.id, why.one_line()));

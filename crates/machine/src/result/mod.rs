@@ -17,17 +17,19 @@ pub use self::summary::human;
 
 use crate::machine::{End, Machine};
 use crate::precondition;
+use crate::spec::Spec;
 use ::flash::Device;
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Name and version of the document's layout.
 pub const SCHEMA: &str = "nandscape.result/1";
 
-/// The check that fails for a run that is stuck.
+/// The check that fails for a run that is stuck, or was interrupted.
 const NO_WORK_LEFT: &str = "no work is left";
 
 /// Everything that a run has found out.
@@ -47,7 +49,7 @@ pub struct Document {
     pub version: &'static str,
     /// The workloads as they were given.
     pub workload: Vec<String>,
-    /// Whether every check passed and no work was left, but what `sim.until` cut off.
+    /// Whether every check passed and no work was left, but what `sim.until` cut off: never of a run that is `partial`.
     pub ok: bool,
     /// Whether the run was ended early, other than by `sim.until`.
     pub partial: bool,
@@ -75,6 +77,9 @@ pub struct Document {
     pub breakdown_ns: BTreeMap<&'static str, Map<String, Value>>,
     /// Checks, each side counted in a different part.
     pub checks: Vec<Check>,
+    /// Whether the run was ended from outside, and not by itself.
+    #[serde(skip)]
+    interrupted: bool,
 }
 
 /// Cost of the run.
@@ -122,11 +127,17 @@ pub struct Frame {
 }
 
 impl Document {
-    /// Collects the results of a machine that has ended.
-    pub fn collect(frame: Frame, machine: &mut Machine, end: End, run: RunFigures) -> Document {
+    /// Collects the results of a machine that has ended. Checks that take long are given up, and fail, once `stop` is set.
+    pub fn collect(
+        frame: Frame,
+        machine: &mut Machine,
+        end: End,
+        run: RunFigures,
+        stop: &AtomicBool,
+    ) -> Document {
         machine.injector.name_flows();
         let io = Io::collect(machine);
-        let checks = checks(machine, end);
+        let checks = checks(machine, end, stop);
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
         warnings.extend(machine.drive().and_then(unwritten_reads));
@@ -148,7 +159,7 @@ impl Document {
         }
         Document {
             schema: SCHEMA,
-            spec_sha256: sha256(&frame.spec),
+            spec_sha256: digest(&frame.spec),
             system: frame.system,
             spec: frame.spec,
             seed: frame.seed,
@@ -170,12 +181,13 @@ impl Document {
                 .into_iter()
                 .collect(),
             checks,
+            interrupted: end == End::Interrupted,
         }
     }
 
-    /// Whether the run ended without having done its work; the warnings then say who waits for whom.
+    /// Whether the run ended by itself without having done its work; the warnings then say who waits for whom.
     pub fn is_stuck(&self) -> bool {
-        self.checks.iter().any(|check| check.name == NO_WORK_LEFT && !check.ok)
+        !self.interrupted && self.checks.iter().any(|check| check.name == NO_WORK_LEFT && !check.ok)
     }
 
     /// The document as pretty JSON.
@@ -185,7 +197,7 @@ impl Document {
     }
 }
 
-fn checks(machine: &Machine, end: End) -> Vec<Check> {
+fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
     let injector = &machine.injector;
     let mut checks = Vec::new();
     let mut check = |name: &str, ok: bool, detail: String| {
@@ -225,11 +237,7 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
             format!("{answered} answers, {recorded} recorded by the device"),
         );
     }
-    check(
-        NO_WORK_LEFT,
-        !matches!(end, End::Deadlock | End::Stall | End::Failed | End::Horizon),
-        format!("ended by {end:?}"),
-    );
+    check(NO_WORK_LEFT, matches!(end, End::Done | End::Until), format!("ended by {end:?}"));
     if let Some((measured, detail)) = measured(machine) {
         check("the warm-up leaves something to measure", measured, detail);
     }
@@ -259,7 +267,8 @@ fn checks(machine: &Machine, end: End) -> Vec<Check> {
         }
     }
     if let Some(device) = machine.drive() {
-        device.checks(machine.now()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
+        let stop = || stop.load(Ordering::Relaxed);
+        device.checks_unless(machine.now(), &stop).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
     checks
 }
@@ -308,7 +317,13 @@ fn unwritten_reads(device: &Device) -> Option<String> {
     (unwritten > 0).then(|| format!("{unwritten} reads of map units that hold no data: they cost {cost}"))
 }
 
-fn sha256(spec: &Value) -> String {
+/// The SHA-256 of a resolved spec in canonical JSON, as documents name it.
+pub fn spec_digest(spec: &Spec) -> String {
+    // The spec came out of a TOML file: it has a JSON form.
+    digest(&serde_json::to_value(spec).unwrap_or_default())
+}
+
+fn digest(spec: &Value) -> String {
     use sha2::Digest;
     let hash = sha2::Sha256::digest(spec.to_string().as_bytes());
     hash.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -56,14 +56,21 @@ pub fn human(document: &Document) -> String {
     }
     let _ = write!(
         text,
-        "\n  {} checks, {}; {:.2} s CPU, {}, {} MiB",
+        "\n  {} checks, {}; {:.2} s CPU{}, {}, {} MiB",
         d.checks.len(),
         if d.ok { "all passed" } else { "SOME FAILED" },
         d.run.cpu_s,
+        preconditioned(d),
         speed(d),
         d.run.peak_rss_bytes >> 20
     );
     text
+}
+
+/// What preconditioning took, which is no part of the run's time.
+fn preconditioned(d: &Document) -> String {
+    let seconds = d.run.precondition_cpu_s;
+    if seconds >= 0.005 { format!(" and {seconds:.2} s of preconditioning before") } else { String::new() }
 }
 
 /// What the front end did in a CPU second.

@@ -15,6 +15,7 @@ use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::fabric::{Fabric, FabricSpec};
 use proto::cpu::Service;
 use proto::memory::{CPU_LINE, PAGE, Tally};
+use std::sync::atomic::AtomicBool;
 
 /// The application that a service is.
 pub(super) const APP: u8 = 0;
@@ -148,6 +149,7 @@ pub(crate) fn build(
     loaded: &Loaded,
     mut service: Box<dyn Service>,
     seed: u64,
+    stop: &AtomicBool,
 ) -> Result<ServerSide, Diagnostic> {
     let tables = tables(loaded)?;
     let cpu = &tables.cpu.first;
@@ -188,12 +190,12 @@ pub(crate) fn build(
     if loaded.spec.sim.shadow {
         side.l2.attach_shadow();
     }
-    fill(&mut side, tables, bytes);
+    fill(&mut side, tables, bytes, stop);
     Ok(side)
 }
 
 /// Fills what holds pages of the data, if something does.
-fn fill(side: &mut ServerSide, tables: Tables<'_>, bytes: u64) {
+fn fill(side: &mut ServerSide, tables: Tables<'_>, bytes: u64, stop: &AtomicBool) {
     let cpu = &tables.cpu.first;
     let mut filling = Filling {
         tables: None,
@@ -204,9 +206,9 @@ fn fill(side: &mut ServerSide, tables: Tables<'_>, bytes: u64) {
     match (&mut side.memory, tables.memory, &mut side.swap) {
         (Memory::DramCache(cache), MemorySpec::DramCache(spec), _) => {
             filling.tables = (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes));
-            side.fill_jobs = warm::warm(&mut *side.service, &mut **cache, filling);
+            side.fill_jobs = warm::warm(&mut *side.service, &mut **cache, filling, stop);
         }
-        (_, _, Some(swap)) => side.fill_jobs = warm::warm(&mut *side.service, &mut **swap, filling),
+        (_, _, Some(swap)) => side.fill_jobs = warm::warm(&mut *side.service, &mut **swap, filling, stop),
         _ => {}
     }
 }

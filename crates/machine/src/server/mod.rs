@@ -99,6 +99,11 @@ impl ServerSide {
         self.cores.jobs_ended()
     }
 
+    /// Share of the jobs that have ended.
+    pub(crate) fn progress(&self) -> f64 {
+        self.cores.progress()
+    }
+
     /// When the last job ended; now, if it has not.
     pub fn ended(&self, now: Time) -> Time {
         self.cores.over_at().unwrap_or(now)

@@ -18,6 +18,7 @@ use mem::mmu::table::Table;
 use proto::cpu::{OpKind, Service};
 use proto::memory::PAGE;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Fewer jobs say nothing about how many pages are still missing.
 const LEAST: u64 = 4096;
@@ -95,8 +96,13 @@ pub(super) struct Filling {
     pub(super) most: u64,
 }
 
-/// Fills memory; how many jobs it took.
-pub(super) fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling) -> u64 {
+/// Fills memory, as far as it comes before `stop` is set; how many jobs it took.
+pub(super) fn warm(
+    service: &mut dyn Service,
+    memory: &mut impl Holds,
+    mut by: Filling,
+    stop: &AtomicBool,
+) -> u64 {
     let room = memory.room();
     let (mut tape, mut absent) = (Vec::new(), 0);
     let mut touch = |page: u64, write: bool| {
@@ -106,7 +112,7 @@ pub(super) fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: F
     };
     // What was missing so far, and when there had been half as many jobs.
     let (mut jobs, mut missing, mut half) = (0, 0, 0);
-    while jobs < by.most && missing < room {
+    while jobs < by.most && missing < room && !stop.load(Ordering::Relaxed) {
         let slot = (jobs % u64::from(by.slots)) as u32;
         service.start(slot, FIRST + jobs);
         jobs += 1;

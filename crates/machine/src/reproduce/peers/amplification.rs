@@ -95,7 +95,7 @@ pub(super) fn overwrite(
         let unit = rng.below(units);
         Overwrite { unit, group: groups[unit as usize % groups.len()], placement: 0 }
     };
-    Churn::new(draw, &mut device).turn(3)?;
+    Churn::new(draw, &mut device, context.stop).turn(3)?;
     let unit = device.ftl.geo.shape.unit_bytes;
     let bytes = (device.ftl.logical() as f64 * turns) as u64 * u64::from(unit);
     let job = format!("fio:rw=randwrite,bs={unit},norandommap=1,size={SHARE}%,{pace},io_size={bytes}");

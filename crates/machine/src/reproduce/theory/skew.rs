@@ -223,7 +223,7 @@ fn without_time(id: &str, mix: &Mix, context: &Context<'_>) -> Result<Row, Diagn
     let drive = context.choose(mix.drive, Drive { blocks: mix.drive.blocks / 2, ..mix.drive });
     let (_, mut device) = filled(mix, &drive)?;
     let (expected, how) = mix.expected(&drive, &device);
-    let mut churn = Churn::new(mix.draw(device.ftl.logical()), &mut device);
+    let mut churn = Churn::new(mix.draw(device.ftl.logical()), &mut device, context.stop);
     churn.turn(warm_up(context))?;
     let (measured, interval) = churn.measure(context.choose(12, 4))?;
     let half_width = interval.map_or(f64::INFINITY, |i| i.half_width);
@@ -236,7 +236,7 @@ fn without_time(id: &str, mix: &Mix, context: &Context<'_>) -> Result<Row, Diagn
 fn in_time(name: &str, mix: &Mix, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let (loaded, mut device) = filled(mix, &mix.drive)?;
     let (expected, how) = mix.expected(&mix.drive, &device);
-    Churn::new(mix.draw(device.ftl.logical()), &mut device).turn(warm_up(context))?;
+    Churn::new(mix.draw(device.ftl.logical()), &mut device, context.stop).turn(warm_up(context))?;
     let (units, writes) = (100.0 * mix.hot.0, 100.0 * mix.hot.1);
     let job = format!(
         "fio:rw=randwrite,bs=4k,norandommap=1,random_distribution=zoned:{writes}/{units}:{}/{},iodepth=8,io_size={}",

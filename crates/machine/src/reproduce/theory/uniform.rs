@@ -121,7 +121,7 @@ fn without_time(
     let drive = context.choose(drive, Drive { blocks: drive.blocks / 2, ..drive });
     let (_, mut device) = filled(&drive, policy.victim, spare)?;
     let (of, how) = drive.spare(&device);
-    let mut churn = Churn::new(uniform(device.ftl.logical(), drive.planes), &mut device);
+    let mut churn = Churn::new(uniform(device.ftl.logical(), drive.planes), &mut device, context.stop);
     churn.turn(context.choose(WARM_UP, 4))?;
     let (measured, interval) = churn.measure(context.choose(policy.turns, 2))?;
     let half_width = interval.map_or(f64::INFINITY, |i| i.half_width);
@@ -135,7 +135,8 @@ fn without_time(
 fn in_time(name: &str, policy: &Policy, spare: u32, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let (loaded, mut device) = filled(&DRIVE, policy.victim, spare)?;
     let (of, how) = DRIVE.spare(&device);
-    Churn::new(uniform(device.ftl.logical(), DRIVE.planes), &mut device).turn(context.choose(WARM_UP, 4))?;
+    Churn::new(uniform(device.ftl.logical(), DRIVE.planes), &mut device, context.stop)
+        .turn(context.choose(WARM_UP, 4))?;
     let bytes = device.capacity() * context.choose(policy.turns, 2) / 2;
     let job = format!("fio:rw=randwrite,bs=4k,norandommap=1,iodepth=8,io_size={bytes}");
     let source = fio(&job, &device)?;
@@ -154,7 +155,7 @@ fn saturated() -> Case {
     let ids = [id.to_owned()];
     Case::new(ids, move |context| {
         let (loaded, mut device) = filled(&DRIVE, "=greedy", 12)?;
-        Churn::new(uniform(device.ftl.logical(), DRIVE.planes), &mut device)
+        Churn::new(uniform(device.ftl.logical(), DRIVE.planes), &mut device, context.stop)
             .turn(context.choose(WARM_UP, 4))?;
         let bytes = device.capacity() * context.choose(2, 1);
         let source =

@@ -1,0 +1,102 @@
+//! Files on their way into their places.
+//!
+//! The names of all that are under way are kept, so that an interrupt that ends the process takes them along. Git's
+//! temporary files work the same way (`tempfile.c`).
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Files that mean nothing yet.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Numbers the files that are not yet in their place: two threads may write the same one.
+static TURN: AtomicU64 = AtomicU64::new(0);
+
+fn with_unfinished<T>(work: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
+    work(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Removes what is not finished: the process is about to end.
+pub(crate) fn remove_unfinished() {
+    for path in with_unfinished(std::mem::take) {
+        // One that has just got its name is gone, and need not be removed.
+        let _ = std::fs::remove_file(&path);
+    }
+}
+
+/// A file beside its place. It goes away unless it is settled.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    place: PathBuf,
+    path: PathBuf,
+}
+
+impl Beside {
+    /// Makes a file that nobody else has, under a name that hides it.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn hidden(place: &Path) -> io::Result<(Beside, File)> {
+        let turn = TURN.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".{}.{}.{turn}", name_of(place), std::process::id());
+        let path = place.with_file_name(name);
+        let file = File::create(&path)?;
+        Ok((Beside::noted(place, path), file))
+    }
+
+    /// Makes a file that grows for long under a name that says that it is not whole: what a killed process leaves is marked.
+    ///
+    /// # Errors
+    /// It cannot be made, or another process is writing it.
+    pub(crate) fn incomplete(place: &Path) -> io::Result<(Beside, File)> {
+        let path = place.with_file_name(format!("{}.incomplete", name_of(place)));
+        let file = File::options().write(true).create(true).truncate(false).open(&path)?;
+        match file.try_lock() {
+            Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
+            // Where files cannot be locked, nobody is kept from writing.
+            Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
+        }
+        file.set_len(0)?;
+        Ok((Beside::noted(place, path), file))
+    }
+
+    fn noted(place: &Path, path: PathBuf) -> Beside {
+        with_unfinished(|all| all.push(path.clone()));
+        Beside { place: place.to_owned(), path }
+    }
+
+    /// Moves it into its place.
+    ///
+    /// # Errors
+    /// It cannot be moved; it is removed then.
+    pub(crate) fn settle(self) -> io::Result<()> {
+        std::fs::rename(&self.path, &self.place)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        with_unfinished(|all| all.retain(|path| *path != self.path));
+        // One that is settled is not there any more.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Makes a folder with those above it; which of them were not there before, the outermost first.
+///
+/// # Errors
+/// It cannot be made.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_absent = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let mut made: Vec<PathBuf> = folder.ancestors().take_while(is_absent).map(Path::to_owned).collect();
+    made.reverse();
+    std::fs::create_dir_all(folder)?;
+    Ok(made)
+}
