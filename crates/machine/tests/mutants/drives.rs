@@ -1,12 +1,15 @@
 //! Devices under the soak's host, and drives under a host with a queue.
 
 use super::Run;
+use config::units::Bytes;
+use flash::buffer::ahead::{LookAheadPolicy, sequential};
 use flash::soak::{Combination, End, Map, Memory};
 use kernel::Mutant::{
     BlindMerge, BufferPassed, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, FreeErase,
-    FreeResume, FreeSuspend, FuaIgnored, LostLine, LostProgram, LostWriteBack, MeasuredTwice, OldWindow,
-    PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StalePage, StalePageCopy, SwappedEntries,
-    TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnreadPage,
+    FreeResume, FreeSuspend, FuaIgnored, LostLine, LostProgram, LostWriteBack, MeasuredTwice,
+    MergeAcrossErase, OldWindow, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StaleFill,
+    StalePage, StalePageCopy, SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnreadPage,
+    WrongStream,
 };
 use machine::run::Plan;
 use machine::warmup::Warmup;
@@ -45,10 +48,28 @@ pub(super) const DEVICES: &[Run] = &[
         make: || soak(&Combination { map: Map::Entries, ..Combination::plain() }),
         kills: &[LostWriteBack, StalePage, StalePageCopy, UnreadPage],
     },
+    Run { name: "device that reads ahead", make: reads_ahead, kills: &[StaleFill] },
+    Run {
+        name: "device that reads registers",
+        make: || soak(&Combination { registers: true, joins: true, ..Combination::plain() }),
+        kills: &[MergeAcrossErase],
+    },
+    Run {
+        name: "device with placements",
+        make: || soak(&Combination { placements: 3, ..Combination::plain() }),
+        kills: &[WrongStream],
+    },
 ];
 
 pub(super) const DRIVES: &[Run] =
     &[Run { name: "drive behind a queue", make: drive, kills: &[MeasuredTwice, Unmeasured, OldWindow] }];
+
+/// Few commands leave room in the buffer.
+fn reads_ahead() -> Vec<String> {
+    let params = sequential::Params { streams: 3, trigger: 1, window: Bytes::from_kib(16) };
+    let look_ahead = LookAheadPolicy::sequential(params);
+    soak(&Combination { memory: Memory::WriteThrough, depth: 4, look_ahead, ..Combination::plain() })
+}
 
 fn soak(combination: &Combination) -> Vec<String> {
     let outcome = flash::soak::run(combination, 20_000, 1, true).expect("it can be built");
