@@ -32,7 +32,8 @@ fn run_job(system: &str, job: &str) -> Value {
 /// The drive with all blocks and pages alike, so that its parts add up: array times are means.
 fn run_alike(system: &str, job: &str) -> Value {
     let alike = "flash.cell.spread={ read = \"0%\", program = \"0%\", erase = \"0%\" }";
-    let set: &[&str] = if system == "pm9a3" { &[alike, "flash.cell.read=[\"45us\", \"45us\", \"45us\"]"] } else { &[alike] };
+    let set: &[&str] =
+        if system == "pm9a3" { &[alike, "flash.cell.read=[\"45us\", \"45us\", \"45us\"]"] } else { &[alike] };
     run_on(system, "1%", set, &format!("fio:{job},size=1%"))
 }
 

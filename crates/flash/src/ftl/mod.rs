@@ -11,6 +11,7 @@ pub mod bad;
 pub mod base;
 pub(crate) mod census;
 mod chunks;
+mod counters;
 #[cfg(test)]
 mod footprint;
 pub mod functional;
@@ -18,6 +19,7 @@ pub mod gc;
 pub(crate) mod index;
 mod leaves;
 pub mod map_cache;
+mod map_copy;
 mod recovered;
 mod snapshot;
 pub mod space;
@@ -31,8 +33,11 @@ mod zeroed;
 use crate::array::NandArray;
 use crate::geometry::Geometry;
 use base::Base;
+pub use counters::FtlCounters;
 use gc::Victim;
 use index::VictimView;
+pub(crate) use map_copy::MapCopy;
+use map_copy::lookup;
 use proto::{Lpn, Slot};
 use space::{Group, RuState, Stream, block_starts, erase_blocks};
 use table::{Bits, Table};
@@ -50,81 +55,6 @@ pub struct Thresholds {
     pub stop: u32,
     /// Host writes wait while this many are free, or fewer.
     pub hard: u32,
-}
-
-/// Counters of the FTL, in map units unless said otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FtlCounters {
-    /// Units committed by the host.
-    pub host_commits: u64,
-    /// Translation pages committed.
-    pub map_commits: u64,
-    /// Units moved.
-    pub moves: u64,
-    /// Moves that lost the race against a host write or a trim.
-    pub moves_dropped: u64,
-    /// Units written in part whose old data was out of date when they had been programmed: they are merged again.
-    pub merges_dropped: u64,
-    /// Units deallocated.
-    pub trims: u64,
-    /// Reclaim units erased.
-    pub erases: u64,
-}
-
-kernel::snapshot!(FtlCounters {
-    host_commits,
-    map_commits,
-    moves,
-    moves_dropped,
-    merges_dropped,
-    trims,
-    erases
-});
-
-impl FtlCounters {
-    /// What was counted since `origin`.
-    pub fn since(&self, origin: &FtlCounters) -> FtlCounters {
-        FtlCounters {
-            host_commits: self.host_commits - origin.host_commits,
-            map_commits: self.map_commits - origin.map_commits,
-            moves: self.moves - origin.moves,
-            moves_dropped: self.moves_dropped - origin.moves_dropped,
-            merges_dropped: self.merges_dropped - origin.merges_dropped,
-            trims: self.trims - origin.trims,
-            erases: self.erases - origin.erases,
-        }
-    }
-}
-
-/// The map as it stood at some moment.
-pub(crate) struct MapCopy {
-    map: Table,
-    base: Base,
-}
-
-impl MapCopy {
-    /// Where a logical unit lay.
-    pub(crate) fn lookup(&self, lpn: Lpn, geo: &Geometry) -> Option<Slot> {
-        lookup(&self.map, &self.base, lpn, geo)
-    }
-
-    /// Units whose place had been written into the map, in ascending order: all others were where the base says.
-    pub(crate) fn written(&self) -> impl Iterator<Item = Lpn> {
-        self.map.written().map(Lpn)
-    }
-
-    /// Whether a unit's place had been written into the map.
-    pub(crate) fn is_written(&self, lpn: Lpn) -> bool {
-        self.map.get(lpn.0).is_some()
-    }
-}
-
-#[inline]
-fn lookup(map: &Table, base: &Base, lpn: Lpn, geo: &Geometry) -> Option<Slot> {
-    match map.get(lpn.0) {
-        Some(word) => word.checked_sub(1).map(Slot),
-        None => base.slot(lpn, geo),
-    }
 }
 
 /// A copy of a unit, told apart from any other that its slot holds before or after.
@@ -236,31 +166,6 @@ impl Ftl {
     pub fn place_if_written(&self, lpn: Lpn) -> Option<Slot> {
         let never = self.map.get(lpn.0).is_none() && self.base.slot(lpn, &self.geo).is_none();
         if never { Base::Sequential { units: u64::MAX }.slot(lpn, &self.geo) } else { None }
-    }
-
-    /// The map as it stands, for an observer that must know what there was when it began.
-    pub(crate) fn map_copy(&self) -> MapCopy {
-        MapCopy { map: self.map.clone(), base: self.base }
-    }
-
-    /// Units whose place has been written into the map, in ascending order: all others are where the base says.
-    pub(crate) fn written(&self) -> impl Iterator<Item = Lpn> {
-        self.map.written().map(Lpn)
-    }
-
-    /// Whether a unit's place has been written into the map.
-    pub(crate) fn is_written(&self, lpn: Lpn) -> bool {
-        self.map.get(lpn.0).is_some()
-    }
-
-    /// Whether the base is that of a copy of the map.
-    pub(crate) fn based_on(&self, copy: &MapCopy) -> bool {
-        self.base == copy.base
-    }
-
-    /// The unit that the base has at a slot.
-    pub(crate) fn base_unit(&self, slot: Slot) -> Option<Lpn> {
-        self.base.lpn(slot, &self.geo)
     }
 
     /// The newest copy of a unit.
