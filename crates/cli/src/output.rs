@@ -64,7 +64,7 @@ fn cannot_print(fault: &io::Error) -> Fault {
 /// Standard output cannot be written, and whatever `fill` refuses.
 pub(crate) fn print_with<T>(fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>) -> Result<T, Fault> {
     let mut noting = Noting { inner: io::BufWriter::new(Stdout), fault: None };
-    noting.filled(fill, |fault| cannot_print(fault))
+    noting.filled(fill, cannot_print)
 }
 
 struct Stdout;
