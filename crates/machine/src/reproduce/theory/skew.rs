@@ -14,8 +14,8 @@ const TOLERANCE: f64 = 0.05;
 /// Small blocks: the fixed point takes time with the square of their size.
 const SMALL: Drive = Drive { pages: 32, ..DRIVE };
 
-/// Large blocks: where valid counts are equal the collector prefers the data that changes less, a part of a unit of each
-/// block.
+/// Large blocks, chosen after a run with 32 pages a block had missed its row by 5.5 %; with 128 it misses by 3.4 %. The formula
+/// knows no blocks of equal valid counts. Whether they are the reason has not been shown.
 const LARGE: Drive = Drive { blocks: 1024, pages: 128, ..DRIVE };
 
 /// Where the two classes go.
