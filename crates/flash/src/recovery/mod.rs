@@ -11,8 +11,8 @@
 //!   whose data had been moved before.
 //! * A **scan** reads the out-of-band area of every programmed page; of the copies of a unit the one with the greatest
 //!   stamp counts, unless the journal has deallocated it.
-//! * Reclaim units that were open are **closed** as they are: nothing is appended behind a torn page. Those without valid
-//!   data are erased.
+//! * Reclaim units that were open are **closed** as they are: nothing is appended behind a torn page. All units without
+//!   valid data are erased, full ones too: collection needs its reserve back before it can go on.
 //!
 //! Assumed, and not modelled: a cut program leaves the other pages of its word line alone (drives keep a copy of the
 //! lower page, or program in one shot); the stamp is given when a program completes, so that numbers follow the order in
@@ -83,7 +83,7 @@ pub struct Recovery {
     pub deallocated: u64,
     /// Logical units that hold data, translation pages among them.
     pub units: u64,
-    /// Reclaim units erased: their erase had been cut short, or nothing in them was valid.
+    /// Reclaim units erased: their erase had been cut short, or something was programmed in them and nothing was valid.
     pub erases: u64,
     /// Reclaim units closed before they were full.
     pub closed_short: u64,

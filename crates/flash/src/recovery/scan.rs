@@ -75,6 +75,10 @@ impl Ftl {
     }
 
     /// Gives every reclaim unit its place: free, closed, or closed before it was full.
+    ///
+    /// A job of garbage collection opens at most one unit. When it is cut, all that this unit holds was copied from a
+    /// victim that is still whole, and nothing in it counts, even if it is full by then. It has to be free again before
+    /// anything is collected: it may have been the last of the reserve.
     fn rebuild_groups(&mut self, retired: &[u64], report: &mut Recovery, erased: &mut impl FnMut(u64)) {
         let blocks = self.geo.shape.blocks;
         for group in 0..self.geo.groups {
@@ -83,21 +87,18 @@ impl Ftl {
             for ru in first..first + u64::from(self.usable(group)) {
                 let valid = self.found_in(ru);
                 let programs = programs(&self.array, &self.geo, ru);
-                let is_short = programs > 0 && programs < self.geo.programs_per_ru;
-                if is_short && valid == 0 {
+                let state = match () {
+                    () if retired.contains(&ru) => RuState::Bad,
+                    () if valid == 0 => RuState::Free,
+                    () => RuState::Closed,
+                };
+                if state == RuState::Free && programs > 0 {
                     erase_rest(&mut self.array, &self.geo, ru, erased);
                     report.erases += 1;
                 }
-                let is_short = is_short && valid > 0;
+                let is_short = state == RuState::Closed && programs < self.geo.programs_per_ru;
                 report.closed_short += u64::from(is_short);
                 let lane = self.geo.block_of_ru(ru, 0);
-                let state = match () {
-                    () if retired.contains(&ru) => RuState::Bad,
-                    () if programs == 0 || (valid == 0 && programs < self.geo.programs_per_ru) => {
-                        RuState::Free
-                    }
-                    () => RuState::Closed,
-                };
                 units.push(Recovered {
                     valid,
                     state,
