@@ -1,15 +1,14 @@
 //! The rows of `nandscape reproduce`, on runs short enough for a test. Statistical tolerances are wider by the
 //! confidence interval of the shorter run.
 
-use machine::reproduce::{Effort, Report, Request, find, run, table};
+use machine::reproduce::{Effort, Report, Request, choose, run, table};
 use std::sync::atomic::AtomicBool;
 
 fn reproduce(target: &str, only: &[&str], jobs: usize) -> Report {
     let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-    let stop = AtomicBool::new(false);
-    let request = Request { only: &only, jobs, effort: Effort::Quick, stop: &stop, progress: &|_, _| () };
-    let target = find(target).expect("a target").remove(0);
-    run(target, &request).expect("known rows")
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let chosen = choose(target, &only, Effort::Quick).expect("known rows").remove(0);
+    run(chosen, &Request { jobs, stop: &STOP, progress: &|_, _| () })
 }
 
 fn all_within(target: &str, only: &[&str], least: usize) {
@@ -65,11 +64,7 @@ fn littles_law_is_checked_in_every_run_and_is_no_row() {
     assert_eq!((report.rows.len(), report.checks), (5, 8));
     for target in ["theory", "peers"] {
         let only = ["little".to_owned()];
-        let stop = AtomicBool::new(false);
-        let request =
-            Request { only: &only, jobs: 1, effort: Effort::Quick, stop: &stop, progress: &|_, _| () };
-        let target = find(target).expect("a target").remove(0);
-        assert!(run(target, &request).is_err(), "a row of {}", target.name);
+        assert!(choose(target, &only, Effort::Quick).is_err(), "a row of {target}");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::output::{Fault, cannot_write, make_folder, print, write_whole};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::progress::Counter;
 use config::Diagnostic;
-use machine::reproduce::{Effort, Report, Request, TARGETS, find, plots, run as reproduce, table};
+use machine::reproduce::{Effort, Report, Request, TARGETS, choose, plots, run as reproduce, table};
 use std::path::{Path, PathBuf};
 
 /// Names of all targets.
@@ -40,22 +40,14 @@ pub(crate) struct Args {
 /// # Errors
 /// Unusable input.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
-    let targets = find(&args.target)?;
+    let effort = if args.full { Effort::Whole } else { Effort::Full };
+    let chosen = choose(&args.target, &args.only, effort)?;
     catch_interrupts()?;
     // Rows that are there are shown.
     result_is_coming();
     let counter = Counter::new();
-    let mut reports = Vec::new();
-    for target in targets {
-        let request = Request {
-            only: &args.only,
-            jobs: args.jobs,
-            effort: if args.full { Effort::Whole } else { Effort::Full },
-            stop: &STOP,
-            progress: &|done, of| counter.show(done, of, 0),
-        };
-        reports.push(reproduce(target, &request)?);
-    }
+    let request = Request { jobs: args.jobs, stop: &STOP, progress: &|done, of| counter.show(done, of, 0) };
+    let reports: Vec<Report> = chosen.into_iter().map(|chosen| reproduce(chosen, &request)).collect();
     drop(counter);
     let rows: Vec<_> = reports.iter().flat_map(|report| report.rows.iter().cloned()).collect();
     if let Some(folder) = &args.out {

@@ -4,6 +4,7 @@
 //! share nothing, so that they run side by side with the same result as one after another.
 
 mod astriflash;
+mod choose;
 mod churn;
 mod data;
 mod expected;
@@ -17,8 +18,10 @@ mod stand;
 mod study;
 mod table;
 mod theory;
+mod threads;
 mod zng;
 
+pub use choose::{Chosen, choose};
 pub use plot::{Plot, plots};
 pub use row::{Difference, Row, Rule};
 pub use run::{Report, Request, run};
@@ -116,21 +119,5 @@ impl Case {
         run: impl Fn(&Context<'_>) -> Result<Vec<Row>, Diagnostic> + Send + Sync + 'static,
     ) -> Case {
         Case { ids: ids.into_iter().collect(), run: Box::new(run) }
-    }
-}
-
-/// The targets of a name: one, or `all`.
-///
-/// # Errors
-/// A name that is not built, with what exists.
-pub fn find(name: &str) -> Result<Vec<&'static Target>, Diagnostic> {
-    if name == "all" {
-        return Ok(TARGETS.iter().collect());
-    }
-    match TARGETS.iter().find(|t| t.name == name) {
-        Some(target) => Ok(vec![target]),
-        None => Err(Diagnostic::new(format!("`{name}` is not built yet"))
-            .allowed(name, TARGETS.iter().map(|t| t.name).chain(["all"]))
-            .help(TARGETS.iter().map(|t| format!("{}: {}", t.name, t.about)).collect::<Vec<_>>().join("; "))),
     }
 }

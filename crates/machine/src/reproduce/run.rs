@@ -1,25 +1,21 @@
-//! Selecting and running the cases of a target.
+//! Running the cases of a target.
 
+use super::choose::{Chosen, Tasks};
 use super::study::{Entry, Found, Point};
-use super::{Case, Context, Effort, Row, Target, Work};
-use config::Diagnostic;
-use config::diag::nearest;
+use super::threads::run_all;
+use super::{Case, Context, Effort, Row};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// How a target is run.
+/// How rows are worked out.
 pub struct Request<'a> {
-    /// Ids of rows, or beginnings of ids; everything if empty.
-    pub only: &'a [String],
     /// Cases or runs that go on at once, at least one. Results do not depend on it.
     pub jobs: usize,
-    /// How long runs are.
-    pub effort: Effort,
-    /// Set to leave out what has not begun and to end what has.
-    pub stop: &'a AtomicBool,
-    /// Told how many cases or runs are done, of how many.
-    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// Set to leave out what has not begun and to leave what has: a report comes within a moment.
+    pub stop: &'static AtomicBool,
+    /// Told how many cases, runs or rows are done, of how many.
+    pub progress: &'a dyn Fn(usize, usize),
 }
 
 /// What a target has come to.
@@ -41,129 +37,75 @@ impl Report {
     }
 }
 
-/// Runs what a request selects of a target.
-///
-/// # Errors
-/// A name that selects nothing, with the nearest that would.
-pub fn run(target: &Target, request: &Request<'_>) -> Result<Report, Diagnostic> {
-    match target.work {
-        Work::Cases(cases) => run_cases(target, &cases(), request),
-        Work::Study(entries) => run_study(target, &entries(request.effort), request),
+/// Works out what is chosen of a target.
+pub fn run(chosen: Chosen, request: &Request<'_>) -> Report {
+    let Chosen { target, effort, ids, tasks } = chosen;
+    match tasks {
+        Tasks::Cases(cases) => run_cases(target, cases, effort, &ids, request),
+        Tasks::Study(entries) => run_study(target, entries, request),
     }
 }
 
-fn run_cases(target: &Target, cases: &[Case], request: &Request<'_>) -> Result<Report, Diagnostic> {
-    let wanted = select(cases.iter().flat_map(|case| &case.ids), request.only)?;
-    let selected: Vec<&Case> = cases.iter().filter(|c| c.ids.iter().any(|id| wanted.contains(id))).collect();
-    let checks = AtomicUsize::new(0);
-    let context = Context { effort: request.effort, stop: request.stop, checks: &checks };
-    let rows = run_all(&selected, |case| run_case(case, &context), request);
-    let partial = request.stop.load(Ordering::Relaxed) || rows.iter().any(Option::is_none);
-    let rows = rows.into_iter().flatten().flatten().filter(|row| wanted.contains(&row.id)).collect();
-    Ok(Report { target: target.name, rows: by_family(rows), checks: checks.into_inner(), partial })
+fn run_cases(
+    target: &'static str,
+    cases: Vec<Case>,
+    effort: Effort,
+    wanted: &BTreeSet<String>,
+    request: &Request<'_>,
+) -> Report {
+    let stop = request.stop;
+    let done = run_all(cases, move |case| run_case(case, effort, stop), request);
+    let partial = stop.load(Ordering::Relaxed) || done.iter().any(Option::is_none);
+    let done: Vec<(Vec<Row>, usize)> = done.into_iter().flatten().collect();
+    let checks = done.iter().map(|(_, checks)| checks).sum();
+    let rows = done.into_iter().flat_map(|(rows, _)| rows).filter(|row| wanted.contains(&row.id)).collect();
+    Report { target, rows: by_family(rows), checks, partial }
 }
 
-fn run_study(target: &Target, entries: &[Entry], request: &Request<'_>) -> Result<Report, Diagnostic> {
-    let wanted = select(entries.iter().map(|entry| &entry.id), request.only)?;
-    let selected: Vec<&Entry> = entries.iter().filter(|entry| wanted.contains(&entry.id)).collect();
-    let points = selected.iter().flat_map(|entry| entry.points.iter().cloned()).collect();
+fn run_study(target: &'static str, entries: Vec<Entry>, request: &Request<'_>) -> Report {
+    let points = entries.iter().flat_map(|entry| entry.points.iter().cloned()).collect();
     let mut found = Found::default();
     let mut all = run_points(points, &mut found, request);
-    let further: BTreeSet<Point> = selected.iter().flat_map(|entry| entry.further(&found)).collect();
+    let further: BTreeSet<Point> = entries.iter().flat_map(|entry| entry.further(&found)).collect();
     all &= run_points(further, &mut found, request);
-    let partial = !all || request.stop.load(Ordering::Relaxed);
+    let (entries, found) = (Arc::new(entries), Arc::new(found));
     // A row that needs no run may still take long.
-    let kept = |entry: &&&Entry| !partial || entry.was_run(&found);
-    let rows = selected.iter().filter(kept).map(|entry| entry.row(&found)).collect();
-    Ok(Report { target: target.name, rows, checks: 0, partial })
+    let task = {
+        let (entries, found) = (Arc::clone(&entries), Arc::clone(&found));
+        move |at: &usize| entries[*at].row(&found)
+    };
+    let rows = run_all((0..entries.len()).collect(), task, request);
+    let partial = !all || request.stop.load(Ordering::Relaxed);
+    // What was run is said; that takes no time.
+    let of_runs = |entry: &Entry| entry.was_run(&found).then(|| entry.row(&found));
+    let rows = entries.iter().zip(rows).filter_map(|(entry, row)| row.or_else(|| of_runs(entry))).collect();
+    Report { target, rows, checks: 0, partial }
 }
 
 /// Runs those points that are not found yet; whether all have come to something.
 fn run_points(mut points: BTreeSet<Point>, found: &mut Found, request: &Request<'_>) -> bool {
     points.retain(|point| !found.0.contains_key(point));
-    let points: Vec<&Point> = points.iter().collect();
-    let documents = run_all(&points, |point| point.run(request.stop).map_err(|why| why.one_line()), request);
+    let (points, stop) = (Vec::from_iter(points), request.stop);
+    let run = move |point: &Point| point.run(stop).map_err(|why| why.one_line());
+    let documents = run_all(points.clone(), run, request);
     let all = documents.iter().all(Option::is_some);
-    let pairs = points.into_iter().cloned().zip(documents);
+    let pairs = points.into_iter().zip(documents);
     found.0.extend(pairs.filter_map(|(point, document)| Some((point, document?))));
     all
 }
 
-/// Does tasks on as many threads as asked for; what came of them in their order, `None` where one was not begun or not
-/// brought to its end.
-fn run_all<T: Sync, R: Send>(
-    tasks: &[&T],
-    task: impl Fn(&T) -> R + Sync,
-    request: &Request<'_>,
-) -> Vec<Option<R>> {
-    let results: Vec<Mutex<Option<R>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let work = || {
-        while !request.stop.load(Ordering::Relaxed) {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(one) = tasks.get(at) else { break };
-            let result = task(one);
-            if !request.stop.load(Ordering::Relaxed) {
-                *results[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-            }
-            (request.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, tasks.len());
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..request.jobs.clamp(1, tasks.len().max(1)) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    results.into_iter().map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
-}
-
-fn run_case(case: &Case, context: &Context<'_>) -> Vec<Row> {
-    match (case.run)(context) {
+/// The rows of a case, and how many checks its runs have passed.
+fn run_case(case: &Case, effort: Effort, stop: &AtomicBool) -> (Vec<Row>, usize) {
+    let checks = AtomicUsize::new(0);
+    let rows = match (case.run)(&Context { effort, stop, checks: &checks }) {
         Ok(rows) => {
             let promised = rows.iter().map(|row| &row.id).eq(&case.ids);
             assert!(promised, "{:?} were promised, not {rows:?}", case.ids);
             rows
         }
         Err(why) => case.ids.iter().map(|id| Row::failed(id, why.one_line())).collect(),
-    }
-}
-
-/// Ids that the names select.
-fn select<'a>(
-    ids: impl Iterator<Item = &'a String>,
-    only: &[String],
-) -> Result<BTreeSet<String>, Diagnostic> {
-    let ids: Vec<&String> = ids.collect();
-    if only.is_empty() {
-        return Ok(ids.into_iter().cloned().collect());
-    }
-    let mut wanted = BTreeSet::new();
-    for name in only {
-        let selected: Vec<&String> = ids.iter().copied().filter(|id| begins(id, name)).collect();
-        if selected.is_empty() {
-            return Err(unknown(name, &ids));
-        }
-        wanted.extend(selected.into_iter().cloned());
-    }
-    Ok(wanted)
-}
-
-/// Whether `name` is the id, or its beginning up to one of its points.
-fn begins(id: &str, name: &str) -> bool {
-    id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-fn unknown(name: &str, ids: &[&String]) -> Diagnostic {
-    let beginnings = |id: &str| -> Vec<String> {
-        id.match_indices('.').map(|(at, _)| id[..at].to_owned()).chain([id.to_owned()]).collect()
     };
-    let all: BTreeSet<String> = ids.iter().flat_map(|id| beginnings(id)).collect();
-    let mut fault = Diagnostic::new(format!("no row's id is `{name}` or begins with it"))
-        .allowed(name, all.iter().filter(|n| !n.contains('.')).cloned())
-        .help("--only takes the id of a row, or its beginning up to a point");
-    fault.nearest = nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
-    fault
+    (rows, checks.into_inner())
 }
 
 /// Rows with the same first part of their id together, in the order in which the first of each came.
@@ -183,7 +125,9 @@ fn by_family(rows: Vec<Row>) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::Rule;
+    use crate::reproduce::choose::of;
+    use crate::reproduce::{Rule, Target, Work};
+    use config::Diagnostic;
 
     fn cases() -> Vec<Case> {
         let one = |ids: [&'static str; 2]| {
@@ -195,31 +139,27 @@ mod tests {
         vec![one(["a.x", "z.a"]), one(["a.xy", "z.b"]), one(["b.x.1", "z.c"]), failing]
     }
 
-    const TARGET: Target = Target { name: "test", about: "", work: Work::Cases(cases) };
+    static TARGET: Target = Target { name: "test", about: "", work: Work::Cases(cases) };
+
+    static GO_ON: AtomicBool = AtomicBool::new(false);
+
+    fn run_target(
+        target: &'static Target,
+        only: &[&str],
+        jobs: usize,
+        stop: &'static AtomicBool,
+    ) -> Result<Report, Diagnostic> {
+        let only: Vec<String> = only.iter().map(|o| (*o).to_owned()).collect();
+        let chosen = of(&[target], &only, Effort::Quick)?.remove(0);
+        Ok(run(chosen, &Request { jobs, stop, progress: &|_, _| () }))
+    }
 
     fn report(only: &[&str], jobs: usize) -> Result<Report, Diagnostic> {
-        let only: Vec<String> = only.iter().map(|o| (*o).to_owned()).collect();
-        let stop = AtomicBool::new(false);
-        let request = Request { only: &only, jobs, effort: Effort::Quick, stop: &stop, progress: &|_, _| () };
-        run(&TARGET, &request)
+        run_target(&TARGET, only, jobs, &GO_ON)
     }
 
     fn ids(report: &Report) -> Vec<&str> {
         report.rows.iter().map(|r| r.id.as_str()).collect()
-    }
-
-    #[test]
-    fn every_row_has_a_name_of_its_own() {
-        for target in crate::reproduce::TARGETS {
-            let mut ids: Vec<String> = match target.work {
-                Work::Cases(cases) => cases().into_iter().flat_map(|case| case.ids).collect(),
-                Work::Study(entries) => entries(Effort::Whole).into_iter().map(|entry| entry.id).collect(),
-            };
-            let count = ids.len();
-            ids.sort_unstable();
-            ids.dedup();
-            assert!(count > 0 && ids.len() == count, "{}: {count} ids, {} names", target.name, ids.len());
-        }
     }
 
     #[test]
@@ -250,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_skipped_row_contradicts_nothing_and_holds_nothing() {
-        const SKIPPING: Target = Target {
+        static SKIPPING: Target = Target {
             name: "test",
             about: "",
             work: Work::Cases(|| {
@@ -259,10 +199,7 @@ mod tests {
                 })]
             }),
         };
-        let stop = AtomicBool::new(false);
-        let request =
-            Request { only: &[], jobs: 1, effort: Effort::Quick, stop: &stop, progress: &|_, _| () };
-        let report = run(&SKIPPING, &request).expect("everything");
+        let report = run_target(&SKIPPING, &[], 1, &GO_ON).expect("everything");
         assert!(report.ok() && report.rows[0].within.is_none() && report.rows[0].measured.is_none());
     }
 
@@ -270,15 +207,13 @@ mod tests {
     fn an_unknown_name_is_told_the_nearest() {
         let fault = report(&["b.y"], 1).err().expect("no such row");
         assert_eq!(fault.nearest.as_deref(), Some("b.x"));
-        assert_eq!(fault.allowed, ["a", "b", "c", "z"]);
+        assert_eq!(fault.allowed, ["b.x.1"]);
     }
 
     #[test]
     fn an_interrupted_run_is_not_ok() {
-        let stop = AtomicBool::new(true);
-        let request =
-            Request { only: &[], jobs: 1, effort: Effort::Quick, stop: &stop, progress: &|_, _| () };
-        let report = run(&TARGET, &request).expect("everything");
+        static STOP: AtomicBool = AtomicBool::new(true);
+        let report = run_target(&TARGET, &[], 1, &STOP).expect("everything");
         assert!(report.partial && !report.ok() && report.rows.is_empty());
     }
 }
