@@ -1,5 +1,8 @@
 //! What the simulation must not see: clocks, memory figures, signals.
 
+#[cfg_attr(not(unix), path = "outside/console.rs")]
+mod signals;
+
 use crate::output::remove_unfinished;
 use config::Diagnostic;
 use cpu_time::ThreadTime;
@@ -7,41 +10,39 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Set by the first interrupt. The second ends the process.
+/// Set by the first signal to end (an interrupt, a termination, a hang-up). The second ends the process.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is something that an interrupt must not lose.
+/// Whether there is something that such a signal must not lose.
 static RESULT: AtomicBool = AtomicBool::new(false);
 
 /// Exit status of a command that was interrupted and leaves nothing: work was left undone.
 const UNDONE: i32 = 1;
 
-/// Exit status of a command that was told twice to end, as a shell has it for a process that an interrupt has ended.
-const FORCED: i32 = 130;
-
-/// From now on an interrupt ends what is under way cleanly, with the result of a part. Before, there is nothing to lose, and
+/// From now on a signal to end ends what is under way cleanly, with the result of a part. Before, there is nothing to lose, and
 /// whatever is under way, a trace being read, a graph being built, ends at once with the process.
 pub(crate) fn result_is_coming() {
     RESULT.store(true, Ordering::Relaxed);
 }
 
-/// Catches interrupts.
+/// Catches signals to end.
 ///
 /// # Errors
 /// If the operating system refuses.
 pub(crate) fn catch_interrupts() -> Result<(), Diagnostic> {
-    let handler = || {
+    signals::listen(|signal| {
         if STOP.swap(true, Ordering::Relaxed) {
-            quit(FORCED);
+            quit(signal.status);
         }
+        let name = signal.name;
         if RESULT.load(Ordering::Relaxed) {
-            say("\ninterrupted: ending what is under way; once more to quit at once");
+            say(&format!("\n{name}: ending what is under way; once more to quit at once"));
         } else {
-            say("\ninterrupted before there was a result");
+            say(&format!("\n{name} before there was a result"));
             quit(UNDONE);
         }
-    };
-    ctrlc::set_handler(handler).map_err(|e| Diagnostic::new(format!("cannot catch interrupts: {e}")))
+    })
+    .map_err(|fault| Diagnostic::new(format!("cannot catch interrupts: {fault}")))
 }
 
 /// A terminal that has gone away is no reason to go on.

@@ -1,4 +1,4 @@
-//! Control-C: before there is a result the command ends at once, then with the result of a part. Every test waits for what the
+//! Signals to end, Control-C first: before there is a result the command ends at once, then with the result of a part. Every test waits for what the
 //! child does, however long that takes; none waits for a time to pass.
 
 #![cfg(unix)]
@@ -30,10 +30,19 @@ fn until(child: &mut Child, what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// Sends an interrupt; exit status, standard output and standard error.
-fn interrupt(mut child: Child) -> (Option<i32>, String, String) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
+}
+
+/// Sends an interrupt; exit status, standard output and standard error.
+fn interrupt(child: Child) -> (Option<i32>, String, String) {
+    send("-INT", &child);
+    end(child)
+}
+
+/// Waits for the end; exit status, standard output and standard error.
+fn end(mut child: Child) -> (Option<i32>, String, String) {
     let begun = Instant::now();
     // What it prints fits a pipe or is read at once.
     let emergency = std::thread::spawn({
@@ -113,14 +122,11 @@ fn a_run_under_way_ends_with_the_result_of_a_part() {
     let folder = tempfile::tempdir().unwrap();
     let (out, log) = (folder.path().join("out"), folder.path().join("x.log"));
     let (out_text, log_text) = (out.display().to_string(), log.display().to_string());
-    let endless = "fio:rw=randread,bs=4k,iodepth=8,time_based=1,runtime=100d";
     let mut arguments =
-        vec!["run", "d16", "--json", "--workload", endless, "--out", &out_text, "--log", &log_text];
+        vec!["run", "d16", "--json", "--workload", ENDLESS, "--out", &out_text, "--log", &log_text];
     arguments.extend(TINY);
     let mut child = start(&arguments);
-    let incomplete = folder.path().join("x.log.incomplete");
-    let has_begun = || std::fs::metadata(&incomplete).is_ok_and(|log| log.len() > 0);
-    until(&mut child, "a request was logged", has_begun);
+    is_under_way(&mut child, folder.path());
     let (code, stdout, stderr) = interrupt(child);
     assert_eq!(code, Some(1), "{stderr}");
     let document: Value = serde_json::from_str(&stdout).unwrap();
@@ -133,6 +139,72 @@ fn a_run_under_way_ends_with_the_result_of_a_part() {
         (files(folder.path()), files(&out)),
         (vec!["out".to_owned(), "x.log".to_owned()], vec!["result.json".to_owned(), "spec.toml".to_owned()])
     );
+}
+
+const ENDLESS: &str = "fio:rw=randread,bs=4k,iodepth=8,time_based=1,runtime=100d";
+
+/// Waits until a run that never ends has logged a request.
+fn is_under_way(child: &mut Child, folder: &Path) {
+    let incomplete = folder.join("x.log.incomplete");
+    until(child, "a request was logged", || std::fs::metadata(&incomplete).is_ok_and(|log| log.len() > 0));
+}
+
+/// A batch system's time limit, and a terminal that goes away.
+#[test]
+fn a_termination_and_a_hang_up_are_as_an_interrupt() {
+    // Whoever runs the tests so that they outlive a terminal has children that do.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(str::trim);
+    let hears_hang_ups = ignored.is_some_and(|mask| u64::from_str_radix(mask, 16).unwrap() & 1 == 0);
+    let signals = [("-TERM", "terminated"), ("-HUP", "hung up")];
+    for (signal, said) in &signals[..if hears_hang_ups { 2 } else { 1 }] {
+        let folder = tempfile::tempdir().unwrap();
+        let (out, log) = (folder.path().join("out"), folder.path().join("x.log"));
+        let (out, log) = (out.display().to_string(), log.display().to_string());
+        let fixed = ["run", "d16", "--json", "--workload", ENDLESS, "--out", &out, "--log", &log];
+        let mut child = start(&[&fixed[..], &TINY].concat());
+        is_under_way(&mut child, folder.path());
+        send(signal, &child);
+        let (code, stdout, stderr) = end(child);
+        assert_eq!(code, Some(1), "{signal}: {stderr}");
+        assert!(stderr.contains(&format!("{said}: ending what is under way")), "{signal}: {stderr}");
+        let document: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!((&document["partial"], &document["ok"]), (&Value::Bool(true), &Value::Bool(false)));
+        assert_eq!(files(Path::new(&out)), ["result.json", "spec.toml"]);
+    }
+}
+
+/// Under `nohup` a hang-up is none of the two signals that end a command without a result. A shell that ignores it stands for it.
+#[test]
+fn what_is_to_outlive_its_terminal_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("x.log").display().to_string();
+    let fixed = ["run", "d16", "--json", "--workload", ENDLESS, "--log", &log];
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_nandscape")]);
+    shell.args([&fixed[..], &TINY].concat()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    is_under_way(&mut child, folder.path());
+    send("-HUP", &child);
+    send("-TERM", &child);
+    let (code, stdout, stderr) = end(child);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["partial"], Value::Bool(true));
+}
+
+/// Two of one kind that wait for a stopped process are one; two kinds come in either order.
+#[test]
+fn the_second_signal_ends_at_once_with_the_status_of_a_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("x.log").display().to_string();
+    let fixed = ["run", "d16", "--json", "--workload", ENDLESS, "--log", &log];
+    let mut child = start(&[&fixed[..], &TINY].concat());
+    is_under_way(&mut child, folder.path());
+    // Stopped, it meets both when it goes on, before it can have come to an end.
+    ["-STOP", "-INT", "-TERM", "-CONT"].iter().for_each(|signal| send(signal, &child));
+    let (code, stdout, stderr) = end(child);
+    assert!([Some(130), Some(143)].contains(&code), "{code:?} {stderr}");
+    assert_eq!((stdout.as_str(), files(folder.path())), ("", vec![]));
 }
 
 #[test]
