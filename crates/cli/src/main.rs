@@ -7,6 +7,7 @@ mod observe;
 mod output;
 mod outside;
 mod pages;
+mod plan_args;
 mod progress;
 mod result_folder;
 mod sweep;

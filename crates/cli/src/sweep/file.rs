@@ -1,7 +1,7 @@
 //! The file of a sweep.
 
 use super::axis::{Axis, flatten, zipped};
-use crate::commands::run::warmup;
+use crate::plan_args::warmup;
 use crate::trace_args::TraceArgs;
 use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use machine::Warmup;
