@@ -216,6 +216,45 @@ fn a_request_in_fragments_counts_once() {
     }
 }
 
+/// Where the latency went is said of commands: the requests that were not cut, and the fragments of those that were. Their mean latency
+/// comes from the log of requests and from that of fragments.
+#[test]
+fn what_commands_wait_for_sums_to_their_latency() {
+    let folder = tempfile::tempdir().unwrap();
+    // Every third, 2 ms behind the one before, lies across a border whose upper side had its place on the device before the lower.
+    let offsets = [(900_001 << 20) + 65_536, 900_005 << 20, (900_001 << 20) - 8192];
+    let requests: Vec<(u64, u64)> = (0..60).map(|n| (offsets[n % 3], 16_384)).collect();
+    assert_eq!(cut(&requests), (20, 40));
+    let line = |(n, (offset, bytes)): (usize, &(u64, u64))| {
+        format!("{} 0 {} {} 1\n", n * 2_000_000, offset / 512, bytes / 512)
+    };
+    let path = file(folder.path(), "s.trace", requests.iter().enumerate().map(line).collect::<String>());
+    let log = folder.path().join("log").display().to_string();
+    let arguments = ["--workload", &path, "--format", "mqsim"];
+    let document = run_tiny(&[&arguments[..], &["--json", "--log", &log]].concat()).well().json();
+    let logged = std::fs::read_to_string(&log).unwrap();
+    let mut issued: Vec<(f64, f64)> = logged
+        .lines()
+        .map(|line| {
+            let fields: Vec<f64> = line.split(", ").map(|field| field.parse().unwrap()).collect();
+            (fields[fields.len() - 1], fields[1])
+        })
+        .collect();
+    issued.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let uncut = |(n, (_, latency)): (usize, &(f64, f64))| (n % 3 != 2).then_some(*latency);
+    let uncut: f64 = issued.iter().enumerate().filter_map(uncut).sum();
+    let of = |value: &Value| value.as_f64().unwrap();
+    let of_fragments = 40.0 * of(&document["io"]["fragments"]["latency_ns"]["mean"]);
+    let expected = (uncut + of_fragments) / 80.0;
+    let waits: f64 = document["breakdown_ns"]["read"].as_object().unwrap().values().map(of).sum();
+    assert!((waits - expected).abs() < 1.0, "{waits} and {expected}");
+    assert!(waits < of(&document["io"]["read"]["latency_ns"]["mean"]));
+    let page = run_tiny(&arguments).well().stdout;
+    assert!(page.contains("a read, each of its fragments by itself, waits for:"), "{page}");
+    let whole = run_tiny(&["--workload", "fio:rw=randread,bs=4k,number_ios=50"]).well().stdout;
+    assert!(whole.contains("a read waits for:"), "{whole}");
+}
+
 /// 400 days, a request a day.
 fn long() -> String {
     (0..=400_u64).map(|day| format!("7,W,{},4096,{}\n", day % 7 * 4096, day * 86_400_000_000)).collect()

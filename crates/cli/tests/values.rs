@@ -125,6 +125,28 @@ fn the_95th_percentile_is_in_the_result() {
     }
 }
 
+/// On the page it stands between the median and the 99th percentile, as the document has it.
+#[test]
+fn the_95th_percentile_is_on_the_page() {
+    let job = ["--workload", "fio:rw=randread,bs=4k,iodepth=16,number_ios=2000"];
+    let page = run_tiny(&job).well().stdout;
+    let columns = |start: &str| -> Vec<&str> {
+        let line = page
+            .lines()
+            .find(|line| line.trim_start().starts_with(start))
+            .unwrap_or_else(|| panic!("{page}"));
+        line.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect()
+    };
+    let at = columns("IOPS").iter().position(|name| *name == "p95").expect("a column");
+    // The line has its name before the columns.
+    let shown = columns("read")[at + 1];
+    let document = run_tiny(&[&job[..], &["--json"]].concat()).well().json();
+    let us = document["io"]["read"]["latency_ns"]["p95"].as_f64().unwrap() / 1e3;
+    assert_eq!(shown, format!("{us:.2} us"));
+    let names = columns("IOPS");
+    assert_eq!(names[at - 1..=at + 1], ["p50", "p95", "p99"]);
+}
+
 /// A drive at the end of its life says so, with the group and what had been written until then.
 #[test]
 fn a_worn_out_drive_says_so() {

@@ -64,6 +64,8 @@ pub struct HalfWidths {
     pub p50: Option<f64>,
     /// Half the 95 % confidence interval of the 90th percentile, ns.
     pub p90: Option<f64>,
+    /// Half the 95 % confidence interval of the 95th percentile, ns.
+    pub p95: Option<f64>,
     /// Half the 95 % confidence interval of the 99th percentile, ns.
     pub p99: Option<f64>,
     /// Half the 95 % confidence interval of the 99.9th percentile, ns.
@@ -80,6 +82,7 @@ impl HalfWidths {
             mean: sequence.mean_half_width(CONFIDENCE).map(ns),
             p50: percentile(0.5),
             p90: percentile(0.9),
+            p95: percentile(0.95),
             p99: percentile(0.99),
             p99_9: percentile(0.999),
         }

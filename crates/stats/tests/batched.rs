@@ -116,12 +116,12 @@ fn intervals_appear_with_the_least_number_of_values() {
         let mut batched = Batched::new();
         (0..n).for_each(|value| batched.record(value));
         let found = HalfWidths::from_ps(&batched);
-        [found.mean, found.p50, found.p90, found.p99, found.p99_9].map(|half_width| half_width.is_some())
+        [found.mean, found.p50, found.p90, found.p95, found.p99, found.p99_9].map(|width| width.is_some())
     };
     // Ten batches of 16 for the mean.
-    assert_eq!(shown(159), [false; 5]);
-    assert_eq!(shown(160), [true, false, false, false, false]);
-    for (n, p) in [(2, 0.5), (3, 0.9), (4, 0.99), (5, 0.999)] {
+    assert_eq!(shown(159), [false; 6]);
+    assert_eq!(shown(160), [true, false, false, false, false, false]);
+    for (n, p) in [(2, 0.5), (3, 0.9), (4, 0.95), (5, 0.99), (6, 0.999)] {
         let least = Batched::least_for(p);
         let expected = |n| std::array::from_fn(|i| i < n);
         assert_eq!((shown(least - 1), shown(least)), (expected(n - 1), expected(n)), "{p}");

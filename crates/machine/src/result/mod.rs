@@ -72,7 +72,10 @@ pub struct Document {
     pub cpu: Option<CpuResult>,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
-    /// Where the latency of reads and writes went: the mean time a milestone. Sums to the mean latency; where requests were split, of commands: a fragment counts as a request here.
+    /// Where the latency of reads and writes went: the mean time a milestone. It sums to the mean latency of requests. Where
+    /// `io.fragments` is there, it is of commands: each fragment of a request counts by itself, from the arrival of the request to the
+    /// completion of the fragment, and it sums to the mean of those. Fragments of one request wait at the same time in different
+    /// places, so that no sum of theirs is its latency.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
     pub breakdown_ns: BTreeMap<&'static str, Map<String, Value>>,
     /// Checks, each side counted in a different part.
@@ -190,11 +193,22 @@ impl Document {
         !self.interrupted && self.checks.iter().any(|check| check.name == NO_WORK_LEFT && !check.ok)
     }
 
+    /// Whether every check holds; of a run that was ended, or that came to the end of the clock, all but the one that says so.
+    pub fn is_sound(&self) -> bool {
+        let ends = [End::Horizon, End::Interrupted].map(ended_by);
+        self.checks.iter().all(|check| check.ok || check.name == NO_WORK_LEFT && ends.contains(&check.detail))
+    }
+
     /// The document as pretty JSON.
     pub fn to_json(&self) -> String {
         // Every value is a number, a string or a list of them: serialising cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
+}
+
+/// How a run ended, as its check says it.
+fn ended_by(end: End) -> String {
+    format!("ended by {end:?}")
 }
 
 fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
@@ -237,7 +251,7 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
             format!("{answered} answers, {recorded} recorded by the device"),
         );
     }
-    check(NO_WORK_LEFT, matches!(end, End::Done | End::Until), format!("ended by {end:?}"));
+    check(NO_WORK_LEFT, matches!(end, End::Done | End::Until), ended_by(end));
     if let Some((measured, detail)) = measured(machine) {
         check("the warm-up leaves something to measure", measured, detail);
     }

@@ -36,6 +36,7 @@ pub fn human(document: &Document) -> String {
     if let Some(cpu) = &d.cpu {
         work::cpu(cpu, &mut text);
     }
+    let fragments = if d.io.fragments.is_some() { ", each of its fragments by itself," } else { "" };
     for (name, parts) in &d.breakdown_ns {
         let total: f64 = parts.values().filter_map(serde_json::Value::as_f64).sum();
         let list: Vec<String> = parts
@@ -44,7 +45,7 @@ pub fn human(document: &Document) -> String {
             .filter(|(_, m)| *m >= total * 0.002)
             .map(|(part, m)| format!("{part} {} ({:.0} %)", time(m), 100.0 * m / total))
             .collect();
-        let _ = writeln!(text, "\n  a {name} waits for: {}", list.join(", "));
+        let _ = writeln!(text, "\n  a {name}{fragments} waits for: {}", list.join(", "));
     }
     d.flash.iter().filter(|f| f.reads.host + f.host_programs > 0).for_each(|f| flash(f, &mut text));
     for (at, warning) in d.warnings.iter().enumerate() {
@@ -87,8 +88,8 @@ fn speed(d: &Document) -> String {
 fn requests(kinds: &Kinds, text: &mut String) {
     let _ = writeln!(
         text,
-        "\n  {:<7}{:>11}{:>12}{:>11}{:>11}{:>11}{:>11}{:>11}",
-        "", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max"
+        "\n  {:<7}{:>11}{:>12}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}",
+        "", "IOPS", "MB/s", "mean", "p50", "p95", "p99", "p99.9", "max"
     );
     for name in ["read", "write", "trim", "flush"] {
         if let Some(op) = kinds.get(name) {
@@ -172,11 +173,12 @@ fn line(op: &OpResult) -> String {
     let l = &op.latency_ns;
     let optional = |v: Option<f64>| v.map_or_else(|| "-".into(), time);
     format!(
-        "{:>11}{:>12.1}{:>11}{:>11}{:>11}{:>11}{:>11}",
+        "{:>11}{:>12.1}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}",
         rate(op.iops),
         op.bandwidth_bytes_per_s / 1e6,
         optional(l.mean),
         optional(l.p50),
+        optional(l.p95),
         optional(l.p99),
         optional(l.p99_9),
         optional(l.max)

@@ -107,15 +107,16 @@ pub(super) fn cpu(c: &CpuResult, text: &mut String) {
     );
     let _ = writeln!(
         text,
-        "\n  {:<9}{:>11}{:>11}{:>11}{:>11}{:>13}{:>11}",
-        "", "mean", "p50", "p90", "p99", "+-", "p99.9"
+        "\n  {:<9}{:>11}{:>11}{:>11}{:>11}{:>11}{:>13}{:>11}",
+        "", "mean", "p50", "p90", "p95", "p99", "+-", "p99.9"
     );
     let rows =
         [("service", &c.service_ns, &c.service_ci95_ns), ("latency", &c.latency_ns, &c.latency_ci95_ns)];
     for (name, s, ci95) in rows {
-        let [mean, p50, p90, p99, p99_9] = [s.mean, s.p50, s.p90, s.p99, s.p99_9].map(shown);
+        let [mean, p50, p90, p95, p99, p99_9] = [s.mean, s.p50, s.p90, s.p95, s.p99, s.p99_9].map(shown);
         let width = shown(ci95.p99);
-        let _ = writeln!(text, "  {name:<9}{mean:>11}{p50:>11}{p90:>11}{p99:>11}{width:>13}{p99_9:>11}");
+        let _ =
+            writeln!(text, "  {name:<9}{mean:>11}{p50:>11}{p90:>11}{p95:>11}{p99:>11}{width:>13}{p99_9:>11}");
     }
     let spent: Vec<String> = c
         .time_share
