@@ -1,7 +1,12 @@
 //! What the simulation must not see: clocks, memory figures, signals.
 
-#[cfg_attr(not(unix), path = "outside/console.rs")]
+#[cfg(not(unix))]
+mod console;
+#[cfg(unix)]
 mod signals;
+
+#[cfg(not(unix))]
+use console as signals;
 
 use crate::output::remove_unfinished;
 use config::Diagnostic;

@@ -26,7 +26,7 @@ fn check_has_every_option_of_run_that_changes_what_is_run() {
 fn a_trace_beyond_the_clock_is_checked_at_a_queue_depth() {
     let folder = tempfile::tempdir().unwrap();
     let days = (0..=400_u64).map(|day| format!("7,W,{},4096,{}\n", day % 7 * 4096, day * 86_400_000_000));
-    let trace = file(folder.path(), "long.csv", &days.collect::<String>());
+    let trace = file(folder.path(), "long.csv", days.collect::<String>());
     let check = ["check", "d16", "--workload", &trace];
     refused(&check, &["goes on for 1.1 years", "--queue-depth"]);
     nandscape(&[&check[..], &["--queue-depth", "4"]].concat()).well();
