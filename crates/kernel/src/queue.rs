@@ -225,7 +225,7 @@ impl<E: Event> EventQueue<E> {
         self.near.drain(..leave);
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_near(&mut self, entry: Entry) {
         let mut at = self.near.len();
         if at >= SORTED {

@@ -252,6 +252,7 @@ impl Core {
     }
 
     /// The thread that runs.
+    #[inline]
     pub(super) fn thread(&mut self) -> &mut Thread {
         let running = self.running.expect("a thread runs");
         &mut self.threads[running as usize]

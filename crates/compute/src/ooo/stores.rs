@@ -86,6 +86,7 @@ impl Stores {
     }
 
     /// The cycle in which all of them are done; none if that is not known yet.
+    #[inline]
     pub(super) fn settled(&self) -> Option<u64> {
         self.held.iter().try_fold(0, |latest, store| match store.doing {
             Doing::Known(done) => Some(latest.max(done)),
@@ -94,6 +95,7 @@ impl Stores {
     }
 
     /// The oldest store whose page is in flash, if all before it are done: its operation, and when they are.
+    #[inline]
     pub(super) fn missed(&self) -> Option<(u64, u64)> {
         let mut latest = 0;
         for store in &self.held {

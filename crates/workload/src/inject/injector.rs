@@ -332,15 +332,15 @@ impl Injector {
         self.in_flight.depart(now, pending.issued);
         self.completed += 1;
         self.last_completion = now;
-        if pending.whole == NONE {
-            self.ended(&pending, now);
-        } else if let Some(whole) = self.fragment_ended(&pending, now) {
-            self.ended(&whole, now);
+        let ended = if pending.whole == NONE { Some(pending) } else { self.fragment_ended(&pending, now) };
+        if let Some(ended) = ended {
+            self.ended(&ended, now);
         }
         self.ask(pending.source, cx);
     }
 
     /// Measures a fragment; its request, if it was the last.
+    #[cold]
     fn fragment_ended(&mut self, pending: &Pending, now: Time) -> Option<Pending> {
         let Pending { request, whole, issued, submitted, answered, .. } = *pending;
         let device = answered - submitted;
