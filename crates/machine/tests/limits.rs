@@ -1,12 +1,10 @@
 //! Values that parse but cannot be simulated are refused with their limit, never met by a panic.
 
-use config::{Diagnostic, Layers, Presets};
-use machine::result::Document;
-use machine::run::{Outside, Plan, Stage, check, run, run_alone};
+use config::{Layers, Presets};
+use machine::run::{Plan, check, run_alone, run_for};
 use machine::systems::SYSTEMS;
 use machine::{Loaded, Spec};
 use proptest::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const PARTS: [&str; 5] = [
     "flash.buffer={ capacity = \"1MiB\", reads = true, writes = true, high = \"50%\", low = \"25%\", \
@@ -212,36 +210,8 @@ fn value() -> impl Strategy<Value = String> {
     prop_oneof![6 => quantity.clone(), 1 => word.prop_map(str::to_owned), 1 => quantity.prop_map(|q| format!("[\"{q}\"]"))]
 }
 
-/// Looks at a run, each after 65,536 events, after which it is ended: a few values make runs that last for minutes.
+/// Looks at a run after which it is ended.
 const LOOKS: u32 = 20;
-
-/// Runs a plan to its end, or for so many looks.
-fn run_for(plan: &Plan, looks: u32) -> Result<Document, Diagnostic> {
-    let (stop, mut seen) = (AtomicBool::new(false), 0);
-    let mut outside = Outside {
-        cpu_s: &|| 0.0,
-        wall_s: &|| 0.0,
-        peak_rss: &|| 0,
-        stop: &stop,
-        watch: &mut |stage| match stage {
-            Stage::Running(_) => {
-                seen += 1;
-                stop.store(seen >= looks, Ordering::Relaxed);
-            }
-            // What was run is checked all the same.
-            Stage::Checking => stop.store(false, Ordering::Relaxed),
-            _ => {}
-        },
-    };
-    run(plan, &mut outside)
-}
-
-/// Whether every check holds; of a run that was ended, or of such long times that it comes to the end of the clock, all but the
-/// one that says so.
-fn is_sound(document: &Document) -> bool {
-    let ends = ["ended by Horizon", "ended by Interrupted"];
-    document.checks.iter().all(|check| check.ok || ends.contains(&check.detail.as_str()))
-}
 
 /// A damaged text inherits nothing that exists.
 struct NoPresets;
@@ -270,7 +240,7 @@ proptest! {
         plan.set = PARTS.iter().map(|text| (*text).to_owned()).chain(texts).collect();
         plan.set.push("precondition=sequential".to_owned());
         match run_alone(&plan) {
-            Ok(document) => prop_assert!(is_sound(&document), "{:?}: {:?}", plan.set, document.checks),
+            Ok(document) => prop_assert!(document.is_sound(), "{:?}: {:?}", plan.set, document.checks),
             Err(fault) => prop_assert!(fault.place.is_some(), "{:?}: {fault}", plan.set),
         }
     }
@@ -291,7 +261,7 @@ proptest! {
         let mut plan = Plan::new(system, "gaus:n=24");
         plan.set = small.iter().map(|text| (*text).to_owned()).chain(texts).collect();
         match run_for(&plan, LOOKS) {
-            Ok(document) => prop_assert!(is_sound(&document), "{:?}: {:?}", plan.set, document.checks),
+            Ok(document) => prop_assert!(document.is_sound(), "{:?}: {:?}", plan.set, document.checks),
             Err(fault) => prop_assert!(!fault.what.is_empty(), "{:?}: {fault}", plan.set),
         }
     }

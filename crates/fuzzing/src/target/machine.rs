@@ -2,12 +2,9 @@
 //! runs with its shadow, and every check holds.
 
 use super::Target;
-use config::Diagnostic;
 use machine::Loaded;
 use machine::catalogue::FAMILIES;
-use machine::result::Document;
-use machine::run::{Outside, Plan, Stage, run as simulate};
-use std::sync::atomic::{AtomicBool, Ordering};
+use machine::run::{Plan, run_for};
 use toml::{Table, Value};
 
 pub(super) const TARGET: Target = Target {
@@ -118,7 +115,7 @@ const PLATFORMS: &[Platform] = &[
     Platform { system: "dram-only", set: SERVER, workloads: JOBS },
 ];
 
-/// Looks at a run, each after 65,536 events, after which it is ended: a few values make runs that last for minutes.
+/// Looks at a run after which it is ended.
 const LOOKS: u32 = 6;
 /// The most pages of a device: tables of larger ones take memory.
 const PAGES: u64 = 1 << 20;
@@ -222,33 +219,6 @@ fn pages(spec: &Table) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Runs a plan to its end, or for so many looks.
-fn run_for(plan: &Plan) -> Result<Document, Diagnostic> {
-    let (stop, mut seen) = (AtomicBool::new(false), 0);
-    let mut outside = Outside {
-        cpu_s: &|| 0.0,
-        wall_s: &|| 0.0,
-        peak_rss: &|| 0,
-        stop: &stop,
-        watch: &mut |stage| match stage {
-            Stage::Running(_) => {
-                seen += 1;
-                stop.store(seen >= LOOKS, Ordering::Relaxed);
-            }
-            // What was run is checked all the same.
-            Stage::Checking => stop.store(false, Ordering::Relaxed),
-            _ => {}
-        },
-    };
-    simulate(plan, &mut outside)
-}
-
-/// Whether every check holds; of a run of such long times that it comes to the end of the clock, all but the one that says so, and of
-/// one that was ended, all but the one that says that.
-fn is_sound(document: &Document) -> bool {
-    document.checks.iter().all(|check| check.ok || check.detail.starts_with("ended by "))
-}
-
 fn run(bytes: &[u8]) {
     let Some(plan) = plan(bytes) else { return };
     let loaded = match Loaded::load(&plan.system, &plan.set) {
@@ -261,8 +231,8 @@ fn run(bytes: &[u8]) {
     if pages(&table(&loaded)) > PAGES {
         return;
     }
-    match run_for(&plan) {
-        Ok(document) => assert!(is_sound(&document), "{:?}: {:?}", plan.set, document.checks),
+    match run_for(&plan, LOOKS) {
+        Ok(document) => assert!(document.is_sound(), "{:?}: {:?}", plan.set, document.checks),
         Err(fault) => assert!(!fault.what.is_empty(), "{:?}: {fault}", plan.set),
     }
 }
