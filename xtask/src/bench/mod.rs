@@ -3,6 +3,7 @@
 //! Figures are CPU time, because other work shares the machine. Pairs run one after the other and give ratios.
 
 mod cases;
+mod instructions;
 mod mqsim;
 mod process;
 mod profiles;
@@ -31,6 +32,9 @@ pub(crate) struct Options {
     /// Also runs another build of nandscape, in pairs: its binary
     #[arg(long, value_name = "PATH")]
     against: Option<PathBuf>,
+    /// Counts the instructions of both builds for the same short runs instead; needs Valgrind
+    #[arg(long, requires = "against")]
+    instructions: bool,
     /// Runs of each case
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     reps: u32,
@@ -41,6 +45,11 @@ pub(crate) struct Options {
 
 /// Measures and prints; false if a case could not be measured. A missed target is a ratio below 1, not a failure.
 pub(crate) fn run(options: &Options) -> Result<bool> {
+    if let (true, Some(other)) = (options.instructions, &options.against) {
+        let binary = workspace::dist_binary()?;
+        print!("{}", instructions::compare(&binary, other, options.only.as_deref())?);
+        return Ok(true);
+    }
     let cases = chosen(options.only.as_deref())?;
     let rival = options.mqsim.as_deref().map(mqsim::locate).transpose()?;
     let binary = workspace::dist_binary()?;

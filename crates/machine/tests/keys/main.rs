@@ -9,6 +9,7 @@ mod direct;
 mod dram;
 mod dram_cache;
 mod engine;
+mod frozen;
 mod ftl;
 mod gpu;
 mod host;
@@ -19,6 +20,7 @@ mod server;
 mod state;
 mod swap;
 
+use frozen::Digests;
 use machine::run::{Plan, run_alone};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -247,7 +249,7 @@ fn figure(document: &Value, path: &str) -> f64 {
     found.and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure {path}"))
 }
 
-fn hold(bench: &Bench, case: &Case) -> Result<(), String> {
+fn hold(bench: &Bench, case: &Case, digests: &mut Digests) -> Result<(), String> {
     let Case { key, context, jobs, values, predicted } = case;
     let results: Vec<Result<Value, String>> = values
         .iter()
@@ -257,6 +259,8 @@ fn hold(bench: &Bench, case: &Case) -> Result<(), String> {
             run(bench, &set, jobs).map(found)
         })
         .collect();
+    let name = format!("{} {} {} {}", bench.system, assigned(key, values), context.join(" "), jobs.join(" "));
+    digests.insert(name, frozen::digest(results.iter().flatten()));
     let good = |n: usize| results[n].as_ref().map_err(|e| format!("{key}={}: {e}", values[n]));
     let steps = 1..values.len();
     match predicted {
@@ -296,27 +300,35 @@ fn hold(bench: &Bench, case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with the cases of these lists.
-fn faults(lists: &[(&Bench, &'static [Case])]) -> String {
-    let of = |(bench, cases): &(&Bench, &'static [Case])| -> Vec<String> {
-        cases.iter().filter_map(|case| hold(bench, case).err()).collect()
-    };
-    lists.iter().flat_map(of).collect::<Vec<_>>().join("\n")
+/// A key and its values, in one line.
+fn assigned(key: &str, values: &[&str]) -> String {
+    format!("{key}={}", values.join("|")).replace('\n', " ")
+}
+
+/// What is wrong with the cases of these lists, or has changed since their results were frozen under this name.
+fn faults(name: &str, lists: &[(&Bench, &'static [Case])]) -> String {
+    let mut digests = Digests::new();
+    let mut faults = Vec::new();
+    for (bench, cases) in lists {
+        faults.extend(cases.iter().filter_map(|case| hold(bench, case, &mut digests).err()));
+    }
+    faults.extend(frozen::compare(name, &digests).err());
+    faults.join("\n")
 }
 
 #[test]
 fn every_key_of_a_drive_moves_what_it_should() {
-    assert_eq!(faults(DRIVES), "");
+    assert_eq!(faults("drives", DRIVES), "");
 }
 
 #[test]
 fn every_key_of_a_gpu_moves_what_it_should() {
-    assert_eq!(faults(GPUS), "");
+    assert_eq!(faults("gpus", GPUS), "");
 }
 
 #[test]
 fn every_key_of_a_server_moves_what_it_should() {
-    assert_eq!(faults(SERVERS), "");
+    assert_eq!(faults("servers", SERVERS), "");
 }
 
 #[test]
