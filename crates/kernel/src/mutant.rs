@@ -109,6 +109,10 @@ mutants! {
         StaleFetch,
         /// A line stays in the shared cache although it was written through.
         StaleLine,
+        /// A line of a parked page does not go to memory with it.
+        LostParked,
+        /// A line of a page that overcrowded registers hand back is not parked.
+        UnparkedLine,
         /// A DRAM cache drops a changed page, one in four.
         DroppedPage,
         /// A write to a page of a DRAM cache does not change it.

@@ -7,6 +7,15 @@ fn equal(name: &'static str, (left, a): (&str, u64), (right, b): (&str, u64)) ->
     Check { name, ok: a == b, detail: format!("{left} {a}, {right} {b}") }
 }
 
+/// Of pages that registers of flash hand to the shared cache: `given_up` lines have left the registers.
+pub(crate) fn of_parked_pages(l2: &L2, given_up: u64) -> Check {
+    equal(
+        "lines that registers hand back are parked",
+        ("left the registers", given_up),
+        ("parked", l2.ledger().parked),
+    )
+}
+
 /// Of the shared cache; `sent` lines have come from it for memory.
 pub(crate) fn of_shared_cache(l2: &L2, sent: u64) -> Vec<Check> {
     let ledger = l2.ledger();
@@ -15,6 +24,11 @@ pub(crate) fn of_shared_cache(l2: &L2, sent: u64) -> Vec<Check> {
         ("made dirty or written through", ledger.dirtied + ledger.through),
         ("sent to memory or dirty", sent + l2.dirty()),
     )];
+    checks.push(Check {
+        name: "memory answers what the shared cache has asked for, once",
+        ok: ledger.unasked == 0,
+        detail: format!("{} answers that nothing waited for", ledger.unasked),
+    });
     if let Some(found) = l2.shadowed() {
         let first = found.first.unwrap_or_default();
         checks.push(Check {

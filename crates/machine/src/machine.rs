@@ -151,7 +151,7 @@ impl Machine {
     }
 
     /// Commands at the flash device that do not come from the injector.
-    pub fn claimed(&self) -> usize {
+    pub fn claimed(&self) -> i64 {
         let server = self.server.as_ref().map_or(0, |server| server.claimed());
         self.gpu.as_ref().map_or(server, |gpu| gpu.claimed())
     }

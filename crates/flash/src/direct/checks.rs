@@ -21,6 +21,8 @@ pub(super) struct Ledger {
     pub(super) offered: u64,
     pub(super) taken: u64,
     pub(super) refused: u64,
+    /// Lines of the pages taken.
+    pub(super) given_up: u64,
     /// Pages moved and blocks erased by merges.
     pub(super) copied: u64,
     pub(super) erased: u64,
@@ -32,6 +34,11 @@ fn equal(name: &'static str, left: (&str, u64), right: (&str, u64)) -> Check {
 }
 
 impl Direct {
+    /// Lines of pages that the shared cache has taken from registers since the beginning.
+    pub fn lines_given_up(&self) -> u64 {
+        self.ledger.given_up
+    }
+
     /// Whether what was counted in one place agrees with what was counted in another.
     pub fn checks(&self) -> Vec<Check> {
         let ledger = &self.ledger;

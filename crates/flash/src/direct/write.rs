@@ -191,6 +191,7 @@ impl Direct {
             return;
         }
         self.ledger.taken += 1;
+        self.ledger.given_up += u64::from(record.lines.count_ones());
         if let Some(shadow) = &mut self.shadow {
             shadow.parked(record.page, record.lines);
         }

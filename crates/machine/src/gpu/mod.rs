@@ -82,7 +82,7 @@ pub struct GpuSide {
     /// When each application has ended.
     pub ended: Vec<Option<Time>>,
     /// Commands at the flash device.
-    claimed: usize,
+    claimed: i64,
     /// Lines that the shared cache has sent to memory, over the whole run.
     lines_sent: u64,
     /// A first kernel that fits on no multiprocessor.
@@ -131,7 +131,7 @@ impl GpuSide {
     }
 
     /// Commands of the GPU side at the flash device.
-    pub fn claimed(&self) -> usize {
+    pub fn claimed(&self) -> i64 {
         self.claimed
     }
 
@@ -160,6 +160,9 @@ impl GpuSide {
             Memory::Initiator(initiator) => initiator.checks(),
         };
         checks.extend(lines::of_shared_cache(&self.l2, self.lines_sent));
+        if let Memory::Direct(direct) = &self.memory {
+            checks.push(lines::of_parked_pages(&self.l2, direct.lines_given_up()));
+        }
         if let Some(paging) = &self.paging {
             let found = paging.check();
             let (ok, detail) = (found.is_ok(), found.err().unwrap_or_default());

@@ -247,7 +247,7 @@ impl GpuSide {
         let Some(device) = device else {
             unreachable!("a part with a flash device behind it, and none there")
         };
-        self.claimed += usize::from(!planted_nth(Mutant::Unclaimed, 4));
+        self.claimed += i64::from(!planted_nth(Mutant::Unclaimed, 4));
         device.submit(Command { tag: command.tag | CLAIMED, ..command }, &mut FlashCx(wires));
     }
 }

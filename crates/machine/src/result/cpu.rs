@@ -378,8 +378,8 @@ pub(super) fn breakdown(side: &ServerSide) -> [(&'static str, Map<String, Value>
 }
 
 /// Checks of the server side: its own, and that its accounts of time are whole.
-pub(super) fn checks(machine: &Machine, side: &ServerSide) -> Vec<Check> {
-    let mut checks = side.checks();
+pub(super) fn checks(machine: &Machine, side: &ServerSide, still: bool) -> Vec<Check> {
+    let mut checks = side.checks(still);
     let whole = machine.measured_from == Time::ZERO;
     // What was under way when the window began has left stages behind.
     let (stages, waited) = (side.total_tally().reads().iter().sum::<u128>(), side.cores.stats().waited);

@@ -57,7 +57,7 @@ pub struct ServerSide {
     /// Jobs executed without time before the run.
     pub fill_jobs: u64,
     /// Commands at the flash device.
-    claimed: usize,
+    claimed: i64,
     /// Accesses that cores and page walks have sent, over the whole run.
     sent: u64,
     /// Their answers, over the whole run.
@@ -109,8 +109,9 @@ impl ServerSide {
         self.cores.over_at().unwrap_or(now)
     }
 
-    /// Accounts that must agree, each side counted in a different part.
-    pub fn checks(&self) -> Vec<flash::Check> {
+    /// Accounts that must agree, each side counted in a different part; `still` if nothing is pending, so that no message is on its
+    /// way.
+    pub fn checks(&self, still: bool) -> Vec<flash::Check> {
         let (begun, ended) = (self.cores.jobs_begun(), self.cores.jobs_ended());
         let running = self.cores.jobs_running();
         let check = |name, ok: bool, detail: String| flash::Check { name, ok, detail };
@@ -128,6 +129,15 @@ impl ServerSide {
         ];
         checks.extend(lines::of_shared_cache(&self.l2, self.lines_sent));
         checks.extend(self.check_lines());
+        if still || self.outstanding() == 0 {
+            checks.push(self.check_copies());
+            let unasked = self.directory.unasked_owners();
+            checks.push(check(
+                "owners that are waited for have been asked",
+                unasked == 0,
+                format!("{unasked} transactions wait for a copy that no probe asks for"),
+            ));
+        }
         if let Some(swap) = &self.swap {
             let found = swap.check();
             let detail = format!("{} faults, {} merged", swap.stats.faults, swap.stats.merged);
@@ -164,22 +174,28 @@ impl ServerSide {
             came.came == came.passed_on + writes,
             format!("{} came back, {} to an owner, {writes} to banks", came.came, came.passed_on),
         ));
+        checks
+    }
+
+    /// What the directory knows of lines that are in no transaction. A run that is stuck is told why: a core waits for one that has no copy
+    /// any more, or has one that nobody knows of.
+    fn check_copies(&self) -> flash::Check {
         let mut copies = 0;
-        let unknown = self.cores.copies().filter(|(core, address, alone)| {
+        let quiet = self.cores.copies().filter(|(_, address, _)| !self.directory.is_busy(*address));
+        let unknown = quiet.filter(|(core, address, alone)| {
             copies += 1;
             !self.directory.knows(*core, *address, *alone)
         });
         let (unknown, known) = (unknown.count(), self.directory.known_copies());
-        checks.push(check(
-            "the directory knows every copy, and no other",
-            unknown == 0 && copies == known,
-            format!("{copies} copies, {unknown} of them unknown, {known} known"),
-        ));
-        checks
+        flash::Check {
+            name: "the directory knows every copy, and no other",
+            ok: unknown == 0 && copies == known,
+            detail: format!("{copies} copies, {unknown} of them unknown, {known} known"),
+        }
     }
 
     /// Commands of the server side at the flash device.
-    pub fn claimed(&self) -> usize {
+    pub fn claimed(&self) -> i64 {
         self.claimed
     }
 

@@ -105,4 +105,9 @@ fn every_mutant_is_killed() {
     let wrong: Vec<_> =
         found.iter().filter(wrong).map(|(mutant, run, _)| (mutant, run, mutant.breaks().trim())).collect();
     assert!(wrong.is_empty(), "mutants that survive, or controls that do not: {wrong:#?}");
+    // A run that breaks off or is stuck does not say what is wrong.
+    let says_little = |check: &String| check.starts_with("a panic") || check == "no work is left";
+    let unnamed = found.iter().filter(|(_, _, checks)| !checks.is_empty() && checks.iter().all(says_little));
+    let unnamed: Vec<_> = unnamed.map(|(mutant, run, _)| (mutant, run)).collect();
+    assert!(unnamed.is_empty(), "no check says what is wrong: {unnamed:?}");
 }

@@ -3,8 +3,9 @@
 use super::{Run, failed, shadowed};
 use kernel::Mutant::{
     CleanPage, DroppedByEngine, DroppedFrame, DroppedGranule, DroppedLine, DroppedPage, DroppedRegister,
-    HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostSpill, LostStore, LostWriteBackOfCore,
-    PartialLine, SilentDrop, SkippedProbe, StaleLine, TwiceDelivered, Unclaimed,
+    HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostParked, LostSpill, LostStore,
+    LostWriteBackOfCore, PartialLine, SilentDrop, SkippedProbe, StaleLine, TwiceDelivered, Unclaimed,
+    UnparkedLine,
 };
 use machine::run::{Plan, run_alone};
 use std::fmt::Write;
@@ -29,6 +30,11 @@ pub(super) const GPUS: &[Run] = &[
             shadowed("zng", "back:n=4096", &set)
         },
         kills: &[DroppedRegister],
+    },
+    Run {
+        name: "GPU that parks what registers cannot hold",
+        make: parked,
+        kills: &[LostParked, UnparkedLine],
     },
     Run {
         name: "GPU with an SSD engine",
@@ -126,6 +132,27 @@ fn flash_memory() -> Vec<&'static str> {
         "l2.parked=0B",
     ];
     [&CACHES[..], &own].concat()
+}
+
+/// Registers that thrash hand their pages to the shared cache, which has room for one in each bank.
+fn parked() -> Vec<String> {
+    let mut set = flash_memory();
+    set.retain(|key| !key.starts_with("l2."));
+    set.extend(["memory.direct.registers.count=2", "memory.direct.redirect.window=8"]);
+    set.extend(["memory.direct.redirect.threshold=1%", "l2.parked=32KiB"]);
+    let plan = Plan::new("zng", "back:n=4096").set("sim.shadow=true");
+    let plan = set.iter().fold(plan, |plan, assignment| plan.set(assignment));
+    let document = match run_alone(&plan) {
+        Ok(document) => document,
+        Err(refused) => return vec![format!("refused: {refused}")],
+    };
+    let mut checks: Vec<String> =
+        document.checks.iter().filter(|check| !check.ok).map(|check| check.name.clone()).collect();
+    // Each of six banks has room for one.
+    if document.gpu.is_none_or(|gpu| gpu.l2.parked_pages <= 6) {
+        checks.push("no page was parked and given up".to_owned());
+    }
+    checks
 }
 
 /// Buffers that hold next to nothing in front of a device of 32 MiB.

@@ -195,9 +195,15 @@ impl Directory {
         })
     }
 
-    /// Copies of lines that cores are known to have. O(lines).
+    /// Whether a transaction is under way of a line: what is known of it then is between before and after.
+    pub fn is_busy(&self, address: u64) -> bool {
+        self.lines.get(&address).is_some_and(Line::is_busy)
+    }
+
+    /// Copies that cores are known to have of lines that are not busy. O(lines).
     pub fn known_copies(&self) -> u64 {
-        self.lines.values().map(|line| u64::from(line.sharers.count_ones())).sum()
+        let quiet = self.lines.values().filter(|line| !line.is_busy());
+        quiet.map(|line| u64::from(line.sharers.count_ones())).sum()
     }
 
     /// Requests inside, and changed lines that the bank has not taken yet.

@@ -23,6 +23,11 @@ pub(super) struct Line {
 impl Line {
     const UNKNOWN: Line = Line { sharers: 0, exclusive: false, first: NONE, last: NONE };
 
+    /// Whether a transaction is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.last != NONE
+    }
+
     /// A core has no copy any more.
     pub(super) fn forget(&mut self, core: u16) {
         self.sharers &= !(1 << core);
@@ -85,6 +90,16 @@ impl Record {
 }
 
 impl Directory {
+    /// Transactions that wait for the only copy of a line, which another core has, without a probe on its way there. When no message is
+    /// on its way, they wait for ever. O(lines).
+    pub fn unasked_owners(&self) -> u64 {
+        let waits = |line: &&Line| {
+            let record = &self.records[line.first];
+            line.exclusive && record.probes == 0 && line.sharers & (1 << record.access.port) == 0
+        };
+        self.lines.values().filter(|line| line.is_busy()).filter(waits).count() as u64
+    }
+
     /// A transaction begins, or joins those that wait for its line.
     pub(super) fn join(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let line = self.lines.entry(self.records[name].access.address).or_insert(Line::UNKNOWN);

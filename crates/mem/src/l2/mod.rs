@@ -103,6 +103,10 @@ pub struct Ledger {
     pub through: u64,
     /// Writes placed.
     pub writes: u64,
+    /// Lines that flash registers have handed back and that are, or were, pinned here.
+    pub parked: u64,
+    /// Answers of memory that nothing here waited for. Each is left alone.
+    pub unasked: u64,
 }
 
 /// What a shadow has found.
@@ -233,6 +237,10 @@ impl L2 {
 
     /// Memory has done a command.
     pub fn done(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        if !self.awaits(&command) {
+            self.ledger.unasked += 1;
+            return;
+        }
         if command.write {
             self.written(&command, cx);
         } else if command.absent == Absent::Signalled {
@@ -244,6 +252,14 @@ impl L2 {
             self.attend(command.port, cx);
         }
         self.purge_on(command.port, cx);
+    }
+
+    /// Whether a command like this one is under way.
+    fn awaits(&self, command: &MemCommand) -> bool {
+        let bank = &self.banks[usize::from(command.port)];
+        let page =
+            if command.write { bank.slots.page(command.tag) } else { bank.registers.page(command.tag) };
+        page == Some(command.page)
     }
 
     /// One of its events has come.

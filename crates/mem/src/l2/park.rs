@@ -3,7 +3,8 @@
 use super::bank::{Bank, Line};
 use super::layout::Target;
 use super::{Event, L2, Out, note};
-use kernel::Cx;
+use kernel::mutant::planted;
+use kernel::{Cx, Mutant};
 
 impl L2 {
     /// Takes a dirty page that overcrowded flash registers hand back: its lines are whole, and memory has nothing newer.
@@ -50,6 +51,7 @@ impl L2 {
     /// Pins the lines of a page for which there is room.
     fn take_in(&mut self, target: Target, lines: u64, app: u8, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
+        let lines = if planted(Mutant::UnparkedLine) { without_first(lines) } else { lines };
         for line in target.siblings(lines) {
             let bank = self.bank(target.bank);
             if bank.tags.find(line.key).is_none() {
@@ -72,6 +74,7 @@ impl L2 {
             let dirtied = u64::from(!held.dirty);
             (held.valid, held.dirty, held.pinned, held.accessed, held.app) = (true, true, true, true, app);
             self.ledger.dirtied += dirtied;
+            self.ledger.parked += 1;
         }
         let time = self.write_latency.times(lines.count_ones().into());
         let bank = self.bank(target.bank);
@@ -126,7 +129,8 @@ impl L2 {
         let page = self.bank(number).parked.remove(name);
         let target = Target::new(&layout, number, page.page);
         self.stats.unparked_pages += 1;
-        self.write_back(target, page.lines, page.app, cx);
+        let lines = if planted(Mutant::LostParked) { without_first(page.lines) } else { page.lines };
+        self.write_back(target, lines, page.app, cx);
         for line in target.siblings(page.lines) {
             let tags = &mut self.bank(number).tags;
             let place = tags.find(line.key).expect("pinned lines are here");
@@ -139,6 +143,11 @@ impl L2 {
         }
         true
     }
+}
+
+/// Lines of a page without the first of them; all if there is one only.
+fn without_first(lines: u64) -> u64 {
+    if lines.is_power_of_two() { lines } else { lines & (lines - 1) }
 }
 
 /// What can make room for a line to be pinned.

@@ -84,6 +84,13 @@ impl Registers {
         self.free.is_empty()
     }
 
+    /// The page that a register fetches.
+    #[inline]
+    pub(super) fn page(&self, register: u32) -> Option<u64> {
+        let page = self.items[register as usize].page;
+        (page != NO_PAGE).then_some(page)
+    }
+
     /// The registers that fetch lines of a page.
     #[inline]
     fn of(&self, page: u64) -> impl Iterator<Item = u32> {

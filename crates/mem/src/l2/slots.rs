@@ -41,6 +41,12 @@ impl Slots {
         self.items.iter().flatten().any(|slot| slot.page == page)
     }
 
+    /// The page that is written from a slot.
+    #[inline]
+    pub(super) fn page(&self, slot: u32) -> Option<u64> {
+        self.items[slot as usize].map(|slot| slot.page)
+    }
+
     /// Takes a slot for a write to a page.
     ///
     /// # Panics
