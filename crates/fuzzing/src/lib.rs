@@ -11,6 +11,7 @@ pub use damage::Damage;
 pub use target::{TARGETS, Target, find};
 
 use std::ops::Range;
+use std::path::Path;
 
 /// Runs the cases of a range, which depend on the seed and their number alone; `watch` sees the number of each before it runs.
 ///
@@ -22,6 +23,21 @@ pub fn drive(target: &Target, seed: u64, cases: Range<u64>, watch: &mut dyn FnMu
         watch(case);
         (target.run)(&Damage::new(seed, target.name, case).apply(&examples));
     }
+}
+
+/// Writes every target's good examples as files of a folder of its name, from which libFuzzer starts: `FOLDER/TARGET/NUMBER`.
+///
+/// # Errors
+/// A folder or a file that cannot be written.
+pub fn write_seeds(folder: &Path) -> std::io::Result<()> {
+    for target in TARGETS {
+        let own = folder.join(target.name);
+        std::fs::create_dir_all(&own)?;
+        for (n, example) in (target.examples)().iter().enumerate() {
+            std::fs::write(own.join(n.to_string()), example)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -37,6 +53,20 @@ mod tests {
             for example in &examples {
                 assert!((target.reads)(example), "{}: {}", target.name, String::from_utf8_lossy(example));
             }
+        }
+    }
+
+    #[test]
+    fn seeds_are_the_examples() {
+        let folder = tempfile::tempdir().expect("a folder");
+        write_seeds(folder.path()).expect("room");
+        for target in TARGETS {
+            let read = |n: usize| std::fs::read(folder.path().join(target.name).join(n.to_string()));
+            let examples = (target.examples)();
+            for (n, example) in examples.iter().enumerate() {
+                assert_eq!(read(n).ok().as_ref(), Some(example), "{} {n}", target.name);
+            }
+            assert!(read(examples.len()).is_err(), "{}", target.name);
         }
     }
 

@@ -1,4 +1,5 @@
 //! Drives targets for a time: `nandscape-fuzzing SECONDS [TARGET [SEED [CASE]]]`. With a case, that one alone.
+//! `nandscape-fuzzing seeds FOLDER` writes what libFuzzer starts from.
 
 use fuzzing::{TARGETS, Target, drive, find};
 use std::cell::Cell;
@@ -14,8 +15,19 @@ thread_local! {
 }
 
 fn main() -> ExitCode {
-    let usage = "usage: nandscape-fuzzing SECONDS [TARGET [SEED [CASE]]]";
+    let usage = "usage: nandscape-fuzzing SECONDS [TARGET [SEED [CASE]]], or seeds FOLDER";
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, folder] = &words[..]
+        && word == "seeds"
+    {
+        return match fuzzing::write_seeds(folder.as_ref()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(fault) => {
+                eprintln!("cannot write seeds into {folder}: {fault}");
+                ExitCode::from(1)
+            }
+        };
+    }
     let number = |n: usize| words.get(n).map(|word| word.parse::<u64>()).transpose();
     let (Ok(Some(seconds)), Ok(seed), Ok(case)) = (number(0), number(2), number(3)) else {
         eprintln!("{usage}");
