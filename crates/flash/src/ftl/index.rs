@@ -3,6 +3,7 @@
 //! Per group: buckets by valid count (each a list, longest unchanged first), the closed units as an array (for random
 //! draws), and a list in closing order. Every update is O(1).
 
+use super::pools::Pools;
 use super::space::Ru;
 
 /// No reclaim unit.
@@ -70,6 +71,12 @@ impl Index {
     /// Closed reclaim units.
     pub(crate) fn len(&self) -> usize {
         self.closed.len()
+    }
+
+    /// The one with the fewest valid units that has been unchanged for longest.
+    pub(crate) fn emptiest(&self) -> Option<u32> {
+        let (word, bits) = self.occupied.iter().enumerate().find(|(_, bits)| **bits != 0)?;
+        Some(self.buckets[word * 64 + bits.trailing_zeros() as usize].prev)
     }
 
     #[inline]
@@ -189,13 +196,39 @@ pub struct VictimView<'a> {
     pub(crate) rus: &'a [Ru],
     pub(crate) closed_at: &'a [u64],
     pub(crate) erases: &'a dyn Fn(u32) -> u32,
+    pub(crate) pools: Option<&'a Pools>,
     /// Map units written to flash so far: the clock that ages are measured on.
     pub now: u64,
     /// Map units a reclaim unit.
     pub units_per_ru: u32,
+    /// Map units a program unit.
+    pub units_per_program: u32,
+}
+
+/// What a victim policy may look at of a placement: its closed reclaim units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// The one with the fewest valid map units.
+    pub emptiest: u32,
+    /// Map units that moving its data takes, in whole program units.
+    pub moved: u32,
+    /// Valid map units in all of them.
+    pub valid: u64,
+    /// Reclaim units that the host has opened for the placement lately: within the last one to two times that it has
+    /// written as much as the group holds.
+    pub opened: u32,
 }
 
 impl VictimView<'_> {
+    /// The placements that have closed units, in order. None unless garbage collection keeps placements apart and the policy
+    /// weighs them.
+    pub fn pools(&self) -> impl Iterator<Item = Pool> + '_ {
+        self.pools.iter().flat_map(|pools| pools.all()).filter_map(|pool| {
+            let emptiest = pool.index.emptiest()?;
+            let moved = self.valid(emptiest).next_multiple_of(self.units_per_program);
+            Some(Pool { emptiest, moved, valid: pool.valid, opened: pool.opened })
+        })
+    }
     /// Closed reclaim units.
     pub fn len(&self) -> usize {
         self.index.closed.len()

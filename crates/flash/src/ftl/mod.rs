@@ -20,6 +20,7 @@ pub(crate) mod index;
 mod leaves;
 pub mod map_cache;
 mod map_copy;
+mod pools;
 mod recovered;
 mod snapshot;
 pub mod space;
@@ -38,6 +39,7 @@ use gc::Victim;
 use index::VictimView;
 pub(crate) use map_copy::MapCopy;
 use map_copy::lookup;
+use pools::Pools;
 use proto::{Lpn, Slot};
 use space::{Group, RuState, Stream, block_starts, erase_blocks};
 use table::{Bits, Table};
@@ -264,9 +266,13 @@ impl Ftl {
         self.array.load_register(slot, lpn);
     }
 
-    /// Garbage collection keeps placements apart from now on.
+    /// Garbage collection of an empty device keeps placements apart.
     pub fn isolate(&mut self) {
         self.isolated = true;
+        if self.victim.weighs_pools() && self.keeps_apart() {
+            let pools = Pools::new(self.placements, self.geo.shape.blocks, self.geo.units_per_ru);
+            self.groups.iter_mut().for_each(|group| group.pools = Some(pools.clone()));
+        }
     }
 
     /// Whether there are placements, and garbage collection keeps them apart.
@@ -390,6 +396,9 @@ impl Ftl {
         if ru.state == RuState::Closed {
             let valid = ru.valid;
             group.index.revalue(number, valid);
+            if let Some(pools) = &mut group.pools {
+                pools.invalidated(ru.placement, number, valid);
+            }
         }
     }
 
@@ -410,7 +419,9 @@ impl Ftl {
             closed_at: &g.closed_at,
             erases: &erases,
             now: self.clock,
+            pools: g.pools.as_ref(),
             units_per_ru: self.geo.units_per_ru,
+            units_per_program: self.geo.units_per_program,
         };
         // A unit may be so full that moving it takes as much as it frees. Policies may choose one, but not if that is
         // all there is: reclaiming would go on for ever and gain nothing.

@@ -5,6 +5,7 @@ mod recovered;
 pub(crate) use recovered::Recovered;
 
 use super::index::{Index, NONE};
+use super::pools::Pools;
 use super::wear::{ByWear, WearRule};
 use crate::array::NandArray;
 use crate::geometry::Geometry;
@@ -225,6 +226,8 @@ pub(crate) struct Group {
     pub(crate) free_min: u32,
     /// If static wear levelling asks for it.
     pub(crate) by_wear: Option<ByWear>,
+    /// If the victim policy weighs placements.
+    pub(crate) pools: Option<Pools>,
     /// Valid map units.
     pub(crate) valid: u64,
     /// Victims since the host's last commit, and its number.
@@ -249,7 +252,19 @@ impl kernel::Snapshot for Freed {
     }
 }
 kernel::snapshot!(FreeUnits { fresh, end, freed });
-kernel::snapshot!(Group { rus, closed_at, index, free, frontiers, free_min, by_wear, valid, lap, retired });
+kernel::snapshot!(Group {
+    rus,
+    closed_at,
+    index,
+    free,
+    frontiers,
+    free_min,
+    by_wear,
+    pools,
+    valid,
+    lap,
+    retired
+});
 
 impl Group {
     /// All units free.
@@ -263,6 +278,7 @@ impl Group {
             frontiers: vec![Frontier { ru: NONE, next: 0 }; streams],
             free_min: count,
             by_wear: wear.gap.map(|_| ByWear::new(count)),
+            pools: None,
             valid: 0,
             lap: (0, 0),
             retired: 0,
@@ -348,6 +364,9 @@ impl Group {
             self.closed_at.resize(ru as usize + 1, 0);
         }
         self.rus[ru as usize].placement = stream.placement();
+        if let (Some(pools), Stream::Host(placement)) = (&mut self.pools, stream) {
+            pools.opened(placement);
+        }
         self.free_min = self.free_min.min(self.free());
         Some(ru)
     }
@@ -380,6 +399,10 @@ impl Group {
         self.index.insert(ru, self.rus[ru as usize].valid);
         if let Some(wear) = &mut self.by_wear {
             wear.insert(ru);
+        }
+        if let Some(pools) = &mut self.pools {
+            let Ru { placement, valid, .. } = self.rus[ru as usize];
+            pools.insert(placement, ru, valid);
         }
     }
 
@@ -420,7 +443,8 @@ impl Group {
             Freed::LeastWorn(set) => set.len() * 2 * size_of::<(u32, u32)>(),
         };
         let wear = self.by_wear.as_ref().map_or(0, ByWear::bytes);
-        (size_of::<Group>() + records + freed) as u64 + self.index.bytes() + wear
+        let pools = self.pools.as_ref().map_or(0, Pools::bytes);
+        (size_of::<Group>() + records + freed) as u64 + self.index.bytes() + wear + pools
     }
 
     /// A program unit has been programmed.
@@ -446,6 +470,10 @@ impl Group {
         self.index.remove(ru);
         if let Some(wear) = &mut self.by_wear {
             wear.remove(ru);
+        }
+        if let Some(pools) = &mut self.pools {
+            let Ru { placement, valid, .. } = self.rus[ru as usize];
+            pools.remove(placement, ru, valid);
         }
         self.rus[ru as usize].state = RuState::Collecting;
     }

@@ -190,7 +190,8 @@ config::policies! {
         /// Reclaim unit handles of the type "persistently isolated" (NVMe 2.1, flexible data placement). A group has one
         /// more frontier open for each placement but the first. Translation pages are moved with the first placement's
         /// data. The victim policy divides the spare space: `greedy` in proportion to the data, so that skewed writes cost
-        /// as much as uniform ones (`theory::wa::hot_cold_streams`); `cost_benefit` leaves hot data more.
+        /// as much as uniform ones (`theory::wa::hot_cold_streams`); `cost_benefit` leaves hot data more; `marginal_gain`
+        /// divides it so that the write amplification is least.
         default isolated,
         /// One frontier for all that garbage collection moves.
         ///

@@ -51,7 +51,8 @@ pub fn hot_cold_pools(units: u32, spare: Spare, skew: Skew, split: Split) -> (f6
 /// only: what they free goes to whoever writes, and the stream that is collected loses spare until its emptiest block is
 /// as full as the other's. In the steady state of [`greedy`] the valid count of a victim is a function of a pool's ratio of
 /// spare to data alone. So both pools have the same ratio, [`Split::Proportional`], and the same amplification: that of
-/// uniform writes with the whole spare, whatever the skew. The optimal split gives the hot pool more.
+/// uniform writes with the whole spare, whatever the skew. The optimal split gives the hot pool more; a policy that weighs
+/// placements comes to rest there (`marginal_gain`).
 ///
 /// A device of 128 pages a block comes out 3 to 4 % lower (`reproduce theory`). Valid counts are whole numbers: a collector that
 /// prefers, of blocks with equal counts, the one unchanged for longest, takes cold ones then and leaves the hot pool a

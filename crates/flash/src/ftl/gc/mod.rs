@@ -4,10 +4,11 @@ pub mod cost_benefit;
 pub mod d_choices;
 pub mod fifo;
 pub mod greedy;
+pub mod marginal_gain;
 pub mod random;
 pub mod windowed;
 
-pub use super::index::VictimView;
+pub use super::index::{Pool, VictimView};
 
 /// Chooses the reclaim unit that garbage collection takes back next.
 ///
@@ -17,6 +18,10 @@ pub use super::index::VictimView;
 pub trait Victim {
     /// The unit to reclaim, by number in the group. `None` if the policy wants to wait.
     fn pick(&mut self, view: &VictimView<'_>) -> Option<u32>;
+    /// Whether it looks at the pools of placements ([`VictimView::pools`]).
+    fn weighs_pools(&self) -> bool {
+        false
+    }
     /// Appends the policy's own state, parameters apart.
     fn save(&self, _out: &mut Vec<u8>) {}
     /// Replaces the state by one that a policy with the same parameters saved; `None` if it is cut short or malformed.
@@ -59,6 +64,13 @@ config::policies! {
         ///
         /// Windowed greedy (Hu et al., SYSTOR 2009): greedy inside a window of the units closed first.
         windowed_greedy(windowed::Params) => windowed::Windowed::new,
+        /// The emptiest unit of the placement whose spare space is worth least.
+        ///
+        /// Divides the spare space between placements so that the write amplification is least: it takes from where one slot
+        /// less costs the fewest programs, by each placement's rate of host writes, valid units and victims (the optimal split
+        /// of Desnoyers, SYSTOR 2012, and of Stoica and Ailamaki, PVLDB 6(9), 2013). Without placements that collection keeps
+        /// apart it is `greedy`.
+        marginal_gain => marginal_gain::MarginalGain::new,
     }
 }
 

@@ -47,6 +47,7 @@ impl Group {
             *wear = ByWear::new(count);
             (0..count).zip(units).for_each(|(number, unit)| wear.erased(number, unit.erases));
         }
+        self.pools = self.pools.as_ref().map(|pools| pools.emptied(geo.units_per_ru));
         for number in closed {
             self.list_closed(number, units[number as usize].opened);
         }

@@ -29,6 +29,9 @@ enum Places {
     Planes,
 }
 
+const BEST: &str = "theory::wa::hot_cold_pools with the optimal split: P. Desnoyers, SYSTOR 2012, (20) to (22); R. Stoica, \
+                    A. Ailamaki, PVLDB 6(9), 2013";
+
 /// Two classes of data on one device.
 struct Mix {
     name: &'static str,
@@ -131,6 +134,28 @@ const MIXES: &[Mix] = &[
         formula: |drive, spare, skew| wa::hot_cold_streams(drive.pages, spare, skew),
         place: "theory::wa::hot_cold_streams: two pools under one greedy collector, which splits the spare in proportion to \
                 the data; after P. Desnoyers, SYSTOR 2012, (20) to (22)",
+        timed: false,
+    },
+    Mix {
+        name: "streams.marginal_gain.12",
+        drive: Drive { placements: 2, ..LARGE },
+        victim: "=marginal_gain",
+        spare: 0.12,
+        hot: (0.2, 0.8),
+        places: Places::Placements,
+        formula: |drive, spare, skew| wa::hot_cold_pools(drive.pages, spare, skew, Split::Optimal).0,
+        place: BEST,
+        timed: false,
+    },
+    Mix {
+        name: "streams.marginal_gain.28",
+        drive: Drive { placements: 2, ..LARGE },
+        victim: "=marginal_gain",
+        spare: 0.28,
+        hot: (0.1, 0.9),
+        places: Places::Placements,
+        formula: |drive, spare, skew| wa::hot_cold_pools(drive.pages, spare, skew, Split::Optimal).0,
+        place: BEST,
         timed: false,
     },
     Mix {
