@@ -172,6 +172,14 @@ fn a_worn_out_drive_says_so() {
     let said: f64 = worn.split_whitespace().rev().nth(2).unwrap().parse().unwrap();
     let counted = (requests - errors) * 4096.0 / 1e6;
     assert!((said - counted).abs() < 0.2, "{said} MB said, {counted} MB did not fail");
+    // Refused writes are not written: counted apart.
+    let flash = &document["flash"][0];
+    let count = |figure: &str| flash[figure].as_f64().unwrap();
+    assert_eq!(count("failed_write_bytes"), errors * 4096.0);
+    let programs: f64 =
+        ["host_programs", "gc_programs", "mapping_programs", "wear_programs"].into_iter().map(count).sum();
+    let (waf, expected) = (count("write_amplification"), programs / (requests - errors));
+    assert!(waf >= 1.0 && (waf / expected - 1.0).abs() < 1e-9, "{waf}, not {expected}");
     let page = run_tiny(&["--set", blocks, "--workload", job]).stdout;
     assert!(page.contains("FAILED: no request failed: no good blocks are left in group "), "{page}");
 }

@@ -270,11 +270,11 @@ impl Device {
     pub(super) fn host_done(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::HOST_TRANSFER, cx.now());
-        self.stats.completed(&active.command, &active.life, cx.now());
-        if planted_nth(Mutant::RecordedTwice, 101) {
-            self.stats.completed(&active.command, &active.life, cx.now());
-        }
         let status = active.status;
+        self.stats.completed(&active.command, status, &active.life, cx.now());
+        if planted_nth(Mutant::RecordedTwice, 101) {
+            self.stats.completed(&active.command, status, &active.life, cx.now());
+        }
         self.ledger.completed += 1;
         if let Some(shadow) = &mut self.shadow {
             shadow.leaves(id, status, &self.ftl);

@@ -5,7 +5,7 @@ use crate::backend::Backend;
 use crate::ftl::Ftl;
 use ::stats::{Breakdown, Milestones};
 use kernel::{Snapshot, Time};
-use proto::{Command, IoOp};
+use proto::{Command, IoOp, Status};
 
 /// What a command waits for, in the order of its life.
 pub const MILESTONES: [&str; COUNT] = [
@@ -72,8 +72,10 @@ pub struct DeviceStats {
     pub gc_runs: u64,
     /// Units moved to even out wear.
     pub wear_units: u64,
-    /// Bytes written by the host.
+    /// Bytes written by the host, but for writes that were refused.
     pub written_bytes: u64,
+    /// Bytes of the host's writes that were refused: nothing of them was programmed.
+    pub failed_bytes: u64,
     /// What the parts had counted when the window began.
     pub(crate) origin: Origin,
 }
@@ -115,6 +117,7 @@ impl Default for DeviceStats {
             gc_runs: 0,
             wear_units: 0,
             written_bytes: 0,
+            failed_bytes: 0,
             origin: Origin::default(),
         }
     }
@@ -122,11 +125,21 @@ impl Default for DeviceStats {
 
 impl DeviceStats {
     #[inline]
-    pub(super) fn completed(&mut self, command: &Command, life: &Milestones<COUNT>, now: Time) {
+    pub(super) fn completed(
+        &mut self,
+        command: &Command,
+        status: Status,
+        life: &Milestones<COUNT>,
+        now: Time,
+    ) {
         match command.op {
             IoOp::Read => self.reads.record(life, now),
             IoOp::Write => {
-                self.written_bytes += command.bytes;
+                let bytes = match status {
+                    Status::Success => &mut self.written_bytes,
+                    _ => &mut self.failed_bytes,
+                };
+                *bytes += command.bytes;
                 self.writes.record(life, now);
             }
             IoOp::Trim | IoOp::WriteZeroes | IoOp::Flush => self.others.record(life, now),
@@ -149,10 +162,12 @@ impl DeviceStats {
             gc_runs,
             wear_units,
             written_bytes,
+            failed_bytes,
             origin,
         } = self;
         [reads, writes, others].into_iter().for_each(|b| b.save(out));
-        let counts = [unwritten_reads, merge_reads, trimmed_units, gc_runs, wear_units, written_bytes];
+        let counts =
+            [unwritten_reads, merge_reads, trimmed_units, gc_runs, wear_units, written_bytes, failed_bytes];
         counts.into_iter().for_each(|n| n.save(out));
         origin.save(out);
     }
@@ -167,6 +182,7 @@ impl DeviceStats {
         self.gc_runs = u64::load(input)?;
         self.wear_units = u64::load(input)?;
         self.written_bytes = u64::load(input)?;
+        self.failed_bytes = u64::load(input)?;
         self.origin = Origin::load(input)?;
         Some(())
     }

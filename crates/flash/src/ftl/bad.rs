@@ -138,6 +138,18 @@ impl Ftl {
         self.groups.iter().map(|group| group.usable()).min().unwrap_or(0)
     }
 
+    /// Erase counts of the blocks that are in use: of every reclaim unit but those that were bad from the beginning and those
+    /// that have been retired.
+    pub fn erases_in_use(&self) -> impl Iterator<Item = u32> + '_ {
+        let in_use = |ru: &u64| {
+            let (group, number) = self.split(*ru);
+            let group = &self.groups[group];
+            number < group.usable() && group.ru(number).state != RuState::Bad
+        };
+        let blocks = move |ru| (0..self.geo.lanes).map(move |lane| self.geo.block_of_ru(ru, lane));
+        (0..self.geo.ru_count).filter(in_use).flat_map(blocks).map(|block| self.array.erases(block))
+    }
+
     /// Bad blocks so far; `None` if there are none and never will be.
     pub fn bad_counts(&self) -> Option<BadCounts> {
         self.bad.exist.then(|| self.count_bad())

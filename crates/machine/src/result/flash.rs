@@ -62,14 +62,15 @@ pub struct LookAhead {
     pub wasted: u64,
 }
 
-/// Erase counts of blocks.
+/// Erase counts of the blocks in use: without those that were bad from the factory (blocks of reclaim units that could not be put
+/// together for them too) and those of retired reclaim units.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EraseCount {
-    /// Erases since the beginning of the block with the fewest.
+    /// Erases since the beginning of the block in use with the fewest.
     pub min: u32,
-    /// Mean erases of a block since the beginning.
+    /// Mean erases of a block in use since the beginning.
     pub mean: f64,
-    /// Erases since the beginning of the block with the most.
+    /// Erases since the beginning of the block in use with the most.
     pub max: u32,
 }
 
@@ -131,6 +132,7 @@ pub struct FlashResult {
     /// Reads of map units that hold no data.
     pub unwritten_reads: u64,
     /// Bytes programmed over bytes written by the host, as far as the run has come: what still lies in the buffer is not programmed.
+    /// Writes that were refused count for nothing, nor were they programmed.
     pub write_amplification: Option<f64>,
     /// The same once the buffer were flushed: its units programmed too, each with the programs of collections and mapping that a unit of
     /// the host took in the window (`ftl_write_amplification`); less those that the buffer held when the window began. Writes that others
@@ -138,6 +140,9 @@ pub struct FlashResult {
     pub flushed_write_amplification: Option<f64>,
     /// Bytes written by the host that were not on flash at the end, those on their way among them.
     pub buffered_bytes: u64,
+    /// Bytes of the host's writes that a worn-out drive refused; left out where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_write_bytes: Option<u64>,
     /// Map units programmed over those that the host's writes (behind the buffer) asked for.
     pub ftl_write_amplification: Option<f64>,
     /// Bytes of the controller's memory that the map takes, all of it or the part that is held; left out where
@@ -210,6 +215,7 @@ impl FlashResult {
             write_amplification: ratio(programmed * unit_bytes, written),
             flushed_write_amplification: (written > 0).then(|| flushed.max(0.0) / written as f64),
             buffered_bytes: left.bytes,
+            failed_write_bytes: Some(device.stats.failed_bytes).filter(|bytes| *bytes > 0),
             ftl_write_amplification: ratio(programmed, host),
             mapping_bytes: device.map_memory().map(|memory| memory.bytes),
             free_blocks_min: ftl.free_min(),
@@ -232,13 +238,13 @@ fn capacity(ftl: &Ftl) -> Capacity {
 }
 
 fn erase_count(ftl: &Ftl) -> EraseCount {
-    let counts = ftl.array.all_erases();
-    let sum: u64 = counts.iter().map(|c| u64::from(*c)).sum();
-    EraseCount {
-        min: counts.iter().copied().min().unwrap_or(0),
-        mean: sum as f64 / counts.len().max(1) as f64,
-        max: counts.iter().copied().max().unwrap_or(0),
+    let (mut min, mut max, mut sum, mut blocks) = (u32::MAX, 0, 0, 0u64);
+    for erases in ftl.erases_in_use() {
+        (min, max) = (min.min(erases), max.max(erases));
+        sum += u64::from(erases);
+        blocks += 1;
     }
+    EraseCount { min: if blocks == 0 { 0 } else { min }, mean: sum as f64 / blocks.max(1) as f64, max }
 }
 
 fn bad_blocks(ftl: &Ftl) -> Option<BadBlocks> {

@@ -95,6 +95,31 @@ fn devices_wear_out_in_good_order() {
     assert!(retired > 100 && refused > 3, "{retired} retired, {refused} worn out");
 }
 
+/// Blocks that are out of use are not erased any more, or never were: they say nothing of how evenly a drive wears.
+#[test]
+fn erases_are_those_of_blocks_in_use() {
+    let combination = Combination { fill: Fill::Empty, ..Combination::plain() };
+    let device = device(&combination, 5, 12).expect("there are enough good blocks");
+    let mut host = Host::new(device, 3, 16);
+    host.drive(20_000);
+    let ftl = &host.device.ftl;
+    let bad = ftl.bad_counts().expect("blocks may be bad");
+    let lanes = u64::from(ftl.geo.lanes);
+    let retired = ftl.retired_units();
+    let lost = bad.units - retired.len() as u64;
+    assert!(!retired.is_empty() && lost > 0, "{bad:?}");
+    // With those that have been retired, and those that never worked, they are all.
+    let blocks =
+        |ru: &u64| (0..ftl.geo.lanes).map(|lane| ftl.geo.block_of_ru(*ru, lane)).collect::<Vec<u64>>();
+    let worn: Vec<u32> = retired.iter().flat_map(blocks).map(|block| ftl.array.erases(block)).collect();
+    let mut found: Vec<u32> = ftl.erases_in_use().chain(worn.iter().copied()).collect();
+    found.extend((0..lost * lanes).map(|_| 0));
+    found.sort_unstable();
+    let mut all = ftl.array.all_erases().to_vec();
+    all.sort_unstable();
+    assert_eq!(found, all);
+}
+
 #[test]
 fn bad_units_stay_bad() {
     let fits =
@@ -118,7 +143,7 @@ fn bad_units_stay_bad() {
             && loses(&second)
     };
     let busy = |c| Combination { fill: Fill::Steady, memory: Memory::None, depth: 16, ..c };
-    let mut candidates = combinations(9).into_iter().filter(fits).map(busy);
+    let mut candidates = (9..12).flat_map(combinations).filter(fits).map(busy);
     let found = candidates.find_map(|c| (5..16).map(|n| (c.clone(), n)).find(lasts));
     let (combination, endurance) = found.expect("some last as long");
     let (device, worn) = (|| empty(&combination, endurance), || worn(&combination, endurance));
