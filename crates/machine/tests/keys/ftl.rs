@@ -213,6 +213,14 @@ pub(crate) const CASES: &[Case] = &[
         values: &["greedy", "cost_benefit", "fifo", "random", "d_choices", "windowed_greedy"],
         predicted: Differ,
     },
+    // Hot data gets more than its share of the spare space.
+    Case {
+        key: "flash.ftl.gc.victim",
+        context: &["flash.ftl.over_provisioning=30%", "flash.ftl.placements=2"],
+        jobs: HOT_AND_WARM,
+        values: &["greedy", "marginal_gain"],
+        predicted: Falls("/flash/0/write_amplification"),
+    },
     // The best of more units is emptier.
     Case {
         key: "flash.ftl.gc.victim.d_choices.d",
