@@ -83,7 +83,7 @@ impl Bench {
 }
 
 fn command(tag: u32, (op, offset, bytes): Io) -> Command {
-    Command { tag, op, fua: false, offset, bytes, queue: 0, flow: 0, namespace: 1, placement: 0, priority: 2 }
+    Command::new(tag, op, offset, bytes)
 }
 
 /// A plane's register holds the page of the last read until something else comes to its die: another page, a program. A

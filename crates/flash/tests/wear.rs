@@ -119,18 +119,7 @@ fn run(device: Device, writes: u32, allowed: u32) -> Seen {
 }
 
 fn write(tag: u32, offset: u64) -> Command {
-    Command {
-        tag,
-        op: IoOp::Write,
-        fua: false,
-        offset,
-        bytes: WRITE,
-        queue: 0,
-        flow: 0,
-        namespace: 1,
-        placement: 0,
-        priority: 2,
-    }
+    Command::new(tag, IoOp::Write, offset, WRITE)
 }
 
 /// A closed unit gives its data away at most once in `gap` erases of the others: at most one erase in `gap` is for wear,

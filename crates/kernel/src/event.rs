@@ -11,6 +11,28 @@ pub trait Event: Copy {
     fn from_word(word: u64) -> Self;
 }
 
+/// An event of one of several parts of a kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct At<E> {
+    /// Which of the parts.
+    pub instance: u16,
+    /// What happens there.
+    pub event: E,
+}
+
+/// The instance stands above the event's own bits.
+impl<E: Event> Event for At<E> {
+    const BITS: u32 = E::BITS + u16::BITS;
+    #[inline]
+    fn word(self) -> u64 {
+        u64::from(self.instance) << E::BITS | self.event.word()
+    }
+    #[inline]
+    fn from_word(word: u64) -> At<E> {
+        At { instance: (word >> E::BITS) as u16, event: E::from_word(word & ((1 << E::BITS) - 1)) }
+    }
+}
+
 macro_rules! numbers {
     ($($number:ty),+) => {$(
         impl Event for $number {
@@ -46,6 +68,9 @@ macro_rules! events {
         const _: () = {
             enum Kind { $($variant),+ }
 
+            /// Bits that number the kinds.
+            const KIND: u32 = usize::BITS - ([$(Kind::$variant as u8),+].len() - 1).leading_zeros();
+
             /// Bits of the longest value: the kind stands above them.
             const VALUE: u32 = {
                 let mut bits = 0;
@@ -54,7 +79,7 @@ macro_rules! events {
             };
 
             impl $crate::Event for $name {
-                const BITS: u32 = VALUE + 8;
+                const BITS: u32 = VALUE + KIND;
                 #[inline]
                 fn word(self) -> u64 {
                     match self {
@@ -74,14 +99,14 @@ macro_rules! events {
                 }
             }
 
-            assert!(VALUE + 8 <= 64, "the events do not fit into a word");
+            assert!(VALUE + KIND <= 64, "the events do not fit into a word");
         };
     };
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Event;
+    use super::{At, Event};
 
     events! {
         enum Inner {
@@ -93,6 +118,7 @@ mod tests {
         enum Outer {
             Number(u32),
             Part(Inner),
+            Another(At<Inner>),
         }
     }
 
@@ -100,10 +126,13 @@ mod tests {
     fn a_word_gives_back_its_event() {
         let inner = [Inner::Short(0), Inner::Short(u16::MAX), Inner::Long(0), Inner::Long(u32::MAX)];
         let outer = [Outer::Number(7), Outer::Number(u32::MAX)];
-        for event in inner.map(Outer::Part).into_iter().chain(outer) {
+        let at = |instance| inner.map(|event| Outer::Another(At { instance, event }));
+        let others = at(0).into_iter().chain(at(1)).chain(at(u16::MAX));
+        for event in inner.map(Outer::Part).into_iter().chain(outer).chain(others) {
             assert_eq!(Outer::from_word(event.word()), event);
             assert_eq!(event.word() >> Outer::BITS, 0);
         }
-        assert_eq!((Inner::BITS, Outer::BITS), (40, 48));
+        // One bit numbers two kinds, two bits three; the longest is one of an instance.
+        assert_eq!((Inner::BITS, Outer::BITS), (33, 33 + 16 + 2));
     }
 }

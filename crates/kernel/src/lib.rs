@@ -18,7 +18,7 @@ mod time;
 
 pub use cx::{Cx, Recorder};
 pub use digest::Digest;
-pub use event::Event;
+pub use event::{At, Event};
 pub use flags::Flags;
 pub use lists::{List, Lists};
 pub use mutant::{Mutant, planted, planted_nth};

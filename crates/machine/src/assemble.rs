@@ -1,11 +1,11 @@
 //! From a plan to a machine that is ready to run.
 
 use crate::applies;
-use crate::gpu;
+use crate::build::{gpu, server};
+use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::precondition::{self, Report};
 use crate::run::{Observers, Outside, Plan, Stage};
-use crate::server;
 use crate::spec::{Drive, Loaded, queues};
 use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
@@ -129,7 +129,9 @@ pub(crate) fn assemble(
     if outside.wants_an_end() {
         return Ok(None);
     }
-    warnings.extend(server.iter().flat_map(|side| side.service.notes()));
+    if let Some(Processor::Ooo(ooo)) = server.as_ref().map(|built| &built.complex.processor) {
+        warnings.extend(ooo.service.notes());
+    }
     let (mut precondition, mut precondition_cpu_s) = (None, 0.0);
     if let Some(device) = &mut device {
         let Drive { flash, precondition: state, .. } = loaded.drive()?;
@@ -166,6 +168,6 @@ pub(crate) fn assemble(
     let ramp = (work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp));
     let warmup = plan.warmup.or(ramp).or(of_jobs);
     let until = loaded.spec.sim.until.map(|until| until.time());
-    let machine = Machine::new(device, injector, warmup).with_gpu(gpu).with_server(server).with_end(until);
+    let machine = Machine::new(device, injector, warmup).with(gpu).with(server).with_end(until);
     Ok(Some(Assembled { machine, warnings, precondition, precondition_cpu_s }))
 }

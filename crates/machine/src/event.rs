@@ -1,79 +1,97 @@
-//! The machine's one event type.
+//! Every kind of part: its events, and what it says. A line here makes both known to the machine.
 
-use kernel::Event;
+use crate::route::Packet;
+use kernel::At;
 
-kernel::events! {
-    /// An event of one of the machine's parts.
-    pub enum Ev {
-        /// The flash device's.
-        Flash(flash::Event),
-        /// The injector's.
-        Inject(workload::inject::Event),
-        /// The multiprocessors'.
-        Gpu(compute::simt::Event),
-        /// The network's.
-        Network(net::crossbar::Event),
-        /// The shared cache's.
-        L2(mem::l2::Event),
-        /// The memory management unit's.
-        Mmu(mem::mmu::Event),
-        /// The DRAM's.
-        Dram(mem::dram::Event),
-        /// The network-attached flash's.
-        Direct(flash::direct::Event),
-        /// The SSD engine's.
-        Engine(flash::engine::Event),
-        /// The initiator's.
-        Initiator(flash::initiator::Event),
-        /// The host's paging.
-        Paging(host::paging::Event),
-        /// The cores'.
-        Cores(compute::ooo::Event),
-        /// A core's memory management unit's.
-        CoreMmu(CoreMmu),
-        /// The mesh's.
-        Fabric(net::fabric::Event),
-        /// The directory's.
-        Directory(mem::directory::Event),
-        /// The DRAM cache's.
-        DramCache(mem::dram_cache::Event),
-        /// The operating system's paging.
-        Swap(host::swap::Event),
-    }
+/// An event of a part, which becomes one of the machine's.
+pub(crate) trait Happens {
+    /// The event of the part of this number among those of its kind.
+    fn at(self, instance: u16) -> Ev;
 }
 
-/// An event of one core's memory management unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CoreMmu {
-    /// The core.
-    pub core: u16,
-    /// What happens there.
-    pub event: mem::mmu::Event,
+/// What a part says, which becomes a message of the machine.
+pub(crate) trait Says {
+    /// As the part of this number among those of its kind says it.
+    fn from(self, instance: u16) -> Message;
 }
 
-/// The core stands above the unit's own bits.
-impl Event for CoreMmu {
-    const BITS: u32 = mem::mmu::Event::BITS + u16::BITS;
-    #[inline]
-    fn word(self) -> u64 {
-        u64::from(self.core) << mem::mmu::Event::BITS | self.event.word()
-    }
-    #[inline]
-    fn from_word(word: u64) -> CoreMmu {
-        let inner = word & ((1 << mem::mmu::Event::BITS) - 1);
-        CoreMmu { core: (word >> mem::mmu::Event::BITS) as u16, event: mem::mmu::Event::from_word(inner) }
-    }
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($event:ty, $out:ty),)+) => {
+        kernel::events! {
+            /// An event of one of the machine's parts: a kind, an instance, and the part's own event.
+            pub enum Ev {
+                $($(#[$doc])* $kind(At<$event>),)+
+            }
+        }
+
+        /// What a part has said, and which of its kind it is.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Message {
+            $($kind(u16, $out),)+
+        }
+
+        $(
+            impl Happens for $event {
+                #[inline]
+                fn at(self, instance: u16) -> Ev {
+                    Ev::$kind(At { instance, event: self })
+                }
+            }
+            impl Says for $out {
+                #[inline]
+                fn from(self, instance: u16) -> Message {
+                    Message::$kind(instance, self)
+                }
+            }
+        )+
+    };
+}
+
+kinds! {
+    /// A flash device that takes block commands.
+    Drive(flash::Event, flash::Out),
+    /// The injector of requests.
+    Injector(workload::inject::Event, workload::inject::Out),
+    /// The multiprocessors of a GPU.
+    Simt(compute::simt::Event, compute::simt::Out),
+    /// The cores of a server.
+    Ooo(compute::ooo::Event, compute::ooo::Out),
+    /// A memory management unit.
+    Mmu(mem::mmu::Event, mem::mmu::Out),
+    /// A network that is a crossbar.
+    Crossbar(net::crossbar::Event, net::crossbar::Out<Packet>),
+    /// A network that is a mesh.
+    Mesh(net::fabric::Event, net::fabric::Out<Packet>),
+    /// A directory.
+    Directory(mem::directory::Event, mem::directory::Out),
+    /// A shared cache.
+    L2(mem::l2::Event, mem::l2::Out),
+    /// DRAM, or persistent memory.
+    Dram(mem::dram::Event, mem::dram::Out),
+    /// DRAM as a cache over flash.
+    DramCache(mem::dram_cache::Event, mem::dram_cache::Out),
+    /// Flash on the network.
+    Direct(flash::direct::Event, flash::direct::Out),
+    /// An SSD engine.
+    Engine(flash::engine::Event, flash::engine::Out),
+    /// An initiator of block commands.
+    Initiator(flash::initiator::Event, flash::initiator::Out),
+    /// Paging of a GPU's memory by the host.
+    Paging(host::paging::Event, host::paging::Out),
+    /// Paging by an operating system.
+    Swap(host::swap::Event, host::swap::Out),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kernel::Event;
 
     #[test]
-    fn a_word_gives_back_core_and_event() {
-        for core in [0, 1, u16::MAX] {
+    fn a_word_gives_back_part_and_event() {
+        for instance in [0, 1, u16::MAX] {
             for event in [mem::mmu::Event::Looked(u32::MAX), mem::mmu::Event::Walker(0)] {
-                let event = Ev::CoreMmu(CoreMmu { core, event });
+                let event = event.at(instance);
                 assert_eq!(Ev::from_word(event.word()), event);
             }
         }

@@ -2,17 +2,19 @@
 
 mod applies;
 mod assemble;
+mod build;
 pub mod catalogue;
+pub mod complex;
 mod event;
-pub mod gpu;
-mod lines;
 mod machine;
+pub mod memory;
+pub mod pager;
+mod parts;
 pub mod precondition;
 pub mod reproduce;
 pub mod result;
 mod route;
 pub mod run;
-pub mod server;
 pub mod source;
 pub mod spec;
 pub mod stall;

@@ -1,14 +1,17 @@
 //! The machine: parts, wires, and the loop that runs them.
 
-use crate::event::Ev;
-use crate::gpu::{CLAIMED, GpuSide};
-use crate::route::{FlashCx, InjectCx, Message, Wires};
-use crate::server::ServerSide;
+use crate::complex::{Complex, Ooo, Processor, Simt};
+use crate::event::{Ev, Message};
+use crate::memory::Memory;
+use crate::pager::Pager;
+use crate::parts::{Built, Drive, Parts};
+use crate::route::{Sender, Wires};
 use crate::warmup::{Cut, Warmup};
 use config::Diagnostic;
-use flash::Device;
-use kernel::{Mutant, Time, planted};
-use proto::Completion;
+use flash::{Check, Device};
+use kernel::{At, Mutant, Time, planted};
+use proto::memory::Tally;
+use proto::{Command, Completion};
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::inject::Injector;
 
@@ -46,12 +49,7 @@ pub enum End {
 /// A machine that runs.
 pub struct Machine {
     wires: Wires,
-    /// The flash device, if there is one.
-    device: Option<Device>,
-    /// The GPU and its memory, if there is one.
-    gpu: Option<Box<GpuSide>>,
-    /// The cores of a server and their memory, if there are any.
-    server: Option<Box<ServerSide>>,
+    parts: Parts,
     /// Where requests come from.
     pub injector: Injector,
     /// Events run.
@@ -80,11 +78,11 @@ impl Machine {
             Some(Warmup::Until(time)) => (u64::MAX, time),
             _ => NEVER,
         };
+        let mut parts = Parts::default();
+        parts.drives.extend(device.into().map(|device| Drive { device, claimed: 0 }));
         Machine {
             wires: Wires::default(),
-            device: device.into(),
-            gpu: None,
-            server: None,
+            parts,
             injector,
             events: 0,
             measured_from: Time::ZERO,
@@ -107,24 +105,19 @@ impl Machine {
 
     /// The flash device, if there is one.
     pub fn drive(&self) -> Option<&Device> {
-        self.device.as_ref()
+        self.parts.drives.first().map(|drive| &drive.device)
     }
 
-    /// Gives the machine a GPU.
+    /// Gives the machine a processor with its network, caches and memory.
     #[must_use]
-    pub fn with_gpu(mut self, gpu: Option<GpuSide>) -> Machine {
-        self.gpu = gpu.map(Box::new);
-        self
-    }
-
-    /// Gives the machine the cores of a server.
-    #[must_use]
-    pub fn with_server(mut self, server: Option<ServerSide>) -> Machine {
-        if server.is_some() {
-            // Its jobs count too: they are looked at between slices.
-            self.window.0 = u64::MAX;
+    pub(crate) fn with(mut self, built: Option<Built>) -> Machine {
+        if let Some(built) = built {
+            if matches!(built.complex.processor, Processor::Ooo(_)) {
+                // Its jobs count too: they are looked at between slices.
+                self.window.0 = u64::MAX;
+            }
+            self.parts.add(built);
         }
-        self.server = server.map(Box::new);
         self
     }
 
@@ -135,37 +128,79 @@ impl Machine {
         self
     }
 
-    /// The cores of a server and their memory, if there are any.
-    pub fn server(&self) -> Option<&ServerSide> {
-        self.server.as_deref()
+    /// The cores of a server, if there are any, and what is around them.
+    pub fn server(&self) -> Option<(&Complex, &Ooo)> {
+        self.parts.complexes.iter().find_map(|complex| match &complex.processor {
+            Processor::Ooo(ooo) => Some((complex, &**ooo)),
+            Processor::Simt(_) => None,
+        })
     }
 
-    /// The GPU and its memory, if there is one.
-    pub fn gpu(&self) -> Option<&GpuSide> {
-        self.gpu.as_deref()
+    /// The multiprocessors of a GPU, if there are any, and what is around them.
+    pub fn gpu(&self) -> Option<(&Complex, &Simt)> {
+        self.parts.complexes.iter().find_map(|complex| match &complex.processor {
+            Processor::Simt(simt) => Some((complex, &**simt)),
+            Processor::Ooo(_) => None,
+        })
+    }
+
+    fn cores(&mut self) -> Option<&mut Ooo> {
+        self.parts.complexes.iter_mut().find_map(|complex| match &mut complex.processor {
+            Processor::Ooo(ooo) => Some(&mut **ooo),
+            Processor::Simt(_) => None,
+        })
+    }
+
+    /// The memory behind a processor's shared cache.
+    pub fn memory_of(&self, complex: &Complex) -> &Memory {
+        self.parts.memory_of(complex)
+    }
+
+    /// What brings pages that a processor misses.
+    pub fn pager_of(&self, complex: &Complex) -> Option<&Pager> {
+        self.parts.pager_of(complex)
+    }
+
+    /// Time that a processor's requests have waited for each stage, in all parts together.
+    pub fn tally(&self, complex: &Complex) -> Tally {
+        self.parts.tally(complex)
+    }
+
+    /// Requests, commands and packets under way in each part around a processor.
+    pub fn inside(&self, complex: &Complex) -> [(&'static str, usize); 7] {
+        self.parts.inside(complex)
+    }
+
+    /// Requests, commands and packets under way around a processor.
+    pub fn outstanding(&self, complex: &Complex) -> usize {
+        self.parts.outstanding(complex)
+    }
+
+    /// Accounts of a processor and of what is around it that must agree; `still` if nothing is pending.
+    pub fn checks_of(&self, complex: &Complex, still: bool) -> Vec<Check> {
+        self.parts.checks(complex, still)
     }
 
     /// Why the run cannot go on: a source's failure, or a kernel that fits on no multiprocessor.
     pub fn failure(&self) -> Option<Diagnostic> {
-        self.injector.failure.clone().or_else(|| self.gpu.as_ref()?.failure())
+        self.injector.failure.clone().or_else(|| self.gpu()?.1.failure())
     }
 
-    /// Commands at the flash device that do not come from the injector.
+    /// Commands at drives that do not come from the injector.
     pub fn claimed(&self) -> i64 {
-        let server = self.server.as_ref().map_or(0, |server| server.claimed());
-        self.gpu.as_ref().map_or(server, |gpu| gpu.claimed())
+        self.parts.drives.iter().map(|drive| drive.claimed).sum()
     }
 
     /// Requests of the host that have been completed since the measured window began, or jobs of a server since the run began.
     pub fn completed(&self) -> u64 {
-        self.injector.requests + self.server.as_ref().map_or(0, |server| server.jobs())
+        self.injector.requests + self.server().map_or(0, |(_, ooo)| ooo.cores.jobs_ended())
     }
 
     /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server,
     /// or of the time that the run was given.
     pub fn progress(&self) -> Option<f64> {
         let requests = self.injector.progress();
-        let jobs = self.server.as_ref().map(|server| server.progress());
+        let jobs = self.server().map(|(_, ooo)| ooo.cores.progress());
         let time = self.until.map(|until| self.now().ps() as f64 / until.ps().max(1) as f64);
         requests.into_iter().chain(jobs).chain(time).reduce(f64::max).map(|share| share.min(1.0))
     }
@@ -177,16 +212,11 @@ impl Machine {
 
     /// Runs to the end, or until `stop` is set. `watch` is called now and then.
     pub fn run(&mut self, stop: &AtomicBool, mut watch: impl FnMut(&Machine)) -> End {
-        self.injector.start(&mut InjectCx(&mut self.wires));
-        if let Some(gpu) = &mut self.gpu {
-            gpu.begin(&mut self.wires);
-        }
+        self.injector.start(&mut self.wires.at(0));
         if let Some(warmup) = self.warmup {
-            warmup.watch(self.server.as_deref_mut());
+            warmup.watch(self.cores());
         }
-        if let Some(server) = &mut self.server {
-            server.begin(&mut self.wires);
-        }
+        self.parts.begin(&mut self.wires);
         self.route();
         loop {
             match self.slice() {
@@ -223,22 +253,15 @@ impl Machine {
                 self.begin_at(self.window.1);
             }
             match event {
-                Ev::Flash(event) => {
-                    if let Some(device) = &mut self.device {
-                        device.handle(event, &mut FlashCx(&mut self.wires));
-                    }
+                Ev::Drive(At { instance, event }) => {
+                    let drive = &mut self.parts.drives[usize::from(instance)];
+                    drive.device.handle(event, &mut self.wires.at(instance));
                 }
-                Ev::Inject(event) => {
-                    self.injector.handle(event, &mut InjectCx(&mut self.wires));
+                Ev::Injector(At { event, .. }) => {
+                    self.injector.handle(event, &mut self.wires.at(0));
                     self.count();
                 }
-                event => {
-                    if let Some(gpu) = &mut self.gpu {
-                        gpu.handle(event, &mut self.wires);
-                    } else if let Some(server) = &mut self.server {
-                        server.handle(event, &mut self.wires);
-                    }
-                }
+                event => self.parts.handle(event, &mut self.wires),
             }
             self.route();
         }
@@ -251,34 +274,24 @@ impl Machine {
     fn route(&mut self) {
         while let Some(message) = self.wires.messages.pop_front() {
             match message {
-                Message::FromFlash(flash::Out::Complete(completion)) => self.complete(completion),
-                Message::FromInjector(workload::inject::Out::Submit(command)) => {
-                    if let Some(device) = &mut self.device {
-                        device.submit(command, &mut FlashCx(&mut self.wires));
-                    }
+                Message::Drive(from, flash::Out::Complete(completion)) => self.complete(from, completion),
+                Message::Injector(from, workload::inject::Out::Submit(command)) => {
+                    let command = Command { from: Sender::Injector(from).port(), ..command };
+                    self.parts.drives[0].device.submit(command, &mut self.wires.at(0));
                 }
-                message => {
-                    if let Some(gpu) = &mut self.gpu {
-                        gpu.deliver(message, self.device.as_mut(), &mut self.wires);
-                    } else if let Some(server) = &mut self.server {
-                        server.deliver(message, self.device.as_mut(), &mut self.wires);
-                    }
-                }
+                message => self.parts.deliver(message, &mut self.wires),
             }
         }
     }
 
     /// A completion goes to whoever has sent the command.
     #[inline]
-    fn complete(&mut self, completion: Completion) {
-        let is_claimed = completion.tag & CLAIMED != 0;
-        match (&mut self.gpu, &mut self.server) {
-            (Some(gpu), _) if is_claimed => gpu.completed(completion, &mut self.wires),
-            (_, Some(server)) if is_claimed => server.completed(completion, &mut self.wires),
-            _ => {
-                self.injector.complete(completion, &mut InjectCx(&mut self.wires));
-                self.count();
-            }
+    fn complete(&mut self, drive: u16, completion: Completion) {
+        if matches!(Sender::of(completion.to), Sender::Injector(_)) {
+            self.injector.complete(completion, &mut self.wires.at(0));
+            self.count();
+        } else {
+            self.parts.completed(drive, completion, &mut self.wires);
         }
     }
 
@@ -291,12 +304,10 @@ impl Machine {
     }
 
     fn ended(&self) -> End {
-        let gpu_is_done = self.gpu.as_ref().is_none_or(|gpu| gpu.is_done());
-        let server_is_done = self.server.as_ref().is_none_or(|server| server.is_done());
         let injector_is_done = self.injector.outstanding() == 0 && self.injector.is_done();
         if self.failure().is_some() {
             End::Failed
-        } else if !(injector_is_done && gpu_is_done && server_is_done) {
+        } else if !(injector_is_done && self.parts.is_done()) {
             End::Deadlock
         } else {
             End::Done
@@ -305,7 +316,8 @@ impl Machine {
 
     fn consider_warmup(&mut self) {
         let (completed, now) = (self.completed(), self.now());
-        let over = |warmup: Warmup| warmup.over(completed, now, self.server.as_deref());
+        let server = self.server().map(|(_, ooo)| ooo);
+        let over = |warmup: Warmup| warmup.over(completed, now, server);
         if let Some(cut) = self.warmup.and_then(over) {
             self.begin_window(cut, now);
         }
@@ -325,15 +337,10 @@ impl Machine {
         self.window = NEVER;
         self.cut = Some(cut);
         self.measured_from = now;
-        if let Some(device) = self.device.as_mut().filter(|_| !planted(Mutant::OldWindow)) {
-            device.reset_stats(now);
+        for drive in self.parts.drives.iter_mut().filter(|_| !planted(Mutant::OldWindow)) {
+            drive.device.reset_stats(now);
         }
-        if let Some(gpu) = &mut self.gpu {
-            gpu.reset_stats(now);
-        }
-        if let Some(server) = &mut self.server {
-            server.reset_stats(now);
-        }
+        self.parts.reset_stats(now);
         self.injector.reset(now);
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
-use crate::gpu;
+use crate::build::{gpu, server};
 use crate::machine::{End, Machine};
 use crate::precondition::{Precondition, Progress};
 use crate::result::{Document, Frame, RunFigures};
-use crate::server;
 use crate::spec::Loaded;
 use crate::stall;
 use crate::warmup::Warmup;

@@ -178,8 +178,8 @@ impl Loaded {
     fn check(&self) -> Result<(), Diagnostic> {
         crate::validate::check(&self.resolved)?;
         crate::validate::tables(self)?;
-        crate::gpu::check(self)?;
-        crate::server::check(self)?;
+        crate::build::gpu::check(self)?;
+        crate::build::server::check(self)?;
         // Building geometry and thresholds checks what a parser cannot.
         if self.spec.flash.is_some() {
             self.device(0)?;

@@ -1,7 +1,6 @@
 //! Who waits for whom since when, for a run that ended without having done its work.
 
 use crate::machine::{End, Machine};
-use crate::server::ServerSide;
 use flash::Device;
 use kernel::Time;
 use proto::IoOp;
@@ -32,7 +31,7 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
         vec![format!("the run is stuck at {now}: {what}; {} in flight", count(outstanding, "request"))];
     lines.extend(requests(machine, now));
     lines.extend(sources(machine));
-    lines.extend(machine.server().map(parts));
+    lines.extend(parts(machine));
     if let Some(device) = machine.drive() {
         lines.extend(groups(device));
         lines.extend(dies(device, now));
@@ -41,10 +40,12 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
 }
 
 /// What each part of a server has inside.
-fn parts(side: &ServerSide) -> String {
-    let inside: Vec<String> = side.inside().map(|(part, inside)| format!("{inside} in {part}")).into();
-    let running = count(side.cores.jobs_running() as usize, "job");
-    format!("waiting: {running} of the cores; requests under way: {}", inside.join(", "))
+fn parts(machine: &Machine) -> Option<String> {
+    let (complex, ooo) = machine.server()?;
+    let inside: Vec<String> =
+        machine.inside(complex).map(|(part, inside)| format!("{inside} in {part}")).into();
+    let running = count(ooo.cores.jobs_running() as usize, "job");
+    Some(format!("waiting: {running} of the cores; requests under way: {}", inside.join(", ")))
 }
 
 fn requests(machine: &Machine, now: Time) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! When the measured window begins, as a spec says it and as a run decides it.
 
-use crate::server::ServerSide;
+use crate::complex::Ooo;
 use config::SpecError;
 use config::units::Share;
 use kernel::Time;
@@ -135,14 +135,14 @@ impl Warmup {
     }
 
     /// Begins to look, where something must be looked at.
-    pub(crate) fn watch(self, server: Option<&mut ServerSide>) {
+    pub(crate) fn watch(self, server: Option<&mut Ooo>) {
         if let (Warmup::Steady { .. }, Some(server)) = (self, server) {
             server.cores.watch();
         }
     }
 
     /// How the window begins, if it does so now.
-    pub(crate) fn over(self, completed: u64, now: Time, server: Option<&ServerSide>) -> Option<Cut> {
+    pub(crate) fn over(self, completed: u64, now: Time, server: Option<&Ooo>) -> Option<Cut> {
         let steady = match self {
             Warmup::Steady { .. } => Some(server.is_some_and(|server| server.cores.is_steady())),
             _ => None,

@@ -34,6 +34,10 @@ pub struct IoRequest {
     pub fua: bool,
 }
 
+/// Whom a request is answered: a part of the machine. Whoever answers copies it and does not look inside.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Port(pub u16);
+
 /// Bit of a submission queue's number that says that it belongs to a processor inside the drive, and not to the host.
 pub const INNER: u16 = 1 << 15;
 
@@ -42,6 +46,8 @@ pub const INNER: u16 = 1 << 15;
 pub struct Command {
     /// The sender's name for it; comes back in the completion.
     pub tag: u32,
+    /// The sender, as the machine knows it: it is filled in on the way to the device.
+    pub from: Port,
     /// What it does.
     pub op: IoOp,
     /// Force unit access.
@@ -62,6 +68,25 @@ pub struct Command {
     pub priority: u8,
 }
 
+impl Command {
+    /// A command of namespace 1 and medium priority, in the first queue, without hints.
+    pub fn new(tag: u32, op: IoOp, offset: u64, bytes: u64) -> Command {
+        Command {
+            tag,
+            from: Port::default(),
+            op,
+            fua: false,
+            offset,
+            bytes,
+            queue: 0,
+            flow: 0,
+            namespace: 1,
+            placement: 0,
+            priority: 2,
+        }
+    }
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
@@ -78,6 +103,8 @@ pub enum Status {
 pub struct Completion {
     /// The command's tag.
     pub tag: u32,
+    /// The command's sender.
+    pub to: Port,
     /// How it ended.
     pub status: Status,
     /// Map units that were in error.

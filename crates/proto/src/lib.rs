@@ -9,5 +9,5 @@ pub mod memory;
 pub mod simt;
 mod units;
 
-pub use block::{Command, Completion, INNER, IoOp, IoRequest, Status};
+pub use block::{Command, Completion, INNER, IoOp, IoRequest, Port, Status};
 pub use units::{Lpn, Slot};

@@ -280,7 +280,12 @@ impl Device {
             shadow.leaves(id, status, &self.ftl);
         }
         let errors = u32::from(status != Status::Success);
-        cx.emit(Out::Complete(Completion { tag: active.command.tag, status, errors }));
+        cx.emit(Out::Complete(Completion {
+            tag: active.command.tag,
+            to: active.command.from,
+            status,
+            errors,
+        }));
         let queue = active.command.queue;
         self.active.remove(id);
         let way = self.host.way(queue);

@@ -245,18 +245,7 @@ impl Engine {
 
     fn submit(&mut self, name: u32, op: IoOp, cx: &mut impl Cx<Event, Out>) {
         self.ledger.submitted += 1;
-        cx.emit(Out::Submit(Command {
-            tag: name,
-            op,
-            fua: false,
-            offset: self.pages[name].page * PAGE,
-            bytes: PAGE,
-            queue: 0,
-            flow: 0,
-            namespace: 1,
-            placement: 0,
-            priority: 2,
-        }));
+        cx.emit(Out::Submit(Command::new(name, op, self.pages[name].page * PAGE, PAGE)));
     }
 
     /// The row of a place of the read buffer.

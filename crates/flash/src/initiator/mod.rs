@@ -295,16 +295,10 @@ impl Initiator {
             self.tally.command(Stage::Controller, &mut self.requests[id], cx.now());
         }
         cx.emit(Out::Submit(Command {
-            tag: name,
-            op: wanted.op,
-            fua: false,
-            offset: wanted.offset,
-            bytes: wanted.bytes,
             queue: self.first_queue + queue as u16,
             flow: wanted.app.into(),
-            namespace: 1,
             placement: wanted.app,
-            priority: 2,
+            ..Command::new(name, wanted.op, wanted.offset, wanted.bytes)
         }));
     }
 }

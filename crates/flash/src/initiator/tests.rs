@@ -114,7 +114,10 @@ impl Rig {
                 Ev::Device(tag) => {
                     let command = self.at_device.remove(&tag).expect("it is at the device");
                     self.done.push(command);
-                    self.part.completed(Completion { tag, status: Status::Success, errors: 0 }, &mut port);
+                    self.part.completed(
+                        Completion { tag, to: proto::Port::default(), status: Status::Success, errors: 0 },
+                        &mut port,
+                    );
                 }
             }
             self.sort(sent);

@@ -139,18 +139,7 @@ mod tests {
         fn enters(&mut self, id: u32, op: IoOp, sectors: std::ops::Range<u64>) {
             let offset = LPN.0 * UNIT + sectors.start * 512;
             let bytes = (sectors.end - sectors.start) * 512;
-            let command = Command {
-                tag: id,
-                op,
-                fua: false,
-                offset,
-                bytes,
-                queue: 0,
-                flow: 0,
-                namespace: 1,
-                placement: 0,
-                priority: 2,
-            };
+            let command = Command::new(id, op, offset, bytes);
             self.shadow.enters(id, &command, false, &self.ftl);
         }
         fn leaves(&mut self, id: u32) {

@@ -151,16 +151,11 @@ impl Host {
             _ => self.extent(),
         };
         Command {
-            tag: self.issued as u32,
-            op,
             fua: self.rng.below(16) == 0,
-            offset: extent.start,
-            bytes: extent.end - extent.start,
             queue: self.rng.below(3) as u16,
-            flow: 0,
-            namespace: 1,
             placement: self.rng.below(4) as u8,
             priority: self.rng.below(4) as u8,
+            ..Command::new(self.issued as u32, op, extent.start, extent.end - extent.start)
         }
     }
 

@@ -198,20 +198,7 @@ impl Bench {
         loop {
             while in_flight < depth {
                 let Some((op, offset, bytes)) = ios.next() else { break };
-                let (tag, fua) = (self.tag, false);
-                let command = Command {
-                    tag,
-                    op,
-                    fua,
-                    offset,
-                    bytes,
-                    queue: 0,
-                    flow: 0,
-                    namespace: 1,
-                    placement: 0,
-                    priority: 2,
-                };
-                self.device.submit(command, &mut self.cx);
+                self.device.submit(Command::new(self.tag, op, offset, bytes), &mut self.cx);
                 self.tag += 1;
                 in_flight += 1;
             }

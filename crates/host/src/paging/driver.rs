@@ -126,17 +126,7 @@ impl Paging {
     fn command(&mut self, job: u32, op: IoOp, cx: &mut impl Cx<Event, Out>) {
         let granule = self.jobs[job].granule;
         let (offset, bytes) = self.bytes_of(granule);
-        cx.emit(Out::Submit(Command {
-            tag: job,
-            op,
-            fua: false,
-            offset,
-            bytes,
-            queue: 0,
-            flow: granule.app.into(),
-            namespace: 1,
-            placement: 0,
-            priority: 2,
-        }));
+        let command = Command { flow: granule.app.into(), ..Command::new(job, op, offset, bytes) };
+        cx.emit(Out::Submit(command));
     }
 }

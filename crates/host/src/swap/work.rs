@@ -199,17 +199,6 @@ impl Swap {
     }
 
     fn command(&self, job: u32, op: IoOp, cx: &mut impl Cx<Event, Out>) {
-        cx.emit(Out::Submit(Command {
-            tag: job,
-            op,
-            fua: false,
-            offset: self.jobs[job].page * PAGE,
-            bytes: PAGE,
-            queue: 0,
-            flow: 0,
-            namespace: 1,
-            placement: 0,
-            priority: 2,
-        }));
+        cx.emit(Out::Submit(Command::new(job, op, self.jobs[job].page * PAGE, PAGE)));
     }
 }

@@ -2,8 +2,8 @@
 //! not steady when the window began, a load above saturation.
 
 use super::cpu::CpuResult;
+use crate::complex::Ooo;
 use crate::machine::Machine;
-use crate::server::ServerSide;
 use crate::warmup::{Cut, Warmup};
 use compute::ooo::Queue;
 use stats::{Batched, HalfWidths, Histogram, Summary};
@@ -14,13 +14,13 @@ const P: f64 = 0.99;
 const WIDE: f64 = 0.1;
 
 /// The warnings of a server's run.
-pub(super) fn of(machine: &Machine, side: &ServerSide, cpu: &CpuResult) -> Vec<String> {
+pub(super) fn of(machine: &Machine, ooo: &Ooo, cpu: &CpuResult) -> Vec<String> {
     let mut said = Vec::new();
     said.extend(unsteady(machine));
-    let to = side.ended(machine.now());
-    if let Some(queue) = side.cores.queue(to) {
+    let to = ooo.ended(machine.now());
+    if let Some(queue) = ooo.cores.queue(to) {
         let seconds = to.since(machine.measured_from).as_s_f64();
-        said.extend(saturated(&queue, cpu, side.cores.cores(), seconds));
+        said.extend(saturated(&queue, cpu, ooo.cores.cores(), seconds));
     }
     said.extend(tails(cpu));
     said

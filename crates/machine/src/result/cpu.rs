@@ -1,13 +1,16 @@
 //! What the cores of a server and their memory did.
 
 use super::hierarchy::{self, L2Result, MmuResult, per, share};
+use crate::complex::{Complex, Ooo};
 use crate::machine::Machine;
-use crate::server::{Memory, ServerSide};
+use crate::memory::Memory;
+use crate::pager::Pager;
 use crate::warmup::{Cut, Warmup};
 use compute::ooo::Spent;
 use flash::Check;
 use host::swap::Swap;
 use kernel::Time;
+use mem::directory::Directory;
 use mem::dram::DramStats;
 use mem::dram_cache::DramCache;
 use proto::memory::{CPU_LINE, Stage};
@@ -44,7 +47,7 @@ pub struct ThreadsResult {
 }
 
 /// The directory.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct DirectoryResult {
     /// Requests for a copy that may be shared.
     pub reads: u64,
@@ -255,17 +258,17 @@ impl Window {
 }
 
 impl CpuResult {
-    pub(super) fn collect(machine: &Machine, side: &ServerSide) -> CpuResult {
-        let s = side.cores.stats();
-        let (from, to) = (machine.measured_from, side.ended(machine.now()));
+    pub(super) fn collect(machine: &Machine, complex: &Complex, ooo: &Ooo) -> CpuResult {
+        let s = ooo.cores.stats();
+        let (from, to) = (machine.measured_from, ooo.ended(machine.now()));
         let window = Window { seconds: to.since(from).as_s_f64() };
-        let (cores, cycles) = (f64::from(side.cores.cores()), window.seconds / side.cores.cycle().as_s_f64());
-        let fetched = match (&side.memory, &side.swap) {
+        let (cores, cycles) = (f64::from(ooo.cores.cores()), window.seconds / ooo.cores.cycle().as_s_f64());
+        let fetched = match (machine.memory_of(complex), machine.pager_of(complex)) {
             (Memory::DramCache(cache), _) => cache.stats.fetches + cache.stats.reclaims,
-            (_, Some(swap)) => swap.stats.faults,
+            (_, Some(Pager::Swap(swap))) => swap.stats.faults,
             _ => 0,
         };
-        let queue = side.cores.queue(to);
+        let queue = ooo.cores.queue(to);
         CpuResult {
             jobs: s.jobs,
             throughput_per_s: window.per_second(s.jobs),
@@ -280,7 +283,7 @@ impl CpuResult {
             cycles,
             ipc: per(s.instructions, cycles * cores),
             miss_interval_ns: (fetched > 0).then(|| window.seconds * 1e9 * cores / fetched as f64),
-            time_share: time_share(side),
+            time_share: time_share(ooo),
             l1i: L1Result { accesses: s.fetches, hit_share: share(s.fetch_hits, s.fetches) },
             l1d: L1Result { accesses: s.data_accesses, hit_share: share(s.data_hits, s.data_accesses) },
             threads: ThreadsResult {
@@ -291,30 +294,30 @@ impl CpuResult {
                 squashed_instructions: s.squashed,
                 repeated_instructions: s.repeated,
             },
-            mmu: MmuResult::collect(&side.mmus),
-            l2: L2Result::collect(&side.l2, CPU_LINE, window.seconds),
-            directory: directory(side),
-            network_bytes_per_s: window.per_second(side.fabric.stats.bytes),
-            memory: CpuMemoryResult::collect(side, &window),
-            fill_jobs: side.fill_jobs,
+            mmu: MmuResult::collect(&complex.mmus),
+            l2: L2Result::collect(&complex.l2, CPU_LINE, window.seconds),
+            directory: complex.directory.as_ref().map(directory).unwrap_or_default(),
+            network_bytes_per_s: window.per_second(complex.network.bytes()),
+            memory: CpuMemoryResult::collect(machine, complex, &window),
+            fill_jobs: ooo.fill_jobs,
         }
     }
 }
 
 /// Slots that the cores had between two times: as many a cycle as their width.
-fn slots(side: &ServerSide, from: Time, to: Time) -> u64 {
-    let cycles = to.since(from).ps().div_ceil(side.cores.cycle().ps());
-    cycles * side.cores.width() * u64::from(side.cores.cores())
+fn slots(ooo: &Ooo, from: Time, to: Time) -> u64 {
+    let cycles = to.since(from).ps().div_ceil(ooo.cores.cycle().ps());
+    cycles * ooo.cores.width() * u64::from(ooo.cores.cores())
 }
 
-fn time_share(side: &ServerSide) -> BTreeMap<&'static str, f64> {
-    let spent = &side.cores.stats().spent;
+fn time_share(ooo: &Ooo) -> BTreeMap<&'static str, f64> {
+    let spent = &ooo.cores.stats().spent;
     let all = spent.iter().sum();
     Spent::NAMES.iter().zip(spent).map(|(name, slots)| (*name, share(*slots, all))).collect()
 }
 
-fn directory(side: &ServerSide) -> DirectoryResult {
-    let s = &side.directory.stats;
+fn directory(directory: &Directory) -> DirectoryResult {
+    let s = &directory.stats;
     DirectoryResult {
         reads: s.reads,
         owns: s.owns,
@@ -327,12 +330,15 @@ fn directory(side: &ServerSide) -> DirectoryResult {
 }
 
 impl CpuMemoryResult {
-    fn collect(side: &ServerSide, window: &Window) -> CpuMemoryResult {
-        let lines = side.l2.stats.fetched_lines + side.l2.stats.written_lines;
-        let (kind, dram, dram_cache): (_, &DramStats, _) = match &side.memory {
+    fn collect(machine: &Machine, complex: &Complex, window: &Window) -> CpuMemoryResult {
+        let lines = complex.l2.stats.fetched_lines + complex.l2.stats.written_lines;
+        let (kind, dram, dram_cache): (_, &DramStats, _) = match machine.memory_of(complex) {
             Memory::Dram(dram) => ("dram", &dram.stats, None),
             Memory::DramCache(cache) => {
                 ("dram_cache", cache.dram_stats(), Some(DramCacheResult::collect(cache)))
+            }
+            Memory::Direct(_) | Memory::Engine(_) | Memory::Initiator(_) => {
+                unreachable!("refused when the spec is read")
             }
         };
         CpuMemoryResult {
@@ -341,7 +347,10 @@ impl CpuMemoryResult {
             dram_bytes_per_s: window.per_second(dram.read_bytes + dram.written_bytes),
             row_hit_share: share(dram.row_hits, dram.row_hits + dram.row_closed + dram.row_conflicts),
             dram_cache,
-            swap: side.swap.as_deref().map(SwapResult::collect),
+            swap: match machine.pager_of(complex) {
+                Some(Pager::Swap(swap)) => Some(SwapResult::collect(swap)),
+                _ => None,
+            },
         }
     }
 }
@@ -369,31 +378,35 @@ impl DramCacheResult {
 }
 
 /// Mean time a stage of the requests of cores for lines and translations. What cores write back nobody waits for.
-pub(super) fn breakdown(side: &ServerSide) -> [(&'static str, Map<String, Value>); 2] {
-    let s = side.cores.stats();
+pub(super) fn breakdown(
+    machine: &Machine,
+    complex: &Complex,
+    ooo: &Ooo,
+) -> [(&'static str, Map<String, Value>); 2] {
+    let s = ooo.cores.stats();
     hierarchy::breakdown(
-        &side.total_tally(),
+        &machine.tally(complex),
         [("request", s.requests + s.translations), ("write_back", s.write_backs)],
     )
 }
 
-/// Checks of the server side: its own, and that its accounts of time are whole.
-pub(super) fn checks(machine: &Machine, side: &ServerSide, still: bool) -> Vec<Check> {
-    let mut checks = side.checks(still);
+/// Checks of a server: its own, and that its accounts of time are whole.
+pub(super) fn checks(machine: &Machine, complex: &Complex, ooo: &Ooo, still: bool) -> Vec<Check> {
+    let mut checks = machine.checks_of(complex, still);
     let whole = machine.measured_from == Time::ZERO;
     // What was under way when the window began has left stages behind.
-    let (stages, waited) = (side.total_tally().reads().iter().sum::<u128>(), side.cores.stats().waited);
+    let (stages, waited) = (machine.tally(complex).reads().iter().sum::<u128>(), ooo.cores.stats().waited);
     checks.push(Check {
         name: "the stages of cores' requests tile their latency",
-        ok: side.outstanding() > 0 || !whole || stages == waited,
+        ok: machine.outstanding(complex) > 0 || !whole || stages == waited,
         detail: format!("{stages} ps in stages, {waited} ps of latency"),
     });
-    let spent: u64 = side.cores.stats().spent.iter().sum();
-    let all = slots(side, machine.measured_from, side.ended(machine.now()));
+    let spent: u64 = ooo.cores.stats().spent.iter().sum();
+    let all = slots(ooo, machine.measured_from, ooo.ended(machine.now()));
     checks.push(Check {
         name: "what cores' time was spent for sums to their time",
         // What a core was ahead of the clock when the window began belongs to the time before.
-        ok: (all.saturating_sub(if whole { 0 } else { side.cores.ahead() })..=all + side.cores.ahead())
+        ok: (all.saturating_sub(if whole { 0 } else { ooo.cores.ahead() })..=all + ooo.cores.ahead())
             .contains(&spent),
         detail: format!("{spent} slots, {all} in the run"),
     });

@@ -8,8 +8,9 @@ use memory::MemoryResult;
 use memory::PagingResult;
 
 use super::hierarchy::{self, L2Result, MmuResult, per, share};
-use crate::gpu::{GpuSide, InstructionWindow};
+use crate::complex::{Complex, InstructionWindow, Simt};
 use crate::machine::Machine;
+use crate::pager::Pager;
 use compute::simt::{Counters, KernelStats};
 use kernel::Time;
 use proto::memory::LINE;
@@ -132,14 +133,14 @@ pub(super) struct Window {
 }
 
 impl Window {
-    fn of(machine: &Machine, side: &GpuSide) -> Window {
+    fn of(machine: &Machine, simt: &Simt) -> Window {
         let ended =
-            side.ended.iter().copied().max().flatten().filter(|_| side.ended.iter().all(Option::is_some));
+            simt.ended.iter().copied().max().flatten().filter(|_| simt.ended.iter().all(Option::is_some));
         let to = ended.unwrap_or(machine.now());
         Window {
             from: machine.measured_from,
             seconds: to.since(machine.measured_from).as_s_f64(),
-            cycle_s: side.cycle.as_s_f64(),
+            cycle_s: simt.cycle.as_s_f64(),
         }
     }
 
@@ -153,64 +154,71 @@ impl Window {
 }
 
 impl GpuResult {
-    pub(super) fn collect(machine: &Machine, side: &GpuSide) -> GpuResult {
-        let window = Window::of(machine, side);
+    pub(super) fn collect(machine: &Machine, complex: &Complex, simt: &Simt) -> GpuResult {
+        let window = Window::of(machine, simt);
         let mut all = Counters::default();
-        side.gpu.stats.kernels.iter().for_each(|kernel| all += &kernel.counters);
+        simt.gpu.stats.kernels.iter().for_each(|kernel| all += &kernel.counters);
         let cycles = window.seconds / window.cycle_s;
-        let issuing: u64 = side.gpu.stats.sms.iter().map(|sm| sm.busy).sum();
+        let issuing: u64 = simt.gpu.stats.sms.iter().map(|sm| sm.busy).sum();
         GpuResult {
             ipc: per(all.warp_instructions, cycles),
             cycles,
             work: WorkResult::of(&all),
-            read_latency_ns: Summary::from_ps(&side.gpu.stats.reads),
-            write_latency_ns: Summary::from_ps(&side.gpu.stats.writes),
-            issuing_share: per(issuing, cycles * side.gpu.stats.sms.len() as f64),
-            applications: (0..side.programs.apps())
-                .map(|app| application(side, app, machine, &window))
+            read_latency_ns: Summary::from_ps(&simt.gpu.stats.reads),
+            write_latency_ns: Summary::from_ps(&simt.gpu.stats.writes),
+            issuing_share: per(issuing, cycles * simt.gpu.stats.sms.len() as f64),
+            applications: (0..simt.programs.apps())
+                .map(|app| application(simt, app, machine, &window))
                 .collect(),
-            l2: L2Result::collect(&side.l2, LINE, window.seconds),
-            mmu: MmuResult::collect(std::slice::from_ref(&side.mmu)),
-            memory: MemoryResult::collect(machine, side, &window),
-            network_bytes_per_s: window.per_second(side.network.stats.bytes),
-            paging: side.paging.as_ref().map(PagingResult::collect),
-            series: side.series(),
+            l2: L2Result::collect(&complex.l2, LINE, window.seconds),
+            mmu: MmuResult::collect(&complex.mmus),
+            memory: MemoryResult::collect(machine, complex, &window),
+            network_bytes_per_s: window.per_second(complex.network.bytes()),
+            paging: match machine.pager_of(complex) {
+                Some(Pager::Paging(paging)) => Some(PagingResult::collect(paging)),
+                _ => None,
+            },
+            series: simt.series(),
         }
     }
 }
 
-fn application(side: &GpuSide, app: u8, machine: &Machine, window: &Window) -> AppResult {
-    let counters = side.gpu.stats.app(app);
-    let ended = side.ended[usize::from(app)];
+fn application(simt: &Simt, app: u8, machine: &Machine, window: &Window) -> AppResult {
+    let counters = simt.gpu.stats.app(app);
+    let ended = simt.ended[usize::from(app)];
     let kernel = |kernel: &KernelStats| KernelResult {
-        name: side.programs.kernel_name(app, kernel.number),
+        name: simt.programs.kernel_name(app, kernel.number),
         begun_ns: kernel.begun.as_ns_f64(),
         ended_ns: kernel.ended.map(Time::as_ns_f64),
         ipc: kernel.ended.map(|end| per(kernel.counters.warp_instructions, window.cycles(kernel.begun, end))),
         work: WorkResult::of(&kernel.counters),
     };
     AppResult {
-        name: side.programs.program(app).name().to_owned(),
-        footprint_bytes: side.programs.footprint(app),
+        name: simt.programs.program(app).name().to_owned(),
+        footprint_bytes: simt.programs.footprint(app),
         ended_ns: ended.map(Time::as_ns_f64),
         ipc: per(counters.warp_instructions, window.cycles(window.from, ended.unwrap_or(machine.now()))),
         work: WorkResult::of(&counters),
-        kernels: side.gpu.stats.kernels.iter().filter(|k| k.app == app).map(kernel).collect(),
+        kernels: simt.gpu.stats.kernels.iter().filter(|k| k.app == app).map(kernel).collect(),
     }
 }
 
 /// Mean time a stage of loads and atomics, and of stores.
-pub(super) fn breakdown(side: &GpuSide) -> [(&'static str, Map<String, Value>); 2] {
-    let stats = &side.gpu.stats;
+pub(super) fn breakdown(
+    machine: &Machine,
+    complex: &Complex,
+    simt: &Simt,
+) -> [(&'static str, Map<String, Value>); 2] {
+    let stats = &simt.gpu.stats;
     hierarchy::breakdown(
-        &side.total_tally(),
+        &machine.tally(complex),
         [("load", stats.reads.count()), ("store", stats.writes.count())],
     )
 }
 
 /// Picoseconds that the stages of all parts sum to, and the latencies of loads and stores that they must sum to. Together,
 /// because an atomic operation on a read-only cache waits for its write as a store does.
-pub(super) fn tiling(side: &GpuSide) -> (u128, u128) {
-    let latency = side.gpu.stats.latency_sum();
-    (hierarchy::total(&side.total_tally()), latency.reads + latency.writes)
+pub(super) fn tiling(machine: &Machine, complex: &Complex, simt: &Simt) -> (u128, u128) {
+    let latency = simt.gpu.stats.latency_sum();
+    (hierarchy::total(&machine.tally(complex)), latency.reads + latency.writes)
 }

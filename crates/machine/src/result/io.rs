@@ -1,7 +1,8 @@
 //! What the host saw.
 
-use crate::gpu::{GpuSide, Memory};
+use crate::complex::Simt;
 use crate::machine::Machine;
+use crate::memory::Memory;
 use flash::device::DeviceStats;
 use flash::initiator::Initiator;
 use kernel::Time;
@@ -176,10 +177,10 @@ impl Io {
 }
 
 /// What a GPU has that reaches the flash device by itself.
-fn initiator(machine: &Machine) -> Option<(&Initiator, &GpuSide)> {
-    let side = machine.gpu()?;
-    match &side.memory {
-        Memory::Initiator(initiator) => Some((initiator, side)),
+fn initiator(machine: &Machine) -> Option<(&Initiator, &Simt)> {
+    let (complex, simt) = machine.gpu()?;
+    match machine.memory_of(complex) {
+        Memory::Initiator(initiator) => Some((initiator, simt)),
         _ => None,
     }
 }
@@ -187,9 +188,9 @@ fn initiator(machine: &Machine) -> Option<(&Initiator, &GpuSide)> {
 /// The flows of the host, and behind them those of the GPU.
 fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
     let host = &machine.injector.flows;
-    let Some((initiator, side)) = initiator(machine) else { return Cow::Borrowed(host) };
+    let Some((initiator, simt)) = initiator(machine) else { return Cow::Borrowed(host) };
     let of_gpu = initiator.flows.iter().zip(0..).map(|(flow, app)| FlowStats {
-        name: format!("gpu:{}", side.programs.program(app).name()),
+        name: format!("gpu:{}", simt.programs.program(app).name()),
         read: flow.read.clone(),
         write: flow.write.clone(),
         span: flow.span,

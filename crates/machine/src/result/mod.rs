@@ -156,9 +156,10 @@ impl Document {
         if let Some(failure) = &machine.injector.failure {
             warnings.push(failure.to_string());
         }
-        let cpu = machine.server().map(|side| CpuResult::collect(machine, side));
-        if let Some((side, cpu)) = machine.server().zip(cpu.as_ref()) {
-            warnings.extend(caveats::of(machine, side, cpu));
+        let server = machine.server();
+        let cpu = server.map(|(complex, ooo)| CpuResult::collect(machine, complex, ooo));
+        if let Some(((_, ooo), cpu)) = server.zip(cpu.as_ref()) {
+            warnings.extend(caveats::of(machine, ooo, cpu));
         }
         Document {
             schema: SCHEMA,
@@ -175,7 +176,7 @@ impl Document {
             run,
             precondition: frame.precondition,
             breakdown_ns: breakdown(machine),
-            gpu: machine.gpu().map(|side| GpuResult::collect(machine, side)),
+            gpu: machine.gpu().map(|(complex, simt)| GpuResult::collect(machine, complex, simt)),
             cpu,
             io,
             flash: machine
@@ -261,20 +262,21 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
             None => format!("{} completions with an error", injector.errors),
         },
     );
-    if let Some(side) = machine.gpu() {
-        let (stages, latency) = gpu::tiling(side);
+    let still = end == End::Deadlock;
+    if let Some((complex, simt)) = machine.gpu() {
+        let (stages, latency) = gpu::tiling(machine, complex, simt);
         check(
             "the stages of loads and stores tile their latency",
             // What was under way when the window began has left stages behind.
-            side.outstanding() > 0 || machine.measured_from > Time::ZERO || stages == latency,
+            machine.outstanding(complex) > 0 || machine.measured_from > Time::ZERO || stages == latency,
             format!("{stages} ps in stages, {latency} ps of latency"),
         );
-        for c in side.checks() {
+        for c in machine.checks_of(complex, still) {
             check(c.name, c.ok, c.detail);
         }
     }
-    if let Some(side) = machine.server() {
-        for c in cpu::checks(machine, side, end == End::Deadlock) {
+    if let Some((complex, ooo)) = machine.server() {
+        for c in cpu::checks(machine, complex, ooo, still) {
             check(c.name, c.ok, c.detail);
         }
     }
@@ -307,8 +309,8 @@ fn measured(machine: &Machine) -> Option<(bool, String)> {
 /// Mean time a milestone: of the host's requests, of a GPU's, and of a server's.
 fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
     let mut all = io::breakdown(machine);
-    let gpu = machine.gpu().map(gpu::breakdown);
-    let cpu = machine.server().map(cpu::breakdown);
+    let gpu = machine.gpu().map(|(complex, simt)| gpu::breakdown(machine, complex, simt));
+    let cpu = machine.server().map(|(complex, ooo)| cpu::breakdown(machine, complex, ooo));
     all.extend(gpu.into_iter().chain(cpu).flatten().filter(|(_, parts)| !parts.is_empty()));
     all
 }

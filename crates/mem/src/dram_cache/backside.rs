@@ -304,16 +304,5 @@ pub(super) fn write_page(page: u64, leaving: u32) -> Command {
 }
 
 fn command(tag: u32, op: IoOp, page: u64, priority: u8) -> Command {
-    Command {
-        tag,
-        op,
-        fua: false,
-        offset: page,
-        bytes: PAGE,
-        queue: 0,
-        flow: 0,
-        namespace: 1,
-        placement: 0,
-        priority,
-    }
+    Command { priority, ..Command::new(tag, op, page, PAGE) }
 }

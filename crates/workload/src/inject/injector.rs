@@ -282,17 +282,12 @@ impl Injector {
         self.submitted += 1;
         let Pending { request, flow, queue, .. } = *pending;
         cx.emit(Out::Submit(Command {
-            tag,
-            op: request.op,
             fua: request.fua,
-            offset: request.offset,
-            bytes: request.bytes,
             queue,
             flow,
-            namespace: 1,
             // Data of different flows dies at different times: a device with several streams keeps it apart.
             placement: flow.min(u8::MAX.into()) as u8,
-            priority: 2,
+            ..Command::new(tag, request.op, request.offset, request.bytes)
         }));
     }
 

@@ -1,8 +1,9 @@
 //! What the memory behind a GPU's shared cache did.
 
 use super::Window;
-use crate::gpu::{GpuSide, Memory};
+use crate::complex::Complex;
 use crate::machine::Machine;
+use crate::memory::Memory;
 use crate::result::hierarchy::share;
 use flash::Device;
 use flash::backend::op::Class;
@@ -114,8 +115,8 @@ pub struct MemoryResult {
 }
 
 impl MemoryResult {
-    pub(super) fn collect(machine: &Machine, side: &GpuSide, window: &Window) -> MemoryResult {
-        let lines = side.l2.stats.fetched_lines + side.l2.stats.written_lines;
+    pub(super) fn collect(machine: &Machine, complex: &Complex, window: &Window) -> MemoryResult {
+        let lines = complex.l2.stats.fetched_lines + complex.l2.stats.written_lines;
         let empty = MemoryResult {
             kind: "dram",
             bandwidth_bytes_per_s: window.per_second(lines * proto::memory::LINE),
@@ -125,7 +126,7 @@ impl MemoryResult {
             initiator: None,
             row_hit_share: None,
         };
-        match &side.memory {
+        match machine.memory_of(complex) {
             Memory::Dram(dram) => MemoryResult { row_hit_share: Some(row_hits(dram)), ..empty },
             Memory::Direct(direct) => {
                 let bytes = direct.stats.bytes_sensed() + direct.stats.programs() * proto::memory::PAGE;
@@ -148,6 +149,7 @@ impl MemoryResult {
                 initiator: Some(InitiatorResult::collect(initiator)),
                 ..empty
             },
+            Memory::DramCache(_) => unreachable!("refused when the spec is read"),
         }
     }
 }

@@ -164,6 +164,9 @@ fn what_flash_fails_is_counted() {
         }
     }
     let tag = outside.submitted[0].1.tag;
-    cache.completed(Completion { tag, status: Status::UnrecoveredRead, errors: 1 }, outside);
+    cache.completed(
+        Completion { tag, to: proto::Port::default(), status: Status::UnrecoveredRead, errors: 1 },
+        outside,
+    );
     assert_eq!(cache.stats.errors, 1);
 }

@@ -91,7 +91,10 @@ impl Bench {
                 Ev::Arrive(number) => cache.command(outside.commands[number as usize], outside),
                 Ev::Flash(number) => {
                     let tag = outside.submitted[number as usize].1.tag;
-                    cache.completed(Completion { tag, status: Status::Success, errors: 0 }, outside);
+                    cache.completed(
+                        Completion { tag, to: proto::Port::default(), status: Status::Success, errors: 0 },
+                        outside,
+                    );
                 }
             }
         }

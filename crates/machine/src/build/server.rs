@@ -1,7 +1,11 @@
-//! From a spec to the server side of a machine.
+//! From a spec to a server.
 
+use super::place;
 use super::warm::{self, Filling, Tables as Walked};
-use super::{Memory, ServerSide, place};
+use crate::complex::{Complex, Ends, Network, Ooo, Processor};
+use crate::memory::Memory;
+use crate::pager::Pager;
+use crate::parts::Built;
 use crate::spec::{Cpus, Loaded, MemorySpec, Spec};
 use compute::ooo::Cores;
 use compute::ooo::sched::ThreadScheduling;
@@ -14,11 +18,11 @@ use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::fabric::{Fabric, FabricSpec};
 use proto::cpu::Service;
-use proto::memory::{CPU_LINE, PAGE, Tally};
+use proto::memory::{CPU_LINE, PAGE};
 use std::sync::atomic::AtomicBool;
 
 /// The application that a service is.
-pub(super) const APP: u8 = 0;
+const APP: u8 = 0;
 
 /// Checks every table that only a server has, and what the tables of a server say together.
 ///
@@ -141,7 +145,7 @@ struct Extent {
     top: u64,
 }
 
-/// Builds the server side for a service, its DRAM cache or its paged memory warm.
+/// Builds the server for a service, its DRAM cache or its paged memory warm.
 ///
 /// # Errors
 /// A spec that cannot be built, or a service that does not fit.
@@ -150,7 +154,7 @@ pub(crate) fn build(
     mut service: Box<dyn Service>,
     seed: u64,
     stop: &AtomicBool,
-) -> Result<ServerSide, Diagnostic> {
+) -> Result<Built, Diagnostic> {
     let tables = tables(loaded)?;
     let cpu = &tables.cpu.first;
     service.serve_on(cpu.cores, cpu.threads.count);
@@ -162,55 +166,36 @@ pub(crate) fn build(
         (0..cpu.cores).map(|core| mmu(loaded, tables.mmu, core, bytes)).collect::<Result<Vec<_>, _>>()?;
     let top = mmus.first().map_or(bytes, Mmu::top);
     let extent = Extent { data: bytes.next_multiple_of(reach), top };
-    let memory = memory(loaded, tables.memory, extent)?;
-    let count = match &memory {
-        Memory::Dram(dram) => dram.controllers(),
-        Memory::DramCache(cache) => cache.controllers(),
-    };
+    let mut memory = memory(loaded, tables.memory, extent)?;
     let mesh = &tables.fabric.mesh;
-    let mut side = ServerSide {
-        service,
-        cores,
-        mmus,
-        fabric: Fabric::new(tables.fabric).map_err(|e| loaded.explain("fabric", e))?,
-        directory: Directory::new(tables.directory, cpu.cores, cpu.cores)
-            .map_err(|e| loaded.explain("directory", e))?,
-        l2: L2::new(tables.l2, seed).map_err(|e| loaded.explain("l2", e))?,
-        memory,
-        swap: swap(loaded, cpu.cores, extent)?,
-        reach,
-        controllers: place::controllers(mesh.rows, mesh.columns, count),
-        tally: Tally::default(),
-        fill_jobs: 0,
-        claimed: 0,
-        sent: 0,
-        answered: 0,
-        lines_sent: 0,
-    };
+    let network = Fabric::new(tables.fabric).map_err(|e| loaded.explain("fabric", e))?;
+    let directory =
+        Directory::new(tables.directory, cpu.cores, cpu.cores).map_err(|e| loaded.explain("directory", e))?;
+    let mut l2 = L2::new(tables.l2, seed).map_err(|e| loaded.explain("l2", e))?;
     if loaded.spec.sim.shadow {
-        side.l2.attach_shadow();
+        l2.attach_shadow();
     }
-    fill(&mut side, tables, bytes, stop);
-    Ok(side)
-}
-
-/// Fills what holds pages of the data, if something does.
-fn fill(side: &mut ServerSide, tables: Tables<'_>, bytes: u64, stop: &AtomicBool) {
-    let cpu = &tables.cpu.first;
-    let mut filling = Filling {
+    let mut pager = swap(loaded, cpu.cores, extent)?.map(Pager::Swap);
+    let filling = Filling {
         tables: None,
-        text: side.service.footprint().next_multiple_of(side.reach)..bytes,
+        text: service.footprint().next_multiple_of(reach)..bytes,
         slots: u32::from(cpu.cores) * cpu.threads.count,
         most: tables.cpu.fill_jobs,
     };
-    match (&mut side.memory, tables.memory, &mut side.swap) {
+    let walked = || Walked::new(tables.mmu, bytes);
+    let fill_jobs = match (&mut memory, tables.memory, &mut pager) {
         (Memory::DramCache(cache), MemorySpec::DramCache(spec), _) => {
-            filling.tables = (spec.partition == Partition::none).then(|| Walked::new(tables.mmu, bytes));
-            side.fill_jobs = warm::warm(&mut *side.service, &mut **cache, filling, stop);
+            let tables = (spec.partition == Partition::none).then(walked);
+            warm::warm(&mut *service, &mut **cache, Filling { tables, ..filling }, stop)
         }
-        (_, _, Some(swap)) => side.fill_jobs = warm::warm(&mut *side.service, &mut **swap, filling, stop),
-        _ => {}
-    }
+        (_, _, Some(Pager::Swap(swap))) => warm::warm(&mut *service, &mut **swap, filling, stop),
+        _ => 0,
+    };
+    let ends = Ends::mesh(place::controllers(mesh.rows, mesh.columns, memory.controllers()));
+    let processor = Processor::Ooo(Box::new(Ooo { service, cores, reach, fill_jobs }));
+    let (network, directory) = (Network::Mesh(network), Some(directory));
+    let complex = Complex::new(processor, mmus, network, directory, (l2, CPU_LINE), ends);
+    Ok(Built { complex, memory, pager })
 }
 
 /// The operating system's paging, if the system has it. Its frames are the first of DRAM. No more of them are ever taken than the

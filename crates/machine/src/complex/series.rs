@@ -34,19 +34,19 @@ impl InstructionSeries {
     ///
     /// # Panics
     /// If `width` is zero.
-    pub(super) fn new(width: Time) -> InstructionSeries {
+    pub(crate) fn new(width: Time) -> InstructionSeries {
         assert!(width > Time::ZERO, "windows of no length");
         InstructionSeries { origin: Time::ZERO, width, next: width, marks: Vec::new() }
     }
 
     /// Whether a mark has come.
     #[inline]
-    pub(super) fn is_due(&self, now: Time) -> bool {
+    pub(crate) fn is_due(&self, now: Time) -> bool {
         now >= self.next
     }
 
     /// Records what had been issued at the marks up to `now`, before anything happens at `now`.
-    pub(super) fn record(&mut self, now: Time, issued: &[u64]) {
+    pub(crate) fn record(&mut self, now: Time, issued: &[u64]) {
         while now >= self.next {
             self.marks.push(issued.into());
             if self.marks.len() == MOST {
@@ -63,13 +63,13 @@ impl InstructionSeries {
     }
 
     /// Begins again at `origin`.
-    pub(super) fn reset(&mut self, origin: Time) {
+    pub(crate) fn reset(&mut self, origin: Time) {
         self.marks.clear();
         (self.origin, self.next) = (origin, origin + self.width);
     }
 
     /// The windows; by now `issued` has been issued.
-    pub(super) fn windows(&self, issued: Vec<u64>) -> Vec<InstructionWindow> {
+    pub(crate) fn windows(&self, issued: Vec<u64>) -> Vec<InstructionWindow> {
         let (origin, width) = (self.origin.as_ns_f64(), self.width.as_ns_f64());
         let mut before = vec![0; issued.len()];
         let sums = self.marks.iter().map(|mark| mark.to_vec()).chain([issued]);

@@ -1,6 +1,9 @@
-//! From a spec to the GPU side of a machine.
+//! From a spec to a GPU.
 
-use super::{GpuSide, InstructionSeries, Memory, Ports};
+use crate::complex::{Complex, Ends, InstructionSeries, Network, Processor, Simt};
+use crate::memory::Memory;
+use crate::pager::Pager;
+use crate::parts::Built;
 use crate::spec::{Loaded, MemorySpec, Spec};
 use compute::simt::{Gpu, GpuSpec};
 use config::Diagnostic;
@@ -14,12 +17,12 @@ use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::CrossbarSpec;
 use net::crossbar::Crossbar;
-use proto::memory::{LINE, Tally};
+use proto::memory::LINE;
 use proto::simt::Programs;
 use std::ops::Range;
 use workload::program::Apps;
 
-/// Checks every table of the GPU side that a spec has.
+/// Checks every table of a GPU that a spec has.
 ///
 /// # Errors
 /// The first value that cannot be built.
@@ -76,11 +79,11 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<Tables<'_>, Diagnostic> {
 
 type Tables<'a> = (&'a GpuSpec, &'a MmuSpec, &'a CrossbarSpec, &'a L2Spec, &'a MemorySpec);
 
-/// Builds the GPU side for the applications.
+/// Builds the GPU for the applications.
 ///
 /// # Errors
 /// A spec that cannot be built, or applications that do not fit.
-pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSide, Diagnostic> {
+pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<Built, Diagnostic> {
     let spec = &loaded.spec;
     let (gpu, mmu, network, l2, memory) = tables(loaded)?;
     let mut memory = self::memory(loaded, memory, programs.apps(), seed)?;
@@ -88,11 +91,8 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
         Some(paging) => Some(Paging::new(paging).map_err(|e| loaded.explain("paging", e))?),
         None => None,
     };
-    let controllers = match &memory {
-        Memory::Dram(_) => 0,
-        Memory::Direct(direct) => direct.controllers(),
-        Memory::Engine(_) | Memory::Initiator(_) => 1,
-    };
+    // Controllers of DRAM stand beside the banks, others on the network.
+    let controllers = (!matches!(memory, Memory::Dram(_))).then(|| memory.controllers());
     let mut l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
     if spec.sim.shadow {
         l2.attach_shadow();
@@ -100,7 +100,7 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
     let mut mmu = Mmu::new(mmu, gpu.sms, LINE).map_err(|e| loaded.explain("mmu", e))?;
     let cycle = Time::period(gpu.clock.hz());
     let gpu = Gpu::new(gpu, programs.apps(), mmu.reach()).map_err(|e| loaded.explain("gpu", e))?;
-    let ports = Ports { multiprocessors: gpu.ports(), banks: l2.banks() };
+    let ends = Ends::crossbar(gpu.ports(), l2.banks(), controllers);
     if let Memory::Direct(direct) = &memory
         && direct.reach() != mmu.reach()
     {
@@ -131,27 +131,11 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<GpuSid
     if let Some(paging) = &mut paging {
         paging.set_reach(mmu.reach());
     }
-    let network =
-        Crossbar::new(network, ports.controller(controllers)).map_err(|e| loaded.explain("network", e))?;
-    let ended = vec![None; usize::from(programs.apps())];
-    let side = GpuSide {
-        programs,
-        gpu,
-        mmu,
-        network,
-        l2,
-        memory,
-        paging,
-        ports,
-        tally: Tally::default(),
-        cycle,
-        ended,
-        claimed: 0,
-        lines_sent: 0,
-        unfit: None,
-        series: spec.sim.series.map(|width| InstructionSeries::new(width.time())),
-    };
-    Ok(side)
+    let network = Crossbar::new(network, ends.count(l2.banks())).map_err(|e| loaded.explain("network", e))?;
+    let series = spec.sim.series.map(|width| InstructionSeries::new(width.time()));
+    let processor = Processor::Simt(Box::new(Simt::new(programs, gpu, cycle, series)));
+    let complex = Complex::new(processor, vec![mmu], Network::Crossbar(network), None, (l2, LINE), ends);
+    Ok(Built { complex, memory, pager: paging.map(|paging| Pager::Paging(Box::new(paging))) })
 }
 
 /// Whether the page table reaches every application's data, and granules are whole pages.
@@ -186,7 +170,7 @@ fn check_capacity(
         (Memory::Direct(direct), _) => ("memory.direct.mapping", mmu.top(), direct.capacity()),
         (Memory::Engine(_) | Memory::Initiator(_), _) => ("flash", mmu.top(), device()?),
         (Memory::Dram(_), Some(paging)) => ("flash", paging.ssd_bytes(), device()?),
-        (Memory::Dram(_), None) => return Ok(()),
+        (Memory::Dram(_), None) | (Memory::DramCache(_), _) => return Ok(()),
     };
     if needed <= capacity {
         return Ok(());

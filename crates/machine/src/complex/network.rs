@@ -1,0 +1,85 @@
+//! The network of a complex.
+
+use crate::route::{Here, Packet};
+use net::crossbar::{Class, Crossbar};
+use net::fabric::Fabric;
+
+/// A network that carries packets between endpoints.
+pub enum Network {
+    /// A link into it and one out of it for each endpoint.
+    Crossbar(Crossbar<Packet>),
+    /// Routers in rows and columns; requests and answers share links.
+    Mesh(Fabric<Packet>),
+}
+
+impl Network {
+    /// Its name in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Network::Crossbar(_) => "the crossbar",
+            Network::Mesh(_) => "the mesh",
+        }
+    }
+
+    /// Sends a packet of so many bytes besides its header from one endpoint to another.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        (from, to): (u32, u32),
+        class: Class,
+        bytes: u64,
+        packet: Packet,
+        here: &mut Here<'_>,
+    ) {
+        match self {
+            Network::Crossbar(crossbar) => {
+                crossbar.send((from as u16, to as u16), class, bytes, packet, here);
+            }
+            Network::Mesh(mesh) => mesh.send((from, to), bytes, packet, here),
+        }
+    }
+
+    /// The crossbar.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[inline]
+    pub(crate) fn crossbar(&mut self) -> &mut Crossbar<Packet> {
+        let Network::Crossbar(crossbar) = self else { unreachable!("an event of a crossbar") };
+        crossbar
+    }
+
+    /// The mesh.
+    ///
+    /// # Panics
+    /// If it is none.
+    #[inline]
+    pub(crate) fn mesh(&mut self) -> &mut Fabric<Packet> {
+        let Network::Mesh(mesh) = self else { unreachable!("an event of a mesh") };
+        mesh
+    }
+
+    /// Packets under way.
+    pub(crate) fn outstanding(&self) -> usize {
+        match self {
+            Network::Crossbar(crossbar) => crossbar.outstanding(),
+            Network::Mesh(mesh) => mesh.outstanding(),
+        }
+    }
+
+    /// Bytes moved in the measured window, headers included.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Network::Crossbar(crossbar) => crossbar.stats.bytes,
+            Network::Mesh(mesh) => mesh.stats.bytes,
+        }
+    }
+
+    /// Starts the measured window.
+    pub(crate) fn reset_stats(&mut self) {
+        match self {
+            Network::Crossbar(crossbar) => crossbar.reset_stats(),
+            Network::Mesh(mesh) => mesh.reset_stats(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What can stand behind a shared cache: whoever it is, it answers commands for lines of a page.
+
+use crate::complex::lines;
+use crate::route::Here;
+use flash::Check;
+use flash::direct::Direct;
+use flash::engine::Engine;
+use flash::initiator::Initiator;
+use kernel::Time;
+use mem::dram::Dram;
+use mem::dram_cache::DramCache;
+use mem::l2::L2;
+use proto::memory::{MemCommand, Tally};
+
+/// A memory.
+pub enum Memory {
+    /// DRAM or persistent memory.
+    Dram(Box<Dram>),
+    /// DRAM as a cache over flash.
+    DramCache(Box<DramCache>),
+    /// Flash whose controllers are on the network.
+    Direct(Box<Direct>),
+    /// An SSD engine, and the flash device behind it.
+    Engine(Box<Engine>),
+    /// An initiator of block commands, and the flash device that they go to.
+    Initiator(Box<Initiator>),
+}
+
+impl Memory {
+    /// Its controllers.
+    pub(crate) fn controllers(&self) -> u16 {
+        match self {
+            Memory::Dram(dram) => dram.controllers(),
+            Memory::DramCache(cache) => cache.controllers(),
+            Memory::Direct(direct) => direct.controllers(),
+            Memory::Engine(_) | Memory::Initiator(_) => 1,
+        }
+    }
+
+    /// The controller of a command for lines of so many bytes: that of the first of them.
+    #[inline]
+    pub(crate) fn controller_of(&self, command: &MemCommand, line: u64) -> u16 {
+        let first = || command.page + u64::from(command.lines.trailing_zeros()) * line;
+        match self {
+            Memory::Dram(dram) => dram.controller_of(first()),
+            Memory::DramCache(cache) => cache.controller_of(first()),
+            Memory::Direct(direct) => direct.controller_of(command.page),
+            Memory::Engine(_) | Memory::Initiator(_) => 0,
+        }
+    }
+
+    /// Takes a command.
+    #[inline]
+    pub(crate) fn command(&mut self, command: MemCommand, here: &mut Here<'_>) {
+        match self {
+            Memory::Dram(dram) => dram.command(command, here),
+            Memory::DramCache(cache) => cache.command(command, here),
+            Memory::Direct(direct) => direct.command(command, here),
+            Memory::Engine(engine) => engine.command(command, here),
+            Memory::Initiator(initiator) => initiator.command(command, here),
+        }
+    }
+
+    /// Commands inside it.
+    pub(crate) fn outstanding(&self) -> usize {
+        match self {
+            Memory::Dram(dram) => dram.outstanding(),
+            Memory::DramCache(cache) => cache.outstanding(),
+            Memory::Direct(direct) => direct.outstanding(),
+            Memory::Engine(engine) => engine.outstanding(),
+            Memory::Initiator(initiator) => initiator.outstanding(),
+        }
+    }
+
+    /// Time that requests have waited here.
+    pub(crate) fn tally(&self) -> &Tally {
+        match self {
+            Memory::Dram(dram) => &dram.tally,
+            Memory::DramCache(cache) => &cache.tally,
+            Memory::Direct(direct) => &direct.tally,
+            Memory::Engine(engine) => &engine.tally,
+            Memory::Initiator(initiator) => &initiator.tally,
+        }
+    }
+
+    /// Accounts that must agree, each side counted in a different part of it.
+    pub(crate) fn checks(&self) -> Vec<Check> {
+        match self {
+            Memory::Dram(_) | Memory::DramCache(_) => Vec::new(),
+            Memory::Direct(direct) => direct.checks(),
+            Memory::Engine(engine) => engine.checks(),
+            Memory::Initiator(initiator) => initiator.checks(),
+        }
+    }
+
+    /// Whether pages that were changed here are written, still there, or handed to the shared cache.
+    pub(crate) fn check_pages(&self, l2: &L2) -> Option<Check> {
+        match self {
+            Memory::DramCache(cache) => Some(lines::of_dram_cache(cache)),
+            Memory::Direct(direct) => Some(lines::of_parked_pages(l2, direct.lines_given_up())),
+            Memory::Dram(_) | Memory::Engine(_) | Memory::Initiator(_) => None,
+        }
+    }
+
+    /// Starts the measured window.
+    pub(crate) fn reset_stats(&mut self, now: Time) {
+        match self {
+            Memory::Dram(dram) => dram.reset_stats(now),
+            Memory::DramCache(cache) => cache.reset_stats(now),
+            Memory::Direct(direct) => direct.reset_stats(now),
+            Memory::Engine(engine) => engine.reset_stats(now),
+            Memory::Initiator(initiator) => initiator.reset_stats(now),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What parts arrange among themselves in one instant: pages that a cache takes over, applications that are held.
+
+use super::{Packet, Wires};
+use crate::memory::Memory;
+use crate::parts::Parts;
+use net::crossbar::Class;
+
+impl Parts {
+    /// Flash on the network has said something.
+    #[inline]
+    pub(super) fn direct_said(&mut self, from: u16, out: flash::direct::Out, wires: &mut Wires) {
+        match out {
+            flash::direct::Out::Done(command) => self.done(from, command, wires),
+            flash::direct::Out::Park { page, lines, app } => self.park(from, page, (lines, app), wires),
+            flash::direct::Out::Reclaim { app, begins } => {
+                let home = self.memories[usize::from(from)].home;
+                let complex = &mut self.complexes[usize::from(home)];
+                // "MMU blocks the memory requests during garbage collections", so that the number of those that the
+                // application generates "decreases to 0", and "does not block other applications" (ZnG, V-D): held
+                // where they are generated, they fill no queue that others share.
+                let simt = complex.processor.simt();
+                simt.gpu.hold(app, begins, &mut simt.programs, &mut wires.at(home));
+                if begins {
+                    complex.l2.purge(app, &mut wires.at(home));
+                }
+            }
+        }
+    }
+
+    /// Flash registers hand lines of a dirty page to the shared cache, which takes them or not.
+    fn park(&mut self, from: u16, page: u64, (lines, app): (u32, u8), wires: &mut Wires) {
+        let home = self.memories[usize::from(from)].home;
+        let complex = &mut self.complexes[usize::from(home)];
+        let Memory::Direct(direct) = &mut self.memories[usize::from(from)].memory else {
+            unreachable!("its own message")
+        };
+        if !complex.l2.park(page, lines.into(), app, &mut wires.at(home)) {
+            return direct.refused(page, lines, app, &mut wires.at(from));
+        }
+        // Without a way over the network, registers are beside the bank.
+        if let Some(controllers) = &complex.ends.controllers {
+            let route = (
+                controllers[usize::from(direct.controller_of(page))],
+                complex.ends.bank(complex.l2.bank_of(page)),
+            );
+            let bytes = u64::from(lines.count_ones()) * complex.line;
+            complex.network.send(route, Class::Request, bytes, Packet::Parked, &mut wires.at(home));
+        }
+    }
+}
