@@ -6,15 +6,75 @@
 
 use kernel::Time;
 
-/// Bytes of a cache line of a GPU: what a warp's accesses are merged into. The parts that a server has as well are told
-/// the bytes of a line; a page has 64 lines at most.
+/// Bytes of a cache line of a GPU: what a warp's accesses are merged into. Caches and memories are told the bytes of a line
+/// ([`Lines`]).
 pub const LINE: u64 = 128;
 /// Bytes of a cache line of a server.
 pub const CPU_LINE: u64 = 64;
 /// Bytes of a page: what memory is allocated in, and what flash reads.
 pub const PAGE: u64 = 4096;
-/// Lines of a page.
-pub const LINES: u32 = (PAGE / LINE) as u32;
+
+/// The lines of a page, for a part that is told their size as it is built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lines {
+    shift: u32,
+}
+
+impl Lines {
+    /// Lines that a page has at most.
+    pub const MOST: usize = 64;
+
+    /// Lines of so many bytes.
+    ///
+    /// # Errors
+    /// Any other size than 64, 128, 256 or 512 B.
+    pub fn of(bytes: u64) -> Result<Lines, LineError> {
+        if matches!(bytes, 64 | 128 | 256 | 512) {
+            Ok(Lines { shift: bytes.trailing_zeros() })
+        } else {
+            Err(LineError { bytes })
+        }
+    }
+
+    /// Bytes of a line.
+    #[inline]
+    pub fn bytes(self) -> u64 {
+        1 << self.shift
+    }
+
+    /// Lines of a page.
+    #[inline]
+    pub fn count(self) -> u32 {
+        (PAGE >> self.shift) as u32
+    }
+
+    /// All lines of a page, as a command has them.
+    #[inline]
+    pub fn all(self) -> u64 {
+        u64::MAX >> (u64::BITS - self.count())
+    }
+
+    /// Bytes of some lines of a page.
+    #[inline]
+    pub fn bytes_of(self, lines: u64) -> u64 {
+        u64::from(lines.count_ones()) << self.shift
+    }
+}
+
+/// A size of lines that memories do not have: more than 64 of them in a page, more than a sector of 512 B, or not whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineError {
+    /// The size.
+    pub bytes: u64,
+}
+
+impl std::fmt::Display for LineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a line of {} B: memories have lines of 64, 128, 256 or 512 B", self.bytes)
+    }
+}
+
+impl std::error::Error for LineError {}
 
 /// What becomes of an access to a page that memory must bring from flash first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -104,15 +164,6 @@ impl MemCommand {
     #[inline]
     pub fn bytes(&self, line: u64) -> u64 {
         u64::from(self.lines.count_ones()) * line
-    }
-
-    /// Its lines, for a part that knows a GPU's lines of [`LINE`] only.
-    ///
-    /// # Panics
-    /// If a page has more lines.
-    #[inline]
-    pub fn gpu_lines(&self) -> u32 {
-        u32::try_from(self.lines).expect("a page has 32 lines of 128 B")
     }
 }
 
@@ -262,7 +313,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINES, Stage, Tally};
+    use super::{CPU_LINE, LINE, LineError, Lines, PAGE, Stage, Tally};
     use kernel::Time;
 
     #[test]
@@ -273,6 +324,27 @@ mod tests {
         tally.reach(Stage::Reclaim, true, &mut since, Time::from_ns(3_010));
         assert_eq!(tally.reads().iter().sum::<u128>(), 3_002_000);
         assert_eq!(tally.writes()[Stage::Reclaim as usize], 3_000);
-        assert_eq!((Stage::Refill as usize, LINES), (Stage::COUNT - 1, 32));
+        assert_eq!(Stage::Refill as usize, Stage::COUNT - 1);
+    }
+
+    #[test]
+    fn lines_are_powers_of_two_of_a_page() {
+        for bytes in (0..=2 * PAGE).chain([u64::MAX]) {
+            let built = Lines::of(bytes);
+            if ![64, 128, 256, 512].contains(&bytes) {
+                assert_eq!(built, Err(LineError { bytes }));
+                continue;
+            }
+            let lines = built.expect("a size that memories have");
+            let count = PAGE / bytes;
+            assert_eq!((lines.bytes(), u64::from(lines.count())), (bytes, count));
+            assert_eq!(
+                (u64::from(lines.all().count_ones()), lines.all().trailing_ones()),
+                (count, lines.count())
+            );
+            assert_eq!((lines.bytes_of(lines.all()), lines.bytes_of(0b101)), (PAGE, 2 * bytes));
+            assert!(lines.count() as usize <= Lines::MOST);
+        }
+        assert_eq!([CPU_LINE, LINE].map(|line| Lines::of(line).map(Lines::count)), [Ok(64), Ok(32)]);
     }
 }

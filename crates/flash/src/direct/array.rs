@@ -3,7 +3,6 @@
 use super::blocks::NONE;
 use super::network::Cargo;
 use super::planes::{Kind, Op, Work};
-use super::registers::ALL;
 use super::spec::RegisterNetwork;
 use super::{Direct, Event, Out};
 use kernel::{Cx, Time};
@@ -15,7 +14,7 @@ impl Direct {
         let page = self.registers.get(register).page;
         let place = self.layout.place(page);
         self.ledger.leaving += 1;
-        self.planes.join(Op::new(Kind::Program { register }, place, page, ALL, NONE));
+        self.planes.join(Op::new(Kind::Program { register }, place, page, self.lines.all(), NONE));
         self.advance(place.plane, cx);
     }
 
@@ -83,7 +82,7 @@ impl Direct {
             RegisterNetwork::swnet => {
                 self.stats.moves += 1;
                 self.stats.bytes_out += PAGE;
-                self.network.send(&self.layout, Cargo::CopyOut(name), from, ALL, cx);
+                self.network.send(&self.layout, Cargo::CopyOut(name), from, self.lines.all(), cx);
             }
         }
     }
@@ -92,7 +91,7 @@ impl Direct {
     pub(super) fn copied_out(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let plane = self.planes.ops[name].place.plane;
         self.stats.bytes_in += PAGE;
-        self.network.send(&self.layout, Cargo::CopyIn(name), plane, ALL, cx);
+        self.network.send(&self.layout, Cargo::CopyIn(name), plane, self.lines.all(), cx);
     }
 
     /// Programs a page whose data are at its plane after `delay`. If not all its lines were written, the old page is read
@@ -100,7 +99,7 @@ impl Direct {
     pub(super) fn program(&mut self, name: u32, delay: Time, cx: &mut impl Cx<Event, Out>) {
         let op = self.planes.ops[name];
         let Kind::Program { register } = op.kind else { unreachable!("only programs have data to bring") };
-        let whole = self.registers.get(register).lines == ALL;
+        let whole = self.registers.get(register).lines == self.lines.all();
         let fill = if whole { Time::ZERO } else { self.times.sense };
         self.stats.fill_reads += u64::from(!whole);
         self.work(op.place.plane, delay, fill + self.times.program, cx);

@@ -42,7 +42,7 @@ use kernel::{Cx, Rng, Slab, Time};
 use merge::{App, Job, Reclaim};
 use network::{Cargo, Network};
 use planes::Planes;
-use proto::memory::{MemCommand, PAGE, Stage, Tally};
+use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
 use registers::Registers;
 use rustc_hash::FxHashMap;
 use shadow::Shadow;
@@ -86,7 +86,7 @@ pub enum Out {
         /// First byte of the page.
         page: u64,
         /// Its dirty lines.
-        lines: u32,
+        lines: u64,
         /// The application that wrote them last.
         app: u8,
     },
@@ -128,11 +128,12 @@ struct Active {
 struct Coming {
     /// The latest one.
     last: u32,
-    lines: u32,
+    lines: u64,
 }
 
 /// Flash as memory.
 pub struct Direct {
+    lines: Lines,
     layout: Layout,
     times: Times,
     blocks: Blocks,
@@ -186,12 +187,13 @@ fn reserve(spec: &DirectSpec, layout: &Layout, private: bool) -> u32 {
 }
 
 impl Direct {
-    /// Idle flash. Keys of errors are relative to the part's table.
+    /// Idle flash, whose commands are for lines of `line` bytes. Keys of errors are relative to the part's table.
     ///
     /// # Errors
-    /// What [`DirectSpec::check`] says.
-    pub fn new(spec: &DirectSpec, seed: u64) -> Result<Direct, SpecError> {
+    /// What [`DirectSpec::check`] says; a line of another size than 64, 128, 256 or 512 B (key `line`).
+    pub fn new(spec: &DirectSpec, seed: u64, line: u64) -> Result<Direct, SpecError> {
         spec.check()?;
+        let lines = mem::lines_of(line)?;
         let layout = Layout::new(spec);
         let (geometry, array) = (&spec.geometry, &spec.array);
         let shift = match &spec.registers.network {
@@ -203,6 +205,7 @@ impl Direct {
         let private = spec.registers.network == RegisterNetwork::private;
         let pages = || PageSet::new(layout.pages);
         Ok(Direct {
+            lines,
             times: Times {
                 sense: spec.mapping.search.time() + array.read.time(),
                 program: array.program.time(),
@@ -214,7 +217,7 @@ impl Direct {
             register_network: spec.registers.network.clone(),
             shifts: vec![Serial::default(); layout.planes as usize],
             planes: Planes::new(layout.planes, array.order),
-            network: Network::new(spec)?,
+            network: Network::new(spec, lines)?,
             transfer: spec.transfer,
             dispatchers: vec![Serial::default(); spec.controller.count as usize],
             dispatch: spec.controller.dispatch.time(),
@@ -315,11 +318,11 @@ impl Direct {
     /// A command arrives at its controller.
     ///
     /// # Panics
-    /// If its page lies beyond the address space, or it asks for no line.
+    /// If its page lies beyond the address space, or it asks for no line, or for one beyond its page.
     pub fn command(&mut self, mut command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         let page = command.page / PAGE;
         assert!(page < self.layout.pages, "the address {:#x} is beyond {:#x}", command.page, self.capacity());
-        assert!(command.lines != 0, "a command for no line");
+        assert!(command.lines != 0 && command.lines & !self.lines.all() == 0, "lines of a page: {command:?}");
         command.page = page * PAGE;
         let place = self.layout.place(page);
         let id = self.active.insert(Active { command, place, left: Time::ZERO, after: NONE, readers: NONE });
@@ -332,11 +335,11 @@ impl Direct {
             self.stats.plane_writes[place.plane as usize] += 1;
             self.stats.pages_written += u64::from(self.written.add(page));
             let coming = self.coming.entry(page).or_insert(Coming { last: id, lines: 0 });
-            (coming.last, coming.lines) = (id, coming.lines | command.gpu_lines());
+            (coming.last, coming.lines) = (id, coming.lines | command.lines);
         } else {
             self.stats.reads += 1;
             // Commands overtake data: a read must not overtake a write of what it reads.
-            let coming = self.coming.get(&page).filter(|coming| coming.lines & command.gpu_lines() != 0);
+            let coming = self.coming.get(&page).filter(|coming| coming.lines & command.lines != 0);
             if let Some(last) = coming.map(|coming| coming.last) {
                 self.stats.held_reads += 1;
                 self.active[id].after = std::mem::replace(&mut self.active[last].readers, id);

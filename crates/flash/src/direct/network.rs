@@ -12,7 +12,7 @@ use config::SpecError;
 use kernel::resource::Serial;
 use kernel::{Cx, Slab, Time};
 use net::mesh::{Mesh, Reach};
-use proto::memory::{LINE, LINES};
+use proto::memory::Lines;
 
 /// What a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +65,7 @@ pub(super) struct Network {
     each: u32,
     channels: u32,
     messages: Slab<Message>,
-    /// How long so many lines take on a link, from a package and, with their command, to it.
+    /// How long so many lines take on a link, from a package and, with their command, to it: up to a whole page.
     out: Vec<Time>,
     into: Vec<Time>,
     /// The controller of each package, its router, and how long a command takes from there.
@@ -94,7 +94,7 @@ fn assign(mesh: &Mesh, count: u32) -> (Vec<u32>, Vec<u16>) {
 }
 
 impl Network {
-    pub(super) fn new(spec: &DirectSpec) -> Result<Network, SpecError> {
+    pub(super) fn new(spec: &DirectSpec, lines: Lines) -> Result<Network, SpecError> {
         let (geometry, count) = (&spec.geometry, spec.controller.count);
         let packages = geometry.all_packages();
         let (fabric, rate, ports) = match &spec.network {
@@ -121,15 +121,15 @@ impl Network {
             Fabric::Mesh(mesh) => (0..).zip(&routers).map(|(p, r)| mesh.zero_load(*r, p, command)).collect(),
             Fabric::Bus => vec![command; packages as usize],
         };
-        let lines = |n: u32| u64::from(n) * LINE;
+        let bytes = |n: u32| u64::from(n) * lines.bytes();
         let mut network = Network {
             each: if matches!(fabric, Fabric::Bus) { 0 } else { geometry.ports },
             fabric,
             ports: vec![Serial::default(); ports as usize],
             channels: geometry.channels,
             messages: Slab::default(),
-            out: (0..=LINES).map(|n| Time::transfer(lines(n), rate)).collect(),
-            into: (0..=LINES).map(|n| Time::transfer(spec.command.get() + lines(n), rate)).collect(),
+            out: (0..=lines.count()).map(|n| Time::transfer(bytes(n), rate)).collect(),
+            into: (0..=lines.count()).map(|n| Time::transfer(spec.command.get() + bytes(n), rate)).collect(),
             controllers,
             routers,
             commands,
@@ -166,7 +166,7 @@ impl Network {
         layout: &Layout,
         cargo: Cargo,
         plane: u32,
-        lines: u32,
+        lines: u64,
         cx: &mut impl Cx<Event, Out>,
     ) -> Time {
         let (package, port) = self.port(layout, plane);

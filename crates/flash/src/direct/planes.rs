@@ -25,7 +25,7 @@ pub(super) struct Op {
     pub(super) place: Place,
     pub(super) page: u64,
     /// Lines that a read is for.
-    pub(super) lines: u32,
+    pub(super) lines: u64,
     /// First command of a read.
     pub(super) first: u32,
     /// Until when the data register holds what a read has sensed; `MAX` before it is sensed.
@@ -34,7 +34,7 @@ pub(super) struct Op {
 }
 
 impl Op {
-    pub(super) fn new(kind: Kind, place: Place, page: u64, lines: u32, first: u32) -> Op {
+    pub(super) fn new(kind: Kind, place: Place, page: u64, lines: u64, first: u32) -> Op {
         Op { kind, place, page, lines, first, held: Time::MAX, after: NONE }
     }
 }

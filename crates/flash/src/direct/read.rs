@@ -4,9 +4,9 @@ use super::blocks::NONE;
 use super::network::Cargo;
 use super::planes::{Kind, Op};
 use super::spec::Transfer;
-use super::{Direct, Event, Out, registers};
+use super::{Direct, Event, Out};
 use kernel::{Cx, Time};
-use proto::memory::{LINE, PAGE, Stage};
+use proto::memory::{PAGE, Stage};
 
 impl Direct {
     /// A read has reached its package.
@@ -16,7 +16,7 @@ impl Direct {
         let (left, place) = (active.left, active.place);
         self.tally.command(Stage::Controller, &mut active.command, left);
         self.tally.command(Stage::FlashNetwork, &mut active.command, now);
-        let (page, lines) = (active.command.page / PAGE, active.command.gpu_lines());
+        let (page, lines) = (active.command.page / PAGE, active.command.lines);
         let held = self.registers.lines(page) & lines;
         if held != 0
             && let Some(register) = self.registers.dirty(page)
@@ -28,7 +28,7 @@ impl Direct {
             if let Some(shadow) = &mut self.shadow {
                 shadow.held(id, page, &self.registers);
             }
-            self.stats.bytes_out += self.active[id].command.bytes(LINE);
+            self.stats.bytes_out += self.lines.bytes_of(lines);
             self.network.send(&self.layout, Cargo::Held(id), place.plane, lines, cx);
             return;
         }
@@ -46,7 +46,7 @@ impl Direct {
 
     /// Joins a fetch of the page that still waits or is being sensed; one that is on its way out, too, if the whole page
     /// goes and the data register still holds it: what registers gain meanwhile is merged in as it leaves.
-    fn share_fetch(&mut self, id: u32, page: u64, lines: u32, now: Time) -> bool {
+    fn share_fetch(&mut self, id: u32, page: u64, lines: u64, now: Time) -> bool {
         let Some(op) = self.fetches.as_ref().and_then(|f| f.get(&page).copied()) else { return false };
         let fetch = &mut self.planes.ops[op];
         let sensed = fetch.held != Time::MAX;
@@ -82,10 +82,10 @@ impl Direct {
         self.stats.pages_read += u64::from(self.read.add(op.page));
         self.ledger.sensed += 1;
         let lines = match self.transfer {
-            Transfer::page => registers::ALL,
+            Transfer::page => self.lines.all(),
             Transfer::lines => op.lines,
         };
-        self.stats.bytes_out += u64::from(lines.count_ones()) * LINE;
+        self.stats.bytes_out += self.lines.bytes_of(lines);
         let held = self.network.send(&self.layout, Cargo::Fetched(name), op.place.plane, lines, cx);
         self.planes.ops[name].held = held;
         self.planes.get(op.place.plane).held = held;

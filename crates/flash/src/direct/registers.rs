@@ -2,12 +2,7 @@
 
 use super::blocks::NONE;
 use super::layout::Layout;
-use proto::memory::LINES;
 use rustc_hash::FxHashMap;
-
-/// All lines of a page.
-pub(super) const ALL: u32 = u32::MAX;
-const _: () = assert!(LINES == u32::BITS);
 
 /// What a register does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +20,7 @@ pub(super) enum State {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Register {
     pub(super) page: u64,
-    pub(super) lines: u32,
+    pub(super) lines: u64,
     pub(super) app: u8,
     pub(super) state: State,
     /// The plane that it belongs to.
@@ -147,7 +142,7 @@ impl Registers {
 
     /// Lines of a page that registers hold.
     #[inline]
-    pub(super) fn lines(&self, page: u64) -> u32 {
+    pub(super) fn lines(&self, page: u64) -> u64 {
         self.holding(page).fold(0, |lines, r| lines | self.get(r).lines)
     }
 
@@ -158,7 +153,7 @@ impl Registers {
 
     /// More lines for a register that takes them.
     #[inline]
-    pub(super) fn merge(&mut self, register: u32, lines: u32, app: u8) {
+    pub(super) fn merge(&mut self, register: u32, lines: u64, app: u8) {
         let record = &mut self.registers[register as usize];
         record.lines |= lines;
         record.app = app;
@@ -203,7 +198,7 @@ impl Registers {
     }
 
     /// A register takes lines of a page that none takes yet.
-    pub(super) fn fill(&mut self, register: u32, page: u64, lines: u32, app: u8) {
+    pub(super) fn fill(&mut self, register: u32, page: u64, lines: u64, app: u8) {
         self.filled += 1;
         let older = self.pages.insert(page, register).unwrap_or(NONE);
         let record = &mut self.registers[register as usize];
@@ -308,7 +303,7 @@ mod tests {
         (Registers::new(&layout, 2, private), layout)
     }
 
-    fn fill(registers: &mut Registers, layout: &Layout, plane: u32, page: u64, lines: u32) -> u32 {
+    fn fill(registers: &mut Registers, layout: &Layout, plane: u32, page: u64, lines: u64) -> u32 {
         let register = registers.take_free(layout, plane).expect("a free register");
         registers.fill(register, page, lines, 0);
         register

@@ -6,23 +6,28 @@
 use super::blocks::{Blocks, Spot};
 use super::planes::Op;
 use super::registers::Registers;
-use proto::memory::{LINES, MemCommand, PAGE};
+use proto::memory::{Lines, MemCommand, PAGE};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A version for each line of a page; zero is what was there at the start.
-type Versions = [u32; LINES as usize];
+/// A version for each line that a page may have; zero is what was there at the start.
+type Versions = [u32; Lines::MOST];
 
-fn lines_of(mask: u32) -> impl Iterator<Item = usize> {
-    (0..LINES as usize).filter(move |line| mask >> line & 1 == 1)
+const UNWRITTEN: Versions = [0; Lines::MOST];
+
+fn lines_of(mask: u64) -> impl Iterator<Item = usize> {
+    (0..Lines::MOST).filter(move |line| mask >> line & 1 == 1)
 }
 
 /// What cores know of a page.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Known {
     written: Versions,
-    parked: u32,
+    parked: u64,
 }
+
+/// Nothing has been written yet.
+const UNKNOWN: Known = Known { written: UNWRITTEN, parked: 0 };
 
 /// A command inside: for a write what it writes; for a read the least it may bring, then what it brings.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +36,7 @@ struct Follow {
     versions: Versions,
     brings: Versions,
     /// Lines that are checked.
-    lines: u32,
+    lines: u64,
 }
 
 /// Follows the data of every line.
@@ -54,19 +59,19 @@ impl Shadow {
     /// A command arrives.
     pub(super) fn arrived(&mut self, id: u32, command: &MemCommand) {
         let page = command.page / PAGE;
-        let known = self.known.entry(page).or_default();
+        let known = self.known.entry(page).or_insert(UNKNOWN);
         let versions = if command.write {
             self.latest += 1;
-            known.parked &= !command.gpu_lines();
-            for line in lines_of(command.gpu_lines()) {
+            known.parked &= !command.lines;
+            for line in lines_of(command.lines) {
                 known.written[line] = self.latest;
             }
-            [self.latest; LINES as usize]
+            [self.latest; Lines::MOST]
         } else {
             known.written
         };
-        let lines = if command.write { command.gpu_lines() } else { command.gpu_lines() & !known.parked };
-        self.commands.insert(id, Follow { page, versions, brings: [0; LINES as usize], lines });
+        let lines = if command.write { command.lines } else { command.lines & !known.parked };
+        self.commands.insert(id, Follow { page, versions, brings: UNWRITTEN, lines });
     }
 
     /// A command is done.
@@ -85,8 +90,8 @@ impl Shadow {
     /// A register takes the lines of a write.
     pub(super) fn stored(&mut self, id: u32, register: u32, command: &MemCommand) {
         let Some(follow) = self.commands.get(&id) else { return };
-        let versions = self.registers.entry(register).or_insert([0; LINES as usize]);
-        for line in lines_of(command.gpu_lines()) {
+        let versions = self.registers.entry(register).or_insert(UNWRITTEN);
+        for line in lines_of(command.lines) {
             versions[line] = follow.versions[line];
         }
     }
@@ -106,7 +111,7 @@ impl Shadow {
 
     /// A read takes all its lines from registers.
     pub(super) fn held(&mut self, id: u32, page: u64, registers: &Registers) {
-        let brings = self.on_top(page, [0; LINES as usize], registers);
+        let brings = self.on_top(page, UNWRITTEN, registers);
         if let Some(follow) = self.commands.get_mut(&id) {
             follow.brings = brings;
         }
@@ -115,7 +120,7 @@ impl Shadow {
     /// The array has sensed a page for a read.
     pub(super) fn sensed(&mut self, id: u32, name: u32, op: &Op, blocks: &Blocks, registers: &Registers) {
         let spot = blocks.locate(op.place).0;
-        let page = self.array.get(&(op.place.plane, spot)).copied().unwrap_or_default();
+        let page = self.array.get(&(op.place.plane, spot)).copied().unwrap_or(UNWRITTEN);
         self.sensed.insert(name, page);
         self.joined(id, name, op.page, registers);
     }
@@ -137,7 +142,7 @@ impl Shadow {
         register: u32,
         registers: &Registers,
     ) {
-        let mut page = self.array.get(&(plane, old)).copied().unwrap_or_default();
+        let mut page = self.array.get(&(plane, old)).copied().unwrap_or(UNWRITTEN);
         for line in lines_of(registers.get(register).lines) {
             page[line] = self.registers[&register][line];
         }
@@ -146,7 +151,7 @@ impl Shadow {
 
     /// A merge has moved a page.
     pub(super) fn copied(&mut self, plane: u32, from: Spot, to: Spot) {
-        let page = self.array.get(&(plane, from)).copied().unwrap_or_default();
+        let page = self.array.get(&(plane, from)).copied().unwrap_or(UNWRITTEN);
         self.array.insert((plane, to), page);
     }
 
@@ -160,8 +165,8 @@ impl Shadow {
     }
 
     /// The shared cache has taken lines of a page.
-    pub(super) fn parked(&mut self, page: u64, lines: u32) {
-        self.known.entry(page).or_default().parked |= lines;
+    pub(super) fn parked(&mut self, page: u64, lines: u64) {
+        self.known.entry(page).or_insert(UNKNOWN).parked |= lines;
         for follow in self.commands.values_mut().filter(|f| f.page == page) {
             follow.lines &= !lines;
         }

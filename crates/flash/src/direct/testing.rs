@@ -8,7 +8,7 @@ use super::{Direct, Event, Out, Place};
 use config::units::{Bytes, Duration, Share};
 use kernel::{Recorder, Time};
 use net::mesh::MeshSpec;
-use proto::memory::{Absent, LINES, MemCommand, PAGE};
+use proto::memory::{Absent, LINE, MemCommand, PAGE};
 
 /// ZnG's Table I, the write registers private to their planes.
 pub(crate) fn table_i() -> DirectSpec {
@@ -64,9 +64,8 @@ pub(crate) fn small() -> DirectSpec {
     spec
 }
 
-/// All lines of a page.
-pub(crate) const ALL: u32 = u32::MAX;
-const _: () = assert!(LINES == u32::BITS);
+/// All lines of a page, of a [`Rig::new`].
+pub(crate) const ALL: u64 = u64::MAX >> (u64::BITS - (PAGE / LINE) as u32);
 
 /// The part, and what it has sent.
 pub(crate) struct Rig {
@@ -76,8 +75,13 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
+    /// With a GPU's lines.
     pub(crate) fn new(spec: &DirectSpec) -> Rig {
-        let mut direct = Direct::new(spec, 1).expect("a sound spec");
+        Rig::of_lines(spec, LINE)
+    }
+
+    pub(crate) fn of_lines(spec: &DirectSpec, line: u64) -> Rig {
+        let mut direct = Direct::new(spec, 1, line).expect("a sound spec");
         direct.attach_shadow();
         Rig { direct, cx: Recorder::default(), tags: 0 }
     }
@@ -91,13 +95,13 @@ impl Rig {
     }
 
     /// A command of application `app` that somebody waits for; its tag.
-    pub(crate) fn send(&mut self, write: bool, page: u64, lines: u32, app: u8) -> u32 {
+    pub(crate) fn send(&mut self, write: bool, page: u64, lines: u64, app: u8) -> u32 {
         self.tags += 1;
         let (tag, since) = (self.tags, self.now());
         let command = MemCommand {
             tag,
             page,
-            lines: lines.into(),
+            lines,
             write,
             demand: true,
             app,
@@ -151,7 +155,7 @@ impl Rig {
     }
 
     /// How long one command takes in a quiet part.
-    pub(crate) fn latency(&mut self, write: bool, page: u64, lines: u32) -> Time {
+    pub(crate) fn latency(&mut self, write: bool, page: u64, lines: u64) -> Time {
         self.rest();
         let began = self.now();
         let tag = self.send(write, page, lines, 0);

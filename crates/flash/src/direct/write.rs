@@ -5,7 +5,7 @@ use super::network::Cargo;
 use super::registers::State;
 use super::{Active, Direct, Event, Out};
 use kernel::{Cx, Mutant, Time, planted_nth};
-use proto::memory::{LINE, PAGE, Stage};
+use proto::memory::{PAGE, Stage};
 use std::collections::hash_map::Entry;
 
 /// A page that waits for a register.
@@ -13,7 +13,7 @@ use std::collections::hash_map::Entry;
 pub(super) struct Waiter {
     page: u64,
     plane: u32,
-    lines: u32,
+    lines: u64,
     app: u8,
     /// Its write commands.
     first: u32,
@@ -44,8 +44,8 @@ impl Direct {
     pub(super) fn write_dispatched(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         self.tally.command(Stage::Controller, &mut active.command, cx.now());
-        self.stats.bytes_in += active.command.bytes(LINE);
-        let (plane, lines) = (active.place.plane, active.command.gpu_lines());
+        let (plane, lines) = (active.place.plane, active.command.lines);
+        self.stats.bytes_in += self.lines.bytes_of(lines);
         self.network.send(&self.layout, Cargo::Write(id), plane, lines, cx);
     }
 
@@ -57,18 +57,18 @@ impl Direct {
         let page = command.page / PAGE;
         if let Some(register) = self.registers.dirty(page) {
             self.stats.register_hits += 1;
-            self.registers.merge(register, command.gpu_lines(), command.app);
+            self.registers.merge(register, command.lines, command.app);
             self.store(id, register, cx);
         } else if let Some(waiter) = self.waiting.get(&page).copied() {
             self.stats.register_hits += 1;
             let waiter = &mut self.waiters[waiter];
-            waiter.lines |= command.gpu_lines();
+            waiter.lines |= command.lines;
             waiter.app = command.app;
             let last = std::mem::replace(&mut waiter.last, id);
             self.active[last].after = id;
         } else if let Some(register) = self.registers.take_free(&self.layout, plane) {
             self.stats.register_misses += 1;
-            self.registers.fill(register, page, command.gpu_lines(), command.app);
+            self.registers.fill(register, page, command.lines, command.app);
             self.store(id, register, cx);
             let (set, _) = self.registers.set_of(&self.layout, plane);
             self.make_room(set, command.demand, cx);
@@ -107,7 +107,7 @@ impl Direct {
     fn wait(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let (plane, command) = (self.active[id].place.plane, self.active[id].command);
         let page = command.page / PAGE;
-        let (lines, app) = (command.gpu_lines(), command.app);
+        let (lines, app) = (command.lines, command.app);
         let waiter =
             self.waiters.insert(Waiter { page, plane, lines, app, first: id, last: id, after: NONE });
         self.waiting.insert(page, waiter);
@@ -172,7 +172,7 @@ impl Direct {
     ///
     /// # Panics
     /// If the page has not been offered, or time has advanced since.
-    pub fn refused(&mut self, page: u64, lines: u32, app: u8, cx: &mut impl Cx<Event, Out>) {
+    pub fn refused(&mut self, page: u64, lines: u64, app: u8, cx: &mut impl Cx<Event, Out>) {
         let register = self.registers.offered(page / PAGE);
         let register = register.expect("a page is refused before time advances");
         let record = self.registers.get(register);
@@ -195,7 +195,7 @@ impl Direct {
         if let Some(shadow) = &mut self.shadow {
             shadow.parked(record.page, record.lines);
         }
-        self.stats.bytes_out += u64::from(record.lines.count_ones()) * LINE;
+        self.stats.bytes_out += self.lines.bytes_of(record.lines);
         self.network.send(&self.layout, Cargo::Parked, record.plane, record.lines, cx);
         self.release(register, cx);
     }

@@ -27,7 +27,7 @@ pub(super) enum Place {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
     /// Lines of it that are here.
-    pub(super) valid: u32,
+    pub(super) valid: u64,
     /// Its row.
     pub(super) row: u32,
     /// The busy page that waits for its place.

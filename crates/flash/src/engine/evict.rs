@@ -23,7 +23,7 @@ impl Engine {
     pub(super) fn evict(
         &mut self,
         page: u64,
-        valid: u32,
+        valid: u64,
         place: u32,
         heir: u32,
         cx: &mut impl Cx<Event, Out>,
@@ -45,7 +45,7 @@ impl Engine {
         if state.outbound != Outbound::No || state.fetch != Fetch::None {
             return;
         }
-        if leaving.valid != u32::MAX && self.reads.find(state.page).is_none() {
+        if leaving.valid != self.lines.all() && self.reads.find(state.page).is_none() {
             self.fetch(name, true, cx);
             return;
         }
@@ -88,7 +88,7 @@ impl Engine {
         });
         if let Some(place) = copy {
             // It is out of date from here on.
-            self.stats.merged_from_buffer += u64::from(leaving.valid != u32::MAX);
+            self.stats.merged_from_buffer += u64::from(leaving.valid != self.lines.all());
             self.stats.prefetch_unused += u64::from(self.reads.meta(place).ahead);
             self.reads.remove(place);
         }

@@ -4,7 +4,7 @@ use super::busy::Fetch;
 use super::{Copied, Engine, Event, Out};
 use kernel::Cx;
 use proto::IoOp;
-use proto::memory::{LINE, MemCommand, PAGE, Stage};
+use proto::memory::{MemCommand, PAGE, Stage};
 
 impl Engine {
     /// Begins to read a page from flash, with the FTL.
@@ -49,11 +49,12 @@ impl Engine {
 
     /// The page has come. It enters the read buffer, or completes a page that is leaving the write buffer.
     pub(super) fn fetched(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let all = self.lines.all();
         let state = &mut self.pages[name];
         state.fetch = Fetch::None;
         if let Some(leaving) = &mut state.leaving {
-            let missing = !leaving.valid;
-            leaving.valid = u32::MAX;
+            let missing = all & !leaving.valid;
+            leaving.valid = all;
             #[cfg(test)]
             self.trail.push(super::trail::Moved::Filled {
                 page: state.page,
@@ -62,7 +63,7 @@ impl Engine {
             });
             if missing != 0 {
                 self.stats.merged_from_flash += 1;
-                self.dram.access(cx.now(), leaving.row, u64::from(missing.count_ones()) * LINE);
+                self.dram.access(cx.now(), leaving.row, self.lines.bytes_of(missing));
             }
         } else {
             let (page, ahead) = (state.page, !state.asked);
@@ -71,7 +72,7 @@ impl Engine {
             self.stats.prefetch_unused += u64::from(gone.is_some_and(|(_, copied)| copied.ahead));
             let row = self.read_row(place);
             #[cfg(test)]
-            self.trail.push(super::trail::Moved::Filled { page, row, lines: u32::MAX });
+            self.trail.push(super::trail::Moved::Filled { page, row, lines: all });
             self.dram.access(cx.now(), row, PAGE);
         }
         self.wake(name, Stage::Array, cx);

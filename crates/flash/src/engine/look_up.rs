@@ -3,7 +3,7 @@
 use super::busy::{Fetch, Outbound, Place};
 use super::{Engine, Event, Out, Written};
 use kernel::Cx;
-use proto::memory::{LINE, MemCommand, PAGE, Stage};
+use proto::memory::{MemCommand, PAGE, Stage};
 
 /// How a request was looked up for the first time.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Engine {
         let written = self.written(page, busy);
         let valid = written.map_or(0, |(valid, _)| valid);
         if let Some((_, row)) = written
-            && command.gpu_lines() & !valid == 0
+            && command.lines & !valid == 0
         {
             if let Some(place) = self.writes.find(page) {
                 self.writes.touch(place);
@@ -99,7 +99,7 @@ impl Engine {
                 return Found::Merge;
             }
             if let Some(leaving) = &mut state.leaving {
-                leaving.valid |= command.gpu_lines();
+                leaving.valid |= command.lines;
                 let row = leaving.row;
                 self.access(id, row, None, cx);
                 return Found::Hit;
@@ -107,11 +107,11 @@ impl Engine {
         }
         if let Some(place) = self.writes.find(page) {
             self.writes.touch(place);
-            self.writes.meta_mut(place).valid |= command.gpu_lines();
+            self.writes.meta_mut(place).valid |= command.lines;
             self.access(id, self.write_row(place), None, cx);
             return Found::Hit;
         }
-        let new = Written { valid: command.gpu_lines(), pending: false };
+        let new = Written { valid: command.lines, pending: false };
         if let Some((place, None)) = self.insert_written(page, new) {
             self.access(id, self.write_row(place), None, cx);
         } else {
@@ -124,7 +124,7 @@ impl Engine {
     }
 
     /// Lines of a page in the write buffer, and their row.
-    fn written(&self, page: u64, busy: Option<u32>) -> Option<(u32, u32)> {
+    fn written(&self, page: u64, busy: Option<u32>) -> Option<(u64, u32)> {
         if let Some(leaving) = busy.and_then(|name| self.pages[name].leaving) {
             return Some((leaving.valid, leaving.row));
         }
@@ -134,13 +134,13 @@ impl Engine {
     }
 
     /// The request's lines cross the bus. `written` are lines that another row has newer.
-    fn access(&mut self, id: u32, row: u32, written: Option<(u32, u32)>, cx: &mut impl Cx<Event, Out>) {
+    fn access(&mut self, id: u32, row: u32, written: Option<(u64, u32)>, cx: &mut impl Cx<Event, Out>) {
         let command = &self.requests[id];
         #[cfg(test)]
         self.trail.push(super::trail::Moved::lines(command, row, written));
         #[cfg(not(test))]
         let _ = written;
-        let end = self.dram.access(cx.now(), row, command.bytes(LINE));
+        let end = self.dram.access(cx.now(), row, self.lines.bytes_of(command.lines));
         cx.after(end - cx.now(), Event::Answered(id));
     }
 

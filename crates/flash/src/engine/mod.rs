@@ -59,7 +59,7 @@ use kernel::resource::{Pool, Serial};
 use kernel::{Cx, Lists, Slab, Time};
 use mem::cache::replace::ReplacementPolicy;
 use mem::cache::tags::{Shape, Tags};
-use proto::memory::{MemCommand, PAGE, Stage, Tally};
+use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
 use proto::{Command, Completion, IoOp, Status};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -101,7 +101,7 @@ struct Copied {
 #[derive(Clone, Copy, Default)]
 struct Written {
     /// Lines that are here.
-    valid: u32,
+    valid: u64,
     /// Its place still holds the page that makes room.
     pending: bool,
 }
@@ -113,6 +113,7 @@ fn row(place: u32, ways: u32, places: u32) -> u32 {
 
 /// HybridGPU's SSD engine.
 pub struct Engine {
+    lines: Lines,
     dispatcher: Serial,
     dispatch_time: Time,
     ftl: Pool,
@@ -150,18 +151,20 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An idle engine with empty buffers.
+    /// An idle engine with empty buffers, whose requests are for lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
-    pub fn new(spec: &EngineSpec) -> Result<Engine, SpecError> {
+    /// The first value that cannot be built, with its key; a line of another size than 64, 128, 256 or 512 B (key `line`).
+    pub fn new(spec: &EngineSpec, line: u64) -> Result<Engine, SpecError> {
         spec.check()?;
+        let lines = mem::lines_of(line)?;
         let shape = |buffer: &PageBufferSpec| Shape {
             sets: (buffer.pages() / u64::from(buffer.ways)) as u32,
             ways: buffer.ways,
         };
         let write_shape = shape(&spec.write_buffer);
         Ok(Engine {
+            lines,
             dispatcher: Serial::default(),
             dispatch_time: spec.dispatch_time.time(),
             ftl: Pool::new(spec.ftl_in_service as usize),
@@ -198,7 +201,7 @@ impl Engine {
     /// A request arrives from the shared cache.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(
-            command.page.is_multiple_of(PAGE) && command.lines != 0,
+            command.page.is_multiple_of(PAGE) && command.lines != 0 && command.lines & !self.lines.all() == 0,
             "lines of a page: {command:?}"
         );
         let id = self.requests.insert(command);

@@ -6,7 +6,8 @@ mod truth;
 
 use super::busy::Outbound;
 use super::*;
-use rig::{CROSS_LINE, CROSS_PAGE, DISPATCH, FTL, OPEN, PROGRAM, READ, Rig, at, page, spec};
+use proto::memory::LINE as LINE_BYTES;
+use rig::{ALL, CROSS_LINE, CROSS_PAGE, DISPATCH, FTL, OPEN, PROGRAM, READ, Rig, at, page, spec};
 
 #[test]
 fn a_miss_is_dispatcher_ftl_device_and_two_crossings() {
@@ -117,7 +118,7 @@ fn an_eviction_of_a_part_takes_the_rest_from_the_read_buffer() {
 #[test]
 fn a_page_written_whole_is_not_merged() {
     let mut rig = Rig::new(&spec());
-    rig.write(page(0), u32::MAX);
+    rig.write(page(0), ALL);
     rig.drain();
     rig.write(page(4), 0b1);
     rig.drain();
@@ -130,7 +131,7 @@ fn a_page_written_whole_is_not_merged() {
 #[test]
 fn reads_of_a_page_on_its_way_to_flash_wait_for_its_program() {
     let mut rig = Rig::new(&spec());
-    rig.write(page(0), u32::MAX);
+    rig.write(page(0), ALL);
     rig.write(page(4), 0b1);
     rig.write(page(8), 0b1);
     rig.step_until(|engine| engine.pages.live().any(|(_, b)| b.outbound == Outbound::Writing));
@@ -146,14 +147,14 @@ fn writes_wait_when_as_many_pages_as_allowed_are_on_their_way() {
     few.evictions = 1;
     let mut rig = Rig::new(&few);
     for n in 0..4 {
-        rig.write(page(4 * n), u32::MAX);
+        rig.write(page(4 * n), ALL);
     }
     rig.drain();
     // Pages 0 and 4 had to go one after the other: two programs do not overlap.
     assert!(rig.now() > 2 * PROGRAM, "{}", rig.now());
     let mut rig = Rig::new(&spec());
     for n in 0..4 {
-        rig.write(page(4 * n), u32::MAX);
+        rig.write(page(4 * n), ALL);
     }
     rig.drain();
     assert!(rig.now() < 2 * PROGRAM, "{}", rig.now());
@@ -190,12 +191,10 @@ fn misses_of_whole_pages_cross_the_bus_twice() {
     quick.ftl_in_service = 64;
     let mut rig = Rig::new(&quick);
     let count = 1_000;
-    rig.closed_loop(64, count, |n| (page(n), u32::MAX));
+    rig.closed_loop(64, count, |n| (page(n), ALL));
     let rate = (count * PAGE) as f64 / (rig.now() as f64 / 1e12);
     assert!((rate / 3.2e9 - 1.0).abs() < 0.03, "{rate}");
 }
-
-const LINE_BYTES: u64 = proto::memory::LINE;
 
 #[test]
 fn a_stream_fetches_superpages_and_an_end_of_the_device_is_respected() {
@@ -255,7 +254,7 @@ fn bad_values_are_named() {
     let fault = |change: fn(&mut EngineSpec)| {
         let mut bad = spec();
         change(&mut bad);
-        Engine::new(&bad).err().map(|fault| fault.key)
+        Engine::new(&bad, LINE_BYTES).err().map(|fault| fault.key)
     };
     let key = |key: &str| Some(key.to_owned());
     assert_eq!(fault(|s| s.ftl_in_service = 0), key("ftl_in_service"));
@@ -266,7 +265,10 @@ fn bad_values_are_named() {
     let prefetch = |pages| Some(PrefetchSpec { entries: 1, after: 1, pages });
     let mut bad = spec();
     bad.prefetch = prefetch(1);
-    assert_eq!(Engine::new(&bad).err().map(|fault| fault.key), key("prefetch.pages"));
+    assert_eq!(Engine::new(&bad, LINE_BYTES).err().map(|fault| fault.key), key("prefetch.pages"));
     bad.prefetch = prefetch(2);
-    assert!(Engine::new(&bad).is_ok());
+    assert!(Engine::new(&bad, LINE_BYTES).is_ok());
+    for line in [0, 32, 96, 1024] {
+        assert_eq!(Engine::new(&spec(), line).err().map(|fault| fault.key), key("line"));
+    }
 }

@@ -7,14 +7,58 @@
 
 use super::spec::GatherSpec;
 use kernel::List;
-use proto::memory::{LINE, LINES, PAGE};
+use proto::memory::{Lines, PAGE};
 
 /// Bytes of a sector.
 pub(super) const SECTOR: u64 = 512;
-/// Lines of a sector.
-const SECTOR_LINES: u32 = (SECTOR / LINE) as u32;
 /// Sectors of a page.
-const SECTORS: u32 = LINES / SECTOR_LINES;
+const SECTORS: u32 = (PAGE / SECTOR) as u32;
+
+/// The lines of sectors: one, two, four or eight each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sectors {
+    shift: u32,
+}
+
+impl Sectors {
+    pub(super) fn new(lines: Lines) -> Sectors {
+        Sectors { shift: (lines.count() / SECTORS).trailing_zeros() }
+    }
+
+    /// Whether lines of a sector are among these; whether all are.
+    fn holds(self, lines: u64, sector: u32) -> (bool, bool) {
+        let all = (1 << (1 << self.shift)) - 1;
+        let held = lines >> (sector << self.shift) & all;
+        (held != 0, held == all)
+    }
+
+    /// The sectors that hold these lines, the ones between them included.
+    pub(super) fn of_lines(self, lines: u64) -> Run {
+        debug_assert!(lines != 0, "no lines");
+        let last = u64::BITS - 1 - lines.leading_zeros();
+        Run { first: lines.trailing_zeros() >> self.shift, end: (last >> self.shift) + 1 }
+    }
+
+    /// Of the sectors of a run, those written in part: from the first to the last.
+    pub(super) fn partial(self, run: Run, lines: u64) -> Option<Run> {
+        let is_partial = |sector: &u32| self.holds(lines, *sector) == (true, false);
+        let first = (run.first..run.end).find(is_partial)?;
+        let last = (run.first..run.end).rfind(is_partial)?;
+        Some(Run { first, end: last + 1 })
+    }
+
+    /// The runs of neighbouring sectors that hold these lines.
+    pub(super) fn runs(self, lines: u64) -> impl Iterator<Item = Run> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let holds = |sector: &u32| self.holds(lines, *sector).0;
+            let first = (at..SECTORS).find(holds)?;
+            let end = (first..SECTORS).find(|sector| !holds(sector)).unwrap_or(SECTORS);
+            at = end;
+            Some(Run { first, end })
+        })
+    }
+}
 
 /// Neighbouring sectors of a page: the first, and one past the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,15 +68,6 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The sectors that hold these lines, the ones between them included.
-    pub(super) fn of_lines(lines: u32) -> Run {
-        debug_assert!(lines != 0, "no lines");
-        Run {
-            first: lines.trailing_zeros() / SECTOR_LINES,
-            end: (LINES - lines.leading_zeros()).div_ceil(SECTOR_LINES),
-        }
-    }
-
     pub(super) fn offset(self, page: u64) -> u64 {
         page * PAGE + u64::from(self.first) * SECTOR
     }
@@ -40,33 +75,6 @@ impl Run {
     pub(super) fn bytes(self) -> u64 {
         u64::from(self.end - self.first) * SECTOR
     }
-
-    /// Of its sectors, those written in part: from the first to the last.
-    pub(super) fn partial(self, lines: u32) -> Option<Run> {
-        let is_partial = |sector: &u32| !matches!(lines_of(lines, *sector), 0 | FULL);
-        let first = (self.first..self.end).find(is_partial)?;
-        let last = (self.first..self.end).rfind(is_partial)?;
-        Some(Run { first, end: last + 1 })
-    }
-}
-
-/// All lines of a sector.
-const FULL: u32 = (1 << SECTOR_LINES) - 1;
-
-fn lines_of(lines: u32, sector: u32) -> u32 {
-    lines >> (sector * SECTOR_LINES) & FULL
-}
-
-/// The runs of neighbouring sectors that hold these lines.
-pub(super) fn runs(lines: u32) -> impl Iterator<Item = Run> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let holds = |sector: &u32| lines_of(lines, *sector) != 0;
-        let first = (at..SECTORS).find(holds)?;
-        let end = (first..SECTORS).find(|sector| !holds(sector)).unwrap_or(SECTORS);
-        at = end;
-        Some(Run { first, end })
-    })
 }
 
 /// A page of which lines have been written.
@@ -76,7 +84,7 @@ pub(super) struct Gathered {
     /// Its application, for which it will be written.
     pub(super) app: u8,
     /// Lines that have been written; none: the place is free.
-    pub(super) lines: u32,
+    pub(super) lines: u64,
     /// When it was written last, counted in writes.
     written: u64,
     /// Runs that are not durable yet, once it leaves.
@@ -131,13 +139,13 @@ impl Gather {
     }
 
     /// Lines of a page that are here.
-    pub(super) fn lines(&self, page: u64) -> u32 {
+    pub(super) fn lines(&self, page: u64) -> u64 {
         let here = |at: usize| Some(&self.places[at]).filter(|g| g.lines != 0 && g.page == page);
         self.set(page).find_map(here).map_or(0, |g| g.lines)
     }
 
     /// Takes written lines.
-    pub(super) fn put(&mut self, page: u64, app: u8, lines: u32) -> Put {
+    pub(super) fn put(&mut self, page: u64, app: u8, lines: u64) -> Put {
         self.writes += 1;
         let is = |g: &Gathered| g.lines != 0 && g.page == page;
         let own = self.set(page).find(|at| is(&self.places[*at]));
@@ -184,33 +192,45 @@ impl Gather {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use proto::memory::{CPU_LINE, LINE};
 
     proptest! {
         #[test]
-        fn runs_are_the_sectors_with_lines(lines: u32) {
+        fn runs_are_the_sectors_with_lines(mask: u64, line in prop::sample::select(vec![CPU_LINE, LINE, 256, 512])) {
+            let of = Lines::of(line).expect("a size of lines");
+            let (lines, each) = (mask & of.all(), (SECTOR / line) as u32);
+            let full = (1 << each) - 1;
             let mut sectors = [false; SECTORS as usize];
-            for line in (0..32).filter(|line| lines >> line & 1 == 1) {
-                sectors[line / 4] = true;
+            for line in (0..of.count()).filter(|line| lines >> line & 1 == 1) {
+                sectors[(line / each) as usize] = true;
             }
+            let by = Sectors::new(of);
             let mut covered = [false; SECTORS as usize];
             let mut last_end = None;
-            for run in runs(lines) {
+            for run in by.runs(lines) {
                 prop_assert!(last_end.is_none_or(|end| run.first > end), "runs do not touch");
                 last_end = Some(run.end);
                 (run.first..run.end).for_each(|sector| covered[sector as usize] = true);
-                let partial = (run.first..run.end).filter(|s| (lines >> (s * 4) & 15) != 15).collect::<Vec<_>>();
+                let partial = (run.first..run.end).filter(|s| (lines >> (s * each) & full) != full).collect::<Vec<_>>();
                 let expected = partial.first().map(|first| Run { first: *first, end: partial[partial.len() - 1] + 1 });
-                prop_assert_eq!(run.partial(lines), expected);
+                prop_assert_eq!(by.partial(run, lines), expected);
             }
             prop_assert_eq!(covered, sectors);
+            if lines != 0 {
+                let outermost = [sectors.iter().position(|s| *s), sectors.iter().rposition(|s| *s)].map(|s| s.expect("lines") as u32);
+                prop_assert_eq!(by.of_lines(lines), Run { first: outermost[0], end: outermost[1] + 1 });
+            }
         }
     }
 
     #[test]
     fn lines_are_in_the_sectors_between_the_outermost() {
-        assert_eq!(Run::of_lines(1), Run { first: 0, end: 1 });
-        assert_eq!(Run::of_lines(0b1_0000), Run { first: 1, end: 2 });
-        assert_eq!(Run::of_lines(1 << 31 | 1 << 7), Run { first: 1, end: 8 });
+        let of = |line, lines| Sectors::new(Lines::of(line).expect("a size of lines")).of_lines(lines);
+        assert_eq!(of(LINE, 1), Run { first: 0, end: 1 });
+        assert_eq!(of(LINE, 0b1_0000), Run { first: 1, end: 2 });
+        assert_eq!(of(LINE, 1 << 31 | 1 << 7), Run { first: 1, end: 8 });
+        assert_eq!(of(CPU_LINE, 1 << 63 | 1 << 8), Run { first: 1, end: 8 });
+        assert_eq!(of(512, 0b1001_0000), Run { first: 4, end: 8 });
         let run = Run { first: 3, end: 5 };
         assert_eq!((run.offset(2), run.bytes()), (2 * 4096 + 1536, 1024));
     }

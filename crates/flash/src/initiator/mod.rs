@@ -23,10 +23,10 @@ pub use spec::{EntranceChoice, GatherSpec, InitiatorSpec};
 pub use stats::{InitiatedFlow, InitiatorStats};
 
 use config::SpecError;
-use gather::{Gather, Put, Run, runs};
+use gather::{Gather, Put, Run, Sectors};
 use kernel::resource::Serial;
 use kernel::{Cx, Lists, Slab, Time};
-use proto::memory::{MemCommand, PAGE, Stage, Tally};
+use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
 use proto::{Command, Completion, INNER, IoOp, Status};
 use std::collections::VecDeque;
 
@@ -75,6 +75,8 @@ struct Wanted {
 
 /// Storage that a GPU reaches by itself.
 pub struct Initiator {
+    lines: Lines,
+    sectors: Sectors,
     dispatcher: Serial,
     dispatch_time: Time,
     requests: Slab<MemCommand>,
@@ -103,13 +105,16 @@ pub struct Initiator {
 }
 
 impl Initiator {
-    /// An idle initiator for so many applications.
+    /// An idle initiator for so many applications, whose requests are for lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value that cannot be built, with its key.
-    pub fn new(spec: &InitiatorSpec, apps: u8) -> Result<Initiator, SpecError> {
+    /// The first value that cannot be built, with its key; a line of another size than 64, 128, 256 or 512 B (key `line`).
+    pub fn new(spec: &InitiatorSpec, apps: u8, line: u64) -> Result<Initiator, SpecError> {
         spec.check()?;
+        let lines = mem::lines_of(line)?;
         Ok(Initiator {
+            lines,
+            sectors: Sectors::new(lines),
             dispatcher: Serial::default(),
             dispatch_time: spec.dispatch_time.time(),
             requests: Slab::default(),
@@ -132,7 +137,7 @@ impl Initiator {
     /// A request arrives from the shared cache.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(
-            command.page.is_multiple_of(PAGE) && command.lines != 0,
+            command.page.is_multiple_of(PAGE) && command.lines != 0 && command.lines & !self.lines.all() == 0,
             "lines of a page: {command:?}"
         );
         self.ledger.entered += 1;
@@ -203,20 +208,20 @@ impl Initiator {
     fn read(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let command = self.requests[id];
         let page = command.page / PAGE;
-        let missing = command.gpu_lines() & !self.gather.lines(page);
+        let missing = command.lines & !self.gather.lines(page);
         if missing == 0 {
             self.stats.gathered_reads += 1;
             cx.after(self.gather_latency, Event::Gathered(id));
             return;
         }
-        self.want(Purpose::Fetch(id), IoOp::Read, page, Run::of_lines(missing), command.app, cx);
+        self.want(Purpose::Fetch(id), IoOp::Read, page, self.sectors.of_lines(missing), command.app, cx);
     }
 
     /// Whether the lines of a write have been taken; if not, it waits for room.
     fn write(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let command = self.requests[id];
         let page = command.page / PAGE;
-        let put = self.gather.put(page, command.app, command.gpu_lines());
+        let put = self.gather.put(page, command.app, command.lines);
         if put == Put::Taken {
             cx.after(self.gather_latency, Event::Gathered(id));
         } else {
@@ -233,9 +238,10 @@ impl Initiator {
     fn evict(&mut self, place: u32, cx: &mut impl Cx<Event, Out>) {
         self.stats.evictions += 1;
         let gathered = *self.gather.page(place);
-        self.gather.leave(place, runs(gathered.lines).count() as u32);
-        for run in runs(gathered.lines) {
-            match run.partial(gathered.lines) {
+        let sectors = self.sectors;
+        self.gather.leave(place, sectors.runs(gathered.lines).count() as u32);
+        for run in sectors.runs(gathered.lines) {
+            match sectors.partial(run, gathered.lines) {
                 Some(partial) => {
                     self.stats.fills += 1;
                     let purpose = Purpose::Fill { place, run };

@@ -4,8 +4,11 @@ use super::*;
 use config::units::{Bytes, Duration};
 use kernel::EventQueue;
 use proptest::prelude::*;
-use proto::memory::{Absent, LINE};
+use proto::memory::{Absent, CPU_LINE, LINE};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Sizes of lines.
+const SIZES: [u64; 4] = [CPU_LINE, LINE, 256, 512];
 
 const DISPATCH: u64 = 2;
 const GATHER: u64 = 10;
@@ -59,9 +62,14 @@ fn spec(pages: u64, ways: u32, queues: u16, depth: u32) -> InitiatorSpec {
 }
 
 impl Rig {
+    /// With a GPU's lines.
     fn new(spec: &InitiatorSpec) -> Rig {
+        Rig::of_lines(spec, LINE)
+    }
+
+    fn of_lines(spec: &InitiatorSpec, line: u64) -> Rig {
         Rig {
-            part: Initiator::new(spec, 2).expect("a valid initiator"),
+            part: Initiator::new(spec, 2, line).expect("a valid initiator"),
             queue: EventQueue::new(),
             at_device: BTreeMap::new(),
             most_at_device: 0,
@@ -71,13 +79,13 @@ impl Rig {
         }
     }
 
-    fn request(&mut self, page: u64, lines: u32, write: bool) {
+    fn request(&mut self, page: u64, lines: u64, write: bool) {
         let tag = self.next_tag;
         self.next_tag += 1;
         let command = MemCommand {
             tag,
             page: page * PAGE,
-            lines: lines.into(),
+            lines,
             write,
             demand: true,
             app: (page % 2) as u8,
@@ -203,17 +211,20 @@ proptest! {
     /// but sectors with a written line.
     #[test]
     fn nothing_is_lost(
-        requests in proptest::collection::vec((0_u64..6, 1_u32..=u32::MAX, any::<bool>()), 1..80),
+        requests in proptest::collection::vec((0_u64..6, 1_u64.., any::<bool>()), 1..80),
+        line in proptest::sample::select(SIZES.to_vec()),
         ways in 1_u32..3,
         queues in 1_u16..3,
         depth in 1_u32..4,
     ) {
-        let mut rig = Rig::new(&spec(u64::from(ways) * 2, ways, queues, depth));
+        let mut rig = Rig::of_lines(&spec(u64::from(ways) * 2, ways, queues, depth), line);
+        let all = Lines::of(line).expect("a size of lines").all();
         let mut written: BTreeSet<u64> = BTreeSet::new();
-        for (page, lines, write) in &requests {
-            rig.request(*page, *lines, *write);
+        for (page, mask, write) in &requests {
+            let lines = (mask & all).max(1);
+            rig.request(*page, lines, *write);
             if *write {
-                written.extend((0..32).filter(|l| lines >> l & 1 == 1).map(|l| page * PAGE + l * LINE));
+                written.extend((0..PAGE / line).filter(|l| lines >> l & 1 == 1).map(|l| page * PAGE + l * line));
             }
         }
         rig.run();
@@ -222,15 +233,54 @@ proptest! {
         prop_assert!(rig.most_at_device <= usize::from(queues) * depth as usize);
         let at_device: BTreeSet<u64> = extents(&rig.done, IoOp::Write)
             .into_iter()
-            .flat_map(|(offset, bytes)| (offset..offset + bytes).step_by(LINE as usize))
+            .flat_map(|(offset, bytes)| (offset..offset + bytes).step_by(line as usize))
             .collect();
-        for line in &written {
-            let gathered = rig.part.gather.lines(line / PAGE) >> (line % PAGE / LINE) & 1 == 1;
-            prop_assert!(gathered || at_device.contains(line), "line {line:#x} is nowhere");
+        for at in &written {
+            let gathered = rig.part.gather.lines(at / PAGE) >> (at % PAGE / line) & 1 == 1;
+            prop_assert!(gathered || at_device.contains(at), "the line at {at:#x} is nowhere");
         }
-        for line in at_device {
-            let sector = line / 512 * 512;
-            prop_assert!(written.range(sector..sector + 512).next().is_some(), "nobody wrote {line:#x}");
+        for at in at_device {
+            let sector = at / 512 * 512;
+            prop_assert!(written.range(sector..sector + 512).next().is_some(), "nobody wrote {at:#x}");
         }
+    }
+
+    /// The same bytes come and go at the same times, however many lines they are: halves of sectors are written in part by
+    /// lines of 64, 128 and 256 B.
+    #[test]
+    fn lines_of_all_sizes_move_the_same_bytes(
+        requests in proptest::collection::vec((0_u64..6, 1_u64..1 << 16, any::<bool>()), 1..60),
+    ) {
+        let run = |line: u64| {
+            let mut rig = Rig::of_lines(&spec(4, 2, 2, 2), line);
+            for (page, halves, write) in &requests {
+                let held = (0..PAGE / line).filter(|n| halves >> (n * line / 256) & 1 == 1);
+                rig.request(*page, held.fold(0, |lines, n| lines | 1 << n), *write);
+            }
+            rig.run();
+            (rig.answers, rig.done, rig.part.stats)
+        };
+        for line in [CPU_LINE, LINE] {
+            prop_assert_eq!(run(line), run(256));
+        }
+    }
+}
+
+/// Lines of 64 B fill a sector by eights.
+#[test]
+fn a_sector_of_short_lines_is_whole_when_all_are_written() {
+    let mut rig = Rig::of_lines(&spec(2, 2, 1, 8), CPU_LINE);
+    rig.request(0, 0xFF | 1 << 63, true);
+    rig.request(2, 1, true);
+    rig.run();
+    assert_eq!(extents(&rig.done, IoOp::Read), [(7 * 512, 512)], "the last sector was written in part");
+    assert_eq!(extents(&rig.done, IoOp::Write), [(0, 512), (7 * 512, 512)]);
+}
+
+#[test]
+fn a_line_is_of_a_size_that_memories_have() {
+    for line in [0, 32, 96, 1024] {
+        let fault = Initiator::new(&spec(2, 2, 1, 8), 2, line).err().expect("cannot be built");
+        assert_eq!(fault.key, "line");
     }
 }

@@ -222,15 +222,15 @@ fn memory(loaded: &Loaded, spec: &MemorySpec, apps: u8, seed: u64) -> Result<Mem
     Ok(match spec {
         MemorySpec::Dram(dram) => Memory::Dram(Box::new(Dram::new(dram, LINE).map_err(explain("dram"))?)),
         MemorySpec::Direct(direct) => {
-            Memory::Direct(Box::new(Direct::new(direct, seed).map_err(explain("direct"))?))
+            Memory::Direct(Box::new(Direct::new(direct, seed, LINE).map_err(explain("direct"))?))
         }
         MemorySpec::Engine(engine) => {
-            let mut engine = Engine::new(engine).map_err(explain("engine"))?;
+            let mut engine = Engine::new(engine, LINE).map_err(explain("engine"))?;
             engine.set_capacity(loaded.device(seed)?.capacity());
             Memory::Engine(Box::new(engine))
         }
         MemorySpec::Initiator(initiator) => {
-            let initiator = Initiator::new(initiator, apps).map_err(explain("initiator"))?;
+            let initiator = Initiator::new(initiator, apps, LINE).map_err(explain("initiator"))?;
             Memory::Initiator(Box::new(initiator))
         }
         MemorySpec::DramCache(_) => unreachable!("refused when the spec is read"),

@@ -28,13 +28,13 @@ impl Parts {
     }
 
     /// Flash registers hand lines of a dirty page to the shared cache, which takes them or not.
-    fn park(&mut self, from: u16, page: u64, (lines, app): (u32, u8), wires: &mut Wires) {
+    fn park(&mut self, from: u16, page: u64, (lines, app): (u64, u8), wires: &mut Wires) {
         let home = self.memories[usize::from(from)].home;
         let complex = &mut self.complexes[usize::from(home)];
         let Memory::Direct(direct) = &mut self.memories[usize::from(from)].memory else {
             unreachable!("its own message")
         };
-        if !complex.l2.park(page, lines.into(), app, &mut wires.at(home)) {
+        if !complex.l2.park(page, lines, app, &mut wires.at(home)) {
             return direct.refused(page, lines, app, &mut wires.at(from));
         }
         // Without a way over the network, registers are beside the bank.

@@ -7,15 +7,18 @@ use config::units::{Duration, Share};
 use kernel::{Rng, Time};
 use net::mesh::{MeshSpec, Switching};
 use proptest::prelude::*;
-use proto::memory::{Absent, MemCommand, PAGE};
+use proto::memory::{Absent, CPU_LINE, LINE, Lines, MemCommand, PAGE};
 use std::collections::BTreeMap;
 
 /// A shared cache that keeps what is parked and asks for what it lacks.
 struct Cache {
     rig: Rig,
     rng: Rng,
+    /// Bytes of a line, and of the pieces of pages that are read and written: lines, or several at a time.
+    line: u64,
+    piece: u64,
     /// Lines parked, by page.
-    parked: BTreeMap<u64, u32>,
+    parked: BTreeMap<u64, u64>,
     /// Writes outstanding, by page.
     writes: BTreeMap<u64, u32>,
     /// When each command was sent, by tag.
@@ -27,13 +30,14 @@ struct Cache {
 }
 
 impl Cache {
-    fn new(spec: &DirectSpec, seed: u64) -> Cache {
-        let (rig, rng) = (Rig::new(spec), Rng::stream(seed, "test"));
+    /// With lines of `line` bytes, that come and go in pieces of `piece`.
+    fn new(spec: &DirectSpec, seed: u64, line: u64, piece: u64) -> Cache {
+        let (rig, rng) = (Rig::of_lines(spec, line), Rng::stream(seed, "test"));
         let (parked, writes, sent) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Cache { rig, rng, parked, writes, sent, tags: 0, seen: 0, latency: [0; 2] }
+        Cache { rig, rng, line, piece, parked, writes, sent, tags: 0, seen: 0, latency: [0; 2] }
     }
 
-    fn send(&mut self, page: u64, lines: u32, write: bool, demand: bool) {
+    fn send(&mut self, page: u64, lines: u64, write: bool, demand: bool) {
         let lines = lines & !self.parked.get(&page).copied().unwrap_or(0);
         if lines == 0 {
             return;
@@ -41,18 +45,8 @@ impl Cache {
         self.tags += 1;
         // A page belongs to one application.
         let (tag, app, since) = (self.tags, (page / PAGE % 3) as u8, self.rig.now());
-        let command = MemCommand {
-            tag,
-            page,
-            lines: lines.into(),
-            write,
-            demand,
-            app,
-            port: 0,
-            pc: 0,
-            absent: Absent::Wait,
-            since,
-        };
+        let command =
+            MemCommand { tag, page, lines, write, demand, app, port: 0, pc: 0, absent: Absent::Wait, since };
         *self.writes.entry(page).or_default() += u32::from(write);
         self.sent.insert(tag, (since, command));
         self.rig.direct.command(command, &mut self.rig.cx);
@@ -63,11 +57,13 @@ impl Cache {
     fn any(&mut self) {
         let spread = if self.rng.below(4) == 0 { 256 } else { 24 };
         let page = self.rng.below(spread) * PAGE;
-        let lines = match self.rng.below(3) {
-            0 => u32::MAX,
+        let all = Lines::of(self.piece).expect("a size of lines").all();
+        let pieces = match self.rng.below(3) {
+            0 => all,
             1 => 1 << self.rng.below(4),
-            _ => self.rng.below(1 << 16) as u32 + 1,
+            _ => ((self.rng.below(1 << 16) + 1) & all).max(1),
         };
+        let lines = in_lines(pieces, self.piece, self.line);
         let (write, demand) = (self.rng.below(2) == 0, self.rng.below(4) > 0);
         match self.parked.first_key_value().map(|(page, lines)| (*page, *lines)) {
             Some((page, lines)) if self.rng.below(6) == 0 => {
@@ -136,6 +132,15 @@ impl Cache {
     }
 }
 
+/// Pieces of a page as lines of it.
+fn in_lines(pieces: u64, piece: u64, line: u64) -> u64 {
+    let each = piece / line;
+    (0..PAGE / line).filter(|n| pieces >> (n / each) & 1 == 1).fold(0, |lines, n| lines | 1 << n)
+}
+
+/// Sizes of lines.
+const SIZES: [u64; 4] = [CPU_LINE, LINE, 256, 512];
+
 /// A spec drawn from all policies, with times close to each other so that everything meets.
 fn any_spec(rng: &mut Rng) -> DirectSpec {
     let mut spec = small();
@@ -166,10 +171,29 @@ fn any_spec(rng: &mut Rng) -> DirectSpec {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn every_read_brings_what_was_written(seed: u64) {
+    fn every_read_brings_what_was_written(seed: u64, line in prop::sample::select(SIZES.to_vec())) {
         let mut rng = Rng::stream(seed, "spec");
         let spec = any_spec(&mut rng);
-        Cache::new(&spec, seed).run(1_500, 1 + rng.below(40) as usize);
+        Cache::new(&spec, seed, line, line).run(1_500, 1 + rng.below(40) as usize);
+    }
+}
+
+/// The same bytes of the same pages come and go: how many lines they are does not matter to anything but the count of lines.
+#[test]
+fn lines_of_all_sizes_move_the_same_bytes() {
+    for seed in 0..6 {
+        let run = |line| {
+            let spec = any_spec(&mut Rng::stream(seed, "spec"));
+            let direct = Cache::new(&spec, seed, line, 512).run(1_000, 16);
+            let dirty = direct.dirty();
+            let given_up = direct.lines_given_up() * line;
+            (direct.stats, direct.tally, dirty.registers, dirty.lines * line, given_up)
+        };
+        let reference = run(LINE);
+        assert!(reference.0.bytes_out > PAGE && reference.0.bytes_in > PAGE);
+        for line in SIZES {
+            assert_eq!(run(line), reference, "lines of {line} B");
+        }
     }
 }
 
@@ -179,7 +203,7 @@ fn everything_happens_in_random_runs() {
     let (mut merges, mut parked, mut refused, mut moves, mut partial, mut blocked) = (0, 0, 0, 0, 0, 0);
     for seed in 0..24 {
         let spec = any_spec(&mut Rng::stream(seed, "spec"));
-        let stats = Cache::new(&spec, seed).run(1_500, 24).stats;
+        let stats = Cache::new(&spec, seed, LINE, LINE).run(1_500, 24).stats;
         merges += stats.gc_runs;
         parked += stats.parked - stats.refused;
         refused += stats.refused;
@@ -196,7 +220,7 @@ fn everything_happens_in_random_runs() {
 fn a_seed_gives_one_run() {
     let run = || {
         let spec = any_spec(&mut Rng::stream(3, "spec"));
-        let direct = Cache::new(&spec, 3).run(1_000, 16);
+        let direct = Cache::new(&spec, 3, LINE, LINE).run(1_000, 16);
         (direct.stats, direct.tally)
     };
     assert_eq!(run(), run());

@@ -5,10 +5,11 @@ use crate::direct::spec::{ArrayOrder, BusSpec, DirectSpec, FlashNetwork, Registe
 use crate::direct::testing::{small, table_i};
 use config::units::Bytes;
 use net::mesh::MeshSpec;
+use proto::memory::LINE;
 
 #[test]
 fn table_i_has_its_sizes() {
-    let Ok(direct) = Direct::new(&table_i(), 1) else { panic!("Table I can be built") };
+    let Ok(direct) = Direct::new(&table_i(), 1, LINE) else { panic!("Table I can be built") };
     assert_eq!((direct.controllers(), direct.reach()), (16, 192 << 20));
     // 1,024 planes x 512 data blocks x 384 pages x 4 KiB.
     assert_eq!(direct.capacity(), 768 << 30);
@@ -33,7 +34,7 @@ fn every_policy_builds_and_reads_back() {
     bus.network = FlashNetwork::bus(BusSpec::default());
     bus.geometry.ports = 1;
     specs.push(bus);
-    assert!(specs.iter().all(|spec| Direct::new(spec, 1).is_ok()));
+    assert!(specs.iter().all(|spec| Direct::new(spec, 1, LINE).is_ok()));
 }
 
 #[test]
@@ -41,7 +42,7 @@ fn what_cannot_be_is_said_with_its_key() {
     let fault = |change: fn(&mut DirectSpec)| {
         let mut spec = small();
         change(&mut spec);
-        let fault = Direct::new(&spec, 1).err().expect("unsound");
+        let fault = Direct::new(&spec, 1, LINE).err().expect("unsound");
         fault.key
     };
     assert_eq!(fault(|s| s.geometry.dies = 0), "geometry.dies");
@@ -59,6 +60,10 @@ fn what_cannot_be_is_said_with_its_key() {
             FlashNetwork::mesh(MeshSpec { rows: 1, columns: 2, width: Bytes::new(0), ..MeshSpec::default() });
     };
     assert_eq!(fault(wide), "network.mesh.width");
+    for line in [0, 32, 96, 1024, 4096] {
+        let fault = Direct::new(&small(), 1, line).err().expect("unsound");
+        assert_eq!((fault.key.as_str(), fault.what.contains("64, 128, 256 or 512 B")), ("line", true));
+    }
 }
 
 /// One share for each application, the last for all further ones; pages are whole.

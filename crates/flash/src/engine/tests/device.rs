@@ -5,7 +5,7 @@ use crate::backend::op::Class;
 use crate::device::{Device, Event as DeviceEvent, Out as DeviceOut};
 use crate::spec::{Built, FlashSpec};
 use kernel::EventQueue;
-use proto::memory::Absent;
+use proto::memory::{Absent, LINE};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ impl Bench {
     fn new(platform: &Platform) -> Bench {
         let built = Built { seed: 1, name: "ssd".into(), fold: true };
         let device = platform.flash.build(&built).expect("a valid device");
-        let mut engine = Engine::new(&platform.engine).expect("a valid engine");
+        let mut engine = Engine::new(&platform.engine, LINE).expect("a valid engine");
         engine.set_capacity(device.capacity());
         Bench {
             engine,
@@ -70,13 +70,13 @@ impl Bench {
         }
     }
 
-    fn send(&mut self, page: u64, lines: u32, write: bool) {
+    fn send(&mut self, page: u64, lines: u64, write: bool) {
         let since = self.queue.now();
         let page = page * PAGE;
         let command = MemCommand {
             tag: 0,
             page,
-            lines: lines.into(),
+            lines,
             write,
             demand: true,
             app: 0,
@@ -134,13 +134,13 @@ impl Bench {
     }
 
     /// `depth` requests at a time; returns the bytes a second that they move.
-    fn rate(&mut self, depth: u64, count: u64, next: impl Fn(u64) -> (u64, u32, bool)) -> f64 {
+    fn rate(&mut self, depth: u64, count: u64, next: impl Fn(u64) -> (u64, u64, bool)) -> f64 {
         let (start, first) = (self.queue.now(), self.answers);
         let (mut sent, mut bytes) = (0, 0);
         while self.answers - first < count {
             while sent < count && sent - (self.answers - first) < depth {
                 let (page, lines, write) = next(sent);
-                bytes += u64::from(lines.count_ones()) * proto::memory::LINE;
+                bytes += u64::from(lines.count_ones()) * LINE;
                 self.send(page, lines, write);
                 sent += 1;
             }
@@ -173,8 +173,8 @@ fn misses_are_limited_by_the_ftl_and_the_bus_is_the_next_limit() {
     let mut bench = Bench::new(&platform());
     let pages = 2_000;
     let lines = bench.rate(256, pages, |n| (n * 33, 1, false));
-    let limit = 6.4e9 / (PAGE + proto::memory::LINE) as f64;
-    let rate = lines / proto::memory::LINE as f64;
+    let limit = 6.4e9 / (PAGE + LINE) as f64;
+    let rate = lines / LINE as f64;
     assert!((rate / limit - 1.0).abs() < 0.03, "{rate} pages a second");
     bench.drain();
 }

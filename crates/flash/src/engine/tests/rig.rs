@@ -3,7 +3,7 @@
 use super::super::*;
 use config::units::{Bandwidth, Bytes, Duration};
 use kernel::EventQueue;
-use proto::memory::Absent;
+use proto::memory::{Absent, LINE};
 use std::collections::BTreeMap;
 
 /// Picoseconds of each step. DDR3-1600 11-11-11 on 32 bits: 6.4 GB/s, tRP = tRCD = tCL = 13.75 ns.
@@ -21,6 +21,9 @@ pub(super) const CROSS_PAGE: u64 = 640_000;
 pub(super) fn at(ps: u64) -> Time {
     Time::from_ps(ps)
 }
+
+/// All lines of a page, of a [`Rig::new`].
+pub(super) const ALL: u64 = u64::MAX >> (u64::BITS - (PAGE / LINE) as u32);
 
 /// Address of a page.
 pub(super) fn page(n: u64) -> u64 {
@@ -94,9 +97,14 @@ pub(super) struct Rig {
 }
 
 impl Rig {
+    /// With a GPU's lines.
     pub(super) fn new(spec: &EngineSpec) -> Rig {
+        Rig::of_lines(spec, LINE)
+    }
+
+    pub(super) fn of_lines(spec: &EngineSpec, line: u64) -> Rig {
         Rig {
-            engine: Engine::new(spec).expect("a valid engine"),
+            engine: Engine::new(spec, line).expect("a valid engine"),
             queue: EventQueue::new(),
             sent: Vec::new(),
             answers: Vec::new(),
@@ -113,36 +121,25 @@ impl Rig {
     }
 
     /// A request; its tag counts up.
-    fn request(&mut self, page: u64, lines: u32, write: bool, pc: u32) -> MemCommand {
+    fn request(&mut self, page: u64, lines: u64, write: bool, pc: u32) -> MemCommand {
         let tag = self.next_tag;
         self.next_tag += 1;
         let since = self.queue.now();
-        MemCommand {
-            tag,
-            page,
-            lines: lines.into(),
-            write,
-            demand: true,
-            app: 0,
-            port: 0,
-            pc,
-            absent: Absent::Wait,
-            since,
-        }
+        MemCommand { tag, page, lines, write, demand: true, app: 0, port: 0, pc, absent: Absent::Wait, since }
     }
 
-    pub(super) fn read(&mut self, page: u64, lines: u32, pc: u32) {
+    pub(super) fn read(&mut self, page: u64, lines: u64, pc: u32) {
         let command = self.request(page, lines, false, pc);
         self.send(command);
     }
 
-    pub(super) fn write(&mut self, page: u64, lines: u32) {
+    pub(super) fn write(&mut self, page: u64, lines: u64) {
         let command = self.request(page, lines, true, 1);
         self.send(command);
     }
 
     /// A request that arrives after a delay.
-    pub(super) fn arrive(&mut self, delay: u64, page: u64, lines: u32, write: bool) {
+    pub(super) fn arrive(&mut self, delay: u64, page: u64, lines: u64, write: bool) {
         let mut command = self.request(page, lines, write, 1 + page as u32 % 5);
         command.since = at(self.now() + delay);
         self.later.push(command);
@@ -218,7 +215,7 @@ impl Rig {
     }
 
     /// `depth` reads at a time, `count` in all.
-    pub(super) fn closed_loop(&mut self, depth: u64, count: u64, next: impl Fn(u64) -> (u64, u32)) {
+    pub(super) fn closed_loop(&mut self, depth: u64, count: u64, next: impl Fn(u64) -> (u64, u64)) {
         let mut sent = 0;
         let mut answered = 0;
         while answered < count {

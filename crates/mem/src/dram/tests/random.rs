@@ -5,7 +5,6 @@ use crate::dram::map::Map;
 use crate::dram::sched::DramScheduler;
 use config::units::Bytes;
 use proptest::prelude::*;
-use proto::memory::LINES;
 
 fn any_memory() -> impl Strategy<Value = DramSpec> {
     let preset = prop::sample::select(presets::all().map(|(_, spec)| spec).to_vec());
@@ -113,8 +112,8 @@ proptest! {
     #[test]
     fn a_command_is_one_access_a_row(spec in any_memory(), page in 0u64..50, mask in 1u64..1 << 32) {
         let map = Map::new(&spec);
-        let mut places: Vec<_> = (0..LINES).filter(|n| mask >> n & 1 == 1)
-            .map(|n| map.place(page * PAGE + u64::from(n) * LINE))
+        let mut places: Vec<_> = (0..PAGE / LINE).filter(|n| mask >> n & 1 == 1)
+            .map(|n| map.place(page * PAGE + n * LINE))
             .map(|place| (place.controller, place.bank, place.row))
             .collect();
         places.sort_unstable();
