@@ -7,11 +7,11 @@ use schemars::{Schema, SchemaGenerator};
 use crate::diag::Diagnostic;
 use crate::schema::{self, Param};
 
-/// One list of policies that are interchangeable.
+/// One list of policies that are interchangeable. Which keys choose from it is not its own affair: see [`listed`].
 #[derive(Debug)]
 pub struct Family {
-    /// The key that chooses one, such as `flash.ftl.gc.victim`.
-    pub key: &'static str,
+    /// Its name in a schema: that of the type.
+    pub name: &'static str,
     /// Documentation as it stands in the source.
     pub doc: &'static str,
     /// The policies.
@@ -40,14 +40,51 @@ impl Family {
     pub fn summary(&self) -> String {
         first_paragraph(self.doc)
     }
-    /// The last part of the key: what stands before the `=` in a file.
-    fn short_key(&self) -> &'static str {
-        self.key.rsplit('.').next().unwrap_or(self.key)
+}
+
+/// A family with its instances: the keys of a spec that choose from it.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The family.
+    pub family: &'static Family,
+    /// The keys, such as `flash.ftl.gc.victim`, in the order of the spec.
+    pub keys: Vec<String>,
+}
+
+/// The families with the keys that choose from them: those whose field has the family's type.
+pub fn listed(families: &[&'static Family], params: &[Param]) -> Vec<Listed> {
+    let of = |family: &'static Family| {
+        let chooses = params.iter().filter(|param| param.family.as_deref() == Some(family.name));
+        Listed { family, keys: chooses.map(|param| param.key.clone()).collect() }
+    };
+    families.iter().map(|family| of(family)).collect()
+}
+
+impl Listed {
+    /// Whether a key chooses from the family, or belongs to one of its policies.
+    pub fn has(&self, key: &str) -> bool {
+        self.keys.iter().any(|own| key.strip_prefix(own.as_str()).is_some_and(is_end))
     }
-    /// Whether `name` is the key or its last parts.
-    fn is_named(&self, name: &str) -> bool {
-        self.key == name || self.key.strip_suffix(name).is_some_and(|front| front.ends_with('.'))
+    /// The key that is `name` or ends in it; the first, if several do.
+    fn named(&self, name: &str) -> Option<&str> {
+        let is_named =
+            |key: &&String| *key == name || key.strip_suffix(name).is_some_and(|front| front.ends_with('.'));
+        self.keys.iter().find(is_named).map(String::as_str)
     }
+    /// Every key, and the last part of each.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().flat_map(|key| [key.as_str(), last(key)])
+    }
+}
+
+/// What stands before the `=` in a file.
+fn last(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+/// Whether a key ends before `rest`.
+fn is_end(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('.')
 }
 
 impl Entry {
@@ -83,26 +120,25 @@ fn first_paragraph(doc: &str) -> String {
     lines.join(" ")
 }
 
-/// The families whose key is `name`, ends in it (`victim`) or begins with it (`flash.ftl`), with one line for every
-/// policy. Without a name, all families.
+/// The families of which a key is `name`, ends in it (`victim`) or begins with it (`flash.ftl`), with one line for every
+/// key and every policy. Without a name, all families.
 ///
 /// # Errors
 /// No family has such a key.
-pub fn list(families: &[&Family], name: Option<&str>) -> Result<String, Diagnostic> {
-    let below = |family: &Family, name: &str| {
-        family.key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+pub fn list(families: &[Listed], name: Option<&str>) -> Result<String, Diagnostic> {
+    let is_chosen = |listed: &&Listed| {
+        let below = |name: &str| listed.keys.iter().any(|key| key.strip_prefix(name).is_some_and(is_end));
+        name.is_none_or(|name| below(name) || listed.named(name).is_some())
     };
-    let chosen: Vec<_> =
-        families.iter().filter(|f| name.is_none_or(|name| below(f, name) || f.is_named(name))).collect();
+    let chosen: Vec<_> = families.iter().filter(is_chosen).collect();
     if let (Some(name), []) = (name, &chosen[..]) {
-        let mut fault =
-            unknown(name, "family", families.iter().flat_map(|f| [f.key, f.short_key()]).collect());
-        fault.allowed = families.iter().map(|f| f.key.to_owned()).collect();
+        let mut fault = unknown(name, "family", families.iter().flat_map(Listed::names).collect());
+        fault.allowed = families.iter().flat_map(|listed| listed.keys.clone()).collect();
         return Err(fault);
     }
     let mut text = String::new();
-    for family in chosen {
-        let _ = writeln!(text, "{}\n  {}", family.key, family.summary());
+    for Listed { family, keys } in chosen {
+        let _ = writeln!(text, "{}\n  {}", keys.join("\n"), family.summary());
         let names: Vec<_> = family.entries.iter().map(shown_name).collect();
         let width = names.iter().map(String::len).max().unwrap_or(0);
         for (entry, name) in family.entries.iter().zip(&names) {
@@ -114,27 +150,30 @@ pub fn list(families: &[&Family], name: Option<&str>) -> Result<String, Diagnost
     Ok(text)
 }
 
-/// What a family or a policy does, its parameters, and how a file writes it. A policy is named by itself (`greedy`), or
-/// after its family (`victim.greedy`) if several families have one of that name; without a family all are explained.
+/// What a family or a policy does, the keys that take it, its parameters, and how a file writes it. A policy is named by
+/// itself (`greedy`), or after a key (`victim.greedy`) if several families have one of that name; without a key all are
+/// explained.
 ///
 /// # Errors
 /// Nothing has that name.
-pub fn explain(families: &[&Family], name: &str) -> Result<String, Diagnostic> {
+pub fn explain(families: &[Listed], name: &str) -> Result<String, Diagnostic> {
     let mut parts = Vec::new();
-    for family in families {
-        if family.is_named(name) {
-            parts.push(explain_family(family));
+    for listed in families {
+        if listed.named(name).is_some() {
+            parts.push(explain_family(listed));
         }
-        for entry in family.entries {
-            let of_family = name.strip_suffix(entry.name).and_then(|front| front.strip_suffix('.'));
-            if entry.name == name || of_family.is_some_and(|front| family.is_named(front)) {
-                parts.push(explain_entry(family, entry));
-            }
+        for entry in listed.family.entries {
+            let key = match name.strip_suffix(entry.name) {
+                Some("") => listed.keys.first().map(String::as_str),
+                Some(front) => front.strip_suffix('.').and_then(|front| listed.named(front)),
+                None => None,
+            };
+            parts.extend(key.map(|key| explain_entry(listed, entry, last(key))));
         }
     }
     if parts.is_empty() {
-        let entries = families.iter().flat_map(|f| f.entries.iter().map(|e| e.name));
-        let candidates = families.iter().flat_map(|f| [f.key, f.short_key()]).chain(entries).collect();
+        let entries = families.iter().flat_map(|listed| listed.family.entries.iter().map(|e| e.name));
+        let candidates = families.iter().flat_map(Listed::names).chain(entries).collect();
         return Err(
             unknown(name, "family or policy", candidates).help("`list` shows every family and policy")
         );
@@ -142,17 +181,20 @@ pub fn explain(families: &[&Family], name: &str) -> Result<String, Diagnostic> {
     Ok(parts.join("\n\n"))
 }
 
-fn explain_family(family: &Family) -> String {
-    let mut text = format!("{}: a family of {}\n\n{}\n", family.key, family.entries.len(), family.text());
+fn explain_family(Listed { family, keys }: &Listed) -> String {
+    let mut text =
+        format!("{}: a family of {}\n\n{}\n", keys.join(", "), family.entries.len(), family.text());
     for entry in family.entries {
         let _ = write!(text, "\n  {}\n      {}", shown_name(entry), entry.summary());
     }
     text
 }
 
-fn explain_entry(family: &Family, entry: &Entry) -> String {
+/// `key` is what stands before the `=` in a file.
+fn explain_entry(listed: &Listed, entry: &Entry, key: &str) -> String {
     let default = if entry.default { ", the default" } else { "" };
-    let mut text = format!("{}: a choice of {}{default}\n\n{}\n", entry.name, family.key, entry.text());
+    let keys = listed.keys.join(", ");
+    let mut text = format!("{}: a choice of {keys}{default}\n\n{}\n", entry.name, entry.text());
     let params = entry.params();
     if params.is_empty() {
         text.push_str("\nNo parameters.\n");
@@ -165,11 +207,10 @@ fn explain_entry(family: &Family, entry: &Entry) -> String {
             let _ = writeln!(text, "      {line}");
         }
     }
-    let _ = write!(text, "\nIn a file\n  {} = \"{}\"", family.short_key(), entry.name);
+    let _ = write!(text, "\nIn a file\n  {key} = \"{}\"", entry.name);
     if let Some(param) = params.iter().find(|p| !p.key.contains('.')) {
         let value = param.default.as_deref().unwrap_or("…");
-        let _ =
-            write!(text, "\n  {} = {{ {} = {{ {} = {value} }} }}", family.short_key(), entry.name, param.key);
+        let _ = write!(text, "\n  {key} = {{ {} = {{ {} = {value} }} }}", entry.name, param.key);
     }
     text
 }
@@ -178,7 +219,7 @@ fn shown_name(entry: &Entry) -> String {
     if entry.default { format!("{} (default)", entry.name) } else { entry.name.to_owned() }
 }
 
-fn unknown(name: &str, kind: &str, candidates: Vec<&'static str>) -> Diagnostic {
+fn unknown(name: &str, kind: &str, candidates: Vec<&str>) -> Diagnostic {
     let mut fault = Diagnostic::new(format!("there is no {kind} `{name}`")).allowed(name, candidates);
     fault.allowed.clear();
     fault

@@ -5,7 +5,7 @@
 /// ```text
 /// policies! {
 ///     /// Which closed block garbage collection reclaims next.
-///     pub family VictimPolicy = "flash.ftl.gc.victim": dyn Victim, context VictimContext {
+///     pub family VictimPolicy: dyn Victim, context VictimContext {
 ///         /// Fewest valid units first.
 ///         default greedy => greedy::Greedy::new,
 ///         /// The best of a few blocks drawn at random.
@@ -25,6 +25,9 @@
 /// `Default`, serde, `JsonSchema`, [`Choice`](crate::policy::Choice), `FAMILY`, `all_defaults()`, `name()` and
 /// `build(&self, &Context) -> Box<dyn Victim>`.
 ///
+/// A family knows no key: any field of its type chooses from it, and the catalogue finds those fields in the schema
+/// ([`listed`](crate::catalogue::listed)).
+///
 /// A family that only chooses, and builds nothing, has `choice` for its object and no constructors; derives can be
 /// added to it:
 ///
@@ -32,7 +35,7 @@
 /// policies! {
 ///     /// The order in which consecutive pages visit the parallel units.
 ///     #[derive(Copy, Eq)]
-///     pub family PageLayout = "flash.layout": choice {
+///     pub family PageLayout: choice {
 ///         /// Channel, way, die, plane.
 ///         default cwdp,
 ///         /// Plane, way, die, channel.
@@ -44,13 +47,13 @@
 macro_rules! policies {
     (
         $(#[doc = $doc:expr])* $(#[derive($($derive:path),+ $(,)?)])?
-        $vis:vis family $family:ident = $key:literal: choice {
+        $vis:vis family $family:ident: choice {
             $(#[doc = $default_doc:expr])* default $default:ident $(($default_params:ty))?
             $(, $(#[doc = $entry_doc:expr])* $entry:ident $(($entry_params:ty))?)* $(,)?
         }
     ) => {
         $crate::policies! { @config
-            [$(#[doc = $doc])*] [$($($derive),+)?] [$vis] $family = $key
+            [$(#[doc = $doc])*] [$($($derive),+)?] [$vis] $family
             {
                 [$(#[doc = $default_doc])*] true $default [$($default_params)?]
                 $([$(#[doc = $entry_doc])*] false $entry [$($entry_params)?])*
@@ -59,13 +62,13 @@ macro_rules! policies {
     };
     (
         $(#[doc = $doc:expr])* $(#[derive($($derive:path),+ $(,)?)])?
-        $vis:vis family $family:ident = $key:literal: $object:ty, context $context:ty {
+        $vis:vis family $family:ident: $object:ty, context $context:ty {
             $(#[doc = $default_doc:expr])* default $default:ident $(($default_params:ty))? => $default_new:expr
             $(, $(#[doc = $entry_doc:expr])* $entry:ident $(($entry_params:ty))? => $new:expr)* $(,)?
         }
     ) => {
         $crate::policies! { @config
-            [$(#[doc = $doc])*] [$($($derive),+)?] [$vis] $family = $key
+            [$(#[doc = $doc])*] [$($($derive),+)?] [$vis] $family
             {
                 [$(#[doc = $default_doc])*] true $default [$($default_params)?]
                 $([$(#[doc = $entry_doc])*] false $entry [$($entry_params)?])*
@@ -88,7 +91,7 @@ macro_rules! policies {
 
     // Everything but the builder, for a uniform list.
     (@config
-        [$(#[doc = $doc:expr])*] [$($derive:path),*] [$vis:vis] $family:ident = $key:literal
+        [$(#[doc = $doc:expr])*] [$($derive:path),*] [$vis:vis] $family:ident
         { $([$(#[doc = $entry_doc:expr])*] $is_default:literal $name:ident [$($params:ty)?])+ }
     ) => {
         $(#[doc = $doc])*
@@ -102,7 +105,7 @@ macro_rules! policies {
         impl $family {
             /// The catalogue's entry of this family.
             $vis const FAMILY: &'static $crate::catalogue::Family = &$crate::catalogue::Family {
-                key: $key,
+                name: stringify!($family),
                 doc: concat!($($doc, "\n"),*),
                 entries: &[$($crate::catalogue::Entry {
                     name: $crate::policy::plain_name(stringify!($name)),

@@ -17,6 +17,9 @@ use crate::layer::{Layers, Presets};
 /// Name under which a choice asks its deserialiser for the one entry of a table, so that layers can decide it.
 pub(crate) const CHOICE: &str = "$nandscape::choice";
 
+/// Key in a JSON Schema that names the family that a value chooses from.
+pub const FAMILY_KEY: &str = "x-family";
+
 /// What [`policies!`](crate::policies) writes for a family beside its inherent methods.
 pub trait Choice:
     Sized + Clone + fmt::Debug + PartialEq + Default + Serialize + DeserializeOwned + JsonSchema
@@ -121,7 +124,7 @@ pub fn json_schema(family: &Family, generator: &mut SchemaGenerator) -> Schema {
             "additionalProperties": false,
         }));
     }
-    json_schema!({ "description": family.text(), "oneOf": forms })
+    json_schema!({ "description": family.text(), "oneOf": forms, FAMILY_KEY: family.name })
 }
 
 /// The contract of every family, for a test beside each list: it is documented to the last parameter, every policy
@@ -131,7 +134,7 @@ pub fn json_schema(family: &Family, generator: &mut SchemaGenerator) -> Schema {
 /// What is broken, and in which policy.
 pub fn check_family<C: Choice>() -> Result<(), Diagnostic> {
     let family = C::FAMILY;
-    let broken = |name: &str, what: &str| Err(Diagnostic::new(format!("{}.{name}: {what}", family.key)));
+    let broken = |name: &str, what: &str| Err(Diagnostic::new(format!("{}.{name}: {what}", family.name)));
     if family.text().is_empty() {
         return broken("", "the family has no documentation");
     }
@@ -152,7 +155,7 @@ pub fn check_family<C: Choice>() -> Result<(), Diagnostic> {
             return broken(name, "the default of the catalogue is not the default of the type");
         }
         let written = toml::Value::try_from(&policy)
-            .map_err(|fault| Diagnostic::new(format!("{}.{name}: {fault}", family.key)))?;
+            .map_err(|fault| Diagnostic::new(format!("{}.{name}: {fault}", family.name)))?;
         for text in [format!("\"{name}\""), format!("{{ {name} = {{}} }}"), written.to_string()] {
             if read::<C>(&text)? != policy {
                 return broken(name, &format!("`{text}` does not read as the default parameters"));

@@ -7,7 +7,11 @@ use config::policy::{Choice, check_family};
 use config::schema;
 use demo::{PageLayout, Spec, VictimContext, VictimPolicy, d_choices};
 
-const FAMILIES: [&catalogue::Family; 2] = [VictimPolicy::FAMILY, PageLayout::FAMILY];
+/// The families with the keys of the demonstration that choose from them.
+fn families() -> Vec<catalogue::Listed> {
+    let params = schema::params(&schema::of::<Spec>(), "").unwrap();
+    catalogue::listed(&[VictimPolicy::FAMILY, PageLayout::FAMILY], &params)
+}
 
 #[test]
 fn the_families_keep_their_contract() {
@@ -66,14 +70,14 @@ fn the_contract_notices_a_careless_policy() {
     }
     config::policies! {
         /// A family.
-        family Lax = "a.lax": choice {
+        family Lax: choice {
             /// Accepts anything.
             default lax(careless::Params),
         }
     }
     config::policies! {
         /// A family.
-        family Mute = "a.mute": choice {
+        family Mute: choice {
             /// Explains nothing.
             default mute(careless::Undocumented),
         }
@@ -103,42 +107,46 @@ fn the_catalogue_has_texts_and_parameters() {
 
 #[test]
 fn list_shows_families_and_one_line_for_each_policy() {
-    let all = catalogue::list(&FAMILIES, None).unwrap();
-    assert!(all.contains("flash.gc.victim\n  Which closed block"), "{all}");
+    let families = families();
+    let all = catalogue::list(&families, None).unwrap();
+    assert!(all.contains("flash.gc.fallback\nflash.gc.victim\n  Which closed block"), "{all}");
     assert!(
         all.contains("    greedy (default)  Fewest valid units first, ties to the older block.\n"),
         "{all}"
     );
     assert!(all.contains("    d_choices         The best of a few"), "{all}");
-    for name in ["victim", "gc.victim", "flash.gc", "flash.gc.victim"] {
-        let one = catalogue::list(&FAMILIES, Some(name)).unwrap();
+    for name in ["victim", "fallback", "gc.victim", "flash.gc", "flash.gc.victim"] {
+        let one = catalogue::list(&families, Some(name)).unwrap();
         assert!(one.contains("d_choices") && !one.contains("cwdp"), "{name}: {one}");
     }
-    assert!(catalogue::list(&FAMILIES, Some("flash")).unwrap().contains("cwdp"));
-    let unknown = catalogue::list(&FAMILIES, Some("victm")).unwrap_err();
+    assert!(catalogue::list(&families, Some("flash")).unwrap().contains("cwdp"));
+    let unknown = catalogue::list(&families, Some("victm")).unwrap_err();
     assert_eq!(unknown.nearest.as_deref(), Some("victim"));
-    assert_eq!(unknown.allowed, ["flash.gc.victim", "flash.layout"]);
+    assert_eq!(unknown.allowed, ["flash.gc.fallback", "flash.gc.victim", "flash.layout"]);
 }
 
 #[test]
 fn explain_shows_text_parameters_and_how_to_write_it() {
-    let text = catalogue::explain(&FAMILIES, "d_choices").unwrap();
+    let families = families();
+    let text = catalogue::explain(&families, "victim.d_choices").unwrap();
     for part in [
-        "d_choices: a choice of flash.gc.victim",
+        "d_choices: a choice of flash.gc.fallback, flash.gc.victim\n",
         "Van Houdt, SIGMETRICS 2013.",
         "  d: integer from 0, default 10\n      Blocks drawn at random",
         "  victim = \"d_choices\"\n  victim = { d_choices = { d = 10 } }",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert_eq!(catalogue::explain(&FAMILIES, "victim.d_choices").unwrap(), text);
-    assert_eq!(catalogue::explain(&FAMILIES, "flash.gc.victim.d_choices").unwrap(), text);
-    assert!(catalogue::explain(&FAMILIES, "layout").unwrap().contains("flash.layout: a family of 2"));
-    assert!(catalogue::explain(&FAMILIES, "greedy").unwrap().contains("No parameters."));
-    assert!(catalogue::explain(&FAMILIES, "static").unwrap().contains("layout = \"static\""));
-    let unknown = catalogue::explain(&FAMILIES, "gredy").unwrap_err();
+    // A family of several keys is explained once, and a file has the key that was asked for.
+    let first = catalogue::explain(&families, "d_choices").unwrap();
+    assert_eq!(first, text.replace("  victim =", "  fallback ="));
+    assert_eq!(catalogue::explain(&families, "flash.gc.victim.d_choices").unwrap(), text);
+    assert!(catalogue::explain(&families, "layout").unwrap().contains("flash.layout: a family of 2"));
+    assert!(catalogue::explain(&families, "greedy").unwrap().contains("No parameters."));
+    assert!(catalogue::explain(&families, "static").unwrap().contains("layout = \"static\""));
+    let unknown = catalogue::explain(&families, "gredy").unwrap_err();
     assert_eq!(unknown.nearest.as_deref(), Some("greedy"));
-    assert!(catalogue::explain(&FAMILIES, "layout.greedy").is_err());
+    assert!(catalogue::explain(&families, "layout.greedy").is_err());
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The one list of everything that a machine can choose: all policy families. `list`, `explain` and `docs/policies.md`
-//! read it; a new family is a line.
+//! read it; a new family is a line, a new place that uses one is a field of its type.
 
 pub use crate::result::metrics;
 
@@ -11,7 +11,7 @@ use compute::ooo::{Arrivals, MissAction};
 use compute::simt::blocks::BlockScheduling;
 use compute::simt::kernels::KernelScheduling;
 use compute::simt::sched::WarpScheduling;
-use config::catalogue::Family;
+use config::catalogue::{Family, Listed, listed};
 use flash::backend::arbiter::Arbitration;
 use flash::backend::sched::Scheduling;
 use flash::buffer::admit::AdmissionPolicy;
@@ -32,30 +32,10 @@ use mem::l2::WritePolicy;
 use mem::l2::prefetch::Prefetching;
 use mem::mmu::table::PageTable;
 use net::mesh::Switching;
+use std::sync::LazyLock;
 
-/// The first-level caches choose from the same policies as the shared cache.
-const FIRST_LEVEL: &Family = &at("gpu.l1.replacement", ReplacementPolicy::FAMILY);
-
-/// The families of a server's cores, at the keys of its first processor.
-const CORES: [&Family; 5] = [
-    &at("cpu.0.l1i.replacement", ReplacementPolicy::FAMILY),
-    &at("cpu.0.l1d.replacement", ReplacementPolicy::FAMILY),
-    &at("cpu.0.threads.miss", MissAction::FAMILY),
-    &at("cpu.0.threads.scheduler", ThreadScheduling::FAMILY),
-    &at("cpu.0.load.arrivals", Arrivals::FAMILY),
-];
-/// The mesh of a server switches as that of a flash network.
-const MESH: &Family = &at("fabric.mesh.switching", Switching::FAMILY);
-/// A DRAM cache replaces pages as caches lines, and its DRAM is one.
-const PAGES: &Family = &at("memory.dram_cache.replacement", ReplacementPolicy::FAMILY);
-const CACHE_DRAM: &Family = &at("memory.dram_cache.dram.scheduler", DramScheduler::FAMILY);
-
-/// A family at a further key.
-const fn at(key: &'static str, family: &Family) -> Family {
-    Family { key, doc: family.doc, entries: family.entries }
-}
-
-/// Every policy family, in the order of a spec.
+/// Every policy family, in the order of a spec. The keys that choose from each follow from the spec's types: see
+/// [`families`].
 pub const FAMILIES: &[&Family] = &[
     PageLayout::FAMILY,
     Programming::FAMILY,
@@ -78,23 +58,17 @@ pub const FAMILIES: &[&Family] = &[
     WarpScheduling::FAMILY,
     BlockScheduling::FAMILY,
     KernelScheduling::FAMILY,
-    FIRST_LEVEL,
     WarmupPolicy::FAMILY,
-    CORES[0],
-    CORES[1],
-    CORES[2],
-    CORES[3],
-    CORES[4],
+    MissAction::FAMILY,
+    ThreadScheduling::FAMILY,
+    Arrivals::FAMILY,
     PageTable::FAMILY,
-    MESH,
     ReplacementPolicy::FAMILY,
     WritePolicy::FAMILY,
     Prefetching::FAMILY,
     DramScheduler::FAMILY,
-    PAGES,
     Partition::FAMILY,
     Backing::FAMILY,
-    CACHE_DRAM,
     ArrayOrder::FAMILY,
     RegisterNetwork::FAMILY,
     FlashNetwork::FAMILY,
@@ -104,6 +78,12 @@ pub const FAMILIES: &[&Family] = &[
     Precondition::FAMILY,
     Distribution::FAMILY,
 ];
+
+/// Every family with the keys of a spec that choose from it.
+pub fn families() -> &'static [Listed] {
+    static LISTED: LazyLock<Vec<Listed>> = LazyLock::new(|| listed(FAMILIES, &params()));
+    &LISTED
+}
 
 /// Every key of a spec, with its kind, units and meaning.
 pub fn params() -> Vec<config::schema::Param> {
@@ -128,19 +108,32 @@ mod tests {
     #[test]
     fn every_choice_of_a_spec_is_a_family_of_the_list() {
         let choices: Vec<_> = params().into_iter().filter(|p| p.kind.starts_with("one of ")).collect();
-        assert!(choices.len() >= FAMILIES.len());
         for choice in &choices {
             if FORMS.contains(&choice.key.as_str()) {
                 continue;
             }
-            let family = FAMILIES.iter().find(|f| f.key == choice.key);
-            let family = family.unwrap_or_else(|| panic!("`{}` is not in FAMILIES", choice.key));
-            let names: Vec<_> = family.entries.iter().map(|e| e.name).collect();
+            let of: Vec<_> = families().iter().filter(|listed| listed.keys.contains(&choice.key)).collect();
+            let [listed] = of[..] else { panic!("`{}` is of {} families", choice.key, of.len()) };
+            let names: Vec<_> = listed.family.entries.iter().map(|e| e.name).collect();
             assert_eq!(choice.kind, format!("one of {}", names.join(", ")), "{}", choice.key);
         }
-        for family in FAMILIES {
-            assert!(choices.iter().any(|c| c.key == family.key), "no key of a spec is `{}`", family.key);
+        for Listed { family, keys } in families() {
+            assert!(!keys.is_empty(), "no key of a spec chooses from {}", family.name);
         }
+    }
+
+    /// The places that were once a list by hand.
+    #[test]
+    fn a_family_has_every_key_of_its_type() {
+        let keys = |family: &str| {
+            let listed = families().iter().find(|listed| listed.family.name == family);
+            listed.unwrap_or_else(|| panic!("no family {family}")).keys.clone()
+        };
+        let caches = ["cpu.0.l1d", "cpu.0.l1i", "gpu.l1", "l2", "memory.dram_cache"];
+        assert_eq!(keys("ReplacementPolicy"), caches.map(|cache| format!("{cache}.replacement")));
+        assert_eq!(keys("DramScheduler"), ["memory.dram.scheduler", "memory.dram_cache.dram.scheduler"]);
+        assert_eq!(keys("Switching"), ["fabric.mesh.switching", "memory.direct.network.mesh.switching"]);
+        assert_eq!(keys("VictimPolicy"), ["flash.ftl.gc.victim"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 config::policies! {
     /// Which of a server's first jobs count in no figure.
-    pub family WarmupPolicy = "cpu.warmup": choice {
+    pub family WarmupPolicy: choice {
         /// Those before the times of jobs, from arrival to end, are steady.
         ///
         /// Means of batches of jobs in the order of their ends are looked at by MSER-5 whenever a batch is complete (K. P. White,

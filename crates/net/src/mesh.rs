@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 config::policies! {
     /// When a router passes a message on.
     #[derive(Copy, Eq)]
-    pub family Switching = "memory.direct.network.mesh.switching": choice {
+    pub family Switching: choice {
         /// As soon as its head is there, with room for all of it if the next link is taken (virtual cut-through).
         ///
         /// Kermani and Kleinrock, Computer Networks 3, 1979.

@@ -3,6 +3,7 @@
 //! A rule is a function from the tree to findings, and one line in [`RULES`].
 
 mod changelog;
+mod families;
 mod functions;
 mod generated;
 mod layers;
@@ -52,6 +53,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 const RULES: &[(&str, Rule)] = &[
     ("layers", layers::check),
     ("lengths", lengths::check),
+    ("families", families::check),
     ("functions", functions::check),
     ("leftovers", leftovers::check),
     ("machine-paths", machine_paths::check),

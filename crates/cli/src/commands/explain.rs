@@ -3,7 +3,7 @@
 use super::{list, params, program, service};
 use crate::output::{Fault, print};
 use config::{Diagnostic, catalogue, synonym};
-use machine::catalogue::{FAMILIES, metrics};
+use machine::catalogue::{families, metrics};
 use machine::systems::SYSTEMS;
 use machine::workloads::WORKLOADS;
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     parts.extend(workload(name));
     parts.extend(program::explain(name).map_err(named)?);
     parts.extend(service::explain(name).map_err(named)?);
-    parts.extend(catalogue::explain(FAMILIES, name).ok());
+    parts.extend(catalogue::explain(families(), name).ok());
     parts.extend(spec_keys(name));
     parts.extend(formats().find(|f| f.name == name).map(format));
     parts.extend(cpu_trace::formats().find(|(format, _)| *format == name).map(recording));
@@ -154,8 +154,7 @@ fn has_run(key: &str, name: &str) -> bool {
 fn spec_keys(name: &str) -> Option<String> {
     let params = machine::catalogue::params();
     // What belongs to a policy is explained with the policy.
-    let is_policy =
-        |key: &str| FAMILIES.iter().any(|f| key == f.key || key.starts_with(&format!("{}.", f.key)));
+    let is_policy = |key: &str| families().iter().any(|family| family.has(key));
     let found: Vec<_> = params.iter().filter(|p| is_part(&p.key, name) && !is_policy(&p.key)).collect();
     let shown: Vec<String> = found.iter().map(|p| params::shown(p, None)).collect();
     (!shown.is_empty()).then(|| format!("{name}: in a spec\n\n{}", shown.concat().trim_end()))
@@ -199,7 +198,7 @@ fn unknown(name: &str) -> Diagnostic {
     names.extend(workload::service::entries().map(|e| e.name.to_owned()));
     names.extend(cpu_trace::formats().map(|(name, _)| name.to_owned()));
     names.extend([metrics::MILESTONES, metrics::STAGES].into_iter().flatten().map(|(n, _)| (*n).to_owned()));
-    names.extend(FAMILIES.iter().flat_map(|f| f.entries.iter().map(|e| e.name.to_owned())));
+    names.extend(families().iter().flat_map(|f| f.family.entries.iter().map(|e| e.name.to_owned())));
     names.extend(formats().map(|f| f.name.to_owned()));
     names.extend(fio::options().flat_map(|o| [Some(o.name), o.alias]).flatten().map(str::to_owned));
     let keys = machine::catalogue::params().into_iter().map(|p| p.key);

@@ -2,9 +2,9 @@
 
 use super::{program, service};
 use crate::output::{Fault, print};
-use config::catalogue::{self, Family};
+use config::catalogue::{self, Listed};
 use config::{Diagnostic, Layers};
-use machine::catalogue::FAMILIES;
+use machine::catalogue::families;
 use machine::systems::{SYSTEMS, Shipped};
 use machine::workloads::WORKLOADS;
 use std::fmt::Write as _;
@@ -67,16 +67,17 @@ fn indented(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The families that have `name` among the parts of their key.
+/// The families that have `name` among the parts of one of their keys.
 fn family(name: &str) -> Result<String, Diagnostic> {
     let wanted: Vec<&str> = name.split('.').collect();
-    let is_in = |family: &Family| {
-        let parts: Vec<&str> = family.key.split('.').collect();
+    let is_in = |key: &String| {
+        let parts: Vec<&str> = key.split('.').collect();
         parts.windows(wanted.len()).any(|window| window == wanted)
     };
-    let chosen: Vec<&Family> = FAMILIES.iter().copied().filter(|f| is_in(f)).collect();
+    let chosen: Vec<Listed> = families().iter().filter(|f| f.keys.iter().any(is_in)).cloned().collect();
     if chosen.is_empty() {
-        let mut parts: Vec<&str> = FAMILIES.iter().flat_map(|f| f.key.split('.')).collect();
+        let keys = families().iter().flat_map(|f| &f.keys);
+        let mut parts: Vec<&str> = keys.flat_map(|key| key.split('.')).collect();
         parts.sort_unstable();
         parts.dedup();
         let topics = TOPICS.iter().map(|(topic, ..)| *topic);
@@ -175,7 +176,7 @@ fn fio_full() -> Result<String, Diagnostic> {
 }
 
 fn families_full() -> Result<String, Diagnostic> {
-    catalogue::list(FAMILIES, None)
+    catalogue::list(families(), None)
 }
 
 /// Names and texts in two columns; a name that is much longer than most stands on a line of its own.

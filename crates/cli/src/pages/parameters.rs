@@ -3,7 +3,7 @@
 use super::{GENERATED, head, row};
 use crate::commands::list::CLASSES;
 use config::schema::Param;
-use machine::catalogue::{FAMILIES, params};
+use machine::catalogue::{families, params};
 use std::fmt::Write as _;
 use workload::cpu_trace;
 use workload::fio::options;
@@ -28,8 +28,8 @@ fn spec_keys() -> String {
     );
     text.push_str(&head(["key", "kind", "meaning"]));
     // What belongs to a policy stands with the policy.
-    let is_policy = |key: &str| FAMILIES.iter().any(|f| key.starts_with(&format!("{}.", f.key)));
-    for param in params().iter().filter(|p| !is_policy(&p.key)) {
+    let is_policy = |param: &&Param| param.family.is_none() && families().iter().any(|f| f.has(&param.key));
+    for param in params().iter().filter(|param| !is_policy(param)) {
         text.push_str(&row([&format!("`{}`", param.key), &kind(param), &param.doc]));
     }
     text

@@ -1,26 +1,26 @@
 //! `docs/policies.md`: the policy families, their entries and parameters.
 
 use super::{GENERATED, head, parameters::kind, row};
-use config::catalogue::{Entry, Family};
-use machine::catalogue::FAMILIES;
+use config::catalogue::{Entry, Listed};
+use machine::catalogue::families;
 use std::fmt::Write as _;
 
 /// The page.
 pub(crate) fn page() -> String {
     let mut text = String::from(GENERATED);
     text.push_str(
-        "\n# Policies\n\nA family is a list of policies that are interchangeable; its key in a system chooses one: by a \
+        "\n# Policies\n\nA family is a list of policies that are interchangeable; a key of a system chooses one: by a \
          bare name (`victim = \"greedy\"`), which means the default parameters, or by a table with the name as its one \
          key (`victim = { d_choices = { d = 10 } }`).\n",
     );
-    for family in FAMILIES {
-        text.push_str(&section(family));
+    for listed in families() {
+        text.push_str(&section(listed));
     }
     text
 }
 
-fn section(family: &Family) -> String {
-    let mut text = format!("\n## `{}`\n\n{}\n\n", family.key, family.text());
+fn section(Listed { family, keys }: &Listed) -> String {
+    let mut text = format!("\n## `{}`\n\n{}\n\n", keys.join("`, `"), family.text());
     text.push_str(&head(["policy", "what it does"]));
     for entry in family.entries {
         text.push_str(&row([&format!("`{}`", entry.name), &entry.text()]));

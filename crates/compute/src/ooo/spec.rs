@@ -82,7 +82,7 @@ pub struct TlbSpec {
 config::policies! {
     /// What a thread does when its page is in flash.
     #[derive(Copy, Eq)]
-    pub family MissAction = "cpu.threads.miss": choice {
+    pub family MissAction: choice {
         /// Its core is told, flushes its window and runs another thread.
         default switch,
         /// Its core waits.
@@ -118,7 +118,7 @@ pub struct LoadSpec {
 
 config::policies! {
     /// When jobs come to the queue of a core.
-    pub family Arrivals = "cpu.load.arrivals": choice {
+    pub family Arrivals: choice {
         /// There is always another one: what a core can do at most.
         default closed,
         /// At random, independent of each other, with a mean interval: an open queue.

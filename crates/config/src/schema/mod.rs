@@ -27,6 +27,8 @@ pub struct Param {
     pub default: Option<String>,
     /// What it means.
     pub doc: String,
+    /// The name of the policy family that it chooses from, if it does.
+    pub family: Option<String>,
 }
 
 impl Param {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Param;
+use crate::policy::FAMILY_KEY;
 use crate::units::{QUANTITY_KEY, UNITS_KEY};
 
 /// Every key of a schema document, in the order of the schema's properties.
@@ -82,6 +83,7 @@ impl Walker<'_> {
             units: schema.get(UNITS_KEY).map(strings).unwrap_or_default(),
             default,
             doc: text(schema, "description").to_owned(),
+            family: schema.get(FAMILY_KEY).and_then(Value::as_str).map(str::to_owned),
         };
         self.found.push(param);
     }

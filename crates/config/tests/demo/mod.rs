@@ -64,7 +64,7 @@ pub mod d_choices {
 
 policies! {
     /// Which closed block garbage collection reclaims next.
-    pub family VictimPolicy = "flash.gc.victim": dyn Victim, context VictimContext {
+    pub family VictimPolicy: dyn Victim, context VictimContext {
         /// Fewest valid units first,
         /// ties to the older block.
         ///
@@ -80,7 +80,7 @@ policies! {
 policies! {
     /// The order in which consecutive pages visit the parallel units.
     #[derive(Copy, Eq)]
-    pub family PageLayout = "flash.layout": choice {
+    pub family PageLayout: choice {
         /// Channel, way, die, plane.
         default cwdp,
         /// A fixed table; the name is a keyword of Rust.

@@ -125,7 +125,7 @@ pub struct DirectRedirect {
 config::policies! {
     /// Which of the operations that wait for a plane goes next. The page operations of a merge come after all others.
     #[derive(Copy, Eq)]
-    pub family ArrayOrder = "memory.direct.array.order": choice {
+    pub family ArrayOrder: choice {
         /// First come, first served.
         default fifo,
         /// Reads before programs, which take far longer.
@@ -136,7 +136,7 @@ config::policies! {
 config::policies! {
     /// How much of a page that has been read from the array goes to the controller.
     #[derive(Copy, Eq)]
-    pub family Transfer = "memory.direct.transfer": choice {
+    pub family Transfer: choice {
         /// The whole page.
         default page,
         /// The lines that were asked for.
@@ -149,7 +149,7 @@ config::policies! {
     ///
     /// With all but `private` the registers of a package are one fully associative cache with LRU replacement.
     #[derive(Eq)]
-    pub family RegisterNetwork = "memory.direct.registers.network": choice {
+    pub family RegisterNetwork: choice {
         /// Those of its own plane.
         default private,
         /// All of its package. The controller copies a page to the data register of its plane over the flash network.
@@ -187,7 +187,7 @@ impl Default for NifSpec {
 
 config::policies! {
     /// What connects controllers and packages.
-    pub family FlashNetwork = "memory.direct.network": choice {
+    pub family FlashNetwork: choice {
         /// A mesh with a router at each package; ports of packages and controllers are as wide as its links.
         ///
         /// As many controllers as packages stand at the routers of their packages. Fewer are spread evenly over the

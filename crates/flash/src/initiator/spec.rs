@@ -26,10 +26,10 @@ pub struct InitiatorSpec {
 config::policies! {
     /// By which entrance an initiator's commands come to the device.
     #[derive(Copy, Eq)]
-    pub family EntranceChoice = "memory.initiator.entrance": choice {
+    pub family EntranceChoice: choice {
         /// The host's link and queues: the GPU is a device beside the host's others.
         default host,
-        /// `flash.inner`: the GPU is in the drive.
+        /// That of processors inside the drive, `inner`: the GPU is one of them.
         inner,
     }
 }

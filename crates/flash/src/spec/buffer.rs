@@ -54,7 +54,7 @@ pub struct BufferSpec {
 config::policies! {
     /// What goes over the channel when a unit is programmed from the buffer that flash has nothing of.
     #[derive(Copy, Eq)]
-    pub family Moves = "flash.buffer.moves": choice {
+    pub family Moves: choice {
         /// The whole unit; what was not written is zeroes.
         default units,
         /// The sectors that were written, at their column addresses, as in MQSim.

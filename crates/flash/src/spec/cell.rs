@@ -77,7 +77,7 @@ impl SpreadSpec {
 config::policies! {
     /// Which pages of a block are of which type.
     #[derive(Copy, Eq)]
-    pub family PageLayout = "flash.cell.layout": choice {
+    pub family PageLayout: choice {
         /// Types take turns: page `n` is of type `n mod bits`, so the pages of a word line are neighbours.
         default by_word_line,
         /// The order of early planar MLC and TLC chips: the first pages are of the fastest type.
@@ -91,7 +91,7 @@ config::policies! {
 config::policies! {
     /// How pages are programmed.
     #[derive(Copy, Eq)]
-    pub family Programming = "flash.cell.programming": choice {
+    pub family Programming: choice {
         /// Page by page: the program unit is one page.
         default page,
         /// A whole word line at once, as 3D TLC: the program unit is its pages.

@@ -26,7 +26,7 @@ pub struct ChannelSpec {
 config::policies! {
     /// Signalling on the channel.
     #[derive(Copy, Eq)]
-    pub family Interface = "flash.channel.interface": choice {
+    pub family Interface: choice {
         /// ONFI asynchronous single data rate, up to 50 MT/s.
         default sdr,
         /// ONFI NV-DDR2, up to 533 MT/s by the standard; faster parts exist.
@@ -200,7 +200,7 @@ pub struct DieSpec {
 config::policies! {
     /// Which operations of a die's planes may share one command.
     #[derive(Copy, Eq)]
-    pub family MultiPlaneRule = "flash.die.multi_plane": choice {
+    pub family MultiPlaneRule: choice {
         /// None: planes work one after another.
         default off,
         /// Same page number, any block of each plane.

@@ -83,7 +83,7 @@ pub enum Mapping {
 config::policies! {
     /// What a place of the map cache holds.
     #[derive(Copy, Eq)]
-    pub family MapGranularity = "flash.ftl.mapping.demand.granularity": choice {
+    pub family MapGranularity: choice {
         /// One entry, as in DFTL and MQSim: neighbours of an entry that is read do not come along.
         default entry,
         /// A whole translation page.
@@ -95,7 +95,7 @@ config::policies! {
     /// What it costs to read a map unit that was never written. It is counted, and the answer is zeroes, either way; a
     /// deallocated unit costs nothing.
     #[derive(Copy, Eq)]
-    pub family UnwrittenRead = "flash.ftl.unwritten_read": choice {
+    pub family UnwrittenRead: choice {
         /// Nothing: the map says that there is no data.
         default zero,
         /// A read of the page where writing the device in order would have put it.
@@ -160,7 +160,7 @@ pub struct WearSpec {
 config::policies! {
     /// How garbage collection shares the device with the host.
     #[derive(Copy, Eq)]
-    pub family GcModeSpec = "flash.ftl.gc.mode": choice {
+    pub family GcModeSpec: choice {
         /// Its operations wait in the dies' queues beside the host's; the die scheduler decides at every operation.
         default preemptible,
         /// Host data does not go to a group that is being reclaimed.
@@ -173,7 +173,7 @@ config::policies! {
 config::policies! {
     /// Where data goes that garbage collection moves.
     #[derive(Copy, Eq)]
-    pub family GcScope = "flash.ftl.gc.scope": choice {
+    pub family GcScope: choice {
         /// It stays in its group.
         default local,
         /// To any group that has space, in turn.
@@ -182,9 +182,9 @@ config::policies! {
 }
 
 config::policies! {
-    /// Whether data of different placements (`flash.ftl.placements`) stays apart when it is moved.
+    /// Whether data of different placements (`placements`) stays apart when it is moved.
     #[derive(Copy, Eq)]
-    pub family GcStreams = "flash.ftl.gc.streams": choice {
+    pub family GcStreams: choice {
         /// Each placement has a frontier of its own for what garbage collection moves, and no reclaim unit holds data of two.
         ///
         /// Reclaim unit handles of the type "persistently isolated" (NVMe 2.1, flexible data placement). A group has one

@@ -62,7 +62,7 @@ impl GeometrySpec {
 config::policies! {
     /// What garbage collection frees as one.
     #[derive(Copy, Eq)]
-    pub family ReclaimUnit = "flash.ftl.reclaim_unit": choice {
+    pub family ReclaimUnit: choice {
         /// One block of one plane.
         default block,
         /// The blocks of equal number in all planes of a die; program units of its planes lie side by side.

@@ -3,7 +3,7 @@
 
 use super::Target;
 use machine::Loaded;
-use machine::catalogue::FAMILIES;
+use machine::catalogue::families;
 use machine::run::{Plan, run_for};
 use toml::{Table, Value};
 
@@ -134,8 +134,8 @@ enum Choice {
 fn choices(table: &Table, prefix: &str, into: &mut Vec<(String, Choice)>) {
     for (name, value) in table {
         let key = format!("{prefix}{name}");
-        if let Some(family) = FAMILIES.iter().find(|family| family.key == key) {
-            let plain = family.entries.iter().filter(|entry| entry.parameters.is_none());
+        if let Some(listed) = families().iter().find(|listed| listed.keys.contains(&key)) {
+            let plain = listed.family.entries.iter().filter(|entry| entry.parameters.is_none());
             into.push((key, Choice::Policy(plain.map(|entry| entry.name).collect())));
         } else if let Some(table) = value.as_table() {
             choices(table, &format!("{key}."), into);

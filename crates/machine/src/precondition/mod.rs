@@ -42,7 +42,7 @@ use session::{Halt, Session};
 
 config::policies! {
     /// The state that the device is brought into before the run.
-    pub family Precondition = "precondition": choice {
+    pub family Precondition: choice {
         /// As it comes from the factory: nothing written.
         default none,
         /// Written once, in order.

@@ -19,7 +19,7 @@ const MOST_WRITES: usize = 20;
 
 config::policies! {
     /// Which units are overwritten.
-    pub family Distribution = "precondition.steady.distribution": choice {
+    pub family Distribution: choice {
         /// Each is as likely.
         default uniform,
         /// Popular ones more often.

@@ -77,7 +77,7 @@ pub struct MissSpec {
 config::policies! {
     /// Where page tables lie.
     #[derive(Copy, Eq)]
-    pub family Partition = "memory.dram_cache.partition": choice {
+    pub family Partition: choice {
         /// In rows of their own, which have no tags: they never miss.
         default flat,
         /// In the cache, like data: AstriFlash-noDP.
@@ -87,7 +87,7 @@ config::policies! {
 
 config::policies! {
     /// What is behind a DRAM cache.
-    pub family Backing = "memory.dram_cache.backing": choice {
+    pub family Backing: choice {
         /// A flash device.
         default device,
         /// Fixed times; any number of pages move at the same time.

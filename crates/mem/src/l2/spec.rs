@@ -48,7 +48,7 @@ pub struct L2Spec {
 config::policies! {
     /// What the shared cache does with writes.
     #[derive(Copy, Eq)]
-    pub family WritePolicy = "l2.writes": choice {
+    pub family WritePolicy: choice {
         /// They stay, and go to memory when their line makes room.
         ///
         /// A write takes a line without fetching it. A line written in part is fetched when it is read.

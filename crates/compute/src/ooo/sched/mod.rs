@@ -53,7 +53,7 @@ pub enum Choice {
 
 config::policies! {
     /// Which thread of a core runs next.
-    pub family ThreadScheduling = "cpu.threads.scheduler": dyn ThreadScheduler, context () {
+    pub family ThreadScheduling: dyn ThreadScheduler, context () {
         /// New jobs first, but the oldest halted job as soon as it has been halted for longer than flash takes to answer.
         ///
         /// AstriFlash, section IV-D: priority scheduling with ageing.

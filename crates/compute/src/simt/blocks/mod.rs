@@ -69,19 +69,19 @@ pub struct Place {
 
 config::policies! {
     /// Which multiprocessor takes which block of a kernel.
-    pub family BlockScheduling = "gpu.blocks": dyn BlockScheduler, context u16 {
+    pub family BlockScheduling: dyn BlockScheduler, context u16 {
         /// The next block goes to the next multiprocessor with room.
         ///
         /// Blocks begin in their order; where one runs is decided when it begins, so that no multiprocessor is idle while
         /// a block waits. What a GPU does, and one of the two readings of MQMS's "round robin" (arXiv 2412.04569, section
-        /// 4); the other is `gpu.kernels`.
+        /// 4); the other is `kernels`.
         default round_robin => round_robin::RoundRobin::new,
         /// Each multiprocessor takes a contiguous chunk of the blocks, in order.
         ///
         /// A chunk is the number of blocks over that of multiprocessors, rounded up; the first multiprocessor takes the
         /// first chunk. Blocks that touch the same data share a cache; a multiprocessor whose chunk is done is idle until
         /// the kernel ends. Block policies of public code of MQMS's lineage call it LARGE_CHUNK; LASP (Khairy et al.,
-        /// MICRO 2020) names kernel-wide chunks the same thing. See `gpu.kernels` for the paper's other reading.
+        /// MICRO 2020) names kernel-wide chunks the same thing. See `kernels` for the paper's other reading.
         large_chunk => large_chunk::LargeChunk::new,
         /// Groups of consecutive blocks go round the multiprocessors; a kernel too small for it is cut into chunks.
         ///

@@ -48,7 +48,7 @@ impl Admitted {
 
 config::policies! {
     /// How applications share the multiprocessors.
-    pub family KernelScheduling = "gpu.kernels": dyn KernelScheduler, context u16 {
+    pub family KernelScheduling: dyn KernelScheduler, context u16 {
         /// Every application has a kernel at work; their blocks take turns.
         ///
         /// Kernels of different applications run beside each other on every multiprocessor with room.
@@ -56,7 +56,7 @@ config::policies! {
         /// One kernel at a time has the whole GPU; applications take turns, a kernel each.
         ///
         /// MQMS's round robin, "allocating GPU resources to one kernel from each workload in a circular sequence" (arXiv
-        /// 2412.04569, section 4), read for kernels; for blocks see `gpu.blocks`. A kernel begins when the last block of
+        /// 2412.04569, section 4), read for kernels; for blocks see `blocks`. A kernel begins when the last block of
         /// the one before has ended. An application that is held, because flash reclaims space for it, gives its turn to
         /// the next: nobody waits for it longer than for the room that its begun blocks keep. They go on when it is no
         /// longer held, beside whoever has the turn; its other blocks wait until its turn comes round again.

@@ -18,7 +18,7 @@ pub struct WarpView {
 
 config::policies! {
     /// Which ready warp of a multiprocessor issues next.
-    pub family WarpScheduling = "gpu.scheduler": dyn WarpScheduler, context () {
+    pub family WarpScheduling: dyn WarpScheduler, context () {
         /// The next ready warp after the one that issued last, in the order of slots.
         default loose_round_robin => loose_round_robin::LooseRoundRobin::new,
         /// The warp that issued last as long as it is ready, then the oldest.

@@ -42,7 +42,7 @@ pub type Heads = [Option<u64>; Want::COUNT];
 
 config::policies! {
     /// Which of the dies that wait for a channel gets it next.
-    pub family Arbitration = "flash.channel.arbiter": dyn Arbiter, context () {
+    pub family Arbitration: dyn Arbiter, context () {
         /// Commands go before data: those of reads first, then those of erases and copy-backs, then data in order of arrival.
         ///
         /// What controllers do: a command holds the channel for a fraction of a microsecond and sets an array to work, a

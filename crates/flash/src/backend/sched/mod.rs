@@ -47,7 +47,7 @@ impl DieView<'_> {
 
 config::policies! {
     /// Which waiting operation a free die takes next.
-    pub family Scheduling = "flash.die.scheduler": dyn Scheduler, context () {
+    pub family Scheduling: dyn Scheduler, context () {
         /// Each die takes its oldest operation; dies overtake each other freely.
         ///
         /// Out of order on the channel, in order on the die.

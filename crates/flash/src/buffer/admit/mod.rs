@@ -8,7 +8,7 @@ use proto::Lpn;
 
 config::policies! {
     /// Which data read from flash enters the buffer.
-    pub family AdmissionPolicy = "flash.buffer.admission": dyn Admission, context () {
+    pub family AdmissionPolicy: dyn Admission, context () {
         /// All of it.
         default always => |_: &()| always::Always::new(),
         /// None: the buffer is for written data.

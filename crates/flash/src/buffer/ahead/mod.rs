@@ -7,7 +7,7 @@ use std::ops::Range;
 
 config::policies! {
     /// What the drive reads into its buffer before the host asks for it.
-    pub family LookAheadPolicy = "flash.buffer.look_ahead": dyn LookAhead, context LookAheadContext {
+    pub family LookAheadPolicy: dyn LookAhead, context LookAheadContext {
         /// Nothing.
         default none => |_: &LookAheadContext| none::Never,
         /// What follows the reads of a stream.

@@ -7,7 +7,7 @@ pub mod lru;
 
 config::policies! {
     /// Which clean line of the buffer makes room, and which dirty line is flushed next.
-    pub family EvictionPolicy = "flash.buffer.eviction": dyn Eviction, context () {
+    pub family EvictionPolicy: dyn Eviction, context () {
         /// Least recently used first.
         default lru => |_: &()| lru::Lru::new(),
         /// First in, first out: use does not matter.

@@ -46,25 +46,25 @@ pub trait Allocator {
 
 config::policies! {
     /// Which plane, die or superblock host data goes to.
-    pub family Allocation = "flash.ftl.allocation": dyn Allocator, context Geometry {
-        /// The logical address decides, in the order of `flash.ftl.stripe`.
+    pub family Allocation: dyn Allocator, context Geometry {
+        /// The logical address decides, in the order of `stripe`.
         ///
         /// Static allocation: all 24 orders of channel, way, die and plane.
         default striped => striped::Striped::new,
-        /// Groups take turns, in the order of `flash.ftl.stripe`; one without space is passed over.
+        /// Groups take turns, in the order of `stripe`; one without space is passed over.
         round_robin => round_robin::RoundRobin::new,
         /// The next group in turn whose die has the fewest operations waiting, among a few.
         ///
         /// Dynamic allocation (Tavakkol et al., TOMPECS 1(2), 2016): load decides, not the address.
         least_queued(least_queued::Params) => least_queued::LeastQueued::new,
-        /// Some of channel, way, die and plane follow the address, in the order of `flash.ftl.stripe`; the others are
+        /// Some of channel, way, die and plane follow the address, in the order of `stripe`; the others are
         /// chosen at the write: an idle plane, one whose write shares a multi-plane command, the least loaded die.
         ///
         /// Restricted dynamic allocation: the number of digits that are free is the degree of freedom of Tavakkol et al.
         /// (SIGMETRICS 2014; TOMPECS 1(2), 2016). A plane set or a superblock is written in stripe order: what it
         /// spreads over is not chosen.
         restricted(restricted::Params) => restricted::Restricted::new,
-        /// Any idle plane of the device, looked for in the order of `flash.ftl.stripe`; unrelated writes share multi-plane
+        /// Any idle plane of the device, looked for in the order of `stripe`; unrelated writes share multi-plane
         /// commands.
         ///
         /// Full dynamic allocation (Tavakkol et al., TOMPECS 1(2), 2016), as MQMS has it: writes that come together get the

@@ -41,7 +41,7 @@ pub struct VictimContext {
 
 config::policies! {
     /// Which closed reclaim unit garbage collection takes back next.
-    pub family VictimPolicy = "flash.ftl.gc.victim": dyn Victim, context VictimContext {
+    pub family VictimPolicy: dyn Victim, context VictimContext {
         /// Fewest valid map units first.
         ///
         /// Among equals, the one unchanged for longest. Optimal for uniform random writes; with skewed writes it

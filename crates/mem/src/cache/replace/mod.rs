@@ -21,7 +21,7 @@ pub struct Places {
 
 config::policies! {
     /// Which line of a cache set makes room for another.
-    pub family ReplacementPolicy = "l2.replacement": dyn Replacement, context Places {
+    pub family ReplacementPolicy: dyn Replacement, context Places {
         /// Least recently used first.
         default lru => |places: &Places| lru::Lru::new(places.sets, places.ways),
         /// First in, first out: use does not matter.

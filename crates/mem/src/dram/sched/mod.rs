@@ -7,7 +7,7 @@ use kernel::Time;
 
 config::policies! {
     /// In which order a memory controller serves what waits.
-    pub family DramScheduler = "memory.dram.scheduler": dyn Scheduler, context () {
+    pub family DramScheduler: dyn Scheduler, context () {
         /// First ready, first come: what hits an open row before what needs another row, what goes in the bus's
         /// present direction before what goes in the other.
         default fr_fcfs(fr_fcfs::Params) => |p: &fr_fcfs::Params, _: &()| fr_fcfs::FrFcfs::new(p),

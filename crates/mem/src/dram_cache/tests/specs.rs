@@ -73,7 +73,7 @@ fn the_families_are_in_order() {
     for result in [check_family::<Partition>(), check_family::<Backing>()] {
         assert!(result.is_ok(), "{result:?}");
     }
-    assert_eq!(Backing::FAMILY.key, <Backing as Choice>::FAMILY.key);
+    assert_eq!(Backing::FAMILY.name, <Backing as Choice>::FAMILY.name);
     for backing in Backing::all_defaults() {
         for partition in Partition::all_defaults() {
             assert!(

@@ -25,7 +25,7 @@ pub struct PrefetchContext {
 
 config::policies! {
     /// What the shared cache fetches with a line that a read misses. Page walks, writes and atomics fetch their line alone.
-    pub family Prefetching = "l2.prefetch": dyn Prefetch, context PrefetchContext {
+    pub family Prefetching: dyn Prefetch, context PrefetchContext {
         /// The line alone.
         default none => |_: &PrefetchContext| none::NoPrefetch,
         /// The chunk of the page around the line, always.

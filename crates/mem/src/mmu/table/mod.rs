@@ -10,7 +10,7 @@ pub const ENTRY: u64 = 8;
 
 config::policies! {
     /// The form of the page table.
-    pub family PageTable = "mmu.table": dyn Table, context () {
+    pub family PageTable: dyn Table, context () {
         /// Levels of tables in memory, each a page of entries; a walk reads one entry of every level that the walk
         /// cache lacks.
         default radix(radix::Params) => |p: &radix::Params, _: &()| radix::Radix::new(p),
