@@ -481,3 +481,70 @@ proptest! {
         exercise(&text, &set);
     }
 }
+
+#[test]
+fn a_table_inherits_the_same_table_of_another_configuration() {
+    let mut resolved = load("inherits = 'base-ssd'\n[flash.geometry]\ninherits = 'fast-ssd'\nways = 2\n");
+    let spec: Spec = resolved.parse().unwrap();
+    // Of the other, with all that it inherits itself, but nothing beside the table.
+    assert_eq!((spec.flash.geometry.channels, spec.flash.geometry.ways), (16, 2));
+    let whole: Spec = load("inherits = 'base-ssd'").parse().unwrap();
+    assert_eq!(spec.flash.read, whole.flash.read);
+    assert_ne!(spec.flash.geometry.channels, whole.flash.geometry.channels);
+    let channels = resolved.place("flash.geometry.channels");
+    assert_eq!(at(&channels), ("presets/fast-ssd.toml", 4, 12));
+}
+
+#[test]
+fn a_table_inherits_one_from_another_path_or_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.toml");
+    std::fs::write(&other, "[a.b]\nchannels = 3\nways = 5\n").unwrap();
+    let mine = folder.path().join("mine.toml");
+    let text = "inherits = 'base-ssd'\n[flash.geometry]\ninherits = './other.toml:a.b'\nways = 7\n";
+    std::fs::write(&mine, text).unwrap();
+    let mut resolved =
+        Layers::load(&mine.to_string_lossy(), &shelf()).unwrap_or_else(|fault| panic!("{fault}"));
+    let spec: Spec = resolved.parse().unwrap();
+    assert_eq!((spec.flash.geometry.channels, spec.flash.geometry.ways), (3, 7));
+    let mut named = load("inherits = 'base-ssd'\n[flash.geometry]\ninherits = 'fast-ssd.flash.geometry'\n");
+    assert_eq!(named.parse::<Spec>().unwrap().flash.geometry.channels, 16);
+}
+
+/// A choice that is inherited replaces the one below it, and one that the text itself makes replaces both.
+#[test]
+fn choices_of_inherited_tables_rank_between_the_text_and_its_base() {
+    let base = "inherits = 'base-ssd'\n[flash.gc]\n";
+    let of = |text: &str| load(text).parse::<Spec>().unwrap().flash.gc.victim;
+    let inherited = of("inherits = 'base-ssd'");
+    assert!(matches!(inherited, VictimPolicy::d_choices(_)));
+    assert_eq!(of(&format!("{base}victim = 'greedy'\ninherits = 'fast-ssd'\n")), VictimPolicy::greedy);
+    assert_eq!(of(&format!("{base}inherits = 'fast-ssd'\n")), inherited);
+}
+
+#[test]
+fn a_table_that_cannot_be_inherited_is_told() {
+    let of = |line: &str| fault(&format!("inherits = 'base-ssd'\n[flash.geometry]\ninherits = {line}\n"));
+    let unknown = of("'fast-sd'");
+    assert_eq!((unknown.nearest.as_deref(), at(place(&unknown))), (Some("fast-ssd"), ("mine.toml", 3, 12)));
+    let missing = of("'fast-ssd.flash.geometri'");
+    assert!(missing.to_string().contains("`fast-ssd` has no table `flash.geometri`"), "{missing}");
+    assert_eq!(missing.nearest.as_deref(), Some("flash.geometry"));
+    let number = of("3");
+    assert!(number.to_string().contains("names one table"), "{number}");
+    let scalar = of("'fast-ssd.flash.read'");
+    assert!(scalar.to_string().contains("has no table `flash.read`"), "{scalar}");
+}
+
+#[test]
+fn a_table_does_not_inherit_from_its_own_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mine = folder.path().join("mine.toml");
+    std::fs::write(
+        &mine,
+        "[flash.geometry]\ninherits = './mine.toml:flash.other'\n[flash.other]\nways = 1\n",
+    )
+    .unwrap();
+    let fault = Layers::load(&mine.to_string_lossy(), &shelf()).err().expect("a circle");
+    assert!(fault.to_string().contains("goes round in a circle"), "{fault}");
+}

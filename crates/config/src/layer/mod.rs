@@ -2,13 +2,16 @@
 //! remembers where it was set.
 //!
 //! `inherits = "name"` names a preset; `inherits = "dir/file.toml"` names a file, relative to the file that says so;
-//! `inherits = ["a", "b"]` inherits both, and where they disagree the first ranks higher.
+//! `inherits = ["a", "b"]` inherits both, and where they disagree the first ranks higher. Inside a table, `inherits = "name"` takes the
+//! table of the same path alone, `inherits = "name.path"` the one at that path (`"dir/file.toml:path"`, of a file): it ranks below the
+//! text that says so, and above what that inherits as a whole.
 //! Tables merge key by key, everything else replaces. A choice (a policy with its parameters) is the one exception:
 //! where layers choose different names, the highest layer wins.
 
 mod blame;
 mod fault;
 mod parse;
+mod part;
 mod reader;
 mod resolved;
 mod tree;
@@ -44,6 +47,8 @@ pub struct Layers<'p> {
     presets: &'p dyn Presets,
     /// What has been read, the highest first.
     read: Vec<Node>,
+    /// Texts read so far: each ranks below those before it.
+    ranks: u32,
 }
 
 /// A layer on the way from the one asked for to another.
@@ -73,7 +78,7 @@ impl<'p> Layers<'p> {
     /// # Errors
     /// The name or a file is not there, the TOML is not valid, or the inheritance goes round in a circle.
     pub fn load(name_or_path: &str, presets: &'p dyn Presets) -> Result<Resolved, Diagnostic> {
-        let layers = Layers { presets, read: Vec::new() };
+        let layers = Layers { presets, read: Vec::new(), ranks: 0 };
         let first = layers.open(name_or_path, Some(Path::new("")))?;
         layers.descend(first)
     }
@@ -90,14 +95,21 @@ impl<'p> Layers<'p> {
             folder: None,
             own: true,
         };
-        Layers { presets, read: Vec::new() }.descend(first)
+        Layers { presets, read: Vec::new(), ranks: 0 }.descend(first)
     }
 
     /// Reads layer after layer until none inherits anything that has not been read, then merges them from the bottom.
-    fn descend(mut self, first: Opened) -> Result<Resolved, Diagnostic> {
-        self.visit(first, &mut Vec::new())?;
+    fn descend(self, first: Opened) -> Result<Resolved, Diagnostic> {
+        self.merge(first, &mut Vec::new()).map(|(resolved, _)| resolved)
+    }
+
+    /// As [`Layers::descend`], below the layers `above`; and how many texts have been read by then.
+    fn merge(mut self, first: Opened, above: &mut Vec<Above>) -> Result<(Resolved, u32), Diagnostic> {
+        self.visit(first, above)?;
         self.read.reverse();
-        Resolved::new(self.read, TOP).ok_or_else(|| Diagnostic::new("no configuration"))
+        let ranks = self.ranks;
+        let resolved = Resolved::new(self.read, TOP).ok_or_else(|| Diagnostic::new("no configuration"))?;
+        Ok((resolved, ranks))
     }
 
     /// Reads a layer and, below it, what it inherits. `above` are the layers that lead to it.
@@ -108,20 +120,47 @@ impl<'p> Layers<'p> {
             has_lines: true,
             own: opened.own,
         });
-        let mut root = tree::read(&source, TOP - self.read.len() as u32)?;
+        let mut root = tree::read(&source, TOP - self.ranks)?;
+        self.ranks += 1;
         let inherited = take_inherits(&mut root)?;
+        let parts = part::take(&mut root)?;
         self.read.push(root);
         above.push(Above { identity: opened.identity, name: opened.source });
+        for wanted in parts {
+            self.take_part(wanted, opened.folder.as_deref(), above)?;
+        }
         for (name, place) in inherited {
             let next = self.open(&name, opened.folder.as_deref()).map_err(|fault| fault.at(place.clone()))?;
-            refuse_cycle(above, &next, &place)?;
-            if self.read.len() >= MAX_LAYERS {
-                let what = format!("more than {MAX_LAYERS} layers inherit from each other");
-                return Err(Diagnostic::new(what).at(place));
-            }
+            self.refuse(above, &next, &place)?;
             self.visit(next, above)?;
         }
         above.pop();
+        Ok(())
+    }
+
+    /// Reads the layer that a table inherits, whole, and keeps of it the table alone.
+    fn take_part(
+        &mut self,
+        wanted: part::Wanted,
+        folder: Option<&Path>,
+        above: &mut Vec<Above>,
+    ) -> Result<(), Diagnostic> {
+        let opened = self.open(&wanted.layer, folder).map_err(|fault| fault.at(wanted.place.clone()))?;
+        self.refuse(above, &opened, &wanted.place)?;
+        let below = Layers { presets: self.presets, read: Vec::new(), ranks: self.ranks };
+        let (resolved, ranks) = below.merge(opened, above)?;
+        self.ranks = ranks;
+        self.read.push(wanted.of(resolved.root)?);
+        Ok(())
+    }
+
+    /// Refuses a circle, and more layers than there may be.
+    fn refuse(&self, above: &[Above], next: &Opened, place: &Place) -> Result<(), Diagnostic> {
+        refuse_cycle(above, next, place)?;
+        if self.ranks as usize >= MAX_LAYERS {
+            let what = format!("more than {MAX_LAYERS} layers inherit from each other");
+            return Err(Diagnostic::new(what).at(place.clone()));
+        }
         Ok(())
     }
 
