@@ -318,6 +318,7 @@ impl<E: Event> EventQueue<E> {
     }
 
     /// Opens slots until something is near. False if nothing is pending.
+    #[inline(never)]
     fn refill(&mut self) -> bool {
         while self.near.is_empty() {
             let Some(level) = self.occupied.iter().position(|bits| *bits != 0) else { return false };

@@ -327,28 +327,31 @@ impl Injector {
         self.in_flight.depart(now, pending.issued);
         self.completed += 1;
         self.last_completion = now;
-        let ended = if pending.whole == NONE { Some(pending) } else { self.fragment_ended(&pending, now) };
-        if let Some(ended) = ended {
-            self.ended(&ended, now);
+        if pending.whole == NONE {
+            self.ended(&pending, now);
+        } else {
+            self.fragment_ended(&pending, now);
         }
         self.ask(pending.source, cx);
     }
 
-    /// Measures a fragment; its request, if it was the last.
+    /// Measures a fragment, and its request, if it was the last.
     #[cold]
-    fn fragment_ended(&mut self, pending: &Pending, now: Time) -> Option<Pending> {
+    fn fragment_ended(&mut self, pending: &Pending, now: Time) {
         let Pending { request, whole, issued, submitted, answered, .. } = *pending;
         let device = answered - submitted;
         let fragments = self.split.fragments.of(request.op);
         fragments.record(request.bytes, submitted - request.at, device, now - request.at);
-        let Ended { request, issued, submitted } = self.split.complete(whole, issued, submitted)?;
+        let Some(Ended { request, issued, submitted }) = self.split.complete(whole, issued, submitted) else {
+            return;
+        };
         let requests = self.split.requests.of(request.op);
         requests.record(request.bytes, submitted - request.at, answered - submitted, now - request.at);
-        Some(Pending { request, issued, submitted, ..*pending })
+        self.ended(&Pending { request, issued, submitted, ..*pending }, now);
     }
 
     /// Measures a request and tells its source.
-    #[inline]
+    #[inline(always)]
     fn ended(&mut self, pending: &Pending, now: Time) {
         let Pending { request, source, flow, issued, submitted, answered, .. } = *pending;
         if let Some(observer) = &mut self.observer {
