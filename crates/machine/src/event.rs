@@ -1,6 +1,6 @@
 //! Every kind of part: its events, and what it says. A line here makes both known to the machine.
 
-use crate::route::Packet;
+use crate::packet::Packet;
 use kernel::At;
 
 /// An event of a part, which becomes one of the machine's.

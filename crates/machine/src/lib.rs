@@ -8,6 +8,7 @@ pub mod complex;
 mod event;
 mod machine;
 pub mod memory;
+mod packet;
 pub mod pager;
 mod parts;
 pub mod precondition;
@@ -21,6 +22,7 @@ pub mod stall;
 pub mod systems;
 mod validate;
 pub mod warmup;
+mod wires;
 pub mod workloads;
 
 pub use event::Ev;

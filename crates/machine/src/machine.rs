@@ -5,8 +5,9 @@ use crate::event::{Ev, Message};
 use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::parts::{Built, Drive, Parts};
-use crate::route::{Sender, Wires};
+use crate::route::Sender;
 use crate::warmup::{Cut, Warmup};
+use crate::wires::Wires;
 use config::Diagnostic;
 use flash::{Check, Device};
 use kernel::{At, Mutant, Time, planted};
@@ -126,6 +127,11 @@ impl Machine {
     pub fn with_end(mut self, until: Option<Time>) -> Machine {
         self.until = until;
         self
+    }
+
+    /// The processors, each with what is around it.
+    pub fn complexes(&self) -> &[Complex] {
+        &self.parts.complexes
     }
 
     /// The cores of a server, if there are any, and what is around them.
@@ -272,14 +278,19 @@ impl Machine {
     /// Delivers messages, in order, until none is left.
     #[inline]
     fn route(&mut self) {
-        while let Some(message) = self.wires.messages.pop_front() {
-            match message {
-                Message::Drive(from, flash::Out::Complete(completion)) => self.complete(from, completion),
+        // Looked at where it lies: of most messages only a part is copied.
+        while let Some(message) = self.wires.messages.front() {
+            match *message {
+                Message::Drive(from, flash::Out::Complete(completion)) => {
+                    self.wires.messages.pop_front();
+                    self.complete(from, completion);
+                }
                 Message::Injector(from, workload::inject::Out::Submit(command)) => {
+                    self.wires.messages.pop_front();
                     let command = Command { from: Sender::Injector(from).port(), ..command };
                     self.parts.drives[0].device.submit(command, &mut self.wires.at(0));
                 }
-                message => self.parts.deliver(message, &mut self.wires),
+                _ => self.parts.deliver(&mut self.wires),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What can stand behind a shared cache: whoever it is, it answers commands for lines of a page.
 
 use crate::complex::lines;
-use crate::route::Here;
+use crate::wires::Here;
 use flash::Check;
 use flash::direct::Direct;
 use flash::engine::Engine;

@@ -285,18 +285,6 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<(), Diagnostic> {
 /// Refuses a memory that lacks what stands in front of it or behind it.
 fn memory(loaded: &Loaded) -> Result<(), Diagnostic> {
     let spec = &loaded.spec;
-    let (kind, processor) = match &spec.memory {
-        None | Some(MemorySpec::Dram(_)) => ("dram", true),
-        Some(MemorySpec::Direct(_)) => ("direct", spec.gpu.is_some()),
-        Some(MemorySpec::Engine(_)) => ("engine", spec.gpu.is_some()),
-        Some(MemorySpec::Initiator(_)) => ("initiator", spec.gpu.is_some()),
-        Some(MemorySpec::DramCache(_)) => ("dram_cache", spec.cpu.is_some()),
-    };
-    if !processor {
-        let what = "this memory is not modelled behind this processor";
-        let help = "a GPU has `dram`, `direct`, `engine` or `initiator`, a server `dram` or `dram_cache`";
-        return Err(loaded.diagnose(&format!("memory.{kind}"), what).help(help));
-    }
     if matches!(spec.memory, Some(MemorySpec::Engine(_))) && spec.flash.is_none() {
         let what = "an SSD engine has no flash device behind it";
         return Err(loaded.diagnose("memory.engine", what).help("give the table `flash`"));

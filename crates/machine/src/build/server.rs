@@ -1,5 +1,6 @@
 //! From a spec to a server.
 
+use super::memory::{self, Extent};
 use super::place;
 use super::warm::{self, Filling, Tables as Walked};
 use crate::complex::{Complex, Ends, Network, Ooo, Processor};
@@ -12,8 +13,7 @@ use compute::ooo::sched::ThreadScheduling;
 use config::Diagnostic;
 use host::swap::Swap;
 use mem::directory::{Directory, DirectorySpec};
-use mem::dram::Dram;
-use mem::dram_cache::{Backing, DramCache, DramCacheSpec, Partition};
+use mem::dram_cache::Partition;
 use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::fabric::{Fabric, FabricSpec};
@@ -23,13 +23,15 @@ use std::sync::atomic::AtomicBool;
 
 /// The application that a service is.
 const APP: u8 = 0;
+/// What helps where a service has no room.
+const TOO_LARGE: &str = "a smaller service (size=..., of a recorded program memory=shared), or more flash";
 
 /// Checks every table that only a server has, and what the tables of a server say together.
 ///
 /// # Errors
 /// The first value that cannot be built.
 pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
-    let Spec { cpu, fabric, directory, memory, .. } = &loaded.spec;
+    let Spec { cpu, fabric, directory, .. } = &loaded.spec;
     let Some(cpu) = cpu else { return Ok(()) };
     cpu.first.check().map_err(|e| loaded.explain("cpu.0", e))?;
     cpu.warmup.check(cpu.first.load.jobs).map_err(|e| loaded.explain("cpu", e))?;
@@ -38,14 +40,6 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     }
     if let Some(directory) = directory {
         directory.check(cpu.first.cores).map_err(|e| loaded.explain("directory", e))?;
-    }
-    if let Some(MemorySpec::DramCache(cache)) = memory
-        && cache.backing == Backing::device
-        && loaded.spec.flash.is_none()
-    {
-        let what = "a DRAM cache has no flash device behind it";
-        let help = "give the table `flash`, or `backing = \"fixed\"`";
-        return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
     }
     check_swap(loaded)?;
     check_tiles(loaded)
@@ -136,15 +130,6 @@ pub(crate) fn tables(loaded: &Loaded) -> Result<Tables<'_>, Diagnostic> {
         .help("programs of a server need the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`"))
 }
 
-/// Where a service's pages and their tables lie in physical memory.
-#[derive(Clone, Copy)]
-struct Extent {
-    /// End of its data; page tables begin here.
-    data: u64,
-    /// End of its page tables.
-    top: u64,
-}
-
 /// Builds the server for a service, its DRAM cache or its paged memory warm.
 ///
 /// # Errors
@@ -165,8 +150,15 @@ pub(crate) fn build(
     let mmus =
         (0..cpu.cores).map(|core| mmu(loaded, tables.mmu, core, bytes)).collect::<Result<Vec<_>, _>>()?;
     let top = mmus.first().map_or(bytes, Mmu::top);
-    let extent = Extent { data: bytes.next_multiple_of(reach), top };
-    let mut memory = memory(loaded, tables.memory, extent)?;
+    let extent = Extent {
+        line: CPU_LINE,
+        apps: vec![(APP, 0..bytes)],
+        data: bytes.next_multiple_of(reach),
+        top,
+        reach,
+        takes: ("the service takes", TOO_LARGE),
+    };
+    let mut memory = memory::build(loaded, tables.memory, &extent, seed)?;
     let mesh = &tables.fabric.mesh;
     let network = Fabric::new(tables.fabric).map_err(|e| loaded.explain("fabric", e))?;
     let directory =
@@ -175,7 +167,7 @@ pub(crate) fn build(
     if loaded.spec.sim.shadow {
         l2.attach_shadow();
     }
-    let mut pager = swap(loaded, cpu.cores, extent)?.map(Pager::Swap);
+    let mut pager = swap(loaded, cpu.cores, &extent)?.map(Pager::Swap);
     let filling = Filling {
         tables: None,
         text: service.footprint().next_multiple_of(reach)..bytes,
@@ -200,9 +192,9 @@ pub(crate) fn build(
 
 /// The operating system's paging, if the system has it. Its frames are the first of DRAM. No more of them are ever taken than the
 /// service has pages, so that they end before the page tables, which are always there.
-fn swap(loaded: &Loaded, cores: u16, extent: Extent) -> Result<Option<Box<Swap>>, Diagnostic> {
+fn swap(loaded: &Loaded, cores: u16, extent: &Extent) -> Result<Option<Box<Swap>>, Diagnostic> {
     let Some(spec) = &loaded.spec.swap else { return Ok(None) };
-    check_capacity(loaded, extent.data)?;
+    memory::check_device(loaded, extent.data, extent)?;
     Ok(Some(Box::new(Swap::new(spec, cores).map_err(|e| loaded.explain("swap", e))?)))
 }
 
@@ -216,48 +208,6 @@ fn mmu(loaded: &Loaded, spec: &MmuSpec, core: u16, bytes: u64) -> Result<Mmu, Di
     let residency = if loaded.spec.swap.is_some() { Residency::Asked } else { Residency::Always };
     mmu.add_app(APP, bytes, residency);
     Ok(mmu)
-}
-
-fn memory(loaded: &Loaded, spec: &MemorySpec, extent: Extent) -> Result<Memory, Diagnostic> {
-    let explain = |kind: &'static str| move |error| loaded.explain(&format!("memory.{kind}"), error);
-    match spec {
-        MemorySpec::Dram(dram) => {
-            Ok(Memory::Dram(Box::new(Dram::new(dram, CPU_LINE).map_err(explain("dram"))?)))
-        }
-        MemorySpec::DramCache(spec) => {
-            let mut cache = DramCache::new(spec).map_err(explain("dram_cache"))?;
-            cache.set_flat(extent.data..extent.top);
-            check_backing(loaded, spec, extent)?;
-            Ok(Memory::DramCache(Box::new(cache)))
-        }
-        MemorySpec::Direct(_) | MemorySpec::Engine(_) | MemorySpec::Initiator(_) => {
-            unreachable!("refused when the spec is read")
-        }
-    }
-}
-
-/// Whether flash behind a DRAM cache has room for the service.
-fn check_backing(loaded: &Loaded, spec: &DramCacheSpec, extent: Extent) -> Result<(), Diagnostic> {
-    if spec.backing != Backing::device {
-        return Ok(());
-    }
-    let needed = match spec.partition {
-        Partition::flat => extent.data,
-        Partition::none => extent.top,
-    };
-    check_capacity(loaded, needed)
-}
-
-/// Whether flash has room for so many bytes.
-fn check_capacity(loaded: &Loaded, needed: u64) -> Result<(), Diagnostic> {
-    let capacity = loaded.device(0)?.capacity();
-    if needed <= capacity {
-        return Ok(());
-    }
-    let what = format!("the service takes {needed} B of flash that holds {capacity} B");
-    Err(loaded
-        .diagnose("flash", &what)
-        .help("a smaller service (size=..., of a recorded program memory=shared), or more flash"))
 }
 
 #[cfg(test)]

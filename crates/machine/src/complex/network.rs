@@ -1,6 +1,7 @@
 //! The network of a complex.
 
-use crate::route::{Here, Packet};
+use crate::packet::Packet;
+use crate::wires::Here;
 use net::crossbar::{Class, Crossbar};
 use net::fabric::Fabric;
 

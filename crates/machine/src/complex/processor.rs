@@ -1,7 +1,7 @@
 //! What executes programs: the multiprocessors of a GPU, or the cores of a server.
 
 use super::{InstructionSeries, InstructionWindow};
-use crate::route::Here;
+use crate::wires::Here;
 use compute::ooo::Cores;
 use compute::simt::{Gpu, Need, Unfit};
 use config::Diagnostic;

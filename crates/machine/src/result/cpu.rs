@@ -1,6 +1,8 @@
 //! What the cores of a server and their memory did.
 
 use super::hierarchy::{self, L2Result, MmuResult, per, share};
+use super::memory::{BehindResult, Said, Window, row_hits};
+use super::pager::SwapResult;
 use crate::complex::{Complex, Ooo};
 use crate::machine::Machine;
 use crate::memory::Memory;
@@ -8,12 +10,9 @@ use crate::pager::Pager;
 use crate::warmup::{Cut, Warmup};
 use compute::ooo::Spent;
 use flash::Check;
-use host::swap::Swap;
 use kernel::Time;
 use mem::directory::Directory;
-use mem::dram::DramStats;
-use mem::dram_cache::DramCache;
-use proto::memory::{CPU_LINE, Stage};
+use proto::memory::CPU_LINE;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -65,97 +64,10 @@ pub struct DirectoryResult {
     pub conflicts: u64,
 }
 
-/// DRAM as a cache over flash.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct DramCacheResult {
-    /// Accesses to data that found their page, those included that had waited for it.
-    pub hits: u64,
-    /// Accesses that did not find their page.
-    pub misses: u64,
-    /// Share of accesses to data that did not find their page.
-    pub miss_share: f64,
-    /// Misses answered at once, without data.
-    pub signalled: u64,
-    /// Misses that waited for their page.
-    pub waits: u64,
-    /// Misses whose page was on its way already.
-    pub merged: u64,
-    /// Accesses to page tables in rows of their own.
-    pub flat_accesses: u64,
-    /// Pages asked from flash.
-    pub fetches: u64,
-    /// Pages that were asked for while they were on their way out, and came back.
-    pub reclaims: u64,
-    /// Changed pages written to flash.
-    pub write_backs: u64,
-    /// Mean time from the request for a page to the page; null if none came.
-    pub response_ns: Option<f64>,
-    /// Misses that held up the accesses behind them, because too many waited already.
-    pub stalls: u64,
-    /// Misses that waited for an entry of the miss status row.
-    pub full_misses: u64,
-    /// Pages that waited for room in the evict buffer.
-    pub buffer_waits: u64,
-}
-
-/// Paging by the operating system.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct SwapResult {
-    /// Page walks whose page was in memory.
-    pub present: u64,
-    /// Page faults for a page that nobody had asked for: pages asked from flash.
-    pub faults: u64,
-    /// Page faults for a page that was coming or leaving.
-    pub merged: u64,
-    /// Mean time from a page fault to the page; null if none came.
-    pub fault_ns: Option<f64>,
-    /// Pages mapped.
-    pub mapped: u64,
-    /// Pages that left.
-    pub evictions: u64,
-    /// Pages that left and were written to flash.
-    pub write_backs: u64,
-    /// TLB shoot-downs.
-    pub shootdowns: u64,
-    /// Page faults that found no free frame.
-    pub starved: u64,
-    /// Commands that the flash device could not do.
-    pub failed: u64,
-    /// Time of cores that the kernel took, all cores together.
-    pub kernel_ns: f64,
-    /// Of it, spinning for the lock of the page table.
-    pub spinning_ns: f64,
-    /// Of it, shoot-downs, on both sides.
-    pub shooting_ns: f64,
-}
-
-impl SwapResult {
-    fn collect(swap: &Swap) -> SwapResult {
-        let s = &swap.stats;
-        // Time of the simulation is counted in picoseconds.
-        let waited = swap.tally.reads()[Stage::Fault as usize] as f64 / 1e3;
-        SwapResult {
-            present: s.present,
-            faults: s.faults,
-            merged: s.merged,
-            fault_ns: (s.served > 0).then(|| waited / s.served as f64),
-            mapped: s.mapped,
-            evictions: s.evictions,
-            write_backs: s.write_backs,
-            shootdowns: s.shootdowns,
-            starved: s.starved,
-            failed: s.failed,
-            kernel_ns: s.kernel.as_ns_f64(),
-            spinning_ns: s.spinning.as_ns_f64(),
-            shooting_ns: s.shooting.as_ns_f64(),
-        }
-    }
-}
-
 /// The memory behind the shared cache.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CpuMemoryResult {
-    /// `dram` or `dram_cache`.
+    /// `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
     pub kind: &'static str,
     /// Bytes that the shared cache read and wrote, a second.
     pub bandwidth_bytes_per_s: f64,
@@ -163,9 +75,9 @@ pub struct CpuMemoryResult {
     pub dram_bytes_per_s: f64,
     /// Share of the DRAM's accesses to an open row.
     pub row_hit_share: f64,
-    /// The DRAM cache; left out where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dram_cache: Option<DramCacheResult>,
+    /// What its kind has figures of its own for.
+    #[serde(flatten)]
+    pub behind: BehindResult,
     /// Paging by the operating system; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapResult>,
@@ -246,17 +158,6 @@ pub struct CpuResult {
     pub fill_jobs: u64,
 }
 
-/// The measured window.
-struct Window {
-    seconds: f64,
-}
-
-impl Window {
-    fn per_second(&self, count: u64) -> f64 {
-        per(count, self.seconds)
-    }
-}
-
 impl CpuResult {
     pub(super) fn collect(machine: &Machine, complex: &Complex, ooo: &Ooo) -> CpuResult {
         let s = ooo.cores.stats();
@@ -298,7 +199,7 @@ impl CpuResult {
             l2: L2Result::collect(&complex.l2, CPU_LINE, window.seconds),
             directory: complex.directory.as_ref().map(directory).unwrap_or_default(),
             network_bytes_per_s: window.per_second(complex.network.bytes()),
-            memory: CpuMemoryResult::collect(machine, complex, &window),
+            memory: CpuMemoryResult::collect(machine, complex, window),
             fill_jobs: ooo.fill_jobs,
         }
     }
@@ -330,49 +231,20 @@ fn directory(directory: &Directory) -> DirectoryResult {
 }
 
 impl CpuMemoryResult {
-    fn collect(machine: &Machine, complex: &Complex, window: &Window) -> CpuMemoryResult {
+    fn collect(machine: &Machine, complex: &Complex, window: Window) -> CpuMemoryResult {
         let lines = complex.l2.stats.fetched_lines + complex.l2.stats.written_lines;
-        let (kind, dram, dram_cache): (_, &DramStats, _) = match machine.memory_of(complex) {
-            Memory::Dram(dram) => ("dram", &dram.stats, None),
-            Memory::DramCache(cache) => {
-                ("dram_cache", cache.dram_stats(), Some(DramCacheResult::collect(cache)))
-            }
-            Memory::Direct(_) | Memory::Engine(_) | Memory::Initiator(_) => {
-                unreachable!("refused when the spec is read")
-            }
-        };
+        let said = Said::of(machine, complex, window);
+        let dram_bytes = said.dram.map_or(0, |dram| dram.read_bytes + dram.written_bytes);
         CpuMemoryResult {
-            kind,
+            kind: said.kind,
             bandwidth_bytes_per_s: window.per_second(lines * CPU_LINE),
-            dram_bytes_per_s: window.per_second(dram.read_bytes + dram.written_bytes),
-            row_hit_share: share(dram.row_hits, dram.row_hits + dram.row_closed + dram.row_conflicts),
-            dram_cache,
+            dram_bytes_per_s: window.per_second(dram_bytes),
+            row_hit_share: said.dram.map_or(0.0, row_hits),
+            behind: said.behind,
             swap: match machine.pager_of(complex) {
                 Some(Pager::Swap(swap)) => Some(SwapResult::collect(swap)),
                 _ => None,
             },
-        }
-    }
-}
-
-impl DramCacheResult {
-    fn collect(cache: &DramCache) -> DramCacheResult {
-        let s = &cache.stats;
-        DramCacheResult {
-            hits: s.hits,
-            misses: s.misses,
-            miss_share: share(s.misses, s.hits + s.misses),
-            signalled: s.signalled,
-            waits: s.waits,
-            merged: s.merged,
-            flat_accesses: s.flat,
-            fetches: s.fetches,
-            reclaims: s.reclaims,
-            write_backs: s.write_backs,
-            response_ns: (s.responses > 0).then(|| s.response.as_ns_f64() / s.responses as f64),
-            stalls: s.stalls,
-            full_misses: s.full_misses,
-            buffer_waits: s.buffer_waits,
         }
     }
 }

@@ -1,13 +1,8 @@
 //! What a GPU and its memory did.
 
-mod memory;
-
-pub use memory::DirectResult;
-pub(super) use memory::EngineResult;
-use memory::MemoryResult;
-use memory::PagingResult;
-
 use super::hierarchy::{self, L2Result, MmuResult, per, share};
+use super::memory::{BehindResult, Said, Window, row_hits};
+use super::pager::PagingResult;
 use crate::complex::{Complex, InstructionWindow, Simt};
 use crate::machine::Machine;
 use crate::pager::Pager;
@@ -88,6 +83,22 @@ pub struct AppResult {
     pub kernels: Vec<KernelResult>,
 }
 
+/// The memory behind the shared cache.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct GpuMemoryResult {
+    /// `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
+    pub kind: &'static str,
+    /// Bytes that the shared cache read and wrote, a second.
+    pub bandwidth_bytes_per_s: f64,
+    /// Bytes that flash arrays read and programmed, whole pages, a second; null without flash behind the cache.
+    pub array_bandwidth_bytes_per_s: Option<f64>,
+    /// What its kind has figures of its own for.
+    #[serde(flatten)]
+    pub behind: BehindResult,
+    /// DRAM: share of accesses to an open row; null where there is none.
+    pub row_hit_share: Option<f64>,
+}
+
 /// What a GPU and its memory did in the measured window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GpuResult {
@@ -111,7 +122,7 @@ pub struct GpuResult {
     /// Translation.
     pub mmu: MmuResult,
     /// Memory behind the shared cache.
-    pub memory: MemoryResult,
+    pub memory: GpuMemoryResult,
     /// Bytes that the network moved, headers included, a second.
     pub network_bytes_per_s: f64,
     /// Paging by the host; left out where memory holds everything.
@@ -123,23 +134,23 @@ pub struct GpuResult {
 }
 
 /// What results are relative to.
-pub(super) struct Window {
+struct Measured {
     /// Start of the measured window.
     from: Time,
-    /// Its length: until the last application ended, or now.
-    pub(super) seconds: f64,
+    /// Until the last application ended, or now.
+    window: Window,
     /// A cycle of the multiprocessors, in seconds.
     cycle_s: f64,
 }
 
-impl Window {
-    fn of(machine: &Machine, simt: &Simt) -> Window {
+impl Measured {
+    fn of(machine: &Machine, simt: &Simt) -> Measured {
         let ended =
             simt.ended.iter().copied().max().flatten().filter(|_| simt.ended.iter().all(Option::is_some));
         let to = ended.unwrap_or(machine.now());
-        Window {
+        Measured {
             from: machine.measured_from,
-            seconds: to.since(machine.measured_from).as_s_f64(),
+            window: Window { seconds: to.since(machine.measured_from).as_s_f64() },
             cycle_s: simt.cycle.as_s_f64(),
         }
     }
@@ -147,18 +158,15 @@ impl Window {
     fn cycles(&self, from: Time, to: Time) -> f64 {
         to.since(from).as_s_f64() / self.cycle_s
     }
-
-    pub(super) fn per_second(&self, count: u64) -> f64 {
-        if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
-    }
 }
 
 impl GpuResult {
     pub(super) fn collect(machine: &Machine, complex: &Complex, simt: &Simt) -> GpuResult {
-        let window = Window::of(machine, simt);
+        let measured = Measured::of(machine, simt);
+        let window = measured.window;
         let mut all = Counters::default();
         simt.gpu.stats.kernels.iter().for_each(|kernel| all += &kernel.counters);
-        let cycles = window.seconds / window.cycle_s;
+        let cycles = window.seconds / measured.cycle_s;
         let issuing: u64 = simt.gpu.stats.sms.iter().map(|sm| sm.busy).sum();
         GpuResult {
             ipc: per(all.warp_instructions, cycles),
@@ -168,11 +176,11 @@ impl GpuResult {
             write_latency_ns: Summary::from_ps(&simt.gpu.stats.writes),
             issuing_share: per(issuing, cycles * simt.gpu.stats.sms.len() as f64),
             applications: (0..simt.programs.apps())
-                .map(|app| application(simt, app, machine, &window))
+                .map(|app| application(simt, app, machine, &measured))
                 .collect(),
             l2: L2Result::collect(&complex.l2, LINE, window.seconds),
             mmu: MmuResult::collect(&complex.mmus),
-            memory: MemoryResult::collect(machine, complex, &window),
+            memory: GpuMemoryResult::collect(machine, complex, window),
             network_bytes_per_s: window.per_second(complex.network.bytes()),
             paging: match machine.pager_of(complex) {
                 Some(Pager::Paging(paging)) => Some(PagingResult::collect(paging)),
@@ -183,21 +191,37 @@ impl GpuResult {
     }
 }
 
-fn application(simt: &Simt, app: u8, machine: &Machine, window: &Window) -> AppResult {
+impl GpuMemoryResult {
+    fn collect(machine: &Machine, complex: &Complex, window: Window) -> GpuMemoryResult {
+        let lines = complex.l2.stats.fetched_lines + complex.l2.stats.written_lines;
+        let said = Said::of(machine, complex, window);
+        GpuMemoryResult {
+            kind: said.kind,
+            bandwidth_bytes_per_s: window.per_second(lines * LINE),
+            array_bandwidth_bytes_per_s: said.array_bytes_per_s,
+            behind: said.behind,
+            row_hit_share: said.dram.map(row_hits),
+        }
+    }
+}
+
+fn application(simt: &Simt, app: u8, machine: &Machine, measured: &Measured) -> AppResult {
     let counters = simt.gpu.stats.app(app);
     let ended = simt.ended[usize::from(app)];
     let kernel = |kernel: &KernelStats| KernelResult {
         name: simt.programs.kernel_name(app, kernel.number),
         begun_ns: kernel.begun.as_ns_f64(),
         ended_ns: kernel.ended.map(Time::as_ns_f64),
-        ipc: kernel.ended.map(|end| per(kernel.counters.warp_instructions, window.cycles(kernel.begun, end))),
+        ipc: kernel
+            .ended
+            .map(|end| per(kernel.counters.warp_instructions, measured.cycles(kernel.begun, end))),
         work: WorkResult::of(&kernel.counters),
     };
     AppResult {
         name: simt.programs.program(app).name().to_owned(),
         footprint_bytes: simt.programs.footprint(app),
         ended_ns: ended.map(Time::as_ns_f64),
-        ipc: per(counters.warp_instructions, window.cycles(window.from, ended.unwrap_or(machine.now()))),
+        ipc: per(counters.warp_instructions, measured.cycles(measured.from, ended.unwrap_or(machine.now()))),
         work: WorkResult::of(&counters),
         kernels: simt.gpu.stats.kernels.iter().filter(|k| k.app == app).map(kernel).collect(),
     }

@@ -1,10 +1,10 @@
 //! What the host saw.
 
-use crate::complex::Simt;
+use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::memory::Memory;
 use flash::device::DeviceStats;
-use flash::initiator::Initiator;
+use flash::initiator::{InitiatedFlow, Initiator};
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -148,7 +148,8 @@ pub struct Io {
 impl Io {
     pub(super) fn collect(machine: &Machine) -> Io {
         let injector = &machine.injector;
-        let by_itself = initiator(machine).map_or(Time::ZERO, |(initiator, _)| initiator.last_completion);
+        let by_itself =
+            initiators(machine).map(|(initiator, _)| initiator.last_completion).max().unwrap_or_default();
         let last = injector.last_completion.max(by_itself);
         let seconds = last.since(machine.measured_from).as_s_f64();
         let flows = flows(machine);
@@ -176,27 +177,35 @@ impl Io {
     }
 }
 
-/// What a GPU has that reaches the flash device by itself.
-fn initiator(machine: &Machine) -> Option<(&Initiator, &Simt)> {
-    let (complex, simt) = machine.gpu()?;
-    match machine.memory_of(complex) {
-        Memory::Initiator(initiator) => Some((initiator, simt)),
+/// Initiators that reach a flash device by themselves, each with the processor in front of it.
+fn initiators(machine: &Machine) -> impl Iterator<Item = (&Initiator, &Processor)> {
+    machine.complexes().iter().filter_map(|complex| match machine.memory_of(complex) {
+        Memory::Initiator(initiator) => Some((&**initiator, &complex.processor)),
         _ => None,
-    }
+    })
 }
 
-/// The flows of the host, and behind them those of the GPU.
+/// The flows of the host, and behind them those of processors.
 fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
     let host = &machine.injector.flows;
-    let Some((initiator, simt)) = initiator(machine) else { return Cow::Borrowed(host) };
-    let of_gpu = initiator.flows.iter().zip(0..).map(|(flow, app)| FlowStats {
-        name: format!("gpu:{}", simt.programs.program(app).name()),
-        read: flow.read.clone(),
-        write: flow.write.clone(),
-        span: flow.span,
-        ..FlowStats::default()
-    });
-    Cow::Owned(host.iter().cloned().chain(of_gpu).collect())
+    let of = |(initiator, processor): (&Initiator, &Processor)| -> Vec<FlowStats> {
+        let named = |(flow, app): (&InitiatedFlow, u8)| FlowStats {
+            name: match processor {
+                Processor::Simt(simt) => format!("gpu:{}", simt.programs.program(app).name()),
+                Processor::Ooo(_) => "cpu".to_owned(),
+            },
+            read: flow.read.clone(),
+            write: flow.write.clone(),
+            span: flow.span,
+            ..FlowStats::default()
+        };
+        initiator.flows.iter().zip(0..).map(named).collect()
+    };
+    let of_processors: Vec<FlowStats> = initiators(machine).flat_map(of).collect();
+    if of_processors.is_empty() {
+        return Cow::Borrowed(host);
+    }
+    Cow::Owned(host.iter().cloned().chain(of_processors).collect())
 }
 
 /// By how much the longest latency of an open loop exceeds the shortest of its kind; nothing for a closed loop.

@@ -6,13 +6,16 @@ mod flash;
 mod gpu;
 mod hierarchy;
 mod io;
+mod memory;
 pub mod metrics;
+mod pager;
 mod summary;
 
 pub use self::cpu::CpuResult;
 pub use self::flash::FlashResult;
-pub use self::gpu::{DirectResult, GpuResult};
+pub use self::gpu::GpuResult;
 pub use self::io::{Active, FlowResult, Io, Kinds, OpResult};
+pub use self::memory::DirectResult;
 pub use self::summary::human;
 
 use crate::machine::{End, Machine};

@@ -1,9 +1,9 @@
 //! Block commands, and their completions on the way back.
 
-use super::Wires;
 use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::parts::Parts;
+use crate::wires::Wires;
 use kernel::{Mutant, planted_nth};
 use proto::{Command, Completion, Port};
 

@@ -1,8 +1,10 @@
 //! What parts arrange among themselves in one instant: pages that a cache takes over, applications that are held.
 
-use super::{Packet, Wires};
+use crate::complex::Processor;
 use crate::memory::Memory;
+use crate::packet::Packet;
 use crate::parts::Parts;
+use crate::wires::Wires;
 use net::crossbar::Class;
 
 impl Parts {
@@ -18,8 +20,10 @@ impl Parts {
                 // "MMU blocks the memory requests during garbage collections", so that the number of those that the
                 // application generates "decreases to 0", and "does not block other applications" (ZnG, V-D): held
                 // where they are generated, they fill no queue that others share.
-                let simt = complex.processor.simt();
-                simt.gpu.hold(app, begins, &mut simt.programs, &mut wires.at(home));
+                // Cores are not held: what they ask for waits in front of the blocks that are merged.
+                if let Processor::Simt(simt) = &mut complex.processor {
+                    simt.gpu.hold(app, begins, &mut simt.programs, &mut wires.at(home));
+                }
                 if begins {
                     complex.l2.purge(app, &mut wires.at(home));
                 }

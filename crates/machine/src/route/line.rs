@@ -1,7 +1,8 @@
 //! Accesses to lines, between processors and the shared cache, and what keeps copies of a line coherent.
 
-use super::{Packet, Wires};
 use crate::complex::{Complex, Processor};
+use crate::packet::Packet;
+use crate::wires::{Here, Wires};
 use kernel::{Mutant, planted_nth};
 use net::crossbar::Class;
 use proto::memory::{Absent, Access, AccessKind, Stage};
@@ -88,7 +89,7 @@ impl Complex {
 
     /// Runs an event of the crossbar.
     #[inline]
-    pub(super) fn crossed(&mut self, event: net::crossbar::Event, here: &mut super::Here<'_>) {
+    pub(super) fn crossed(&mut self, event: net::crossbar::Event, here: &mut Here<'_>) {
         let crossbar = self.network.crossbar();
         // The rest of the packet follows its head by an event at least: time to fetch what an answer goes to.
         if let (net::crossbar::Event::Head(_), Packet::Answer(access), Processor::Simt(simt)) =

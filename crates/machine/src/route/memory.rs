@@ -1,9 +1,11 @@
 //! Lines of pages, between a shared cache and memory.
 
-use super::{Packet, Sender, Wires};
+use super::Sender;
 use crate::complex::Complex;
+use crate::packet::Packet;
 use crate::pager::Pager;
 use crate::parts::Parts;
+use crate::wires::Wires;
 use kernel::{Mutant, planted_nth};
 use net::crossbar::Class;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};

@@ -9,89 +9,12 @@ mod translation;
 pub(crate) use block::Sender;
 
 use crate::complex::{Complex, Processor};
-use crate::event::{Ev, Happens, Message, Says};
+use crate::event::{Ev, Message};
 use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::parts::Parts;
-use kernel::{At, Cx, EventQueue, Ticket, Time};
-use proto::coherence::{Probe, Probed};
-use proto::memory::{Access, MemCommand};
-use std::collections::VecDeque;
-
-/// What a packet on a network carries.
-#[derive(Clone, Copy, Debug)]
-pub enum Packet {
-    /// An access on its way to the bank, or the tile, that serves its line.
-    Access(Access),
-    /// Its answer.
-    Answer(Access),
-    /// A directory asks a core.
-    Probe(Probe),
-    /// The core's answer.
-    Probed(Probed),
-    /// A command on its way to a memory controller.
-    Command(MemCommand),
-    /// Its answer.
-    Done(MemCommand),
-    /// Lines of a dirty page that the cache has taken from flash registers. Nobody waits for them.
-    Parked,
-}
-
-/// Events and messages of the whole machine.
-#[derive(Default)]
-pub(crate) struct Wires {
-    pub(crate) queue: EventQueue<Ev>,
-    pub(crate) messages: VecDeque<Message>,
-}
-
-impl Wires {
-    /// The outside world as the part of this number among those of its kind sees it.
-    #[inline]
-    pub(crate) fn at(&mut self, instance: u16) -> Here<'_> {
-        Here { wires: self, instance }
-    }
-}
-
-/// What a part may do to the outside world: its events come back to it, and what it says is known to be said by it.
-pub(crate) struct Here<'a> {
-    wires: &'a mut Wires,
-    instance: u16,
-}
-
-impl<E: Happens, O: Says> Cx<E, O> for Here<'_> {
-    #[inline]
-    fn now(&self) -> Time {
-        self.wires.queue.now()
-    }
-    #[inline]
-    fn after(&mut self, delay: Time, event: E) -> Ticket {
-        self.wires.queue.after(delay, event.at(self.instance))
-    }
-    #[inline]
-    fn late(&mut self, delay: Time, event: E) -> Ticket {
-        self.wires.queue.late(delay, event.at(self.instance))
-    }
-    #[inline]
-    fn reserve(&mut self) -> Ticket {
-        self.wires.queue.reserve()
-    }
-    #[inline]
-    fn reserve_late(&mut self) -> Ticket {
-        self.wires.queue.reserve_late()
-    }
-    #[inline]
-    fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
-        self.wires.queue.at_place(place, delay, event.at(self.instance));
-    }
-    #[inline]
-    fn cancel(&mut self, ticket: Ticket) {
-        self.wires.queue.cancel(ticket);
-    }
-    #[inline]
-    fn emit(&mut self, out: O) {
-        self.wires.messages.push_back(out.from(self.instance));
-    }
-}
+use crate::wires::Wires;
+use kernel::At;
 
 impl Parts {
     /// Starts the processors.
@@ -172,12 +95,13 @@ impl Parts {
         }
     }
 
-    /// Delivers a message of one of the parts.
+    /// Delivers the next message, one of a part that is neither a drive nor an injector.
     ///
     /// # Panics
     /// On a message of a part that is not here.
     #[inline]
-    pub(crate) fn deliver(&mut self, message: Message, wires: &mut Wires) {
+    pub(crate) fn deliver(&mut self, wires: &mut Wires) {
+        let Some(message) = wires.messages.pop_front() else { return };
         match message {
             Message::Simt(from, out) => self.complexes[usize::from(from)].simt_said(out, wires),
             Message::Ooo(from, out) => self.complexes[usize::from(from)].ooo_said(out, wires),

@@ -1,9 +1,10 @@
 //! Translations, and pages that are missing.
 
-use super::{Sender, Wires};
+use super::Sender;
 use crate::complex::{Complex, Processor};
 use crate::pager::Pager;
 use crate::parts::Parts;
+use crate::wires::Wires;
 use kernel::Time;
 use proto::memory::Translation;
 

@@ -49,7 +49,7 @@ pub(super) fn miss_interval(document: &Document) -> Result<f64, Diagnostic> {
 /// Pages fetched from flash, of a job on the mean.
 pub(super) fn misses_of_a_job(document: &Document) -> Result<f64, Diagnostic> {
     let cpu = cpu(document)?;
-    let fetches = cpu.memory.dram_cache.as_ref().map(|cache| cache.fetches as f64 / cpu.jobs as f64);
+    let fetches = cpu.memory.behind.dram_cache.as_ref().map(|cache| cache.fetches as f64 / cpu.jobs as f64);
     some(fetches, "no DRAM cache", document)
 }
 

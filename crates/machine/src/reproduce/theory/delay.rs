@@ -79,7 +79,7 @@ fn core_time(cpu: &CpuResult) -> f64 {
 
 /// How long flash took, nanoseconds.
 fn delay(cpu: &CpuResult) -> Result<f64, Diagnostic> {
-    let response = cpu.memory.dram_cache.as_ref().and_then(|cache| cache.response_ns);
+    let response = cpu.memory.behind.dram_cache.as_ref().and_then(|cache| cache.response_ns);
     response.ok_or_else(|| Diagnostic::new("no page was in flash"))
 }
 

@@ -89,12 +89,12 @@ impl Run<'_> {
     }
 
     fn runs(&self) -> u64 {
-        self.gpu.memory.direct.as_ref().map_or(0, |direct| direct.gc_runs)
+        self.gpu.memory.behind.direct.as_ref().map_or(0, |direct| direct.gc_runs)
     }
 
     /// From the begin of the first merge to the end of the last one, ns.
     fn merges(&self) -> Result<(f64, f64), Diagnostic> {
-        let direct = self.gpu.memory.direct.as_ref();
+        let direct = self.gpu.memory.behind.direct.as_ref();
         let begun = direct.and_then(|direct| direct.gc_begun_ns);
         let begun = begun.ok_or_else(|| Diagnostic::new("no log block is merged"))?;
         let all_ended = direct.is_some_and(|direct| direct.gc_under_way == 0);

@@ -230,7 +230,7 @@ fn engine_share(document: &Document) -> Result<f64, Diagnostic> {
 }
 
 fn direct(document: &Document, figure: fn(&crate::result::DirectResult) -> f64) -> Result<f64, Diagnostic> {
-    let direct = gpu(document)?.memory.direct.as_ref();
+    let direct = gpu(document)?.memory.behind.direct.as_ref();
     direct
         .map(figure)
         .ok_or_else(|| Diagnostic::new(format!("{} has no flash on its network", document.system)))

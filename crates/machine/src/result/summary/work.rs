@@ -1,8 +1,10 @@
 //! The result of a GPU and of a server as a person likes to read it.
 
-use super::super::cpu::{CpuResult, DramCacheResult, SwapResult};
-use super::super::gpu::{DirectResult, EngineResult, GpuResult};
+use super::super::cpu::CpuResult;
+use super::super::gpu::GpuResult;
 use super::super::hierarchy::share;
+use super::super::memory::{BehindResult, DirectResult, DramCacheResult, EngineResult};
+use super::super::pager::SwapResult;
 use super::{count, time};
 use std::fmt::Write;
 
@@ -49,12 +51,7 @@ pub(super) fn gpu(g: &GpuResult, text: &mut String) {
         count(g.mmu.walks),
         count(g.mmu.faults)
     );
-    if let Some(d) = &g.memory.direct {
-        direct(d, text);
-    }
-    if let Some(e) = &g.memory.engine {
-        engine(e, text);
-    }
+    behind(&g.memory.behind, text);
     if let Some(accuracy) = g.l2.prediction_accuracy_share {
         let _ = writeln!(
             text,
@@ -64,6 +61,19 @@ pub(super) fn gpu(g: &GpuResult, text: &mut String) {
             100.0 * accuracy,
             count(g.l2.parked_pages)
         );
+    }
+}
+
+/// What the kinds of memory have to say of themselves.
+fn behind(memory: &BehindResult, text: &mut String) {
+    if let Some(d) = &memory.direct {
+        direct(d, text);
+    }
+    if let Some(e) = &memory.engine {
+        engine(e, text);
+    }
+    if let Some(cache) = &memory.dram_cache {
+        dram_cache(cache, text);
     }
 }
 
@@ -136,26 +146,31 @@ pub(super) fn cpu(c: &CpuResult, text: &mut String) {
         count(c.l2.reads),
         count(c.mmu.walks)
     );
-    if let Some(cache) = &c.memory.dram_cache {
-        dram_cache(c, cache, text);
+    behind(&c.memory.behind, text);
+    let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
+    if c.memory.behind.dram_cache.is_some() {
+        let _ = writeln!(
+            text,
+            "  a core misses every {}; {} halts",
+            shown(c.miss_interval_ns),
+            count(c.threads.halts)
+        );
     }
     if let Some(swap) = &c.memory.swap {
         paging(swap, c, text);
     }
 }
 
-fn dram_cache(c: &CpuResult, cache: &DramCacheResult, text: &mut String) {
+fn dram_cache(cache: &DramCacheResult, text: &mut String) {
     let shown = |ns: Option<f64>| ns.map_or_else(|| "-".into(), time);
     let _ = writeln!(
         text,
-        "  DRAM cache: {:.2} % of {} accesses missed, {} pages fetched in {} on the mean, {} written back; a core misses every {}; {} halts",
+        "  DRAM cache: {:.2} % of {} accesses missed, {} pages fetched in {} on the mean, {} written back",
         100.0 * cache.miss_share,
         count(cache.hits + cache.misses),
         count(cache.fetches),
         shown(cache.response_ns),
-        count(cache.write_backs),
-        shown(c.miss_interval_ns),
-        count(c.threads.halts)
+        count(cache.write_backs)
     );
 }
 

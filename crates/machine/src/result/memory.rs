@@ -1,17 +1,16 @@
-//! What the memory behind a GPU's shared cache did.
+//! What the memory behind a shared cache did.
 
-use super::Window;
+use super::hierarchy::share;
 use crate::complex::Complex;
 use crate::machine::Machine;
 use crate::memory::Memory;
-use crate::result::hierarchy::share;
 use flash::Device;
 use flash::backend::op::Class;
 use flash::direct::Direct;
 use flash::engine::Engine;
 use flash::initiator::Initiator;
-use host::paging::Paging;
-use mem::dram::Dram;
+use mem::dram::DramStats;
+use mem::dram_cache::DramCache;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -77,7 +76,7 @@ pub struct EngineResult {
     pub dispatcher_busy_share: f64,
 }
 
-/// What a GPU sends to a flash device by itself. Its commands are flows of `io`.
+/// What a processor sends to a flash device by itself. Its commands are flows of `io`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InitiatorResult {
     /// Share of reads that lines answered which wait to be written.
@@ -92,82 +91,133 @@ pub struct InitiatorResult {
     pub entry_waits: u64,
 }
 
-/// The memory behind the shared cache.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct MemoryResult {
-    /// `dram`, `direct`, `engine` or `initiator`.
-    pub kind: &'static str,
-    /// Bytes that the shared cache read and wrote, a second.
-    pub bandwidth_bytes_per_s: f64,
-    /// Bytes that flash arrays read and programmed, whole pages, a second; null without flash behind the cache.
-    pub array_bandwidth_bytes_per_s: Option<f64>,
+/// What the kinds of memory that have figures of their own did; one of them at most is there.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct BehindResult {
     /// Network-attached flash; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direct: Option<DirectResult>,
     /// The SSD engine; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineResult>,
-    /// What the GPU sends to its flash device by itself; left out where it does not.
+    /// What the processor sends to its flash device by itself; left out where it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiator: Option<InitiatorResult>,
-    /// DRAM: share of accesses to an open row; null where there is none.
-    pub row_hit_share: Option<f64>,
+    /// The DRAM cache; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dram_cache: Option<DramCacheResult>,
 }
 
-impl MemoryResult {
-    pub(super) fn collect(machine: &Machine, complex: &Complex, window: &Window) -> MemoryResult {
-        let lines = complex.l2.stats.fetched_lines + complex.l2.stats.written_lines;
-        let empty = MemoryResult {
-            kind: "dram",
-            bandwidth_bytes_per_s: window.per_second(lines * proto::memory::LINE),
-            array_bandwidth_bytes_per_s: None,
-            direct: None,
-            engine: None,
-            initiator: None,
-            row_hit_share: None,
-        };
+/// The measured window.
+#[derive(Clone, Copy)]
+pub(super) struct Window {
+    /// Its length.
+    pub(super) seconds: f64,
+}
+
+impl Window {
+    pub(super) fn per_second(self, count: u64) -> f64 {
+        if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
+    }
+}
+
+/// What every memory says of itself.
+pub(super) struct Said<'a> {
+    pub(super) kind: &'static str,
+    pub(super) behind: BehindResult,
+    /// Bytes that flash arrays read and programmed, a second.
+    pub(super) array_bytes_per_s: Option<f64>,
+    /// The DRAM in it.
+    pub(super) dram: Option<&'a DramStats>,
+}
+
+impl Said<'_> {
+    pub(super) fn of<'a>(machine: &'a Machine, complex: &Complex, window: Window) -> Said<'a> {
+        let of_device = || machine.drive().map(|device| array_bytes(device, window));
+        let none = BehindResult::default();
         match machine.memory_of(complex) {
-            Memory::Dram(dram) => MemoryResult { row_hit_share: Some(row_hits(dram)), ..empty },
+            Memory::Dram(dram) => {
+                Said { kind: "dram", behind: none, array_bytes_per_s: None, dram: Some(&dram.stats) }
+            }
+            Memory::DramCache(cache) => Said {
+                kind: "dram_cache",
+                behind: BehindResult { dram_cache: Some(DramCacheResult::collect(cache)), ..none },
+                array_bytes_per_s: of_device(),
+                dram: Some(cache.dram_stats()),
+            },
             Memory::Direct(direct) => {
                 let bytes = direct.stats.bytes_sensed() + direct.stats.programs() * proto::memory::PAGE;
-                MemoryResult {
+                Said {
                     kind: "direct",
-                    array_bandwidth_bytes_per_s: Some(window.per_second(bytes)),
-                    direct: Some(DirectResult::collect(direct, window)),
-                    ..empty
+                    behind: BehindResult { direct: Some(DirectResult::collect(direct, window)), ..none },
+                    array_bytes_per_s: Some(window.per_second(bytes)),
+                    dram: None,
                 }
             }
-            Memory::Engine(engine) => MemoryResult {
+            Memory::Engine(engine) => Said {
                 kind: "engine",
-                array_bandwidth_bytes_per_s: machine.drive().map(|device| array_bytes(device, window)),
-                engine: Some(EngineResult::collect(machine, engine, window)),
-                ..empty
+                behind: BehindResult { engine: Some(EngineResult::collect(machine, engine, window)), ..none },
+                array_bytes_per_s: of_device(),
+                dram: None,
             },
-            Memory::Initiator(initiator) => MemoryResult {
+            Memory::Initiator(initiator) => Said {
                 kind: "initiator",
-                array_bandwidth_bytes_per_s: machine.drive().map(|device| array_bytes(device, window)),
-                initiator: Some(InitiatorResult::collect(initiator)),
-                ..empty
+                behind: BehindResult { initiator: Some(InitiatorResult::collect(initiator)), ..none },
+                array_bytes_per_s: of_device(),
+                dram: None,
             },
-            Memory::DramCache(_) => unreachable!("refused when the spec is read"),
         }
     }
 }
 
-fn row_hits(dram: &Dram) -> f64 {
-    share(dram.stats.row_hits, dram.stats.row_hits + dram.stats.row_closed + dram.stats.row_conflicts)
+/// The share of accesses to an open row.
+pub(super) fn row_hits(dram: &DramStats) -> f64 {
+    share(dram.row_hits, dram.row_hits + dram.row_closed + dram.row_conflicts)
 }
 
 /// Bytes a second that a device's arrays have read and programmed.
-fn array_bytes(device: &Device, window: &Window) -> f64 {
+fn array_bytes(device: &Device, window: Window) -> f64 {
     let (backend, _) = device.window_counters();
     let units: u64 =
         Class::ALL.iter().filter(|c| **c != Class::Erase).map(|c| backend.units[*c as usize]).sum();
     window.per_second(units * u64::from(device.ftl.geo.shape.unit_bytes))
 }
 
+/// DRAM as a cache over flash.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DramCacheResult {
+    /// Accesses to data that found their page, those included that had waited for it.
+    pub hits: u64,
+    /// Accesses that did not find their page.
+    pub misses: u64,
+    /// Share of accesses to data that did not find their page.
+    pub miss_share: f64,
+    /// Misses answered at once, without data.
+    pub signalled: u64,
+    /// Misses that waited for their page.
+    pub waits: u64,
+    /// Misses whose page was on its way already.
+    pub merged: u64,
+    /// Accesses to page tables in rows of their own.
+    pub flat_accesses: u64,
+    /// Pages asked from flash.
+    pub fetches: u64,
+    /// Pages that were asked for while they were on their way out, and came back.
+    pub reclaims: u64,
+    /// Changed pages written to flash.
+    pub write_backs: u64,
+    /// Mean time from the request for a page to the page; null if none came.
+    pub response_ns: Option<f64>,
+    /// Misses that held up the accesses behind them, because too many waited already.
+    pub stalls: u64,
+    /// Misses that waited for an entry of the miss status row.
+    pub full_misses: u64,
+    /// Pages that waited for room in the evict buffer.
+    pub buffer_waits: u64,
+}
+
 impl DirectResult {
-    fn collect(direct: &Direct, window: &Window) -> DirectResult {
+    fn collect(direct: &Direct, window: Window) -> DirectResult {
         let s = &direct.stats;
         DirectResult {
             array_reads: s.array_reads,
@@ -192,7 +242,7 @@ impl DirectResult {
 }
 
 impl EngineResult {
-    fn collect(machine: &Machine, engine: &Engine, window: &Window) -> EngineResult {
+    fn collect(machine: &Machine, engine: &Engine, window: Window) -> EngineResult {
         let s = &engine.stats;
         let busy = engine.busy(machine.now());
         let of_window = |time: kernel::Time| match window.seconds {
@@ -226,33 +276,24 @@ impl InitiatorResult {
     }
 }
 
-/// Paging by the host.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct PagingResult {
-    /// Page faults that reached the host.
-    pub faults: u64,
-    /// Interrupts of the host.
-    pub interrupts: u64,
-    /// Batches in which the driver took faults.
-    pub batches: u64,
-    /// Granules brought into the GPU's memory.
-    pub granules: u64,
-    /// Bytes brought.
-    pub moved_bytes: u64,
-    /// Granules that made room.
-    pub evictions: u64,
-}
-
-impl PagingResult {
-    pub(super) fn collect(paging: &Paging) -> PagingResult {
-        let s = &paging.stats;
-        PagingResult {
-            faults: s.faults + s.merged + s.present,
-            interrupts: s.interrupts,
-            batches: s.batches,
-            moved_bytes: s.moved_bytes,
-            granules: s.mapped,
-            evictions: s.evictions,
+impl DramCacheResult {
+    fn collect(cache: &DramCache) -> DramCacheResult {
+        let s = &cache.stats;
+        DramCacheResult {
+            hits: s.hits,
+            misses: s.misses,
+            miss_share: share(s.misses, s.hits + s.misses),
+            signalled: s.signalled,
+            waits: s.waits,
+            merged: s.merged,
+            flat_accesses: s.flat,
+            fetches: s.fetches,
+            reclaims: s.reclaims,
+            write_backs: s.write_backs,
+            response_ns: (s.responses > 0).then(|| s.response.as_ns_f64() / s.responses as f64),
+            stalls: s.stalls,
+            full_misses: s.full_misses,
+            buffer_waits: s.buffer_waits,
         }
     }
 }

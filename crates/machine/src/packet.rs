@@ -1,0 +1,23 @@
+//! What networks carry.
+
+use proto::coherence::{Probe, Probed};
+use proto::memory::{Access, MemCommand};
+
+/// What a packet on a network carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Packet {
+    /// An access on its way to the bank, or the tile, that serves its line.
+    Access(Access),
+    /// Its answer.
+    Answer(Access),
+    /// A directory asks a core.
+    Probe(Probe),
+    /// The core's answer.
+    Probed(Probed),
+    /// A command on its way to a memory controller.
+    Command(MemCommand),
+    /// Its answer.
+    Done(MemCommand),
+    /// Lines of a dirty page that the cache has taken from flash registers. Nobody waits for them.
+    Parked,
+}
