@@ -545,6 +545,6 @@ fn a_table_does_not_inherit_from_its_own_file() {
         "[flash.geometry]\ninherits = './mine.toml:flash.other'\n[flash.other]\nways = 1\n",
     )
     .unwrap();
-    let fault = Layers::load(&mine.to_string_lossy(), &shelf()).err().expect("a circle");
+    let fault = Layers::load(&mine.to_string_lossy(), &shelf()).expect_err("a circle");
     assert!(fault.to_string().contains("goes round in a circle"), "{fault}");
 }
