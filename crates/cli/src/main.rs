@@ -10,6 +10,7 @@ mod pages;
 mod plan_args;
 mod progress;
 mod result_folder;
+mod states;
 mod sweep;
 mod trace_args;
 

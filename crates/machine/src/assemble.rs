@@ -7,6 +7,7 @@ use crate::machine::Machine;
 use crate::precondition::{self, Report};
 use crate::run::{Observers, Outside, Plan, Stage};
 use crate::spec::{Drive, Loaded, queues};
+use crate::state::{Found, State, StateSpec};
 use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
@@ -134,20 +135,8 @@ pub(crate) fn assemble(
     }
     let (mut precondition, mut precondition_cpu_s) = (None, 0.0);
     if let Some(device) = &mut device {
-        let Drive { flash, precondition: state, .. } = loaded.drive()?;
         let before = (outside.cpu_s)();
-        let state = plan.precondition.as_ref().unwrap_or(state);
-        let watch = &mut |progress| {
-            (outside.watch)(Stage::Preconditioning(progress));
-            outside.stop.load(Ordering::Relaxed)
-        };
-        let applied = precondition::apply_watched(state, flash, &mut device.ftl, plan.seed, watch).map_err(
-            |fault| {
-                if fault.place.is_some() { fault } else { fault.at(loaded.resolved().place("precondition")) }
-            },
-        )?;
-        let Some(report) = applied else { return Ok(None) };
-        device.format_map();
+        let Some(report) = prepare(device, plan, loaded, outside)? else { return Ok(None) };
         if spec.sim.shadow {
             device.attach_shadow();
         }
@@ -170,4 +159,49 @@ pub(crate) fn assemble(
     let until = loaded.spec.sim.until.map(|until| until.time());
     let machine = Machine::new(device, injector, warmup).with(gpu).with(server).with_end(until);
     Ok(Some(Assembled { machine, warnings, precondition, precondition_cpu_s }))
+}
+
+/// Brings a device into its state, or takes that from where it is kept; nothing if an early end was wanted before that was done.
+fn prepare(
+    device: &mut Device,
+    plan: &Plan,
+    loaded: &Loaded,
+    outside: &mut Outside<'_>,
+) -> Result<Option<Report>, Diagnostic> {
+    let Drive { flash, precondition, .. } = loaded.drive()?;
+    let precondition = plan.precondition.as_ref().unwrap_or(precondition);
+    let mut place = None;
+    if let Some(states) = outside.states
+        && let Some(wanted) = StateSpec::of(plan, loaded)?
+    {
+        match states.find(&wanted, outside.stop).map_err(|fault| at_its_key(loaded, fault))? {
+            Found::There(state) => return state.load(precondition, device).map(Some),
+            Found::Absent(absent) => place = absent,
+            Found::Stopped => return Ok(None),
+        }
+    }
+    let watch = &mut |progress| {
+        (outside.watch)(Stage::Preconditioning(progress));
+        outside.stop.load(Ordering::Relaxed)
+    };
+    let applied = precondition::apply_watched(precondition, flash, &mut device.ftl, plan.seed, watch)
+        .map_err(|fault| {
+            if fault.place.is_some() { fault } else { fault.at(loaded.resolved().place("precondition")) }
+        })?;
+    let Some(report) = applied else { return Ok(None) };
+    device.format_map();
+    if let Some(place) = place {
+        place.keep(&State::save(&report, device));
+    }
+    Ok(Some(report))
+}
+
+/// A fault of a key, told where the spec sets it.
+fn at_its_key(loaded: &Loaded, mut fault: Diagnostic) -> Diagnostic {
+    if let Some(place) = &mut fault.place
+        && place.source.is_empty()
+    {
+        **place = loaded.resolved().place(&place.key);
+    }
+    fault
 }

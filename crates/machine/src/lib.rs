@@ -19,6 +19,7 @@ pub mod run;
 pub mod source;
 pub mod spec;
 pub mod stall;
+pub mod state;
 pub mod systems;
 mod validate;
 pub mod warmup;

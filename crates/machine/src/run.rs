@@ -8,6 +8,7 @@ use crate::precondition::{Precondition, Progress};
 use crate::result::{Document, Frame, RunFigures};
 use crate::spec::Loaded;
 use crate::stall;
+use crate::state::States;
 use crate::warmup::Warmup;
 use crate::workloads;
 use config::Diagnostic;
@@ -70,6 +71,8 @@ pub struct Outside<'a> {
     pub stop: &'a AtomicBool,
     /// Told now and then what the run is at, and whenever that changes.
     pub watch: &'a mut dyn FnMut(Stage<'_>),
+    /// Where states after preconditioning are kept, if they are.
+    pub states: Option<&'a dyn States>,
 }
 
 impl Outside<'_> {
@@ -125,6 +128,7 @@ pub fn run_alone(plan: &Plan) -> Result<Document, Diagnostic> {
         peak_rss: &|| 0,
         stop: &AtomicBool::new(false),
         watch: &mut |_| {},
+        states: None,
     };
     run(plan, &mut outside)
 }
@@ -149,6 +153,7 @@ pub fn run_for(plan: &Plan, looks: u32) -> Result<Document, Diagnostic> {
             Stage::Checking => stop.store(false, Ordering::Relaxed),
             _ => {}
         },
+        states: None,
     };
     run(plan, &mut outside)
 }

@@ -132,6 +132,9 @@ pub struct Sim {
     pub until: Option<Duration>,
 }
 
+/// The name of the drive in random streams.
+pub(crate) const DEVICE: &str = "flash0";
+
 /// A flash device and what is in front of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive<'a> {
@@ -218,7 +221,7 @@ impl Loaded {
     /// # Errors
     /// What cannot be built.
     pub fn device(&self, seed: u64) -> Result<Device, Diagnostic> {
-        let context = Built { seed, name: "flash0".into(), fold: self.spec.sim.fold };
+        let context = Built { seed, name: DEVICE.into(), fold: self.spec.sim.fold };
         self.drive()?.flash.build(&context).map_err(|error| self.explain("flash", error))
     }
 

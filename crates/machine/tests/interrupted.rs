@@ -24,8 +24,14 @@ fn stopped(plan: &Plan, is: impl Fn(&Stage<'_>) -> bool, nth: u32) -> (Option<Do
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let mut outside =
-        Outside { cpu_s: &|| 0.0, wall_s: &|| 0.0, peak_rss: &|| 0, stop: &stop, watch: &mut watch };
+    let mut outside = Outside {
+        cpu_s: &|| 0.0,
+        wall_s: &|| 0.0,
+        peak_rss: &|| 0,
+        stop: &stop,
+        watch: &mut watch,
+        states: None,
+    };
     let document = run_observed(plan, &mut outside, Observers::default()).expect("the plan is usable");
     (document, stages)
 }
@@ -98,8 +104,14 @@ fn the_last_look_of_a_shadow_costs_what_was_touched() {
 #[test]
 fn run_without_observers_refuses_what_was_not_begun() {
     let stop = AtomicBool::new(true);
-    let mut outside =
-        Outside { cpu_s: &|| 0.0, wall_s: &|| 0.0, peak_rss: &|| 0, stop: &stop, watch: &mut |_| {} };
+    let mut outside = Outside {
+        cpu_s: &|| 0.0,
+        wall_s: &|| 0.0,
+        peak_rss: &|| 0,
+        stop: &stop,
+        watch: &mut |_| {},
+        states: None,
+    };
     let fault = run(&plan("none"), &mut outside).expect_err("it was stopped before it began");
     assert!(fault.what.contains("before anything was simulated"), "{fault}");
 }

@@ -6,10 +6,12 @@ use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming}
 use crate::plan_args::PlanArgs;
 use crate::progress::RunBar;
 use crate::result_folder::ResultFolder;
+use crate::states::{Folder, Given, Saved, folder_of, left_out};
 use config::Diagnostic;
 use machine::Loaded;
 use machine::result::{Document, human};
 use machine::run::{Observers, Outside, Plan, Stage, run_observed};
+use machine::state::States;
 use std::path::PathBuf;
 
 /// What to run.
@@ -36,6 +38,17 @@ pub(crate) struct Args {
     /// Writes what every request, channel and die did, as Chrome Trace Event JSON for Perfetto; the first million events
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
+    /// Writes the state that preconditioning leaves of the drive, for --load-state of runs that differ in times, buffers or
+    /// workloads; what fills the memory of a server is not in it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["load_state", "state_cache"])]
+    save_state: Option<PathBuf>,
+    /// Takes the drive's state from a file that --save-state has written, in place of preconditioning; refused if it is that of
+    /// another machine, precondition or seed
+    #[arg(long, value_name = "FILE", conflicts_with = "state_cache")]
+    load_state: Option<PathBuf>,
+    /// Takes the drive's state from this folder if it is there, and puts it there if it is not; `none` is no folder
+    #[arg(long, value_name = "DIR")]
+    state_cache: Option<PathBuf>,
 }
 
 /// Runs; whether everything was well and nothing was left undone.
@@ -48,7 +61,8 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
 
 fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     catch_interrupts()?;
-    // First, so that what cannot be written costs no run.
+    // First, so that what cannot be read or written costs no run.
+    let keeper = Keeper::open(args, plan)?;
     let folder = match &args.out {
         Some(folder) => Some(ResultFolder::open(folder, Loaded::load(&plan.system, &plan.set)?)?),
         None => None,
@@ -56,7 +70,7 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     let log = args.log.as_deref().map(RequestLog::create).transpose()?;
     let timeline = args.timeline.as_deref().map(Timeline::create).transpose()?;
     let mut bar = RunBar::new();
-    let document = simulate(plan, &mut bar, observers(log.as_ref(), timeline.as_ref()));
+    let document = simulate(plan, &mut bar, keeper.states(), observers(log.as_ref(), timeline.as_ref()));
     bar.end();
     let Some(document) = document? else { return Ok(false) };
     let mut delivered = true;
@@ -69,6 +83,7 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     // One that fills the disk is removed, and makes room for the result.
     deliver(log.map_or(Ok(()), |log| log.finish()));
     deliver(timeline.map_or(Ok(()), |timeline| timeline.finish().map(say_what_is_left_out)));
+    deliver(keeper.finish());
     deliver(folder.map_or(Ok(()), |folder| folder.deliver(&document)));
     deliver(print(&if args.json { document.to_json() } else { human(&document) }));
     if document.is_stuck() {
@@ -77,7 +92,55 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     Ok(document.ok && !document.partial && delivered)
 }
 
-fn simulate(plan: &Plan, bar: &mut RunBar, observers: Observers) -> Result<Option<Document>, Diagnostic> {
+/// Who keeps the drive's state.
+enum Keeper {
+    Nobody,
+    Saved(Saved),
+    Given(Given),
+    Folder(Folder),
+}
+
+impl Keeper {
+    fn open(args: &Args, plan: &Plan) -> Result<Keeper, Fault> {
+        let named = |option: &str| {
+            let loaded = Loaded::load(&plan.system, &plan.set)?;
+            let left_out = left_out(option, &loaded)?;
+            left_out.iter().for_each(|text| eprintln!("note: {option}: {text}"));
+            Ok::<(), Diagnostic>(())
+        };
+        if let Some(path) = &args.save_state {
+            named("--save-state")?;
+            return Saved::open(path).map(Keeper::Saved);
+        }
+        if let Some(path) = &args.load_state {
+            named("--load-state")?;
+            return Ok(Keeper::Given(Given::read(path)?));
+        }
+        let Some(folder) = args.state_cache.as_deref().and_then(folder_of) else { return Ok(Keeper::Nobody) };
+        named("--state-cache")?;
+        Folder::open(folder).map(Keeper::Folder)
+    }
+
+    fn states(&self) -> Option<&dyn States> {
+        match self {
+            Keeper::Nobody => None,
+            Keeper::Saved(saved) => Some(saved),
+            Keeper::Given(given) => Some(given),
+            Keeper::Folder(folder) => Some(folder),
+        }
+    }
+
+    fn finish(self) -> Result<(), Fault> {
+        if let Keeper::Saved(saved) = self { saved.finish() } else { Ok(()) }
+    }
+}
+
+fn simulate(
+    plan: &Plan,
+    bar: &mut RunBar,
+    states: Option<&dyn States>,
+    observers: Observers,
+) -> Result<Option<Document>, Diagnostic> {
     let clocks = Clocks::start();
     let mut watch = |stage: Stage<'_>| {
         if matches!(stage, Stage::Running(_)) {
@@ -91,6 +154,7 @@ fn simulate(plan: &Plan, bar: &mut RunBar, observers: Observers) -> Result<Optio
         peak_rss: &peak_rss,
         stop: &STOP,
         watch: &mut watch,
+        states,
     };
     run_observed(plan, &mut outside, observers)
 }

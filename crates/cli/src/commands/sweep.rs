@@ -3,9 +3,12 @@
 use crate::number;
 use crate::output::{Fault, print, write_whole};
 use crate::outside::{catch_interrupts, result_is_coming};
+use crate::states::{Folder, Shared, expected, folder_of};
 #[cfg(feature = "parquet")]
 use crate::sweep::parquet;
-use crate::sweep::{Live, Outcome, Store, Sweep, Table, Work, human, points, refuse_unusable, run_all};
+use crate::sweep::{
+    Live, Outcome, Point, Store, Sweep, Table, Work, human, points, refuse_unusable, run_all,
+};
 use config::Diagnostic;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -53,6 +56,10 @@ pub(crate) struct Args {
     /// Takes what is in the folder from there; only the rest runs
     #[arg(long)]
     resume: bool,
+    /// Runs take states of drives from this folder, and put there what is not there; left out, runs of the sweep that want the
+    /// same state share it in memory; `none` has each run precondition its own
+    #[arg(long, value_name = "DIR")]
+    state_cache: Option<PathBuf>,
 }
 
 /// Files of the table.
@@ -78,6 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     sweep.count()?;
     refuse_unusable(&sweep)?;
     let points = Arc::new(points(&sweep));
+    let states = states(args, &points)?;
     let name = args.file.file_stem().unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name));
     // The folder is this sweep's until the table is written.
@@ -89,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     result_is_coming();
     let mut live = Live::new(&sweep, &points);
     let (resume, metrics) = (args.resume, sweep.metrics.clone());
-    let work = Work { points: Arc::clone(&points), store: Arc::clone(&store), jobs, resume, metrics };
+    let work = Work { points: Arc::clone(&points), store: Arc::clone(&store), jobs, resume, metrics, states };
     let outcomes = run_all(work, &mut live);
     live.end();
     let written = write_tables(&Table::new(&sweep, &points, &outcomes), args.format, &out)?;
@@ -101,6 +109,19 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
     eprintln!("{well} of {} runs are well; {written}", points.len());
     Ok(well == points.len())
+}
+
+/// What the runs share of their drives' states.
+fn states(args: &Args, points: &[Point]) -> Result<Option<Arc<Shared>>, Fault> {
+    let folder = match &args.state_cache {
+        None => None,
+        Some(text) => match folder_of(text) {
+            None => return Ok(None),
+            Some(folder) => Some(Folder::open(folder)?),
+        },
+    };
+    let left = expected(points.iter().map(|point| &point.plan));
+    Ok(Some(Arc::new(Shared::new(folder, left))))
 }
 
 /// Writes the table; the names of its files.

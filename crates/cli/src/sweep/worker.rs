@@ -1,14 +1,16 @@
-//! Running the points of a sweep, several at a time. Each run has one thread and shares nothing: what it finds does
-//! not depend on how many run beside it.
+//! Running the points of a sweep, several at a time. Each run has one thread and shares nothing but states after preconditioning,
+//! which are the same whoever makes them: what it finds does not depend on how many run beside it.
 
 use super::live::Live;
 use super::point::Point;
 use super::store::Store;
 use crate::output::Fault;
 use crate::outside::{Clocks, STOP, peak_rss};
+use crate::states::Shared;
 use config::Diagnostic;
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, run_observed};
+use machine::state::States;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -85,6 +87,8 @@ pub(crate) struct Work {
     pub(crate) resume: bool,
     /// Names of the metrics.
     pub(crate) metrics: Vec<String>,
+    /// States of drives that the runs share.
+    pub(crate) states: Option<Arc<Shared>>,
 }
 
 /// How long runs have to end once they are asked to. One that reads a trace of gigabytes does not listen: it is left behind.
@@ -156,7 +160,7 @@ fn outcome(plan: &Plan, work: &Work) -> Result<(Outcome, bool), Fault> {
     {
         return Ok((Outcome::Done(Ran::new(key, &document, &work.metrics)), false));
     }
-    let document = simulate(plan)?;
+    let document = simulate(plan, &work.states)?;
     // Of an interrupt in the last checks, a failed check has come; of one before, a part.
     let whole = document.filter(|_| !STOP.load(Ordering::Relaxed));
     let Some(document) = whole.filter(|document| !document.partial || document.is_stuck()) else {
@@ -170,7 +174,7 @@ fn outcome(plan: &Plan, work: &Work) -> Result<(Outcome, bool), Fault> {
     Ok((Outcome::Done(Ran::new(key, &document, &work.metrics)), true))
 }
 
-fn simulate(plan: &Plan) -> Result<Option<Document>, Diagnostic> {
+fn simulate(plan: &Plan, states: &Option<Arc<Shared>>) -> Result<Option<Document>, Diagnostic> {
     let clocks = Clocks::start();
     let mut outside = Outside {
         cpu_s: &|| clocks.cpu_s(),
@@ -178,6 +182,7 @@ fn simulate(plan: &Plan) -> Result<Option<Document>, Diagnostic> {
         peak_rss: &peak_rss,
         stop: &STOP,
         watch: &mut |_| {},
+        states: states.as_deref().map(|shared| shared as &dyn States),
     };
     run_observed(plan, &mut outside, Observers::default())
 }

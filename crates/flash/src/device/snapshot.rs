@@ -46,11 +46,46 @@ impl Device {
 
     /// What two devices must share for one to be loaded from the other.
     fn shape(&self) -> [u64; 6] {
-        let geo = &self.ftl.geo;
         let parts = u64::from(self.buffered.is_some()) | u64::from(self.translation.is_some()) << 1;
         let parts = parts | u64::from(self.map_memory.is_some()) << 2;
-        let groups = u64::from(geo.groups);
-        [geo.slots, self.unit_bytes, groups, self.ftl.logical(), self.ftl.hidden(), parts]
+        let [slots, unit, groups, logical, hidden] = self.shape_of_map();
+        [slots, unit, groups, logical, hidden, parts]
+    }
+
+    /// The same for their translation layers.
+    fn shape_of_map(&self) -> [u64; 5] {
+        let geo = &self.ftl.geo;
+        [geo.slots, self.unit_bytes, geo.groups.into(), self.ftl.logical(), self.ftl.hidden()]
+    }
+
+    /// Appends what preconditioning has made of a device that no command has reached: its translation layer and its array. All
+    /// else is as it was built.
+    ///
+    /// # Errors
+    /// [`SnapshotFault::Busy`]; nothing is appended then.
+    pub fn save_preconditioned(&self, out: &mut Vec<u8>) -> Result<(), SnapshotFault> {
+        if !self.is_idle() {
+            return Err(SnapshotFault::Busy);
+        }
+        self.shape_of_map().save(out);
+        self.ftl.save(out);
+        Ok(())
+    }
+
+    /// Brings a device as it was built into a state that [`Device::save_preconditioned`] has saved, and takes it off the front of
+    /// `input`. The two devices agree in [`crate::spec::FlashState`] and in the seed.
+    ///
+    /// # Errors
+    /// The device is at work, or the state does not fit or is damaged.
+    pub fn load_preconditioned(&mut self, input: &mut &[u8]) -> Result<(), SnapshotFault> {
+        if !self.is_idle() {
+            return Err(SnapshotFault::Busy);
+        }
+        let shape = <[u64; 5]>::load(input).ok_or(SnapshotFault::Damaged)?;
+        if shape != self.shape_of_map() {
+            return Err(SnapshotFault::OtherDevice);
+        }
+        self.ftl.load(input).ok_or(SnapshotFault::Damaged)
     }
 
     /// Appends the state of an idle device.

@@ -75,7 +75,7 @@ fn entries(len: u64, bits: u32, at: usize) -> usize {
     (len - ((at as u64) << bits)).min(1 << bits) as usize
 }
 
-impl<T: Pod + Default + Snapshot> Snapshot for Chunks<T> {
+impl<T: Pod + Default + PartialEq + Snapshot> Snapshot for Chunks<T> {
     fn save(&self, out: &mut Vec<u8>) {
         (self.len, self.bits).save(out);
         for (at, chunk) in self.chunks.iter().enumerate() {
@@ -101,7 +101,11 @@ impl<T: Pod + Default + Snapshot> Snapshot for Chunks<T> {
             let count = entries(len, bits, at as usize);
             let mut items = Zeroed::new(count);
             for item in items.all_mut() {
-                *item = T::load(input)?;
+                let read = T::load(input)?;
+                // What was never written stays untouched, and takes no memory.
+                if read != T::default() {
+                    *item = read;
+                }
             }
             *chunk = Some(items);
         }

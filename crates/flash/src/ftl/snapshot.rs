@@ -2,7 +2,7 @@
 
 use super::base::Base;
 use super::space::Group;
-use super::table::{Bits, Table};
+use super::table::{self, Bits, Table};
 use super::{Ftl, FtlCounters};
 use crate::array::NandArray;
 use kernel::Snapshot;
@@ -45,9 +45,14 @@ impl Ftl {
     /// Replaces the state by one that a translation layer of the same parameters saved; `None` if it is cut short or
     /// malformed.
     pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        // Lengths first: a damaged one must end in `None`, not in a giant allocation.
+        let ahead = |input: &[u8], len: u64| (table::length_ahead(input)? == len).then_some(());
+        ahead(input, self.geo.slots)?;
         self.array =
             NandArray::load(input).filter(|a| a.all_erases().len() as u64 == self.geo.block_count)?;
-        self.map = Table::load(input).filter(|map| map.len() == self.logical + self.hidden)?;
+        ahead(input, self.logical + self.hidden)?;
+        self.map = Table::load(input)?;
+        ahead(input, self.geo.slots.div_ceil(64))?;
         self.valid = Bits::load(input)?;
         self.base = Base::load(input)?;
         self.groups = Vec::<Group>::load(input).filter(|g| g.len() == self.groups.len())?;

@@ -106,6 +106,11 @@ impl Table {
     }
 }
 
+/// The number of entries, or of words of flags, of the table that `input` begins with.
+pub(super) fn length_ahead(input: &[u8]) -> Option<u64> {
+    u64::load(&mut input.get(1..)?)
+}
+
 impl Snapshot for Table {
     fn save(&self, out: &mut Vec<u8>) {
         match &self.store {

@@ -8,6 +8,7 @@ mod channel;
 mod ftl;
 mod host;
 mod shape;
+mod state;
 
 pub use bad::{BadBlocksSpec, GrownSpec};
 pub use buffer::{BufferSpec, Moves};
@@ -20,6 +21,7 @@ pub use ftl::{
 };
 pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
+pub use state::FlashState;
 
 pub use config::SpecError;
 use schemars::JsonSchema;

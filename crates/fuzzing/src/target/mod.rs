@@ -7,6 +7,7 @@ mod graph;
 mod machine;
 mod profile;
 mod recording;
+mod state;
 mod trace;
 
 /// One reader of input from outside.
@@ -34,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     gpu_trace::TARGET,
     profile::TARGET,
     recording::TARGET,
+    state::TARGET,
     machine::TARGET,
 ];
 

@@ -1,6 +1,7 @@
 //! What preconditioning has done.
 
 use flash::ftl::Ftl;
+use kernel::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,6 +24,41 @@ pub struct Report {
     pub steady: Option<bool>,
 }
 
+impl Report {
+    /// Appends all but the state's name.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        // Naming every field makes a forgotten one a compile error.
+        let Report {
+            kind: _,
+            mapped_share,
+            invalid_share,
+            free_reclaim_units,
+            drive_writes,
+            write_amplification,
+            steady,
+        } = self;
+        mapped_share.save(out);
+        invalid_share.save(out);
+        free_reclaim_units.save(out);
+        drive_writes.save(out);
+        write_amplification.save(out);
+        steady.save(out);
+    }
+
+    /// Takes the report of a state of this name off the front of `input`; `None` if it is cut short or malformed.
+    pub(crate) fn load(kind: &'static str, input: &mut &[u8]) -> Option<Report> {
+        Some(Report {
+            kind,
+            mapped_share: f64::load(input)?,
+            invalid_share: f64::load(input)?,
+            free_reclaim_units: FreeUnits::load(input)?,
+            drive_writes: f64::load(input)?,
+            write_amplification: Option::load(input)?,
+            steady: Option::load(input)?,
+        })
+    }
+}
+
 /// Free reclaim units of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FreeUnits {
@@ -31,6 +67,8 @@ pub struct FreeUnits {
     /// Over all groups.
     pub mean: f64,
 }
+
+kernel::snapshot!(FreeUnits { min, mean });
 
 impl FreeUnits {
     pub(super) fn of(ftl: &Ftl) -> FreeUnits {

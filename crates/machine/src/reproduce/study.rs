@@ -38,8 +38,14 @@ impl Point {
         plan.workloads = self.workloads.clone();
         plan.set = self.set.clone();
         plan.seed = self.seed;
-        let mut outside =
-            Outside { cpu_s: &|| 0.0, wall_s: &|| 0.0, peak_rss: &|| 0, stop, watch: &mut |_| {} };
+        let mut outside = Outside {
+            cpu_s: &|| 0.0,
+            wall_s: &|| 0.0,
+            peak_rss: &|| 0,
+            stop,
+            watch: &mut |_| {},
+            states: None,
+        };
         let document = run(&plan, &mut outside)?;
         self.check_footprint(&document)?;
         match document.checks.iter().find(|check| !check.ok) {

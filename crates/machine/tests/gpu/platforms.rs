@@ -65,6 +65,7 @@ fn machines_do_not_see_each_other() {
                     found.push(alone(PLATFORMS[inner]));
                 }
             },
+            states: None,
         };
         let plan = Plan::new(outer, OUTER);
         let document = machine::run::run(&plan, &mut outside).unwrap_or_else(|refused| panic!("{refused}"));

@@ -5,6 +5,7 @@
 //! one of them fails [`every_key_has_its_case`].
 
 mod array;
+mod digests;
 mod direct;
 mod dram;
 mod dram_cache;

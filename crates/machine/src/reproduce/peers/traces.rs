@@ -217,6 +217,7 @@ impl Setting {
             peak_rss: &|| 0,
             stop: context.stop,
             watch: &mut |_| {},
+            states: None,
         };
         let document = run(&plan, &mut outside)?;
         if !document.ok {

@@ -1,0 +1,71 @@
+//! A folder of states by digest, which any number of runs share.
+
+use crate::output::{Fault, cannot_write, make_folder, write_durable};
+use config::Diagnostic;
+use machine::state::{Found, Place, State, StateSpec, States, read, write};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// `--state-cache`.
+pub(crate) struct Folder {
+    folder: PathBuf,
+}
+
+impl Folder {
+    /// A folder, made if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn open(folder: &Path) -> Result<Folder, Fault> {
+        make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
+        Ok(Folder { folder: folder.to_owned() })
+    }
+
+    fn path(&self, wanted: &StateSpec) -> PathBuf {
+        self.folder.join(format!("{}.state", wanted.digest()))
+    }
+
+    /// The state, if it is there.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not what was written.
+    pub(super) fn get(&self, wanted: &StateSpec) -> Result<Option<State>, Diagnostic> {
+        let path = self.path(wanted);
+        let name = path.display().to_string();
+        match std::fs::read(&path) {
+            Ok(file) => read(&name, &file)?.of(&name, wanted).map(Some),
+            Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(None),
+            Err(fault) => Err(Diagnostic::new(format!("cannot read {name}: {fault}"))
+                .help("--state-cache names another folder, or none")),
+        }
+    }
+
+    /// Puts a state in, whole or not at all. Who puts the same one in at the same time writes the same bytes. If there is no room,
+    /// that is said, and the run goes on: it has its state.
+    pub(super) fn put(&self, wanted: &StateSpec, state: &State) {
+        if let Err(fault) = write_durable(&self.path(wanted), &write(wanted, state)) {
+            eprintln!("{fault}");
+        }
+    }
+}
+
+impl States for Folder {
+    fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, Diagnostic> {
+        Ok(match self.get(wanted)? {
+            Some(state) => Found::There(state),
+            None => Found::Absent(Some(Box::new(Awaited { folder: self, wanted: wanted.clone() }))),
+        })
+    }
+}
+
+struct Awaited<'a> {
+    folder: &'a Folder,
+    wanted: StateSpec,
+}
+
+impl Place for Awaited<'_> {
+    fn keep(self: Box<Self>, state: &State) {
+        self.folder.put(&self.wanted, state);
+    }
+}

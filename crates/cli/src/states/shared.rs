@@ -1,0 +1,199 @@
+//! States that the runs of a sweep share: in memory, and in a folder if there is one.
+
+use super::Folder;
+use config::Diagnostic;
+use machine::Loaded;
+use machine::run::Plan;
+use machine::state::{Found, Place, State, StateSpec, States};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bytes of states that are kept at a time; one is kept whatever its size.
+const MOST_BYTES: usize = 1 << 30;
+/// Runs of which it is looked beforehand which states they want: of more, states are kept as if others still wanted them.
+const MOST_LOOKED_AT: usize = 2_000;
+/// How often a run that waits for another's state looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How many of these runs want each state, by its digest; `None` for more runs than are looked at.
+pub(crate) fn expected<'p>(
+    plans: impl ExactSizeIterator<Item = &'p Plan>,
+) -> Option<BTreeMap<String, usize>> {
+    if plans.len() > MOST_LOOKED_AT {
+        return None;
+    }
+    // Runs of several workloads have the same specs.
+    let mut known: BTreeMap<(&[String], u64), Option<String>> = BTreeMap::new();
+    let mut wanted = BTreeMap::new();
+    for plan in plans {
+        // What cannot run is told by its run.
+        let digest = || {
+            let loaded = Loaded::load(&plan.system, &plan.set).ok()?;
+            Some(StateSpec::of(plan, &loaded).ok()??.digest())
+        };
+        if let Some(digest) = known.entry((&plan.set, plan.seed)).or_insert_with(digest) {
+            *wanted.entry(digest.clone()).or_default() += 1;
+        }
+    }
+    Some(wanted)
+}
+
+/// States in memory.
+pub(crate) struct Shared {
+    folder: Option<Folder>,
+    known: Mutex<Known>,
+    changed: Condvar,
+}
+
+struct Known {
+    states: BTreeMap<String, Held>,
+    /// Runs that have no state yet, by the digest of the one that they want; `None` if nobody has counted.
+    left: Option<BTreeMap<String, usize>>,
+    turn: u64,
+}
+
+enum Held {
+    /// Somebody makes it.
+    Awaited,
+    /// It is there, and was asked for at this turn.
+    There(State, u64),
+}
+
+impl Shared {
+    /// No states yet. `left` are the runs that will ask ([`expected`]).
+    pub(crate) fn new(folder: Option<Folder>, left: Option<BTreeMap<String, usize>>) -> Shared {
+        let known = Known { states: BTreeMap::new(), left, turn: 0 };
+        Shared { folder, known: Mutex::new(known), changed: Condvar::new() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state as others have left it, or whether to make it for others as well; `None` if a stop came while somebody made it.
+    fn ask(&self, digest: &str, stop: &AtomicBool) -> Option<Result<State, bool>> {
+        let mut known = self.known();
+        loop {
+            match known.states.get(digest) {
+                Some(Held::Awaited) if stop.load(Ordering::Relaxed) => return None,
+                Some(Held::Awaited) => {
+                    let waited = self.changed.wait_timeout(known, LOOK);
+                    known = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+                Some(Held::There(state, _)) => {
+                    let state = state.clone();
+                    if known.served(digest) {
+                        let turn = known.turn;
+                        known.states.insert(digest.to_owned(), Held::There(state.clone(), turn));
+                    } else {
+                        known.states.remove(digest);
+                    }
+                    return Some(Ok(state));
+                }
+                None => {
+                    let others = known.served(digest);
+                    if others {
+                        known.states.insert(digest.to_owned(), Held::Awaited);
+                    }
+                    return Some(Err(others));
+                }
+            }
+        }
+    }
+
+    /// What is awaited is there, or will not come.
+    fn settle(&self, digest: &str, state: Option<&State>) {
+        let mut known = self.known();
+        known.states.remove(digest);
+        if let Some(state) = state {
+            let turn = known.turn;
+            known.states.insert(digest.to_owned(), Held::There(state.clone(), turn));
+            known.make_room(digest);
+        }
+        self.changed.notify_all();
+    }
+}
+
+impl Known {
+    /// Counts a run that has its state, or makes it; whether others will want the same.
+    fn served(&mut self, digest: &str) -> bool {
+        self.turn += 1;
+        let Some(left) = &mut self.left else { return true };
+        let others = left.remove(digest).unwrap_or(1) - 1;
+        if others > 0 {
+            left.insert(digest.to_owned(), others);
+        }
+        others > 0
+    }
+
+    /// Lets go of the states that nobody has asked for longest, but not of this one.
+    fn make_room(&mut self, digest: &str) {
+        loop {
+            let there = self.states.iter().filter_map(|(digest, held)| match held {
+                Held::There(state, turn) => Some((*turn, state.bytes().len(), digest)),
+                Held::Awaited => None,
+            });
+            let bytes: usize = there.clone().map(|(_, bytes, _)| bytes).sum();
+            let oldest = there.filter(|(.., other)| *other != digest).min();
+            match oldest.map(|(.., digest)| digest.clone()) {
+                Some(oldest) if bytes > MOST_BYTES => self.states.remove(&oldest),
+                _ => return,
+            };
+        }
+    }
+}
+
+impl States for Shared {
+    fn find<'a>(&'a self, wanted: &StateSpec, stop: &AtomicBool) -> Result<Found<'a>, Diagnostic> {
+        let digest = wanted.digest();
+        let awaited = match self.ask(&digest, stop) {
+            None => return Ok(Found::Stopped),
+            Some(Ok(state)) => return Ok(Found::There(state)),
+            Some(Err(awaited)) => awaited,
+        };
+        // It goes away empty if the folder's is damaged: others must not wait.
+        let mut place = Awaited { shared: self, wanted: wanted.clone(), digest, awaited };
+        let kept = self.folder.as_ref().map(|folder| folder.get(wanted)).transpose()?.flatten();
+        if let Some(state) = kept {
+            place.give(&state);
+            return Ok(Found::There(state));
+        }
+        let useful = awaited || self.folder.is_some();
+        Ok(Found::Absent(useful.then(|| Box::new(place) as Box<dyn Place>)))
+    }
+}
+
+struct Awaited<'a> {
+    shared: &'a Shared,
+    wanted: StateSpec,
+    digest: String,
+    /// Whether others wait for it.
+    awaited: bool,
+}
+
+impl Awaited<'_> {
+    fn give(&mut self, state: &State) {
+        if std::mem::take(&mut self.awaited) {
+            self.shared.settle(&self.digest, Some(state));
+        }
+    }
+}
+
+impl Place for Awaited<'_> {
+    fn keep(mut self: Box<Self>, state: &State) {
+        self.give(state);
+        if let Some(folder) = &self.shared.folder {
+            folder.put(&self.wanted, state);
+        }
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        if self.awaited {
+            self.shared.settle(&self.digest, None);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! States of drives: saved, loaded, shared by the runs of a folder and of a sweep; refused where they are another machine's.
+
+mod common;
+
+use common::{Done, command, file, leaves, nandscape, refused};
+use serde_json::Value;
+use std::path::Path;
+
+/// A device of 16 MiB that is overwritten before the run.
+const SMALL: [&str; 14] = [
+    "--precondition",
+    "steady:share=80%",
+    "--set",
+    "flash.geometry.blocks=32",
+    "--set",
+    "flash.geometry.pages=16",
+    "--set",
+    "flash.ftl.gc.start=3",
+    "--set",
+    "flash.ftl.gc.stop=4",
+    "--set",
+    "flash.ftl.gc.hard=1",
+    "--set",
+    "flash.ftl.over_provisioning=30%",
+];
+const JOB: &str = "fio:rw=randrw,bs=4k,iodepth=8,number_ios=2000,norandommap=1,size=50%";
+
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec!["run", "d16", "--json", "--workload", JOB];
+    all.extend(SMALL);
+    all.extend(more);
+    all
+}
+
+fn run(more: &[&str]) -> Done {
+    nandscape(&arguments(more))
+}
+
+/// The document without what it cost.
+fn found(done: &Done) -> Vec<(String, Value)> {
+    leaves(&done.json()).into_iter().filter(|(path, _)| !path.starts_with("run.")).collect()
+}
+
+/// Names in a folder, hidden ones too.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_saved_state_is_loaded_by_runs_of_other_times_and_by_no_other_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d16.state").display().to_string();
+    let saved = run(&["--save-state", &path]).well();
+    assert_eq!(found(&saved), found(&run(&[]).well()));
+    assert_eq!(names(folder.path()), ["d16.state"]);
+    assert_eq!(found(&saved), found(&run(&["--load-state", &path]).well()));
+    let slow = ["--set", "flash.cell.read=[\"100us\"]", "--set", "flash.channel.rate=100MT/s"];
+    let of_slow = run(&[&slow[..], &["--load-state", &path]].concat()).well();
+    assert_eq!(found(&of_slow), found(&run(&slow).well()));
+    assert_ne!(found(&of_slow), found(&saved));
+
+    let load = ["--load-state", path.as_str()];
+    let other = |more: &[&str], said: &[&str]| refused(&arguments(&[&load[..], more].concat()), said);
+    let help = "help: set `flash.geometry.channels` to 8, or save a state of this machine";
+    let what = "d16.state is the state of another machine: `flash.geometry.channels` is 8 there and 4 here";
+    other(&["--set", "flash.geometry.channels=4"], &[what, "--> --set", "flash.geometry.channels=4", help]);
+    other(&["--seed", "7"], &["`seed` is 1 there and 7 here", "--> --seed", "help: `--seed 1`"]);
+    let zipf = ["run", "d16", "--workload", JOB, "--precondition", "zipf", "--load-state", &path];
+    refused(&zipf, &["another machine"]);
+    let theirs = ["run", "mqsim-default", "--workload", JOB, "--load-state", &path];
+    refused(&theirs, &["another machine", "more keys differ"]);
+    let none = ["run", "zng", "--workload", "back:n=1024", "--load-state", &path];
+    refused(&none, &["`zng` has no drive", "help: flash as memory is filled"]);
+}
+
+#[test]
+fn a_damaged_state_is_told_and_so_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s").display().to_string();
+    run(&["--save-state", &path]).well();
+    let whole = std::fs::read(&path).unwrap();
+    let bad = |content: &[u8], said: &str| {
+        let bad = file(folder.path(), "bad", content);
+        refused(&arguments(&["--load-state", &bad]), &[said, &format!("--> {bad}"), "help: "]);
+    };
+    bad(&whole[..whole.len() / 2], "the state is damaged");
+    bad(&whole[..10], "the state is damaged: it is cut short");
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    bad(&flipped, "the state is damaged: its checksum is");
+    bad(b"nothing of the kind", "this file is no state of a drive");
+    refused(&arguments(&["--load-state", "absent.state"]), &["cannot read absent.state", "--save-state"]);
+    refused(&arguments(&["--save-state", "absent/a.state"]), &["cannot write absent/a.state"]);
+    let both = nandscape(&arguments(&["--save-state", &path, "--load-state", &path]));
+    assert_eq!((both.code, both.stderr.contains("cannot be used with")), (Some(2), true), "{}", both.stderr);
+}
+
+#[test]
+fn runs_share_a_folder_of_states_by_what_they_depend_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = folder.path().join("states");
+    let cache = ["--state-cache", states.to_str().unwrap()];
+    let fast = ["--set", "flash.cell.read=[\"10us\"]"];
+    // Two at once make the same one.
+    let both = [(); 2].map(|()| {
+        let mut both = command(&arguments(&cache));
+        both.stdout(std::process::Stdio::piped()).spawn().unwrap()
+    });
+    let alone = found(&run(&[]).well());
+    for running in both {
+        let output = running.wait_with_output().unwrap();
+        let done = Done {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::new(),
+        };
+        assert_eq!(found(&done.well()), alone);
+    }
+    let made = names(&states);
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert!(made[0].len() == 64 + ".state".len() && made[0].ends_with(".state"));
+    assert_eq!(found(&run(&[&cache[..], &fast].concat()).well()), found(&run(&fast).well()));
+    assert_eq!(names(&states), made);
+    run(&[&cache[..], &["--seed", "2"]].concat()).well();
+    assert_eq!(names(&states).len(), 2);
+    std::fs::write(states.join(&made[0]), b"nandscape state\n and no more").unwrap();
+    refused(&arguments(&cache), &["the state is damaged", "help: remove it"]);
+}
+
+#[test]
+fn what_is_not_part_of_a_state_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.state").display().to_string();
+    let small = [
+        "run",
+        "astriflash",
+        "--json",
+        "--workload",
+        "tatp:size=64MiB,work=2000",
+        "--set",
+        "cpu.0.cores=4",
+        "--set",
+        "fabric.mesh.rows=2",
+        "--set",
+        "fabric.mesh.columns=2",
+        "--set",
+        "l2.banks=4",
+        "--set",
+        "cpu.0.load.jobs=200",
+        "--set",
+        "cpu.warmup.fixed.jobs=0",
+        "--set",
+        "memory.dram_cache.sets=64",
+    ];
+    let done = nandscape(&[&small[..], &["--save-state", &path]].concat()).well();
+    assert!(done.stderr.contains("note: --save-state: what fills the DRAM cache"), "{}", done.stderr);
+    let taken = nandscape(&[&small[..], &["--load-state", &path]].concat()).well();
+    assert_eq!(found(&done), found(&taken));
+}
+
+const SWEEP: &str = r#"
+system = "d16"
+workloads = ["fio:rw=randread,bs=4k,iodepth=4,number_ios=500,size=50%", "fio:rw=randwrite,bs=4k,number_ios=500,size=50%"]
+seeds = [1, 2]
+metrics = ["io.all.iops", "flash.0.erases", "run.precondition_cpu_s"]
+[set]
+precondition = { steady = { share = "80%" } }
+flash.geometry = { blocks = 32, pages = 16 }
+flash.ftl.gc = { start = 3, stop = 4, hard = 1 }
+flash.ftl.over_provisioning = "30%"
+flash.cell.read = [["20us"], ["50us"], ["90us"]]
+"#;
+
+#[test]
+fn a_sweep_makes_each_state_once_and_its_table_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "s.toml", SWEEP.replace(", \"run.precondition_cpu_s\"", ""));
+    let states = folder.path().join("states");
+    let sweep = |out: &str, more: &[&str]| {
+        let out = folder.path().join(out);
+        let arguments = ["sweep", &path, "--out", out.to_str().unwrap()];
+        nandscape(&[&arguments[..], more].concat()).well();
+        std::fs::read_to_string(out.join("summary.csv")).unwrap()
+    };
+    let apart = sweep("apart", &["--state-cache", "none"]);
+    assert_eq!(apart.lines().count(), 13);
+    for jobs in ["1", "2", "5"] {
+        assert_eq!(sweep(jobs, &["--jobs", jobs]), apart, "{jobs} jobs");
+    }
+    let cache = ["--state-cache", states.to_str().unwrap()];
+    assert_eq!(sweep("cached", &cache), apart);
+    // One for each seed; whoever comes next takes them.
+    assert_eq!(names(&states).len(), 2);
+    assert_eq!(sweep("taken", &cache), apart);
+    let damaged = states.join(&names(&states)[0]);
+    std::fs::write(&damaged, b"nandscape state\n").unwrap();
+    let out = folder.path().join("damaged").display().to_string();
+    let done = nandscape(&[&["sweep", &path, "--out", &out][..], &cache].concat());
+    assert_eq!(done.code, Some(1));
+    assert!(
+        done.stderr.contains("the state is damaged") && done.stderr.contains("6 of 12 runs are well"),
+        "{}",
+        done.stderr
+    );
+}

@@ -1,0 +1,259 @@
+//! What of a spec decides the state that a device has before its first command.
+//!
+//! Preconditioning works without time: it sees geometry, mapping, free-space limits, victim policy and bad blocks. Each key of
+//! [`FlashSpec`] is named here, kept or left out with the reason, so that a new key does not compile until it is placed.
+
+use super::{
+    BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcSpec,
+    GcStreams, GeometrySpec, HostSpec, InnerSpec, LinkSpec, MapMemorySpec, Mapping, MultiPlaneRule,
+    NvmeArbitration, NvmeSpec, Programming, ReclaimUnit, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
+};
+use crate::ftl::alloc::Allocation;
+use crate::ftl::gc::VictimPolicy;
+use config::units::{Bytes, Share};
+use serde::Serialize;
+
+/// The keys of a device that its state before the first command depends on, named as in a spec. Devices that agree in them, in
+/// the seed and in the precondition have the same [`crate::Device::save_preconditioned`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlashState {
+    geometry: GeometrySpec,
+    cell: CellState,
+    die: DieState,
+    ftl: FtlState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bad_blocks: Option<BadBlocksSpec>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct CellState {
+    bits: u8,
+    programming: Programming,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct DieState {
+    interleave: bool,
+    multi_plane: MultiPlaneRule,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct FtlState {
+    map_unit: Bytes,
+    mapping: MappingState,
+    reclaim_unit: ReclaimUnit,
+    stripe: StripeOrder,
+    allocation: Allocation,
+    over_provisioning: Share,
+    placements: u8,
+    gc: GcState,
+    wear: WearSpec,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum MappingState {
+    Table,
+    Demand { stored_entry: Bytes },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct GcState {
+    victim: VictimPolicy,
+    start: u32,
+    stop: u32,
+    hard: u32,
+    streams: GcStreams,
+}
+
+impl From<&FlashSpec> for FlashState {
+    fn from(spec: &FlashSpec) -> FlashState {
+        let FlashSpec { geometry, cell, channel, die, ftl, buffer, bad_blocks, host, inner } = spec;
+        channel_is_time(channel);
+        buffer.iter().for_each(buffer_is_empty);
+        host_is_time(host);
+        inner.iter().for_each(inner_is_time);
+        FlashState {
+            geometry: geometry.clone(),
+            cell: cell.into(),
+            die: die.into(),
+            ftl: ftl.into(),
+            bad_blocks: bad_blocks.clone(),
+        }
+    }
+}
+
+impl From<&CellSpec> for CellState {
+    fn from(spec: &CellSpec) -> CellState {
+        let CellSpec {
+            bits,
+            programming,
+            // Page types have times of their own and are alike otherwise.
+            layout: _,
+            // Times of operations: preconditioning takes none.
+            read: _,
+            program: _,
+            erase: _,
+            // Times again, by erase counts, which are the state's own.
+            program_drift: _,
+            erase_drift: _,
+            spread,
+        } = spec;
+        if let Some(spread) = spread {
+            // Deviations of times.
+            let SpreadSpec { read: _, program: _, erase: _ } = spread;
+        }
+        CellState { bits: *bits, programming: *programming }
+    }
+}
+
+impl From<&DieSpec> for DieState {
+    fn from(spec: &DieSpec) -> DieState {
+        let DieSpec {
+            interleave,
+            multi_plane,
+            // Orders and joins operations that wait: none has been queued.
+            scheduler: _,
+            partner_search: _,
+            independent_reads: _,
+            register_reads: _,
+            join_reads: _,
+            suspend,
+        } = spec;
+        // Interrupts operations at work: none has been.
+        let SuspendSpec { program: _, erase: _, latency: _, resume: _, least: _, limit: _ } = suspend;
+        DieState { interleave: *interleave, multi_plane: *multi_plane }
+    }
+}
+
+impl From<&FtlSpec> for FtlState {
+    fn from(spec: &FtlSpec) -> FtlState {
+        let FtlSpec {
+            map_unit,
+            mapping,
+            map_memory,
+            reclaim_unit,
+            stripe,
+            allocation,
+            over_provisioning,
+            placements,
+            // What the device answers, and remembers of its answers; nothing has been read.
+            unwritten_read: _,
+            gc,
+            wear,
+        } = spec;
+        if let Some(memory) = map_memory {
+            // Times of look-ups; a size that is only reported.
+            let MapMemorySpec { entry: _, latency: _, bandwidth: _ } = memory;
+        }
+        FtlState {
+            map_unit: *map_unit,
+            mapping: mapping.into(),
+            reclaim_unit: *reclaim_unit,
+            stripe: *stripe,
+            allocation: allocation.clone(),
+            over_provisioning: *over_provisioning,
+            placements: *placements,
+            gc: gc.into(),
+            wear: wear.clone(),
+        }
+    }
+}
+
+impl From<&Mapping> for MappingState {
+    fn from(spec: &Mapping) -> MappingState {
+        match spec {
+            Mapping::Table => MappingState::Table,
+            Mapping::Demand {
+                stored_entry,
+                // The cached part of the map: it is empty before the first look-up.
+                capacity: _,
+                granularity: _,
+                cached_entry: _,
+                // Bytes over the channel.
+                read: _,
+            } => MappingState::Demand { stored_entry: *stored_entry },
+        }
+    }
+}
+
+impl From<&GcSpec> for GcState {
+    fn from(spec: &GcSpec) -> GcState {
+        let GcSpec {
+            victim,
+            start,
+            stop,
+            hard,
+            streams,
+            // How collection shares the device with the host in time: without time it is done at once and inside its group.
+            mode: _,
+            scope: _,
+            window: _,
+            copy_back: _,
+        } = spec;
+        GcState {
+            victim: victim.clone(),
+            start: *start,
+            stop: *stop,
+            hard: *hard,
+            // Left out, it is the default.
+            streams: streams.unwrap_or_default(),
+        }
+    }
+}
+
+/// The channel carries commands and data: there have been none.
+fn channel_is_time(spec: &ChannelSpec) {
+    let ChannelSpec { interface: _, rate: _, width: _, arbiter: _ } = spec;
+}
+
+/// Preconditioning writes past the buffer: it is as it was built.
+fn buffer_is_empty(spec: &BufferSpec) {
+    let BufferSpec {
+        capacity: _,
+        reads: _,
+        writes: _,
+        high: _,
+        low: _,
+        in_flight: _,
+        throttle: _,
+        keep_rewrites: _,
+        moves: _,
+        protected: _,
+        eviction: _,
+        admission: _,
+        look_ahead: _,
+        bandwidth: _,
+        latency: _,
+    } = spec;
+}
+
+/// Links, controllers and queues carry commands: there have been none.
+fn host_is_time(spec: &HostSpec) {
+    let HostSpec { link, controller, nvme } = spec;
+    link_is_time(link);
+    let ControllerSpec { cores: _, command: _, unit: _ } = controller;
+    nvme.iter().for_each(nvme_is_time);
+}
+
+fn inner_is_time(spec: &InnerSpec) {
+    let InnerSpec { link, command: _, nvme } = spec;
+    link_is_time(link);
+    nvme.iter().for_each(nvme_is_time);
+}
+
+fn link_is_time(spec: &LinkSpec) {
+    match spec {
+        LinkSpec::Pcie { generation: _, lanes: _, max_payload: _, latency: _ }
+        | LinkSpec::Plain { bandwidth: _, latency: _ } => {}
+    }
+}
+
+fn nvme_is_time(spec: &NvmeSpec) {
+    let NvmeSpec { queues: _, depth: _, in_controller: _, arbitration, doorbell: _, fetch: _, interrupt: _ } =
+        spec;
+    match arbitration {
+        NvmeArbitration::RoundRobin { burst: _ }
+        | NvmeArbitration::Weighted { burst: _, high: _, medium: _, low: _, classes: _ } => {}
+    }
+}

@@ -1,0 +1,203 @@
+//! States after preconditioning: a run that takes one finds what a run that makes it finds, byte for byte.
+
+use flash::Device;
+use machine::Loaded;
+use machine::precondition::{Precondition, apply, parse};
+use machine::result::Document;
+use machine::run::{Outside, Plan, run, run_alone};
+use machine::state::{Found, Place, State, StateSpec, States, read, write};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+/// Files in memory.
+#[derive(Default)]
+struct Files {
+    files: RefCell<BTreeMap<String, Vec<u8>>>,
+    taken: RefCell<u32>,
+}
+
+impl States for Files {
+    fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, config::Diagnostic> {
+        match self.files.borrow().get(&wanted.digest()) {
+            Some(file) => {
+                *self.taken.borrow_mut() += 1;
+                read("a file", file)?.of("a file", wanted).map(Found::There)
+            }
+            None => Ok(Found::Absent(Some(Box::new(Awaited { files: self, wanted: wanted.clone() })))),
+        }
+    }
+}
+
+struct Awaited<'a> {
+    files: &'a Files,
+    wanted: StateSpec,
+}
+
+impl Place for Awaited<'_> {
+    fn keep(self: Box<Self>, state: &State) {
+        self.files.files.borrow_mut().insert(self.wanted.digest(), write(&self.wanted, state));
+    }
+}
+
+fn run_with(plan: &Plan, states: &Files) -> Document {
+    let mut outside = Outside {
+        cpu_s: &|| 0.0,
+        wall_s: &|| 0.0,
+        peak_rss: &|| 0,
+        stop: &AtomicBool::new(false),
+        watch: &mut |_| {},
+        states: Some(states),
+    };
+    run(plan, &mut outside).unwrap_or_else(|fault| panic!("{:?}: {fault}", plan.set))
+}
+
+/// The document without what it cost to find it.
+fn found(document: &Document) -> Value {
+    let mut document = serde_json::to_value(document).expect("a document has a JSON form");
+    assert!(document.as_object_mut().expect("an object").remove("run").is_some());
+    document
+}
+
+const STATES: [&str; 8] = [
+    "none",
+    "sequential:share=90%",
+    "interleaved:share=90%",
+    "uniform:share=80%,invalid=2%",
+    "zipf:share=90%,writes=1.5",
+    "steady:share=90%",
+    "analytic:share=90%",
+    "trace:file=tests/keys/near.trace,format=mqsim,share=50%",
+];
+
+const SMALL_D16: &[&str] = &[
+    "flash.geometry.channels=2",
+    "flash.geometry.ways=2",
+    "flash.geometry.blocks=40",
+    "flash.geometry.pages=16",
+    "flash.ftl.gc.start=3",
+    "flash.ftl.gc.stop=4",
+    "flash.ftl.gc.hard=1",
+    "flash.ftl.over_provisioning=30%",
+];
+const SMALL_PM9A3: &[&str] = &[
+    "flash.geometry.channels=2",
+    "flash.geometry.ways=1",
+    "flash.geometry.blocks=96",
+    "flash.geometry.pages=96",
+];
+const SMALL_MQSIM: &[&str] = &[
+    "flash.geometry.channels=2",
+    "flash.geometry.ways=1",
+    "flash.geometry.dies=1",
+    "flash.geometry.blocks=64",
+    "flash.geometry.pages=16",
+    "flash.ftl.gc.start=4",
+    "flash.ftl.gc.stop=5",
+    "flash.ftl.gc.hard=2",
+    "flash.ftl.over_provisioning=30%",
+    "flash.ftl.mapping.demand.capacity=4KiB",
+    "flash.buffer.capacity=1MiB",
+    "flash.buffer.in_flight=1MiB",
+    "flash.buffer.keep_rewrites=1ms",
+];
+/// Blocks wear level, and fail: from the factory and soon.
+const WORN: &[&str] = &[
+    "flash.ftl.wear.static_gap=3",
+    "flash.bad_blocks={ factory = \"2%\", grown = { endurance = 200, shape = 4.0 } }",
+    "flash.ftl.over_provisioning=45%",
+    "flash.ftl.gc.victim=random",
+    "flash.ftl.placements=2",
+    "flash.geometry.blocks=64",
+];
+
+/// The same reads and writes with the state made and with it taken, under a shadow.
+fn same_with_and_without(system: &str, set: &[&[&str]], state: &str) {
+    let job = "fio:rw=randrw,rwmixread=50,bs=4k,iodepth=8,number_ios=1500,norandommap=1,size=60%";
+    let mut plan = set.iter().copied().flatten().fold(Plan::new(system, job), |plan, set| plan.set(set));
+    plan = plan.set("sim.shadow=true");
+    plan.precondition = Some(parse(state).expect("a state"));
+    let states = Files::default();
+    let alone = run_alone(&plan).unwrap_or_else(|fault| panic!("{system} {state}: {fault}"));
+    let [made, taken] = [(); 2].map(|()| run_with(&plan, &states));
+    assert_eq!(*states.taken.borrow(), 1, "{system} {state}");
+    assert!(alone.ok, "{system} {state}: {:?}", alone.checks);
+    assert_eq!(found(&alone), found(&made), "{system} {state}: making it to keep it");
+    assert_eq!(found(&alone), found(&taken), "{system} {state}: taking it");
+}
+
+#[test]
+fn a_run_that_takes_a_state_finds_what_one_that_makes_it_finds() {
+    for state in STATES {
+        same_with_and_without("d16", &[SMALL_D16], state);
+        same_with_and_without("pm9a3", &[SMALL_PM9A3], state);
+        same_with_and_without("mqsim-default", &[SMALL_MQSIM], state);
+        // What the theory knows is no bad block and no random victim behind placements.
+        if !state.starts_with("analytic") {
+            same_with_and_without("d16", &[SMALL_D16, WORN], state);
+        }
+    }
+}
+
+fn device(loaded: &Loaded, precondition: &Precondition) -> (Device, State) {
+    let mut device = loaded.device(1).expect("a device");
+    let flash = loaded.spec.flash.as_ref().expect("a drive");
+    let report = apply(precondition, flash, &mut device.ftl, 1).expect("a state");
+    device.format_map();
+    let state = State::save(&report, &device);
+    (device, state)
+}
+
+fn whole(device: &Device) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    device.save(&mut bytes).expect("an idle device");
+    bytes
+}
+
+/// What is kept is the translation layer; that it is all that preconditioning changes is what this shows.
+#[test]
+fn a_device_that_takes_a_state_is_the_device_that_made_it_in_every_byte() {
+    for (system, set) in [("d16", SMALL_D16), ("pm9a3", SMALL_PM9A3), ("mqsim-default", SMALL_MQSIM)] {
+        let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
+        let loaded = Loaded::load(system, &set).expect("a spec");
+        for text in STATES {
+            let precondition = parse(text).expect("a state");
+            let (made, state) = device(&loaded, &precondition);
+            let mut taken = loaded.device(1).expect("a device");
+            state.load(&precondition, &mut taken).expect("its own state");
+            assert!(whole(&made) == whole(&taken), "{system} {text}");
+        }
+    }
+}
+
+/// Any change of any byte, and any cut, is told; nothing is loaded.
+#[test]
+fn a_file_that_is_not_what_was_written_is_refused() {
+    let plan = Plan::new("d16", "");
+    let set: Vec<String> = SMALL_D16.iter().map(|set| (*set).to_owned()).collect();
+    let loaded = Loaded::load("d16", &set).expect("a spec");
+    let spec = StateSpec::of(&plan, &loaded).expect("a drive").expect("no trace");
+    let (_, state) = device(&loaded, &Precondition::none);
+    let file = write(&spec, &state);
+    assert!(read("f", &file).expect("it is whole").of("f", &spec).is_ok());
+    let refused = |bytes: &[u8]| {
+        let fault = read("f", bytes).err().expect("it is not whole");
+        assert!(fault.help.is_some() && fault.place.is_some_and(|place| place.source == "f"));
+        fault.what
+    };
+    for cut in (0..file.len()).step_by(7).chain([file.len() - 1]) {
+        let what = refused(&file[..cut]);
+        assert!(what.contains("cut short") || cut == 0, "{cut}: {what}");
+    }
+    for at in (0..file.len()).step_by(5) {
+        let mut bytes = file.clone();
+        bytes[at] ^= 0x10;
+        let what = refused(&bytes);
+        assert!(what.contains("damaged") || what.contains("no state"), "{at}: {what}");
+    }
+    let other = Plan { seed: 2, ..plan };
+    let other = StateSpec::of(&other, &loaded).expect("a drive").expect("no trace");
+    let fault = read("f", &file).expect("it is whole").of("f", &other).err().expect("another seed");
+    assert!(fault.what.contains("`seed` is 1 there and 2 here"), "{fault}");
+}
