@@ -6,6 +6,7 @@ use config::Presets;
 pub const SYSTEMS: &[(&str, &str)] = &[
     ("astriflash", include_str!("../../../systems/astriflash/spec.toml")),
     ("astriflash-ideal", include_str!("../../../systems/astriflash-ideal/spec.toml")),
+    ("astriflash-mqms", include_str!("../../../systems/astriflash-mqms/spec.toml")),
     ("astriflash-nodp", include_str!("../../../systems/astriflash-nodp/spec.toml")),
     ("astriflash-nops", include_str!("../../../systems/astriflash-nops/spec.toml")),
     ("d16", include_str!("../../../systems/d16/spec.toml")),
