@@ -12,6 +12,7 @@ mod lengths;
 mod machine_paths;
 mod mask;
 mod modules;
+mod rooms;
 mod systems;
 mod tree;
 mod unsafety;
@@ -52,6 +53,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: &[(&str, Rule)] = &[
     ("layers", layers::check),
+    ("rooms", rooms::check),
     ("lengths", lengths::check),
     ("families", families::check),
     ("functions", functions::check),
