@@ -66,7 +66,7 @@ pub(super) fn build(
             Memory::Dram(Box::new(Dram::new(dram, extent.line).map_err(explain("dram"))?))
         }
         MemorySpec::DramCache(spec) => {
-            let mut cache = DramCache::new(spec).map_err(explain("dram_cache"))?;
+            let mut cache = DramCache::new(spec, extent.line).map_err(explain("dram_cache"))?;
             cache.set_flat(extent.data..extent.top);
             check_backing(loaded, spec, extent)?;
             Memory::DramCache(Box::new(cache))

@@ -1,13 +1,14 @@
 //! Backside controllers: from a miss to the page in the cache.
 
 use super::inner::Waiter;
+use super::spec::COLUMN;
 use super::{Backing, DramCache, Event, NONE, Out, note};
 use kernel::{Cx, List, Time};
-use proto::memory::{CPU_LINE, PAGE};
+use proto::memory::PAGE;
 use proto::{Command, IoOp};
 
-/// Lines of a page.
-const LINES: u32 = (PAGE / CPU_LINE) as u32;
+/// Columns of a page.
+const COLUMNS: u32 = (PAGE / COLUMN) as u32;
 /// Priorities at the flash device: somebody waits for a read; a write has time (section IV-B).
 const READ_PRIORITY: u8 = 1;
 const WRITE_PRIORITY: u8 = 3;
@@ -35,7 +36,7 @@ pub(super) struct Fetch {
     arrived: bool,
     /// Its place in the tags.
     pub(super) place: u32,
-    /// Lines copied so far, out of the way or into it.
+    /// Columns copied so far, out of the way or into it.
     copied: u32,
     /// Its victim.
     pub(super) victim: u32,
@@ -174,8 +175,8 @@ impl DramCache {
                 self.step(name, Step::Copy, cx);
             }
             Step::Copy | Step::Install => {
-                let lines = self.burst_at(copied);
-                self.access_dram(waiter, self.layout.way(number, place), lines, step == Step::Install, cx);
+                let columns = self.burst_at(copied);
+                self.access_dram(waiter, self.layout.way(number, place), columns, step == Step::Install, cx);
             }
             Step::Store => {
                 self.store(self.fetches[name].victim, cx);
@@ -192,10 +193,10 @@ impl DramCache {
         }
     }
 
-    /// The next lines of a page to copy after so many.
+    /// The next columns of a page to copy after so many.
     fn burst_at(&self, copied: u32) -> u64 {
-        let count = self.burst.min(LINES - copied);
-        (u64::MAX >> (LINES - count)) << copied
+        let count = self.burst.min(COLUMNS - copied);
+        (u64::MAX >> (COLUMNS - count)) << copied
     }
 
     /// The DRAM has done the command of a fetch.
@@ -206,8 +207,8 @@ impl DramCache {
             Step::Copy | Step::Install => {
                 let burst = self.burst;
                 let fetch = &mut self.fetches[name];
-                fetch.copied = (fetch.copied + burst).min(LINES);
-                if fetch.copied < LINES {
+                fetch.copied = (fetch.copied + burst).min(COLUMNS);
+                if fetch.copied < COLUMNS {
                     self.step(name, step, cx);
                 } else if step == Step::Copy {
                     self.copied(name, cx);

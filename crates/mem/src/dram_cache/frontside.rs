@@ -37,7 +37,7 @@ enum Step {
 impl DramCache {
     /// A command has come.
     pub(super) fn arrive(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
-        assert!(command.lines != 0, "a command without lines");
+        assert!(command.lines != 0 && command.lines & !self.lines.all() == 0, "lines of a page: {command:?}");
         let number = self.controller_of(command.page);
         let request = Request { command, controller: number, step: Step::Open, place: NONE, changes: false };
         let name = self.requests.insert(request);
@@ -70,7 +70,8 @@ impl DramCache {
                 if let Some(address) = self.layout.flat(command.page) {
                     request.step = Step::Data;
                     self.stats.flat += 1;
-                    self.access_dram(Waiter::Request(name), address, command.lines, command.write, cx);
+                    let columns = self.layout.columns(command.lines);
+                    self.access_dram(Waiter::Request(name), address, columns, command.write, cx);
                 } else {
                     request.step = Step::Tags;
                     let address = self.layout.tags(controller, command.page);
@@ -80,7 +81,8 @@ impl DramCache {
             Step::Column => {
                 request.step = Step::Data;
                 let address = self.layout.way(controller, place);
-                self.access_dram(Waiter::Request(name), address, command.lines, command.write, cx);
+                let columns = self.layout.columns(command.lines);
+                self.access_dram(Waiter::Request(name), address, columns, command.write, cx);
                 if changes {
                     let address = self.layout.tags(controller, command.page);
                     self.access_dram(Waiter::Nobody, address, 1, true, cx);

@@ -43,12 +43,12 @@ impl Waiter {
     }
 }
 
-/// A command to the DRAM. Milestones of the requests behind it are counted outside.
-pub(super) fn command(waiter: Waiter, page: u64, lines: u64, write: bool, now: Time) -> MemCommand {
+/// A command to the DRAM, whose lines are columns. Milestones of the requests behind it are counted outside.
+pub(super) fn command(waiter: Waiter, page: u64, columns: u64, write: bool, now: Time) -> MemCommand {
     MemCommand {
         tag: waiter.tag(),
         page,
-        lines,
+        lines: columns,
         write,
         demand: false,
         app: 0,

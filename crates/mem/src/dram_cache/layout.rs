@@ -3,8 +3,8 @@
 //! The rows behind a controller are, in this order: one for each set, the miss status row, rows of page tables. Pages go
 //! to the controllers in turn. The last column of a set's row holds its tags.
 
-use super::spec::{DramCacheSpec, Partition, TAGS};
-use proto::memory::{CPU_LINE, PAGE};
+use super::spec::{COLUMN, DramCacheSpec, Partition, TAGS};
+use proto::memory::{Lines, PAGE};
 use std::ops::Range;
 
 /// Addresses of the DRAM.
@@ -15,6 +15,8 @@ pub(super) struct Layout {
     ways: u64,
     miss_sets: u64,
     row: u64,
+    /// Columns of a line.
+    line: u32,
     partition: Partition,
     /// Pages of page tables.
     flat: Range<u64>,
@@ -22,13 +24,14 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The layout of a cache that passes its check.
-    pub(super) fn new(spec: &DramCacheSpec) -> Layout {
+    pub(super) fn new(spec: &DramCacheSpec, lines: Lines) -> Layout {
         Layout {
             controllers: spec.dram.controllers.into(),
             sets: spec.sets.into(),
             ways: spec.ways.into(),
             miss_sets: spec.misses.sets.into(),
             row: u64::from(spec.ways) * PAGE + TAGS,
+            line: (lines.bytes() / COLUMN) as u32,
             partition: spec.partition,
             flat: 0..0,
         }
@@ -39,6 +42,20 @@ impl Layout {
         if self.partition == Partition::flat {
             self.flat = addresses.start / PAGE..addresses.end.div_ceil(PAGE);
         }
+    }
+
+    /// The columns of a page that some of its lines are.
+    #[inline]
+    pub(super) fn columns(&self, lines: u64) -> u64 {
+        if self.line == 1 {
+            return lines;
+        }
+        let (mut left, mut columns) = (lines, 0);
+        while left != 0 {
+            columns |= ((1 << self.line) - 1) << (left.trailing_zeros() * self.line);
+            left &= left - 1;
+        }
+        columns
     }
 
     /// The controller of a physical address.
@@ -86,7 +103,7 @@ impl Layout {
     /// That set's column.
     #[inline]
     pub(super) fn misses(&self, controller: u16, page: u64) -> u64 {
-        self.row(controller, self.sets) + self.miss_set(page) * CPU_LINE
+        self.row(controller, self.sets) + self.miss_set(page) * COLUMN
     }
 
     /// Where a page lies that is no data, if it is one.

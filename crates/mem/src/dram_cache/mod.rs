@@ -7,7 +7,8 @@
 //! of the row is full holds up those behind it), enters it, asks flash for it, reads the tags to find a victim, takes the
 //! victim out of the tags, copies it to the evict buffer and, if it has changed, writes it to flash; when the page has
 //! come it writes data and tags, takes the entry out of the row, and lets those go on who wait. All of these are
-//! commands to a [`Dram`], and wait for each other there. The order in which pages were used is kept without time.
+//! commands to a [`Dram`] of columns of 64 B, and wait for each other there; a line of the caches in front is one of them or
+//! several. The order in which pages were used is kept without time.
 //!
 //! A page that is asked for while it is in the evict buffer comes back from there, without flash; it does not leave
 //! again before its write has ended, so that writes of one page never overtake each other. A write that misses brings its
@@ -38,9 +39,10 @@ use inner::{Inside, Waiter};
 use kernel::resource::Serial;
 use kernel::{Cx, Lists, Slab, Time};
 use layout::Layout;
-use proto::memory::{CPU_LINE, MemCommand, Tally};
+use proto::memory::{Lines, MemCommand, Tally};
 use proto::{Command, Completion, Status};
 use rustc_hash::FxHashMap;
+use spec::COLUMN;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -164,6 +166,7 @@ struct Ledger {
 
 /// A DRAM cache.
 pub struct DramCache {
+    lines: Lines,
     layout: Layout,
     dram: Dram,
     controllers: Vec<Controller>,
@@ -193,12 +196,14 @@ pub struct DramCache {
 }
 
 impl DramCache {
-    /// An empty cache.
+    /// An empty cache, whose commands are for lines of `line` bytes.
     ///
     /// # Errors
-    /// The first value of the spec that does not fit; its key is relative to the spec's table.
-    pub fn new(spec: &DramCacheSpec) -> Result<DramCache, SpecError> {
+    /// The first value of the spec that does not fit; its key is relative to the spec's table. A line of another size than
+    /// 64, 128, 256 or 512 B (key `line`).
+    pub fn new(spec: &DramCacheSpec, line: u64) -> Result<DramCache, SpecError> {
         spec.check()?;
+        let lines = crate::lines_of(line)?;
         let shape = Shape { sets: spec.sets, ways: spec.ways };
         let controller = |number: u16| Controller {
             tags: Tags::seeded(shape, &spec.replacement, number.into()),
@@ -215,8 +220,9 @@ impl DramCache {
         };
         let cycles = |hz: u64, count: u32| Time::period(hz).times(count.into());
         Ok(DramCache {
-            layout: Layout::new(spec),
-            dram: Dram::new(&spec.dram, CPU_LINE)?,
+            lines,
+            layout: Layout::new(spec, lines),
+            dram: Dram::new(&spec.dram, COLUMN)?,
             controllers: (0..spec.dram.controllers).map(controller).collect(),
             requests: Slab::default(),
             waiters: Lists::default(),
@@ -328,7 +334,7 @@ impl DramCache {
     /// Lines of a page are to be read or written.
     ///
     /// # Panics
-    /// If it has no lines, or if there are more commands than the bound.
+    /// If it has no lines, or one beyond its page, or if there are more commands than the bound.
     pub fn command(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         self.arrive(command, cx);
     }
@@ -378,11 +384,11 @@ impl DramCache {
         &mut self,
         waiter: Waiter,
         page: u64,
-        lines: u64,
+        columns: u64,
         write: bool,
         cx: &mut impl Cx<Event, Out>,
     ) {
-        let command = inner::command(waiter, page, lines, write, cx.now());
+        let command = inner::command(waiter, page, columns, write, cx.now());
         self.dram.command(command, &mut Inside { cx, done: None });
     }
 }

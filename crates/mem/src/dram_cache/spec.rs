@@ -5,12 +5,15 @@ use crate::dram::DramSpec;
 use config::SpecError;
 use config::units::{Duration, Frequency};
 use kernel::Time;
-use proto::memory::{CPU_LINE, PAGE};
+use proto::memory::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Bytes of a column: what one access to the DRAM moves (AstriFlash's line). The lines of the caches in front are one or
+/// several.
+pub(super) const COLUMN: u64 = 64;
 /// Bytes of the tags of a set: one column.
-pub(super) const TAGS: u64 = CPU_LINE;
+pub(super) const TAGS: u64 = COLUMN;
 /// Ways, or entries of the miss status row, that a column has room for: 8 B each.
 const ENTRIES: u32 = 8;
 
@@ -60,7 +63,7 @@ pub struct BacksideSpec {
     pub clock: Frequency,
     /// Cycles of each command to DRAM or to flash.
     pub command: u32,
-    /// Lines that one command to DRAM copies into a page or out of it. Accesses wait until it is through.
+    /// Columns of 64 B that one command to DRAM copies into a page or out of it. Accesses wait until it is through.
     pub burst: u32,
 }
 
@@ -142,7 +145,7 @@ impl DramCacheSpec {
         for (key, ways) in [("ways", self.ways), ("misses.ways", self.misses.ways)] {
             if ways > ENTRIES {
                 let what =
-                    format!("{ways} ways of 8 B are more than a column of {CPU_LINE} B, which has {ENTRIES}");
+                    format!("{ways} ways of 8 B are more than a column of {COLUMN} B, which has {ENTRIES}");
                 return Err(SpecError::new(key, what));
             }
         }
@@ -151,13 +154,11 @@ impl DramCacheSpec {
                 format!("{} sets of {} ways are more than 2^28 pages a controller", self.sets, self.ways);
             return Err(SpecError::new("sets", what));
         }
-        if u64::from(self.backside.burst) > PAGE / CPU_LINE {
-            let what = format!("{} lines are more than a page of {}", self.backside.burst, PAGE / CPU_LINE);
+        if u64::from(self.backside.burst) > PAGE / COLUMN {
+            let what = format!("{} columns are more than a page of {}", self.backside.burst, PAGE / COLUMN);
             return Err(SpecError::new("backside.burst", what));
         }
-        self.dram
-            .check(CPU_LINE)
-            .map_err(|error| SpecError { key: format!("dram.{}", error.key), ..error })?;
+        self.dram.check(COLUMN).map_err(|error| SpecError { key: format!("dram.{}", error.key), ..error })?;
         self.check_rows()
     }
 
@@ -180,10 +181,10 @@ impl DramCacheSpec {
                 SpecError::new("dram.interleave", what).help(format!("give `interleave = \"{need}B\"`"))
             );
         }
-        let columns = need / CPU_LINE;
+        let columns = need / COLUMN;
         if u64::from(self.misses.sets) > columns {
             let what = format!(
-                "{} sets are more than the {columns} columns of {CPU_LINE} B of one row",
+                "{} sets are more than the {columns} columns of {COLUMN} B of one row",
                 self.misses.sets
             );
             return Err(SpecError::new("misses.sets", what));

@@ -13,7 +13,7 @@ use crate::dram::sched::DramScheduler;
 use crate::dram::{DramBanksSpec, DramBusSpec, DramSpec, DramTimingSpec};
 use config::units::{Bytes, Duration, Frequency, TransferRate};
 use kernel::EventQueue;
-use proto::memory::{Absent, PAGE};
+use proto::memory::{Absent, CPU_LINE, LINE, PAGE};
 use proto::{IoOp, Status};
 
 kernel::events! {
@@ -63,7 +63,12 @@ kernel::context! {
 }
 
 impl Bench {
+    /// With a server's lines.
     fn new(spec: &DramCacheSpec) -> Bench {
+        Bench::of_lines(spec, CPU_LINE)
+    }
+
+    fn of_lines(spec: &DramCacheSpec, line: u64) -> Bench {
         let outside = Outside {
             queue: EventQueue::new(),
             commands: Vec::new(),
@@ -72,7 +77,7 @@ impl Bench {
             submitted: Vec::new(),
             latencies: vec![Time::from_us(50)],
         };
-        Bench { cache: DramCache::new(spec).expect("can be built"), outside }
+        Bench { cache: DramCache::new(spec, line).expect("can be built"), outside }
     }
 
     /// A command arrives at `at`; it is told by its number in the order of these calls.

@@ -47,11 +47,12 @@ fn any_traffic() -> impl Strategy<Value = Vec<Draw>> {
     proptest::collection::vec(draw, 1..200)
 }
 
-fn command(draw: &Draw) -> MemCommand {
+fn command(draw: &Draw, line: u64) -> MemCommand {
     let (_, page, mask, write, waits) = *draw;
     let absent = if waits { Absent::Wait } else { Absent::Signal };
     let lines = if mask.is_multiple_of(4) { mask } else { mask & mask.wrapping_neg() };
-    MemCommand { lines, demand: !write, ..line(page, write, absent) }
+    let lines = (lines & (u64::MAX >> (64 - PAGE / line))).max(1);
+    MemCommand { lines, demand: !write, ..super::line(page, write, absent) }
 }
 
 proptest! {
@@ -65,8 +66,9 @@ proptest! {
         traffic in any_traffic(),
         warm in proptest::collection::vec((0u64..40, any::<bool>()), 0..40),
         latencies in proptest::collection::vec(1u64..200, 1..20),
+        bytes in prop::sample::select(vec![CPU_LINE, LINE, 256, 512]),
     ) {
-        let mut bench = Bench::new(&spec);
+        let mut bench = Bench::of_lines(&spec, bytes);
         bench.cache.set_flat(36 * PAGE..39 * PAGE);
         bench.outside.latencies = latencies.into_iter().map(Time::from_us).collect();
         for (page, write) in &warm {
@@ -75,7 +77,7 @@ proptest! {
         let mut now = Time::ZERO;
         for draw in &traffic {
             now += Time::from_ns(draw.0);
-            bench.at(now, command(draw));
+            bench.at(now, command(draw, bytes));
         }
         let done = bench.run();
         versions::replay(&bench);
@@ -104,6 +106,27 @@ proptest! {
         };
         let tally: u128 = [bench.cache.tally.reads(), bench.cache.tally.writes()].iter().flat_map(|t| t.iter()).sum();
         prop_assert_eq!(tally, done.iter().zip(&bench.outside.commands).map(waited).sum::<u128>());
+    }
+
+    /// The same bytes come and go at the same times, however many lines they are.
+    #[test]
+    fn lines_of_all_sizes_move_the_same_bytes(spec in any_cache(), traffic in any_traffic()) {
+        let run = |line: u64| {
+            let mut bench = Bench::of_lines(&spec, line);
+            let mut now = Time::ZERO;
+            for (gap, page, pieces, write, waits) in &traffic {
+                now += Time::from_ns(*gap);
+                let held = (0..PAGE / line).filter(|n| pieces >> (n * line / 512) & 1 == 1 || pieces & 0xFF == 0);
+                let lines = held.fold(0, |lines, n| lines | 1 << n);
+                let absent = if *waits { Absent::Wait } else { Absent::Signal };
+                bench.at(now, MemCommand { lines, ..super::line(*page, *write, absent) });
+            }
+            let ends: Vec<(Time, Absent)> = bench.run().iter().map(|(end, answer)| (*end, answer.absent)).collect();
+            (ends, bench.cache.stats, bench.cache.dram_stats().clone(), bench.outside.arrived)
+        };
+        for line in [CPU_LINE, LINE, 256] {
+            prop_assert_eq!(run(line), run(512));
+        }
     }
 }
 

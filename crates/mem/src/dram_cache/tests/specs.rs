@@ -11,8 +11,23 @@ fn error(change: impl Fn(&mut DramCacheSpec)) -> SpecError {
 
 #[test]
 fn table_1_has_two_gibibytes_a_controller() {
-    let cache = DramCache::new(&table_1()).expect("can be built");
+    let cache = DramCache::new(&table_1(), CPU_LINE).expect("can be built");
     assert_eq!((cache.controllers(), cache.capacity()), (4, 8 << 30));
+}
+
+#[test]
+fn a_line_is_one_of_the_sizes_that_memories_have() {
+    for line in [0, 32, 96, 1024] {
+        assert_eq!(DramCache::new(&table_1(), line).err().map(|error| error.key), Some("line".to_owned()));
+    }
+}
+
+#[test]
+fn a_line_is_neighbouring_columns() {
+    let columns =
+        |line, lines| Layout::new(&table_1(), crate::lines_of(line).expect("a size of lines")).columns(lines);
+    assert_eq!([columns(64, 0b101), columns(128, 0b101), columns(512, 0b101)], [0b101, 0b110011, 0xFF00FF]);
+    assert_eq!([64, 128, 256, 512].map(|line| columns(line, u64::MAX >> (64 - PAGE / line))), [u64::MAX; 4]);
 }
 
 #[test]
@@ -38,7 +53,7 @@ fn a_row_has_to_hold_a_set() {
 fn nothing_lies_in_a_row_twice() {
     let mut spec = small(5, 2);
     (spec.dram.controllers, spec.partition) = (3, Partition::flat);
-    let mut layout = Layout::new(&spec);
+    let mut layout = Layout::new(&spec, crate::lines_of(CPU_LINE).expect("a size of lines"));
     layout.set_flat(100 * PAGE..120 * PAGE);
     let row = spec.dram.banks.row.get();
     // Which row of which controller, and where in it, an address of the DRAM is.
@@ -77,7 +92,8 @@ fn the_families_are_in_order() {
     for backing in Backing::all_defaults() {
         for partition in Partition::all_defaults() {
             assert!(
-                DramCache::new(&DramCacheSpec { backing: backing.clone(), partition, ..table_1() }).is_ok()
+                DramCache::new(&DramCacheSpec { backing: backing.clone(), partition, ..table_1() }, CPU_LINE)
+                    .is_ok()
             );
         }
     }
