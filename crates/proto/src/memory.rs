@@ -134,7 +134,7 @@ impl Access {
     }
 }
 
-/// Lines of one page, on their way from the shared cache to memory, or back as the answer.
+/// Lines of one page, on their way from the shared cache or from a DRAM cache to memory, or back as the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemCommand {
     /// The sender's own name for it.
@@ -149,7 +149,7 @@ pub struct MemCommand {
     pub demand: bool,
     /// The application.
     pub app: u8,
-    /// The bank of the shared cache that it comes from.
+    /// The bank of the shared cache, or the controller of a DRAM cache, that it comes from.
     pub port: u16,
     /// Address of the instruction behind it, zero if there is none.
     pub pc: u32,

@@ -45,6 +45,11 @@ pub(super) fn check(loaded: &Loaded, line: u64) -> Result<(), Diagnostic> {
                 let help = "give the table `flash`, or `backing = \"fixed\"`";
                 return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
             }
+            if cache.backing == Backing::memory {
+                let what = "no memory stands behind this cache";
+                let help = "give `backing = \"device\"` and the table `flash`, or `backing = \"fixed\"`";
+                return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
+            }
             Ok(())
         }
     }

@@ -97,6 +97,7 @@ impl Parts {
         match out {
             mem::dram_cache::Out::Done(command) => self.done(from, command, wires),
             mem::dram_cache::Out::Submit(command) => self.submit(Sender::Memory(from), command, wires),
+            mem::dram_cache::Out::Backing(_) => unreachable!("refused when the spec is read"),
             mem::dram_cache::Out::Arrived { page, response } => {
                 let home = self.memories[usize::from(from)].home;
                 self.complexes[usize::from(home)].page_came(page, response, wires);

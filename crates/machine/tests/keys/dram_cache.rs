@@ -104,6 +104,13 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Differ,
     },
     Case {
+        key: "memory.dram_cache.backing",
+        context: &[],
+        jobs: TATP,
+        values: &["fixed", "memory"],
+        predicted: RefusedAfterFirst("no memory stands behind this cache"),
+    },
+    Case {
         key: "memory.dram_cache.backing.fixed.read",
         context: &[],
         jobs: TATP,

@@ -2,16 +2,12 @@
 
 use super::inner::Waiter;
 use super::spec::COLUMN;
-use super::{Backing, DramCache, Event, NONE, Out, note};
+use super::{DramCache, Event, NONE, Out, note};
 use kernel::{Cx, List, Time};
-use proto::memory::PAGE;
-use proto::{Command, IoOp};
+use proto::memory::{MemCommand, PAGE};
 
 /// Columns of a page.
 const COLUMNS: u32 = (PAGE / COLUMN) as u32;
-/// Priorities at the flash device: somebody waits for a read; a write has time (section IV-B).
-const READ_PRIORITY: u8 = 1;
-const WRITE_PRIORITY: u8 = 3;
 
 /// What a controller does with its miss status row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +26,11 @@ pub(super) struct Fetch {
     pub(super) page: u64,
     pub(super) controller: u16,
     pub(super) step: Step,
+    /// Whether an access waits for it that counts milestones; no write-back or prefetch of the caches in front.
+    pub(super) demand: bool,
+    /// The application and the instruction of the first access.
+    pub(super) app: u8,
+    pub(super) pc: u32,
     /// When flash was asked.
     asked: Time,
     /// Whether the page has come from there, or from the evict buffer.
@@ -76,14 +77,17 @@ pub(super) enum Step {
 }
 
 impl DramCache {
-    /// The fetch of a page that is not here.
-    pub(super) fn missing_page(&mut self, page: u64, controller: u16) -> u32 {
+    /// The fetch of the page of a command that is not here.
+    pub(super) fn missing_page(&mut self, command: &MemCommand, controller: u16) -> u32 {
         let fetches = &mut self.fetches;
-        *self.missing.entry(page).or_insert_with(|| {
+        let name = *self.missing.entry(command.page).or_insert_with(|| {
             fetches.insert(Fetch {
-                page,
+                page: command.page,
                 controller,
                 step: Step::Queued,
+                demand: false,
+                app: command.app,
+                pc: command.pc,
                 asked: Time::ZERO,
                 arrived: false,
                 place: NONE,
@@ -91,7 +95,9 @@ impl DramCache {
                 victim: NONE,
                 waiting: List::EMPTY,
             })
-        })
+        });
+        self.fetches[name].demand |= command.demand;
+        name
     }
 
     /// Looks up the next page, if the controller does not look one up already.
@@ -237,12 +243,7 @@ impl DramCache {
         }
         self.stats.fetches += 1;
         note!(self, Ask(page));
-        match &self.backing {
-            Backing::fixed(times) => {
-                cx.after(times.read.time(), Event::Read(name));
-            }
-            Backing::device => cx.emit(Out::Submit(read_page(page, name))),
-        }
+        self.read_page(name, cx);
     }
 
     /// A page has come from flash.
@@ -292,18 +293,4 @@ impl DramCache {
             self.search(number, waiting, cx);
         }
     }
-}
-
-/// A page to read. The tags of reads are even, those of writes odd.
-fn read_page(page: u64, fetch: u32) -> Command {
-    command(fetch * 2, IoOp::Read, page, READ_PRIORITY)
-}
-
-/// A page to write.
-pub(super) fn write_page(page: u64, leaving: u32) -> Command {
-    command(leaving * 2 + 1, IoOp::Write, page, WRITE_PRIORITY)
-}
-
-fn command(tag: u32, op: IoOp, page: u64, priority: u8) -> Command {
-    Command { priority, ..Command::new(tag, op, page, PAGE) }
 }

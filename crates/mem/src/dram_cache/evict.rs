@@ -1,14 +1,16 @@
 //! Pages on their way out: the choice of a victim, and the evict buffer.
 
-use super::backside::{Step, write_page};
-use super::{Backing, DramCache, Event, NONE, Out, Page, note};
+use super::backside::Step;
+use super::{DramCache, Event, NONE, Out, Page, note};
 use kernel::{Cx, Mutant, planted_nth};
 
 /// A page in the evict buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
-    page: u64,
-    controller: u16,
+    pub(super) page: u64,
+    pub(super) controller: u16,
+    /// The application that wrote it last.
+    pub(super) app: u8,
     dirty: bool,
     /// Whether flash has been given it.
     stored: bool,
@@ -53,7 +55,7 @@ impl DramCache {
             return;
         };
         self.fetches[name].place = place;
-        let Some((victim, Page { dirty, .. })) = victim else {
+        let Some((victim, Page { dirty, app, .. })) = victim else {
             self.ready(name, cx);
             return;
         };
@@ -63,6 +65,7 @@ impl DramCache {
         let leaving = self.leaving.insert(Leaving {
             page,
             controller: number,
+            app,
             dirty,
             stored: false,
             copied: false,
@@ -95,12 +98,7 @@ impl DramCache {
         self.stats.write_backs += 1;
         self.ledger.stored += 1;
         self.leaving[name].stored = true;
-        match &self.backing {
-            Backing::fixed(times) => {
-                cx.after(times.write.time(), Event::Written(name));
-            }
-            Backing::device => cx.emit(Out::Submit(write_page(self.leaving[name].page, name))),
-        }
+        self.write_page(name, cx);
     }
 
     /// Flash has taken a page.

@@ -136,7 +136,7 @@ impl DramCache {
         }
         controller.queue.push_back(command.page);
         self.stats.misses += 1;
-        let fetch = self.missing_page(command.page, number);
+        let fetch = self.missing_page(&command, number);
         if command.absent == Absent::Signal && !command.write {
             self.stats.signalled += 1;
             self.requests[name].command.absent = Absent::Signalled;
@@ -170,6 +170,9 @@ impl DramCache {
         request.changes = request.command.write && !page.dirty;
         self.ledger.dirtied += u64::from(request.changes);
         page.dirty |= request.command.write && !planted(Mutant::CleanPage);
+        if request.command.write {
+            page.app = request.command.app;
+        }
         note!(self, Serve(request.command));
         let commands = 1 + u64::from(request.changes);
         self.issue(name, Step::Column, commands, cx);

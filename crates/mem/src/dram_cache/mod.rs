@@ -1,4 +1,4 @@
-//! DRAM that is a cache of pages over flash.
+//! DRAM that is a cache of pages over flash: a drive, or a memory of another kind.
 //!
 //! A row of DRAM is a set: pages, and a column with their tags. The frontside controller opens the row of an access, reads
 //! the tags, and then the data of a hit; it passes a miss on to the backside controller and, as the access says, answers
@@ -16,6 +16,7 @@
 //!
 //! Source: AstriFlash, sections IV-A, IV-B and V-A.
 
+mod backing;
 mod backside;
 mod evict;
 mod frontside;
@@ -51,8 +52,14 @@ use std::ops::Range;
 pub enum Out {
     /// A command comes back: its lines have been read or written or, if it says so, there are no data.
     Done(MemCommand),
-    /// A page to read from flash, or to write there. Its offset is the page's physical address, its tag below 2^31.
+    /// A page to read from a flash device, or to write there. Its offset is the page's physical address, its tag below 2^31.
     Submit(Command),
+    /// A page to read from the memory behind the cache, or to write there: all its lines. The answer comes to
+    /// [`DramCache::backed`]. A read is demanded if an access waits that counts milestones; its time is [`Stage::Refill`] of
+    /// that access, whatever the memory behind calls it.
+    ///
+    /// [`Stage::Refill`]: proto::memory::Stage::Refill
+    Backing(MemCommand),
     /// A page has come into the cache.
     Arrived {
         /// First byte of the page, physical.
@@ -92,6 +99,8 @@ struct Page {
     dirty: bool,
     /// An earlier version of it is being written to flash.
     writing: bool,
+    /// The application that wrote it last.
+    app: u8,
     /// Accesses to its data under way.
     pins: u32,
 }
@@ -344,12 +353,13 @@ impl DramCache {
         if completion.status != Status::Success {
             self.stats.errors += 1;
         }
-        let name = completion.tag / 2;
-        if completion.tag.is_multiple_of(2) {
-            self.responded(name, cx);
-        } else {
-            self.written(name, cx);
-        }
+        self.answered(completion.tag, cx);
+    }
+
+    /// The memory behind the cache has done a command.
+    pub fn backed(&mut self, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
+        debug_assert_eq!(command.write, command.tag % 2 == 1, "an answer to another: {command:?}");
+        self.answered(command.tag, cx);
     }
 
     /// One of its events has come.

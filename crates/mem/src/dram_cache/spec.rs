@@ -95,6 +95,9 @@ config::policies! {
         default device,
         /// Fixed times; any number of pages move at the same time.
         fixed(Fixed),
+        /// Another memory: whole pages, by commands for all their lines. Chosen: AstriFlash has a drive there; flash that is
+        /// memory, as ZnG's, can stand in its place.
+        memory,
     }
 }
 

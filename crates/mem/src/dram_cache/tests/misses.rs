@@ -160,7 +160,7 @@ fn what_flash_fails_is_counted() {
         match outside.queue.pop().expect("something happens") {
             Ev::Cache(event) => cache.handle(event, outside),
             Ev::Arrive(number) => cache.command(outside.commands[number as usize], outside),
-            Ev::Flash(_) => unreachable!("flash takes a second"),
+            Ev::Flash(_) | Ev::Backed(_) => unreachable!("flash takes a second"),
         }
     }
     let tag = outside.submitted[0].1.tag;

@@ -1,5 +1,6 @@
 //! A DRAM cache alone, with a flash device of given latencies behind it.
 
+mod backing;
 mod latency;
 mod misses;
 mod order;
@@ -21,6 +22,7 @@ kernel::events! {
         Cache(Event),
         Arrive(u32),
         Flash(u32),
+        Backed(u32),
     }
 }
 
@@ -38,6 +40,8 @@ struct Outside {
     /// What has been sent to the device, in its order, and how long each takes there: these in turn.
     submitted: Vec<(Time, Command)>,
     latencies: Vec<Time>,
+    /// The same for a memory behind the cache.
+    asked: Vec<(Time, MemCommand)>,
 }
 
 kernel::context! {
@@ -58,6 +62,12 @@ kernel::context! {
                 me.submitted.push((now, command));
                 me.queue.after(latency, Ev::Flash(number as u32));
             }
+            Out::Backing(command) => {
+                let number = me.asked.len();
+                let latency = me.latencies[number % me.latencies.len()];
+                me.asked.push((now, command));
+                me.queue.after(latency, Ev::Backed(number as u32));
+            }
         }
     },
 }
@@ -76,6 +86,7 @@ impl Bench {
             arrived: Vec::new(),
             submitted: Vec::new(),
             latencies: vec![Time::from_us(50)],
+            asked: Vec::new(),
         };
         Bench { cache: DramCache::new(spec, line).expect("can be built"), outside }
     }
@@ -94,6 +105,10 @@ impl Bench {
             match event {
                 Ev::Cache(event) => cache.handle(event, outside),
                 Ev::Arrive(number) => cache.command(outside.commands[number as usize], outside),
+                Ev::Backed(number) => {
+                    let command = outside.asked[number as usize].1;
+                    cache.backed(MemCommand { since: outside.queue.now(), ..command }, outside);
+                }
                 Ev::Flash(number) => {
                     let tag = outside.submitted[number as usize].1.tag;
                     cache.completed(

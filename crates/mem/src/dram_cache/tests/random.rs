@@ -3,11 +3,12 @@
 use super::*;
 use proptest::prelude::*;
 
-fn any_cache() -> impl Strategy<Value = DramCacheSpec> {
+pub(super) fn any_cache() -> impl Strategy<Value = DramCacheSpec> {
     let policy = (0..ReplacementPolicy::all_defaults().len())
         .prop_map(|n| ReplacementPolicy::all_defaults().swap_remove(n));
     let backing = prop_oneof![
         Just(Backing::device),
+        Just(Backing::memory),
         (1u64..60, 1u64..200).prop_map(|(read, write)| Backing::fixed(Fixed {
             read: Duration::new(Time::from_us(read)),
             write: Duration::new(Time::from_us(write)),
@@ -39,15 +40,15 @@ fn any_cache() -> impl Strategy<Value = DramCacheSpec> {
 }
 
 /// A gap, a page, its lines, whether they are written, whether the core can do without.
-type Draw = (u64, u64, u64, bool, bool);
+pub(super) type Draw = (u64, u64, u64, bool, bool);
 
-fn any_traffic() -> impl Strategy<Value = Vec<Draw>> {
+pub(super) fn any_traffic() -> impl Strategy<Value = Vec<Draw>> {
     let gap = prop_oneof![3 => 0u64..100, 1 => 0u64..20_000];
     let draw = (gap, 0u64..40, 1u64.., any::<bool>(), any::<bool>());
     proptest::collection::vec(draw, 1..200)
 }
 
-fn command(draw: &Draw, line: u64) -> MemCommand {
+pub(super) fn command(draw: &Draw, line: u64) -> MemCommand {
     let (_, page, mask, write, waits) = *draw;
     let absent = if waits { Absent::Wait } else { Absent::Signal };
     let lines = if mask.is_multiple_of(4) { mask } else { mask & mask.wrapping_neg() };
@@ -95,9 +96,13 @@ proptest! {
         prop_assert_eq!(stats.responses, stats.fetches);
         prop_assert_eq!(stats.write_backs, stats.dirty_evictions);
         prop_assert_eq!(bench.outside.arrived.len() as u64, stats.installs);
-        if spec.backing == Backing::device {
-            prop_assert_eq!(bench.outside.submitted.len() as u64, stats.fetches + stats.write_backs);
-        }
+        let moved = stats.fetches + stats.write_backs;
+        let expected = match spec.backing {
+            Backing::device => (moved, 0),
+            Backing::memory => (0, moved),
+            Backing::fixed(_) => (0, 0),
+        };
+        prop_assert_eq!((bench.outside.submitted.len() as u64, bench.outside.asked.len() as u64), expected);
         let flat = |command: &MemCommand| (36..39).contains(&(command.page / PAGE));
         let tables = bench.outside.commands.iter().filter(|command| flat(command)).count() as u64;
         prop_assert_eq!(stats.flat, if spec.partition == Partition::flat { tables } else { 0 });
