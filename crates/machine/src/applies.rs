@@ -1,6 +1,6 @@
 //! Options of a run that say how traces are read: whether they apply to what is run.
 
-use crate::run::Plan;
+use crate::plan::Plan;
 use config::Diagnostic;
 use workload::trace::{Remap, TraceOptions};
 

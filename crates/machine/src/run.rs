@@ -3,108 +3,16 @@
 use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
 use crate::build::{gpu, server};
-use crate::machine::{End, Machine};
-use crate::precondition::{Precondition, Progress};
+use crate::machine::End;
 use crate::result::{Document, Frame, RunFigures};
 use crate::spec::Loaded;
 use crate::stall;
-use crate::state::States;
-use crate::warmup::Warmup;
 use crate::workloads;
 use config::Diagnostic;
 use std::sync::atomic::{AtomicBool, Ordering};
-use workload::trace::{Remap, TraceOptions};
 
-/// What to run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// A shipped system's name or a file.
-    pub system: String,
-    /// Overrides, `key.path=value`.
-    pub set: Vec<String>,
-    /// Workloads as a user writes them.
-    pub workloads: Vec<String>,
-    /// The run's seed.
-    pub seed: u64,
-    /// Overrides the spec's preconditioning.
-    pub precondition: Option<Precondition>,
-    /// When the measured window begins.
-    pub warmup: Option<Warmup>,
-    /// Reading of traces.
-    pub trace: TraceOptions,
-    /// Replays traces at a queue depth.
-    pub queue_depth: Option<u32>,
-}
-
-impl Plan {
-    /// One workload on a system, with the seed 1 and everything else as the spec says.
-    pub fn new(system: &str, workload: &str) -> Plan {
-        Plan {
-            system: system.to_owned(),
-            set: Vec::new(),
-            workloads: vec![workload.to_owned()],
-            seed: 1,
-            precondition: None,
-            warmup: None,
-            trace: TraceOptions { remap: Remap::Fit, ..TraceOptions::default() },
-            queue_depth: None,
-        }
-    }
-
-    /// Overrides a value of the spec.
-    #[must_use]
-    pub fn set(mut self, assignment: &str) -> Plan {
-        self.set.push(assignment.to_owned());
-        self
-    }
-}
-
-/// What the outside lends to a run: clocks that the model must not see, interruption, progress.
-pub struct Outside<'a> {
-    /// CPU seconds of this thread so far.
-    pub cpu_s: &'a dyn Fn() -> f64,
-    /// Wall-clock seconds so far.
-    pub wall_s: &'a dyn Fn() -> f64,
-    /// Peak resident set, bytes.
-    pub peak_rss: &'a dyn Fn() -> u64,
-    /// Set to end the run early.
-    pub stop: &'a AtomicBool,
-    /// Told now and then what the run is at, and whenever that changes.
-    pub watch: &'a mut dyn FnMut(Stage<'_>),
-    /// Where states after preconditioning are kept, if they are.
-    pub states: Option<&'a dyn States>,
-}
-
-impl Outside<'_> {
-    /// Whether an early end is wanted.
-    pub(crate) fn wants_an_end(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-}
-
-/// What a run is at.
-#[derive(Clone, Copy)]
-pub enum Stage<'a> {
-    /// A workload is opened: traces are read through, graphs are built.
-    Reading(&'a str),
-    /// The parts are built around the workloads; the memory of a server is filled.
-    Building,
-    /// The device is brought into its state.
-    Preconditioning(Progress),
-    /// The machine runs: from here on there is a result, if only of a part.
-    Running(&'a Machine),
-    /// The machine has ended: its accounts are held against each other.
-    Checking,
-}
-
-/// Who looks on at a run. Observers schedule nothing: a result is the same bit for bit with them and without.
-#[derive(Default)]
-pub struct Observers {
-    /// Sees every completed request.
-    pub requests: Option<Box<dyn workload::inject::Observer>>,
-    /// Sees every command that a die has finished.
-    pub commands: Option<Box<dyn flash::backend::observe::Observer>>,
-}
+pub use crate::outside::{Observers, Outside, Stage};
+pub use crate::plan::Plan;
 
 /// Builds the machine, brings it into its state, runs it.
 ///

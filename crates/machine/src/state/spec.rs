@@ -1,8 +1,8 @@
 //! What a state depends on.
 
 use crate::Spec;
+use crate::plan::Plan;
 use crate::precondition::{Precondition, trace};
-use crate::run::Plan;
 use crate::spec::{DEVICE, Loaded};
 use config::Diagnostic;
 use flash::spec::FlashState;

@@ -1,0 +1,53 @@
+//! What the outside lends to a run, and who looks on.
+
+use crate::machine::Machine;
+use crate::precondition::Progress;
+use crate::state::States;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What the outside lends to a run: clocks that the model must not see, interruption, progress.
+pub struct Outside<'a> {
+    /// CPU seconds of this thread so far.
+    pub cpu_s: &'a dyn Fn() -> f64,
+    /// Wall-clock seconds so far.
+    pub wall_s: &'a dyn Fn() -> f64,
+    /// Peak resident set, bytes.
+    pub peak_rss: &'a dyn Fn() -> u64,
+    /// Set to end the run early.
+    pub stop: &'a AtomicBool,
+    /// Told now and then what the run is at, and whenever that changes.
+    pub watch: &'a mut dyn FnMut(Stage<'_>),
+    /// Where states after preconditioning are kept, if they are.
+    pub states: Option<&'a dyn States>,
+}
+
+impl Outside<'_> {
+    /// Whether an early end is wanted.
+    pub(crate) fn wants_an_end(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What a run is at.
+#[derive(Clone, Copy)]
+pub enum Stage<'a> {
+    /// A workload is opened: traces are read through, graphs are built.
+    Reading(&'a str),
+    /// The parts are built around the workloads; the memory of a server is filled.
+    Building,
+    /// The device is brought into its state.
+    Preconditioning(Progress),
+    /// The machine runs: from here on there is a result, if only of a part.
+    Running(&'a Machine),
+    /// The machine has ended: its accounts are held against each other.
+    Checking,
+}
+
+/// Who looks on at a run. Observers schedule nothing: a result is the same bit for bit with them and without.
+#[derive(Default)]
+pub struct Observers {
+    /// Sees every completed request.
+    pub requests: Option<Box<dyn workload::inject::Observer>>,
+    /// Sees every command that a die has finished.
+    pub commands: Option<Box<dyn flash::backend::observe::Observer>>,
+}
