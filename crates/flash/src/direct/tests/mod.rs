@@ -1,5 +1,6 @@
 //! Flash as memory from outside.
 
+mod cached;
 mod random;
 mod reads;
 mod reclaim;
