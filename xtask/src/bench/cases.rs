@@ -35,6 +35,8 @@ pub(super) enum Input {
     Trace(&'static str),
     /// A profile of so many kernels, which `nandscape sample` reads.
     Profile(u64),
+    /// The file of a sweep, and how many runs it has.
+    Sweep(&'static str, usize),
 }
 
 /// The same workload in the words of a rival.
@@ -71,6 +73,10 @@ pub(super) enum Metric {
     ProcessCpuMilliseconds,
     /// The same, over that of `gzip -t` on the same file.
     OverUnpacking,
+    /// CPU time of a sweep whose runs each precondition their own drive, over that of the same with shared states.
+    SharedStatesCpu,
+    /// The same of the time on the wall.
+    SharedStatesWall,
 }
 
 const fn goal(metric: Metric, target: f64) -> Goal {
@@ -162,6 +168,16 @@ const fn profile(name: &'static str, kernels: u64, goals: &'static [Goal]) -> Ca
         flow: None,
     }
 }
+
+/// Short random reads at six times of the array and four rates of the channel.
+const TIMES: &str = r#"
+system = "d16"
+workloads = ["fio:rw=randread,bs=4k,iodepth=16,number_ios=100000,size=90%,norandommap=1"]
+metrics = ["io.read.iops", "io.read.latency_ns.p99"]
+[set]
+flash.cell.read = [["20us"], ["30us"], ["40us"], ["50us"], ["70us"], ["90us"]]
+flash.channel.rate = ["200MT/s", "400MT/s", "600MT/s", "800MT/s"]
+"#;
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -275,6 +291,16 @@ pub(super) const CASES: &[Case] = &[
         goals: &[goal(Metric::InstructionsPerCpuSecond, 2.3e6), WHOLE],
         flow: None,
     },
+    Case {
+        name: "sweep-24",
+        system: "",
+        set: &[],
+        input: Input::Sweep(TIMES, 24),
+        precondition: None,
+        requests: 0,
+        goals: &[goal(Metric::SharedStatesCpu, 1.8), goal(Metric::SharedStatesWall, 1.8), WHOLE],
+        flow: None,
+    },
     profile("sample-20k", 20_000, &[goal(Metric::ProcessCpuMilliseconds, 1_000.0)]),
     profile(
         "sample-35m",
@@ -297,6 +323,7 @@ impl Case {
                 path.is_file().then(|| path.to_string_lossy().into_owned())
             }
             Input::Profile(kernels) => Some(profiles::path(kernels).to_string_lossy().into_owned()),
+            Input::Sweep(..) => Some("sweep".into()),
         }
     }
 }
@@ -322,6 +349,8 @@ impl Metric {
             Metric::PeakRssMebibytes => "peak RSS, MiB",
             Metric::ProcessCpuMilliseconds => "whole process CPU, ms",
             Metric::OverUnpacking => "CPU over that of gzip -t",
+            Metric::SharedStatesCpu => "CPU, states apart/shared",
+            Metric::SharedStatesWall => "wall, states apart/shared",
         }
     }
 
@@ -336,6 +365,8 @@ impl Metric {
             Metric::PreconditionSeconds => sample.number("/run/precondition_cpu_s"),
             Metric::PeakRssMebibytes => Ok(sample.number("/run/peak_rss_bytes")? / (1024.0 * 1024.0)),
             Metric::ProcessCpuMilliseconds => Ok(sample.cpu.as_secs_f64() * 1000.0),
+            Metric::SharedStatesCpu => sample.number("/cpu_apart_over_shared"),
+            Metric::SharedStatesWall => sample.number("/wall_apart_over_shared"),
             Metric::OverUnpacking => Ok(sample.cpu.as_secs_f64() / sample.number("/unpacking_cpu_s")?),
         }
     }
@@ -349,6 +380,8 @@ impl Metric {
                 | Metric::JobsPerCpuSecond
                 | Metric::EventsPerCpuSecond
                 | Metric::PagesPerCpuSecond(_)
+                | Metric::SharedStatesCpu
+                | Metric::SharedStatesWall
         )
     }
 }

@@ -10,6 +10,7 @@ mod profiles;
 mod report;
 mod sample;
 mod spread;
+mod sweeps;
 
 use crate::workspace;
 use anyhow::{Result, bail};

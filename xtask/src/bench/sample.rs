@@ -2,7 +2,7 @@
 
 use super::cases::{Case, Input};
 use super::process::{self, End};
-use super::profiles;
+use super::{profiles, sweeps};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::Path;
@@ -24,6 +24,9 @@ pub(super) struct Sample {
 pub(super) fn take(binary: &Path, case: &Case, workload: &str) -> Result<Sample> {
     if let Input::Profile(kernels) = case.input {
         return profiles::take(binary, kernels, workload);
+    }
+    if let Input::Sweep(text, runs) = case.input {
+        return sweeps::take(binary, text, runs);
     }
     let mut command = Command::new(binary);
     command.args(["run", case.system, "--workload", workload, "--seed", "1", "--json"]);
