@@ -49,8 +49,13 @@ fn what_goes_together_is_told_together() {
     refused(&["check", "d16", "--set", "gpu.sms=4"], &said);
     let said = ["--> --set", "cpu.0.cores", "fabric.", "directory.", "l2.banks", "--like dram-only"];
     refused(&["check", "d16", "--set", "cpu.fill_jobs=4"], &said);
-    let said =
-        ["3 keys are missing", "--> --set", "flash.host.link.pcie.lanes ", "integer from 0", "init NEW.toml"];
+    let said = [
+        "3 keys are missing",
+        "--> --set",
+        "flash.host.link.pcie.lanes ",
+        "integer, 1, 2, 4, 8, 16",
+        "init NEW.toml",
+    ];
     refused(&["check", "d16", "--set", "flash.host.link={pcie={generation=4}}"], &said);
 }
 
@@ -95,7 +100,7 @@ fn a_skeleton_has_units_meaning_and_source() {
     let text = std::fs::read_to_string(&path).unwrap();
     let words = text.replace("\n# ", " ");
     for part in [
-        "Block erase time (tBERS). Value: duration (ps, ns, us, ms, s, min, ...). Source: least erase time of 3D TLC in Cho et al.",
+        "Block erase time (tBERS). Value: duration (ps, ns, us, ms, s, min, ...), up to 1h. Source: least erase time of 3D TLC in Cho et al.",
         "* ISSCC 2019: \"A 512Gb 3-bit/cell 3D 6th-generation V-NAND",
         "throttle: left out. Host writes wait",
         "[flash.bad_blocks]",

@@ -68,7 +68,7 @@ fn lists_are_chosen_by_parts_of_a_key() {
 fn parameters_have_kind_unit_meaning_and_the_value_of_a_system() {
     let text = nandscape(&["params", "flash.geometry", "--system", "d16"]).well().stdout;
     assert!(text.contains("flash.geometry.page_size = \"4KiB\"") && text.contains("size (B, kB"), "{text}");
-    assert!(text.contains("flash.geometry.channels = 8\n    integer from 0"), "{text}");
+    assert!(text.contains("flash.geometry.channels = 8\n    integer, 1 to 65536;"), "{text}");
     let all = nandscape(&["params"]).well().stdout;
     assert!(all.contains("sim.fold") && all.contains("d_choices.d\n"), "{all}");
     let done = nandscape(&["params", "flash.geometri"]);
@@ -124,7 +124,7 @@ fn the_pages_have_every_name() {
         let name = line.split_whitespace().next().unwrap();
         assert!(cell(&policies, name), "{name}");
     }
-    assert!(policies.contains("| `d` | integer from 0; 10 |"), "the default of a parameter");
+    assert!(policies.contains("| `d` | integer; 10 | 1 or more |"), "the default of a parameter");
     let schema: Value = nandscape(&["schema"]).well().json();
     assert!(schema.is_object());
 }

@@ -95,11 +95,11 @@ fn the_catalogue_has_texts_and_parameters() {
     let params = entries[1].params();
     let shown: Vec<_> =
         params.iter().map(|p| (p.key.as_str(), p.kind_and_default(), p.doc.as_str())).collect();
-    let units = "duration (ps, ns, us, ms, s, min, h, d), default \"3ms\"";
+    let units = "duration (ps, ns, us, ms, s, min, h, d), up to 1h, default \"3ms\"";
     assert_eq!(
         shown,
         [
-            ("d", "integer from 0, default 10".to_owned(), "Blocks drawn at random for one decision."),
+            ("d", "integer, 1 or more, default 10".to_owned(), "Blocks drawn at random for one decision."),
             ("rest", units.to_owned(), "How long a block rests before it may be drawn."),
         ]
     );
@@ -132,7 +132,7 @@ fn explain_shows_text_parameters_and_how_to_write_it() {
     for part in [
         "d_choices: a choice of flash.gc.fallback, flash.gc.victim\n",
         "Van Houdt, SIGMETRICS 2013.",
-        "  d: integer from 0, default 10\n      Blocks drawn at random",
+        "  d: integer, 1 or more, default 10\n      Blocks drawn at random",
         "  victim = \"d_choices\"\n  victim = { d_choices = { d = 10 } }",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -153,28 +153,30 @@ fn explain_shows_text_parameters_and_how_to_write_it() {
 fn params_walks_every_key_with_type_unit_default_and_text() {
     let schema = schema::of::<Spec>();
     let all = schema::params(&schema, "").unwrap();
-    let shown: Vec<_> =
-        all.iter().map(|p| (p.key.as_str(), p.kind.as_str(), p.default.as_deref().unwrap_or("-"))).collect();
+    let shown: Vec<_> = all
+        .iter()
+        .map(|p| (p.key.as_str(), p.kind.as_str(), p.allowed.as_str(), p.default.as_deref().unwrap_or("-")))
+        .collect();
     assert_eq!(
         shown,
         [
-            ("flash.gc.fallback", "one of greedy, d_choices", "none"),
-            ("flash.gc.fallback.d_choices.d", "integer from 0", "10"),
-            ("flash.gc.fallback.d_choices.rest", "duration", "\"3ms\""),
-            ("flash.gc.threshold", "share", "0.05"),
-            ("flash.gc.victim", "one of greedy, d_choices", "\"greedy\""),
-            ("flash.gc.victim.d_choices.d", "integer from 0", "10"),
-            ("flash.gc.victim.d_choices.rest", "duration", "\"3ms\""),
-            ("flash.geometry.channels", "integer from 0", "-"),
-            ("flash.geometry.page", "size", "-"),
-            ("flash.geometry.ways", "integer from 0", "-"),
-            ("flash.layout", "one of cwdp, static", "\"cwdp\""),
-            ("flash.read", "duration", "-"),
-            ("link.*.bandwidth", "bandwidth", "-"),
-            ("tenant.*.job", "one of idle, random", "\"idle\""),
-            ("tenant.*.job.random.depth", "integer from 0", "-"),
-            ("tenant.*.name", "text", "-"),
-            ("threads", "integer from 0 to 65535", "none"),
+            ("flash.gc.fallback", "one of greedy, d_choices", "", "none"),
+            ("flash.gc.fallback.d_choices.d", "integer", "1 or more", "10"),
+            ("flash.gc.fallback.d_choices.rest", "duration", "up to 1h", "\"3ms\""),
+            ("flash.gc.threshold", "share", "0 to 1", "0.05"),
+            ("flash.gc.victim", "one of greedy, d_choices", "", "\"greedy\""),
+            ("flash.gc.victim.d_choices.d", "integer", "1 or more", "10"),
+            ("flash.gc.victim.d_choices.rest", "duration", "up to 1h", "\"3ms\""),
+            ("flash.geometry.channels", "integer", "1 to 64; at most 256 dies in all", "-"),
+            ("flash.geometry.page", "size", "512B to 1MiB, a power of two", "-"),
+            ("flash.geometry.ways", "integer", "1 to 64; at most 256 dies in all", "-"),
+            ("flash.layout", "one of cwdp, static", "", "\"cwdp\""),
+            ("flash.read", "duration", "up to 1h", "-"),
+            ("link.*.bandwidth", "bandwidth", "1MB/s or more", "-"),
+            ("tenant.*.job", "one of idle, random", "", "\"idle\""),
+            ("tenant.*.job.random.depth", "integer", "0 or more", "-"),
+            ("tenant.*.name", "text", "", "-"),
+            ("threads", "integer", "0 to 65535", "none"),
         ]
     );
     let page = all.iter().find(|p| p.key == "flash.geometry.page").unwrap();

@@ -85,10 +85,16 @@ pub fn families() -> &'static [Listed] {
     &LISTED
 }
 
-/// Every key of a spec, with its kind, units and meaning.
+/// The JSON Schema of a spec.
+pub(crate) fn document() -> &'static serde_json::Value {
+    static DOCUMENT: LazyLock<serde_json::Value> = LazyLock::new(config::schema::of::<crate::Spec>);
+    &DOCUMENT
+}
+
+/// Every key of a spec, with its kind, units, limits and meaning.
 pub fn params() -> Vec<config::schema::Param> {
     // Without a prefix nothing can be unknown.
-    config::schema::params(&config::schema::of::<crate::Spec>(), "").unwrap_or_default()
+    config::schema::params(document(), "").unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -134,6 +140,109 @@ mod tests {
         assert_eq!(keys("DramScheduler"), ["memory.dram.scheduler", "memory.dram_cache.dram.scheduler"]);
         assert_eq!(keys("Switching"), ["fabric.mesh.switching", "memory.direct.network.mesh.switching"]);
         assert_eq!(keys("VictimPolicy"), ["flash.ftl.gc.victim"]);
+    }
+
+    /// Numbers that no field bounds more than their type does, by why not.
+    const UNBOUNDED: &[(&str, &[&str])] = &[
+        (
+            "counted one by one; nothing is held for those to come",
+            &[
+                "cpu.0.load.jobs",
+                "cpu.warmup.fixed.jobs",
+                "flash.bad_blocks.grown.endurance",
+                "paging.driver.batch",
+            ],
+        ),
+        ("a real number that is only calculated with", &["flash.bad_blocks.grown.shape"]),
+        (
+            "what waits is held, not what might",
+            &[
+                "flash.host.nvme.depth",
+                "flash.host.nvme.in_controller",
+                "flash.inner.nvme.depth",
+                "flash.inner.nvme.in_controller",
+                "memory.initiator.depth",
+                "l2.merges",
+            ],
+        ),
+        (
+            "more than there are means all that there are",
+            &[
+                "cpu.0.ports",
+                "flash.buffer.eviction.cflru.window",
+                "flash.die.partner_search",
+                "flash.ftl.allocation.full.look",
+                "flash.ftl.allocation.least_queued.look",
+                "flash.ftl.allocation.restricted.look",
+                "flash.ftl.gc.victim.d_choices.d",
+                "flash.ftl.gc.victim.windowed_greedy.window",
+                "flash.host.nvme.arbitration.round_robin.burst",
+                "flash.host.nvme.arbitration.weighted.burst",
+                "flash.host.nvme.arbitration.weighted.high",
+                "flash.host.nvme.arbitration.weighted.low",
+                "flash.host.nvme.arbitration.weighted.medium",
+                "flash.inner.nvme.arbitration.round_robin.burst",
+                "flash.inner.nvme.arbitration.weighted.burst",
+                "flash.inner.nvme.arbitration.weighted.high",
+                "flash.inner.nvme.arbitration.weighted.low",
+                "flash.inner.nvme.arbitration.weighted.medium",
+                "gpu.blocks.strided.stride",
+                "gpu.kernels.automatic.kernels",
+                "gpu.kernels.automatic.stride",
+                "gpu.kernels.large_chunk.kernels",
+                "gpu.resident.block_threads",
+                "gpu.resident.registers",
+                "gpu.resident.threads",
+                "memory.dram.scheduler.fr_fcfs.batch",
+                "memory.dram_cache.dram.scheduler.fr_fcfs.batch",
+            ],
+        ),
+        (
+            "a threshold that a count may never reach",
+            &[
+                "flash.buffer.look_ahead.sequential.trigger",
+                "flash.ftl.gc.window",
+                "flash.ftl.wear.static_gap",
+                "l2.prefetch.dynamic.window",
+                "memory.direct.redirect.window",
+                "memory.engine.prefetch.after",
+            ],
+        ),
+        (
+            "the geometry, which has bounds, must have room for it",
+            &[
+                "flash.ftl.gc.hard",
+                "flash.ftl.gc.start",
+                "flash.ftl.gc.stop",
+                "memory.direct.mapping.data_blocks",
+                "memory.direct.mapping.group",
+            ],
+        ),
+        ("a device is at most 1 EiB", &["flash.geometry.pages"]),
+    ];
+
+    #[test]
+    fn every_number_and_quantity_has_a_bound() {
+        let is_counted = |kind: &str| {
+            let kind = kind.trim_start_matches("array of ");
+            let kinds =
+                ["integer", "real number", "duration", "size", "bandwidth", "transfer rate", "frequency"];
+            kinds.contains(&kind)
+        };
+        let mut without = Vec::new();
+        for param in params().iter().filter(|param| is_counted(&param.kind)) {
+            // A rate has a least; of what is counted or measured, too much is the danger.
+            let is_rate = ["bandwidth", "transfer rate"].contains(&param.kind.as_str());
+            let is_open = param.allowed.ends_with("or more") || param.allowed == "above 0";
+            let is_bounded = !param.allowed.is_empty() && (is_rate || !is_open);
+            if !is_bounded {
+                without.push(param.key.clone());
+            }
+        }
+        let mut listed: Vec<&str> = UNBOUNDED.iter().flat_map(|(_, keys)| keys.iter().copied()).collect();
+        without.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(without, listed);
     }
 
     #[test]

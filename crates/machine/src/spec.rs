@@ -81,6 +81,7 @@ pub struct Cpus {
     /// Jobs that are executed before the run without time, at most, to fill a DRAM cache or what `swap` pages into. They end once
     /// it has taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
     /// pages.
+    #[schemars(range(max = 1_099_511_627_776_u64))]
     pub fill_jobs: u64,
     /// Which of the first jobs of the run count in no figure; `--warmup` says something else.
     pub warmup: WarmupPolicy,
@@ -126,9 +127,11 @@ pub struct Sim {
     /// Interval at which the instructions that each application has issued are recorded, as `gpu.series` of the result; left
     /// out, they are not. It doubles as often as it must for 4,096 intervals to hold the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "1ps"))]
     pub series: Option<Duration>,
     /// Simulated time after which the run ends, whether or not its work is done; left out, it is done to its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "1ps"))]
     pub until: Option<Duration>,
 }
 

@@ -21,6 +21,7 @@ pub struct FabricSpec {
     /// The mesh.
     pub mesh: MeshSpec,
     /// Bytes of a packet besides its data: address, command, routing.
+    #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
     pub header: Bytes,
 }
 

@@ -27,10 +27,13 @@ config::policies! {
 #[serde(default, deny_unknown_fields)]
 pub struct MeshSpec {
     /// Routers in a column.
+    #[schemars(range(min = 1, max = 65_536))]
     pub rows: u32,
     /// Routers in a row. Router `n` stands in row `n / columns`.
+    #[schemars(range(min = 1, max = 65_536))]
     pub columns: u32,
     /// Bytes that a link moves in one transfer.
+    #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
     pub width: Bytes,
     /// Transfers a second of a link.
     pub rate: TransferRate,

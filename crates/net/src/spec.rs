@@ -12,10 +12,13 @@ pub struct CrossbarSpec {
     /// Clock of the links.
     pub clock: Frequency,
     /// Bytes that a link carries in a cycle.
+    #[schemars(extend("x-minimum" = "1B"))]
     pub width: Bytes,
     /// Bytes of a packet besides its data: address, command, routing.
+    #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
     pub header: Bytes,
     /// Cycles from link to link.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub latency: u32,
 }
 

@@ -183,7 +183,8 @@ fn meaning(param: Option<&Param>, key: &str) -> String {
         units.push_str(", ...");
     }
     let units = if units.is_empty() { units } else { format!(" ({units})") };
-    format!("{} Value: {}{units}.", param.doc.replace('\n', " "), param.kind)
+    let allowed = if param.allowed.is_empty() { String::new() } else { format!(", {}", param.allowed) };
+    format!("{} Value: {}{units}{allowed}.", param.doc.replace('\n', " "), param.kind)
 }
 
 fn last(key: &str) -> &str {

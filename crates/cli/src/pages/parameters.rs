@@ -26,11 +26,11 @@ fn spec_keys() -> String {
          (`inherits = \"NAME\"`), unless it says `none`. The values of a system are printed by \
          `nandscape params --system NAME`. Parameters of policies are in [policies.md](policies.md).\n\n",
     );
-    text.push_str(&head(["key", "kind", "meaning"]));
+    text.push_str(&head(["key", "kind", "allowed", "meaning"]));
     // What belongs to a policy stands with the policy.
     let is_policy = |param: &&Param| param.family.is_none() && families().iter().any(|f| f.has(&param.key));
     for param in params().iter().filter(|param| !is_policy(param)) {
-        text.push_str(&row([&format!("`{}`", param.key), &kind(param), &param.doc]));
+        text.push_str(&row([&format!("`{}`", param.key), &kind(param), &param.allowed, &param.doc]));
     }
     text
 }

@@ -37,10 +37,14 @@ fn parameters(entry: &Entry) -> String {
         return String::new();
     }
     let mut text = String::new();
-    let _ =
-        write!(text, "\nParameters of `{}`:\n\n{}", entry.name, head(["key", "kind and default", "meaning"]));
+    let _ = write!(
+        text,
+        "\nParameters of `{}`:\n\n{}",
+        entry.name,
+        head(["key", "kind and default", "allowed", "meaning"])
+    );
     for param in &params {
-        text.push_str(&row([&format!("`{}`", param.key), &kind(param), &param.doc]));
+        text.push_str(&row([&format!("`{}`", param.key), &kind(param), &param.allowed, &param.doc]));
     }
     text
 }

@@ -2,6 +2,7 @@
 
 use super::sched::ThreadScheduling;
 use config::SpecError;
+use config::schema::product;
 use config::units::{Duration, Frequency};
 use kernel::Time;
 use mem::cache::replace::ReplacementPolicy;
@@ -20,20 +21,30 @@ const SHORTEST: Time = Time::from_ns(1);
 /// The cores of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-products" = [
+    product(1 << 24, "lines of first-level instruction caches", &["cores", "l1i.sets", "l1i.ways"]),
+    product(1 << 24, "lines of first-level data caches", &["cores", "l1d.sets", "l1d.ways"]),
+]))]
 pub struct CpuSpec {
     /// Cores, at most 64.
+    #[schemars(range(min = 1, max = 64))]
     pub cores: u16,
     /// Their clock.
     pub clock: Frequency,
     /// Instructions that a core dispatches, and retires, a cycle.
+    #[schemars(range(min = 1, max = 64))]
     pub width: u32,
     /// Instructions between dispatch and retirement at most: the reorder buffer.
+    #[schemars(range(min = 1, max = 4_096))]
     pub window: u32,
     /// Stores that have retired and not been done at most.
+    #[schemars(range(min = 1, max = 4_096))]
     pub store_buffer: u32,
     /// Loads and stores that the first-level data cache takes a cycle.
+    #[schemars(range(min = 1))]
     pub ports: u32,
     /// Cycles from a flush of the window to the first instruction dispatched.
+    #[schemars(range(max = 4_096), extend("x-unit" = "cycles"))]
     pub flush: u32,
     /// How far a core runs ahead of the machine's clock at most. What other cores do to its cache comes late by so much at
     /// most.
@@ -55,15 +66,19 @@ pub struct CpuSpec {
 #[serde(deny_unknown_fields)]
 pub struct L1Spec {
     /// Sets.
+    #[schemars(range(min = 1))]
     pub sets: u32,
     /// Ways a set.
+    #[schemars(range(min = 1))]
     pub ways: u32,
     /// Which line of a set makes room.
     pub replacement: ReplacementPolicy,
     /// Cycles from the address to the value, tags and data.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub latency: u32,
     /// Lines that are missing at once (MSHRs), at most 64. Instructions are fetched in order, and fetch waits for a line that is
     /// missing: there a second register is taken only when threads are switched meanwhile.
+    #[schemars(range(min = 1, max = 64))]
     pub registers: u32,
 }
 
@@ -72,10 +87,13 @@ pub struct L1Spec {
 #[serde(deny_unknown_fields)]
 pub struct TlbSpec {
     /// Translations that it holds.
+    #[schemars(range(min = 1, max = 65_536))]
     pub entries: u32,
     /// Ways a set; as many as entries for a fully associative one.
+    #[schemars(range(min = 1, max = 65_536))]
     pub ways: u32,
     /// Pages that a core asks its second-level TLB for at once.
+    #[schemars(range(min = 1, max = 65_536))]
     pub misses: u32,
 }
 
@@ -95,10 +113,12 @@ config::policies! {
 #[serde(deny_unknown_fields)]
 pub struct ThreadsSpec {
     /// Threads of a core.
+    #[schemars(range(min = 1, max = 4_096))]
     pub count: u32,
     /// Core time of a switch from one thread to another.
     pub switch: Duration,
     /// Halted jobs of a core at most; with so many, the core waits for the oldest.
+    #[schemars(range(min = 1, max = 4_096))]
     pub pending: u32,
     /// What a thread does when its page is in flash.
     pub miss: MissAction,
@@ -111,6 +131,7 @@ pub struct ThreadsSpec {
 #[serde(deny_unknown_fields)]
 pub struct LoadSpec {
     /// Jobs of a run, over all cores: when so many have ended, the run ends.
+    #[schemars(range(min = 1))]
     pub jobs: u64,
     /// When they come.
     pub arrivals: Arrivals,

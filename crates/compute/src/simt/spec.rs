@@ -4,6 +4,7 @@ use super::blocks::BlockScheduling;
 use super::kernels::KernelScheduling;
 use super::sched::WarpScheduling;
 use config::SpecError;
+use config::schema::product;
 use config::units::{Bytes, Frequency};
 use mem::cache::replace::ReplacementPolicy;
 use schemars::JsonSchema;
@@ -17,12 +18,21 @@ const LONGEST: u64 = 4096;
 /// The streaming multiprocessors of a GPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-products" = [
+    product(1 << 24, "lines of first-level caches", &["sms", "l1.sets", "l1.ways"]),
+    product(1 << 22, "miss registers", &["sms", "l1.miss_registers"]),
+    product(1 << 24, "stores", &["sms", "load_store.stores"]),
+    product(1 << 24, "translations of first-level TLBs", &["sms", "tlb.entries"]),
+    product(1 << 20, "banks of shared memory", &["sms", "shared.banks"]),
+]))]
 pub struct GpuSpec {
     /// Multiprocessors.
+    #[schemars(range(min = 1, max = 1_024))]
     pub sms: u16,
     /// Their clock.
     pub clock: Frequency,
     /// Warp instructions that a multiprocessor issues a cycle.
+    #[schemars(range(min = 1))]
     pub issue: u8,
     /// Which ready warp issues next.
     pub scheduler: WarpScheduling,
@@ -51,14 +61,19 @@ pub struct GpuSpec {
 #[serde(deny_unknown_fields)]
 pub struct ResidentSpec {
     /// Warps: 1 to 128.
+    #[schemars(range(min = 1, max = 128))]
     pub warps: u8,
     /// Blocks.
+    #[schemars(range(min = 1))]
     pub blocks: u16,
     /// Threads, counted in whole warps.
+    #[schemars(range(min = 1))]
     pub threads: u32,
     /// Threads of one block.
+    #[schemars(range(min = 1))]
     pub block_threads: u32,
     /// Registers of 32 bits.
+    #[schemars(range(min = 1))]
     pub registers: u32,
     /// Shared memory.
     pub shared: Bytes,
@@ -69,6 +84,7 @@ pub struct ResidentSpec {
 #[serde(deny_unknown_fields)]
 pub struct AluSpec {
     /// Cycles from issue to the issue of an instruction that reads the result.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub latency: u16,
 }
 
@@ -77,8 +93,10 @@ pub struct AluSpec {
 #[serde(deny_unknown_fields)]
 pub struct SfuSpec {
     /// Cycles from issue to the issue of an instruction that reads the result.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub latency: u16,
     /// Cycles from one instruction to the next: lanes of a warp over special function units.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub interval: u16,
 }
 
@@ -87,8 +105,10 @@ pub struct SfuSpec {
 #[serde(deny_unknown_fields)]
 pub struct SharedSpec {
     /// Cycles from issue to the issue of an instruction that reads the result, without bank conflicts.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub latency: u16,
     /// Banks of 4 B: a power of two. Lanes that touch different words of a bank take a cycle each.
+    #[schemars(range(min = 1, max = 32_768), extend("x-power-of-two" = true))]
     pub banks: u16,
 }
 
@@ -98,8 +118,10 @@ pub struct SharedSpec {
 pub struct LoadStoreSpec {
     /// Lines in the unit: those that wait for the cache and those that wait for a translation. An instruction enters
     /// while there are fewer, with all of its lines.
+    #[schemars(range(min = 1, max = 1_048_576))]
     pub queue: u32,
     /// Stores and atomics outstanding; the unit waits for a free one.
+    #[schemars(range(min = 1))]
     pub stores: u32,
 }
 
@@ -108,14 +130,18 @@ pub struct LoadStoreSpec {
 #[serde(deny_unknown_fields)]
 pub struct L1Spec {
     /// Sets of lines of 128 B.
+    #[schemars(range(min = 1))]
     pub sets: u32,
     /// Ways a set.
+    #[schemars(range(min = 1))]
     pub ways: u32,
     /// Which line of a set makes room.
     pub replacement: ReplacementPolicy,
     /// Cycles from the issue of a load that hits to the issue of an instruction that reads the value.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
     pub latency: u16,
     /// Lines that are missing at once (miss status holding registers); the unit waits for a free one.
+    #[schemars(range(min = 1))]
     pub miss_registers: u16,
     /// Requests for a missing line that wait beside the first; the unit waits with the next.
     pub merges: u16,
@@ -126,10 +152,13 @@ pub struct L1Spec {
 #[serde(deny_unknown_fields)]
 pub struct TlbSpec {
     /// Translations.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub entries: u32,
     /// Ways a set: a divisor of the entries; as many for a fully associative buffer.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub ways: u32,
     /// Pages whose translation is missing at once; the unit waits with the next.
+    #[schemars(range(min = 1))]
     pub misses: u16,
 }
 

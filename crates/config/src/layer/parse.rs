@@ -69,7 +69,9 @@ impl Resolved {
             };
             let doc = param.doc.lines().next().unwrap_or_default();
             let cut = if param.doc.lines().count() > 1 { " ..." } else { "" };
-            format!("{:width$}  {kind}: {doc}{cut}", param.key)
+            let allowed =
+                if param.allowed.is_empty() { String::new() } else { format!(", {}", param.allowed) };
+            format!("{:width$}  {kind}{allowed}: {doc}{cut}", param.key)
         };
         params.iter().map(line).collect()
     }

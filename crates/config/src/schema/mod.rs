@@ -1,5 +1,6 @@
 //! JSON Schema of a specification, and every key of it with its unit, default and meaning.
 
+mod limits;
 mod missing;
 mod walk;
 
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use crate::diag::Diagnostic;
 use crate::layer::INHERITS;
 
+pub use limits::{beyond, product};
 pub use missing::missing;
 pub(crate) use walk::walk;
 
@@ -19,10 +21,12 @@ pub(crate) use walk::walk;
 pub struct Param {
     /// Key path; `*` stands for an index or a name of one's own.
     pub key: String,
-    /// What kind of value it takes, in words: `duration`, `integer from 0`, `one of greedy, d_choices`.
+    /// What kind of value it takes, in words: `duration`, `integer`, `one of greedy, d_choices`.
     pub kind: String,
-    /// The units that can be written; empty for a plain number or text.
+    /// The units that can be written, or what a number counts; empty for a plain number or text.
     pub units: Vec<String>,
+    /// Which values of that kind are allowed, in words: `1 to 64`, `up to 1h`; empty if all are.
+    pub allowed: String,
     /// The default as a file would write it, `none` for an optional key; without a default the key must be set.
     pub default: Option<String>,
     /// What it means.
@@ -32,13 +36,14 @@ pub struct Param {
 }
 
 impl Param {
-    /// `duration (ps, ns, us), default "65us"`.
+    /// `duration (ps, ns, us), up to 1h, default "65us"`.
     pub fn kind_and_default(&self) -> String {
         let units =
             if self.units.is_empty() { String::new() } else { format!(" ({})", self.units.join(", ")) };
+        let allowed = if self.allowed.is_empty() { String::new() } else { format!(", {}", self.allowed) };
         match &self.default {
-            Some(default) => format!("{}{units}, default {default}", self.kind),
-            None => format!("{}{units}, must be set", self.kind),
+            Some(default) => format!("{}{units}{allowed}, default {default}", self.kind),
+            None => format!("{}{units}{allowed}, must be set", self.kind),
         }
     }
 }

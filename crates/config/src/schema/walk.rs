@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Param;
+use super::{Param, limits};
 use crate::policy::FAMILY_KEY;
 use crate::units::{QUANTITY_KEY, UNITS_KEY};
 
@@ -67,6 +67,7 @@ impl Walker<'_> {
             let given = given.and_then(|g| g.get(name));
             self.visit(&join(key, name), property, given, required.iter().any(|r| r.as_str() == Some(name)));
         }
+        limits::tell_products(key, schema, &mut self.found);
     }
 
     pub(super) fn leaf(&mut self, key: &str, schema: &Map<String, Value>, optional: bool) {
@@ -77,10 +78,17 @@ impl Walker<'_> {
             Some(value) => Some(as_toml(value)),
             None => optional.then(|| "none".to_owned()),
         };
+        let counted = schema.get(limits::UNIT).and_then(Value::as_str).map(str::to_owned);
+        // Of an array, what its elements may be.
+        let depth = self.open.len();
+        let items = schema.get("items").map(|items| self.resolve(items).0);
+        self.open.truncate(depth);
+        let element = items.as_ref().unwrap_or(schema);
         let param = Param {
             key: key.to_owned(),
             kind: self.kind(schema),
-            units: schema.get(UNITS_KEY).map(strings).unwrap_or_default(),
+            units: schema.get(UNITS_KEY).map(strings).unwrap_or_else(|| counted.into_iter().collect()),
+            allowed: limits::allowed(element),
             default,
             doc: text(schema, "description").to_owned(),
             family: schema.get(FAMILY_KEY).and_then(Value::as_str).map(str::to_owned),
@@ -152,8 +160,8 @@ impl Walker<'_> {
             return format!("one of {}", names.join(", "));
         }
         match text(schema, "type") {
-            "integer" => "integer".to_owned() + &range(schema),
-            "number" => "real number".to_owned() + &range(schema),
+            "integer" => "integer".to_owned(),
+            "number" => "real number".to_owned(),
             "boolean" => "true or false".to_owned(),
             "string" => "text".to_owned(),
             "array" => match schema.get("items") {
@@ -216,19 +224,6 @@ pub(super) fn alternatives(schema: &Map<String, Value>) -> Vec<(String, Option<&
         }
     }
     found
-}
-
-fn range(schema: &Map<String, Value>) -> String {
-    let bound = |inclusive: &str, exclusive: &str| {
-        let exact = schema.get(inclusive).map(|v| v.to_string());
-        exact.or_else(|| schema.get(exclusive).map(|v| format!("{v} (excluded)")))
-    };
-    match (bound("minimum", "exclusiveMinimum"), bound("maximum", "exclusiveMaximum")) {
-        (Some(low), Some(high)) => format!(" from {low} to {high}"),
-        (Some(low), None) => format!(" from {low}"),
-        (None, Some(high)) => format!(" up to {high}"),
-        (None, None) => String::new(),
-    }
 }
 
 /// A default as a file would write it.

@@ -16,7 +16,8 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::diag::Diagnostic;
-use quantity::{BANDWIDTH, BYTES, DURATION, FREQUENCY, Quantity, TRANSFER_RATE};
+pub(crate) use quantity::Quantity;
+use quantity::{BANDWIDTH, BYTES, DURATION, FREQUENCY, TRANSFER_RATE};
 
 pub use share::Share;
 
@@ -24,6 +25,11 @@ pub use share::Share;
 pub const QUANTITY_KEY: &str = "x-quantity";
 /// Key in a JSON Schema that lists the units of a quantity.
 pub const UNITS_KEY: &str = "x-units";
+
+/// Key in a JSON Schema of the least amount of a quantity, as text.
+pub const LEAST_KEY: &str = "x-minimum";
+/// Key in a JSON Schema of the greatest amount of a quantity, as text.
+pub const MOST_KEY: &str = "x-maximum";
 
 /// Gives a `u64` newtype the reading, writing and describing that all quantities share.
 macro_rules! quantity {
@@ -164,7 +170,7 @@ impl Frequency {
 impl Quantity {
     fn schema(&self) -> schemars::Schema {
         let units: Vec<_> = self.units.iter().map(|u| u.name).collect();
-        schemars::json_schema!({
+        let mut schema = schemars::json_schema!({
             "type": "string",
             "description": format!(
                 "{} with its unit ({})", self.with_article, self.unit_names().join(", ")
@@ -173,7 +179,13 @@ impl Quantity {
             "examples": [self.example],
             QUANTITY_KEY: self.noun,
             UNITS_KEY: self.unit_names(),
-        })
+        });
+        for (key, limit) in [(LEAST_KEY, self.least), (MOST_KEY, self.most)] {
+            if let Some(limit) = limit {
+                schema.insert(key.to_owned(), limit.into());
+            }
+        }
+        schema
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Unit {
 }
 
 /// A kind of quantity with its units, smallest first.
-pub(super) struct Quantity {
+pub(crate) struct Quantity {
     /// `duration`.
     pub(super) noun: &'static str,
     /// `a duration`.
@@ -24,6 +24,14 @@ pub(super) struct Quantity {
     /// The base unit in words: the finest amount that can be held.
     pub(super) finest: &'static str,
     pub(super) units: &'static [Unit],
+    /// The least that can be simulated, whatever it is of.
+    pub(super) least: Option<&'static str>,
+    /// The most that can be simulated.
+    pub(super) most: Option<&'static str>,
+    /// What less is.
+    pub(crate) too_little: &'static str,
+    /// What more is.
+    pub(crate) too_much: &'static str,
 }
 
 pub(super) const fn unit(name: &'static str, numerator: u64) -> Unit {
@@ -58,6 +66,11 @@ pub(super) static DURATION: Quantity = Quantity {
         alias("h", 3600 * T, 1),
         alias("d", 24 * 3600 * T, 1),
     ],
+    // What a spec names happens many times in a run.
+    least: None,
+    most: Some("1h"),
+    too_little: "too short",
+    too_much: "too long to simulate: the clock ends at 213 days",
 };
 
 /// An amount of data, in bytes.
@@ -80,6 +93,11 @@ pub(super) static BYTES: Quantity = Quantity {
         unit("PB", K * T),
         unit("PiB", 1 << 50),
     ],
+    // So that sums of a few, and their bits, can be counted.
+    least: None,
+    most: Some("1PiB"),
+    too_little: "too small",
+    too_much: "too large to simulate",
 };
 
 /// Data per time, in bytes per second.
@@ -105,6 +123,11 @@ pub(super) static BANDWIDTH: Quantity = Quantity {
         alias("Gbit/s", G, 8),
         alias("Tbit/s", T, 8),
     ],
+    // 1 GiB, the largest request, still moves within the clock.
+    least: Some("1MB/s"),
+    most: None,
+    too_little: "too slow to simulate",
+    too_much: "too fast to simulate",
 };
 
 /// Transfers on a bus, per second.
@@ -114,6 +137,10 @@ pub(super) static TRANSFER_RATE: Quantity = Quantity {
     example: "800MT/s",
     finest: "1T/s",
     units: &[unit("T/s", 1), unit("kT/s", K), unit("MT/s", M), unit("GT/s", G)],
+    least: Some("1MT/s"),
+    most: None,
+    too_little: "too slow to simulate",
+    too_much: "too fast to simulate",
 };
 
 /// Clock cycles, per second.
@@ -123,13 +150,22 @@ pub(super) static FREQUENCY: Quantity = Quantity {
     example: "1.2GHz",
     finest: "1Hz",
     units: &[unit("Hz", 1), unit("kHz", K), unit("MHz", M), unit("GHz", G)],
+    least: Some("1MHz"),
+    most: Some("1000GHz"),
+    too_little: "too slow to simulate",
+    too_much: "too fast to simulate: time is counted in picoseconds",
 };
 
 static ALL: [&Quantity; 5] = [&DURATION, &BYTES, &BANDWIDTH, &TRANSFER_RATE, &FREQUENCY];
 
 impl Quantity {
+    /// The quantity of that noun.
+    pub(crate) fn named(noun: &str) -> Option<&'static Quantity> {
+        ALL.into_iter().find(|quantity| quantity.noun == noun)
+    }
+
     /// The amount in base units.
-    pub(super) fn read(&self, text: &str) -> Result<u64, Diagnostic> {
+    pub(crate) fn read(&self, text: &str) -> Result<u64, Diagnostic> {
         let text = text.trim();
         if text.starts_with('-') {
             return Err(self.expected(format!("`{text}` is negative")));
@@ -152,7 +188,7 @@ impl Quantity {
     }
 
     /// The shortest exact way to write `amount`; among equals the largest unit.
-    pub(super) fn write(&self, amount: u64) -> String {
+    pub(crate) fn write(&self, amount: u64) -> String {
         let mut best = format!("{amount}{}", self.units[0].name);
         for unit in self.units.iter().filter(|u| u.shown && u.numerator <= amount) {
             if let Some(text) = write_in(amount, unit)

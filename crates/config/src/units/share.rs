@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use super::{QUANTITY_KEY, UNITS_KEY};
+use super::{LEAST_KEY, MOST_KEY, QUANTITY_KEY, UNITS_KEY};
 use crate::diag::Diagnostic;
 
 /// A part of a whole, from 0 to 1: `"7%"` or `0.07`.
@@ -135,6 +135,8 @@ impl schemars::JsonSchema for Share {
                 { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)? *%$" },
             ],
             "examples": [0.07, "7%"],
+            LEAST_KEY: "0",
+            MOST_KEY: "1",
             QUANTITY_KEY: "share",
             UNITS_KEY: ["%", "a part of 1"],
         })

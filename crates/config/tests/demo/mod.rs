@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use config::layer::Presets;
 use config::policies;
+use config::schema::product;
 use config::units::{Bandwidth, Bytes, Duration, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,7 @@ pub mod d_choices {
     #[serde(default, deny_unknown_fields)]
     pub struct Params {
         /// Blocks drawn at random for one decision.
+        #[schemars(range(min = 1))]
         pub d: u32,
         /// How long a block rests before it may be drawn.
         pub rest: config::units::Duration,
@@ -118,12 +120,16 @@ pub struct Flash {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-products" = [product(256, "dies", &["channels", "ways"])]))]
 pub struct Geometry {
     /// Channels of the device.
+    #[schemars(range(min = 1, max = 64))]
     pub channels: u32,
     /// Ways of a channel.
+    #[schemars(range(min = 1, max = 64))]
     pub ways: u32,
     /// Data in a page, without its spare area.
+    #[schemars(extend("x-minimum" = "512B", "x-maximum" = "1MiB", "x-power-of-two" = true))]
     pub page: Bytes,
 }
 

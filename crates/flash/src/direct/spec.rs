@@ -1,6 +1,7 @@
 //! Flash as memory, as a user writes it.
 
 use config::SpecError;
+use config::schema::product;
 use config::units::{Bytes, Duration, Share, TransferRate};
 use kernel::Time;
 use net::mesh::MeshSpec;
@@ -11,6 +12,13 @@ use serde::{Deserialize, Serialize};
 /// Flash that cores address as memory, behind flash controllers on their network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-products" = [
+    product(1 << 18, "planes", &["geometry.channels", "geometry.packages", "geometry.dies", "geometry.planes"]),
+    product(1 << 18, "ports", &["geometry.channels", "geometry.packages", "geometry.ports"]),
+    product(1 << 28, "blocks", &["geometry.channels", "geometry.packages", "geometry.dies", "geometry.planes", "geometry.blocks"]),
+    product(1 << 32, "pages", &["geometry.channels", "geometry.packages", "geometry.dies", "geometry.planes", "geometry.blocks", "geometry.pages"]),
+    product(1 << 22, "registers", &["geometry.channels", "geometry.packages", "geometry.dies", "geometry.planes", "registers.count"]),
+]))]
 pub struct DirectSpec {
     /// How many of everything. Pages are of 4 KiB.
     pub geometry: DirectGeometry,
@@ -25,6 +33,7 @@ pub struct DirectSpec {
     /// What connects controllers and packages.
     pub network: FlashNetwork,
     /// Bytes that name a command on the network: a read sends them alone, a write in front of its lines.
+    #[schemars(extend("x-maximum" = "1MiB"))]
     pub command: Bytes,
     /// How much of a page that has been read from the array goes to the controller.
     pub transfer: Transfer,
@@ -38,18 +47,25 @@ pub struct DirectSpec {
 #[serde(deny_unknown_fields)]
 pub struct DirectGeometry {
     /// Channels.
+    #[schemars(range(min = 1))]
     pub channels: u32,
     /// Packages a channel.
+    #[schemars(range(min = 1))]
     pub packages: u32,
     /// I/O ports a package. Planes take turns at them; with a bus there is one.
+    #[schemars(range(min = 1))]
     pub ports: u32,
     /// Dies a package.
+    #[schemars(range(min = 1))]
     pub dies: u32,
     /// Planes a die.
+    #[schemars(range(min = 1))]
     pub planes: u32,
     /// Blocks a plane: data blocks, log blocks, and free ones that merges write to.
+    #[schemars(range(min = 1, max = 1_048_576))]
     pub blocks: u32,
     /// Pages a block.
+    #[schemars(range(min = 1, max = 4_096))]
     pub pages: u32,
 }
 
@@ -59,10 +75,13 @@ pub struct DirectGeometry {
 pub struct DirectMapping {
     /// Data blocks that one entry of the block table covers: one in each of as many planes, over which its pages are
     /// striped, channel first.
+    #[schemars(range(min = 1))]
     pub group: u32,
     /// Data blocks a plane: what is addressed. The rest of the plane are log blocks and free blocks.
+    #[schemars(range(min = 1))]
     pub data_blocks: u32,
     /// Data blocks of a plane that share a log block.
+    #[schemars(range(min = 1, max = 16))]
     pub log_share: u32,
     /// What the search of the log's page table in the row decoder adds to an array read.
     pub search: Duration,
@@ -92,6 +111,7 @@ pub struct DirectArray {
 #[serde(deny_unknown_fields)]
 pub struct DirectRegisters {
     /// Registers of 4 KiB a plane: one is the data register of the array, the others gather writes.
+    #[schemars(range(max = 1_024))]
     pub count: u32,
     /// Which registers a page may use.
     pub network: RegisterNetwork,
@@ -105,6 +125,7 @@ pub struct DirectRegisters {
 #[serde(deny_unknown_fields)]
 pub struct DirectController {
     /// How many there are. Each serves the packages that it is nearest to.
+    #[schemars(range(min = 1, max = 1_024))]
     pub count: u32,
     /// Time between two requests that a controller's dispatcher takes.
     pub dispatch: Duration,
@@ -117,6 +138,7 @@ pub struct DirectController {
 #[serde(deny_unknown_fields)]
 pub struct DirectRedirect {
     /// Writes of a package after each of which the checker judges it anew.
+    #[schemars(range(min = 1))]
     pub window: u32,
     /// Share of these writes above which, if they evict a page from the registers, the registers thrash.
     pub threshold: Share,
@@ -173,6 +195,7 @@ config::policies! {
 #[serde(default, deny_unknown_fields)]
 pub struct NifSpec {
     /// Bytes that it moves in one transfer.
+    #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
     pub width: Bytes,
     /// Transfers a second.
     pub rate: TransferRate,
@@ -203,6 +226,7 @@ config::policies! {
 #[serde(default, deny_unknown_fields)]
 pub struct BusSpec {
     /// Bytes that a bus moves in one transfer.
+    #[schemars(extend("x-minimum" = "1B", "x-maximum" = "1MiB"))]
     pub width: Bytes,
     /// Transfers a second.
     pub rate: TransferRate,

@@ -15,8 +15,10 @@ pub struct EngineSpec {
     /// Time of a page's address translation, for reading and for writing it.
     pub ftl_time: Duration,
     /// Address translations in service at once.
+    #[schemars(range(min = 1, max = 65_536))]
     pub ftl_in_service: u32,
     /// Pages on their way from the write buffer to flash at once: read out of the DRAM, and not programmed yet.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub evictions: u32,
     /// Pages that have been read from flash.
     pub read_buffer: PageBufferSpec,
@@ -34,8 +36,10 @@ pub struct EngineSpec {
 #[serde(deny_unknown_fields)]
 pub struct PageBufferSpec {
     /// Capacity.
+    #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "16GiB"))]
     pub capacity: Bytes,
     /// Pages of a set.
+    #[schemars(range(min = 1, max = 4_194_304))]
     pub ways: u32,
 }
 
@@ -51,6 +55,7 @@ pub struct BufferDramSpec {
     /// Time to close a row and open another (tRP + tRCD); the bus serves other banks meanwhile.
     pub activate: Duration,
     /// Banks, each with one open row.
+    #[schemars(range(min = 1, max = 65_536))]
     pub banks: u32,
 }
 
@@ -59,11 +64,14 @@ pub struct BufferDramSpec {
 #[serde(deny_unknown_fields)]
 pub struct PrefetchSpec {
     /// Entries of the table, indexed by the instruction's address modulo their number.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub entries: u32,
     /// A miss fetches its superpage when the instruction's counter stands here, its highest value: up by one with every
     /// access to the superpage of the last one or to the page behind it, down by one with every other.
+    #[schemars(range(min = 1))]
     pub after: u32,
     /// Pages of a superpage.
+    #[schemars(range(min = 2, max = 65_536))]
     pub pages: u32,
 }
 

@@ -16,8 +16,10 @@ pub struct InitiatorSpec {
     /// Time of a request in the dispatcher, which takes one after another.
     pub dispatch_time: Duration,
     /// Submission queues, taken in turn.
+    #[schemars(range(min = 1, max = 32_768))]
     pub queues: u16,
     /// Commands outstanding in each queue; more wait in front of them.
+    #[schemars(range(min = 1))]
     pub depth: u32,
     /// Where written lines wait for the others of their sector.
     pub gather: GatherSpec,
@@ -39,8 +41,10 @@ config::policies! {
 #[serde(deny_unknown_fields)]
 pub struct GatherSpec {
     /// Capacity, in whole pages of 4 KiB.
+    #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "16GiB"))]
     pub capacity: Bytes,
     /// Pages of a set.
+    #[schemars(range(min = 1, max = 4_194_304))]
     pub ways: u32,
     /// Time of an access.
     pub latency: Duration,

@@ -24,8 +24,10 @@ pub struct BadBlocksSpec {
 #[serde(deny_unknown_fields)]
 pub struct GrownSpec {
     /// Erases after which 63.2 % of the blocks have failed.
+    #[schemars(range(min = 1))]
     pub endurance: u32,
     /// How much alike the lives are: 1 is failure at a constant rate, larger is later and steeper.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub shape: f64,
 }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
     /// Bits a cell: 1 SLC, 2 MLC, 3 TLC, 4 QLC.
+    #[schemars(range(min = 1, max = 4))]
     pub bits: u8,
     /// Which pages of a block are of which type.
     pub layout: PageLayout,

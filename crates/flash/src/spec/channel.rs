@@ -18,6 +18,7 @@ pub struct ChannelSpec {
     /// Data transfers a second on each data line.
     pub rate: TransferRate,
     /// Data lines.
+    #[schemars(extend("enum" = [8, 16]))]
     pub width: u8,
     /// Who gets the channel next.
     pub arbiter: Arbitration,
@@ -181,6 +182,7 @@ pub struct DieSpec {
     pub multi_plane: MultiPlaneRule,
     /// Reads of each other plane, oldest first, that are looked at for one that may share a read's command. Programs
     /// and erases only pair with the oldest.
+    #[schemars(range(min = 1))]
     pub partner_search: u32,
     /// Whether each plane of a die reads on its own, begun when the plane is free and not with the others (independent or
     /// asynchronous plane reads). Reads that somebody waits for do; everything else takes the whole die. No if left out.

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct FtlSpec {
     /// What the logical-to-physical map names: 512 B to 64 KiB, a divisor or a multiple of the page.
+    #[schemars(extend("x-minimum" = "512B", "x-maximum" = "64KiB", "x-power-of-two" = true))]
     pub map_unit: Bytes,
     /// Where the map lies.
     pub mapping: Mapping,
@@ -35,6 +36,7 @@ pub struct FtlSpec {
     pub over_provisioning: Share,
     /// Host data streams that are kept apart, also when they are moved if `gc.streams` says so: a stream for each flow of
     /// the workload, the last for all that are left.
+    #[schemars(range(min = 1))]
     pub placements: u8,
     /// What it costs to read a map unit that was never written.
     pub unwritten_read: UnwrittenRead,
@@ -51,6 +53,7 @@ pub struct FtlSpec {
 #[serde(deny_unknown_fields)]
 pub struct MapMemorySpec {
     /// Bytes an entry takes: enough to name every map unit of the array.
+    #[schemars(extend("x-minimum" = "1B", "x-maximum" = "64B"))]
     pub entry: Bytes,
     /// Time of a look-up before the first entry.
     pub latency: Duration,
@@ -72,10 +75,13 @@ pub enum Mapping {
         /// What is held: single entries or whole translation pages.
         granularity: MapGranularity,
         /// Bytes an entry takes in memory; whole pages take their size.
+        #[schemars(extend("x-minimum" = "1B"))]
         cached_entry: Bytes,
         /// Bytes an entry takes on flash.
+        #[schemars(extend("x-minimum" = "1B"))]
         stored_entry: Bytes,
         /// Bytes that a look-up moves over the channel.
+        #[schemars(extend("x-minimum" = "1B"))]
         read: Bytes,
     },
 }
@@ -137,6 +143,7 @@ pub struct GcSpec {
     /// Where moved data goes.
     pub scope: GcScope,
     /// Program units that a group holds in flight while reclaiming.
+    #[schemars(range(min = 1))]
     pub window: u32,
     /// Whether whole pages are copied inside their plane, without the channel.
     pub copy_back: bool,
@@ -154,6 +161,7 @@ pub struct WearSpec {
     /// Static: once a free unit has been erased this many times more than the least worn closed one of its group, the data
     /// of that one moves into it and rests there. Erase counts of a group then lie no more than this and two apart, at a
     /// cost of one more erase in about as many, in `wear_programs`; left out, never.
+    #[schemars(range(min = 1))]
     pub static_gap: Option<u32>,
 }
 

@@ -42,10 +42,13 @@ pub enum LinkSpec {
     /// PCI Express.
     Pcie {
         /// Generation, 1 to 6.
+        #[schemars(range(min = 1, max = 6))]
         generation: u32,
         /// Lanes.
+        #[schemars(extend("enum" = [1, 2, 4, 8, 16]))]
         lanes: u32,
         /// Largest packet payload.
+        #[schemars(extend("x-minimum" = "1B"))]
         max_payload: Bytes,
         /// One-way latency.
         latency: Duration,
@@ -64,6 +67,7 @@ pub enum LinkSpec {
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
     /// Cores that process commands.
+    #[schemars(range(min = 1, max = 65_536))]
     pub cores: u32,
     /// Core time a command.
     pub command: Duration,
@@ -76,10 +80,13 @@ pub struct ControllerSpec {
 #[serde(deny_unknown_fields)]
 pub struct NvmeSpec {
     /// Submission queues; the flows of the workload take them in turn.
+    #[schemars(range(min = 1, max = 32_768))]
     pub queues: u16,
     /// Commands that may be outstanding in a submission queue; more wait at the host.
+    #[schemars(range(min = 1))]
     pub depth: u32,
     /// Commands that the controller holds at once, over all queues.
+    #[schemars(range(min = 1))]
     pub in_controller: u32,
     /// Who is fetched next.
     pub arbitration: NvmeArbitration,
@@ -98,17 +105,22 @@ pub enum NvmeArbitration {
     /// Queues take turns.
     RoundRobin {
         /// Commands a turn.
+        #[schemars(range(min = 1))]
         burst: u32,
     },
     /// An urgent class with strict priority, then high, medium and low by weights.
     Weighted {
         /// Commands a turn.
+        #[schemars(range(min = 1))]
         burst: u32,
         /// Commands a round of the high class.
+        #[schemars(range(min = 1))]
         high: u32,
         /// Commands a round of the medium class.
+        #[schemars(range(min = 1))]
         medium: u32,
         /// Commands a round of the low class.
+        #[schemars(range(min = 1))]
         low: u32,
         /// Class of each queue, in order: 0 urgent, 1 high, 2 medium, 3 low. Queues beyond the list are medium.
         classes: Vec<u8>,

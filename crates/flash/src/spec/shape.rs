@@ -2,6 +2,7 @@
 
 use super::SpecError;
 use crate::geometry::{Digit, Reclaim};
+use config::schema::product;
 use config::units::Bytes;
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -11,20 +12,31 @@ use std::borrow::Cow;
 /// How many of everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-products" = [
+    product(1 << 16, "dies", &["channels", "ways", "dies"]),
+    product(1 << 28, "blocks", &["channels", "ways", "dies", "planes", "blocks"]),
+]))]
 pub struct GeometrySpec {
     /// Channels.
+    #[schemars(range(min = 1, max = 65_536))]
     pub channels: u32,
     /// Ways (packages, chip enables) a channel.
+    #[schemars(range(min = 1, max = 65_536))]
     pub ways: u32,
     /// Dies (LUNs) a way.
+    #[schemars(range(min = 1, max = 65_536))]
     pub dies: u32,
     /// Planes a die.
+    #[schemars(range(min = 1, max = 16))]
     pub planes: u32,
     /// Blocks a plane.
+    #[schemars(range(min = 1))]
     pub blocks: u32,
     /// Pages a block.
+    #[schemars(range(min = 1))]
     pub pages: u32,
     /// Data bytes a page, spare area not counted.
+    #[schemars(extend("x-minimum" = "512B", "x-maximum" = "1MiB"))]
     pub page_size: Bytes,
 }
 

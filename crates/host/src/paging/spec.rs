@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct PagingSpec {
     /// What a fault brings, aligned: a multiple of 4 KiB.
+    #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1GiB", "x-multiple-of" = "4KiB"))]
     pub granule: Bytes,
     /// GPU memory that the data of programs may take; what was brought first makes room.
     pub memory: Bytes,
@@ -25,6 +26,7 @@ pub struct PagingSpec {
     /// Host time of a command to the SSD after it is done: interrupt handler, waking the thread, return to user mode.
     pub complete: Duration,
     /// Copies of the data in host memory, on its way between the SSD and the GPU.
+    #[schemars(range(max = 64))]
     pub copies: u32,
     /// Bytes a second of one such copy.
     pub copy_bandwidth: Bandwidth,
@@ -39,8 +41,10 @@ pub struct DriverSpec {
     /// From a fault in the GPU to a thread of the driver that runs, if one sleeps: fault buffer, interrupt, wake-up.
     pub interrupt: Duration,
     /// Threads. They handle faults and copy data.
+    #[schemars(range(min = 1, max = 65_536))]
     pub handlers: u32,
     /// Faults that a thread takes from the fault buffer at once, at most.
+    #[schemars(range(min = 1))]
     pub batch: u32,
     /// Thread time of a batch, beyond its faults: reading and sorting the fault buffer, locks, replay.
     pub batch_time: Duration,
@@ -55,10 +59,13 @@ pub struct DriverSpec {
 #[serde(deny_unknown_fields)]
 pub struct GpuLinkSpec {
     /// Generation, 1 to 6.
+    #[schemars(range(min = 1, max = 6))]
     pub generation: u32,
     /// Lanes.
+    #[schemars(extend("enum" = [1, 2, 4, 8, 16]))]
     pub lanes: u32,
     /// Largest packet payload.
+    #[schemars(extend("x-minimum" = "1B"))]
     pub max_payload: Bytes,
     /// One-way latency.
     pub latency: Duration,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct SwapSpec {
     /// DRAM that pages may take.
+    #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1TiB"))]
     pub memory: Bytes,
     /// Of it, what the kernel keeps free for pages that come: with less, a fault makes a page leave.
     pub free: Bytes,

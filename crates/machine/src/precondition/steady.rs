@@ -32,6 +32,7 @@ config::policies! {
 #[serde(default, deny_unknown_fields)]
 pub struct ZipfParams {
     /// Skew, above 0 and at most 50: the unit of rank k is written in proportion to k to the power of minus theta.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 50))]
     pub theta: f64,
 }
 

@@ -24,6 +24,7 @@ pub struct Params {
     /// Share of the logical space, from its beginning, that is written in order before; zero for none.
     pub share: Share,
     /// How often the trace is gone through, at most 1000 times.
+    #[schemars(range(min = 1, max = 1_000))]
     pub passes: u32,
 }
 

@@ -21,8 +21,10 @@ pub struct Params {
     /// Share of the logical space, from its beginning.
     pub share: Share,
     /// Skew, above 0 and at most 50: the unit of rank k is written in proportion to k to the power of minus theta.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 50))]
     pub theta: f64,
     /// Drive writes after the fill: units written for each unit of the share, at most 1000.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1_000))]
     pub writes: f64,
 }
 

@@ -13,6 +13,7 @@ pub struct DirectorySpec {
     /// Clock of the directory.
     pub clock: Frequency,
     /// Cycles of a look-up. One can begin in every cycle; zero if it is done while the tags of the shared cache are read.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub latency: u32,
 }
 

@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct DramSpec {
     /// Controllers, each with a channel of its own.
+    #[schemars(range(min = 1, max = 1_024))]
     pub controllers: u16,
     /// Consecutive bytes behind one controller, before those of the next begin: whole lines.
+    #[schemars(extend("x-maximum" = "1TiB"))]
     pub interleave: Bytes,
     /// Time of a command in controller and pins, there and back, on top of what banks and bus take.
     pub latency: Duration,
@@ -34,10 +36,12 @@ pub struct DramSpec {
 #[serde(deny_unknown_fields)]
 pub struct DramBusSpec {
     /// Data lines: bits.
+    #[schemars(range(min = 8, max = 32_768), extend("multipleOf" = 8))]
     pub width: u32,
     /// Transfers a second on each data line.
     pub rate: TransferRate,
     /// Transfers of one column access.
+    #[schemars(range(min = 1, max = 4_096))]
     pub burst: u32,
 }
 
@@ -46,8 +50,10 @@ pub struct DramBusSpec {
 #[serde(deny_unknown_fields)]
 pub struct DramBanksSpec {
     /// Banks, at most 64. Consecutive rows lie in consecutive banks.
+    #[schemars(range(min = 1, max = 64))]
     pub count: u32,
     /// Bytes of a row over all devices of the bus: what an activation makes ready, in whole lines.
+    #[schemars(extend("x-maximum" = "1TiB"))]
     pub row: Bytes,
     /// Whether the bank is the exclusive or of the bank's and the lowest bits of the row's number, so that strides
     /// do not meet in one bank. Needs a number of banks that is a power of two.

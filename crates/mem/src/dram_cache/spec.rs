@@ -3,6 +3,7 @@
 use crate::cache::replace::ReplacementPolicy;
 use crate::dram::DramSpec;
 use config::SpecError;
+use config::schema::product;
 use config::units::{Duration, Frequency};
 use kernel::Time;
 use proto::memory::PAGE;
@@ -20,10 +21,15 @@ const ENTRIES: u32 = 8;
 /// DRAM that is a cache of pages over flash. A row of DRAM holds a set: its pages, and a column with their tags.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-products" = [
+    product(1 << 28, "pages of a DRAM cache", &["dram.controllers", "sets", "ways"]),
+]))]
 pub struct DramCacheSpec {
     /// Sets behind each controller.
+    #[schemars(range(min = 1))]
     pub sets: u32,
     /// Ways of a set, at most 8; a way holds a page of 4 KiB.
+    #[schemars(range(min = 1, max = 8))]
     pub ways: u32,
     /// Which page of a set makes room.
     pub replacement: ReplacementPolicy,
@@ -34,6 +40,7 @@ pub struct DramCacheSpec {
     /// The miss status row of each controller.
     pub misses: MissSpec,
     /// Pages of each controller that may be on their way out: copied, or being written to flash.
+    #[schemars(range(min = 1, max = 1_048_576))]
     pub evict_buffer: u32,
     /// Where page tables lie.
     pub partition: Partition,
@@ -50,8 +57,10 @@ pub struct FrontsideSpec {
     /// Its clock.
     pub clock: Frequency,
     /// Cycles of each thing it does: opening a row, accessing a column, sending an answer, sending a miss on.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "cycles"))]
     pub command: u32,
     /// Misses that may wait for the backside controller. One more holds up all accesses behind it.
+    #[schemars(range(min = 1, max = 1_048_576))]
     pub queue: u32,
 }
 
@@ -62,8 +71,10 @@ pub struct BacksideSpec {
     /// Its clock.
     pub clock: Frequency,
     /// Cycles of each command to DRAM or to flash.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "cycles"))]
     pub command: u32,
     /// Columns of 64 B that one command to DRAM copies into a page or out of it. Accesses wait until it is through.
+    #[schemars(range(min = 1, max = 64))]
     pub burst: u32,
 }
 
@@ -72,8 +83,10 @@ pub struct BacksideSpec {
 #[serde(deny_unknown_fields)]
 pub struct MissSpec {
     /// Sets; each is a column of 64 B of the row.
+    #[schemars(range(min = 1, max = 1_024))]
     pub sets: u32,
     /// Entries of a set, 8 B each: at most 8.
+    #[schemars(range(min = 1, max = 8))]
     pub ways: u32,
 }
 

@@ -3,6 +3,7 @@
 use super::prefetch::Prefetching;
 use crate::cache::replace::ReplacementPolicy;
 use config::SpecError;
+use config::schema::product;
 use config::units::{Bytes, Frequency};
 use kernel::Time;
 use proto::memory::PAGE;
@@ -12,28 +13,43 @@ use serde::{Deserialize, Serialize};
 /// The cache that all multiprocessors share: all its banks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-products" = [
+    product(1 << 24, "lines", &["banks", "sets", "ways"]),
+    product(1 << 22, "miss registers", &["banks", "registers"]),
+    product(1 << 22, "writes", &["banks", "write_slots"]),
+]))]
 pub struct L2Spec {
     /// Banks, each with one port: it serves one access after another.
+    #[schemars(range(min = 1, max = 1_024))]
     pub banks: u16,
     /// Sets of a bank.
+    #[schemars(range(min = 1))]
     pub sets: u32,
     /// Ways of a set; a way holds a line.
+    #[schemars(range(min = 1))]
     pub ways: u32,
     /// Bytes of a line: `64B` or `128B`, as the first-level caches in front of it have them.
+    #[schemars(extend("x-minimum" = "64B", "x-maximum" = "128B", "x-power-of-two" = true))]
     pub line: Bytes,
     /// Clock of the banks.
     pub clock: Frequency,
     /// Cycles for which a look-up, or reading a line, occupies a bank.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "cycles"))]
     pub read_latency: u32,
     /// Cycles for which writing or filling a line occupies a bank.
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-unit" = "cycles"))]
     pub write_latency: u32,
     /// Consecutive memory that lies in one bank: a power of two, one line at least; a page at least to prefetch or park.
+    #[schemars(extend("x-power-of-two" = true))]
     pub interleave: Bytes,
     /// Fetches that a bank may have under way: miss registers. A fetch is a line, or the lines of a page that come with it.
+    #[schemars(range(min = 1))]
     pub registers: u32,
     /// Accesses that may wait for one fetch, the one that began it included.
+    #[schemars(range(min = 1))]
     pub merges: u32,
     /// Writes to memory that a bank may have under way.
+    #[schemars(range(min = 1))]
     pub write_slots: u32,
     /// Which line of a set makes room.
     pub replacement: ReplacementPolicy,
@@ -42,6 +58,7 @@ pub struct L2Spec {
     /// What is fetched with a line that a read misses.
     pub prefetch: Prefetching,
     /// Room that may be pinned for dirty pages which overcrowded flash registers hand back; `0B`: none.
+    #[schemars(extend("x-maximum" = "64GiB"))]
     pub parked: Bytes,
 }
 

@@ -16,6 +16,7 @@ pub struct MmuSpec {
     /// The shared TLB behind those of the multiprocessors.
     pub tlb: SharedTlbSpec,
     /// Page walks under way at the same time: threads of the walker.
+    #[schemars(range(min = 1, max = 65_536))]
     pub walkers: u32,
     /// The page table: its form, and where it lies.
     pub table: PageTable,
@@ -26,10 +27,13 @@ pub struct MmuSpec {
 #[serde(deny_unknown_fields)]
 pub struct SharedTlbSpec {
     /// Translations that it holds; least recently used out first.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub entries: u32,
     /// Ways a set; as many as entries for a fully associative one.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub ways: u32,
     /// Cycles of a look-up. One look-up can begin in every cycle.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub latency: u32,
 }
 

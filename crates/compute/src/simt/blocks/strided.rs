@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Params {
     /// Consecutive blocks of a group; at least one. No source names a number: 4 is what a multiprocessor of the GTX 580
     /// model holds at once.
+    #[schemars(range(min = 1))]
     pub stride: u32,
 }
 

@@ -13,6 +13,7 @@ pub struct Params {
     /// number.
     pub stride: u32,
     /// Consecutive kernels of an application at most; at least one. No source names a number.
+    #[schemars(range(min = 1))]
     pub kernels: u32,
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Consecutive kernels of an application; at least one. No source names a number.
+    #[schemars(range(min = 1))]
     pub kernels: u32,
 }
 

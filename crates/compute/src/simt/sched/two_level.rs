@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Warps among which the scheduler goes round; at least one.
+    #[schemars(range(min = 1, max = 128))]
     pub active: u8,
 }
 

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Addresses of missed units that are remembered.
+    #[schemars(range(min = 1, max = 268_435_456))]
     pub ghosts: u32,
 }
 

@@ -10,8 +10,10 @@ use std::ops::Range;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Streams that are followed at once; a new one takes the place of the one that was read least recently.
+    #[schemars(range(min = 1, max = 4_096))]
     pub streams: u32,
     /// Reads that must follow each other, each where the one before ended, before the first look-ahead.
+    #[schemars(range(min = 1))]
     pub trigger: u32,
     /// Most data that is read ahead of a stream.
     pub window: Bytes,

@@ -10,6 +10,7 @@ use kernel::Snapshot;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Lines at the least recently used end among which clean ones are preferred.
+    #[schemars(range(min = 1))]
     pub window: u32,
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Groups that are looked at, from the one whose turn it is; the cost of a decision.
+    #[schemars(range(min = 1))]
     pub look: u32,
 }
 

@@ -20,6 +20,7 @@ pub struct Params {
     /// instant.
     pub gather: Duration,
     /// Busy dies that are looked at for the least loaded one: the cost of a decision when no plane is idle.
+    #[schemars(range(min = 1))]
     pub look: u32,
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Units drawn, with replacement.
+    #[schemars(range(min = 1))]
     pub d: u32,
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Units that are looked at, oldest first.
+    #[schemars(range(min = 1))]
     pub window: u32,
 }
 

@@ -12,20 +12,26 @@ use proto::memory::PAGE;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Entries of the predictor table: a power of two from 8.
+    #[schemars(range(min = 8, max = 1_048_576), extend("x-power-of-two" = true))]
     pub entries: u32,
     /// The count of an entry, 0 to 15, must be above this to prefetch.
+    #[schemars(range(max = 14))]
     pub cutoff: u8,
     /// The granularity is halved when a larger share of evicted lines than this was prefetched and never read.
     pub high: Share,
     /// The granularity grows when a smaller share than this was never read.
     pub low: Share,
     /// What it grows by.
+    #[schemars(extend("x-maximum" = "4KiB"))]
     pub step: Bytes,
     /// Evicted lines from one look at that share to the next.
+    #[schemars(range(min = 1))]
     pub window: u32,
     /// Least granularity: two lines or more, because one line prefetches nothing from which to learn.
+    #[schemars(extend("x-maximum" = "4KiB"))]
     pub least: Bytes,
     /// Greatest granularity, with which it begins: a page at most.
+    #[schemars(extend("x-maximum" = "4KiB"))]
     pub most: Bytes,
 }
 

@@ -10,6 +10,7 @@ use proto::memory::PAGE;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// What a read miss fetches: whole lines, a page at most.
+    #[schemars(extend("x-maximum" = "4KiB"))]
     pub chunk: Bytes,
 }
 

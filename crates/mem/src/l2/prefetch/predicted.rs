@@ -11,10 +11,13 @@ use proto::memory::PAGE;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Entries of the predictor table: a power of two from 8.
+    #[schemars(range(min = 8, max = 1_048_576), extend("x-power-of-two" = true))]
     pub entries: u32,
     /// The count of an entry, 0 to 15, must be above this to prefetch.
+    #[schemars(range(max = 14))]
     pub cutoff: u8,
     /// What is fetched then: whole lines, a page at most.
+    #[schemars(extend("x-maximum" = "4KiB"))]
     pub chunk: Bytes,
 }
 

@@ -10,10 +10,13 @@ use proto::memory::PAGE;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Bytes that one entry covers: the data blocks that it groups. A multiple of 4 KiB, not necessarily a power of two.
+    #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1TiB", "x-multiple-of" = "4KiB"))]
     pub reach: Bytes,
     /// Cycles of a look-up in the buffer.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub latency: u32,
     /// Bits of one field of an entry: enough to number every flash block.
+    #[schemars(range(min = 1, max = 64))]
     pub field_bits: u32,
 }
 

@@ -22,8 +22,10 @@ const SPREAD: u64 = 0x9e37_79b9;
 #[serde(default, deny_unknown_fields)]
 pub struct Params {
     /// Levels: x86-64 has four for pages of 4 KiB.
+    #[schemars(range(min = 1, max = 5))]
     pub levels: u8,
     /// Bytes of a page: what one translation covers. A power of two.
+    #[schemars(extend("x-minimum" = "4KiB", "x-maximum" = "1TiB", "x-power-of-two" = true))]
     pub page: Bytes,
     /// The cache of entries of the upper levels.
     pub walk_cache: WalkCache,
@@ -34,10 +36,13 @@ pub struct Params {
 #[serde(default, deny_unknown_fields)]
 pub struct WalkCache {
     /// Entries of upper levels that it holds; least recently used out first.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub entries: u32,
     /// Ways a set.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub ways: u32,
     /// Cycles of a look-up: one for every upper level of a walk, found or not.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub latency: u32,
 }
 

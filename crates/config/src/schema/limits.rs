@@ -1,0 +1,252 @@
+//! The limits of values, as they stand at the fields of a specification's types, and what lies beyond them.
+//!
+//! | at a field | means |
+//! | --- | --- |
+//! | `range(min = 1, max = 64)` | a number from 1 to 64 |
+//! | `extend("x-minimum" = "1B", "x-maximum" = "1MiB")` | a quantity from 1 B to 1 MiB; its type has wider ones |
+//! | `extend("x-power-of-two" = true)` | a number or a size that is a power of two |
+//! | `extend("multipleOf" = 8)`, `extend("x-multiple-of" = "4KiB")` | a number, or a size, that is a multiple |
+//! | `extend("enum" = [8, 16])` | one of these numbers |
+//! | `extend("x-unit" = "cycles")` | a number that counts these |
+//!
+//! All of it within `#[schemars(...)]`. A table says with [`product`] how large products of its numbers may be.
+
+use serde_json::{Map, Value, json};
+
+use super::Param;
+use super::walk::{Walker, alternatives, join};
+use crate::spec_error::SpecError;
+use crate::units::{LEAST_KEY as LEAST, MOST_KEY as MOST, QUANTITY_KEY, Quantity};
+
+const POWER_OF_TWO: &str = "x-power-of-two";
+const MULTIPLE_OF: &str = "x-multiple-of";
+/// Key in a JSON Schema of what a number counts.
+pub(super) const UNIT: &str = "x-unit";
+/// Key in a JSON Schema of the products of a table, each of [`product`].
+const PRODUCTS: &str = "x-products";
+
+/// The product of these numbers of a table, in words what there are so many of, is at most `most`: an element of the list
+/// `x-products`. A key may lie in a table below.
+pub fn product(most: u64, what: &str, keys: &[&str]) -> Value {
+    json!({ "maximum": most, "of": what, "keys": keys })
+}
+
+/// Every value of a table that lies beyond a limit of the schema document; products only if nothing else does, because a
+/// product of numbers that are out of range says nothing new. What is of another kind than its key is left alone.
+pub fn beyond(document: &Value, table: &toml::Table) -> Vec<SpecError> {
+    let mut search = Search { walker: Walker::new(document), faults: Vec::new(), products: Vec::new() };
+    search.visit("", document, &toml::Value::Table(table.clone()));
+    if search.faults.is_empty() { search.products } else { search.faults }
+}
+
+struct Search<'s> {
+    walker: Walker<'s>,
+    faults: Vec<SpecError>,
+    products: Vec<SpecError>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, key: &str, schema: &Value, value: &toml::Value) {
+        let depth = self.walker.open.len();
+        let (schema, _) = self.walker.resolve(schema);
+        let name = key.rsplit('.').next().unwrap_or(key);
+        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+            for (name, property) in properties {
+                if let Some(inner) = value.get(name) {
+                    self.visit(&join(key, name), property, inner);
+                }
+            }
+            self.products.extend(products(&schema).filter_map(|product| too_many(key, product, value)));
+        } else if let Some(what) = fault(name, &schema, value) {
+            self.faults.push(SpecError::new(key, what));
+        } else {
+            self.inside(key, &schema, value);
+        }
+        self.walker.open.truncate(depth);
+    }
+
+    /// The parameters of what is chosen, the elements of an array, tables under names of one's own.
+    fn inside(&mut self, key: &str, schema: &Map<String, Value>, value: &toml::Value) {
+        for (name, parameters) in alternatives(schema) {
+            if let (Some(parameters), Some(chosen)) = (parameters, value.get(name.as_str())) {
+                self.visit(&join(key, &name), parameters, chosen);
+            }
+        }
+        let tables = self.walker.table_element(schema);
+        match (value, tables, schema.get("items")) {
+            (toml::Value::Array(items), Some(element), _) => {
+                for (n, item) in items.iter().enumerate() {
+                    self.visit(&join(key, &n.to_string()), &element, item);
+                }
+            }
+            (toml::Value::Table(items), Some(element), _) => {
+                for (name, item) in items {
+                    self.visit(&join(key, name), &element, item);
+                }
+            }
+            // The whole array is the value of its key; the first fault is enough.
+            (toml::Value::Array(items), None, Some(element)) => {
+                let told = self.faults.len();
+                for item in items {
+                    self.visit(key, element, item);
+                }
+                self.faults.truncate(told + 1);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What is wrong with a value.
+fn fault(name: &str, schema: &Map<String, Value>, value: &toml::Value) -> Option<String> {
+    match (schema.get(QUANTITY_KEY), value) {
+        (Some(quantity), toml::Value::String(text)) => {
+            let quantity = Quantity::named(quantity.as_str()?)?;
+            of_quantity(name, quantity, schema, quantity.read(text).ok()?)
+        }
+        (None, toml::Value::Integer(number)) => of_number(name, schema, *number),
+        (None, toml::Value::Float(number)) => of_real(schema, *number),
+        _ => None,
+    }
+}
+
+fn of_number(name: &str, schema: &Map<String, Value>, number: i64) -> Option<String> {
+    let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
+    let is_listed = |list: &Vec<Value>| list.iter().any(|one| one.as_i64() == Some(number));
+    let range = range(schema);
+    if schema.get("enum").and_then(Value::as_array).is_some_and(|list| !is_listed(list)) {
+        return Some(format!("{number} is out of range; allowed are {range}"));
+    }
+    let (least, most) = (bound("minimum"), bound("maximum"));
+    let (is_below, is_above) = (least.is_some_and(|n| number < n), most.is_some_and(|n| number > n));
+    if is_below && number == 0 && least == Some(1) {
+        return Some(format!("`{name}` is 0, but must be at least 1; allowed are {range}"));
+    }
+    if let (true, Some(unit), Some(most)) = (is_above, schema.get(UNIT).and_then(Value::as_str), most) {
+        return Some(format!("{number} {unit} are too long to simulate; {most} are the most"));
+    }
+    if is_below || is_above {
+        return Some(format!("{number} is out of range; allowed are {range}"));
+    }
+    let is_power = u64::try_from(number).is_ok_and(u64::is_power_of_two);
+    if schema.contains_key(POWER_OF_TWO) && !is_power {
+        return Some(format!("{number} is not a power of two"));
+    }
+    let multiple = bound("multipleOf").filter(|of| number % of != 0)?;
+    Some(format!("{number} is not a multiple of {multiple}"))
+}
+
+fn of_real(schema: &Map<String, Value>, number: f64) -> Option<String> {
+    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let (least, above, most) = (bound("minimum"), bound("exclusiveMinimum"), bound("maximum"));
+    if above.is_some_and(|n| number.is_nan() || number <= n) || most.is_some_and(|n| number > n) {
+        let above = above.map(|n| format!("above {n}"));
+        let most = most.map(|n| format!("at most at {n}"));
+        let bounds: Vec<String> = above.into_iter().chain(most).collect();
+        return Some(format!("{number} does not lie {}", bounds.join(" and ")));
+    }
+    let is_below = least.is_some_and(|n| number < n);
+    is_below.then(|| format!("{number} is out of range; allowed are {}", allowed(schema)))
+}
+
+fn of_quantity(name: &str, quantity: &Quantity, schema: &Map<String, Value>, amount: u64) -> Option<String> {
+    let limit = |key: &str| {
+        let text = schema.get(key)?.as_str()?;
+        Some((text, quantity.read(text).ok()?))
+    };
+    let shown = quantity.write(amount);
+    if let Some((least, _)) = limit(LEAST).filter(|(_, least)| amount < *least) {
+        return Some(match (amount, quantity.too_little) {
+            (0, "too short") => "a time of no length; one above zero is expected, such as 10us".to_owned(),
+            (0, "too small") => format!("`{name}` is 0, but must be at least {least}"),
+            (_, why) => format!("{shown} is {why}; {least} is the least"),
+        });
+    }
+    if let Some((most, _)) = limit(MOST).filter(|(_, most)| amount > *most) {
+        return Some(format!("{shown} is {}; {most} is the most", quantity.too_much));
+    }
+    if schema.contains_key(POWER_OF_TWO) && !amount.is_power_of_two() {
+        return Some(format!("{shown} is not a power of two"));
+    }
+    let (multiple, _) = limit(MULTIPLE_OF).filter(|(_, of)| !amount.is_multiple_of(*of))?;
+    Some(format!("{shown} is not a multiple of {multiple}"))
+}
+
+/// The product of a table's numbers, if it is too large. Numbers that are not there make none.
+fn too_many(table: &str, product: &Value, value: &toml::Value) -> Option<SpecError> {
+    let number = |key: &str| key.split('.').try_fold(value, |at, name| at.get(name))?.as_integer();
+    let keys: Vec<&str> = product.get("keys")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let numbers = keys.iter().map(|key| number(key)).collect::<Option<Vec<i64>>>()?;
+    let found = numbers.iter().fold(1_u128, |n, x| n.saturating_mul(x.unsigned_abs().into()));
+    let (most, of) = (product.get("maximum")?.as_u64()?, product.get("of")?.as_str()?);
+    if found <= u128::from(most) {
+        return None;
+    }
+    let what = format!("{found} {of} in all; at most {most} can be simulated");
+    Some(SpecError::new(table, what).help(format!("lower one of {}", keys.join(", "))))
+}
+
+fn products(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    schema.get(PRODUCTS).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What a table's products say of its keys: `at most 256 dies in all`.
+pub(super) fn tell_products(table: &str, schema: &Map<String, Value>, params: &mut [Param]) {
+    for product in products(schema) {
+        let keys = product.get("keys").and_then(Value::as_array).into_iter().flatten();
+        let keys: Vec<String> = keys.filter_map(Value::as_str).map(|key| join(table, key)).collect();
+        let (Some(most), Some(of)) = (product.get("maximum"), product.get("of").and_then(Value::as_str))
+        else {
+            continue;
+        };
+        for param in params.iter_mut().filter(|param| keys.contains(&param.key)) {
+            param.allowed.push_str(&format!("; at most {most} {of} in all"));
+        }
+    }
+}
+
+/// What a value may be, in words; nothing if it may be anything of its kind.
+pub(super) fn allowed(schema: &Map<String, Value>) -> String {
+    let text =
+        |key: &str| schema.get(key).map(|value| value.as_str().map_or(value.to_string(), str::to_owned));
+    if let (None, Some(list)) = (schema.get(QUANTITY_KEY), numbers(schema)) {
+        return list;
+    }
+    let bounds = if schema.contains_key(QUANTITY_KEY) {
+        (text(LEAST), text(MOST))
+    } else {
+        let least = text("minimum").or_else(|| text("exclusiveMinimum").map(|n| format!("above {n}")));
+        (least, text("maximum").or_else(|| text("exclusiveMaximum").map(|n| format!("below {n}"))))
+    };
+    let mut words = match bounds {
+        (Some(least), Some(most)) if least.starts_with("above") => format!("{least} up to {most}"),
+        (Some(least), None) if least.starts_with("above") => least,
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        (Some(least), None) => format!("{least} or more"),
+        (None, Some(most)) => format!("up to {most}"),
+        (None, None) => String::new(),
+    };
+    let multiple = text(MULTIPLE_OF).or_else(|| text("multipleOf")).map(|of| format!("a multiple of {of}"));
+    for rule in schema.get(POWER_OF_TWO).map(|_| "a power of two".to_owned()).into_iter().chain(multiple) {
+        words = if words.is_empty() { rule } else { format!("{words}, {rule}") };
+    }
+    words
+}
+
+/// The numbers that are listed, if any are.
+fn numbers(schema: &Map<String, Value>) -> Option<String> {
+    let list: Vec<String> =
+        schema.get("enum")?.as_array()?.iter().filter(|n| n.is_number()).map(Value::to_string).collect();
+    (!list.is_empty()).then(|| list.join(", "))
+}
+
+/// As [`allowed`], of a number; the type of a key bounds it if nothing else does.
+fn range(schema: &Map<String, Value>) -> String {
+    let widest = match schema.get("format").and_then(Value::as_str) {
+        Some("uint32") => i64::from(u32::MAX),
+        _ => i64::MAX,
+    };
+    let mut bounded = schema.clone();
+    bounded.entry("maximum").or_insert(widest.into());
+    allowed(&bounded)
+}
