@@ -4,6 +4,7 @@
 //! Each message carries the time of its latest milestone, so that every part on its way can say what it has just stopped
 //! waiting for, and the parts of a latency sum to the latency.
 
+use crate::Port;
 use kernel::Time;
 
 /// Bytes of a cache line of a GPU: what a warp's accesses are merged into. Caches and memories are told the bytes of a line
@@ -139,6 +140,8 @@ impl Access {
 pub struct MemCommand {
     /// The sender's own name for it.
     pub tag: u32,
+    /// The sender, as the machine knows it: it is filled in on the way to memory.
+    pub from: Port,
     /// First byte of the page, physical.
     pub page: u64,
     /// Lines of the page: bit `n` is the line number `n` from its beginning.

@@ -185,6 +185,7 @@ mod tests {
     fn command(write: bool) -> MemCommand {
         let (page, lines) = (0, 0b10u64);
         MemCommand {
+            from: proto::Port::default(),
             tag: 0,
             page,
             lines,

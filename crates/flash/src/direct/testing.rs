@@ -99,6 +99,7 @@ impl Rig {
         self.tags += 1;
         let (tag, since) = (self.tags, self.now());
         let command = MemCommand {
+            from: proto::Port::default(),
             tag,
             page,
             lines,

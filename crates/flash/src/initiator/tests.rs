@@ -83,6 +83,7 @@ impl Rig {
         let tag = self.next_tag;
         self.next_tag += 1;
         let command = MemCommand {
+            from: proto::Port::default(),
             tag,
             page: page * PAGE,
             lines,

@@ -93,7 +93,19 @@ fn rows() -> Vec<String> {
         let begun = cx.queue.now() + Time::from_us(1);
         let (tag, port, since) = (0, 0, begun);
         let (lines, write, demand, app, pc, absent) = (1, false, true, 0, 1, Absent::Wait);
-        let command = MemCommand { tag, page, lines, write, demand, app, port, pc, absent, since };
+        let command = MemCommand {
+            from: proto::Port::default(),
+            tag,
+            page,
+            lines,
+            write,
+            demand,
+            app,
+            port,
+            pc,
+            absent,
+            since,
+        };
         cx.queue.after(Time::from_us(1), dram::Event::Wake(0));
         while let Some(event) = cx.queue.pop() {
             dram.handle(event, &mut cx);

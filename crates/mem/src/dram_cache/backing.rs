@@ -22,6 +22,7 @@ impl DramCache {
                 cx.emit(Out::Submit(Command { priority: READ_PRIORITY, ..command }));
             }
             Backing::memory => cx.emit(Out::Backing(MemCommand {
+                from: proto::Port::default(),
                 tag: name * 2,
                 page: fetch.page,
                 lines: self.lines.all(),
@@ -48,6 +49,7 @@ impl DramCache {
                 cx.emit(Out::Submit(Command { priority: WRITE_PRIORITY, ..command }));
             }
             Backing::memory => cx.emit(Out::Backing(MemCommand {
+                from: proto::Port::default(),
                 tag: name * 2 + 1,
                 page: leaving.page,
                 lines: self.lines.all(),

@@ -46,6 +46,7 @@ impl Waiter {
 /// A command to the DRAM, whose lines are columns. Milestones of the requests behind it are counted outside.
 pub(super) fn command(waiter: Waiter, page: u64, columns: u64, write: bool, now: Time) -> MemCommand {
     MemCommand {
+        from: proto::Port::default(),
         tag: waiter.tag(),
         page,
         lines: columns,

@@ -249,6 +249,7 @@ impl L2 {
         }
         self.stats.fetched_lines += u64::from(lines.count_ones());
         cx.emit(Out::Command(MemCommand {
+            from: proto::Port::default(),
             tag: register,
             page: target.page,
             lines,

@@ -60,6 +60,7 @@ impl L2 {
             shadow.writes(target.bank, tag);
         }
         cx.emit(Out::Command(MemCommand {
+            from: proto::Port::default(),
             tag,
             page: target.page,
             lines,
@@ -104,6 +105,7 @@ impl L2 {
         self.stats.write_throughs += 1;
         self.stats.written_lines += 1;
         cx.emit(Out::Command(MemCommand {
+            from: proto::Port::default(),
             tag,
             page: target.page,
             lines: target.bit(),

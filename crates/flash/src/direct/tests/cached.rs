@@ -111,6 +111,7 @@ fn pages_come_and_go_by_the_memory_protocol() {
         for tag in 0..accesses {
             let page = rng.below(96) * PAGE;
             bench.send(MemCommand {
+                from: proto::Port::default(),
                 tag,
                 page,
                 lines: 1 << rng.below(PAGE / line),

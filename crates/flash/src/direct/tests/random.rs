@@ -45,8 +45,19 @@ impl Cache {
         self.tags += 1;
         // A page belongs to one application.
         let (tag, app, since) = (self.tags, (page / PAGE % 3) as u8, self.rig.now());
-        let command =
-            MemCommand { tag, page, lines, write, demand, app, port: 0, pc: 0, absent: Absent::Wait, since };
+        let command = MemCommand {
+            from: proto::Port::default(),
+            tag,
+            page,
+            lines,
+            write,
+            demand,
+            app,
+            port: 0,
+            pc: 0,
+            absent: Absent::Wait,
+            since,
+        };
         *self.writes.entry(page).or_default() += u32::from(write);
         self.sent.insert(tag, (since, command));
         self.rig.direct.command(command, &mut self.rig.cx);

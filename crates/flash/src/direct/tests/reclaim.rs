@@ -122,6 +122,7 @@ fn write_backs_pass_the_block() {
     let blocked = rig.send(true, pages[0], 1, 1);
     for (tag, page) in [(100, pages[0]), (101, pages[1])] {
         let command = MemCommand {
+            from: proto::Port::default(),
             tag,
             page,
             lines: 1,

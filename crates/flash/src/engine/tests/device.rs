@@ -74,6 +74,7 @@ impl Bench {
         let since = self.queue.now();
         let page = page * PAGE;
         let command = MemCommand {
+            from: proto::Port::default(),
             tag: 0,
             page,
             lines,

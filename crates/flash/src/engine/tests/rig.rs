@@ -125,7 +125,19 @@ impl Rig {
         let tag = self.next_tag;
         self.next_tag += 1;
         let since = self.queue.now();
-        MemCommand { tag, page, lines, write, demand: true, app: 0, port: 0, pc, absent: Absent::Wait, since }
+        MemCommand {
+            from: proto::Port::default(),
+            tag,
+            page,
+            lines,
+            write,
+            demand: true,
+            app: 0,
+            port: 0,
+            pc,
+            absent: Absent::Wait,
+            since,
+        }
     }
 
     pub(super) fn read(&mut self, page: u64, lines: u64, pc: u32) {

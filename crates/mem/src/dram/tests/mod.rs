@@ -107,6 +107,7 @@ fn line(address: u64, write: bool) -> MemCommand {
 
 fn lines(page: u64, lines: u64, write: bool) -> MemCommand {
     MemCommand {
+        from: proto::Port::default(),
         tag: 0,
         page,
         lines,

@@ -194,6 +194,7 @@ fn small(sets: u32, ways: u32) -> DramCacheSpec {
 /// A command for the first line of a page.
 fn line(page: u64, write: bool, absent: Absent) -> MemCommand {
     MemCommand {
+        from: proto::Port::default(),
         tag: 0,
         page: page * PAGE,
         lines: 1,
