@@ -285,10 +285,11 @@ impl Machine {
                     self.wires.messages.pop_front();
                     self.complete(from, completion);
                 }
-                Message::Injector(from, workload::inject::Out::Submit(command)) => {
+                Message::Injector(from, workload::inject::Out::Submit { target, command }) => {
                     self.wires.messages.pop_front();
                     let command = Command { from: Sender::Injector(from).port(), ..command };
-                    self.parts.drives[0].device.submit(command, &mut self.wires.at(0));
+                    let drive = &mut self.parts.drives[usize::from(target)];
+                    drive.device.submit(command, &mut self.wires.at(target));
                 }
                 _ => self.parts.deliver(&mut self.wires),
             }

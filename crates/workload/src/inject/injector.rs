@@ -1,14 +1,14 @@
-//! The injector: asks its sources, submits commands, measures completions.
+//! The injector: asks its sources, submits commands to their targets, measures completions.
 
 use super::flow::FlowStats;
 use super::observe::{Observer, Seen, Waiting};
 use super::source::{Next, Source};
 use super::split::{Ended, NONE, Split};
+use super::targets::{HostCost, Path, Queues, Targets};
 use config::Diagnostic;
 use kernel::{Cx, Mutant, Slab, Time, planted_nth};
 use proto::{Command, Completion, IoRequest, Status};
 use stats::{Little, Series};
-use std::collections::VecDeque;
 
 kernel::events! {
     /// The injector's own events.
@@ -25,43 +25,29 @@ kernel::events! {
 /// Messages that the injector sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Out {
-    /// A command for the device.
-    Submit(Command),
+    /// A command for a target.
+    Submit {
+        /// Which of them.
+        target: u16,
+        /// The command. Its flow, and its placement with it, counts those of this target.
+        command: Command,
+    },
 }
 
-/// Host software time a request, spent on the issuing thread's side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct HostCost {
-    /// From arrival to submission.
-    pub submit: Time,
-    /// From the completion's interrupt until the application knows.
-    pub complete: Time,
+/// A flow of a source as the injector knows it.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// Index into the injector's flows, [`UNSEEN`] at first.
+    index: u16,
+    path: Path,
 }
 
-/// The device's submission queues. Flows take them in turn, in the order in which they first appear.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Queues {
-    /// How many.
-    pub count: u16,
-    /// Commands that may be outstanding in each: a command keeps its entry until it has completed, as in a driver.
-    pub depth: u32,
-}
-
-impl Queues {
-    /// One that is never full: a memory port.
-    pub const UNBOUNDED: Queues = Queues { count: 1, depth: u32::MAX };
-}
-
-/// A submission queue as the host's driver knows it.
-struct Queue {
-    /// Entries that are free.
-    room: u32,
-    /// What waits for one, each with its source and the request that it is a fragment of, the first first.
-    waiting: VecDeque<(u16, IoRequest, u32)>,
-}
+const UNSEEN: Flow = Flow { index: u16::MAX, path: Path { queue: 0, number: 0 } };
 
 struct Running {
     source: Box<dyn Source>,
+    /// Where its requests go.
+    target: u16,
     /// Requests in flight.
     outstanding: u32,
     /// The request whose next fragment is to come, [`NONE`] as a rule.
@@ -70,8 +56,8 @@ struct Running {
     held: u32,
     /// Time of the pending `Ask`.
     asked: Option<Time>,
-    /// Index into the injector's flows, by the source's flow number.
-    flows: Vec<u16>,
+    /// By the source's flow number.
+    flows: Vec<Flow>,
     done: bool,
 }
 
@@ -79,9 +65,7 @@ struct Running {
 struct Pending {
     request: IoRequest,
     source: u16,
-    /// Index into the injector's flows.
-    flow: u16,
-    queue: u16,
+    flow: Flow,
     /// The request that it is a fragment of, or [`NONE`].
     whole: u32,
     issued: Time,
@@ -101,7 +85,7 @@ pub struct Injector {
     sources: Vec<Running>,
     pending: Slab<Pending>,
     cost: HostCost,
-    queues: Vec<Queue>,
+    targets: Targets,
     /// What was measured, by flow.
     pub flows: Vec<FlowStats>,
     /// Completions of all flows over time.
@@ -115,11 +99,8 @@ pub struct Injector {
     pub issued: u64,
     /// Commands completed since the beginning.
     pub completed: u64,
-    /// Commands given to the device since the beginning, and answers that it has given.
-    submitted: u64,
-    answered: u64,
-    /// Requests ended and answers given before the measured window.
-    before: (u64, u64),
+    /// Requests ended before the measured window.
+    before: u64,
     /// Requests completed since the beginning.
     pub requests: u64,
     /// Requests that were split, and their fragments.
@@ -141,18 +122,21 @@ impl Injector {
         Injector::new(Vec::new(), Queues::UNBOUNDED, cost)
     }
 
-    /// An injector over sources that submit to the device's queues.
+    /// An injector over sources that submit to one target's queues.
     pub fn new(sources: Vec<Box<dyn Source>>, queues: Queues, cost: HostCost) -> Injector {
-        let running = |source| Running {
-            source,
-            outstanding: 0,
-            open: NONE,
-            held: 0,
-            asked: None,
-            flows: Vec::new(),
-            done: false,
+        Injector::over(sources.into_iter().map(|source| (source, 0)).collect(), vec![queues], cost)
+    }
+
+    /// An injector over sources that submit each to the queues of its target, an index into `targets`.
+    ///
+    /// # Panics
+    /// If a source's target is none of them.
+    pub fn over(sources: Vec<(Box<dyn Source>, u16)>, targets: Vec<Queues>, cost: HostCost) -> Injector {
+        let running = |(source, target): (Box<dyn Source>, u16)| {
+            assert!(usize::from(target) < targets.len(), "target {target} of {}", targets.len());
+            let flows = Vec::new();
+            Running { source, target, outstanding: 0, open: NONE, held: 0, asked: None, flows, done: false }
         };
-        let queue = |_| Queue { room: queues.depth.max(1), waiting: VecDeque::new() };
         Injector {
             sources: sources.into_iter().map(running).collect(),
             flows: Vec::new(),
@@ -161,12 +145,10 @@ impl Injector {
             held_max: Time::ZERO,
             pending: Slab::default(),
             cost,
-            queues: (0..queues.count.max(1)).map(queue).collect(),
+            targets: Targets::new(&targets),
             issued: 0,
             completed: 0,
-            submitted: 0,
-            answered: 0,
-            before: (0, 0),
+            before: 0,
             requests: 0,
             split: Split::default(),
             errors: 0,
@@ -246,8 +228,7 @@ impl Injector {
     #[inline]
     fn issue(&mut self, source: u16, request: IoRequest, whole: u32, cx: &mut impl Cx<Event, Out>) {
         let flow = self.flow(source, request.flow);
-        let number = flow % self.queues.len() as u16;
-        let queue = &mut self.queues[usize::from(number)];
+        let queue = &mut self.targets.queues[flow.path.queue as usize];
         if queue.room == 0 {
             queue.waiting.push_back((source, request, whole));
             self.sources[usize::from(source)].held += 1;
@@ -262,7 +243,6 @@ impl Injector {
             request,
             source,
             flow,
-            queue: number,
             whole,
             issued: now,
             submitted: now,
@@ -279,25 +259,26 @@ impl Injector {
     fn submit(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
         let pending = &mut self.pending[tag];
         pending.submitted = cx.now();
-        self.submitted += 1;
-        let Pending { request, flow, queue, .. } = *pending;
-        cx.emit(Out::Submit(Command {
+        let Pending { request, flow: Flow { path, .. }, .. } = *pending;
+        let queue = &mut self.targets.queues[path.queue as usize];
+        queue.submitted += 1;
+        let command = Command {
             fua: request.fua,
-            queue,
-            flow,
+            queue: queue.number,
+            flow: path.number,
             // Data of different flows dies at different times: a device with several streams keeps it apart.
-            placement: flow.min(u8::MAX.into()) as u8,
+            placement: path.number.min(u8::MAX.into()) as u8,
             ..Command::new(tag, request.op, request.offset, request.bytes)
-        }));
+        };
+        cx.emit(Out::Submit { target: queue.target, command });
     }
 
-    /// The device has answered.
+    /// The target of a command has answered.
     #[inline]
     pub fn complete(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         let pending = &mut self.pending[completion.tag];
         pending.answered = cx.now();
-        self.answered += 1;
-        let queue = pending.queue;
+        let queue = pending.flow.path.queue;
         self.errors += u64::from(completion.status != Status::Success);
         self.make_room(queue, cx);
         if self.cost.complete == Time::ZERO {
@@ -307,10 +288,11 @@ impl Injector {
         }
     }
 
-    /// An entry of a queue is free: who has waited longest for one goes on.
+    /// A command of a queue is answered, and its entry free: who has waited longest for one goes on.
     #[inline]
-    fn make_room(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
-        let queue = &mut self.queues[usize::from(queue)];
+    fn make_room(&mut self, queue: u32, cx: &mut impl Cx<Event, Out>) {
+        let queue = &mut self.targets.queues[queue as usize];
+        queue.answered += 1;
         queue.room += 1;
         if let Some((source, request, whole)) = queue.waiting.pop_front() {
             self.sources[usize::from(source)].held -= 1;
@@ -355,9 +337,16 @@ impl Injector {
     fn ended(&mut self, pending: &Pending, now: Time) {
         let Pending { request, source, flow, issued, submitted, answered, .. } = *pending;
         if let Some(observer) = &mut self.observer {
-            observer.completed(&Seen { request, flow, issued, submitted, answered, completed: now });
+            observer.completed(&Seen {
+                request,
+                flow: flow.index,
+                issued,
+                submitted,
+                answered,
+                completed: now,
+            });
         }
-        let flow = &mut self.flows[usize::from(flow)];
+        let flow = &mut self.flows[usize::from(flow.index)];
         let latency = now - request.at;
         flow.span.record(request.at, now);
         if planted_nth(Mutant::Unmeasured, 101) {
@@ -374,31 +363,38 @@ impl Injector {
         running.source.completed(now, &request);
     }
 
-    /// The injector's number of a source's flow; it is opened when it is first seen.
+    /// A source's flow as the injector knows it; it is opened when it is first seen.
     #[inline]
-    fn flow(&mut self, source: u16, flow: u16) -> u16 {
-        let known = &mut self.sources[usize::from(source)].flows;
-        if let Some(index) = known.get(usize::from(flow)).filter(|f| **f != u16::MAX) {
-            return *index;
+    fn flow(&mut self, source: u16, flow: u16) -> Flow {
+        let known = &self.sources[usize::from(source)].flows;
+        match known.get(usize::from(flow)) {
+            Some(known) if known.index != UNSEEN.index => *known,
+            _ => self.open(source, flow),
         }
-        if known.len() <= usize::from(flow) {
-            known.resize(usize::from(flow) + 1, u16::MAX);
-        }
-        let index = if self.flows.len() < FLOWS {
+    }
+
+    #[cold]
+    fn open(&mut self, source: u16, flow: u16) -> Flow {
+        if self.flows.len() < FLOWS {
             self.flows.push(FlowStats::default());
-            self.flows.len() - 1
-        } else {
-            FLOWS - 1
-        };
-        known[usize::from(flow)] = index as u16;
-        index as u16
+        }
+        // The last one is shared by all that come later.
+        let index = (self.flows.len() - 1) as u16;
+        let running = &mut self.sources[usize::from(source)];
+        let opened = Flow { index, path: self.targets.open(running.target, FLOWS as u16) };
+        if running.flows.len() <= usize::from(flow) {
+            running.flows.resize(usize::from(flow) + 1, UNSEEN);
+        }
+        running.flows[usize::from(flow)] = opened;
+        opened
     }
 
     /// Gives the flows what their sources know of them by now: names, and which are open loops.
     pub fn name_flows(&mut self) {
         for running in &self.sources {
             let names = running.source.flows();
-            for (number, index) in running.flows.iter().enumerate().filter(|(_, i)| **i != u16::MAX) {
+            let seen = running.flows.iter().enumerate().filter(|(_, flow)| flow.index != UNSEEN.index);
+            for (number, Flow { index, .. }) in seen {
                 let shared = usize::from(*index) == FLOWS - 1;
                 let name = names.get(number).filter(|_| !shared).cloned();
                 let flow = &mut self.flows[usize::from(*index)];
@@ -445,15 +441,30 @@ impl Injector {
         self.pending.len()
     }
 
-    /// Commands that the device has and has not answered: requests in flight, but for those that the host's software works
+    /// Commands that all targets have and have not answered: requests in flight, but for those that the host's software works
     /// on before their submission or after their completion.
     pub fn in_device(&self) -> usize {
-        (self.submitted - self.answered) as usize
+        (0..self.targets()).map(|target| self.in_device_of(target)).sum()
     }
 
-    /// Answers of the device in the measured window.
+    /// The same of one target.
+    pub fn in_device_of(&self, target: u16) -> usize {
+        self.targets.inside(target) as usize
+    }
+
+    /// Answers of all targets in the measured window.
     pub fn answered_in_window(&self) -> u64 {
-        self.answered - self.before.1
+        (0..self.targets()).map(|target| self.answered_in_window_of(target)).sum()
+    }
+
+    /// Answers of one target in the measured window.
+    pub fn answered_in_window_of(&self, target: u16) -> u64 {
+        self.targets.answered_in_window(target)
+    }
+
+    /// What it submits to is numbered from zero to one less than this.
+    pub fn targets(&self) -> u16 {
+        self.targets.len() as u16
     }
 
     /// Requests that have ended in the measured window, as counted; and the latencies that all flows have recorded.
@@ -462,7 +473,7 @@ impl Injector {
             let ops = [&flow.read, &flow.write, &flow.trim, &flow.flush];
             ops.iter().map(|op| op.latency.count()).sum::<u64>()
         };
-        (self.requests - self.before.0, self.flows.iter().map(recorded).sum())
+        (self.requests - self.before, self.flows.iter().map(recorded).sum())
     }
 
     /// Starts the measured window: what was measured before is forgotten.
@@ -471,7 +482,8 @@ impl Injector {
         self.split.reset();
         self.series.reset(now);
         self.in_flight.reset(now);
-        self.before = (self.requests, self.answered);
+        self.before = self.requests;
+        self.targets.reset();
         self.last_completion = now;
         self.held_max = Time::ZERO;
     }
