@@ -1,4 +1,5 @@
 //! Host software.
 
 pub mod paging;
+pub mod stripe;
 pub mod swap;
