@@ -23,11 +23,11 @@ pub struct At<E> {
 /// The instance stands above the event's own bits.
 impl<E: Event> Event for At<E> {
     const BITS: u32 = E::BITS + u16::BITS;
-    #[inline]
+    #[inline(always)]
     fn word(self) -> u64 {
         u64::from(self.instance) << E::BITS | self.event.word()
     }
-    #[inline]
+    #[inline(always)]
     fn from_word(word: u64) -> At<E> {
         At { instance: (word >> E::BITS) as u16, event: E::from_word(word & ((1 << E::BITS) - 1)) }
     }
@@ -37,11 +37,11 @@ macro_rules! numbers {
     ($($number:ty),+) => {$(
         impl Event for $number {
             const BITS: u32 = <$number>::BITS;
-            #[inline]
+            #[inline(always)]
             fn word(self) -> u64 {
                 u64::from(self)
             }
-            #[inline]
+            #[inline(always)]
             fn from_word(word: u64) -> $number {
                 word as $number
             }
@@ -56,46 +56,54 @@ macro_rules! events {
     (
         $(#[$meta:meta])*
         $vis:vis enum $name:ident {
-            $($(#[$doc:meta])* $variant:ident($value:ty),)+
+            $(#[$first_doc:meta])* $first:ident($first_value:ty),
+            $($(#[$doc:meta])* $variant:ident($value:ty),)*
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         $vis enum $name {
-            $($(#[$doc])* $variant($value),)+
+            $(#[$first_doc])* $first($first_value),
+            $($(#[$doc])* $variant($value),)*
         }
 
         const _: () = {
-            enum Kind { $($variant),+ }
+            enum Kind { $first, $($variant),* }
 
             /// Bits that number the kinds.
-            const KIND: u32 = usize::BITS - ([$(Kind::$variant as u8),+].len() - 1).leading_zeros();
+            const KIND: u32 = usize::BITS - ([Kind::$first as u8, $(Kind::$variant as u8),*].len() - 1).leading_zeros();
 
             /// Bits of the longest value: the kind stands above them.
             const VALUE: u32 = {
-                let mut bits = 0;
-                $(if <$value as $crate::Event>::BITS > bits { bits = <$value as $crate::Event>::BITS; })+
+                let mut bits = <$first_value as $crate::Event>::BITS;
+                $(if <$value as $crate::Event>::BITS > bits { bits = <$value as $crate::Event>::BITS; })*
                 bits
             };
 
             impl $crate::Event for $name {
                 const BITS: u32 = VALUE + KIND;
-                #[inline]
+                // Where an event is scheduled, its kind is known, and this is a constant and an addition.
+                #[inline(always)]
                 fn word(self) -> u64 {
                     match self {
+                        Self::$first(value) => {
+                            (Kind::$first as u64) << VALUE | $crate::Event::word(value)
+                        }
                         $(Self::$variant(value) => {
                             (Kind::$variant as u64) << VALUE | $crate::Event::word(value)
-                        })+
+                        })*
                     }
                 }
-                #[inline]
+                // Nothing here may panic: what is not asked for of the event is then not found out.
+                #[inline(always)]
                 fn from_word(word: u64) -> Self {
                     let kind = word >> VALUE;
                     let value = word & ((1 << VALUE) - 1);
                     $(if kind == Kind::$variant as u64 {
                         return Self::$variant($crate::Event::from_word(value));
-                    })+
-                    unreachable!("a word that no event gave: {word:#x}")
+                    })*
+                    debug_assert!(kind == Kind::$first as u64, "a word that no event gave: {word:#x}");
+                    Self::$first($crate::Event::from_word(value))
                 }
             }
 

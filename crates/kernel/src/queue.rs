@@ -18,11 +18,11 @@ const GRAIN: u32 = 9;
 const LEVEL_BITS: u32 = 6;
 /// Slots per level.
 const SLOTS: usize = 1 << LEVEL_BITS;
-/// Levels that cover the remaining 55 bits.
-const LEVELS: usize = (64 - GRAIN as usize).div_ceil(LEVEL_BITS as usize);
+/// Levels that cover the remaining 55 bits: ten, made a power of two so that a mask shows that a level is in range.
+const LEVELS: usize = (64 - GRAIN as usize).div_ceil(LEVEL_BITS as usize).next_power_of_two();
 /// A slot with at most this many events is opened without dealing it out.
 const OPEN_AT_ONCE: usize = 12;
-/// Longest sorted list.
+/// Longest sorted list: a power of two for the same reason.
 const SORTED: usize = 32;
 /// End of a list.
 const NONE: u32 = u32::MAX;
@@ -47,6 +47,26 @@ impl Entry {
     }
 }
 
+/// The sorted list, an array for each piece of an entry: copied as a whole, sixteen bytes at once, an entry that was written in
+/// pieces a moment ago would be waited for.
+struct Near {
+    times: [u64; SORTED],
+    orders: [u64; SORTED],
+    events: [u64; SORTED],
+}
+
+impl Near {
+    #[inline(always)]
+    fn get(&self, at: usize) -> Entry {
+        Entry { time: self.times[at], order: self.orders[at], event: self.events[at] }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, at: usize, entry: Entry) {
+        (self.times[at], self.orders[at], self.events[at]) = (entry.time, entry.order, entry.event);
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Node {
     entry: Entry,
@@ -54,21 +74,28 @@ struct Node {
 }
 
 /// Pending events, ordered by (time, phase, schedule order).
+///
+/// Entries are handed over in pieces: one that is handed over in memory is put together there everywhere else too.
 pub struct EventQueue<E> {
     now: u64,
     scheduled: u64,
-    /// Events before `near_limit`, latest first.
-    near: Vec<Entry>,
-    /// More events before `near_limit`, as a 4-ary heap. Mostly empty.
-    crowd: Vec<Entry>,
     near_limit: u64,
+    /// How many of `near` are pending.
+    sorted: usize,
+    /// Whether `crowd` or `cancelled` has something.
+    unusual: bool,
+    /// Levels with an occupied slot.
+    levels: u32,
+    free: u32,
     /// Start of the slot opened last; wheel positions are relative to it.
     base: u64,
+    nodes: Vec<Node>,
+    /// Events before `near_limit`, latest first.
+    near: Near,
     occupied: [u64; LEVELS],
     heads: [[u32; SLOTS]; LEVELS],
-    nodes: Vec<Node>,
-    free: u32,
-    far: usize,
+    /// Events before `near_limit` for which the list has no room: a heap of four children a node.
+    crowd: Vec<Entry>,
     cancelled: BTreeSet<u64>,
     events: PhantomData<E>,
 }
@@ -85,15 +112,17 @@ impl<E: Event> EventQueue<E> {
         EventQueue {
             now: 0,
             scheduled: 0,
-            near: Vec::with_capacity(SORTED + 1),
-            crowd: Vec::new(),
             near_limit: 0,
+            sorted: 0,
+            unusual: false,
+            levels: 0,
+            free: NONE,
             base: 0,
+            nodes: Vec::with_capacity(256),
+            near: Near { times: [0; SORTED], orders: [0; SORTED], events: [0; SORTED] },
             occupied: [0; LEVELS],
             heads: [[NONE; SLOTS]; LEVELS],
-            nodes: Vec::with_capacity(256),
-            free: NONE,
-            far: 0,
+            crowd: Vec::new(),
             cancelled: BTreeSet::new(),
             events: PhantomData,
         }
@@ -105,9 +134,15 @@ impl<E: Event> EventQueue<E> {
         Time::from_ps(self.now)
     }
 
-    /// Events that are still to come, cancelled ones not counted.
+    /// Events that are still to come, cancelled ones not counted. They are counted here, not as they come and go.
     pub fn len(&self) -> usize {
-        self.near.len() + self.crowd.len() + self.far - self.cancelled.len()
+        let mut far = self.nodes.len();
+        let mut vacant = self.free;
+        while let Some(node) = self.nodes.get(vacant as usize) {
+            far -= 1;
+            vacant = node.next;
+        }
+        self.sorted + self.crowd.len() + far - self.cancelled.len()
     }
 
     /// Whether nothing is pending.
@@ -119,7 +154,7 @@ impl<E: Event> EventQueue<E> {
     ///
     /// # Panics
     /// If the time lies beyond the horizon of `u64` picoseconds (213 days).
-    #[inline]
+    #[inline(always)]
     pub fn after(&mut self, delay: Time, event: E) -> Ticket {
         self.schedule(delay, 0, event)
     }
@@ -128,7 +163,7 @@ impl<E: Event> EventQueue<E> {
     ///
     /// # Panics
     /// As [`EventQueue::after`].
-    #[inline]
+    #[inline(always)]
     pub fn late(&mut self, delay: Time, event: E) -> Ticket {
         self.schedule(delay, LATE, event)
     }
@@ -150,13 +185,12 @@ impl<E: Event> EventQueue<E> {
     ///
     /// # Panics
     /// As [`EventQueue::after`].
-    #[inline]
+    #[inline(always)]
     pub fn at_place(&mut self, place: Ticket, delay: Time, event: E) {
-        let time = self.now.checked_add(delay.ps()).expect("simulated time ends at 213 days");
-        self.insert(Entry { time, order: place.0, event: event.word() });
+        self.insert(delay.ps(), place.0, event.word());
     }
 
-    #[inline]
+    #[inline(always)]
     fn schedule(&mut self, delay: Time, phase: u64, event: E) -> Ticket {
         let place = Ticket(self.reserve().0 | phase);
         self.at_place(place, delay, event);
@@ -168,86 +202,127 @@ impl<E: Event> EventQueue<E> {
     /// The caller must know that the event is pending; cancelling one that has run would leak its name.
     pub fn cancel(&mut self, ticket: Ticket) {
         self.cancelled.insert(ticket.0);
+        self.unusual = true;
     }
 
     /// The next event, after moving the clock to it.
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
+        self.pop_word().map(E::from_word)
+    }
+
+    /// As [`EventQueue::pop`], but the event is still a word: whoever asks of which part it is, knows half of what
+    /// [`Event::from_word`] would find out.
+    #[inline]
+    pub fn pop_word(&mut self) -> Option<u64> {
         loop {
-            // In pieces, as in `push_crowd`: what was written in pieces a moment ago is slow to read as a whole.
-            let (time, order, event) = match self.near.last() {
-                Some(entry) if self.crowd.is_empty() => {
-                    let pieces = (entry.time, entry.order, entry.event);
-                    self.near.truncate(self.near.len() - 1);
-                    pieces
-                }
-                None if self.crowd.is_empty() => {
-                    if self.refill() {
-                        continue;
-                    }
-                    return None;
-                }
-                _ => self.pop_crowded(),
+            if self.unusual {
+                return self.pop_unusual();
+            }
+            if let Some(next) = self.sorted.checked_sub(1) {
+                self.sorted = next;
+                let Entry { time, event, .. } = self.near.get(next % SORTED);
+                debug_assert!(time >= self.now, "time went back");
+                self.now = time;
+                return Some(event);
+            }
+            if !self.refill() {
+                return None;
+            }
+        }
+    }
+
+    /// The next event while something is in the heap or cancelled.
+    #[inline(never)]
+    fn pop_unusual(&mut self) -> Option<u64> {
+        loop {
+            let Entry { time, order, event } = if !self.crowd.is_empty() {
+                self.pop_crowded()
+            } else if self.sorted > 0 || self.refill() {
+                self.sorted -= 1;
+                self.near.get(self.sorted)
+            } else {
+                return None;
             };
-            if !self.cancelled.is_empty() && self.cancelled.remove(&order) {
+            if self.cancelled.remove(&order) {
                 continue;
             }
             debug_assert!(time >= self.now, "time went back");
             self.now = time;
-            return Some(E::from_word(event));
+            self.unusual = !(self.crowd.is_empty() && self.cancelled.is_empty());
+            return Some(event);
         }
     }
 
-    #[inline]
-    fn insert(&mut self, entry: Entry) {
-        if entry.time < self.near_limit && self.near.len() == SORTED {
-            self.shorten();
-        }
-        if entry.time < self.near_limit {
-            self.push_near(entry);
+    /// Takes the event as a word: it is built where its kind is known.
+    #[inline(never)]
+    fn insert(&mut self, delay: u64, order: u64, event: u64) {
+        let time = self.now.checked_add(delay).expect("simulated time ends at 213 days");
+        if time >= self.near_limit {
+            self.push_far(time, order, event);
+        } else if self.sorted < SORTED {
+            self.push_near(time, order, event);
         } else {
-            self.push_far(entry.time, entry.order, entry.event);
+            self.insert_into_full(time, order, event);
+        }
+    }
+
+    #[cold]
+    fn insert_into_full(&mut self, time: u64, order: u64, event: u64) {
+        self.shorten();
+        if time >= self.near_limit {
+            self.push_far(time, order, event);
+        } else {
+            self.push_near(time, order, event);
         }
     }
 
     /// The later half of the sorted list goes back to the wheel, unless too much is at one instant.
     #[cold]
     fn shorten(&mut self) {
-        let limit = self.near[SORTED / 2].time;
-        let leave = self.near.iter().position(|entry| entry.time < limit);
+        let limit = self.near.times[SORTED / 2];
+        let leave = self.near.times.iter().position(|time| *time < limit);
         // The wheel holds nothing before its base. What is in the heap lies before the limit as it is.
         let Some(leave) = leave.filter(|_| limit >= self.base && self.crowd.is_empty()) else { return };
         self.near_limit = limit;
         for at in 0..leave {
-            let Entry { time, order, event } = self.near[at];
+            let Entry { time, order, event } = self.near.get(at);
             self.push_far(time, order, event);
         }
-        self.near.drain(..leave);
+        for at in leave..SORTED {
+            self.near.set(at - leave, self.near.get(at));
+        }
+        self.sorted = SORTED - leave;
     }
 
     #[inline(always)]
-    fn push_near(&mut self, entry: Entry) {
-        let mut at = self.near.len();
+    fn push_near(&mut self, time: u64, order: u64, event: u64) {
+        let entry = Entry { time, order, event };
+        let mut at = self.sorted;
         if at >= SORTED {
-            self.push_crowd(entry.time, entry.order, entry.event);
+            self.push_crowd(time, order, event);
             return;
         }
+        self.sorted = at + 1;
         let key = entry.key();
-        self.near.push(entry);
-        while at > 0 && self.near[at - 1].key() < key {
-            self.near[at] = self.near[at - 1];
+        while at > 0 {
+            let later = self.near.get(at - 1);
+            if later.key() >= key {
+                break;
+            }
+            self.near.set(at, later);
             at -= 1;
         }
-        self.near[at] = entry;
+        self.near.set(at, entry);
     }
 
-    /// Takes the entry in pieces: one that is handed over in memory is put together there everywhere else too.
     #[cold]
     fn push_crowd(&mut self, time: u64, order: u64, event: u64) {
         let entry = Entry { time, order, event };
         let mut at = self.crowd.len();
         let key = entry.key();
         self.crowd.push(entry);
+        self.unusual = true;
         while at > 0 {
             let parent = (at - 1) / 4;
             if self.crowd[parent].key() <= key {
@@ -260,11 +335,12 @@ impl<E: Event> EventQueue<E> {
     }
 
     /// The next event while the heap is not empty.
-    #[cold]
-    fn pop_crowded(&mut self) -> (u64, u64, u64) {
+    fn pop_crowded(&mut self) -> Entry {
         let top = self.crowd[0];
-        if let Some(entry) = self.near.pop_if(|e| e.key() < top.key()) {
-            return (entry.time, entry.order, entry.event);
+        let next = self.sorted.checked_sub(1).map(|at| self.near.get(at));
+        if let Some(entry) = next.filter(|entry| entry.key() < top.key()) {
+            self.sorted -= 1;
+            return entry;
         }
         let last = self.crowd[self.crowd.len() - 1];
         self.crowd.truncate(self.crowd.len() - 1);
@@ -285,82 +361,104 @@ impl<E: Event> EventQueue<E> {
             }
             self.crowd[at] = last;
         }
-        (top.time, top.order, top.event)
+        top
     }
 
-    #[inline]
+    #[inline(never)]
     fn push_far(&mut self, time: u64, order: u64, event: u64) {
-        let entry = Entry { time, order, event };
-        let index = if self.free != NONE {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize].entry = entry;
-            index
+        let (level, slot) = self.place(time);
+        let node = Node { entry: Entry { time, order, event }, next: self.heads[level][slot] };
+        let index = self.free;
+        if let Some(vacant) = self.nodes.get_mut(index as usize) {
+            self.free = vacant.next;
+            *vacant = node;
+            self.set_head(level, slot, index);
         } else {
-            self.nodes.push(Node { entry, next: NONE });
-            (self.nodes.len() - 1) as u32
-        };
-        self.far += 1;
-        self.link(index);
+            self.push_new(node);
+        }
     }
 
-    /// Puts a node into its slot relative to `base`.
-    #[inline]
-    fn link(&mut self, index: u32) {
-        let time = self.nodes[index as usize].entry.time;
+    #[cold]
+    fn push_new(&mut self, node: Node) {
+        let (level, slot) = self.place(node.entry.time);
+        self.nodes.push(node);
+        self.set_head(level, slot, (self.nodes.len() - 1) as u32);
+    }
+
+    /// Level and slot of a time relative to `base`.
+    #[inline(always)]
+    fn place(&self, time: u64) -> (usize, usize) {
         let differs = (time ^ self.base) >> GRAIN;
         let level = (63 - (differs | 1).leading_zeros()) / LEVEL_BITS;
-        let slot = (time >> (GRAIN + LEVEL_BITS * level)) as usize & (SLOTS - 1);
-        let level = level as usize;
-        self.nodes[index as usize].next = self.heads[level][slot];
+        let slot = (time >> (GRAIN + LEVEL_BITS * level)) as usize % SLOTS;
+        (level as usize % LEVELS, slot)
+    }
+
+    #[inline(always)]
+    fn set_head(&mut self, level: usize, slot: usize, index: u32) {
         self.heads[level][slot] = index;
         self.occupied[level] |= 1 << slot;
+        self.levels |= 1 << level;
     }
 
     /// Opens slots until something is near. False if nothing is pending.
     #[inline(never)]
     fn refill(&mut self) -> bool {
-        while self.near.is_empty() {
-            let Some(level) = self.occupied.iter().position(|bits| *bits != 0) else { return false };
-            let slot = self.occupied[level].trailing_zeros() as usize;
-            let shift = GRAIN + LEVEL_BITS * level as u32;
+        while self.sorted == 0 {
+            if self.levels == 0 {
+                return false;
+            }
+            let level = self.levels.trailing_zeros();
+            let at = level as usize % LEVELS;
+            let occupied = self.occupied[at];
+            let slot = occupied.trailing_zeros() as usize % SLOTS;
+            self.occupied[at] = occupied & (occupied - 1);
+            if self.occupied[at] == 0 {
+                self.levels &= self.levels - 1;
+            }
             // Bits above this level are those of `base`; below it they are zero.
-            let above = if shift + LEVEL_BITS >= 64 {
-                0
-            } else {
-                self.base >> (shift + LEVEL_BITS) << (shift + LEVEL_BITS)
-            };
-            self.base = above | (slot as u64) << shift;
-            let mut head = std::mem::replace(&mut self.heads[level][slot], NONE);
-            self.occupied[level] &= !(1 << slot);
+            let shift = GRAIN + LEVEL_BITS * level;
+            self.base = (self.base >> shift >> LEVEL_BITS << LEVEL_BITS | slot as u64) << shift;
+            let head = std::mem::replace(&mut self.heads[at][slot], NONE);
             if level == 0 || self.is_short(head) {
                 self.near_limit = self.base.saturating_add(1 << shift);
-                while head != NONE {
-                    let node = self.nodes[head as usize];
-                    self.push_near(node.entry);
-                    self.nodes[head as usize].next = self.free;
-                    self.free = head;
-                    self.far -= 1;
-                    head = node.next;
-                }
+                self.open(head);
             } else {
                 self.near_limit = self.base;
-                while head != NONE {
-                    let next = self.nodes[head as usize].next;
-                    self.link(head);
-                    head = next;
-                }
+                self.deal(head);
             }
         }
         true
     }
 
+    /// Sorts the events of a slot into the list.
+    #[inline]
+    fn open(&mut self, head: u32) {
+        let (mut index, mut last) = (head, head);
+        while let Some(&Node { entry: Entry { time, order, event }, next }) = self.nodes.get(index as usize) {
+            self.push_near(time, order, event);
+            (last, index) = (index, next);
+        }
+        self.nodes[last as usize].next = self.free;
+        self.free = head;
+    }
+
+    /// Moves the events of a slot to finer levels.
+    fn deal(&mut self, mut index: u32) {
+        while let Some(&Node { entry: Entry { time, .. }, next }) = self.nodes.get(index as usize) {
+            let (level, slot) = self.place(time);
+            self.nodes[index as usize].next = self.heads[level][slot];
+            self.set_head(level, slot, index);
+            index = next;
+        }
+    }
+
+    /// Whether a slot holds few enough to be opened at once.
+    #[inline]
     fn is_short(&self, mut head: u32) -> bool {
         for _ in 0..OPEN_AT_ONCE {
-            if head == NONE {
-                return true;
-            }
-            head = self.nodes[head as usize].next;
+            let Some(node) = self.nodes.get(head as usize) else { return true };
+            head = node.next;
         }
         head == NONE
     }

@@ -10,7 +10,7 @@ use crate::warmup::{Cut, Warmup};
 use crate::wires::Wires;
 use config::Diagnostic;
 use flash::{Check, Device};
-use kernel::{At, Mutant, Time, planted};
+use kernel::{At, Event as _, Mutant, Time, planted};
 use proto::memory::Tally;
 use proto::{Command, Completion};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -240,7 +240,7 @@ impl Machine {
         let horizon = self.until.unwrap_or(HORIZON);
         let slice = if self.warmup.is_some() { SHORT_SLICE } else { SLICE };
         for _ in 0..slice {
-            let Some(event) = self.wires.queue.pop() else { return Some(self.ended()) };
+            let Some(event) = self.wires.queue.pop_word() else { return Some(self.ended()) };
             self.events += 1;
             let now = self.wires.queue.now();
             if now == instant {
@@ -254,11 +254,11 @@ impl Machine {
                 if now > horizon {
                     return Some(if self.until.is_some() { End::Until } else { End::Horizon });
                 }
+                if now >= self.window.1 {
+                    self.begin_at(self.window.1);
+                }
             }
-            if now >= self.window.1 {
-                self.begin_at(self.window.1);
-            }
-            match event {
+            match Ev::from_word(event) {
                 Ev::Drive(At { instance, event }) => {
                     let drive = &mut self.parts.drives[usize::from(instance)];
                     drive.device.handle(event, &mut self.wires.at(instance));
@@ -267,7 +267,7 @@ impl Machine {
                     self.injector.handle(event, &mut self.wires.at(0));
                     self.count();
                 }
-                event => self.parts.handle(event, &mut self.wires),
+                _ => self.parts.handle(event, &mut self.wires),
             }
             self.route();
         }

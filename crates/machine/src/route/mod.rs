@@ -14,7 +14,7 @@ use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::parts::Parts;
 use crate::wires::Wires;
-use kernel::At;
+use kernel::{At, Event as _};
 
 impl Parts {
     /// Starts the processors.
@@ -28,14 +28,14 @@ impl Parts {
         }
     }
 
-    /// Runs an event of one of the parts that is no drive.
+    /// Runs an event of one of the parts that is no drive, as the word that came from the queue.
     ///
     /// # Panics
     /// On an event of a part that is not here.
     #[inline]
-    pub(crate) fn handle(&mut self, event: Ev, wires: &mut Wires) {
+    pub(crate) fn handle(&mut self, event: u64, wires: &mut Wires) {
         self.record(wires.queue.now());
-        match event {
+        match Ev::from_word(event) {
             Ev::Simt(At { instance, event }) => {
                 let simt = self.complexes[usize::from(instance)].processor.simt();
                 simt.gpu.handle(event, &mut simt.programs, &mut wires.at(instance));
@@ -91,7 +91,7 @@ impl Parts {
                 let Pager::Swap(swap) = self.pager(instance) else { unreachable!("its own event") };
                 swap.handle(event, &mut wires.at(instance));
             }
-            Ev::Drive(_) | Ev::Injector(_) => unreachable!("{event:?} is handled elsewhere"),
+            Ev::Drive(_) | Ev::Injector(_) => unreachable!("{event:#x} is handled elsewhere"),
         }
     }
 
