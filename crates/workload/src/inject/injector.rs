@@ -42,7 +42,7 @@ struct Flow {
     path: Path,
 }
 
-const UNSEEN: Flow = Flow { index: u16::MAX, path: Path { queue: 0, number: 0 } };
+const UNSEEN: Flow = Flow { index: u16::MAX, path: Path { at: 0, target: 0, queue: 0, number: 0 } };
 
 struct Running {
     source: Box<dyn Source>,
@@ -173,7 +173,10 @@ impl Injector {
                 self.sources[usize::from(source)].asked = None;
                 self.ask(source, cx);
             }
-            Event::Submit(tag) => self.submit(tag, cx),
+            Event::Submit(tag) => {
+                self.targets.queues[self.pending[tag].flow.path.at as usize].preparing -= 1;
+                self.submit(tag, cx);
+            }
             Event::Seen(tag) => self.seen(tag, cx),
         }
     }
@@ -228,13 +231,14 @@ impl Injector {
     #[inline]
     fn issue(&mut self, source: u16, request: IoRequest, whole: u32, cx: &mut impl Cx<Event, Out>) {
         let flow = self.flow(source, request.flow);
-        let queue = &mut self.targets.queues[flow.path.queue as usize];
+        let queue = &mut self.targets.queues[flow.path.at as usize];
         if queue.room == 0 {
             queue.waiting.push_back((source, request, whole));
             self.sources[usize::from(source)].held += 1;
             return;
         }
         queue.room -= 1;
+        queue.issued += 1;
         let now = cx.now();
         self.issued += 1;
         self.held_max = self.held_max.max(now.since(request.at));
@@ -251,6 +255,7 @@ impl Injector {
         if self.cost.submit == Time::ZERO {
             self.submit(tag, cx);
         } else {
+            self.targets.queues[flow.path.at as usize].preparing += 1;
             cx.after(self.cost.submit, Event::Submit(tag));
         }
     }
@@ -260,17 +265,15 @@ impl Injector {
         let pending = &mut self.pending[tag];
         pending.submitted = cx.now();
         let Pending { request, flow: Flow { path, .. }, .. } = *pending;
-        let queue = &mut self.targets.queues[path.queue as usize];
-        queue.submitted += 1;
         let command = Command {
             fua: request.fua,
-            queue: queue.number,
+            queue: path.queue,
             flow: path.number,
             // Data of different flows dies at different times: a device with several streams keeps it apart.
             placement: path.number.min(u8::MAX.into()) as u8,
             ..Command::new(tag, request.op, request.offset, request.bytes)
         };
-        cx.emit(Out::Submit { target: queue.target, command });
+        cx.emit(Out::Submit { target: path.target, command });
     }
 
     /// The target of a command has answered.
@@ -278,7 +281,7 @@ impl Injector {
     pub fn complete(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         let pending = &mut self.pending[completion.tag];
         pending.answered = cx.now();
-        let queue = pending.flow.path.queue;
+        let queue = pending.flow.path.at;
         self.errors += u64::from(completion.status != Status::Success);
         self.make_room(queue, cx);
         if self.cost.complete == Time::ZERO {
@@ -288,11 +291,10 @@ impl Injector {
         }
     }
 
-    /// A command of a queue is answered, and its entry free: who has waited longest for one goes on.
+    /// An entry of a queue is free: who has waited longest for one goes on.
     #[inline]
     fn make_room(&mut self, queue: u32, cx: &mut impl Cx<Event, Out>) {
         let queue = &mut self.targets.queues[queue as usize];
-        queue.answered += 1;
         queue.room += 1;
         if let Some((source, request, whole)) = queue.waiting.pop_front() {
             self.sources[usize::from(source)].held -= 1;

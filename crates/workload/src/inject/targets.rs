@@ -33,20 +33,20 @@ pub(super) struct Queue {
     pub(super) room: u32,
     /// What waits for one, each with its source and the request that it is a fragment of, the first first.
     pub(super) waiting: VecDeque<(u16, IoRequest, u32)>,
-    /// Its target, and its number there.
-    pub(super) target: u16,
-    pub(super) number: u16,
-    /// Commands given to the target since the beginning, and answers that it has given.
-    pub(super) submitted: u64,
-    pub(super) answered: u64,
+    /// Commands that took an entry since the beginning.
+    pub(super) issued: u64,
+    /// Commands that have an entry, and that the host's software has not submitted yet.
+    pub(super) preparing: u32,
 }
 
 /// Where the commands of a flow go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Path {
     /// Index into all queues.
-    pub(super) queue: u32,
-    /// The flow's number among those of its target.
+    pub(super) at: u32,
+    pub(super) target: u16,
+    /// The number of the queue, and that of the flow, among those of the target.
+    pub(super) queue: u16,
     pub(super) number: u16,
 }
 
@@ -55,6 +55,7 @@ struct Target {
     /// Its queues are these of all.
     first: u32,
     count: u16,
+    depth: u32,
     /// Flows that it has seen.
     flows: u16,
     /// Answers that it gave before the measured window.
@@ -71,17 +72,11 @@ pub(super) struct Targets {
 impl Targets {
     pub(super) fn new(targets: &[Queues]) -> Targets {
         let mut made = Targets { targets: Vec::with_capacity(targets.len()), queues: Vec::new() };
-        for (target, queues) in targets.iter().enumerate() {
-            let (first, count) = (made.queues.len() as u32, queues.count.max(1));
-            made.targets.push(Target { first, count, flows: 0, before: 0 });
-            made.queues.extend((0..count).map(|number| Queue {
-                room: queues.depth.max(1),
-                waiting: VecDeque::new(),
-                target: target as u16,
-                number,
-                submitted: 0,
-                answered: 0,
-            }));
+        for queues in targets {
+            let (first, count, depth) = (made.queues.len() as u32, queues.count.max(1), queues.depth.max(1));
+            made.targets.push(Target { first, count, depth, flows: 0, before: 0 });
+            let queue = |_| Queue { room: depth, waiting: VecDeque::new(), issued: 0, preparing: 0 };
+            made.queues.extend((0..count).map(queue));
         }
         made
     }
@@ -92,24 +87,28 @@ impl Targets {
 
     /// A flow comes to a target that numbers so many apart: it takes the next of the target's queues.
     pub(super) fn open(&mut self, target: u16, flows: u16) -> Path {
-        let target = &mut self.targets[usize::from(target)];
-        let number = target.flows;
-        target.flows = (number + 1).min(flows - 1);
-        Path { queue: target.first + u32::from(number % target.count), number }
+        let of = &mut self.targets[usize::from(target)];
+        let number = of.flows;
+        of.flows = (number + 1).min(flows - 1);
+        let queue = number % of.count;
+        Path { at: of.first + u32::from(queue), target, queue, number }
     }
 
-    fn of(&self, target: u16) -> impl Iterator<Item = &Queue> {
-        let Target { first, count, .. } = self.targets[usize::from(target)];
-        self.queues[first as usize..][..usize::from(count)].iter()
+    /// The queues of a target, each with the entries that are taken.
+    fn of(&self, target: u16) -> impl Iterator<Item = (&Queue, u64)> {
+        let Target { first, count, depth, .. } = self.targets[usize::from(target)];
+        let queues = self.queues[first as usize..][..usize::from(count)].iter();
+        queues.map(move |queue| (queue, u64::from(depth - queue.room)))
     }
 
     /// Commands that a target has and has not answered.
     pub(super) fn inside(&self, target: u16) -> u64 {
-        self.of(target).map(|queue| queue.submitted - queue.answered).sum()
+        self.of(target).map(|(queue, taken)| taken - u64::from(queue.preparing)).sum()
     }
 
+    /// Commands that have had an entry and have it no more.
     fn answered(&self, target: u16) -> u64 {
-        self.of(target).map(|queue| queue.answered).sum()
+        self.of(target).map(|(queue, taken)| queue.issued - taken).sum()
     }
 
     /// Answers of a target in the measured window.
