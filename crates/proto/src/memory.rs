@@ -230,11 +230,13 @@ pub enum Stage {
     Tags,
     /// The way of a missing page from flash into a DRAM cache.
     Refill,
+    /// The move of its page from one memory to another.
+    Migration,
 }
 
 impl Stage {
     /// Number of stages.
-    pub const COUNT: usize = 19;
+    pub const COUNT: usize = 20;
     /// Their names, in order.
     pub const NAMES: [&'static str; Stage::COUNT] = [
         "l1",
@@ -256,6 +258,7 @@ impl Stage {
         "coherence",
         "tags",
         "refill",
+        "migration",
     ];
 }
 
@@ -327,7 +330,7 @@ mod tests {
         tally.reach(Stage::Reclaim, true, &mut since, Time::from_ns(3_010));
         assert_eq!(tally.reads().iter().sum::<u128>(), 3_002_000);
         assert_eq!(tally.writes()[Stage::Reclaim as usize], 3_000);
-        assert_eq!(Stage::Refill as usize, Stage::COUNT - 1);
+        assert_eq!(Stage::Migration as usize, Stage::COUNT - 1);
     }
 
     #[test]

@@ -61,6 +61,7 @@ pub const STAGES: &[(&str, &str)] = &[
     ("coherence", "The directory, and the first-level caches of other cores."),
     ("tags", "The tags of a DRAM cache."),
     ("refill", "The way of a missing page from flash into a DRAM cache."),
+    ("migration", "The move of its page from one memory to another."),
 ];
 
 /// The type of a distribution's figures.

@@ -1,0 +1,157 @@
+//! Exchanges of pages, step by step.
+
+use super::*;
+
+/// Two frames in front of six. Page `n` is marked at `n / 8` of 10 us, and so on; 0 and 1 were used first, then 5.
+fn bench(change: impl Fn(&mut hot_policy::Params)) -> Bench {
+    let mut params = eager();
+    change(&mut params);
+    let mut bench = Bench::new(&spec(&[2, 6], PlacementPolicy::hot(params)), 8, 0);
+    bench.outside.own[1] = Time::from_ns(900);
+    [0, 1, 5].into_iter().for_each(|page| bench.at(Time::ZERO, read(page)));
+    bench
+}
+
+/// Another line, so that the caches in front do not wait.
+fn line(line: u32, command: MemCommand) -> MemCommand {
+    MemCommand { lines: 1 << line, ..command }
+}
+
+#[test]
+fn a_page_used_soon_after_its_mark_takes_the_place_of_another() {
+    let mut bench = bench(|_| {});
+    bench.outside.own[1] = Time::from_ns(500);
+    let ns = Time::from_ns;
+    // 5 is marked at 6.25 us and used at 7.02 us. From then on its commands wait; those of 0 do while it moves.
+    bench.at(ns(7_000), read(5));
+    bench.at(ns(7_100), line(1, write(5)));
+    bench.at(ns(7_200), line(1, write(0)));
+    bench.at(ns(8_200), line(2, read(5)));
+    bench.at(ns(8_500), line(2, read(0)));
+    bench.at(ns(12_000), line(1, read(5)));
+    bench.at(ns(12_000), line(1, read(0)));
+    let ends: Vec<Time> = bench.run().into_iter().map(|(_, end)| end).collect();
+    // Answered at 7.62 us. Both are read until the slower memory has, at 8.22 us; 5 is written by 8.32 us, 0 by 8.82 us.
+    assert_eq!(ends[3..], [7_620, 8_420, 7_320, 8_420, 9_420, 12_120, 12_620].map(ns));
+    let moved: Vec<(Time, Time, u8, bool)> =
+        bench.moved().map(|asked| (asked.at, asked.end, asked.target, asked.command.write)).collect();
+    assert_eq!(
+        moved,
+        [
+            (7_620, 8_220, 1, false),
+            (7_620, 7_720, 0, false),
+            (8_220, 8_320, 0, true),
+            (8_220, 8_820, 1, true)
+        ]
+        .map(|(at, end, target, write)| (ns(at), ns(end), target, write))
+    );
+    for asked in bench.moved() {
+        let MemCommand { lines, demand, app, port, pc, .. } = asked.command;
+        assert_eq!(
+            (lines, demand, app, port, pc),
+            (u64::MAX, false, 1, 3, 0),
+            "whole pages, for who began it"
+        );
+    }
+    assert_eq!([0, 1, 5].map(|page| bench.target(page)), [Some(1), Some(0), Some(0)]);
+    bench.check_data();
+    let stats = &bench.placement.stats;
+    assert_eq!((stats.promotions, stats.demotions, stats.candidates), (1, 1, 1));
+    assert_eq!((stats.waits, stats.moved_bytes), (3, 2 * PAGE));
+    // 8.32 - 7.12, 8.32 - 8.22, 8.82 - 8.52.
+    assert_eq!(stats.wait, ns(1_200 + 100 + 300));
+    let tally = &bench.placement.tally;
+    let migration = Stage::Migration as usize;
+    assert_eq!((tally.reads()[migration], tally.writes()[migration]), (400_000, 1_200_000));
+    let pages = |target: usize| (stats.targets[target].pages_out, stats.targets[target].pages_in);
+    assert_eq!([pages(0), pages(1)], [(1, 1); 2]);
+}
+
+#[test]
+fn a_page_that_is_used_late_or_was_not_marked_stays() {
+    // Too late after its mark at 6.25 us; and then just before its next one.
+    let mut bench = bench(|_| {});
+    bench.at(Time::from_ns(8_230), read(5));
+    bench.at(Time::from_ns(16_229), read(5));
+    bench.run();
+    assert_eq!((bench.placement.stats.candidates, bench.moved().count()), (0, 0));
+    assert_eq!([0, 1, 5].map(|page| bench.target(page)), [Some(0), Some(0), Some(1)]);
+}
+
+#[test]
+fn a_page_does_not_move_before_its_commands_are_answered() {
+    let mut bench = bench(|_| {});
+    // The command before its mark takes 4 us, so that the page is read then only; what comes meanwhile waits.
+    bench.outside.latencies = [100, 100, 100, 3_100].map(Time::from_ns).into();
+    bench.at(Time::from_ns(6_000), line(7, write(5)));
+    bench.at(Time::from_ns(7_000), read(5));
+    bench.at(Time::from_ns(7_100), line(9, read(5)));
+    bench.run();
+    let begin = bench.moved().next().map(|asked| asked.at);
+    assert_eq!(begin, Some(Time::from_ns(6_020 + 4_000)));
+    let last = bench.outside.asked.last().map(|asked| (asked.command.pc, asked.target));
+    assert_eq!((last, bench.placement.stats.waits), (Some((6, 0)), 1));
+    bench.check_data();
+}
+
+#[test]
+fn a_page_with_commands_under_way_makes_no_room() {
+    let mut bench = bench(|_| {});
+    // 0 is busy until 20 us.
+    bench.outside.latencies = [100, 100, 100, 14_000, 100].map(Time::from_ns).into();
+    bench.at(Time::from_us(6), line(7, write(0)));
+    bench.at(Time::from_us(7), read(5));
+    bench.run();
+    assert_eq!([0, 1, 5].map(|page| bench.target(page)), [Some(0), Some(1), Some(0)]);
+    bench.check_data();
+}
+
+#[test]
+fn a_page_used_since_the_hand_came_by_has_a_second_chance() {
+    // The hand has gone once around when 0 makes room for 5; then 1 is used, and not 5: but a page that has just risen counts as used.
+    let mut bench = Bench::new(&spec(&[3, 5], PlacementPolicy::hot(eager())), 8, 0);
+    [0, 1, 2, 5, 6].into_iter().for_each(|page| bench.at(Time::ZERO, read(page)));
+    bench.at(Time::from_us(7), read(5));
+    bench.at(Time::from_us(7), line(1, read(6)));
+    bench.at(Time::from_ns(7_900), read(1));
+    bench.at(Time::from_us(8), read(6));
+    bench.run();
+    assert_eq!([0, 1, 2, 5, 6].map(|page| bench.target(page)), [1, 0, 1, 0, 0].map(Some));
+}
+
+#[test]
+fn page_tables_never_make_room() {
+    // The first memory holds page tables alone, and one data page of it is busy when it could.
+    for (frames, tables, room) in [(2, 2, 0), (3, 2, 1)] {
+        let mut bench = Bench::new(&spec(&[frames, 6], PlacementPolicy::hot(eager())), 8, tables);
+        [0, 1, 3].into_iter().for_each(|page| bench.at(Time::ZERO, read(page)));
+        // 3 is marked at 3.75 us.
+        bench.at(Time::from_ns(4_000), read(3));
+        bench.at(Time::from_ns(4_050), line(1, read(3)));
+        bench.run();
+        let stats = &bench.placement.stats;
+        assert_eq!((stats.candidates, stats.promotions, stats.without_room), (1, room, 1 - room));
+        assert_eq!((stats.waits, bench.target(3)), (1, Some(1 - room as u8)));
+        assert_eq!([6, 7].map(|page| bench.placement.place_of(page * PAGE)), [Some((0, 0)), Some((0, PAGE))]);
+    }
+}
+
+#[test]
+fn so_many_exchanges_are_under_way_and_so_many_pages_rise_in_a_window() {
+    let of = |exchanges: u32, pages: u64| {
+        let mut params = eager();
+        params.exchanges = exchanges;
+        params.rate = Bandwidth::new(pages * PAGE * 100_000);
+        let mut bench = Bench::new(&spec(&[4, 4], PlacementPolicy::hot(params)), 8, 0);
+        (0..8).for_each(|page| bench.at(Time::ZERO, read(page)));
+        // Marked at 5, 6.25 and 7.5 us.
+        [4, 5, 6].into_iter().for_each(|page| bench.at(Time::from_ns(8_000), read(page)));
+        bench.at(Time::from_ns(8_000), MemCommand { demand: false, ..read(7) });
+        bench.run();
+        let stats = &bench.placement.stats;
+        assert_eq!(stats.candidates, stats.promotions + stats.limited + stats.crowded);
+        (stats.promotions, stats.limited, stats.crowded)
+    };
+    // 4 is late by a microsecond.
+    assert_eq!([of(2, 4), of(1, 4), of(2, 1)], [(2, 0, 0), (1, 0, 1), (1, 1, 0)]);
+}
