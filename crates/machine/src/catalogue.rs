@@ -27,6 +27,7 @@ use flash::spec::{
 };
 use mem::cache::replace::ReplacementPolicy;
 use mem::dram::sched::DramScheduler;
+use mem::dram_cache::admit::PageAdmission;
 use mem::dram_cache::{Backing, Partition};
 use mem::l2::WritePolicy;
 use mem::l2::prefetch::Prefetching;
@@ -67,6 +68,7 @@ pub const FAMILIES: &[&Family] = &[
     WritePolicy::FAMILY,
     Prefetching::FAMILY,
     DramScheduler::FAMILY,
+    PageAdmission::FAMILY,
     Partition::FAMILY,
     Backing::FAMILY,
     ArrayOrder::FAMILY,

@@ -83,6 +83,20 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Differ,
     },
     Case {
+        key: "memory.dram_cache.admission",
+        context: WAITING,
+        jobs: TATP,
+        values: &["always", "second_touch"],
+        predicted: Rises("/cpu/memory/dram_cache/miss_share"),
+    },
+    Case {
+        key: "memory.dram_cache.admission.second_touch.window",
+        context: WAITING,
+        jobs: TATP,
+        values: &["1%", "10%", "100%"],
+        predicted: Falls("/cpu/memory/dram_cache/miss_share"),
+    },
+    Case {
         key: "memory.dram_cache.evict_buffer",
         context: &[],
         jobs: SWAP,

@@ -4,7 +4,7 @@ use super::inner::Waiter;
 use super::spec::COLUMN;
 use super::{DramCache, Event, NONE, Out, note};
 use kernel::{Cx, List, Time};
-use proto::memory::{MemCommand, PAGE};
+use proto::memory::{Absent, MemCommand, PAGE};
 
 /// Columns of a page.
 const COLUMNS: u32 = (PAGE / COLUMN) as u32;
@@ -28,6 +28,8 @@ pub(super) struct Fetch {
     pub(super) step: Step,
     /// Whether an access waits for it that counts milestones; no write-back or prefetch of the caches in front.
     pub(super) demand: bool,
+    /// Whether it is to be put into the cache.
+    admitted: bool,
     /// The application and the instruction of the first access.
     pub(super) app: u8,
     pub(super) pc: u32,
@@ -35,7 +37,7 @@ pub(super) struct Fetch {
     asked: Time,
     /// Whether the page has come from there, or from the evict buffer.
     arrived: bool,
-    /// Its place in the tags.
+    /// Its place in the tags, once it has one.
     pub(super) place: u32,
     /// Columns copied so far, out of the way or into it.
     copied: u32,
@@ -79,13 +81,14 @@ pub(super) enum Step {
 impl DramCache {
     /// The fetch of the page of a command that is not here.
     pub(super) fn missing_page(&mut self, command: &MemCommand, controller: u16) -> u32 {
-        let fetches = &mut self.fetches;
+        let (fetches, admission) = (&mut self.fetches, &mut self.admission);
         let name = *self.missing.entry(command.page).or_insert_with(|| {
             fetches.insert(Fetch {
                 page: command.page,
                 controller,
                 step: Step::Queued,
                 demand: false,
+                admitted: admission.admits(command.page),
                 app: command.app,
                 pc: command.pc,
                 asked: Time::ZERO,
@@ -96,7 +99,10 @@ impl DramCache {
                 waiting: List::EMPTY,
             })
         });
-        self.fetches[name].demand |= command.demand;
+        let fetch = &mut self.fetches[name];
+        fetch.demand |= command.demand;
+        // Who is answered without data comes again for them.
+        fetch.admitted |= command.write || command.absent == Absent::Signal;
         name
     }
 
@@ -173,7 +179,11 @@ impl DramCache {
             }
             Step::Ask => {
                 self.ask(name, cx);
-                self.step(name, Step::Look, cx);
+                if self.fetches[name].admitted {
+                    self.step(name, Step::Look, cx);
+                } else {
+                    self.ready(name, cx);
+                }
             }
             Step::Look => self.access_dram(waiter, self.layout.tags(number, page), 1, false, cx),
             Step::Drop => {
@@ -189,6 +199,7 @@ impl DramCache {
                 self.ready(name, cx);
             }
             Step::Tag => self.access_dram(waiter, self.layout.tags(number, page), 1, true, cx),
+            Step::Remove if place == NONE && self.fetches[name].admitted => self.step(name, Step::Look, cx),
             Step::Remove => {
                 self.access_dram(Waiter::Nobody, self.layout.misses(number, page), 1, true, cx);
                 self.installed(name, cx);
@@ -261,32 +272,40 @@ impl DramCache {
         }
     }
 
-    /// A way is free for a page.
+    /// A way is free for a page, or it needs none.
     pub(super) fn ready(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let fetch = &mut self.fetches[name];
         fetch.step = Step::Ready;
         fetch.copied = 0;
         if fetch.arrived {
-            self.step(name, Step::Install, cx);
+            let is_kept = fetch.place != NONE;
+            self.step(name, if is_kept { Step::Install } else { Step::Remove }, cx);
         }
     }
 
-    /// A page is in the cache.
+    /// A page is in the cache, or has come and is not put there.
     fn installed(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let Fetch { page, controller: number, asked, place, mut waiting, .. } = self.fetches[name];
         self.fetches.remove(name);
         self.missing.remove(&page);
-        self.stats.installs += 1;
-        note!(self, Install(page));
         let set = self.layout.miss_set(page);
-        let controller = self.controller(number);
-        controller.tags.meta_mut(place).coming = false;
-        controller.entries[set as usize] -= 1;
-        cx.emit(Out::Arrived { page, response: cx.now() - asked });
-        while let Some(request) = self.waiters.pop(&mut waiting) {
-            self.serve(request, place, cx);
+        self.controller(number).entries[set as usize] -= 1;
+        if place == NONE {
+            self.stats.bypasses += 1;
+            while let Some(request) = self.waiters.pop(&mut waiting) {
+                self.pass(request, cx);
+            }
+            note!(self, Bypass(page));
+        } else {
+            self.stats.installs += 1;
+            note!(self, Install(page));
+            self.controller(number).tags.meta_mut(place).coming = false;
+            cx.emit(Out::Arrived { page, response: cx.now() - asked });
+            while let Some(request) = self.waiters.pop(&mut waiting) {
+                self.serve(request, place, cx);
+            }
+            self.may_go(number, place, cx);
         }
-        self.may_go(number, place, cx);
         if let Search::Full(waiting) = self.controller(number).search
             && self.layout.miss_set(waiting) == set
         {

@@ -178,6 +178,15 @@ impl DramCache {
         self.issue(name, Step::Column, commands, cx);
     }
 
+    /// A request's page has come and is not kept: the controller answers with what it has.
+    pub(super) fn pass(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let command = &mut self.requests[name].command;
+        self.stats.passes += 1;
+        self.tally.command(Stage::Refill, command, cx.now());
+        note!(self, Pass(*command));
+        self.issue(name, Step::Answer, 1, cx);
+    }
+
     /// The backside controller has room again.
     pub(super) fn unblock(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         while let Some(name) = self.controller(number).blocked.front().copied() {

@@ -14,8 +14,13 @@
 //! again before its write has ended, so that writes of one page never overtake each other. A write that misses brings its
 //! page first. Pages with accesses under way, and pages that are just coming, are no victims.
 //!
+//! A page that [admission](admit) does not want looks for no victim: when it has come, those who wait for it are answered from the
+//! controller's buffer, without DRAM, and it is gone. If it is wanted by then, because of an access that has come meanwhile, its victim is
+//! looked for then.
+//!
 //! Source: AstriFlash, sections IV-A, IV-B and V-A.
 
+pub mod admit;
 mod backing;
 mod backside;
 mod evict;
@@ -32,6 +37,7 @@ pub use stats::DramCacheStats;
 
 use crate::cache::tags::{Shape, Tags};
 use crate::dram::{self, Dram};
+use admit::Admission;
 use backside::{Fetch, Search};
 use config::SpecError;
 use evict::Leaving;
@@ -129,6 +135,10 @@ enum Move {
     Gone(u64, bool),
     /// A page is in the cache.
     Install(u64),
+    /// A command finds its page on the way, which ends there.
+    Pass(MemCommand),
+    /// A page has come, and is not put into the cache.
+    Bypass(u64),
 }
 
 /// Records a [`Move`] in tests.
@@ -186,6 +196,7 @@ pub struct DramCache {
     leaving: Slab<Leaving>,
     /// The fetch of each page that is missing.
     missing: FxHashMap<u64, u32>,
+    admission: Box<dyn Admission>,
     front_command: Time,
     back_command: Time,
     queue: usize,
@@ -238,6 +249,7 @@ impl DramCache {
             fetches: Slab::default(),
             leaving: Slab::default(),
             missing: FxHashMap::default(),
+            admission: spec.admission.build(&spec.pages()),
             front_command: cycles(spec.frontside.clock.hz(), spec.frontside.command),
             back_command: cycles(spec.backside.clock.hz(), spec.backside.command),
             queue: spec.frontside.queue as usize,

@@ -1,5 +1,6 @@
 //! A DRAM cache as a user writes it.
 
+use super::admit::PageAdmission;
 use crate::cache::replace::ReplacementPolicy;
 use crate::dram::DramSpec;
 use config::SpecError;
@@ -33,6 +34,9 @@ pub struct DramCacheSpec {
     pub ways: u32,
     /// Which page of a set makes room.
     pub replacement: ReplacementPolicy,
+    /// Which missing pages are put into the cache.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub admission: PageAdmission,
     /// The controllers that serve accesses.
     pub frontside: FrontsideSpec,
     /// The controllers that serve misses.
@@ -48,6 +52,11 @@ pub struct DramCacheSpec {
     pub backing: Backing,
     /// The DRAM. A row has the bytes of the ways of a set and 64 B, and controllers change with every row.
     pub dram: DramSpec,
+}
+
+/// Whether a spec need not say it.
+fn is_default(admission: &PageAdmission) -> bool {
+    *admission == PageAdmission::default()
 }
 
 /// A controller that looks up tags and serves hits.
@@ -134,7 +143,12 @@ impl Default for Fixed {
 impl DramCacheSpec {
     /// Bytes of pages behind all controllers.
     pub fn capacity(&self) -> u64 {
-        u64::from(self.dram.controllers) * u64::from(self.sets) * u64::from(self.ways) * PAGE
+        self.pages() * PAGE
+    }
+
+    /// Pages behind all controllers.
+    pub(super) fn pages(&self) -> u64 {
+        u64::from(self.dram.controllers) * u64::from(self.sets) * u64::from(self.ways)
     }
 
     /// Whether it can be built.

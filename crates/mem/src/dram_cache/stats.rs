@@ -9,6 +9,8 @@ pub struct DramCacheStats {
     pub flat: u64,
     /// Accesses to data in the cache, those included that had waited for their page.
     pub hits: u64,
+    /// Accesses to data that had waited for a page that was not put into the cache.
+    pub passes: u64,
     /// Accesses that did not find their page.
     pub misses: u64,
     /// Of them, answered without data.
@@ -29,6 +31,8 @@ pub struct DramCacheStats {
     pub dirty_evictions: u64,
     /// Pages put into the cache.
     pub installs: u64,
+    /// Pages that were read and not put into the cache.
+    pub bypasses: u64,
     /// Misses that waited for an entry of the miss status row.
     pub full_misses: u64,
     /// Misses that found no room in the queue of the backside controller, and held up its frontside controller.

@@ -1,5 +1,6 @@
 //! A DRAM cache alone, with a flash device of given latencies behind it.
 
+mod admission;
 mod backing;
 mod latency;
 mod misses;
@@ -8,6 +9,7 @@ mod random;
 mod specs;
 mod versions;
 
+use super::admit::PageAdmission;
 use super::*;
 use crate::cache::replace::ReplacementPolicy;
 use crate::dram::sched::DramScheduler;
@@ -150,6 +152,7 @@ fn table_1() -> DramCacheSpec {
         sets: 128 << 10,
         ways: 4,
         replacement: ReplacementPolicy::lru,
+        admission: PageAdmission::always,
         frontside: FrontsideSpec { clock: Frequency::new(2_000_000_000), command: 1, queue: 16 },
         backside: BacksideSpec { clock: Frequency::new(2_000_000_000), command: 3, burst: 1 },
         misses: MissSpec { sets: 256, ways: 8 },

@@ -15,20 +15,21 @@ pub(super) fn any_cache() -> impl Strategy<Value = DramCacheSpec> {
         })),
     ];
     let partition = prop::sample::select(Partition::all_defaults());
+    let admission = prop::sample::select(PageAdmission::all_defaults());
     let shape = (1u32..5, prop::sample::select(vec![1u32, 2, 4, 8]), 1u16..4);
     let misses = (1u32..4, 1u32..4);
     let room = (1u32..4, 1u32..5, prop::sample::select(vec![1u32, 7, 64]), any::<bool>());
-    (policy, backing, partition, shape, misses, room).prop_map(
+    (policy, backing, (partition, admission), shape, misses, room).prop_map(
         |(
             replacement,
             backing,
-            partition,
+            (partition, admission),
             (sets, ways, controllers),
             misses,
             (buffer, queue, burst, hash),
         )| {
             let mut spec = small(sets, ways);
-            spec = DramCacheSpec { replacement, backing, partition, evict_buffer: buffer, ..spec };
+            spec = DramCacheSpec { replacement, admission, backing, partition, evict_buffer: buffer, ..spec };
             spec.misses = MissSpec { sets: misses.0, ways: misses.1 };
             spec.dram.controllers = controllers;
             spec.dram.banks.hash = hash;
@@ -89,10 +90,10 @@ proptest! {
         let stats = bench.cache.stats;
         let signalled = done.iter().filter(|(_, answer)| answer.absent == Absent::Signalled).count() as u64;
         prop_assert_eq!(stats.signalled, signalled);
-        prop_assert_eq!(stats.hits + stats.flat + signalled, traffic.len() as u64);
+        prop_assert_eq!(stats.hits + stats.passes + stats.flat + signalled, traffic.len() as u64);
         prop_assert_eq!(stats.misses, stats.signalled + stats.waits);
-        prop_assert_eq!(stats.misses, stats.merged + stats.installs);
-        prop_assert_eq!(stats.installs, stats.fetches + stats.reclaims);
+        prop_assert_eq!(stats.misses, stats.merged + stats.installs + stats.bypasses);
+        prop_assert_eq!(stats.installs + stats.bypasses, stats.fetches + stats.reclaims);
         prop_assert_eq!(stats.responses, stats.fetches);
         prop_assert_eq!(stats.write_backs, stats.dirty_evictions);
         prop_assert_eq!(bench.outside.arrived.len() as u64, stats.installs);

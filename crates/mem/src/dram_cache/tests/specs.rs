@@ -85,7 +85,7 @@ fn nothing_lies_in_a_row_twice() {
 
 #[test]
 fn the_families_are_in_order() {
-    for result in [check_family::<Partition>(), check_family::<Backing>()] {
+    for result in [check_family::<Partition>(), check_family::<Backing>(), check_family::<PageAdmission>()] {
         assert!(result.is_ok(), "{result:?}");
     }
     assert_eq!(Backing::FAMILY.name, <Backing as Choice>::FAMILY.name);

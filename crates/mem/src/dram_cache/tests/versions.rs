@@ -50,6 +50,13 @@ pub(super) fn replay(bench: &Bench) {
                     assert_eq!(version, of(&flash, page), "a change is lost");
                 }
             }
+            Move::Pass(command) => {
+                assert!(!command.write && !cache.contains_key(&command.page));
+                assert_eq!(coming[&command.page], of(&newest, command.page), "an old version: {command:?}");
+            }
+            Move::Bypass(page) => {
+                assert!(coming.remove(&page).is_some() && !cache.contains_key(&page));
+            }
             Move::Install(page) => {
                 let version = coming.remove(&page).expect("it was on its way");
                 assert_eq!(cache.insert(page, version), None, "it is here twice");
