@@ -7,7 +7,10 @@
 //! Numbers are dense: `die = (channel * ways + way) * dies + die`, `plane = die * planes + plane`,
 //! `block = plane * blocks + block`, `slot = block * units_per_block + unit`.
 
-use crate::backend::op::Address;
+mod address;
+
+pub use address::Address;
+
 use crate::fastdiv::FastDiv;
 use proto::Slot;
 

@@ -2,10 +2,13 @@
 
 pub mod array;
 pub mod backend;
+pub mod base;
 pub mod buffer;
+mod check;
 pub mod device;
 pub mod direct;
 pub mod engine;
+mod event;
 mod fastdiv;
 pub mod ftl;
 pub mod geometry;
@@ -15,6 +18,9 @@ pub mod positions;
 pub mod recovery;
 pub mod shadow;
 pub mod soak;
+pub mod sparse;
 pub mod spec;
 
-pub use device::{Check, Device, DeviceParts, Event, Out};
+pub use check::Check;
+pub use device::{Device, DeviceParts};
+pub use event::{Event, Out};

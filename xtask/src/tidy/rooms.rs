@@ -1,86 +1,285 @@
-//! Modules of the crate `machine` point one way as well: packets and events, wires, parts and what holds them, the router, the loop.
+//! Modules point one way as well, where floors are given here: inside crates, and inside modules of them.
 
 use super::Finding;
+use super::mask::{Mask, line_of};
 use super::tree::Tree;
+use std::collections::BTreeSet;
 
-/// Each such module and its floor. It imports modules of lower floors alone, and none that is not here: what reads specs and makes
-/// results stands above.
-const FLOORS: &[(&str, u8)] = &[
-    ("packet", 0),
-    ("event", 1),
-    ("wires", 2),
-    ("complex", 3),
-    ("pager", 3),
-    ("memory", 4),
-    ("warmup", 4),
-    ("parts", 5),
-    ("route", 6),
-    ("machine", 7),
+/// A module, or the root of a crate, whose modules stand on floors.
+struct House {
+    /// Where its files are.
+    folder: &'static str,
+    /// Its path inside its crate: nothing for the root.
+    path: &'static [&'static str],
+    /// Each module and its floor. It imports modules of lower floors alone.
+    floors: &'static [(&'static str, u8)],
+    /// What stands above all these, and needs no floor; none if every module has one.
+    above: Option<&'static str>,
+}
+
+const HOUSES: &[House] = &[
+    // Packets and events, wires, parts and what holds them, the router, the loop.
+    House {
+        folder: "crates/machine/src/",
+        path: &[],
+        floors: &[
+            ("packet", 0),
+            ("event", 1),
+            ("wires", 2),
+            ("complex", 3),
+            ("pager", 3),
+            ("memory", 4),
+            ("warmup", 4),
+            ("parts", 5),
+            ("route", 6),
+            ("machine", 7),
+        ],
+        above: Some("the machine"),
+    },
+    // What all share; where things are; the array; the back end; the translation layer; what looks on; the device; its spec.
+    House {
+        folder: "crates/flash/src/",
+        path: &[],
+        floors: &[
+            ("check", 0),
+            ("event", 0),
+            ("fastdiv", 0),
+            ("positions", 0),
+            ("sparse", 0),
+            ("hostif", 0),
+            ("buffer", 0),
+            ("geometry", 1),
+            ("direct", 1),
+            ("engine", 1),
+            ("initiator", 1),
+            ("base", 2),
+            ("array", 3),
+            ("backend", 4),
+            ("ftl", 5),
+            ("recovery", 6),
+            ("shadow", 6),
+            ("device", 7),
+            ("spec", 8),
+            ("soak", 9),
+        ],
+        above: None,
+    },
+    // Policies and counts; the spec, which names policies; constants of the model; a multiprocessor; who gets which block.
+    House {
+        folder: "crates/compute/src/simt/",
+        path: &["simt"],
+        floors: &[
+            ("blocks", 0),
+            ("event", 0),
+            ("kernels", 0),
+            ("sched", 0),
+            ("stats", 0),
+            ("spec", 1),
+            ("model", 2),
+            ("sm", 3),
+            ("dispatch", 4),
+        ],
+        above: None,
+    },
+    // The same for cores: threads and their window, a core, what it does with an operation and with an answer.
+    House {
+        folder: "crates/compute/src/ooo/",
+        path: &["ooo"],
+        floors: &[
+            ("event", 0),
+            ("sched", 0),
+            ("stores", 0),
+            ("thread", 0),
+            ("window", 0),
+            ("spec", 1),
+            ("stats", 1),
+            ("l1", 2),
+            ("load", 2),
+            ("core", 3),
+            ("execute", 4),
+            ("run", 5),
+            ("answers", 5),
+        ],
+        above: None,
+    },
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.texts() {
-        let Some((name, own)) = path.strip_prefix("crates/machine/src/").and_then(module) else { continue };
-        for (number, line) in text.lines().enumerate() {
-            for other in imported(line).filter(|other| *other != name) {
-                let reason = match floor(other) {
-                    Some(floor) if floor < own => continue,
-                    Some(floor) => format!("`{name}` (floor {own}) imports `{other}` (floor {floor})"),
-                    None => format!("`{name}` imports `{other}`, which stands above the machine"),
-                };
-                findings.push(Finding::fail(path, number + 1, reason));
+    for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".rs")) {
+        for house in HOUSES {
+            let file = path.strip_prefix(house.folder).filter(|file| !is_test(file));
+            if let Some(file) = file {
+                findings.extend(house.check(path, file, text));
             }
         }
     }
     findings
 }
 
-fn floor(name: &str) -> Option<u8> {
-    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+fn is_test(file: &str) -> bool {
+    file.trim_end_matches(".rs").split('/').any(|name| name == "tests" || name == "testing")
 }
 
-/// The module that a file below the crate's sources belongs to, if it is one of these.
-fn module(file: &str) -> Option<(&str, u8)> {
-    let name = file.split('/').next()?.trim_end_matches(".rs");
-    floor(name).map(|floor| (name, floor))
+impl House {
+    fn floor(&self, name: &str) -> Option<u8> {
+        self.floors.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+    }
+
+    /// What is wrong in a file below the folder.
+    fn check(&self, path: &str, file: &str, text: &str) -> Vec<Finding> {
+        let within: Vec<&str> =
+            file.trim_end_matches(".rs").split('/').filter(|name| !matches!(*name, "mod" | "lib")).collect();
+        let Some(name) = within.first() else { return Vec::new() };
+        let Some(own) = self.floor(name) else {
+            let missing = format!("module `{name}` has no floor; see HOUSES in rooms.rs");
+            return if self.above.is_none() { vec![Finding::fail(path, 0, missing)] } else { Vec::new() };
+        };
+        let here: Vec<&str> = self.path.iter().chain(&within).copied().collect();
+        let code = Mask::new(text).code;
+        let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or("");
+        let broken = imports(code, &here).filter_map(|(offset, target)| {
+            let other = *target.strip_prefix(self.path)?.first()?;
+            Some((line_of(code, offset), self.refusal(name, own, other)?))
+        });
+        let broken: BTreeSet<(usize, String)> = broken.collect();
+        broken.into_iter().map(|(line, reason)| Finding::fail(path, line, reason)).collect()
+    }
+
+    /// Why a module may not import another, or an item of the root; `None` where it may.
+    fn refusal(&self, name: &str, own: u8, other: &str) -> Option<String> {
+        let top = self.floors.iter().map(|(_, floor)| *floor).max();
+        match (self.floor(other), self.above) {
+            _ if other == name => None,
+            (Some(floor), _) if floor < own => None,
+            (Some(floor), _) => Some(format!("`{name}` (floor {own}) imports `{other}` (floor {floor})")),
+            // The highest floor is the root's own: parts of its types in files of their own.
+            (None, None) if Some(own) == top => None,
+            (None, None) => {
+                Some(format!("`{name}` imports `{other}` from the root: name the module that defines it"))
+            }
+            (None, Some(above)) => Some(format!("`{name}` imports `{other}`, which stands above {above}")),
+        }
+    }
 }
 
-/// The modules of the crate that a line names.
-fn imported(line: &str) -> impl Iterator<Item = &str> {
-    let code = line.split("//").next().unwrap_or("");
-    code.split("crate::").skip(1).map(|rest| {
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-        &rest[..end]
+/// What a code names by way of `crate` and `super`: paths from the root of the crate, each with its offset.
+fn imports<'a>(code: &'a str, here: &'a [&'a str]) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
+    let crates = code.match_indices("crate::").map(|(at, word)| (at, &code[at + word.len()..], 0));
+    let supers = code.match_indices("super::").filter_map(|(at, _)| {
+        if code[..at].ends_with("super::") {
+            return None;
+        }
+        let rest = code[at..].trim_start_matches("super::");
+        let steps = (code.len() - at - rest.len()) / "super::".len();
+        Some((at, rest, here.len().checked_sub(steps)?))
+    });
+    crates.chain(supers).flat_map(move |(at, rest, kept)| {
+        names(rest).into_iter().map(move |names| (at, here[..kept].iter().copied().chain(names).collect()))
     })
+}
+
+/// The paths that stand at the beginning of a code: one, or those in braces.
+fn names(code: &str) -> Vec<Vec<&str>> {
+    let code = code.trim_start();
+    if let Some(group) = code.strip_prefix('{') {
+        return entries(group).into_iter().flat_map(names).collect();
+    }
+    let end = code.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(code.len());
+    let (first, rest) = code.split_at(end);
+    match rest.strip_prefix("::") {
+        _ if first.is_empty() => vec![Vec::new()],
+        Some(rest) => names(rest).into_iter().map(|tail| [vec![first], tail].concat()).collect(),
+        None => vec![vec![first]],
+    }
+}
+
+/// What stands between commas, up to the end of the group.
+fn entries(group: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut all) = (0, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                all.push(&group[from..at]);
+                from = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(file: &str, line: &str) -> Vec<String> {
-        let path = format!("crates/machine/src/{file}");
-        check(&Tree::planted(&[(&path, line)])).into_iter().map(|finding| finding.message).collect()
+    fn found(path: &str, line: &str) -> Vec<String> {
+        check(&Tree::planted(&[(path, line)])).into_iter().map(|finding| finding.message).collect()
     }
 
     #[test]
     fn lower_floors_and_a_module_s_own_files_are_allowed() {
-        let none: [String; 0] = [];
-        assert_eq!(found("route/line.rs", "use crate::complex::Complex;"), none);
-        assert_eq!(found("complex/mod.rs", "use crate::complex::lines;\n// crate::route"), none);
-        assert_eq!(found("result/mod.rs", "use crate::machine::Machine;"), none);
+        for (path, line) in [
+            ("crates/machine/src/route/line.rs", "use crate::complex::Complex;"),
+            ("crates/machine/src/complex/mod.rs", "use crate::complex::lines;\n// crate::route"),
+            ("crates/machine/src/result/mod.rs", "use crate::machine::Machine;"),
+            ("crates/flash/src/backend/idle.rs", "use super::{Backend, op::Op};\nuse crate::event::Event;"),
+            ("crates/flash/src/backend/tests.rs", "use crate::device::Device;"),
+            ("crates/flash/src/lib.rs", "pub use device::Device;"),
+            ("crates/compute/src/simt/sm/issue.rs", "use super::{Env, Sm};\nuse crate::simt::sched::Warps;"),
+            ("crates/compute/src/simt/dispatch.rs", "use super::{Gpu, blocks::Place};"),
+            ("crates/compute/src/simt/blocks/mod.rs", "#[cfg(test)]\nmod tests {\n    use super::Room;\n}"),
+        ] {
+            assert_eq!(found(path, line), [""; 0], "{path}");
+        }
     }
 
     #[test]
     fn a_part_that_knows_the_router_or_a_spec_is_told() {
         assert_eq!(
-            found("memory.rs", "use crate::route::Sender;"),
+            found("crates/machine/src/memory.rs", "use crate::route::Sender;"),
             ["`memory` (floor 4) imports `route` (floor 6)"]
         );
         assert_eq!(
-            found("complex/ends.rs", "fn f(spec: &crate::spec::Spec) {}"),
+            found("crates/machine/src/complex/ends.rs", "fn f(spec: &crate::spec::Spec) {}"),
             ["`complex` imports `spec`, which stands above the machine"]
+        );
+    }
+
+    #[test]
+    fn a_circle_is_told_whichever_way_it_is_written() {
+        let back = "`backend` (floor 4) imports `device` (floor 7)";
+        for line in [
+            "use crate::device::Event;",
+            "use crate::{\n    array::NandArray,\n    device::{Event, Out},\n};",
+            "use super::super::device::Event;",
+            "use super::super::{array::Stamp, device};",
+        ] {
+            assert_eq!(found("crates/flash/src/backend/idle.rs", line), [back], "{line}");
+        }
+        for line in ["use super::sm::{Needs, Sm};", "use crate::simt::{event::Event, sm::{Needs, Sm}};"] {
+            let told = ["`blocks` (floor 0) imports `sm` (floor 3)"];
+            assert!(
+                found("crates/compute/src/simt/blocks/mod.rs", line).ends_with(&told.map(String::from)),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_root_hides_no_module_and_every_module_has_a_floor() {
+        assert_eq!(
+            found("crates/flash/src/engine/stats.rs", "use crate::Check;"),
+            ["`engine` imports `Check` from the root: name the module that defines it"]
+        );
+        assert_eq!(
+            found("crates/compute/src/simt/cellar.rs", ""),
+            ["module `cellar` has no floor; see HOUSES in rooms.rs"]
         );
     }
 }

@@ -1,10 +1,11 @@
 //! Answers to the requests of cores.
 
+use super::Cores;
 use super::core::{Core, Fetching, Shape, Shared};
+use super::event::{Event, LINE, Out, TEXT, WRITE_BACK};
 use super::l1::Held;
 use super::stores::Doing;
 use super::window::{Entry, State};
-use super::{Cores, Event, LINE, Out, TEXT, WRITE_BACK};
 use kernel::{Cx, Mutant, Time, planted_nth};
 use proto::cpu::{OpKind, Service};
 use proto::memory::{Absent, Access, AccessKind, Translation};

@@ -1,10 +1,10 @@
 //! Executing operations: when their results are there, and what they ask for.
 
 use super::core::{Ask, Core, Send, Shared, What};
+use super::event::{Event, LINE, Out};
 use super::l1::{Held, Miss};
 use super::stores::Doing;
 use super::window::{Spent, State};
-use super::{Event, LINE, Out};
 use kernel::{Cx, Time};
 use proto::cpu::OpKind;
 

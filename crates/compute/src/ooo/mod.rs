@@ -14,6 +14,7 @@
 
 mod answers;
 mod core;
+mod event;
 mod execute;
 mod l1;
 mod load;
@@ -27,6 +28,7 @@ mod tests;
 mod thread;
 mod window;
 
+pub use event::{Event, Out};
 pub use load::Queue;
 pub use spec::{Arrivals, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, ThreadsSpec, TlbSpec};
 pub use stats::CoresStats;
@@ -35,46 +37,12 @@ pub use window::Spent;
 use self::core::{Core, Shape, Shared, What};
 use ::stats::Mser;
 use config::SpecError;
+use event::{LINE, TEXT};
 use kernel::{Cx, Mutant, Slab, Time, planted_nth};
 use load::Load;
 use proto::coherence::{Probe, Probed};
 use proto::cpu::Service;
-use proto::memory::{Absent, Access, AccessKind, CPU_LINE, Stage, Tally, Translation};
-
-/// Bytes of a line.
-const LINE: u64 = CPU_LINE;
-/// Bit of a request's tag that says that it is for instructions.
-const TEXT: u32 = 1 << 8;
-/// Tag of a line that is sent back changed: nobody waits for its answer.
-const WRITE_BACK: u32 = 1 << 9;
-
-/// What leaves the cores.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Out {
-    /// A line is wanted, or sent back changed. Its port is the core.
-    Access(Access),
-    /// A translation is wanted. Its port is the core.
-    Translate(Translation),
-    /// The answer to a probe.
-    Probed(Probed),
-    /// A core does not have a line any more that it had not changed.
-    Dropped {
-        /// The core.
-        core: u16,
-        /// First byte of the line, physical.
-        address: u64,
-    },
-}
-
-kernel::events! {
-    /// What happens inside cores.
-    pub enum Event {
-        /// A core can go on.
-        Go(u16),
-        /// A request's time has come.
-        Send(u32),
-    }
-}
+use proto::memory::{Absent, Access, AccessKind, Stage, Tally, Translation};
 
 /// The cores of a server.
 pub struct Cores {

@@ -1,10 +1,12 @@
 //! Kernels and their blocks: `kernels` says whose blocks may begin, `blocks` where.
 
-use super::Counters;
+use super::Gpu;
 use super::blocks::{Place, Room};
+use super::event::{Event, Out};
 use super::kernels::AppView;
+use super::model::Model;
 use super::sm::Needs;
-use super::{Event, Gpu, KernelStats, Out};
+use super::stats::{Counters, KernelStats};
 use kernel::Cx;
 use proto::simt::{Launch, Programs};
 use std::fmt;
@@ -178,7 +180,8 @@ impl Gpu {
         if state.taken == launch.blocks {
             return false;
         }
-        let room = Room::of(&self.sms, &needs);
+        let fits = |sm: u16| self.sms[usize::from(sm)].fits(&needs);
+        let room = Room::new(self.sms.len() as u16, &fits);
         let Some(Place { block, sm }) = self.blocks[app].place(&room) else { return false };
         let sm = usize::from(sm);
         if state.taken == 0 {
@@ -194,7 +197,7 @@ impl Gpu {
     }
 }
 
-fn fits(app: u8, launch: &Launch, model: &super::Model) -> Result<(), Unfit> {
+fn fits(app: u8, launch: &Launch, model: &Model) -> Result<(), Unfit> {
     let needs = Needs::of(launch);
     let threads = u64::from(launch.threads);
     let limits = [

@@ -2,6 +2,7 @@
 
 pub mod blocks;
 mod dispatch;
+mod event;
 pub mod kernels;
 mod model;
 pub mod sched;
@@ -11,10 +12,10 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
+pub use dispatch::{Need, Unfit};
+pub use event::{Event, Out};
 pub use spec::{AluSpec, GpuSpec, L1Spec, LoadStoreSpec, ResidentSpec, SfuSpec, SharedSpec, TlbSpec};
 pub use stats::{Counters, GpuStats, KernelStats, LatencySum, SmStats};
-
-pub use dispatch::{Need, Unfit};
 
 use blocks::BlockScheduler;
 use config::SpecError;
@@ -28,36 +29,6 @@ use sm::{Env, Sm};
 
 /// No cycle.
 const NEVER: u64 = u64::MAX;
-
-/// The multiprocessors' own event: a cycle in which one of them has something to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// A cycle.
-    Cycle,
-}
-
-impl kernel::Event for Event {
-    const BITS: u32 = 0;
-    #[inline]
-    fn word(self) -> u64 {
-        0
-    }
-    #[inline]
-    fn from_word(_: u64) -> Event {
-        Event::Cycle
-    }
-}
-
-/// Messages that the multiprocessors send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Out {
-    /// A line is read, written or changed.
-    Access(Access),
-    /// A translation is needed. Pages and frames are numbers, in units of the reach.
-    Translate(Translation),
-    /// An application has no kernel left.
-    Finished(u8),
-}
 
 /// All multiprocessors of a GPU.
 ///

@@ -7,12 +7,14 @@ mod stamps;
 
 pub(crate) use stamps::{Stamp, Stamps};
 
-use crate::ftl::base::Base;
-use crate::ftl::table::Table;
+use crate::base::Base;
 use crate::geometry::Geometry;
+use crate::sparse::Table;
 use kernel::{Mutant, planted_nth};
 use proto::{Lpn, Slot};
 
+/// Bytes of the out-of-band area that a scan moves over the channel for each map unit: address and stamp.
+pub(crate) const OOB_BYTES: u32 = 16;
 /// Out-of-band word of a unit that holds no logical address: padding, or erased.
 const NOTHING: u64 = 0;
 

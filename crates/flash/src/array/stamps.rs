@@ -1,7 +1,7 @@
 //! Sequence numbers in the out-of-band area: which of two copies of a unit is the newer one.
 
-use crate::ftl::table::Table;
 use crate::geometry::Geometry;
+use crate::sparse::Table;
 use proto::Slot;
 use std::collections::BTreeSet;
 

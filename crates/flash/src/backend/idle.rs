@@ -2,7 +2,7 @@
 //! that could share its next command.
 
 use super::{Backend, Class, DieState, MultiPlane};
-use crate::device::{Event, Out};
+use crate::event::{Event, Out};
 use crate::geometry::Geometry;
 use crate::positions::Positions;
 use kernel::{Cx, Time};

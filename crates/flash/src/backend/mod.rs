@@ -27,7 +27,7 @@ pub use idle::{IdlePlanes, Wanted};
 pub use sharing::{MultiPlane, Sharing};
 pub use spread::Spread;
 
-use crate::device::{Event, Out};
+use crate::event::{Event, Out};
 use crate::geometry::Geometry;
 use arbiter::{Arbiter, Want};
 use array_time::ArrayTime;

@@ -1,5 +1,6 @@
 //! One operation on the NAND array.
 
+use crate::geometry::Address;
 use kernel::Time;
 use proto::Slot;
 
@@ -204,17 +205,4 @@ impl Op {
             moved: Time::ZERO,
         }
     }
-}
-
-/// Where an operation works.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Address {
-    /// Die.
-    pub die: u32,
-    /// Plane in the die.
-    pub plane: u8,
-    /// Block in the plane.
-    pub block: u32,
-    /// Page in the block.
-    pub page: u32,
 }

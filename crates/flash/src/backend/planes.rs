@@ -6,7 +6,7 @@
 use super::op::Class;
 use super::sched::DieView;
 use super::{Backend, DieState, PLANE_READS, Want};
-use crate::device::{Event, Out};
+use crate::event::{Event, Out};
 use kernel::{Cx, Time};
 
 impl Backend {

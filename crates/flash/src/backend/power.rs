@@ -2,8 +2,8 @@
 
 use super::op::{Class, NO_OP, Op, OpKind};
 use super::{Backend, DieState};
+use crate::array::OOB_BYTES;
 use crate::geometry::Geometry;
-use crate::recovery::OOB_BYTES;
 use kernel::Time;
 
 impl Backend {

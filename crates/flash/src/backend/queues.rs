@@ -309,7 +309,7 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::op::Address;
+    use crate::geometry::Address;
     use proto::Slot;
 
     fn queue(queues: &mut Queues, ops: &mut Slab<Op>, kind: OpKind, plane: u8, page: u32) -> u32 {

@@ -2,7 +2,7 @@
 
 use super::op::{NO_OP, OpKind};
 use super::{Backend, DieState, WAITED_READS};
-use crate::device::{Event, Out};
+use crate::event::{Event, Out};
 use kernel::{Cx, Mutant, Time, planted};
 
 impl Backend {

@@ -3,33 +3,11 @@
 
 use super::{Active, Device};
 use crate::backend::op::Class;
+use crate::check::Check;
 use crate::ftl::{Ftl, FtlCounters};
 use crate::shadow::Audit;
 use kernel::{Slab, Time};
 use proto::Lpn;
-use serde::Serialize;
-
-/// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// Its name.
-    pub name: &'static str,
-    /// Whether it holds.
-    pub ok: bool,
-    /// Both sides in numbers.
-    pub detail: String,
-}
-
-impl Check {
-    pub(super) fn new(name: &'static str, ok: bool, detail: String) -> Check {
-        Check { name, ok, detail }
-    }
-
-    fn equal(name: &'static str, sides: [(&str, u64); 2]) -> Check {
-        let [(left, a), (right, b)] = sides;
-        Check::new(name, a == b, format!("{left} {a}, {right} {b}"))
-    }
-}
 
 /// What the device has counted since its first command.
 #[derive(Clone, Debug, Default)]

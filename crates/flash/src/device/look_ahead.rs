@@ -4,11 +4,11 @@
 //! the host has written meanwhile is never covered. A read that comes while its unit is on its way joins the operation, if
 //! reads join at all, and the unit does not enter: its reader has it.
 
-use super::checks::Check;
 use super::{Device, Event, Out};
 use crate::backend::op::{Class, Op, OpKind};
 use crate::buffer::Sectors;
 use crate::buffer::ahead::LookAhead;
+use crate::check::Check;
 use kernel::{Cx, Mutant, Slab, Snapshot, Time, planted};
 use proto::{Command, Lpn, Slot};
 use rustc_hash::FxHashMap;

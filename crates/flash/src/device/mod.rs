@@ -25,7 +25,6 @@ mod write;
 
 pub use absent::Unwritten;
 pub use buffered::{BufferParts, Buffered};
-pub use checks::Check;
 pub use host::{EntranceParams, HostParams, NvmeParams};
 pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
@@ -35,6 +34,7 @@ pub use translate::TranslationParts;
 
 use crate::backend::op::{OpKind, Purpose};
 use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
+use crate::event::{Event, Out};
 use crate::ftl::alloc::Allocator;
 use crate::ftl::{Ftl, FtlCounters};
 use crate::recovery::Journal;
@@ -46,48 +46,11 @@ use host::Host;
 use kernel::{Cx, Mutant, Slab, Time, planted};
 use look_ahead::Ahead;
 use merge::Merge;
-use proto::{Command, Completion, IoOp, Lpn, Slot, Status};
+use proto::{Command, IoOp, Lpn, Slot, Status};
 use reclaim::Job;
 pub use reclaim::{GcMode, ReclaimPolicy};
 use std::collections::VecDeque;
 use translate::Translation;
-
-kernel::events! {
-    /// The device's own events.
-    pub enum Event {
-        /// A doorbell write has reached the controller.
-        Doorbell(u16),
-        /// A command has been fetched.
-        Fetched(u32),
-        /// The controller has processed a command.
-        Ready(u32),
-        /// The data of a write has arrived.
-        DataIn(u32),
-        /// The buffer's memory has been accessed for a command.
-        Buffered(u32),
-        /// A completion has reached the host.
-        HostDone(u32),
-        /// The array of a die has finished.
-        ArrayDone(u32),
-        /// A read's data has left its die.
-        TransferDone(u32),
-        /// A channel has become free.
-        ChannelFree(u32),
-        /// A die that was told to suspend takes commands.
-        Suspended(u32),
-        /// A die has waited for host programs that could share its command.
-        Gathered(u32),
-        /// The map's entries for a command have been looked up.
-        Known(u32),
-    }
-}
-
-/// Messages that the device sends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Out {
-    /// A command is done.
-    Complete(Completion),
-}
 
 /// A command inside the device.
 #[derive(Clone, Debug)]

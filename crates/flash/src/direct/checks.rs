@@ -2,7 +2,7 @@
 
 use super::Direct;
 use super::planes::Kind;
-use crate::Check;
+use crate::check::Check;
 use kernel::Time;
 
 /// What has happened since the first command.

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::busy::{Busy, Outbound, Translation};
-use crate::Check;
+use crate::check::Check;
 use kernel::Time;
 
 /// What became of requests at their look-up.

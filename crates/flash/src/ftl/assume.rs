@@ -1,7 +1,8 @@
 //! States that are declared instead of written.
 
+use super::Ftl;
 use super::space::Stream;
-use super::{Ftl, base::Base};
+use crate::base::Base;
 use kernel::Rng;
 use proto::{Lpn, Slot};
 

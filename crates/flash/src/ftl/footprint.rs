@@ -1,11 +1,11 @@
 //! What a large drive costs in memory, counted in what its tables allocate.
 
 use super::gc::{VictimContext, greedy::Greedy};
-use super::table::{Bits, Table};
 use super::testing::ftl;
 use super::wear::WearRule;
 use super::{Ftl, Thresholds};
 use crate::geometry::{Digit, Geometry, Reclaim, Shape};
+use crate::sparse::{Bits, Table};
 use proto::{Lpn, Slot};
 
 const GIB: u64 = 1 << 30;

@@ -1,9 +1,9 @@
 //! The map as it stood at some moment, against the map as it is.
 
 use super::Ftl;
-use super::base::Base;
-use super::table::Table;
+use crate::base::Base;
 use crate::geometry::Geometry;
+use crate::sparse::Table;
 use proto::{Lpn, Slot};
 
 /// The map as it stood at some moment.

@@ -8,16 +8,13 @@
 pub mod alloc;
 pub mod assume;
 pub mod bad;
-pub mod base;
 pub(crate) mod census;
-mod chunks;
 mod counters;
 #[cfg(test)]
 mod footprint;
 pub mod functional;
 pub mod gc;
 pub(crate) mod index;
-mod leaves;
 pub mod map_cache;
 mod map_copy;
 mod pools;
@@ -25,15 +22,14 @@ mod recovered;
 mod snapshot;
 pub mod space;
 mod step;
-pub mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod wear;
-mod zeroed;
 
 use crate::array::NandArray;
+use crate::base::Base;
 use crate::geometry::Geometry;
-use base::Base;
+use crate::sparse::{Bits, Table};
 pub use counters::FtlCounters;
 use gc::Victim;
 use index::VictimView;
@@ -42,7 +38,6 @@ use map_copy::lookup;
 use pools::Pools;
 use proto::{Lpn, Slot};
 use space::{Group, RuState, Stream, block_starts, erase_blocks};
-use table::{Bits, Table};
 use wear::WearRule;
 
 /// Map word of a unit that was written and then deallocated.

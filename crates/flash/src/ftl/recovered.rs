@@ -1,9 +1,9 @@
 //! The map as a scan of flash finds it.
 
-use super::base::Base;
-use super::table::{Bits, Table};
 use super::{DEALLOCATED, Ftl};
 use crate::array::NandArray;
+use crate::base::Base;
+use crate::sparse::{Bits, Table};
 use proto::{Lpn, Slot};
 
 impl Ftl {

@@ -1,10 +1,10 @@
 //! Saving and loading the translation layer.
 
-use super::base::Base;
 use super::space::Group;
-use super::table::{self, Bits, Table};
 use super::{Ftl, FtlCounters};
 use crate::array::NandArray;
+use crate::base::Base;
+use crate::sparse::{Bits, Table, length_ahead};
 use kernel::Snapshot;
 
 impl Ftl {
@@ -46,7 +46,7 @@ impl Ftl {
     /// malformed.
     pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         // Lengths first: a damaged one must end in `None`, not in a giant allocation.
-        let ahead = |input: &[u8], len: u64| (table::length_ahead(input)? == len).then_some(());
+        let ahead = |input: &[u8], len: u64| (length_ahead(input)? == len).then_some(());
         ahead(input, self.geo.slots)?;
         self.array =
             NandArray::load(input).filter(|a| a.all_erases().len() as u64 == self.geo.block_count)?;

@@ -1,7 +1,7 @@
 //! Counters of storage that a GPU reaches by itself.
 
 use super::Initiator;
-use crate::Check;
+use crate::check::Check;
 use kernel::Time;
 use stats::{OpStats, Span};
 

@@ -30,8 +30,8 @@ pub(crate) use journal::Journal;
 pub(crate) use scan::Newer;
 
 use crate::array::NandArray;
+use crate::base::Base;
 use crate::buffer::Sectors;
-use crate::ftl::base::Base;
 use kernel::Time;
 use proto::Lpn;
 use serde::Serialize;
@@ -92,6 +92,3 @@ pub struct Recovery {
     #[serde(skip)]
     pub time: Time,
 }
-
-/// Bytes of the out-of-band area that a scan moves over the channel for each map unit: address and stamp.
-pub(crate) const OOB_BYTES: u32 = 16;

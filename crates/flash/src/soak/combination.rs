@@ -1,11 +1,11 @@
 //! Devices that differ in everything that can be chosen.
 
-use crate::Device;
 use crate::backend::arbiter::Arbitration;
 use crate::backend::sched::{Scheduling, read_first};
 use crate::buffer::admit::AdmissionPolicy;
 use crate::buffer::ahead::{LookAheadPolicy, sequential};
 use crate::buffer::evict::EvictionPolicy;
+use crate::device::Device;
 use crate::ftl::Ftl;
 use crate::ftl::alloc::Allocation;
 use crate::ftl::functional::{FunctionalWriter, Placement};

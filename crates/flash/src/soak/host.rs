@@ -3,7 +3,9 @@
 #[cfg(test)]
 mod stops;
 
-use crate::device::{Check, Device, Event, Out};
+use crate::check::Check;
+use crate::device::Device;
+use crate::event::{Event, Out};
 use kernel::{Digest, Recorder, Rng, Time};
 use proto::{Command, IoOp, Status};
 use serde::Serialize;

@@ -13,7 +13,8 @@ mod tests;
 pub use combination::{Combination, Fill, Map, Memory, combinations};
 pub use host::{End, Host};
 
-use crate::device::{AheadCounters, Check};
+use crate::check::Check;
+use crate::device::AheadCounters;
 use crate::spec::SpecError;
 use serde::Serialize;
 

@@ -4,6 +4,7 @@
 //! asked for at zero and found missing after its look-up, so that the first operations are dispatched in cycle 2 and may be
 //! executed in cycle 3.
 
+use super::super::event::WRITE_BACK;
 use super::super::*;
 use super::op;
 use kernel::EventQueue;

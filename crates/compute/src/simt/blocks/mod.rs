@@ -5,43 +5,24 @@ pub mod round_robin;
 mod shares;
 pub mod strided;
 
-use super::sm::{Needs, Sm};
-
 /// What a scheduler may look at: which multiprocessors have room for a block of the kernel.
 #[derive(Clone, Copy)]
 pub struct Room<'a> {
     sms: u16,
-    seen: Seen<'a>,
-}
-
-/// Multiprocessors that are asked, and what a block needs; in tests any answer.
-#[derive(Clone, Copy)]
-enum Seen<'a> {
-    Sms(&'a [Sm], &'a Needs),
-    #[cfg(test)]
-    Answers(&'a dyn Fn(u16) -> bool),
+    has: &'a dyn Fn(u16) -> bool,
 }
 
 impl<'a> Room<'a> {
-    /// Room on these multiprocessors.
+    /// Room on `sms` multiprocessors: on those for which `has` holds.
     #[inline]
-    pub(super) fn of(sms: &'a [Sm], needs: &'a Needs) -> Room<'a> {
-        Room { sms: sms.len() as u16, seen: Seen::Sms(sms, needs) }
-    }
-
-    #[cfg(test)]
-    fn new(sms: u16, has: &'a dyn Fn(u16) -> bool) -> Room<'a> {
-        Room { sms, seen: Seen::Answers(has) }
+    pub(super) fn new(sms: u16, has: &'a dyn Fn(u16) -> bool) -> Room<'a> {
+        Room { sms, has }
     }
 
     /// Whether a multiprocessor has room.
     #[inline]
     fn has(&self, sm: u16) -> bool {
-        match self.seen {
-            Seen::Sms(sms, needs) => sms[usize::from(sm)].fits(needs),
-            #[cfg(test)]
-            Seen::Answers(has) => has(sm),
-        }
+        (self.has)(sm)
     }
 
     /// The first multiprocessor at or after `from`, cyclically, that has room and for which `may` holds.

@@ -8,11 +8,12 @@
 use super::Env;
 use super::coalesce::Coalescer;
 use super::l1::{L1, page_key};
+use super::line::Line;
 use super::misses::Misses;
 use super::translating::Translating;
+use crate::simt::event::{Event, Out};
 use crate::simt::model::Model;
 use crate::simt::spec::GpuSpec;
-use crate::simt::{Event, Out};
 use kernel::{Cx, Slab, Time};
 use mem::mmu::tlb::Tlb;
 use proto::memory::{Absent, Access, AccessKind, LINE, Stage, Translation};
@@ -20,27 +21,6 @@ use std::collections::VecDeque;
 
 /// No physical address yet.
 const UNKNOWN: u64 = u64::MAX;
-
-/// A line of an instruction.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
-    /// Virtual page, counted in reaches.
-    pub page: u64,
-    /// First byte inside the page.
-    offset: u64,
-    /// First byte, physical.
-    physical: u64,
-    /// The cycle of its look-up's outcome, if nothing is before it.
-    outcome: u64,
-    /// Its latest milestone.
-    since: Time,
-    /// Its instruction.
-    op: u32,
-    /// Bytes touched.
-    bytes: u8,
-    /// Whether its page has still to be counted as looked up.
-    counts: bool,
-}
 
 /// A memory instruction whose lines are under way.
 #[derive(Clone, Copy, Debug)]

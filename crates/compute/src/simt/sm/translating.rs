@@ -1,6 +1,6 @@
 //! Pages whose translation is on its way, and the lines that wait for each.
 
-use super::load_store::Line;
+use super::line::Line;
 use kernel::{List, Lists};
 
 struct Page {

@@ -2,7 +2,8 @@
 
 use super::super::*;
 use crate::backend::op::Class;
-use crate::device::{Device, Event as DeviceEvent, Out as DeviceOut};
+use crate::device::Device;
+use crate::event::{Event as DeviceEvent, Out as DeviceOut};
 use crate::spec::{Built, FlashSpec};
 use kernel::EventQueue;
 use proto::memory::{Absent, LINE};

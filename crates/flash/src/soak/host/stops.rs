@@ -1,7 +1,8 @@
 //! Hosts that stop, and go on elsewhere.
 
 use super::{End, Host};
-use crate::device::{Device, Event};
+use crate::device::Device;
+use crate::event::Event;
 use proto::IoOp;
 
 impl Host {

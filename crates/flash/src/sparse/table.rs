@@ -107,7 +107,7 @@ impl Table {
 }
 
 /// The number of entries, or of words of flags, of the table that `input` begins with.
-pub(super) fn length_ahead(input: &[u8]) -> Option<u64> {
+pub(crate) fn length_ahead(input: &[u8]) -> Option<u64> {
     u64::load(&mut input.get(1..)?)
 }
 
