@@ -2,6 +2,7 @@
 
 mod exchanges;
 mod hot;
+mod memories;
 mod places;
 mod random;
 mod specs;
@@ -10,6 +11,7 @@ mod stages;
 use super::policy::{hot as hot_policy, interleave};
 use super::*;
 use config::units::{Bandwidth, Duration};
+use config::{Layers, Presets};
 use kernel::EventQueue;
 use proto::memory::{Absent, CPU_LINE, LINE};
 use std::collections::BTreeMap;
@@ -254,6 +256,21 @@ impl Bench {
 fn spec(pages: &[u64], policy: PlacementPolicy) -> PlacementSpec {
     let sizes = pages.iter().map(|pages| Bytes::new(pages * PAGE)).collect();
     PlacementSpec { sizes, latency: ns(20), policy }
+}
+
+/// What a file says that inherits nothing.
+fn read_spec<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    struct NoPresets;
+    impl Presets for NoPresets {
+        fn find(&self, _: &str) -> Option<(String, String)> {
+            None
+        }
+        fn names(&self) -> Vec<String> {
+            Vec::new()
+        }
+    }
+    let mut layers = Layers::from_text("spec", text, &NoPresets).expect("TOML");
+    layers.parse::<T>().map_err(|diagnostic| diagnostic.one_line())
 }
 
 fn ns(ns: u64) -> Duration {

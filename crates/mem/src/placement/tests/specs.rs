@@ -2,7 +2,6 @@
 
 use super::*;
 use config::policy::check_family;
-use config::{Layers, Presets};
 
 fn error(pages: &[u64], policy: PlacementPolicy) -> SpecError {
     spec(pages, policy).check().expect_err("cannot be built")
@@ -72,19 +71,7 @@ fn the_schema_has_the_limits_of_policies() {
 /// As a user writes it, but for what the machine takes out before.
 #[test]
 fn a_spec_reads_as_it_is_documented() {
-    struct NoPresets;
-    impl Presets for NoPresets {
-        fn find(&self, _: &str) -> Option<(String, String)> {
-            None
-        }
-        fn names(&self) -> Vec<String> {
-            Vec::new()
-        }
-    }
-    let read = |text: &str| {
-        let mut layers = Layers::from_text("map", text, &NoPresets).expect("TOML");
-        layers.parse::<PlacementSpec>().map_err(|diagnostic| diagnostic.one_line())
-    };
+    let read = super::read_spec::<PlacementSpec>;
     let text = "sizes = [\"16KiB\", \"32KiB\"]\nlatency = \"20ns\"\n";
     let expected =
         spec(&[4, 8], hot(|params| *params = hot_policy::Params { exchanges: 2, ..Default::default() }));
