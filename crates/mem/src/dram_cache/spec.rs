@@ -36,6 +36,7 @@ pub struct DramCacheSpec {
     pub replacement: ReplacementPolicy,
     /// Which missing pages are put into the cache.
     #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "always"))]
     pub admission: PageAdmission,
     /// The controllers that serve accesses.
     pub frontside: FrontsideSpec,

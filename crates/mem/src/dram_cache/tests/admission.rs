@@ -15,6 +15,13 @@ fn bench(sets: u32, ways: u32) -> Bench {
     Bench::new(&DramCacheSpec { admission: second_touch(), ..small(sets, ways) })
 }
 
+#[test]
+fn a_spec_that_does_not_say_it_keeps_every_page() {
+    let params = config::schema::params(&config::schema::of::<DramCacheSpec>(), "admission").expect("a key");
+    assert_eq!(params[0].default.as_deref(), Some("\"always\""));
+    assert_eq!(table_1().admission, PageAdmission::default());
+}
+
 /// A page is kept if it has missed, without having been kept, within the latest misses.
 #[test]
 fn a_worked_example() {
