@@ -64,6 +64,13 @@ const HOUSES: &[House] = &[
         ],
         above: None,
     },
+    // Reclaim units: one of them, their orders, what policies see of them, the groups that hold them.
+    House {
+        folder: "crates/flash/src/ftl/",
+        path: &["ftl"],
+        floors: &[("index", 0), ("unit", 0), ("by_wear", 1), ("pools", 1), ("view", 2), ("space", 2)],
+        above: Some("the account of reclaim units"),
+    },
     // Policies and counts; the spec, which names policies; constants of the model; a multiprocessor; who gets which block.
     House {
         folder: "crates/compute/src/simt/",

@@ -285,7 +285,7 @@ fn busy(now: Time, resources: impl Iterator<Item = Time>) -> Check {
 mod tests {
     use super::*;
     use crate::buffer::BufferCounters;
-    use crate::ftl::space::RuState;
+    use crate::ftl::unit::RuState;
     use crate::soak::{Combination, Host, Memory};
     use ::stats::Milestones;
     use proto::Slot;

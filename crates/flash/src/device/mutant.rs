@@ -112,7 +112,7 @@ impl Device {
         let Some(slot) = self.ftl.lookup(lpn) else { return };
         let Some((lpn, slot)) = self.trimmed.replace((lpn, slot)) else { return };
         let (group, number) = self.ftl.split(self.ftl.geo.ru_of_slot(slot));
-        let closed = self.ftl.groups[group].rus[number as usize].state == crate::ftl::space::RuState::Closed;
+        let closed = self.ftl.groups[group].rus[number as usize].state == crate::ftl::unit::RuState::Closed;
         let there = self.ftl.lpn_at(slot) == Some(lpn) && !self.ftl.is_valid(slot);
         if self.ftl.lookup(lpn).is_none() && closed && there {
             self.ftl.commit(lpn, slot);

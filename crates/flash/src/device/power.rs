@@ -3,7 +3,7 @@
 use super::{Device, SnapshotFault};
 use crate::array::{Stamp, Stamps};
 use crate::backend::op::{Op, OpKind, Purpose};
-use crate::ftl::space::RuState;
+use crate::ftl::unit::RuState;
 use crate::recovery::{Cut, Durable, Journal, Newer, Recovery};
 use crate::shadow::{Shadow, Survivors};
 use kernel::Time;

@@ -13,7 +13,7 @@
 //! [`Status::WriteFault`](proto::Status::WriteFault), and what it has taken before can still be put to flash.
 
 use super::Ftl;
-use super::space::RuState;
+use super::unit::RuState;
 use crate::geometry::Geometry;
 use kernel::{Rng, Snapshot, mix};
 use serde::Serialize;

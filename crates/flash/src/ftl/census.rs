@@ -1,7 +1,7 @@
 //! Counting what the FTL and the array hold, for the checks at the end of a run.
 
 use super::Ftl;
-use super::space::RuState;
+use super::unit::RuState;
 
 /// What was found. Counts of reclaim units unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 pub mod alloc;
 pub mod assume;
 pub mod bad;
+mod by_wear;
 pub(crate) mod census;
 mod counters;
 #[cfg(test)]
@@ -24,6 +25,8 @@ pub mod space;
 mod step;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod unit;
+mod view;
 pub mod wear;
 
 use crate::array::NandArray;
@@ -32,12 +35,13 @@ use crate::geometry::Geometry;
 use crate::sparse::{Bits, Table};
 pub use counters::FtlCounters;
 use gc::Victim;
-use index::VictimView;
 pub(crate) use map_copy::MapCopy;
 use map_copy::lookup;
 use pools::Pools;
 use proto::{Lpn, Slot};
-use space::{Group, RuState, Stream, block_starts, erase_blocks};
+use space::{Group, Stream, block_starts, erase_blocks};
+use unit::RuState;
+use view::VictimView;
 use wear::WearRule;
 
 /// Map word of a unit that was written and then deallocated.

@@ -2,7 +2,8 @@
 
 use super::{Durable, Journal, Recovery};
 use crate::array::{NandArray, Stamp};
-use crate::ftl::space::{Recovered, RuState};
+use crate::ftl::space::Recovered;
+use crate::ftl::unit::RuState;
 use crate::ftl::{Ftl, FtlCounters};
 use crate::geometry::Geometry;
 use proto::{Lpn, Slot};

@@ -6,7 +6,7 @@
 
 use super::Shadow;
 use super::data::{Sectors, Version};
-use super::map::word;
+use super::entries::word;
 use crate::ftl::Ftl;
 use proto::Lpn;
 use std::collections::BTreeSet;

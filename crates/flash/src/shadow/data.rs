@@ -1,6 +1,6 @@
 //! What stands for data: which write each sector of a map unit came from.
 
-use super::map::Entries;
+use super::entries::Entries;
 use proto::Lpn;
 use std::fmt;
 

@@ -18,6 +18,7 @@
 mod audit;
 mod data;
 mod durable;
+mod entries;
 mod errand;
 mod floor;
 mod lines;

@@ -1,7 +1,7 @@
 //! What is physically in the pages.
 
 use super::data::{Content, Stamps, Version};
-use super::map::Entries;
+use super::entries::Entries;
 use crate::ftl::{Ftl, MapCopy};
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;

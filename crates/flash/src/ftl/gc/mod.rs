@@ -8,7 +8,7 @@ pub mod marginal_gain;
 pub mod random;
 pub mod windowed;
 
-pub use super::index::{Pool, VictimView};
+pub use super::view::{Pool, VictimView};
 
 /// Chooses the reclaim unit that garbage collection takes back next.
 ///

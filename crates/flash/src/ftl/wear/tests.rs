@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::ftl::Thresholds;
+use crate::ftl::by_wear::ByWear;
 use crate::ftl::functional::{FunctionalWriter, Placement};
 use crate::ftl::gc::{VictimContext, VictimPolicy};
-use crate::ftl::space::RuState;
 use crate::ftl::testing::check;
+use crate::ftl::unit::RuState;
 use crate::geometry::{Geometry, Reclaim, Shape, tests::small};
 use kernel::Rng;
 use proptest::prelude::*;

@@ -1,7 +1,8 @@
 //! The policy against the formula, and the pools that it looks at against a recount.
 
 use super::*;
-use crate::ftl::space::{RuState, Stream};
+use crate::ftl::space::Stream;
+use crate::ftl::unit::RuState;
 use crate::ftl::wear::WearRule;
 use crate::ftl::{Ftl, Thresholds};
 use crate::geometry::{Geometry, Reclaim, Shape, tests::small};
@@ -90,7 +91,7 @@ fn pools_are_what_a_recount_finds() {
         let group = &ftl.groups[0];
         let pools = group.pools.as_ref().expect("the policy weighs them");
         for (placement, pool) in (0u8..).zip(pools.all()) {
-            let of = |ru: &&crate::ftl::space::Ru| ru.state == RuState::Closed && ru.placement == placement;
+            let of = |ru: &&crate::ftl::unit::Ru| ru.state == RuState::Closed && ru.placement == placement;
             let closed = || group.rus.iter().filter(of);
             assert_eq!(pool.index.len(), closed().count(), "turn {turn}");
             assert_eq!(pool.valid, closed().map(|ru| u64::from(ru.valid)).sum::<u64>(), "turn {turn}");
