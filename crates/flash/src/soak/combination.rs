@@ -372,7 +372,10 @@ impl Combination {
             keep_rewrites: self.copy_back.then(|| Duration::new(Time::from_ms(3))),
             moves: if self.tight { Moves::sectors } else { Moves::units },
             protected: self.memory == Memory::Protected,
-            eviction: EvictionPolicy::all_defaults().swap_remove(self.memory as usize % 3),
+            eviction: {
+                let mut policies = EvictionPolicy::all_defaults();
+                policies.swap_remove(self.memory as usize % policies.len())
+            },
             admission: AdmissionPolicy::all_defaults().swap_remove(0),
             look_ahead: Some(self.look_ahead.clone()),
             bandwidth: Bandwidth::new(10_000_000_000),

@@ -1,7 +1,7 @@
 //! DRAM.
 
 use super::Predicted::{Differ, Falls, Rises};
-use super::{BACK, Case, GAUS};
+use super::{BACK, Case, DRAM_SCHEDULER, GAUS};
 
 const MEMORY: &str = "/breakdown_ns/load/memory";
 const ROW_HITS: &str = "/gpu/memory/row_hit_share";
@@ -228,6 +228,13 @@ pub(crate) const CASES: &[Case] = &[
         jobs: BACK,
         values: &["fr_fcfs", "fcfs"],
         predicted: Falls(ROW_HITS),
+    },
+    Case {
+        key: "memory.dram.scheduler",
+        context: CONTROLLER,
+        jobs: BACK,
+        values: DRAM_SCHEDULER,
+        predicted: Differ,
     },
     Case {
         key: "memory.dram.scheduler.fr_fcfs.age_cap",

@@ -1,7 +1,7 @@
 //! A DRAM cache, and the threads that it switches.
 
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
-use super::{Case, SWAP, TATP, TPCC};
+use super::{Case, DRAM_SCHEDULER, REPLACEMENT, SWAP, TATP, TPCC};
 
 const SIM: &str = "/simulated_ns";
 const TAGS: &str = "/breakdown_ns/request/tags";
@@ -79,7 +79,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "memory.dram_cache.replacement",
         context: &[],
         jobs: TATP,
-        values: &["lru", "fifo", "random", "tree_plru", "srrip"],
+        values: REPLACEMENT,
         predicted: Differ,
     },
     Case {
@@ -261,7 +261,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "memory.dram_cache.dram.scheduler",
         context: &[],
         jobs: TPCC,
-        values: &["fr_fcfs", "fcfs"],
+        values: DRAM_SCHEDULER,
         predicted: Differ,
     },
     Case {

@@ -1,7 +1,7 @@
 //! The multiprocessors, translation and the network.
 
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
-use super::{BACK, BFS, Case, GAUS, GRAM, TWO_GAUS};
+use super::{BACK, BFS, Case, GAUS, GRAM, REPLACEMENT, TWO_GAUS};
 
 const IPC: &str = "/gpu/ipc";
 const L1_HITS: &str = "/gpu/l1_hit_share";
@@ -213,7 +213,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "gpu.l1.replacement",
         context: &["gpu.sms=1", "gpu.l1.sets=4", "gpu.l1.ways=4"],
         jobs: BFS,
-        values: &["lru", "fifo", "random", "tree_plru", "srrip"],
+        values: REPLACEMENT,
         predicted: Differ,
     },
     Case {

@@ -1,7 +1,7 @@
 //! The cache that the multiprocessors share.
 
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
-use super::{BACK, BFS, Case, GAUS};
+use super::{BACK, BFS, Case, GAUS, REPLACEMENT};
 
 const GRANULARITY: &str = "/gpu/l2/prefetch_granularity_bytes";
 const L2_HITS: &str = "/gpu/l2/hit_share";
@@ -87,13 +87,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["1", "4", "64"],
         predicted: Falls(STALLED),
     },
-    Case {
-        key: "l2.replacement",
-        context: SMALL,
-        jobs: BFS,
-        values: &["lru", "fifo", "random", "tree_plru", "srrip"],
-        predicted: Differ,
-    },
+    Case { key: "l2.replacement", context: SMALL, jobs: BFS, values: REPLACEMENT, predicted: Differ },
     Case {
         key: "l2.writes",
         context: &[],

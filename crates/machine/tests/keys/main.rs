@@ -193,6 +193,10 @@ pub(crate) const TPCC: &[&str] = &["tpcc:size=128MiB,work=2000"];
 pub(crate) const SILO: &[&str] = &["silo:size=256MiB,work=2000"];
 pub(crate) const SWAP: &[&str] = &["swap:size=64MiB,work=0"];
 
+/// The policies of families that several keys choose from: each key has a case with all of them.
+pub(crate) const REPLACEMENT: &[&str] = &["lru", "fifo", "random", "tree_plru", "srrip"];
+pub(crate) const DRAM_SCHEDULER: &[&str] = &["fr_fcfs", "fcfs"];
+
 /// Keys that change nothing, and why they exist.
 const INERT: [(&str, &str); 3] = [
     ("description", "names the system in `list` and `explain`"),

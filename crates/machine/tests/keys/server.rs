@@ -1,7 +1,7 @@
 //! The cores of a server, its mesh and its directory.
 
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
-use super::{Case, SILO, SWAP, TATP, TPCC};
+use super::{Case, REPLACEMENT, SILO, SWAP, TATP, TPCC};
 
 const SIM: &str = "/simulated_ns";
 const NETWORK: &str = "/breakdown_ns/request/network";
@@ -91,7 +91,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "cpu.0.l1i.replacement",
         context: &["cpu.0.l1i.sets=8", "cpu.0.l1i.ways=8"],
         jobs: SILO,
-        values: &["lru", "fifo", "random", "tree_plru", "srrip"],
+        values: REPLACEMENT,
         predicted: Differ,
     },
     Case {
@@ -122,13 +122,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["1", "4", "16"],
         predicted: Rises("/cpu/l1d/hit_share"),
     },
-    Case {
-        key: "cpu.0.l1d.replacement",
-        context: &[],
-        jobs: TPCC,
-        values: &["lru", "fifo", "random", "tree_plru", "srrip"],
-        predicted: Differ,
-    },
+    Case { key: "cpu.0.l1d.replacement", context: &[], jobs: TPCC, values: REPLACEMENT, predicted: Differ },
     Case {
         key: "cpu.0.l1d.latency",
         context: &[],

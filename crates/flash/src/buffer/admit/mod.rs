@@ -32,3 +32,30 @@ pub trait Admission {
     /// short or malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<AdmissionPolicy>().expect("the list is whole");
+    }
+
+    #[test]
+    fn what_is_loaded_decides_like_what_was_saved() {
+        let mut rng = kernel::Rng::stream(1, "test");
+        for family in AdmissionPolicy::all_defaults() {
+            let mut policy = family.build(&());
+            for _ in 0..1_000 {
+                let mut bytes = Vec::new();
+                policy.save(&mut bytes);
+                let mut copy = family.build(&());
+                assert_eq!(copy.load(&mut bytes.as_slice()), Some(()), "{}", family.name());
+                let unit = Lpn(rng.below(100));
+                assert_eq!(copy.admit(unit), policy.admit(unit), "{}", family.name());
+                policy = copy;
+            }
+        }
+    }
+}

@@ -63,3 +63,72 @@ pub trait Eviction {
     /// short or malformed.
     fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Rng;
+
+    const LINES: u32 = 12;
+
+    #[test]
+    fn the_family_keeps_its_contract() {
+        config::policy::check_family::<EvictionPolicy>().expect("the list is whole");
+    }
+
+    /// Reports a random change of a line, as a buffer may.
+    fn report(policy: &mut dyn Eviction, states: &mut [Option<LineState>], rng: &mut Rng) {
+        let line = rng.below(LINES.into()) as u32;
+        let state = &mut states[line as usize];
+        let next = match (*state, rng.below(4)) {
+            (None, 0..=1) => LineState::Clean,
+            (None, _) | (Some(LineState::Clean), 0) => LineState::Dirty,
+            (Some(LineState::Clean), 1) => {
+                *state = None;
+                return policy.leave(line);
+            }
+            (Some(LineState::Dirty), 0..=1) => LineState::Flushing,
+            (Some(LineState::Flushing), 0..=1) => LineState::Clean,
+            (Some(_), _) => return policy.touch(line),
+        };
+        match state.replace(next) {
+            None => policy.enter(line, next),
+            Some(_) => policy.turn(line, next),
+        }
+    }
+
+    #[test]
+    fn every_policy_keeps_its_contract() {
+        for family in EvictionPolicy::all_defaults() {
+            let name = family.name();
+            let mut rng = Rng::stream(1, "test");
+            let mut policy = family.build(&());
+            let mut states = [None; LINES as usize];
+            for _ in 0..5_000 {
+                report(policy.as_mut(), &mut states, &mut rng);
+                let chosen = (policy.evict(), policy.flush());
+                assert_eq!((policy.evict(), policy.flush()), chosen, "{name}: asking changes nothing");
+                let is =
+                    |line: Option<u32>, state| line.is_none_or(|line| states[line as usize] == Some(state));
+                assert!(
+                    is(chosen.0, LineState::Clean) && is(chosen.1, LineState::Dirty),
+                    "{name}: {chosen:?}"
+                );
+                let held = || states.iter().flatten();
+                assert_eq!(chosen.1.is_some(), held().any(|state| *state == LineState::Dirty), "{name}");
+                let all_clean = held().count() > 0 && held().all(|state| *state == LineState::Clean);
+                assert!(chosen.0.is_some() || !all_clean, "{name}: declines though every line is clean");
+                let mut bytes = Vec::new();
+                policy.save(&mut bytes);
+                let mut copy = family.build(&());
+                assert_eq!(copy.load(&mut bytes.as_slice()), Some(()), "{name}");
+                assert_eq!(
+                    (copy.evict(), copy.flush()),
+                    chosen,
+                    "{name}: what is loaded decides as what was saved"
+                );
+                policy = copy;
+            }
+        }
+    }
+}

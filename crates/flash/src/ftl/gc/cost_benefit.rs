@@ -30,3 +30,21 @@ impl Victim for CostBenefit {
         best.map(|(ru, ..)| ru)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+
+    /// `age * (1 - u) / 2u`, by hand, with 32 map units a reclaim unit.
+    #[test]
+    fn it_decides_as_its_source_says() {
+        let mut policy = CostBenefit::new(&testing::context());
+        // 100 * 8 / 48 = 16.7 and 10 * 24 / 16 = 15.
+        assert_eq!(testing::pick(&mut policy, &[(24, 100), (8, 10)]), Some(0));
+        // 80 * 8 / 48 = 13.3 and 15.
+        assert_eq!(testing::pick(&mut policy, &[(24, 80), (8, 10)]), Some(1));
+        // What holds nothing costs nothing.
+        assert_eq!(testing::pick(&mut policy, &[(1, 1_000), (0, 1)]), Some(1));
+    }
+}

@@ -6,6 +6,8 @@ pub mod fifo;
 pub mod greedy;
 pub mod marginal_gain;
 pub mod random;
+#[cfg(test)]
+mod testing;
 pub mod windowed;
 
 pub use super::view::{Pool, VictimView};

@@ -28,3 +28,14 @@ impl Replacement for Fifo {
         (0..self.ways).filter(|way| may(*way)).min_by_key(|way| self.entered[(first + way) as usize])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ReplacementPolicy;
+    use super::super::tests::{List, decides_as};
+
+    #[test]
+    fn it_decides_as_its_reference() {
+        decides_as(&ReplacementPolicy::fifo, false, |_| List { order: Vec::new(), stays: true });
+    }
+}

@@ -42,3 +42,14 @@ impl Replacement for Lru {
         (0..self.ways).filter(|way| may(*way)).min_by_key(|way| used[*way as usize])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ReplacementPolicy;
+    use super::super::tests::{List, decides_as};
+
+    #[test]
+    fn it_decides_as_its_reference() {
+        decides_as(&ReplacementPolicy::lru, false, |_| List { order: Vec::new(), stays: false });
+    }
+}

@@ -32,3 +32,28 @@ impl Replacement for Random {
         allowed.nth(((u128::from(self.draw) * count) >> 64) as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Places, ReplacementPolicy};
+
+    #[test]
+    fn random_draws_uniformly_among_those_that_may_go() {
+        let draws = |seed: u64| {
+            let mut random = ReplacementPolicy::random.build(&Places { sets: 1, ways: 8, seed });
+            let mut draw = || {
+                let way = random.victim(0, &|way| way % 2 == 1).expect("four may go");
+                random.enter(0, way);
+                way
+            };
+            (0..4000).map(|_| draw()).collect::<Vec<u32>>()
+        };
+        let one = draws(1);
+        // Chi-square with 3 degrees of freedom: 16.3 is the 0.999 quantile.
+        let count = |way: u32| one.iter().filter(|w| **w == way).count() as f64;
+        let chi: f64 = [1, 3, 5, 7].map(|way| (count(way) - 1000.0).powi(2) / 1000.0).iter().sum();
+        assert!(chi < 16.3, "{chi}");
+        assert_eq!(one, draws(1));
+        assert_ne!(one, draws(2));
+    }
+}

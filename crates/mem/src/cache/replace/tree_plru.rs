@@ -53,3 +53,59 @@ impl Replacement for TreePlru {
         Some(low).filter(|way| may(*way))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ReplacementPolicy;
+    use super::super::tests::{Reference, decides_as};
+
+    /// A tree of nodes, each of which remembers the half that was used last.
+    enum Tree {
+        Leaf(u32),
+        Node { low: Box<Tree>, high: Box<Tree>, last_high: bool },
+    }
+
+    impl Tree {
+        fn new(ways: std::ops::Range<u32>) -> Tree {
+            if ways.len() == 1 {
+                return Tree::Leaf(ways.start);
+            }
+            let middle = ways.start + ways.len() as u32 / 2;
+            let (low, high) = (Tree::new(ways.start..middle), Tree::new(middle..ways.end));
+            // At first the lower half goes first.
+            Tree::Node { low: Box::new(low), high: Box::new(high), last_high: true }
+        }
+        fn has(&self, mask: u32) -> bool {
+            match self {
+                Tree::Leaf(way) => mask >> way & 1 == 1,
+                Tree::Node { low, high, .. } => low.has(mask) || high.has(mask),
+            }
+        }
+    }
+
+    impl Reference for Tree {
+        fn enter(&mut self, way: u32) {
+            self.touch(way);
+        }
+        fn touch(&mut self, way: u32) {
+            if let Tree::Node { low, high, last_high } = self {
+                *last_high = high.has(1 << way);
+                if *last_high { high.touch(way) } else { low.touch(way) }
+            }
+        }
+        fn victim(&mut self, mask: u32) -> u32 {
+            match self {
+                Tree::Leaf(way) => *way,
+                Tree::Node { low, high, last_high } => {
+                    let take_low = if *last_high { low.has(mask) } else { !high.has(mask) };
+                    if take_low { low.victim(mask) } else { high.victim(mask) }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn it_decides_as_its_reference() {
+        decides_as(&ReplacementPolicy::tree_plru, false, |ways| Tree::new(0..ways));
+    }
+}

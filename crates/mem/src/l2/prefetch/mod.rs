@@ -148,13 +148,14 @@ fn check_chunk(key: &str, bytes: Bytes, least: u64, line: u64) -> Result<(), Spe
 }
 
 impl Prefetching {
-    /// Whether it can be built, for lines of `line` bytes.
+    /// Whether it can be built, for lines of `line` bytes. Limits of single values stand at the fields of parameters; here is
+    /// what holds between values.
     pub(super) fn check(&self, line: u64) -> Result<(), SpecError> {
         match self {
-            Prefetching::none => Ok(()),
             Prefetching::fixed(p) => p.check(line),
             Prefetching::predicted(p) => p.check(line),
             Prefetching::dynamic(p) => p.check(line),
+            _ => Ok(()),
         }
     }
 }
