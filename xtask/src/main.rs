@@ -1,9 +1,10 @@
-//! Chores of the repository: `cargo xtask tidy | gen | golden | bench | mutants | soak`.
+//! Chores of the repository: `cargo xtask tidy | new | gen | golden | bench | mutants | soak`.
 
 mod bench;
 mod golden;
 mod manual;
 mod mutants;
+mod new;
 mod soak;
 mod tidy;
 mod workspace;
@@ -23,6 +24,13 @@ struct Cli {
 enum Chore {
     /// Checks the rules of the house: layers, sizes, leftovers, calibration, generated pages
     Tidy,
+    /// Makes a new policy: its file, its entry in the family's list, a test that says what to fill in
+    New {
+        /// The family, such as `VictimPolicy`, or a key that chooses from it, such as `flash.ftl.gc.victim`
+        family: String,
+        /// The policy's name in a file, such as `my_policy`
+        name: String,
+    },
     /// Writes the generated pages of docs/ from the binary's own lists
     Gen {
         /// Only compares; fails if a page is missing or stale
@@ -46,6 +54,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Tidy => tidy::run(),
+        Chore::New { family, name } => new::run(&family, &name),
         Chore::Gen { check: true } => manual::check(),
         Chore::Gen { check: false } => manual::write(),
         Chore::Golden { bless } => golden::run(bless),

@@ -1,0 +1,173 @@
+//! Families as the tree has them: the list of each, and the keys that choose from it.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+
+/// A policy family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Family {
+    pub(super) name: String,
+    /// The file of its list, from the root.
+    pub(super) list: String,
+    /// What its policies are built as; nothing if it only chooses.
+    pub(super) object: Option<String>,
+    /// The first paragraph of its documentation.
+    doc: String,
+    /// The names of its policies.
+    pub(super) entries: Vec<String>,
+    /// Keys of a spec that choose from it, as docs/policies.md has them.
+    pub(super) keys: Vec<String>,
+}
+
+/// The family of this name, or the one that this key chooses from.
+pub(super) fn find(root: &Path, wanted: &str) -> Result<Family> {
+    let mut families = all(root)?;
+    let of_key = |family: &Family| family.keys.iter().any(|key| is_key(key, wanted));
+    if let Some(at) = families.iter().position(|family| family.name == wanted || of_key(family)) {
+        return Ok(families.swap_remove(at));
+    }
+    let names = families.iter().map(|family| family.name.as_str());
+    let known: Vec<&str> =
+        names.chain(families.iter().flat_map(|f| f.keys.iter().map(String::as_str))).collect();
+    let near = nearest(wanted, &known).map(|name| format!("; the nearest is `{name}`")).unwrap_or_default();
+    let mut names: Vec<&str> = families.iter().map(|family| family.name.as_str()).collect();
+    names.sort_unstable();
+    bail!(
+        "`{wanted}` is no policy family and no key that chooses from one{near}\nfamilies: {}",
+        names.join(", ")
+    )
+}
+
+/// Whether this is a key, or its last parts.
+fn is_key(key: &str, wanted: &str) -> bool {
+    key == wanted || wanted.contains('.') && key.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('.'))
+}
+
+/// Every family of the crates, by file.
+pub(super) fn all(root: &Path) -> Result<Vec<Family>> {
+    let page = fs::read_to_string(root.join("docs/policies.md")).unwrap_or_default();
+    let chapters = chapters(&page);
+    let mut families = Vec::new();
+    let mut crates: Vec<_> = fs::read_dir(root.join("crates"))?.collect::<std::io::Result<_>>()?;
+    crates.sort_by_key(fs::DirEntry::path);
+    for folder in crates {
+        search(root, &folder.path().join("src"), &mut families)?;
+    }
+    for family in &mut families {
+        let chapter = chapters.iter().find(|(_, doc)| *doc == family.doc);
+        family.keys = chapter.map(|(keys, _)| keys.clone()).unwrap_or_default();
+    }
+    Ok(families)
+}
+
+fn search(root: &Path, folder: &Path, families: &mut Vec<Family>) -> Result<()> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    let mut paths: Vec<_> = entries.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<_>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            search(root, &path, families)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let list = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            families.extend(lists(&text, &list));
+        }
+    }
+    Ok(())
+}
+
+/// The families that a file has.
+pub(super) fn lists(text: &str, list: &str) -> Vec<Family> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut families = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some((name, rest)) = head(line) else { continue };
+        let object = rest.split([',', '{']).next().unwrap_or_default().trim();
+        let doc = lines[..at]
+            .iter()
+            .rev()
+            .map(|line| line.trim())
+            .take_while(|line| line.starts_with("///") || line.starts_with("#["));
+        let mut doc: Vec<&str> = doc.filter_map(|line| line.strip_prefix("///")).map(str::trim).collect();
+        doc.reverse();
+        let first: Vec<&str> = doc.into_iter().take_while(|line| !line.is_empty()).collect();
+        families.push(Family {
+            name: name.into(),
+            list: list.into(),
+            object: (object != "choice").then(|| object.into()),
+            doc: first.join(" "),
+            entries: entries(&lines[at + 1..]),
+            keys: Vec::new(),
+        });
+    }
+    families
+}
+
+/// The name of the family that a line begins, and what follows the colon.
+pub(super) fn head(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_start();
+    let line = line.strip_prefix("pub ").unwrap_or(line);
+    line.strip_prefix("family ")?.split_once(": ")
+}
+
+/// The names of a list's entries, up to its end.
+fn entries(lines: &[&str]) -> Vec<String> {
+    let inside = lines.iter().take_while(|line| **line != "    }").map(|line| line.strip_prefix("        "));
+    let code = inside.flatten().filter(|line| !line.starts_with(['/', ' ', '#', '}', '|']));
+    let name = |line: &str| {
+        let line = line.strip_prefix("default ").unwrap_or(line);
+        let line = line.strip_prefix("r#").unwrap_or(line);
+        line.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned()
+    };
+    code.map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// The chapters of docs/policies.md: the keys of the title, and the first paragraph.
+fn chapters(page: &str) -> Vec<(Vec<String>, String)> {
+    let chapter = |text: &str| {
+        let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let keys = title.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        let paragraph = rest.trim_start().split("\n\n").next().unwrap_or_default();
+        (keys, paragraph.lines().collect::<Vec<_>>().join(" "))
+    };
+    page.split("\n## ").skip(1).map(chapter).collect()
+}
+
+impl Family {
+    /// The module of its list, as tests are named by.
+    pub(super) fn module(&self) -> String {
+        let path = self.list.strip_suffix("/mod.rs").or_else(|| self.list.strip_suffix(".rs"));
+        path.unwrap_or_default().split('/').skip(3).collect::<Vec<_>>().join("::")
+    }
+
+    /// The package of its list.
+    pub(super) fn package(&self, root: &Path) -> Result<String> {
+        let folder: Vec<&str> = self.list.split('/').take(2).collect();
+        let manifest = root.join(folder.join("/")).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
+        let manifest: toml::Table = text.parse()?;
+        Ok(manifest["package"]["name"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// The word with the fewest letters to change, at most half of them.
+pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let (distance, name) = known.iter().map(|name| (distance(given, name), *name)).min()?;
+    (distance * 2 <= given.len()).then_some(name)
+}
+
+/// Letters to insert, delete or replace, whatever their case.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to) = (from.to_lowercase(), to.to_lowercase());
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (n, a) in from.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], n + 1);
+        for (m, b) in to.chars().enumerate() {
+            let changed = corner + usize::from(a != b);
+            corner = row[m + 1];
+            row[m + 1] = changed.min(corner + 1).min(row[m] + 1);
+        }
+    }
+    row[row.len() - 1]
+}
