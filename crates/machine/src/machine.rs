@@ -286,8 +286,8 @@ impl Machine {
                     self.complete(from, completion);
                 }
                 Message::Injector(from, workload::inject::Out::Submit { target, command }) => {
-                    self.wires.messages.pop_front();
                     let command = Command { from: Sender::Injector(from).port(), ..command };
+                    self.wires.messages.pop_front();
                     let drive = &mut self.parts.drives[usize::from(target)];
                     drive.device.submit(command, &mut self.wires.at(target));
                 }
