@@ -2,6 +2,7 @@
 
 mod calibration;
 mod commands;
+mod earlier;
 mod number;
 mod observe;
 mod output;

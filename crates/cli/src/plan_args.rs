@@ -41,7 +41,7 @@ impl PlanArgs {
     /// A value that cannot be read.
     pub(crate) fn plan(&self, workloads: &[String]) -> Result<Plan, Diagnostic> {
         let mut set = self.set.clone();
-        set.extend(self.state()?);
+        set.extend(self.state()?.into_iter().flatten());
         Ok(Plan {
             system: self.system.clone(),
             set,
@@ -54,9 +54,16 @@ impl PlanArgs {
         })
     }
 
-    /// The state of `--precondition` as an override, so that the resolved spec has it.
-    fn state(&self) -> Result<Option<String>, Diagnostic> {
-        self.precondition.as_deref().map(precondition_assignment).transpose()
+    /// The state of `--precondition` as overrides, one for each table of drives, so that the resolved spec has it.
+    fn state(&self) -> Result<Option<Vec<String>>, Diagnostic> {
+        let Some(text) = self.precondition.as_deref() else { return Ok(None) };
+        let value = precondition_value(text)?;
+        // What is wrong with the system is told when it is read whole.
+        let mut tables = machine::spec::drives(&self.system, &self.set).unwrap_or_default();
+        if tables.is_empty() {
+            tables.push("flash".to_owned());
+        }
+        Ok(Some(tables.iter().map(|table| format!("{table}.precondition={value}")).collect()))
     }
 
     /// A fault of the state stands in what the user wrote, not in the override that was made of it.
@@ -69,7 +76,7 @@ impl PlanArgs {
 
     fn placed(&self, mut fault: Diagnostic) -> Diagnostic {
         if let (Some(place), Some(text), Ok(Some(set))) = (&mut fault.place, &self.precondition, self.state())
-            && place.text == set
+            && set.contains(&place.text)
         {
             let key = std::mem::take(&mut place.key);
             **place =
@@ -79,11 +86,11 @@ impl PlanArgs {
     }
 }
 
-/// The state as `key=value`.
-fn precondition_assignment(text: &str) -> Result<String, Diagnostic> {
+/// The state as the value of a key.
+fn precondition_value(text: &str) -> Result<String, Diagnostic> {
     let state = precondition::parse(text)?;
     let value = toml::Value::try_from(&state).map_err(|e| Diagnostic::new(format!("--precondition: {e}")))?;
-    Ok(format!("precondition={value}"))
+    Ok(value.to_string())
 }
 
 /// `5000` requests or `10ms` of simulated time.

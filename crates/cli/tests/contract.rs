@@ -27,9 +27,6 @@ const KEYS: [&str; 61] = [
     "run.events",
     "run.requests_per_cpu_s",
     "run.peak_rss_bytes",
-    "precondition.kind",
-    "precondition.mapped_share",
-    "precondition.invalid_share",
     "io.flows.0.name",
     "io.flows.0.read.iops",
     "io.flows.0.active.from_ns",
@@ -43,6 +40,9 @@ const KEYS: [&str; 61] = [
     "checks.0.ok",
     "checks.0.detail",
     "flash.0.name",
+    "flash.0.precondition.kind",
+    "flash.0.precondition.mapped_share",
+    "flash.0.precondition.invalid_share",
     "flash.0.capacity.physical_pages",
     "flash.0.capacity.logical_pages",
     "flash.0.capacity.reserved_pages",
@@ -98,7 +98,7 @@ fn the_document_has_the_keys_of_the_contract() {
             }
         }
     }
-    assert_eq!(document["schema"], "nandscape.result/1");
+    assert_eq!(document["schema"], "nandscape.result/2");
     assert_eq!(document["io"]["all"]["requests"], 6000);
     // N (1 - p) < 10 for 6,000 requests: p99.9 has fewer than ten above it.
     assert!(document["io"]["all"]["latency_ns"]["p99"].is_number());
@@ -273,7 +273,7 @@ fn a_folder_gets_the_result_and_the_spec_that_repeats_it() {
     let again = nandscape(&["run", &spec, "--workload", JOB, "--json"]).well().json();
     assert_eq!(again["spec_sha256"], document["spec_sha256"]);
     assert_eq!(again["io"], document["io"]);
-    assert_eq!(again["precondition"]["kind"], "none");
+    assert_eq!(again["flash"][0]["precondition"]["kind"], "none");
 }
 
 /// A folder that cannot be made is told before the run, not after it.

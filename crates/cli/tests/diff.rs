@@ -72,7 +72,7 @@ fn a_figure_that_one_side_lacks_is_null() {
 fn what_is_no_result_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
-        ("a.json", "{\"schema\":\"nandscape.diff/1\"}", "not a `nandscape.result/1`"),
+        ("a.json", "{\"schema\":\"nandscape.diff/1\"}", "not a `nandscape.result/2`"),
         ("b.json", "[1, 2]", "is no result document"),
         ("c.json", "{", "is not JSON"),
     ];

@@ -44,7 +44,7 @@ fn kernel_refused(folder: &Path, (right, wrong): (&str, &str), said: &[&str]) {
 /// Instructions of warps that a run of a good workload has executed.
 fn instructions(workload: &str) -> u64 {
     let done = nandscape(&["run", "zng", "--json", "--workload", workload]).well();
-    done.json()["gpu"]["warp_instructions"].as_u64().expect("a count of instructions")
+    done.json()["gpu"][0]["warp_instructions"].as_u64().expect("a count of instructions")
 }
 
 #[test]

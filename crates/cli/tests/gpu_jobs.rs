@@ -8,7 +8,7 @@ const SWEEP: &str = r#"
 system = "zng"
 workloads = ["deg:scale=9", "gaus:n=64", "bfs1:scale=9"]
 seeds = [1, 2]
-metrics = ["gpu.ipc", "gpu.read_latency_ns.mean", "run.events"]
+metrics = ["gpu.0.ipc", "gpu.0.read_latency_ns.mean", "run.events"]
 
 [set]
 gpu.sms = [8, 16]
@@ -33,9 +33,9 @@ fn a_sweep_is_the_same_for_any_number_of_jobs() {
 #[test]
 fn programs_of_gpus_and_servers_are_workloads_of_a_sweep() {
     const GPU: &str = "system = \"zng\"\nworkloads = [\"back:n=256\", [\"deg:scale=9\", \"gaus:n=64\"]]\n\
-        metrics = [\"gpu.ipc\", \"gpu.applications.0.ipc\", \"gpu.applications.1.ipc\"]\n[set]\ngpu.sms = [8, 16]\n";
-    const SERVER: &str = "system = \"dram-only\"\nworkloads = [\"tatp:size=1GiB\"]\nmetrics = [\"cpu.jobs\", \"cpu.ipc\"]\n\
-        [set]\ncpu = { 0 = { cores = 1, load.jobs = [4, 8] }, warmup.fixed.jobs = 0 }\n\
+        metrics = [\"gpu.0.ipc\", \"gpu.0.applications.0.ipc\", \"gpu.0.applications.1.ipc\"]\n[set]\ngpu.sms = [8, 16]\n";
+    const SERVER: &str = "system = \"dram-only\"\nworkloads = [\"tatp:size=1GiB\"]\nmetrics = [\"cpu.0.jobs\", \"cpu.0.ipc\"]\n\
+        [set]\ncpu = { cores = 1, load.jobs = [4, 8], warmup.fixed.jobs = 0 }\n\
         fabric.mesh = { rows = 1, columns = 1 }\nl2.banks = 1\nmemory.dram.controllers = 1\n";
     let rows = |text: &str| -> Vec<Vec<String>> {
         let folder = tempfile::tempdir().unwrap();
@@ -68,6 +68,6 @@ fn a_run_is_the_same_in_every_process() {
         document
     };
     let first = run();
-    assert_eq!(first["gpu"]["applications"].as_array().map(Vec::len), Some(2));
+    assert_eq!(first["gpu"][0]["applications"].as_array().map(Vec::len), Some(2));
     assert_eq!(run(), first);
 }

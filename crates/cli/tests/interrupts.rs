@@ -210,7 +210,7 @@ fn the_second_signal_ends_at_once_with_the_status_of_a_shell() {
 #[test]
 fn a_sweep_ends_with_the_table_of_what_is_there() {
     let text = "system = \"d16\"\nseeds = [1, 2, 3]\nworkloads = [\"fio:rw=read,bs=4k,number_ios=10\"]\n\
-        [set]\nprecondition = [\"none\", { zipf = { writes = 1000.0 } }]\n";
+        [set]\nflash.precondition = [\"none\", { zipf = { writes = 1000.0 } }]\n";
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "s.toml", text);
     let out = folder.path().join("out");

@@ -7,7 +7,7 @@ use common::{file, nandscape, refused};
 /// One core, nothing but DRAM behind the shared cache, four jobs.
 const ONE_CORE: [&str; 14] = [
     "--set",
-    "cpu.0.cores=1",
+    "cpu.cores=1",
     "--set",
     "fabric.mesh.rows=1",
     "--set",
@@ -15,7 +15,7 @@ const ONE_CORE: [&str; 14] = [
     "--set",
     "l2.banks=1",
     "--set",
-    "cpu.0.load.jobs=4",
+    "cpu.load.jobs=4",
     "--set",
     "cpu.warmup.fixed.jobs=0",
     "--set",
@@ -32,8 +32,8 @@ fn instructions(workload: &str) -> u64 {
     let mut arguments = vec!["run", "dram-only", "--json", "--workload", workload];
     arguments.extend(ONE_CORE);
     let document = nandscape(&arguments).well().json();
-    assert_eq!((&document["cpu"]["jobs"], &document["workload"][0]), (&4.into(), &workload.into()));
-    document["cpu"]["instructions"].as_u64().expect("a count")
+    assert_eq!((&document["cpu"][0]["jobs"], &document["workload"][0]), (&4.into(), &workload.into()));
+    document["cpu"][0]["instructions"].as_u64().expect("a count")
 }
 
 #[test]
@@ -88,19 +88,19 @@ fn the_formats_of_recorded_programs_are_listed_and_explained() {
 /// cores have taken from each other.
 fn on_cores(cores: u32, rows: u32, workload: &str) -> (f64, u64, String) {
     let sets = [
-        format!("cpu.0.cores={cores}"),
+        format!("cpu.cores={cores}"),
         format!("fabric.mesh.rows={rows}"),
         format!("fabric.mesh.columns={}", cores / rows),
         format!("l2.banks={cores}"),
-        format!("cpu.0.load.jobs={}", 20 * cores),
+        format!("cpu.load.jobs={}", 20 * cores),
         "cpu.warmup.fixed.jobs=0".to_owned(),
     ];
     let mut arguments = vec!["run", "dram-only", "--json", "--workload", workload];
     sets.iter().for_each(|set| arguments.extend(["--set", set]));
     let document = nandscape(&arguments).well().json();
-    let directory = &document["cpu"]["directory"];
+    let directory = &document["cpu"][0]["directory"];
     let taken = directory["invalidations"].as_u64().unwrap() + directory["forwarded"].as_u64().unwrap();
-    (document["cpu"]["ipc"].as_f64().unwrap(), taken, document["warnings"].to_string())
+    (document["cpu"][0]["ipc"].as_f64().unwrap(), taken, document["warnings"].to_string())
 }
 
 /// Copies of a program in memory of their own disturb each other no more than the network does; in one memory they take its lines from
@@ -133,11 +133,11 @@ fn a_run_under_an_operating_system_says_what_paging_did() {
     let run = |more: &[&str]| {
         let mut arguments = vec!["run", "os-swap", "--workload", "tatp:size=64MiB,work=2000"];
         for set in [
-            "cpu.0.cores=4",
+            "cpu.cores=4",
             "fabric.mesh.rows=2",
             "fabric.mesh.columns=2",
             "l2.banks=4",
-            "cpu.0.load.jobs=100",
+            "cpu.load.jobs=100",
             "cpu.warmup.fixed.jobs=0",
             "swap.memory=1MiB",
             "swap.free=64KiB",
@@ -152,13 +152,13 @@ fn a_run_under_an_operating_system_says_what_paging_did() {
     let line =
         text.lines().find(|line| line.contains("paging: ")).unwrap_or_else(|| panic!("no line: {text}"));
     let document = run(&["--json"]).json();
-    let swap = &document["cpu"]["memory"]["swap"];
+    let swap = &document["cpu"][0]["memory"]["swap"];
     let figure = |name: &str| swap[name].as_u64().expect("a count");
     let walks = figure("present") + figure("faults") + figure("merged");
     assert!(figure("evictions") > 0 && figure("write_backs") > 0 && walks < 1000, "{swap}");
     let share = 100.0 * (figure("faults") + figure("merged")) as f64 / walks as f64;
     let wait = swap["fault_ns"].as_f64().expect("faults") / 1000.0;
-    let halts = &document["cpu"]["threads"]["halts"];
+    let halts = &document["cpu"][0]["threads"]["halts"];
     for part in [
         format!("{share:.2} % of {walks} walks"),
         format!("{} for pages under way", figure("merged")),

@@ -142,7 +142,7 @@ fn what_is_not_part_of_a_state_is_said() {
         "--workload",
         "tatp:size=64MiB,work=2000",
         "--set",
-        "cpu.0.cores=4",
+        "cpu.cores=4",
         "--set",
         "fabric.mesh.rows=2",
         "--set",
@@ -150,7 +150,7 @@ fn what_is_not_part_of_a_state_is_said() {
         "--set",
         "l2.banks=4",
         "--set",
-        "cpu.0.load.jobs=200",
+        "cpu.load.jobs=200",
         "--set",
         "cpu.warmup.fixed.jobs=0",
         "--set",
@@ -168,7 +168,7 @@ workloads = ["fio:rw=randread,bs=4k,iodepth=4,number_ios=500,size=50%", "fio:rw=
 seeds = [1, 2]
 metrics = ["io.all.iops", "flash.0.erases", "run.precondition_cpu_s"]
 [set]
-precondition = { steady = { share = "80%" } }
+flash.precondition = { steady = { share = "80%" } }
 flash.geometry = { blocks = 32, pages = 16 }
 flash.ftl.gc = { start = 3, stop = 4, hard = 1 }
 flash.ftl.over_provisioning = "30%"

@@ -13,7 +13,7 @@ seeds = [1, 2]
 metrics = ["io.all.iops", "io.write.latency_ns.mean", "flash.0.erases"]
 
 [set]
-precondition = "none"
+flash.precondition = "none"
 flash.geometry = { blocks = 32, pages = 16, channels = [1, 2] }
 flash.ftl.over_provisioning = "25%"
 flash.ftl.gc.hard = 1
@@ -107,7 +107,7 @@ fn a_point_is_what_run_gives() {
     let folder = tempfile::tempdir().unwrap();
     let job = "fio:rw=randwrite,bs=4k,iodepth=8,number_ios=3000";
     let text = format!(
-        "system = \"d16\"\nworkloads = [\"{job}\"]\nseeds = [7]\nwarmup = \"100\"\n[set]\nprecondition = \"none\"\n\
+        "system = \"d16\"\nworkloads = [\"{job}\"]\nseeds = [7]\nwarmup = \"100\"\n[set]\nflash.precondition = \"none\"\n\
          flash.geometry = {{ blocks = 300 }}\n"
     );
     let path = file(folder.path(), "s.toml", text);
@@ -163,7 +163,7 @@ system = "d16"
 workloads = ["fio:rw=write,bs=4k,iodepth=32,number_ios=2000"]
 metrics = ["io.all.iops"]
 [set]
-precondition = "none"
+flash.precondition = "none"
 flash.geometry = { blocks = 64, pages = 16, channels = [1, 2, 4] }
 flash.ftl.over_provisioning = "50%"
 "#;

@@ -14,6 +14,6 @@ mod text;
 pub mod units;
 
 pub use diag::{Diagnostic, Place};
-pub use layer::{Layers, Presets, Resolved};
+pub use layer::{Layers, Pieces, Presets, Resolved};
 pub use spec_error::SpecError;
 pub use text::read_text;

@@ -41,7 +41,7 @@ pub fn meant(word: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// The candidate whose last part has that name, or the name that is meant by it; `given` may be a key path. Of several, the one
-/// that shares the most tables with it, else the first.
+/// that shares the most tables with it, else the one in the fewest tables.
 pub(crate) fn ends_in<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A percentile may be written with a point.
     let table = match meant(given) {
@@ -57,16 +57,9 @@ pub(crate) fn ends_in<'a>(given: &str, candidates: impl IntoIterator<Item = &'a 
         let tables = candidate.rsplit_once('.').map_or("", |(table, _)| table);
         tables.split('.').zip(table.split('.')).take_while(|(a, b)| a == b && !a.is_empty()).count()
     };
-    let mut best: Option<(usize, &str)> = None;
-    for candidate in candidates {
-        if candidate.rsplit('.').next() != Some(name) {
-            continue;
-        }
-        if best.is_none_or(|(most, _)| shared(candidate) > most) {
-            best = Some((shared(candidate), candidate));
-        }
-    }
-    best.map(|(_, candidate)| candidate)
+    let called = candidates.into_iter().filter(|candidate| candidate.rsplit('.').next() == Some(name));
+    // Of equals the one that lies least deep, and of these the first.
+    called.min_by_key(|candidate| (std::cmp::Reverse(shared(candidate)), candidate.matches('.').count()))
 }
 
 #[cfg(test)]

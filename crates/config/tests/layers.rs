@@ -2,7 +2,7 @@
 
 mod demo;
 
-use config::{Diagnostic, Layers, Place, Resolved};
+use config::{Diagnostic, Layers, Place, Resolved, schema};
 use demo::{Job, Spec, VictimPolicy, d_choices, shelf};
 use kernel::Time;
 use proptest::prelude::*;
@@ -204,12 +204,23 @@ fn a_missing_key_names_its_table() {
     assert!(fault.help.unwrap().contains("`flash.geometry.page`"));
 }
 
+/// Reads all of a configuration, and tells the keys that are missing in one list.
+fn read_whole(resolved: &mut Resolved, needed: &[&str]) -> Result<Spec, Diagnostic> {
+    let document = schema::of::<Spec>();
+    let keys: Vec<String> =
+        schema::params(&document, "").unwrap().into_iter().map(|param| param.key).collect();
+    let missing = schema::missing(&document, &resolved.table(), needed);
+    let mut pieces = resolved.pieces(&keys, missing);
+    let spec = pieces.read(&[], &[]);
+    pieces.end(spec)
+}
+
 /// All keys that the type needs stand in one list, the others of a table that is there as well as those of one that is not.
 #[test]
 fn all_missing_keys_are_told_at_once() {
     let whole = |text: &str, needed: &[&'static str]| {
         let mut resolved = Layers::from_text("mine.toml", text, &shelf()).unwrap();
-        resolved.parse_whole::<Spec>(|_| needed.to_vec()).expect_err("a fault")
+        read_whole(&mut resolved, needed).expect_err("a fault")
     };
     let keys = |fault: &Diagnostic| -> Vec<String> {
         fault.listed.iter().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
@@ -239,22 +250,22 @@ fn without_what_is_listed_a_text_is_not_whole_and_with_it_it_is() {
     let full = load("inherits = 'base-ssd'").table();
     let full = toml::Value::Table(full);
     let mut resolved = Layers::from_text("mine.toml", "", &shelf()).unwrap();
-    let fault = resolved.parse_whole::<Spec>(|_| Vec::new()).expect_err("a fault");
+    let fault = read_whole(&mut resolved, &[]).expect_err("a fault");
     for line in &fault.listed {
         let key = line.split_whitespace().next().unwrap();
         let value = key.split('.').try_fold(&full, |at, name| at.get(name));
         resolved.set(&format!("{key}={}", value.unwrap_or_else(|| panic!("{key}")))).unwrap();
     }
-    resolved.parse_whole::<Spec>(|_| Vec::new()).unwrap_or_else(|fault| panic!("{fault}"));
+    read_whole(&mut resolved, &[]).unwrap_or_else(|fault| panic!("{fault}"));
 }
 
 #[test]
 fn a_key_of_another_table_is_pointed_to() {
     let mut resolved = load("inherits = 'base-ssd'\nchannels = 4\n");
-    let fault = resolved.parse_whole::<Spec>(|_| Vec::new()).unwrap_err();
+    let fault = read_whole(&mut resolved, &[]).unwrap_err();
     assert_eq!(fault.nearest.as_deref(), Some("flash.geometry.channels"), "{fault}");
     let mut resolved = load("inherits = 'base-ssd'\nflash.geometry.qd = 4\n");
-    let fault = resolved.parse_whole::<Spec>(|_| Vec::new()).unwrap_err();
+    let fault = read_whole(&mut resolved, &[]).unwrap_err();
     assert!(fault.help.is_some_and(|help| help.contains("iodepth")));
 }
 

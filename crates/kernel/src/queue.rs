@@ -238,9 +238,12 @@ impl<E: Event> EventQueue<E> {
         loop {
             let Entry { time, order, event } = if !self.crowd.is_empty() {
                 self.pop_crowded()
-            } else if self.sorted > 0 || self.refill() {
+            } else if self.sorted > 0 {
                 self.sorted -= 1;
                 self.near.get(self.sorted)
+            } else if self.refill() {
+                // It may have crowded the heap: its first event may lie before those of the list.
+                continue;
             } else {
                 return None;
             };

@@ -9,7 +9,7 @@ use machine::run::{Plan, run_alone};
 fn write_amplification(victim: &str) -> Result<f64, Diagnostic> {
     let overwrite = "fio:rw=randwrite,bs=4k,iodepth=16,norandommap=1,randrepeat=0,size=100%,loops=6";
     let plan = Plan::new("d16", overwrite)
-        .set("precondition=sequential")
+        .set("flash.precondition=sequential")
         .set("flash.geometry.channels=2")
         .set("flash.geometry.ways=1")
         .set("flash.geometry.blocks=64")

@@ -12,7 +12,7 @@ const DIES: u32 = 8;
 fn reads(depth: u32) -> Result<OpResult, Diagnostic> {
     let job = format!("fio:rw=randread,bs=4k,iodepth={depth},number_ios=20000,norandommap=1");
     let plan = Plan::new("d16", &job)
-        .set("precondition=sequential")
+        .set("flash.precondition=sequential")
         .set("flash.geometry.channels=4")
         .set("flash.geometry.ways=2")
         .set("flash.geometry.planes=1");

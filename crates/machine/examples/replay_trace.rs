@@ -22,7 +22,8 @@ fn trace() -> String {
 }
 
 fn replay(path: &str, queue_depth: Option<u32>) -> Result<Document, Diagnostic> {
-    let mut plan = Plan::new("d16", path).set("precondition=sequential").set("flash.geometry.blocks=256");
+    let mut plan =
+        Plan::new("d16", path).set("flash.precondition=sequential").set("flash.geometry.blocks=256");
     plan.queue_depth = queue_depth;
     let document = run_alone(&plan)?;
     assert!(document.ok, "{:?}", document.checks);

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 /// Reads a second with so many channels, and so many ways at each.
 fn iops(channels: u32, ways: u32) -> Result<f64, Diagnostic> {
     let plan = Plan::new("d16", "fio:rw=randread,bs=4k,iodepth=128,number_ios=20000,norandommap=1")
-        .set("precondition=sequential")
+        .set("flash.precondition=sequential")
         .set("flash.geometry.blocks=300")
         .set(&format!("flash.geometry.channels={channels}"))
         .set(&format!("flash.geometry.ways={ways}"));

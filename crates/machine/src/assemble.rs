@@ -1,19 +1,21 @@
 //! From a plan to a machine that is ready to run.
 
 use crate::applies;
+use crate::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::build::{gpu, server};
 use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
 use crate::precondition::{self, Report};
-use crate::spec::{Drive, Loaded, queues};
+use crate::spec::{DriveSpec, Id, Kind, Loaded, queues, queues_of};
 use crate::state::{Found, State, StateSpec};
 use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
 use flash::Device;
 use kernel::Time;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use workload::inject::{HostCost, Injector, Source};
 use workload::program::{Apps, Program};
@@ -25,9 +27,12 @@ const MOST_PROGRAMS: usize = 254;
 /// What a plan's workloads became.
 #[derive(Default)]
 pub(crate) struct Work {
-    sources: Vec<Box<dyn Source>>,
-    programs: Vec<Box<dyn Program>>,
-    service: Option<Box<dyn Service>>,
+    /// Requests, each source with the number of its target: drives, and behind them stripes.
+    sources: Vec<(Box<dyn Source>, u16)>,
+    /// The programs of each GPU, by its number.
+    programs: BTreeMap<usize, Vec<Box<dyn Program>>>,
+    /// What each server runs, by its number.
+    services: BTreeMap<usize, Box<dyn Service>>,
     warnings: Vec<String>,
     ramp: Time,
 }
@@ -37,65 +42,110 @@ impl Work {
     ///
     /// # Errors
     /// A workload that is wrong, or that the system cannot run.
-    fn open(
-        plan: &Plan,
-        loaded: &Loaded,
-        device: Option<&Device>,
-        outside: &mut Outside<'_>,
-    ) -> Result<Work, Diagnostic> {
-        let options = options(plan, device);
+    fn open(plan: &Plan, loaded: &Loaded, outside: &mut Outside<'_>) -> Result<Work, Diagnostic> {
         let mut work = Work::default();
-        let mut has_trace = false;
+        let mut traces = BTreeSet::new();
         let goes_on = &mut |text: &str| {
             (outside.watch)(Stage::Reading(text));
             !outside.stop.load(Ordering::Relaxed)
         };
-        for opened in workloads::open_all(&plan.workloads, &options, goes_on)? {
+        let bound = bind(loaded, &plan.workloads)?;
+        for (to, opened) in open_each(plan, loaded, &bound, goes_on)? {
             match opened {
-                Opened::Programs(programs) => work.programs.extend(programs),
+                Opened::Programs(programs) => {
+                    let gpus = of_kind(loaded, Kind::Gpu);
+                    let gpu = part_for(loaded, to, &gpus, "a program of a GPU")?.map_or(0, |id| id.number);
+                    gpu::tables(loaded, gpu)?;
+                    work.programs.entry(gpu).or_default().extend(programs);
+                }
                 Opened::Service(service) => {
-                    server::tables(loaded)?;
-                    if work.service.replace(service).is_some() {
+                    let cpus = of_kind(loaded, Kind::Cpu);
+                    let cpu = part_for(loaded, to, &cpus, "a program of a server")?.map_or(0, |id| id.number);
+                    server::tables(loaded, cpu)?;
+                    if work.services.insert(cpu, service).is_some() {
                         let what = "two programs of a server in one run";
                         return Err(Diagnostic::new(what)
                             .help("its cores serve jobs of one program: give one --workload of that kind"));
                     }
                 }
                 Opened::Requests(requests) => {
-                    loaded.drive()?;
-                    has_trace |= requests.is_trace;
-                    work.sources.push(requests.source);
+                    let drive = part_for(loaded, to, drives(loaded), "of requests of a host")?;
+                    let target = match drive {
+                        Some(Id { kind: Kind::Stripe, number }) => loaded.spec.flash.len() + number,
+                        drive => drive.map_or(0, |id| id.number),
+                    };
+                    if drive.is_none() {
+                        loaded.drive()?;
+                    }
+                    if requests.is_trace {
+                        traces.insert(target);
+                    }
+                    work.sources.push((requests.source, target as u16));
                     work.warnings.extend(requests.warnings);
                     work.ramp = work.ramp.max(requests.ramp);
                 }
             }
         }
         if !outside.wants_an_end() {
-            applies::check(plan, has_trace)?;
+            applies::check(plan, !traces.is_empty())?;
         }
-        if work.programs.len() > MOST_PROGRAMS {
-            let what = format!("{} programs side by side; at most {MOST_PROGRAMS}", work.programs.len());
+        if traces.len() > 1 && plan.queue_depth.is_none() {
+            let text = "traces of different drives begin together, each with its first request";
+            work.warnings.push(text.to_owned());
+        }
+        if let Some(programs) = work.programs.values().find(|programs| programs.len() > MOST_PROGRAMS) {
+            let what = format!("{} programs side by side; at most {MOST_PROGRAMS}", programs.len());
             return Err(Diagnostic::new(what).help("applications are numbered by a byte"));
         }
         Ok(work)
     }
 }
 
-/// How the workloads are to be read for a device.
-pub(crate) fn options(plan: &Plan, device: Option<&Device>) -> WorkloadOptions {
-    WorkloadOptions {
+/// Opens workloads, those of one drive together; in the order in which they are given.
+fn open_each<'a>(
+    plan: &Plan,
+    loaded: &Loaded,
+    bound: &[Bound<'a>],
+    goes_on: &mut dyn FnMut(&str) -> bool,
+) -> Result<Vec<(Bound<'a>, Opened)>, Diagnostic> {
+    let drives = drives(loaded);
+    let drive_of = |one: &Bound<'_>| one.to.filter(|id| drives.contains(id)).or(drives.first().copied());
+    let groups: BTreeSet<Option<Id>> = bound.iter().map(drive_of).collect();
+    let mut opened: Vec<Option<(Bound<'a>, Opened)>> = bound.iter().map(|_| None).collect();
+    for group in groups {
+        let of_group = (0..bound.len()).filter(|n| drive_of(&bound[*n]) == group);
+        let texts: Vec<&str> = of_group.clone().map(|n| bound[n].text).collect();
+        let options = options(plan, loaded, group)?;
+        for (n, one) in of_group.zip(workloads::open_all(&texts, &options, goes_on)?) {
+            opened[n] = Some((bound[n], one));
+        }
+    }
+    Ok(opened.into_iter().flatten().collect())
+}
+
+/// How the workloads are to be read for a drive or a stripe.
+///
+/// # Errors
+/// One that cannot be built.
+pub(crate) fn options(
+    plan: &Plan,
+    loaded: &Loaded,
+    drive: Option<Id>,
+) -> Result<WorkloadOptions, Diagnostic> {
+    Ok(WorkloadOptions {
         trace: plan.trace.clone(),
         queue_depth: plan.queue_depth,
-        capacity: device.map_or(0, Device::capacity),
+        capacity: drive.map_or(Ok(0), |drive| loaded.capacity_of(drive))?,
         seed: plan.seed,
-    }
+    })
 }
 
 /// A machine that is ready to run, and what is known about it before.
 pub(crate) struct Assembled {
     pub(crate) machine: Machine,
     pub(crate) warnings: Vec<String>,
-    pub(crate) precondition: Option<Report>,
+    /// What was done to each drive.
+    pub(crate) preconditions: Vec<Report>,
     /// CPU seconds that it took.
     pub(crate) precondition_cpu_s: f64,
 }
@@ -111,69 +161,93 @@ pub(crate) fn assemble(
     observers: Observers,
 ) -> Result<Option<Assembled>, Diagnostic> {
     let spec = &loaded.spec;
-    let mut device = spec.flash.is_some().then(|| loaded.device(plan.seed)).transpose()?;
+    let devices = (0..spec.flash.len()).map(|number| loaded.device_at(number, plan.seed));
+    let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
-    let work = Work::open(plan, loaded, device.as_ref(), outside)?;
+    let Work { sources, programs, services, mut warnings, ramp } = Work::open(plan, loaded, outside)?;
     if outside.wants_an_end() {
         return Ok(None);
     }
     (outside.watch)(Stage::Building);
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
-    let gpu = match work.programs.is_empty() {
-        true => None,
-        false => Some(gpu::build(loaded, Apps::new(work.programs), plan.seed).map_err(unfit)?),
-    };
-    let mut warnings = work.warnings;
-    let server = match work.service {
-        None => None,
-        Some(service) => Some(server::build(loaded, service, plan.seed, outside.stop).map_err(unfit)?),
-    };
+    let mut built = Vec::new();
+    for (number, programs) in programs {
+        built.push(gpu::build(loaded, number, Apps::new(programs), plan.seed).map_err(unfit)?);
+    }
+    let first_server = services.keys().next().copied();
+    for (number, service) in services {
+        let server = server::build(loaded, number, service, plan.seed, outside.stop).map_err(unfit)?;
+        if let Processor::Ooo(ooo) = &server.complex.processor {
+            warnings.extend(ooo.service.notes());
+        }
+        built.push(server);
+    }
     if outside.wants_an_end() {
         return Ok(None);
     }
-    if let Some(Processor::Ooo(ooo)) = server.as_ref().map(|built| &built.complex.processor) {
-        warnings.extend(ooo.service.notes());
-    }
-    let (mut precondition, mut precondition_cpu_s) = (None, 0.0);
-    if let Some(device) = &mut device {
-        let before = (outside.cpu_s)();
-        let Some(report) = prepare(device, plan, loaded, outside)? else { return Ok(None) };
+    let before = (outside.cpu_s)();
+    let mut reports = Vec::new();
+    for (number, device) in devices.iter_mut().enumerate() {
+        let Some(report) = prepare(device, number, plan, loaded, outside)? else { return Ok(None) };
         if spec.sim.shadow {
             device.attach_shadow();
         }
-        device.backend.observer = observers.commands;
-        precondition = Some(report);
-        precondition_cpu_s = (outside.cpu_s)() - before;
+        reports.push(report);
     }
-    let mut injector = match loaded.drive() {
-        Ok(Drive { flash, host, .. }) => {
-            let cost = HostCost { submit: host.submit.time(), complete: host.complete.time() };
-            Injector::new(work.sources, queues(flash), cost)
-        }
-        Err(_) => Injector::idle(),
-    };
-    injector.observer = observers.requests;
-    let cpu = loaded.spec.cpu.as_ref().filter(|_| server.is_some());
-    let of_jobs = cpu.and_then(|cpu| cpu.warmup.of(cpu.first.load.jobs));
-    let ramp = (work.ramp > Time::ZERO).then_some(Warmup::Until(work.ramp));
+    let precondition_cpu_s = (outside.cpu_s)() - before;
+    if let Some(first) = devices.first_mut() {
+        first.backend.observer = observers.commands;
+    }
+    let injector = injector(loaded, sources, observers.requests);
+    let of_jobs = first_server.and_then(|number| {
+        let server = &spec.cpu[number].spec;
+        server.start.warmup.of(server.cores.load.jobs)
+    });
+    let ramp = (ramp > Time::ZERO).then_some(Warmup::Until(ramp));
     let warmup = plan.warmup.or(ramp).or(of_jobs);
-    let until = loaded.spec.sim.until.map(|until| until.time());
-    let machine = Machine::new(device, injector, warmup).with(gpu).with(server).with_end(until);
-    Ok(Some(Assembled { machine, warnings, precondition, precondition_cpu_s }))
+    let mut machine = Machine::new(None, injector, warmup).with_end(spec.sim.until.map(|until| until.time()));
+    for (part, device) in spec.flash.iter().zip(devices) {
+        machine = machine.with_drive(&part.name, device);
+    }
+    for (number, part) in spec.stripe.iter().enumerate() {
+        let drives = part.linked("drives").iter().map(|drive| drive.number as u16).collect();
+        machine = machine.with_stripe(&part.name, loaded.stripe_at(number)?, drives);
+    }
+    for built in built {
+        machine = machine.with(built);
+    }
+    Ok(Some(Assembled { machine, warnings, preconditions: reports, precondition_cpu_s }))
+}
+
+/// The injector of requests.
+fn injector(
+    loaded: &Loaded,
+    sources: Vec<(Box<dyn Source>, u16)>,
+    observer: Option<Box<dyn workload::inject::Observer>>,
+) -> Injector {
+    let Some(host) = loaded.spec.host.first() else { return Injector::idle() };
+    let cost = HostCost { submit: host.spec.submit.time(), complete: host.spec.complete.time() };
+    let drives = loaded.spec.flash.iter().map(|part| queues(&part.spec.flash));
+    let stripes = (0..loaded.spec.stripe.len()).map(|number| queues_of(loaded, number));
+    let mut injector = Injector::over(sources, drives.chain(stripes).collect(), cost);
+    injector.observer = observer;
+    injector
 }
 
 /// Brings a device into its state, or takes that from where it is kept; nothing if an early end was wanted before that was done.
 fn prepare(
     device: &mut Device,
+    number: usize,
     plan: &Plan,
     loaded: &Loaded,
     outside: &mut Outside<'_>,
 ) -> Result<Option<Report>, Diagnostic> {
-    let Drive { flash, precondition, .. } = loaded.drive()?;
+    let part = &loaded.spec.flash[number];
+    let DriveSpec { flash, precondition } = &part.spec;
     let precondition = plan.precondition.as_ref().unwrap_or(precondition);
     let mut place = None;
     if let Some(states) = outside.states
-        && let Some(wanted) = StateSpec::of(plan, loaded)?
+        && let Some(wanted) = StateSpec::of(plan, loaded, number)
     {
         match states.find(&wanted, outside.stop).map_err(|fault| at_its_key(loaded, fault))? {
             Found::There(state) => return state.load(precondition, device).map(Some),
@@ -187,7 +261,11 @@ fn prepare(
     };
     let applied = precondition::apply_watched(precondition, flash, &mut device.ftl, plan.seed, watch)
         .map_err(|fault| {
-            if fault.place.is_some() { fault } else { fault.at(loaded.resolved().place("precondition")) }
+            if fault.place.is_some() {
+                fault
+            } else {
+                fault.at(loaded.resolved().place(&format!("{}.precondition", part.table())))
+            }
         })?;
     let Some(report) = applied else { return Ok(None) };
     device.format_map();

@@ -32,6 +32,7 @@ use mem::dram_cache::{Backing, Partition};
 use mem::l2::WritePolicy;
 use mem::l2::prefetch::Prefetching;
 use mem::mmu::table::PageTable;
+use mem::placement::PlacementPolicy;
 use net::mesh::Switching;
 use std::sync::LazyLock;
 
@@ -70,6 +71,7 @@ pub const FAMILIES: &[&Family] = &[
     DramScheduler::FAMILY,
     PageAdmission::FAMILY,
     Partition::FAMILY,
+    PlacementPolicy::FAMILY,
     Backing::FAMILY,
     ArrayOrder::FAMILY,
     RegisterNetwork::FAMILY,
@@ -87,16 +89,10 @@ pub fn families() -> &'static [Listed] {
     &LISTED
 }
 
-/// The JSON Schema of a spec.
-pub(crate) fn document() -> &'static serde_json::Value {
-    static DOCUMENT: LazyLock<serde_json::Value> = LazyLock::new(config::schema::of::<crate::Spec>);
-    &DOCUMENT
-}
-
 /// Every key of a spec, with its kind, units, limits and meaning.
 pub fn params() -> Vec<config::schema::Param> {
     // Without a prefix nothing can be unknown.
-    config::schema::params(document(), "").unwrap_or_default()
+    config::schema::params(crate::spec::document(), "").unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -137,7 +133,7 @@ mod tests {
             let listed = families().iter().find(|listed| listed.family.name == family);
             listed.unwrap_or_else(|| panic!("no family {family}")).keys.clone()
         };
-        let caches = ["cpu.0.l1d", "cpu.0.l1i", "gpu.l1", "l2", "memory.dram_cache"];
+        let caches = ["cpu.l1d", "cpu.l1i", "gpu.l1", "l2", "memory.dram_cache"];
         assert_eq!(keys("ReplacementPolicy"), caches.map(|cache| format!("{cache}.replacement")));
         assert_eq!(keys("DramScheduler"), ["memory.dram.scheduler", "memory.dram_cache.dram.scheduler"]);
         assert_eq!(keys("Switching"), ["fabric.mesh.switching", "memory.direct.network.mesh.switching"]);
@@ -149,7 +145,7 @@ mod tests {
         (
             "counted one by one; nothing is held for those to come",
             &[
-                "cpu.0.load.jobs",
+                "cpu.load.jobs",
                 "cpu.warmup.fixed.jobs",
                 "flash.bad_blocks.grown.endurance",
                 "paging.driver.batch",
@@ -170,7 +166,7 @@ mod tests {
         (
             "more than there are means all that there are",
             &[
-                "cpu.0.ports",
+                "cpu.ports",
                 "flash.buffer.eviction.cflru.window",
                 "flash.die.partner_search",
                 "flash.ftl.allocation.full.look",

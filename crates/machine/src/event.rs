@@ -50,6 +50,8 @@ macro_rules! kinds {
 kinds! {
     /// A flash device that takes block commands.
     Drive(flash::Event, flash::Out),
+    /// Several drives as one.
+    Stripe(host::stripe::Event, host::stripe::Out),
     /// The injector of requests.
     Injector(workload::inject::Event, workload::inject::Out),
     /// The multiprocessors of a GPU.
@@ -70,6 +72,8 @@ kinds! {
     Dram(mem::dram::Event, mem::dram::Out),
     /// DRAM as a cache over flash.
     DramCache(mem::dram_cache::Event, mem::dram_cache::Out),
+    /// Several memories behind one shared cache.
+    Placement(mem::placement::Event, mem::placement::Out),
     /// Flash on the network.
     Direct(flash::direct::Event, flash::direct::Out),
     /// An SSD engine.

@@ -1,11 +1,14 @@
 //! One machine from a spec: parts, wires, running, results.
 
+mod address;
 mod applies;
 mod assemble;
+mod bind;
 mod build;
 pub mod catalogue;
 pub mod complex;
 mod event;
+mod load;
 mod machine;
 pub mod memory;
 mod outside;

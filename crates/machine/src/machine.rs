@@ -1,15 +1,16 @@
 //! The machine: parts, wires, and the loop that runs them.
 
+use crate::address::Sender;
 use crate::complex::{Complex, Ooo, Processor, Simt};
 use crate::event::{Ev, Message};
 use crate::memory::Memory;
 use crate::pager::Pager;
-use crate::parts::{Built, Drive, Parts};
-use crate::route::Sender;
+use crate::parts::{Behind, Built, Drive, Parts, Striped, Target};
 use crate::warmup::{Cut, Warmup};
 use crate::wires::Wires;
 use config::Diagnostic;
 use flash::{Check, Device};
+use host::stripe::Stripe;
 use kernel::{At, Event as _, Mutant, Time, planted};
 use proto::memory::Tally;
 use proto::{Command, Completion};
@@ -70,6 +71,12 @@ pub struct Machine {
     until: Option<Time>,
 }
 
+/// Whether a completion is that of a request of the host.
+#[inline]
+fn is_of_host(completion: Completion) -> bool {
+    matches!(Sender::of(completion.to), Sender::Injector(_))
+}
+
 impl Machine {
     /// A machine at time zero.
     pub fn new(device: impl Into<Option<Device>>, injector: Injector, warmup: Option<Warmup>) -> Machine {
@@ -79,11 +86,9 @@ impl Machine {
             Some(Warmup::Until(time)) => (u64::MAX, time),
             _ => NEVER,
         };
-        let mut parts = Parts::default();
-        parts.drives.extend(device.into().map(|device| Drive { device, claimed: 0 }));
-        Machine {
+        let machine = Machine {
             wires: Wires::default(),
-            parts,
+            parts: Parts::default(),
             injector,
             events: 0,
             measured_from: Time::ZERO,
@@ -93,7 +98,42 @@ impl Machine {
             instant: Time::ZERO,
             steps: 0,
             until: None,
+        };
+        match device.into() {
+            Some(device) => machine.with_drive("flash", device),
+            None => machine,
         }
+    }
+
+    /// Gives the machine another drive, of this name.
+    #[must_use]
+    pub(crate) fn with_drive(mut self, name: &str, device: Device) -> Machine {
+        let number = self.parts.drives.len() as u16;
+        self.parts.drives.push(Drive { name: name.to_owned(), device, claimed: 0, member: 0 });
+        self.parts.targets.push(Target::Drive(number));
+        self
+    }
+
+    /// Gives the machine a stripe of drives that it has, of this name.
+    #[must_use]
+    pub(crate) fn with_stripe(mut self, name: &str, stripe: Stripe, drives: Vec<u16>) -> Machine {
+        for (member, drive) in (0..).zip(&drives) {
+            self.parts.drives[usize::from(*drive)].member = member;
+        }
+        let number = self.parts.stripes.len() as u16;
+        self.parts.stripes.push(Striped { name: name.to_owned(), stripe, drives });
+        self.parts.targets.push(Target::Stripe(number));
+        self
+    }
+
+    /// The stripes, each with its name.
+    pub fn stripes(&self) -> impl Iterator<Item = (&str, &Stripe)> {
+        self.parts.stripes.iter().map(|at| (at.name.as_str(), &at.stripe))
+    }
+
+    /// The drives, each with its name.
+    pub fn drives(&self) -> impl Iterator<Item = (&str, &Device)> {
+        self.parts.drives.iter().map(|drive| (drive.name.as_str(), &drive.device))
     }
 
     /// The flash device.
@@ -111,14 +151,12 @@ impl Machine {
 
     /// Gives the machine a processor with its network, caches and memory.
     #[must_use]
-    pub(crate) fn with(mut self, built: Option<Built>) -> Machine {
-        if let Some(built) = built {
-            if matches!(built.complex.processor, Processor::Ooo(_)) {
-                // Its jobs count too: they are looked at between slices.
-                self.window.0 = u64::MAX;
-            }
-            self.parts.add(built);
+    pub(crate) fn with(mut self, built: Built) -> Machine {
+        if matches!(built.complex.processor, Processor::Ooo(_)) {
+            // Its jobs count too: they are looked at between slices.
+            self.window.0 = u64::MAX;
         }
+        self.parts.add(built);
         self
     }
 
@@ -134,20 +172,30 @@ impl Machine {
         &self.parts.complexes
     }
 
-    /// The cores of a server, if there are any, and what is around them.
-    pub fn server(&self) -> Option<(&Complex, &Ooo)> {
-        self.parts.complexes.iter().find_map(|complex| match &complex.processor {
+    /// The cores of every server that has work, and what is around them.
+    pub fn servers(&self) -> impl Iterator<Item = (&Complex, &Ooo)> {
+        self.parts.complexes.iter().filter_map(|complex| match &complex.processor {
             Processor::Ooo(ooo) => Some((complex, &**ooo)),
             Processor::Simt(_) => None,
         })
     }
 
-    /// The multiprocessors of a GPU, if there are any, and what is around them.
-    pub fn gpu(&self) -> Option<(&Complex, &Simt)> {
-        self.parts.complexes.iter().find_map(|complex| match &complex.processor {
+    /// The multiprocessors of every GPU that has work, and what is around them.
+    pub fn gpus(&self) -> impl Iterator<Item = (&Complex, &Simt)> {
+        self.parts.complexes.iter().filter_map(|complex| match &complex.processor {
             Processor::Simt(simt) => Some((complex, &**simt)),
             Processor::Ooo(_) => None,
         })
+    }
+
+    /// The cores of a server, if there are any, and what is around them.
+    pub fn server(&self) -> Option<(&Complex, &Ooo)> {
+        self.servers().next()
+    }
+
+    /// The multiprocessors of a GPU, if there are any, and what is around them.
+    pub fn gpu(&self) -> Option<(&Complex, &Simt)> {
+        self.gpus().next()
     }
 
     fn cores(&mut self) -> Option<&mut Ooo> {
@@ -155,6 +203,33 @@ impl Machine {
             Processor::Ooo(ooo) => Some(&mut **ooo),
             Processor::Simt(_) => None,
         })
+    }
+
+    /// The memories behind that of a processor's shared cache, each with its name.
+    pub(crate) fn memories_behind(&self, complex: &Complex) -> impl Iterator<Item = &Behind> {
+        self.parts.memories_behind(complex)
+    }
+
+    /// The memory behind a processor's shared cache, and what it is called.
+    pub(crate) fn place_of(&self, complex: &Complex) -> &Behind {
+        self.parts.place_of(complex)
+    }
+
+    /// The drives that a memory's block commands come to.
+    pub(crate) fn drives_of(&self, memory: &Behind) -> impl Iterator<Item = &Device> {
+        let numbers = match memory.drive {
+            Target::Drive(drive) => vec![drive],
+            Target::Stripe(stripe) => self.parts.stripes[usize::from(stripe)].drives.clone(),
+        };
+        numbers
+            .into_iter()
+            .filter_map(|number| self.parts.drives.get(usize::from(number)))
+            .map(|at| &at.device)
+    }
+
+    /// All memories on the network of a processor.
+    pub(crate) fn memories_on(&self, complex: &Complex) -> impl Iterator<Item = &Memory> {
+        self.parts.memories_of(complex)
     }
 
     /// The memory behind a processor's shared cache.
@@ -189,17 +264,17 @@ impl Machine {
 
     /// Why the run cannot go on: a source's failure, or a kernel that fits on no multiprocessor.
     pub fn failure(&self) -> Option<Diagnostic> {
-        self.injector.failure.clone().or_else(|| self.gpu()?.1.failure())
+        self.injector.failure.clone().or_else(|| self.gpus().find_map(|(_, simt)| simt.failure()))
     }
 
-    /// Commands at drives that do not come from the injector.
-    pub fn claimed(&self) -> i64 {
-        self.parts.drives.iter().map(|drive| drive.claimed).sum()
+    /// Commands at the drive of this number that do not come from the injector.
+    pub fn claimed(&self, drive: usize) -> i64 {
+        self.parts.drives[drive].claimed
     }
 
     /// Requests of the host that have been completed since the measured window began, or jobs of a server since the run began.
     pub fn completed(&self) -> u64 {
-        self.injector.requests + self.server().map_or(0, |(_, ooo)| ooo.cores.jobs_ended())
+        self.injector.requests + self.servers().map(|(_, ooo)| ooo.cores.jobs_ended()).sum::<u64>()
     }
 
     /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server,
@@ -288,8 +363,12 @@ impl Machine {
                 Message::Injector(from, workload::inject::Out::Submit { target, command }) => {
                     let command = Command { from: Sender::Injector(from).port(), ..command };
                     self.wires.messages.pop_front();
-                    let drive = &mut self.parts.drives[usize::from(target)];
-                    drive.device.submit(command, &mut self.wires.at(target));
+                    self.parts.inject(target, command, &mut self.wires);
+                }
+                Message::Stripe(_, host::stripe::Out::Complete(completion)) if is_of_host(completion) => {
+                    self.wires.messages.pop_front();
+                    self.injector.complete(completion, &mut self.wires.at(0));
+                    self.count();
                 }
                 _ => self.parts.deliver(&mut self.wires),
             }
@@ -299,7 +378,7 @@ impl Machine {
     /// A completion goes to whoever has sent the command.
     #[inline]
     fn complete(&mut self, drive: u16, completion: Completion) {
-        if matches!(Sender::of(completion.to), Sender::Injector(_)) {
+        if is_of_host(completion) {
             self.injector.complete(completion, &mut self.wires.at(0));
             self.count();
         } else {

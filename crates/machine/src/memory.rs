@@ -10,6 +10,7 @@ use kernel::Time;
 use mem::dram::Dram;
 use mem::dram_cache::DramCache;
 use mem::l2::L2;
+use mem::placement::{Account, Placement};
 use proto::memory::{MemCommand, Tally};
 
 /// A memory.
@@ -18,6 +19,8 @@ pub enum Memory {
     Dram(Box<Dram>),
     /// DRAM as a cache over flash.
     DramCache(Box<DramCache>),
+    /// Several memories, and which page lies in which.
+    Placement(Box<Placement>),
     /// Flash whose controllers are on the network.
     Direct(Box<Direct>),
     /// An SSD engine, and the flash device behind it.
@@ -33,7 +36,7 @@ impl Memory {
             Memory::Dram(dram) => dram.controllers(),
             Memory::DramCache(cache) => cache.controllers(),
             Memory::Direct(direct) => direct.controllers(),
-            Memory::Engine(_) | Memory::Initiator(_) => 1,
+            Memory::Engine(_) | Memory::Initiator(_) | Memory::Placement(_) => 1,
         }
     }
 
@@ -45,7 +48,7 @@ impl Memory {
             Memory::Dram(dram) => dram.controller_of(first()),
             Memory::DramCache(cache) => cache.controller_of(first()),
             Memory::Direct(direct) => direct.controller_of(command.page),
-            Memory::Engine(_) | Memory::Initiator(_) => 0,
+            Memory::Engine(_) | Memory::Initiator(_) | Memory::Placement(_) => 0,
         }
     }
 
@@ -55,6 +58,7 @@ impl Memory {
         match self {
             Memory::Dram(dram) => dram.command(command, here),
             Memory::DramCache(cache) => cache.command(command, here),
+            Memory::Placement(placement) => placement.command(command, here),
             Memory::Direct(direct) => direct.command(command, here),
             Memory::Engine(engine) => engine.command(command, here),
             Memory::Initiator(initiator) => initiator.command(command, here),
@@ -66,6 +70,7 @@ impl Memory {
         match self {
             Memory::Dram(dram) => dram.outstanding(),
             Memory::DramCache(cache) => cache.outstanding(),
+            Memory::Placement(placement) => placement.outstanding(),
             Memory::Direct(direct) => direct.outstanding(),
             Memory::Engine(engine) => engine.outstanding(),
             Memory::Initiator(initiator) => initiator.outstanding(),
@@ -77,6 +82,7 @@ impl Memory {
         match self {
             Memory::Dram(dram) => &dram.tally,
             Memory::DramCache(cache) => &cache.tally,
+            Memory::Placement(placement) => &placement.tally,
             Memory::Direct(direct) => &direct.tally,
             Memory::Engine(engine) => &engine.tally,
             Memory::Initiator(initiator) => &initiator.tally,
@@ -87,6 +93,7 @@ impl Memory {
     pub(crate) fn checks(&self) -> Vec<Check> {
         match self {
             Memory::Dram(_) | Memory::DramCache(_) => Vec::new(),
+            Memory::Placement(placement) => placement.accounts().map(|account| agreed(&account)).to_vec(),
             Memory::Direct(direct) => direct.checks(),
             Memory::Engine(engine) => engine.checks(),
             Memory::Initiator(initiator) => initiator.checks(),
@@ -98,7 +105,7 @@ impl Memory {
         match self {
             Memory::DramCache(cache) => Some(lines::of_dram_cache(cache)),
             Memory::Direct(direct) => Some(lines::of_parked_pages(l2, direct.lines_given_up())),
-            Memory::Dram(_) | Memory::Engine(_) | Memory::Initiator(_) => None,
+            Memory::Dram(_) | Memory::Placement(_) | Memory::Engine(_) | Memory::Initiator(_) => None,
         }
     }
 
@@ -107,9 +114,16 @@ impl Memory {
         match self {
             Memory::Dram(dram) => dram.reset_stats(now),
             Memory::DramCache(cache) => cache.reset_stats(now),
+            Memory::Placement(placement) => placement.reset_stats(now),
             Memory::Direct(direct) => direct.reset_stats(now),
             Memory::Engine(engine) => engine.reset_stats(now),
             Memory::Initiator(initiator) => initiator.reset_stats(now),
         }
     }
+}
+
+/// An account of a placement as a check.
+fn agreed(account: &Account) -> Check {
+    let Account { name, one: (one, a), other: (other, b) } = account;
+    Check { name, ok: account.holds(), detail: format!("{one} {a}, {other} {b}") }
 }

@@ -14,10 +14,10 @@ pub enum Packet {
     Probe(Probe),
     /// The core's answer.
     Probed(Probed),
-    /// A command on its way to a memory controller.
-    Command(MemCommand),
-    /// Its answer.
-    Done(MemCommand),
+    /// A command on its way to a controller of the memory of this number.
+    Command(u16, MemCommand),
+    /// Its answer, from the memory of this number.
+    Done(u16, MemCommand),
     /// Lines of a dirty page that the cache has taken from flash registers. Nobody waits for them.
     Parked,
 }

@@ -1,27 +1,59 @@
 //! The parts of a machine but for its injector: a list for each kind, and who stands where.
 
+use crate::address::Asker;
 use crate::complex::{Complex, Processor};
 use crate::memory::Memory;
 use crate::pager::Pager;
 use flash::{Check, Device};
+use host::stripe::Stripe;
 use kernel::Time;
 use mem::mmu::Mmu;
 use proto::memory::Tally;
 
 /// A drive.
 pub(crate) struct Drive {
+    /// What the user calls it.
+    pub(crate) name: String,
     pub(crate) device: Device,
     /// Commands that do not come from the injector and have not been answered.
     pub(crate) claimed: i64,
+    /// Which member of its stripe it is, if it is one.
+    pub(crate) member: u16,
+}
+
+/// Several drives as one.
+pub(crate) struct Striped {
+    /// What the user calls it.
+    pub(crate) name: String,
+    pub(crate) stripe: Stripe,
+    /// Its members.
+    pub(crate) drives: Vec<u16>,
+}
+
+/// What takes block commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// A drive.
+    Drive(u16),
+    /// A stripe of several.
+    Stripe(u16),
 }
 
 /// A memory.
 pub(crate) struct Behind {
+    /// What the user calls it.
+    pub(crate) name: String,
     pub(crate) memory: Memory,
-    /// The complex whose shared cache it stands behind.
+    /// The complex on whose network it stands.
     pub(crate) home: u16,
-    /// The drive that it sends block commands to, if it does.
-    pub(crate) drive: u16,
+    /// Who asks it.
+    pub(crate) asker: Asker,
+    /// Endpoints of its controllers; none where it is beside who asks it.
+    pub(crate) controllers: Option<Box<[u32]>>,
+    /// Where it sends block commands, if it does.
+    pub(crate) drive: Target,
+    /// The memories that it asks.
+    pub(crate) behind: Vec<u16>,
 }
 
 /// What brings missing pages.
@@ -29,21 +61,35 @@ pub(crate) struct Paged {
     pub(crate) pager: Pager,
     /// The complex whose pages they are.
     pub(crate) home: u16,
-    /// The drive that they come from.
-    pub(crate) drive: u16,
+    /// Where they come from.
+    pub(crate) drive: Target,
+}
+
+/// A memory with those that it asks, before it has its place in a machine.
+pub(crate) struct Stored {
+    pub(crate) name: String,
+    pub(crate) memory: Memory,
+    pub(crate) controllers: Option<Box<[u32]>>,
+    pub(crate) drive: Target,
+    pub(crate) behind: Vec<Stored>,
 }
 
 /// A complex with what stands behind it, before it has its place in a machine.
 pub(crate) struct Built {
     pub(crate) complex: Complex,
-    pub(crate) memory: Memory,
+    pub(crate) memory: Stored,
     pub(crate) pager: Option<Pager>,
+    /// Where missing pages come from.
+    pub(crate) pages: Target,
 }
 
 /// The parts.
 #[derive(Default)]
 pub(crate) struct Parts {
     pub(crate) drives: Vec<Drive>,
+    pub(crate) stripes: Vec<Striped>,
+    /// What the injector can send requests to, by its numbers for them.
+    pub(crate) targets: Vec<Target>,
     pub(crate) complexes: Vec<Complex>,
     pub(crate) memories: Vec<Behind>,
     pub(crate) pagers: Vec<Paged>,
@@ -56,19 +102,29 @@ pub(crate) struct Parts {
 impl Parts {
     /// Gives a complex, and what stands behind it, their places.
     pub(crate) fn add(&mut self, built: Built) {
-        let Built { mut complex, memory, pager } = built;
-        let (home, drive) = (self.complexes.len() as u16, 0);
+        let Built { mut complex, memory, pager, pages } = built;
+        let home = self.complexes.len() as u16;
         complex.number = home;
         complex.first_mmu = self.mmu_homes.len() as u16;
         self.mmu_homes.extend((0..complex.mmus.len() as u16).map(|index| (home, index)));
-        complex.memory = self.memories.len() as u16;
-        self.memories.push(Behind { memory, home, drive });
+        complex.memory = self.store(memory, home, Asker::Complex(home));
         if let Some(pager) = pager {
             complex.pager = Some(self.pagers.len() as u16);
-            self.pagers.push(Paged { pager, home, drive });
+            self.pagers.push(Paged { pager, home, drive: pages });
         }
         self.recording |= matches!(&complex.processor, Processor::Simt(simt) if simt.records());
         self.complexes.push(complex);
+    }
+
+    /// Gives a memory, and those that it asks, their places; its number.
+    fn store(&mut self, stored: Stored, home: u16, asker: Asker) -> u16 {
+        let Stored { name, memory, controllers, drive, behind } = stored;
+        let number = self.memories.len() as u16;
+        self.memories.push(Behind { name, memory, home, asker, controllers, drive, behind: Vec::new() });
+        let behind =
+            behind.into_iter().map(|stored| self.store(stored, home, Asker::Memory(number))).collect();
+        self.memories[usize::from(number)].behind = behind;
+        number
     }
 
     #[inline]
@@ -92,6 +148,23 @@ impl Parts {
         &self.memories[usize::from(complex.memory)].memory
     }
 
+    /// The memory behind a complex, with its place.
+    pub(crate) fn place_of(&self, complex: &Complex) -> &Behind {
+        &self.memories[usize::from(complex.memory)]
+    }
+
+    /// The memories behind that of a complex.
+    pub(crate) fn memories_behind(&self, complex: &Complex) -> impl Iterator<Item = &Behind> {
+        let home = complex.number;
+        self.memories.iter().filter(move |at| at.home == home && at.asker != Asker::Complex(home))
+    }
+
+    /// All memories on the network of a complex, those behind others included.
+    pub(crate) fn memories_of(&self, complex: &Complex) -> impl Iterator<Item = &Memory> {
+        let home = complex.number;
+        self.memories.iter().filter(move |at| at.home == home).map(|at| &at.memory)
+    }
+
     /// What brings the missing pages of a complex.
     pub(crate) fn pager_of(&self, complex: &Complex) -> Option<&Pager> {
         complex.pager.map(|number| &self.pagers[usize::from(number)].pager)
@@ -106,7 +179,7 @@ impl Parts {
             (complex.network.name(), complex.network.outstanding()),
             ("the directory", complex.directory.as_ref().map_or(0, |directory| directory.outstanding())),
             ("the shared cache", complex.l2.outstanding()),
-            ("memory", self.memory_of(complex).outstanding()),
+            ("memory", self.memories_of(complex).map(Memory::outstanding).sum()),
             (pager.map_or("the operating system", Pager::name), pager.map_or(0, Pager::outstanding)),
         ]
     }
@@ -131,19 +204,27 @@ impl Parts {
             total.add(&directory.tally);
         }
         total.add(&complex.l2.tally);
-        total.add(self.memory_of(complex).tally());
+        self.tally_memory(complex.memory, &mut total);
         total
+    }
+
+    /// Adds the time in a memory: what it waits for another is in its own, but a placement passes commands on.
+    fn tally_memory(&self, number: u16, total: &mut Tally) {
+        let at = &self.memories[usize::from(number)];
+        total.add(at.memory.tally());
+        if matches!(at.memory, Memory::Placement(_)) {
+            at.behind.iter().for_each(|behind| self.tally_memory(*behind, total));
+        }
     }
 
     /// Accounts of a complex that must agree, each side counted in a different part; `still` if nothing is pending, so that no
     /// message is on its way.
     pub(crate) fn checks(&self, complex: &Complex, still: bool) -> Vec<Check> {
         let is_idle = self.outstanding(complex) == 0;
-        let memory = self.memory_of(complex);
         let mut checks = complex.check_jobs(is_idle);
-        checks.extend(memory.checks());
+        checks.extend(self.memories_of(complex).flat_map(Memory::checks));
         checks.extend(complex.check_shared_cache());
-        checks.extend(memory.check_pages(&complex.l2));
+        checks.extend(self.memories_of(complex).filter_map(|memory| memory.check_pages(&complex.l2)));
         checks.extend(complex.check_copies(is_idle, still));
         checks.extend(self.pager_of(complex).map(Pager::check));
         checks
@@ -159,6 +240,9 @@ impl Parts {
         }
         for at in &mut self.pagers {
             at.pager.reset_stats(now);
+        }
+        for at in &mut self.stripes {
+            at.stripe.reset_stats(now);
         }
     }
 

@@ -2,10 +2,11 @@
 
 use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
+use crate::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::build::{gpu, server};
 use crate::machine::End;
 use crate::result::{Document, Frame, RunFigures};
-use crate::spec::Loaded;
+use crate::spec::{Kind, Loaded};
 use crate::stall;
 use crate::workloads;
 use config::Diagnostic;
@@ -72,16 +73,23 @@ pub fn run_for(plan: &Plan, looks: u32) -> Result<Document, Diagnostic> {
 /// As [`run`].
 pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
-    let device = loaded.spec.flash.is_some().then(|| loaded.device(plan.seed)).transpose()?;
-    let options = assemble::options(plan, device.as_ref());
-    let workloads::Checked { warnings, has_trace } = workloads::check(&plan.workloads, &options)?;
-    for text in &plan.workloads {
+    let mut warnings = Vec::new();
+    let mut has_trace = false;
+    for one in bind(&loaded, &plan.workloads)? {
+        let drives = drives(&loaded);
+        let drive = one.to.filter(|id| drives.contains(id)).or(drives.first().copied());
+        let Bound { text, .. } = one;
+        let found = workloads::check(&[text], &assemble::options(plan, &loaded, drive)?)?;
+        warnings.extend(found.warnings);
+        has_trace |= found.has_trace;
         if workloads::is_for_a_gpu(text) {
-            gpu::tables(&loaded)?;
+            let gpu = part_for(&loaded, one, &of_kind(&loaded, Kind::Gpu), "a program of a GPU")?;
+            gpu::tables(&loaded, gpu.map_or(0, |id| id.number))?;
         }
         let recorded = workloads::file_of(text).is_some_and(workload::cpu_trace::is_cpu_trace);
         if recorded || workloads::is_for_a_server(text) {
-            server::tables(&loaded)?;
+            let cpu = part_for(&loaded, one, &of_kind(&loaded, Kind::Cpu), "a program of a server")?;
+            server::tables(&loaded, cpu.map_or(0, |id| id.number))?;
         }
     }
     applies::check(plan, has_trace)?;
@@ -99,7 +107,7 @@ pub fn run_observed(
 ) -> Result<Option<Document>, Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
     let Some(assembled) = assemble(plan, &loaded, outside, observers)? else { return Ok(None) };
-    let Assembled { mut machine, mut warnings, precondition, precondition_cpu_s } = assembled;
+    let Assembled { mut machine, mut warnings, preconditions, precondition_cpu_s } = assembled;
     let (cpu, wall) = ((outside.cpu_s)(), (outside.wall_s)());
     (outside.watch)(Stage::Running(&machine));
     let end = machine.run(outside.stop, |m| (outside.watch)(Stage::Running(m)));
@@ -120,12 +128,11 @@ pub fn run_observed(
     };
     let frame = Frame {
         system: loaded.name.clone(),
-        // The spec came out of a TOML file: it has a JSON form.
-        spec: serde_json::to_value(&loaded.spec).unwrap_or_default(),
+        spec: loaded.spec.to_json(),
         seed: plan.seed,
         workload: plan.workloads.clone(),
         warnings,
-        precondition,
+        preconditions,
     };
     (outside.watch)(Stage::Checking);
     Ok(Some(Document::collect(frame, &mut machine, end, figures, outside.stop)))

@@ -1,5 +1,6 @@
 //! Who waits for whom since when, for a run that ended without having done its work.
 
+use crate::complex::{Complex, Ooo};
 use crate::machine::{End, Machine};
 use flash::Device;
 use kernel::Time;
@@ -31,8 +32,8 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
         vec![format!("the run is stuck at {now}: {what}; {} in flight", count(outstanding, "request"))];
     lines.extend(requests(machine, now));
     lines.extend(sources(machine));
-    lines.extend(parts(machine));
-    if let Some(device) = machine.drive() {
+    lines.extend(machine.servers().map(|(complex, ooo)| parts(machine, complex, ooo)));
+    for (_, device) in machine.drives() {
         lines.extend(groups(device));
         lines.extend(dies(device, now));
     }
@@ -40,12 +41,11 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
 }
 
 /// What each part of a server has inside.
-fn parts(machine: &Machine) -> Option<String> {
-    let (complex, ooo) = machine.server()?;
+fn parts(machine: &Machine, complex: &Complex, ooo: &Ooo) -> String {
     let inside: Vec<String> =
         machine.inside(complex).map(|(part, inside)| format!("{inside} in {part}")).into();
     let running = count(ooo.cores.jobs_running() as usize, "job");
-    Some(format!("waiting: {running} of the cores; requests under way: {}", inside.join(", ")))
+    format!("waiting: {running} of the cores; requests under way: {}", inside.join(", "))
 }
 
 fn requests(machine: &Machine, now: Time) -> Vec<String> {

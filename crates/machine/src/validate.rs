@@ -1,60 +1,35 @@
 //! What lies between the parts of a spec. Limits of single values, and of products of a part's numbers, stand at the
 //! fields of the spec's types ([`config::schema::beyond`]).
 
-use crate::spec::{Loaded, MemorySpec, Spec};
-use config::{Diagnostic, Resolved, SpecError};
+use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
+use config::{Diagnostic, SpecError};
 use flash::initiator::{EntranceChoice, InitiatorSpec};
 
 /// Refuses values that cannot be simulated: those beyond the limits that stand at the fields of the spec's types.
 ///
 /// # Errors
 /// Every such value, with its limit.
-pub(crate) fn check(resolved: &Resolved) -> Result<(), Diagnostic> {
+pub(crate) fn limits(loaded: &Loaded) -> Result<(), Diagnostic> {
     let told = |fault: SpecError| {
-        let diagnostic = resolved.diagnose(&fault.key, fault.what);
+        let diagnostic = loaded.diagnose(&fault.key, &fault.what);
         match fault.help {
             Some(help) => diagnostic.help(help),
             None => diagnostic,
         }
     };
-    let mut faults =
-        config::schema::beyond(crate::catalogue::document(), &resolved.table()).into_iter().map(told);
+    let of_table = |(name, table): (String, toml::Table)| {
+        let found = config::schema::beyond(crate::spec::document(), &table);
+        // Its keys begin with the kind; the user's, with the name.
+        let own = move |fault: SpecError| {
+            let below = fault.key.split_once('.').map_or(String::new(), |(_, rest)| format!(".{rest}"));
+            SpecError { key: format!("{name}{below}"), ..fault }
+        };
+        found.into_iter().map(own)
+    };
+    let mut faults = loaded.tables().into_iter().flat_map(of_table).map(told);
     match faults.next() {
         Some(first) => Err(first.also(faults)),
         None => Ok(()),
-    }
-}
-
-/// Tables that only make sense together: each table, and what it needs, each one of several.
-const TOGETHER: &[(&str, &[&[&str]])] = &[
-    ("flash", &[&["host"], &["precondition"]]),
-    ("host", &[&["flash"]]),
-    ("precondition", &[&["flash"]]),
-    ("gpu", &[&["mmu"], &["network"], &["l2"]]),
-    ("cpu", &[&["mmu"], &["fabric"], &["directory"], &["l2"]]),
-    ("mmu", &[&["gpu", "cpu"]]),
-    ("network", &[&["gpu"]]),
-    ("fabric", &[&["cpu"]]),
-    ("directory", &[&["cpu"]]),
-    ("l2", &[&["gpu", "cpu"]]),
-    ("memory", &[&["gpu", "cpu"]]),
-    ("paging", &[&["gpu"], &["memory"], &["flash"]]),
-    ("swap", &[&["cpu"], &["memory"], &["flash"]]),
-];
-
-/// The tables, by their keys at the root, that those of a spec need, and these in turn. Where one of several would do, none of
-/// them is.
-pub(crate) fn needed(table: &toml::Table) -> Vec<&'static str> {
-    let mut found: Vec<&'static str> = Vec::new();
-    loop {
-        let is_there = |name: &str| table.contains_key(name) || found.contains(&name);
-        let of_those = TOGETHER.iter().filter(|(name, _)| is_there(name)).flat_map(|(_, needs)| needs.iter());
-        let only = |of: &&[&'static str]| if let [one] = **of { Some(one) } else { None };
-        let more: Vec<&str> = of_those.filter_map(only).filter(|name| !is_there(name)).collect();
-        if more.is_empty() {
-            return found;
-        }
-        found.extend(more);
     }
 }
 
@@ -71,70 +46,89 @@ pub(crate) fn remedy(table: &toml::Table) -> String {
     )
 }
 
-/// The keys of the tables that are needed, for a list.
-fn lacking(loaded: &Loaded) -> Vec<String> {
-    let table = loaded.resolved().table();
-    Resolved::list(&config::schema::missing(crate::catalogue::document(), &table, &needed(&table)))
-}
-
-/// Refuses a spec that lacks a table which another of its tables needs, or that has two which exclude each other.
+/// Refuses a part that lacks another which it needs, and parts that do not go together.
 ///
 /// # Errors
-/// The first such table.
-pub(crate) fn tables(loaded: &Loaded) -> Result<(), Diagnostic> {
+/// The first such part.
+pub(crate) fn parts(loaded: &Loaded) -> Result<(), Diagnostic> {
     let spec = &loaded.spec;
-    let has = |table: &str| has(spec, table);
-    for (table, needs) in TOGETHER.iter().filter(|(table, _)| has(table)) {
-        let named = |of: &&[&str]| of.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(" or ");
-        let missing: Vec<String> = needs.iter().filter(|of| !of.iter().any(|t| has(t))).map(named).collect();
-        if !missing.is_empty() {
-            let what = format!("the table `{table}` stands without {}", missing.join(", "));
-            let mut told = loaded.diagnose(table, &what);
-            told.listed = lacking(loaded);
-            return Err(told.help("a flash device is the tables `flash`, `host` and `precondition`; a GPU the tables `gpu`, `mmu`, `network`, `l2` and `memory`; a server the tables `cpu`, `mmu`, `fabric`, `directory`, `l2` and `memory`"));
+    for kind in Kind::ALL {
+        for id in (0..spec.count(*kind)).map(|number| Id { kind: *kind, number }) {
+            needs(loaded, id)?;
         }
     }
-    if has("gpu") && has("cpu") {
-        let what = "a GPU and a server in one machine";
-        return Err(loaded.diagnose("cpu", what).help("give either of the tables `gpu` and `cpu`"));
+    for part in &spec.memory {
+        if let MemorySpec::Initiator(initiator) = &part.spec {
+            queues(loaded, part, initiator)?;
+        }
     }
-    memory(loaded)
-}
-
-/// Refuses a memory that lacks what stands in front of it or behind it.
-fn memory(loaded: &Loaded) -> Result<(), Diagnostic> {
-    let spec = &loaded.spec;
-    if matches!(spec.memory, Some(MemorySpec::Engine(_))) && spec.flash.is_none() {
-        let what = "an SSD engine has no flash device behind it";
-        return Err(loaded.diagnose("memory.engine", what).help("give the table `flash`"));
+    for gpu in &spec.gpu {
+        let pager = gpu.link("paging").map(|id| spec.name_of(id));
+        pages(loaded, gpu.link("l2"), pager, "the host pages into memory that is no DRAM")?;
     }
-    if let Some(MemorySpec::Initiator(initiator)) = &spec.memory {
-        queues(loaded, initiator)?;
-    }
-    if spec.paging.is_some() && !matches!(spec.memory, Some(MemorySpec::Dram(_))) {
-        let what = "the host pages into memory that is no DRAM";
-        return Err(loaded.diagnose("paging", what).help("`paging` needs `memory.dram`"));
-    }
-    if spec.swap.is_some() && !matches!(spec.memory, Some(MemorySpec::Dram(_))) {
-        let what = "the operating system pages into memory that is no DRAM";
-        return Err(loaded.diagnose("swap", what).help("`swap` needs `memory.dram`"));
+    for cpu in &spec.cpu {
+        let pager = cpu.link("swap").map(|id| spec.name_of(id));
+        pages(loaded, cpu.link("l2"), pager, "the operating system pages into memory that is no DRAM")?;
     }
     Ok(())
 }
 
-/// Refuses an initiator without a device, or with more queues or entries than the device has for it.
-fn queues(loaded: &Loaded, initiator: &InitiatorSpec) -> Result<(), Diagnostic> {
-    let Some(flash) = &loaded.spec.flash else {
-        let what = "an initiator has no flash device behind it";
-        return Err(loaded.diagnose("memory.initiator", what).help("give the table `flash`"));
+/// Refuses a part whose links go nowhere.
+fn needs(loaded: &Loaded, id: Id) -> Result<(), Diagnostic> {
+    let absent = loaded.absent_links(id, false);
+    if absent.is_empty() {
+        return Ok(());
+    }
+    let name = loaded.spec.name_of(id);
+    let named = |(_, to): &(&str, &[Kind])| {
+        to.iter().map(|kind| format!("`{}`", kind.name())).collect::<Vec<_>>().join(" or ")
     };
-    let (table, nvme) = match (initiator.entrance, &flash.inner) {
-        (EntranceChoice::host, _) => ("flash.host.nvme", &flash.host.nvme),
-        (EntranceChoice::inner, Some(inner)) => ("flash.inner.nvme", &inner.nvme),
+    let what = format!(
+        "the part `{name}` stands without {}",
+        absent.iter().map(named).collect::<Vec<_>>().join(", ")
+    );
+    let mut told = loaded.diagnose(name, &what);
+    told.listed = loaded.lacking();
+    Err(told.help("a drive needs a part that asks it, such as `host`; a GPU the parts `mmu`, `network`, `l2` and `memory`; a server `mmu`, `fabric`, `directory`, `l2` and `memory`"))
+}
+
+/// Refuses paging into what is no DRAM.
+fn pages(loaded: &Loaded, l2: Option<Id>, pager: Option<&str>, what: &str) -> Result<(), Diagnostic> {
+    let spec = &loaded.spec;
+    let memory = l2.and_then(|l2| spec.l2[l2.number].link("memory"));
+    let is_dram = memory.is_some_and(|memory| matches!(spec.memory[memory.number].spec, MemorySpec::Dram(_)));
+    match pager {
+        Some(pager) if !is_dram => Err(loaded
+            .diagnose(pager, what)
+            .help("it needs a memory that is `dram`, behind the shared cache")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses an initiator with more queues or entries than its drive has for it.
+fn queues(loaded: &Loaded, part: &Part<MemorySpec>, initiator: &InitiatorSpec) -> Result<(), Diagnostic> {
+    let Some(id) = part.link("drive") else { return Ok(()) };
+    if id.kind == Kind::Stripe {
+        return match initiator.entrance {
+            EntranceChoice::host => Ok(()),
+            EntranceChoice::inner => {
+                let what =
+                    format!("`{}` is no drive by itself: nothing is inside it", loaded.spec.name_of(id));
+                let key = format!("{}.initiator.entrance", part.table());
+                Err(loaded.diagnose(&key, &what).help("give `host`, or a drive"))
+            }
+        };
+    }
+    let drive = &loaded.spec.flash[id.number];
+    let flash = &drive.spec.flash;
+    let (entrance, nvme) = match (initiator.entrance, &flash.inner) {
+        (EntranceChoice::host, _) => ("host", &flash.host.nvme),
+        (EntranceChoice::inner, Some(inner)) => ("inner", &inner.nvme),
         (EntranceChoice::inner, None) => {
             let what = "the device has no entrance for a processor inside it";
-            let help = "give the table `flash.inner`";
-            return Err(loaded.diagnose("memory.initiator.entrance", what).help(help));
+            let help = format!("give the table `{}.inner`", drive.table());
+            let key = format!("{}.initiator.entrance", part.table());
+            return Err(loaded.diagnose(&key, what).help(help));
         }
     };
     let Some(nvme) = nvme else { return Ok(()) };
@@ -144,27 +138,11 @@ fn queues(loaded: &Loaded, initiator: &InitiatorSpec) -> Result<(), Diagnostic> 
     ];
     for (key, wanted, there) in limits {
         if wanted > there {
-            let what = format!("{wanted} is more than the device has: {there} (`{table}.{key}`)");
-            return Err(loaded.diagnose(&format!("memory.initiator.{key}"), &what));
+            let table = drive.table();
+            let what =
+                format!("{wanted} is more than the device has: {there} (`{table}.{entrance}.nvme.{key}`)");
+            return Err(loaded.diagnose(&format!("{}.initiator.{key}", part.table()), &what));
         }
     }
     Ok(())
-}
-
-fn has(spec: &Spec, table: &str) -> bool {
-    match table {
-        "flash" => spec.flash.is_some(),
-        "host" => spec.host.is_some(),
-        "precondition" => spec.precondition.is_some(),
-        "gpu" => spec.gpu.is_some(),
-        "cpu" => spec.cpu.is_some(),
-        "mmu" => spec.mmu.is_some(),
-        "network" => spec.network.is_some(),
-        "fabric" => spec.fabric.is_some(),
-        "directory" => spec.directory.is_some(),
-        "l2" => spec.l2.is_some(),
-        "memory" => spec.memory.is_some(),
-        "swap" => spec.swap.is_some(),
-        _ => spec.paging.is_some(),
-    }
 }

@@ -63,7 +63,7 @@ impl WarmupPolicy {
                 let what =
                     format!("a warm-up of {jobs} jobs leaves none of the {all} of the run to be measured");
                 return Err(SpecError::new("warmup.fixed.jobs", what)
-                    .help(format!("give fewer, or more jobs to the run (`cpu.0.load.jobs`, now {all})")));
+                    .help(format!("give fewer, or more jobs to the run (`cpu.load.jobs`, now {all})")));
             }
             WarmupPolicy::fixed(_) => return Ok(()),
         };

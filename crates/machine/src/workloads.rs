@@ -1,5 +1,8 @@
 //! From what a user names to sources: shipped workloads, inline fio jobs, job files, traces.
 
+pub use crate::bind::split as part_and_workload;
+
+use crate::bind::workload_of;
 use crate::source::{FioSource, Replay, TraceSource};
 use config::Diagnostic;
 use kernel::Time;
@@ -196,6 +199,7 @@ fn is_job_file(path: &Path) -> bool {
 /// The file behind what a user wrote: a job file or a trace, without its parameters. `None` for shipped names, inline jobs and programs.
 /// Of a trace in parts it is the name of all: [`files_of`].
 pub fn file_of(text: &str) -> Option<&Path> {
+    let text = workload_of(text);
     let shipped = WORKLOADS.iter().any(|(name, ..)| *name == text);
     let named = shipped || text.starts_with("fio:") || is_program(text) || is_for_a_server(text);
     (!named).then(|| file_and_parameters(text).0)

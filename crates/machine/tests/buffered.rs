@@ -66,7 +66,7 @@ fn a_flush_at_the_end_under_collection_is_foretold_nearly() {
         "flash.ftl.over_provisioning=60%",
         "flash.buffer.capacity=8MiB",
         "flash.buffer.in_flight=2MiB",
-        "precondition.sequential.share=100%",
+        "flash.precondition.sequential.share=100%",
     ];
     let job = "fio:rw=randwrite,bs=4k,iodepth=32,number_ios=20000,norandommap=1,loops=3";
     let (open, flushed) = (run(job, &small), run(&format!("{job},end_fsync=1"), &small));

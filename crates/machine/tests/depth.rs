@@ -25,7 +25,7 @@ const DIES_OF_A_CHANNEL: f64 = 4.0;
 
 /// Random reads a second, without the luck of reads that pair.
 fn reads(set: &[&str], depth: u32, requests: u32) -> f64 {
-    let set = [&["precondition=sequential", "flash.die.multi_plane=off"], set].concat();
+    let set = [&["flash.precondition=sequential", "flash.die.multi_plane=off"], set].concat();
     let job = format!("rw=randread,bs=4k,norandommap=1,iodepth={depth},number_ios={requests}");
     figure(&run(&set, &[&job]), "/io/read/iops")
 }
@@ -71,7 +71,7 @@ fn commands_that_go_first_starve_nobody() {
     ];
     let of = |arbiter: &str| {
         let arbiter = format!("flash.channel.arbiter={arbiter}");
-        run(&[&set[..], &["precondition.analytic.share=80%", &arbiter]].concat(), &jobs)
+        run(&[&set[..], &["flash.precondition.analytic.share=80%", &arbiter]].concat(), &jobs)
     };
     let (fair, ours) = (of("fifo"), of("command_first"));
     let both = |path: &str| (figure(&fair, path), figure(&ours, path));

@@ -6,7 +6,7 @@ use workload::fio::{Class, options};
 use workload::trace::TraceOptions;
 
 fn plan(job: &str) -> Plan {
-    Plan::new("d16", job).set("precondition=none")
+    Plan::new("d16", job).set("flash.precondition=none")
 }
 
 #[test]

@@ -29,14 +29,14 @@ fn reads_of_an_empty_device_take_as_long_as_of_a_full_one() {
         "rw=randread,bsrange=512-128k,iodepth=16,number_ios=1000",
     ];
     for (system, job) in [("d16", jobs[0]), ("d16", jobs[1]), ("pm9a3", jobs[0]), ("pm9a3", jobs[1])] {
-        let full = run(system, &["precondition={ sequential = { share = \"100%\" } }"], job);
-        let as_if = run(system, &["precondition=none", "flash.ftl.unwritten_read=as_written"], job);
+        let full = run(system, &["flash.precondition={ sequential = { share = \"100%\" } }"], job);
+        let as_if = run(system, &["flash.precondition=none", "flash.ftl.unwritten_read=as_written"], job);
         assert_eq!(times(&full), times(&as_if), "{system}, {job}");
         let units = |document: &Value, name: &str| figure(document, &format!("/flash/0/{name}"));
         assert_eq!(units(&full, "reads/host"), units(&as_if, "reads/host"));
         assert_eq!((units(&full, "unwritten_reads"), units(&as_if, "unwritten_reads") > 0.0), (0.0, true));
         assert_eq!(units(&as_if, "host_programs"), 0.0);
-        let nothing = run(system, &["precondition=none"], job);
+        let nothing = run(system, &["flash.precondition=none"], job);
         assert_eq!(units(&nothing, "reads/host"), 0.0);
     }
 }
@@ -44,8 +44,8 @@ fn reads_of_an_empty_device_take_as_long_as_of_a_full_one() {
 /// Pages are created in order, in each group: reading in order creates each where writing in order would have put it.
 #[test]
 fn reading_in_order_creates_pages_in_order() {
-    let created = |job| times_of(&["precondition=none", "flash.ftl.unwritten_read=created"], job);
-    let as_written = |job| times_of(&["precondition=none", "flash.ftl.unwritten_read=as_written"], job);
+    let created = |job| times_of(&["flash.precondition=none", "flash.ftl.unwritten_read=created"], job);
+    let as_written = |job| times_of(&["flash.precondition=none", "flash.ftl.unwritten_read=as_written"], job);
     let in_order = "rw=read,bs=4k,size=16m,iodepth=64,number_ios=4096";
     assert_eq!(created(in_order), as_written(in_order));
     // Out of order they lie closer together, and pair more often.
@@ -63,7 +63,8 @@ fn times_of(set: &[&str], job: &str) -> [Value; 3] {
 /// A deallocated unit is known to hold nothing.
 #[test]
 fn deallocated_units_cost_nothing() {
-    let set = ["precondition={ sequential = { share = \"1%\" } }", "flash.ftl.unwritten_read=as_written"];
+    let set =
+        ["flash.precondition={ sequential = { share = \"1%\" } }", "flash.ftl.unwritten_read=as_written"];
     let trims = run("d16", &set, "rw=trimwrite,bs=64k,size=1m,iodepth=1,number_ios=16");
     assert_eq!(figure(&trims, "/flash/0/reads/host"), 0.0);
 }
@@ -74,7 +75,7 @@ fn dies_that_take_turns_are_planes_that_do_not_pair() {
     let small = [
         "flash.geometry.channels=1",
         "flash.geometry.ways=2",
-        "precondition={ sequential = { share = \"100%\" } }",
+        "flash.precondition={ sequential = { share = \"100%\" } }",
     ];
     let of = |dies: &str, planes: &str, more: &[&str], job: &str| {
         run("d16", &[&small[..], &[dies, planes], more].concat(), job)
@@ -134,7 +135,7 @@ fn a_throttle_holds_writes_back_until_flash_has_taken_others() {
 #[test]
 fn a_longer_search_finds_more_partners() {
     let pairs = |search: &str| {
-        let set = ["precondition={ sequential = { share = \"100%\" } }", search];
+        let set = ["flash.precondition={ sequential = { share = \"100%\" } }", search];
         figure(&run("d16", &set, "rw=randread,bs=4k,iodepth=2048,number_ios=20000"), "/flash/0/multi_plane")
     };
     // Each plane has some 32 reads waiting, of 128 page numbers: the chance that one of them fits is near 1/4.

@@ -22,7 +22,7 @@ const REGISTERS: &str = "flash.die.register_reads=true";
 const JOINS: &str = "flash.die.join_reads=true";
 /// Four map units a page, in order on one die.
 const ONE_DIE: [&str; 5] = [
-    "precondition=sequential",
+    "flash.precondition=sequential",
     "flash.geometry.channels=1",
     "flash.geometry.ways=1",
     "flash.geometry.planes=1",
@@ -75,7 +75,7 @@ const BUFFER: &str = "flash.buffer={ capacity = \"1MiB\", reads = false, writes 
 #[test]
 fn a_stream_is_found_in_the_buffer() {
     let ahead = "flash.buffer.look_ahead=sequential";
-    let set = ["precondition=sequential", BUFFER, ahead, "flash.geometry.page_size=16KiB"];
+    let set = ["flash.precondition=sequential", BUFFER, ahead, "flash.geometry.page_size=16KiB"];
     let document = run("d16", &set, "rw=read,bs=4k,number_ios=2000");
     is_near(figure(&document, "/io/read/latency_ns/p50"), 1_000.0 + 1_000.0 + HOST);
     let of = |name: &str| figure(&document, &format!("/flash/0/look_ahead/{name}"));

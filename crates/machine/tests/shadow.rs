@@ -12,8 +12,11 @@ fn small(system: &str) -> &'static [&'static str] {
     match system {
         // Their thresholds need many blocks a plane.
         "d16" => &["flash.geometry.pages=16"],
-        "mqsim-default" => &["flash.geometry.pages=16", "flash.geometry.dies=1", "precondition=sequential"],
+        "mqsim-default" => {
+            &["flash.geometry.pages=16", "flash.geometry.dies=1", "flash.precondition=sequential"]
+        }
         "pm9a3" => &["flash.geometry.blocks=128", "flash.geometry.pages=24"],
+        "pm9a3x4" => &["flash.count=2", "flash.geometry.blocks=64", "flash.geometry.pages=24"],
         "ssd256" => &["flash.geometry.dies=1", "flash.geometry.blocks=256", "flash.geometry.pages=24"],
         "z-ssd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
         other => panic!("say how {other} becomes small"),
@@ -54,7 +57,7 @@ fn check<'a>(document: &'a Value, name: &str) -> &'a Value {
 fn every_system_keeps_its_data_under_a_shadow() {
     for (system, _) in SYSTEMS {
         let driven_by_requests = |loaded: &Loaded| {
-            loaded.spec.gpu.is_none() && loaded.spec.cpu.is_none() && loaded.spec.flash.is_some()
+            loaded.spec.gpu.is_empty() && loaded.spec.cpu.is_empty() && !loaded.spec.flash.is_empty()
         };
         if !Loaded::load(system, &[]).is_ok_and(|loaded| driven_by_requests(&loaded)) {
             continue;
@@ -140,8 +143,8 @@ fn a_translation_page_that_memory_has_whole_is_written_without_being_read() {
 #[test]
 fn a_shadow_of_lines_changes_nothing() {
     let caches = ["gpu.l1.sets=1", "gpu.l1.ways=1", "l2.sets=4", "l2.ways=4"];
-    let server = ["cpu.0.cores=4", "fabric.mesh.rows=2", "fabric.mesh.columns=2", "l2.banks=4", "l2.sets=16"];
-    let short = ["cpu.0.load.jobs=100", "cpu.warmup.fixed.jobs=0"];
+    let server = ["cpu.cores=4", "fabric.mesh.rows=2", "fabric.mesh.columns=2", "l2.banks=4", "l2.sets=16"];
+    let short = ["cpu.load.jobs=100", "cpu.warmup.fixed.jobs=0"];
     let cases: [(&str, &str, Vec<&str>); 3] = [
         ("ideal", "back:n=1024", caches.to_vec()),
         ("hybridgpu", "bfs1:scale=8", caches.to_vec()),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 fn run(set: &[&str]) -> Value {
     let plan = Plan::new("d16", "fio:rw=randread,bs=4k,number_ios=20000");
-    let plan = set.iter().fold(plan.set("precondition=sequential"), |plan, set| plan.set(set));
+    let plan = set.iter().fold(plan.set("flash.precondition=sequential"), |plan, set| plan.set(set));
     let document = run_alone(&plan).unwrap_or_else(|e| panic!("{set:?}: {e}"));
     assert!(document.ok, "{set:?}: {:?}", document.checks);
     let mut document = serde_json::to_value(document).expect("a document has a JSON form");
@@ -57,7 +57,7 @@ fn no_spread_is_a_spread_of_zero() {
 fn another_seed_draws_other_blocks() {
     let of = |seed: u64| {
         let mut plan = Plan::new("d16", "fio:rw=read,bs=4k,number_ios=500").set(&spread("10%"));
-        plan = plan.set("precondition=sequential");
+        plan = plan.set("flash.precondition=sequential");
         plan.seed = seed;
         latency(&serde_json::to_value(run_alone(&plan).expect("it runs")).expect("JSON"), "max")
     };

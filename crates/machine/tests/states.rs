@@ -143,7 +143,7 @@ fn a_run_that_takes_a_state_finds_what_one_that_makes_it_finds() {
 
 fn device(loaded: &Loaded, precondition: &Precondition) -> (Device, State) {
     let mut device = loaded.device(1).expect("a device");
-    let flash = loaded.spec.flash.as_ref().expect("a drive");
+    let flash = &loaded.spec.flash[0].spec.flash;
     let report = apply(precondition, flash, &mut device.ftl, 1).expect("a state");
     device.format_map();
     let state = State::save(&report, &device);
@@ -178,7 +178,7 @@ fn a_file_that_is_not_what_was_written_is_refused() {
     let plan = Plan::new("d16", "");
     let set: Vec<String> = SMALL_D16.iter().map(|set| (*set).to_owned()).collect();
     let loaded = Loaded::load("d16", &set).expect("a spec");
-    let spec = StateSpec::of(&plan, &loaded).expect("a drive").expect("no trace");
+    let spec = StateSpec::of(&plan, &loaded, 0).expect("no trace");
     let (_, state) = device(&loaded, &Precondition::none);
     let file = write(&spec, &state);
     assert!(read("f", &file).expect("it is whole").of("f", &spec).is_ok());
@@ -198,7 +198,7 @@ fn a_file_that_is_not_what_was_written_is_refused() {
         assert!(what.contains("damaged") || what.contains("no state"), "{at}: {what}");
     }
     let other = Plan { seed: 2, ..plan };
-    let other = StateSpec::of(&other, &loaded).expect("a drive").expect("no trace");
+    let other = StateSpec::of(&other, &loaded, 0).expect("no trace");
     let fault = read("f", &file).expect("it is whole").of("f", &other).err().expect("another seed");
     assert!(fault.what.contains("`seed` is 1 there and 2 here"), "{fault}");
 }

@@ -39,7 +39,7 @@ fn run_alike(system: &str, job: &str) -> Value {
 
 /// Runs on a device of which the first part was written in order; the result document.
 fn run_on(system: &str, share: &str, set: &[&str], workload: &str) -> Value {
-    let filled = format!("precondition={{ sequential = {{ share = \"{share}\" }} }}");
+    let filled = format!("flash.precondition={{ sequential = {{ share = \"{share}\" }} }}");
     let mut plan = set.iter().fold(Plan::new(system, workload), |plan, key| plan.set(key)).set(&filled);
     plan.trace.remap = Remap::Error;
     let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}, {workload}: {e}"));
@@ -84,7 +84,7 @@ fn every_system_runs_every_kind_of_request() {
 /// A graph program, which follows its data, and a dense one, side by side; every check of the result holds.
 #[test]
 fn every_platform_runs_programs() {
-    assert_eq!(platforms().count(), 10);
+    assert_eq!(platforms().count(), 13);
     for system in platforms() {
         let mut plan = Plan::new(system, "bfs1:scale=8");
         plan.workloads.push("gaus:n=48".to_owned());
@@ -93,11 +93,11 @@ fn every_platform_runs_programs() {
         let document = serde_json::to_value(document).expect("a document has a JSON form");
         // Two kernels of elimination, and a level of the search each.
         let kernels = |app: usize| {
-            let list = document.pointer(&format!("/gpu/applications/{app}/kernels"));
+            let list = document.pointer(&format!("/gpu/0/applications/{app}/kernels"));
             list.and_then(Value::as_array).map_or(0, Vec::len)
         };
         assert!(kernels(0) >= 3 && kernels(1) == 2, "{system}: {} and {}", kernels(0), kernels(1));
-        assert!(figure(&document, "/gpu/ipc") > 0.0, "{system}");
+        assert!(figure(&document, "/gpu/0/ipc") > 0.0, "{system}");
     }
 }
 
@@ -106,25 +106,25 @@ fn every_platform_runs_programs() {
 fn every_server_serves_jobs() {
     assert!(servers().count() >= 6);
     for (system, program) in servers().flat_map(|s| [(s, "tatp:size=64MiB"), (s, "tpcc:size=128MiB")]) {
-        let mut plan = Plan::new(system, program).set("cpu.0.load.jobs=300").set("cpu.warmup.fixed.jobs=100");
+        let mut plan = Plan::new(system, program).set("cpu.load.jobs=300").set("cpu.warmup.fixed.jobs=100");
         match system {
             "dram-only" => {}
-            "os-swap" => plan = plan.set("swap.memory=2MiB").set("swap.free=64KiB"),
+            "os-swap" | "mqms-server" => plan = plan.set("swap.memory=2MiB").set("swap.free=64KiB"),
             _ => plan = plan.set("memory.dram_cache.sets=128"),
         }
         let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}: {e}"));
         assert!(document.ok, "{system}, {program}: {:?}", document.checks);
         let document = serde_json::to_value(document).expect("a document has a JSON form");
-        assert!((150.0..=200.0).contains(&figure(&document, "/cpu/jobs")), "{system}, {program}");
-        let spent = document.pointer("/cpu/time_share").and_then(Value::as_object).expect("a table");
+        assert!((150.0..=200.0).contains(&figure(&document, "/cpu/0/jobs")), "{system}, {program}");
+        let spent = document.pointer("/cpu/0/time_share").and_then(Value::as_object).expect("a table");
         let sum: f64 = spent.values().filter_map(Value::as_f64).sum();
         assert!((sum - 1.0).abs() < 1e-9, "{system}, {program}: {sum}");
         if system != "dram-only" {
             let fetched = match system {
-                "os-swap" => "swap/faults",
+                "os-swap" | "mqms-server" => "swap/faults",
                 _ => "dram_cache/fetches",
             };
-            assert!(figure(&document, &format!("/cpu/memory/{fetched}")) > 0.0, "{system}, {program}");
+            assert!(figure(&document, &format!("/cpu/0/memory/{fetched}")) > 0.0, "{system}, {program}");
             assert!(figure(&document, "/flash/0/reads/host") > 0.0, "{system}, {program}");
         }
     }
@@ -162,17 +162,17 @@ fn systems(alike: fn(&Spec) -> bool) -> impl Iterator<Item = &'static str> {
 
 /// The systems that are a drive alone.
 fn drives() -> impl Iterator<Item = &'static str> {
-    systems(|spec| spec.gpu.is_none() && spec.cpu.is_none())
+    systems(|spec| spec.gpu.is_empty() && spec.cpu.is_empty())
 }
 
 /// The systems that have a GPU with memory.
 fn platforms() -> impl Iterator<Item = &'static str> {
-    systems(|spec| spec.gpu.is_some() && spec.memory.is_some())
+    systems(|spec| !spec.gpu.is_empty() && !spec.memory.is_empty())
 }
 
 /// The systems that have a server's cores with memory.
 fn servers() -> impl Iterator<Item = &'static str> {
-    systems(|spec| spec.cpu.is_some() && spec.memory.is_some())
+    systems(|spec| !spec.cpu.is_empty() && !spec.memory.is_empty())
 }
 
 /// The calibration page has a row with a value and a source for each leaf of the spec.
@@ -387,7 +387,7 @@ fn misspelt_overrides_name_the_right_spelling() {
         ("flash.ftl.allocation=round_robbin", "round_robin"),
         ("flash.die.suspend.latensy=1us", "latency"),
         ("flash.host.nvme.queue=4", "queues"),
-        ("precondition=sequental", "sequential"),
+        ("flash.precondition=sequental", "sequential"),
     ];
     let of_a_gpu = [
         ("gpu.l1.sest=8", "sets"),

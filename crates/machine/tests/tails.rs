@@ -9,15 +9,15 @@ const SERVICE: f64 = 1000.0;
 
 /// Jobs of exponential length on four cores with DRAM.
 fn plan(jobs: u64) -> Plan {
-    let sets = ["cpu.0.cores=4", "fabric.mesh.rows=2", "fabric.mesh.columns=2", "l2.banks=4"];
+    let sets = ["cpu.cores=4", "fabric.mesh.rows=2", "fabric.mesh.columns=2", "l2.banks=4"];
     let plan = sets.iter().fold(Plan::new("dram-only", "exponential:mean=2000"), |plan, set| plan.set(set));
-    plan.set(&format!("cpu.0.load.jobs={jobs}"))
+    plan.set(&format!("cpu.load.jobs={jobs}"))
 }
 
 /// The same, coming at random at a load of each core.
 fn loaded(jobs: u64, load: f64, seed: u64) -> Plan {
     let interval = SERVICE / load;
-    let mut plan = plan(jobs).set(&format!("cpu.0.load.arrivals.poisson.interval={interval:.0}ns"));
+    let mut plan = plan(jobs).set(&format!("cpu.load.arrivals.poisson.interval={interval:.0}ns"));
     plan.seed = seed;
     plan
 }
@@ -29,7 +29,7 @@ fn run(plan: &Plan) -> Document {
 }
 
 fn cpu(document: &Document) -> &CpuResult {
-    document.cpu.as_ref().expect("a server")
+    document.cpu.first().expect("a server")
 }
 
 /// The warning that has these words.
@@ -76,7 +76,7 @@ fn a_percentile_on_too_few_jobs_is_said_with_what_would_do() {
         let short = run(&plan(jobs));
         let text = warning(&short, words).expect("a warning");
         assert!(text.contains(said), "{text}");
-        let needed = text.split("cpu.0.load.jobs=").nth(1).and_then(|rest| rest.split(',').next());
+        let needed = text.split("cpu.load.jobs=").nth(1).and_then(|rest| rest.split(',').next());
         let longer: u64 = needed.and_then(|n| n.parse().ok()).expect("a number of jobs");
         // Exactly so many more jobs do, if as many are cut.
         let cut = format!("cpu.warmup.fixed.jobs={}", cpu(&short).warmup.jobs);

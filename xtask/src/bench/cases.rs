@@ -100,23 +100,23 @@ const GRAPH_GOALS: &[Goal] = &[
 
 /// AstriFlash with a quarter of its cores, and of what they share.
 const FOUR_CORES: &[&str] = &[
-    "cpu.0.cores=4",
+    "cpu.cores=4",
     "fabric.mesh.rows=2",
     "fabric.mesh.columns=2",
     "l2.banks=4",
     "memory.dram_cache.dram.controllers=1",
     "flash.geometry.channels=4",
-    "cpu.0.load.jobs=4800",
+    "cpu.load.jobs=4800",
 ];
 /// With four times as much.
 const SIXTY_FOUR_CORES: &[&str] = &[
-    "cpu.0.cores=64",
+    "cpu.cores=64",
     "fabric.mesh.rows=8",
     "fabric.mesh.columns=8",
     "l2.banks=64",
     "memory.dram_cache.dram.controllers=16",
     "flash.geometry.channels=64",
-    "cpu.0.load.jobs=76800",
+    "cpu.load.jobs=76800",
 ];
 
 const SERVICE_GOALS_AND_MEMORY: &[Goal] =
@@ -357,9 +357,9 @@ impl Metric {
     pub(super) fn value(self, sample: &Sample) -> Result<f64> {
         match self {
             Metric::RequestsPerCpuSecond => Ok(sample.requests_per_cpu_s),
-            Metric::InstructionsPerCpuSecond => sample.per_cpu_second("/gpu/warp_instructions"),
-            Metric::CoreInstructionsPerCpuSecond => sample.per_cpu_second("/cpu/instructions"),
-            Metric::JobsPerCpuSecond => sample.per_cpu_second("/cpu/jobs"),
+            Metric::InstructionsPerCpuSecond => sample.per_cpu_second("/gpu/0/warp_instructions"),
+            Metric::CoreInstructionsPerCpuSecond => sample.per_cpu_second("/cpu/0/instructions"),
+            Metric::JobsPerCpuSecond => sample.per_cpu_second("/cpu/0/jobs"),
             Metric::EventsPerCpuSecond => sample.per_cpu_second("/run/events"),
             Metric::PagesPerCpuSecond(pages) => Ok(sample.requests_per_cpu_s * f64::from(pages)),
             Metric::PreconditionSeconds => sample.number("/run/precondition_cpu_s"),

@@ -1,5 +1,6 @@
 //! Instructions of two builds for the same work, counted by callgrind: what other work on the machine cannot disturb.
 
+use super::dialect::Dialect;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::path::Path;
@@ -16,7 +17,7 @@ struct Piece {
 }
 
 const WRITTEN_ONCE: &[&str] = &["--precondition", "sequential:share=90%"];
-const JOBS: &[&str] = &["--set", "cpu.0.load.jobs={}", "--set", "cpu.fill_jobs=2000"];
+const JOBS: &[&str] = &["--set", "cpu.load.jobs={}", "--set", "cpu.fill_jobs=2000"];
 
 const PIECES: &[Piece] = &[
     drive("randread", "d16", "fio:rw=randread,bs=4k,iodepth=64,norandommap=1,number_ios={}"),
@@ -93,7 +94,8 @@ impl Piece {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(binary);
         command.args(["run", self.system, "--seed", "1", "--json", "--workload", &sized(self.workload)]);
-        command.args(self.arguments.iter().map(|argument| sized(argument)));
+        let dialect = Dialect::of(binary);
+        command.args(self.arguments.iter().map(|argument| dialect.argument(&sized(argument))));
         let output = command.output().context("valgrind did not start")?;
         let said = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {

@@ -3,6 +3,7 @@
 //! Figures are CPU time, because other work shares the machine. Pairs run one after the other and give ratios.
 
 mod cases;
+mod dialect;
 mod instructions;
 mod mqsim;
 mod process;

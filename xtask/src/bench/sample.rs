@@ -1,6 +1,7 @@
 //! One run of `nandscape run --json`, read back.
 
 use super::cases::{Case, Input};
+use super::dialect::{self, Dialect};
 use super::process::{self, End};
 use super::{profiles, sweeps};
 use anyhow::{Context, Result, bail};
@@ -9,7 +10,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-const SCHEMA: &str = "nandscape.result/1";
+/// Layouts that are read: that of today, and that of older builds.
+const SCHEMAS: [&str; 2] = ["nandscape.result/2", "nandscape.result/1"];
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// A run that completed all of its requests with all checks passed.
@@ -28,10 +30,11 @@ pub(super) fn take(binary: &Path, case: &Case, workload: &str) -> Result<Sample>
     if let Input::Sweep(text, runs) = case.input {
         return sweeps::take(binary, text, runs);
     }
+    let dialect = Dialect::of(binary);
     let mut command = Command::new(binary);
     command.args(["run", case.system, "--workload", workload, "--seed", "1", "--json"]);
     case.set.iter().for_each(|assignment| {
-        command.args(["--set", assignment]);
+        command.args(["--set", &dialect.argument(assignment)]);
     });
     if let Some(precondition) = case.precondition {
         command.args(["--precondition", precondition]);
@@ -52,8 +55,8 @@ pub(super) fn take(binary: &Path, case: &Case, workload: &str) -> Result<Sample>
 impl Sample {
     fn parse(text: &str, requests: u64, cpu: Duration) -> Result<Sample> {
         let document: Value = serde_json::from_str(text).context("stdout is no JSON document")?;
-        if document["schema"] != SCHEMA {
-            bail!("schema {} instead of \"{SCHEMA}\"", document["schema"]);
+        if !SCHEMAS.iter().any(|schema| document["schema"] == *schema) {
+            bail!("schema {} instead of \"{}\"", document["schema"], SCHEMAS[0]);
         }
         if document["ok"] != true || document["partial"] == true {
             bail!("ok is {}, partial is {}", document["ok"], document["partial"]);
@@ -79,8 +82,9 @@ impl Sample {
 
     /// A number of the result document, by JSON pointer.
     pub(super) fn number(&self, pointer: &str) -> Result<f64> {
+        let schema = self.document["schema"].as_str().unwrap_or_default();
         self.document
-            .pointer(pointer)
+            .pointer(&dialect::pointer(schema, pointer))
             .and_then(Value::as_f64)
             .with_context(|| format!("no number at {pointer}"))
     }

@@ -18,12 +18,15 @@ struct House {
 }
 
 const HOUSES: &[House] = &[
-    // Packets and events, wires, parts and what holds them, the router, the loop.
+    // What a spec is; packets and events, wires, parts and what holds them, the router, the loop; from a spec to parts.
     House {
         folder: "crates/machine/src/",
         path: &[],
         floors: &[
+            ("address", 0),
             ("packet", 0),
+            ("precondition", 0),
+            ("systems", 0),
             ("event", 1),
             ("wires", 2),
             ("complex", 3),
@@ -31,7 +34,12 @@ const HOUSES: &[House] = &[
             ("memory", 4),
             ("warmup", 4),
             ("parts", 5),
+            ("spec", 5),
+            ("bind", 6),
+            ("build", 6),
             ("route", 6),
+            ("validate", 6),
+            ("load", 7),
             ("machine", 7),
         ],
         above: Some("the machine"),

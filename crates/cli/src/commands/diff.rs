@@ -1,5 +1,6 @@
 //! `nandscape diff`.
 
+use crate::earlier::lifted;
 use crate::output::{Fault, print};
 use config::Diagnostic;
 use machine::result::SCHEMA;
@@ -90,6 +91,7 @@ fn read(path: &Path) -> Result<(String, Value), Diagnostic> {
     let help = "`nandscape run --json` prints a result document, `--out DIR` writes one";
     let document: Value = serde_json::from_slice(&bytes)
         .map_err(|fault| Diagnostic::new(format!("{shown} is not JSON: {fault}")).help(help))?;
+    let document = lifted(document);
     match document.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => Ok((shown, document)),
         Some(other) => Err(Diagnostic::new(format!("{shown} is a `{other}`, not a `{SCHEMA}`")).help(help)),

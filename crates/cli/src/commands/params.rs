@@ -21,8 +21,8 @@ pub(crate) struct Args {
 /// # Errors
 /// An unknown prefix or system.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
-    let schema = config::schema::of::<machine::Spec>();
-    let params = config::schema::params(&schema, args.prefix.as_deref().unwrap_or_default())?;
+    let params =
+        config::schema::params(machine::spec::document(), args.prefix.as_deref().unwrap_or_default())?;
     let values = args.system.as_deref().map(|name| Layers::load(name, &Shipped)).transpose()?;
     let values = values.map(|resolved| toml::Value::Table(resolved.table()));
     let mut text = String::new();

@@ -6,7 +6,7 @@ use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming}
 use crate::plan_args::PlanArgs;
 use crate::progress::RunBar;
 use crate::result_folder::ResultFolder;
-use crate::states::{Folder, Given, Saved, folder_of, left_out};
+use crate::states::{Folder, Given, Saved, folder_of, left_out, one_drive};
 use config::Diagnostic;
 use machine::Loaded;
 use machine::result::{Document, human};
@@ -104,6 +104,9 @@ impl Keeper {
     fn open(args: &Args, plan: &Plan) -> Result<Keeper, Fault> {
         let named = |option: &str| {
             let loaded = Loaded::load(&plan.system, &plan.set)?;
+            if option != "--state-cache" {
+                one_drive(option, &loaded)?;
+            }
             let left_out = left_out(option, &loaded)?;
             left_out.iter().for_each(|text| eprintln!("note: {option}: {text}"));
             Ok::<(), Diagnostic>(())

@@ -7,7 +7,7 @@ use crate::output::{Fault, print};
 /// # Errors
 /// Standard output cannot be written.
 pub(crate) fn run() -> Result<bool, Fault> {
-    let schema = config::schema::of_file::<machine::Spec>();
+    let schema = machine::spec::of_file();
     print(&format!("{schema:#}"))?;
     Ok(true)
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Tables of the document in the order of the page; any other follows.
-const ORDER: [&str; 7] = ["", "run", "precondition", "io", "gpu", "flash", "breakdown_ns"];
+const ORDER: [&str; 7] = ["", "run", "io", "gpu", "cpu", "flash", "breakdown_ns"];
 
 /// The page.
 pub(crate) fn page() -> String {

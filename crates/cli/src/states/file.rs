@@ -61,7 +61,7 @@ impl Saved {
         self.done.into_inner().unwrap_or_else(|| {
             let what = format!("no state was saved in {}", self.path.display());
             Err(Diagnostic::new(what)
-                .help("a state has its trace's content in its name: give `precondition.trace.file` a file that can be read again")
+                .help("a state has its trace's content in its name: give `flash.precondition.trace.file` a file that can be read again")
                 .into())
         })
     }

@@ -24,18 +24,31 @@ pub(crate) fn folder_of(text: &Path) -> Option<&Path> {
 /// What a machine does anew in each run, although its drive's state is kept.
 fn done_anew(loaded: &Loaded) -> Option<&'static str> {
     let spec = &loaded.spec;
-    match &spec.memory {
-        Some(MemorySpec::Direct(_)) => {
-            Some("flash as memory is filled with what its programs place in it: each run does that anew")
-        }
-        Some(MemorySpec::DramCache(_)) => Some(
+    let is_there = |form: fn(&MemorySpec) -> bool| spec.memory.iter().any(|part| form(&part.spec));
+    if is_there(|memory| matches!(memory, MemorySpec::Direct(_))) {
+        Some("flash as memory is filled with what its programs place in it: each run does that anew")
+    } else if is_there(|memory| matches!(memory, MemorySpec::DramCache(_))) {
+        Some(
             "what fills the DRAM cache of a server before the run depends on the program's data, which filling changes: each run does it anew",
-        ),
-        _ if spec.swap.is_some() => Some(
+        )
+    } else if spec.swap.is_empty() {
+        None
+    } else {
+        Some(
             "what fills the memory of a server before the run depends on the program's data, which filling changes: each run does it anew",
-        ),
-        _ => None,
+        )
     }
+}
+
+/// Refuses to keep the states of several drives in one file.
+///
+/// # Errors
+/// There are several.
+pub(crate) fn one_drive(option: &str, loaded: &Loaded) -> Result<(), Diagnostic> {
+    let [first, second, ..] = &loaded.spec.flash[..] else { return Ok(()) };
+    let (first, second) = (&first.name, &second.name);
+    let what = format!("{option}: a file holds the state of one drive, and there are `{first}`, `{second}`");
+    Err(Diagnostic::new(what).help("`--state-cache DIR` keeps the states of all"))
 }
 
 /// Refuses to keep the state of a machine that has none; what is not part of the state that it has.

@@ -25,15 +25,18 @@ pub(crate) fn expected<'p>(
         return None;
     }
     // Runs of several workloads have the same specs.
-    let mut known: BTreeMap<(&[String], u64), Option<String>> = BTreeMap::new();
+    let mut known: BTreeMap<(&[String], u64), Vec<String>> = BTreeMap::new();
     let mut wanted = BTreeMap::new();
     for plan in plans {
         // What cannot run is told by its run.
         let digest = || {
-            let loaded = Loaded::load(&plan.system, &plan.set).ok()?;
-            Some(StateSpec::of(plan, &loaded).ok()??.digest())
+            let loaded = Loaded::load(&plan.system, &plan.set).ok();
+            let drives = loaded.iter().flat_map(|loaded| {
+                (0..loaded.spec.flash.len()).filter_map(|number| StateSpec::of(plan, loaded, number))
+            });
+            drives.map(|spec| spec.digest()).collect()
         };
-        if let Some(digest) = known.entry((&plan.set, plan.seed)).or_insert_with(digest) {
+        for digest in known.entry((&plan.set, plan.seed)).or_insert_with(digest) {
             *wanted.entry(digest.clone()).or_default() += 1;
         }
     }

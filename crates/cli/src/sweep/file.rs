@@ -6,7 +6,7 @@ use crate::trace_args::TraceArgs;
 use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use machine::Warmup;
 use machine::result::metrics;
-use machine::workloads::file_of;
+use machine::workloads::{file_of, part_and_workload};
 use serde::Deserialize;
 use std::path::Path;
 use workload::trace::{Remap, TraceOptions};
@@ -178,9 +178,13 @@ fn all_beside(folder: &Path, text: &str) -> String {
 }
 
 fn located(folder: &Path, workload: &Workload) -> Vec<String> {
-    let located = |text: &String| match file_of(text) {
+    let found = |text: &str| match file_of(text) {
         Some(_) if text.contains(['/', '\\', '.']) => all_beside(folder, text),
-        _ => text.clone(),
+        _ => text.to_owned(),
+    };
+    let located = |text: &String| match part_and_workload(text) {
+        Some((part, workload)) => format!("{part}={}", found(workload)),
+        None => found(text),
     };
     match workload {
         Workload::One(text) => vec![located(text)],
@@ -232,9 +236,17 @@ fn overlap(a: &str, b: &str) -> bool {
 /// A misspelt key is an error of the sweep, not of each of its runs.
 fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
     let known: Vec<String> = machine::catalogue::params().into_iter().map(|p| p.key).collect();
-    let is_known =
-        |known: &String| known == key || known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));
-    if known.iter().any(is_known) {
+    let is_part_of = |known: &str, key: &str| {
+        known == key || known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
+    };
+    // Of a part with a name of its own, the rest must be a key of some kind: which, its system says.
+    let below = |key: &str| key.split_once('.').map(|(_, rest)| rest.to_owned());
+    let rest =
+        below(key).filter(|_| !known.iter().any(|known| known.split('.').next() == key.split('.').next()));
+    let of_some_kind = |known: &String| {
+        rest.as_ref().zip(below(known)).is_some_and(|(rest, known)| is_part_of(&known, rest))
+    };
+    if known.iter().any(|known| is_part_of(known, key) || of_some_kind(known)) {
         return Ok(());
     }
     let mut fault = Diagnostic::new(format!("a spec has no key `{key}`")).allowed(key, known);

@@ -75,7 +75,7 @@ impl Store {
         };
         let all = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "spec": serde_json::to_value(&loaded.spec).unwrap_or_default(),
+            "spec": loaded.spec.to_json(),
             "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
             "seed": plan.seed,
             "warmup": format!("{:?}", plan.warmup),

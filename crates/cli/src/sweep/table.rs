@@ -76,7 +76,7 @@ fn config(plan: &Plan, outcome: &Outcome) -> Value {
         return run.config.clone().into();
     }
     let loaded = Loaded::load(&plan.system, &plan.set).ok();
-    loaded.and_then(|loaded| serde_json::to_string(&loaded.spec).ok()).map_or(Value::Null, Value::from)
+    loaded.map_or(Value::Null, |loaded| loaded.spec.to_json().to_string().into())
 }
 
 fn state(outcome: &Outcome) -> &'static str {

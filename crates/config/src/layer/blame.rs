@@ -4,8 +4,6 @@
 //! is found by leaving each out in turn, so that no limit has to list its keys (the idea of delta debugging: A. Zeller,
 //! "Yesterday, my program worked. Today, it does not. Why?", ESEC/FSE 1999).
 
-use serde::de::DeserializeOwned;
-
 use super::resolved::Resolved;
 use super::tree::{Node, Value};
 use crate::diag::{Diagnostic, Place};
@@ -34,23 +32,19 @@ impl Resolved {
     /// The fault at the place of the user's value that causes it, with the place where it was found `beside` it. It stays as it
     /// is at a value that the user wrote last, and where no value of the user's has to do with it.
     ///
-    /// `check` is what found the fault, of the whole configuration.
+    /// `check` is what found the fault, of the whole configuration; it says nothing of one that cannot be read.
     #[must_use]
-    pub fn blame<T: DeserializeOwned>(
+    pub fn blame<T>(
         &self,
         fault: Diagnostic,
-        check: impl Fn(&Resolved, &T) -> Result<(), Diagnostic>,
+        check: impl Fn(Resolved) -> Option<Result<T, Diagnostic>>,
     ) -> Diagnostic {
         let key = fault.place.as_ref().map(|place| place.key.clone()).unwrap_or_default();
         let found: Vec<&str> = key.split('.').filter(|name| !name.is_empty()).collect();
         let (node, used) = self.root.deepest(&found);
         let is_value = used == found.len() && !matches!(node.value, Value::Table(_));
         let is_own = is_value && node.origin.source.own;
-        let check = |without: Option<Resolved>| {
-            let mut without = without?;
-            let value = without.parse::<T>().ok()?;
-            Some(check(&without, &value))
-        };
+        let check = |without: Option<Resolved>| check(without?);
         let mut own = self.own();
         own.retain(|own| !is_own || own.layer > node.origin.layer);
         // Values of one table limit each other more often than others do; of equals, the later has the last word.
@@ -59,14 +53,14 @@ impl Resolved {
         let mut weaker = None;
         for value in own.iter().take(MOST_TRIED) {
             match check(self.without(value)) {
-                Some(Ok(())) => return beside(fault, &value.place),
+                Some(Ok(_)) => return beside(fault, &value.place),
                 // It is still wrong without the value, but in another way: the value has a part in it.
                 Some(Err(other)) if other.what != fault.what => drop(weaker.get_or_insert(value)),
                 Some(Err(_)) | None => {}
             }
         }
         // Several values may each be enough.
-        let preset = || own.first().filter(|_| matches!(check(self.preset()), Some(Ok(()))));
+        let preset = || own.first().filter(|_| matches!(check(self.preset()), Some(Ok(_))));
         match weaker.or_else(preset).filter(|_| !is_own) {
             Some(value) => beside(fault, &value.place),
             None => fault,

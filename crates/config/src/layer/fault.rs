@@ -21,13 +21,18 @@ pub(super) struct Fault {
 pub(super) enum Kind {
     UnknownKey { given: String, allowed: &'static [&'static str] },
     UnknownName { given: String, allowed: &'static [&'static str] },
-    MissingKey(&'static str),
+    MissingKey(String),
     Other(String),
 }
 
 impl Fault {
     fn new(kind: Kind) -> Fault {
         Fault { kind, path: None, place: None }
+    }
+
+    /// A key that must be there and is not.
+    pub(super) fn missing(key: &str) -> Fault {
+        Fault::new(Kind::MissingKey(key.to_owned()))
     }
 
     /// Says where, unless a deeper reader already has.
@@ -40,8 +45,9 @@ impl Fault {
         self
     }
 
-    /// `keys` are all that there are, for a key that stands in the wrong table.
-    pub(super) fn into_diagnostic(self, keys: &[String]) -> Diagnostic {
+    /// `keys` are all that there are, for a key that stands in the wrong table; `besides` may stand where this one does, though
+    /// its type does not know them.
+    pub(super) fn into_diagnostic(self, keys: &[String], besides: &[&str]) -> Diagnostic {
         let path = self.path.unwrap_or_default();
         let mut diagnostic = match self.kind {
             Kind::UnknownKey { given, allowed: [] } => {
@@ -50,8 +56,8 @@ impl Fault {
             Kind::UnknownKey { given, allowed } => {
                 // The type does not know this key: the layers have taken it out. It stands at the root only.
                 let inherits = (path.len() == 1).then_some(INHERITS);
-                let mut unknown = Diagnostic::new(format!("unknown key `{given}`"))
-                    .allowed(&given, allowed.iter().copied().chain(inherits));
+                let all = allowed.iter().chain(besides).copied().chain(inherits);
+                let mut unknown = Diagnostic::new(format!("unknown key `{given}`")).allowed(&given, all);
                 if unknown.nearest.is_none() {
                     let elsewhere = ends_in(&path.join("."), keys.iter().map(String::as_str));
                     unknown.nearest = elsewhere.map(str::to_owned);
@@ -106,7 +112,7 @@ impl de::Error for Fault {
         Fault::new(Kind::UnknownKey { given: field.to_owned(), allowed })
     }
     fn missing_field(field: &'static str) -> Fault {
-        Fault::new(Kind::MissingKey(field))
+        Fault::new(Kind::MissingKey(field.to_owned()))
     }
 }
 

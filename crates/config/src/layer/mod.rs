@@ -23,6 +23,7 @@ use crate::diag::{Diagnostic, Place};
 use crate::text::read_text;
 use tree::{Node, Source, Value};
 
+pub use parse::Pieces;
 pub use resolved::Resolved;
 
 /// The key that names the layer below.

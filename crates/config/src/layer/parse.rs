@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::fault::{Fault, Kind};
-use super::reader::Reader;
+use super::reader::{Reader, Step};
 use super::resolved::Resolved;
+use super::tree::Node;
 use crate::diag::{Diagnostic, nearest};
-use crate::schema::{self, Param};
+use crate::schema::Param;
 
 /// Faults that one parse reports at most, besides the keys that are missing.
 const MAX_FAULTS: usize = 20;
@@ -32,31 +32,8 @@ impl Resolved {
     /// The first fault, with as many further ones (`also`) as could be told apart from its consequences. Each has the
     /// file, line, column and key.
     pub fn parse<T: DeserializeOwned>(&mut self) -> Result<T, Diagnostic> {
-        self.read().map_err(|first| one(self.all_faults::<T>(first, &[], true).told))
-    }
-
-    /// As [`Resolved::parse`], and all keys that are missing are told in one list. `needed` says which tables must be there, by
-    /// their keys at the root, although the type can do without them.
-    ///
-    /// # Errors
-    /// As [`Resolved::parse`].
-    pub fn parse_whole<T: DeserializeOwned + JsonSchema>(
-        &mut self,
-        needed: impl Fn(&toml::Table) -> Vec<&'static str>,
-    ) -> Result<T, Diagnostic> {
-        self.read().map_err(|first| {
-            let document = schema::of::<T>();
-            let table = self.table();
-            let keys: Vec<String> = schema::walk(&document).into_iter().map(|param| param.key).collect();
-            let mut missing = schema::missing(&document, &table, &needed(&table));
-            let mut faults = self.all_faults::<T>(first, &keys, missing.is_empty());
-            let is_meant = |param: &Param, meant: &String| {
-                param.key.strip_prefix(meant.as_str()).is_some_and(|r| r.is_empty() || r.starts_with('.'))
-            };
-            missing.retain(|param| !faults.meant.iter().any(|meant| is_meant(param, meant)));
-            faults.told.extend(self.told_missing(&missing));
-            one(faults.told)
-        })
+        self.read(&[], &[])
+            .map_err(|first| one(in_order(self.all_faults::<T>(first, &Reading::default()).told)))
     }
 
     /// Keys as a list in a diagnostic shows them: name, kind, meaning.
@@ -94,47 +71,160 @@ impl Resolved {
         Some(told)
     }
 
-    fn read<T: DeserializeOwned>(&mut self) -> Result<T, Fault> {
+    fn read<T: DeserializeOwned>(&mut self, path: &[&str], apart: &[&str]) -> Result<T, Fault> {
         let replaced = RefCell::new(Vec::new());
-        let value = T::deserialize(Reader::new(&self.root, &replaced))?;
+        let value = read(&self.root, path, apart, &replaced)?;
         for path in replaced.take() {
             self.root.remove(&path);
         }
         Ok(value)
     }
 
-    /// Serde stops at the first fault. So the entry at fault is taken out and the rest is read again. Keys that are missing are
-    /// told one by one if `tell_missing`.
-    fn all_faults<T: DeserializeOwned>(&self, first: Fault, keys: &[String], tell_missing: bool) -> Faults {
+    /// Serde stops at the first fault. So the entry at fault is taken out and the rest is read again.
+    fn all_faults<T: DeserializeOwned>(&self, first: Fault, by: &Reading<'_>) -> Faults {
         let mut tree = self.root.clone();
         let mut removed: Vec<Removed> = Vec::new();
         let mut found = Faults::default();
         let mut fault = first;
         loop {
-            let is_told = tell_missing || !matches!(fault.kind, Kind::MissingKey(_));
+            let is_told = !by.lists_missing || !matches!(fault.kind, Kind::MissingKey(_));
             let explained = removed.iter().any(|r| r.explains(&fault));
             let mut entry = Removed::of(&fault);
             found.meant.extend(entry.key());
             if !explained && is_told {
-                found.told.push(fault.into_diagnostic(keys));
+                let is_here = fault.path.as_ref().is_some_and(|path| path.len() == by.path.len() + 1);
+                found.told.push(fault.into_diagnostic(by.keys, if is_here { by.apart } else { &[] }));
             }
             // An element of an array cannot go alone: those behind it would get other names.
-            while !entry.path.is_empty() && !tree.remove(&entry.path) {
+            while entry.path.len() > by.path.len() && !tree.remove(&entry.path) {
                 entry.path.pop();
             }
-            if entry.path.is_empty() || found.told.len() == MAX_FAULTS {
+            if entry.path.len() <= by.path.len() || found.told.len() == MAX_FAULTS {
                 break;
             }
             removed.push(entry);
-            match T::deserialize(Reader::new(&tree, &RefCell::default())) {
+            match read::<T>(&tree, by.path, by.apart, &RefCell::default()) {
                 Ok(_) => break,
                 Err(next) => fault = next,
             }
         }
-        // Serde's order is the alphabet's; a reader's is that of the file.
-        found.told.sort_by_key(|d| d.place.as_ref().map(|p| (p.source.clone(), p.line, p.column)));
         found
     }
+}
+
+/// How a value is read.
+#[derive(Default)]
+struct Reading<'a> {
+    /// Where it stands.
+    path: &'a [&'a str],
+    /// Entries there that are not its own.
+    apart: &'a [&'a str],
+    /// All keys of the configuration.
+    keys: &'a [String],
+    /// Keys that are missing are told elsewhere.
+    lists_missing: bool,
+}
+
+/// Reads what stands at the end of a way from the root, without some of its entries.
+fn read<T: DeserializeOwned>(
+    root: &Node,
+    path: &[&str],
+    apart: &[&str],
+    replaced: &RefCell<Vec<Vec<String>>>,
+) -> Result<T, Fault> {
+    fn below<T: DeserializeOwned>(
+        node: &Node,
+        rest: &[&str],
+        step: Option<&Step<'_>>,
+        replaced: &RefCell<Vec<Vec<String>>>,
+    ) -> Result<T, Fault> {
+        let Some((name, rest)) = rest.split_first() else {
+            return T::deserialize(Reader::at(node, step, replaced));
+        };
+        match node.child(name) {
+            Some(child) => {
+                let step = Step { parent: step, name: (*name).to_owned() };
+                below(child, rest, Some(&step), replaced)
+            }
+            None => Err(Reader::at(node, step, replaced).locate(Fault::missing(name))),
+        }
+    }
+    if apart.is_empty() {
+        return below(root, path, None, replaced);
+    }
+    let mut root = root.clone();
+    for name in apart {
+        let entry: Vec<String> = path.iter().chain([name]).map(|name| (*name).to_owned()).collect();
+        root.remove(&entry);
+    }
+    below(&root, path, None, replaced)
+}
+
+/// A configuration that is read piece by piece, each as a type of its own; what is wrong is told of all together.
+pub struct Pieces<'r> {
+    resolved: &'r mut Resolved,
+    /// All keys that there are, for one that stands in a wrong table.
+    keys: &'r [String],
+    missing: Vec<Param>,
+    found: Faults,
+}
+
+impl Resolved {
+    /// Begins to read. `keys` are all that there are; those that are `missing` are told in one list, or one by one where none is known.
+    pub fn pieces<'r>(&'r mut self, keys: &'r [String], missing: Vec<Param>) -> Pieces<'r> {
+        Pieces { resolved: self, keys, missing, found: Faults::default() }
+    }
+}
+
+impl Pieces<'_> {
+    /// Reads what stands at a path as a typed value, without the entries that are set `apart`; nothing if something is wrong.
+    ///
+    /// As [`Resolved::parse`], it drops the alternatives that a higher layer has replaced.
+    pub fn read<T: DeserializeOwned>(&mut self, path: &[&str], apart: &[&str]) -> Option<T> {
+        let by = Reading { path, apart, keys: self.keys, lists_missing: !self.missing.is_empty() };
+        let first = match self.resolved.read(path, apart) {
+            Ok(value) => return Some(value),
+            Err(first) => first,
+        };
+        let found = self.resolved.all_faults::<T>(first, &by);
+        self.found.told.extend(found.told);
+        self.found.meant.extend(found.meant);
+        None
+    }
+
+    /// Tells something else that is wrong.
+    pub fn tell(&mut self, fault: Diagnostic) {
+        self.found.told.push(fault);
+    }
+
+    /// The configuration.
+    pub fn resolved(&self) -> &Resolved {
+        self.resolved
+    }
+
+    /// Ends the reading: `whole` is all that was read, if nothing was wrong.
+    ///
+    /// # Errors
+    /// The first fault in the order of the text, with the others; keys that are missing as one.
+    pub fn end<T>(mut self, whole: Option<T>) -> Result<T, Diagnostic> {
+        if let Some(whole) = whole.filter(|_| self.found.told.is_empty()) {
+            return Ok(whole);
+        }
+        let meant = &self.found.meant;
+        let is_meant = |param: &Param, meant: &String| {
+            param.key.strip_prefix(meant.as_str()).is_some_and(|r| r.is_empty() || r.starts_with('.'))
+        };
+        self.missing.retain(|param| !meant.iter().any(|meant| is_meant(param, meant)));
+        let mut told = in_order(self.found.told);
+        told.extend(self.resolved.told_missing(&self.missing));
+        Err(one(told))
+    }
+}
+
+/// Faults in the order of the text: serde's is the alphabet's.
+fn in_order(mut told: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    told.sort_by_key(|d| d.place.as_ref().map(|p| (p.source.clone(), p.line, p.column)));
+    told
 }
 
 /// The first fault with those that follow.
@@ -174,7 +264,7 @@ impl Removed {
         let at = fault.path.as_deref().unwrap_or_default();
         let Some((last, table)) = self.path.split_last() else { return false };
         match &fault.kind {
-            Kind::MissingKey(key) => at == table && (last == key || self.meant.as_deref() == Some(*key)),
+            Kind::MissingKey(key) => at == table && (last == key || self.meant.as_ref() == Some(key)),
             Kind::UnknownKey { .. } | Kind::UnknownName { .. } => false,
             // A table that no longer fits together.
             Kind::Other(_) => table.starts_with(at),

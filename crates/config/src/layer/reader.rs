@@ -14,8 +14,8 @@ use crate::policy::CHOICE;
 
 /// A step on the way from the root.
 pub(super) struct Step<'p> {
-    parent: Option<&'p Step<'p>>,
-    name: String,
+    pub(super) parent: Option<&'p Step<'p>>,
+    pub(super) name: String,
 }
 
 impl Step<'_> {
@@ -37,8 +37,13 @@ pub(super) struct Reader<'de, 'c> {
 }
 
 impl<'de, 'c> Reader<'de, 'c> {
-    pub(super) fn new(root: &'de Node, replaced: &'c RefCell<Vec<Vec<String>>>) -> Reader<'de, 'c> {
-        Reader { node: root, step: None, replaced }
+    /// Reads what stands at the end of a way from the root.
+    pub(super) fn at(
+        node: &'de Node,
+        step: Option<&'c Step<'c>>,
+        replaced: &'c RefCell<Vec<Vec<String>>>,
+    ) -> Reader<'de, 'c> {
+        Reader { node, step, replaced }
     }
 
     fn child<'s>(self, node: &'de Node, step: &'s Step<'s>) -> Reader<'de, 's>
@@ -57,7 +62,7 @@ impl<'de, 'c> Reader<'de, 'c> {
     }
 
     /// Points the fault at this value, unless it already points deeper.
-    fn locate(self, fault: Fault) -> Fault {
+    pub(super) fn locate(self, fault: Fault) -> Fault {
         fault.at(|| {
             let path = self.path();
             let key = path.join(".");

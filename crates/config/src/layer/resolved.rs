@@ -43,7 +43,7 @@ impl Resolved {
     /// There is no `=`, the key path is not one or is `inherits`, or an index is beyond its array.
     pub fn set(&mut self, assignment: &str) -> Result<(), Diagnostic> {
         let source = option(assignment.to_owned());
-        let origin = |key, value| Origin { source: Arc::clone(&source), layer: self.top + 1, key, value };
+        let origin = |key, value| Origin::new(Arc::clone(&source), self.top + 1, key, value);
         let Some((path, value)) = assignment.split_once('=') else {
             return Err(Diagnostic::new("an override has the form `key.path=value`")
                 .at(origin(0..0, 0..0).value_place(""))
@@ -80,7 +80,7 @@ impl Resolved {
         let (node, used) = self.root.deepest(&path);
         let Value::Array(items) = &node.value else { return Ok(()) };
         let Some((name, span)) = segments.get(used) else { return Ok(()) };
-        let origin = Origin { source: Arc::clone(source), layer: 0, key: span.clone(), value: span.clone() };
+        let origin = Origin::new(Arc::clone(source), 0, span.clone(), span.clone());
         Err(Diagnostic::new(format!(
             "`{}` is an array of {}; `{name}` is no index in it",
             path[..used].join("."),
@@ -108,6 +108,12 @@ impl Resolved {
             Value::Scalar(_) | Value::Array(_) if used == path.len() => node.origin.value_place(key_path),
             _ => node.origin.key_place(key_path),
         }
+    }
+
+    /// The names of the entries at the root, in the order in which they stood first: those of lower layers, then those of higher
+    /// ones.
+    pub fn names(&self) -> Vec<String> {
+        self.root.entries().into_iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// The merged configuration.

@@ -34,6 +34,8 @@ pub(super) struct Origin {
     pub(super) key: Range<usize>,
     /// Bytes of the value in the source.
     pub(super) value: Range<usize>,
+    /// Where it stood first: the layer, and the first byte of the key.
+    pub(super) first: (u32, usize),
 }
 
 /// A table, an array or a scalar, with its origin.
@@ -71,6 +73,15 @@ impl Source {
 }
 
 impl Origin {
+    pub(super) fn new(source: Arc<Source>, layer: u32, key: Range<usize>, value: Range<usize>) -> Origin {
+        let first = (layer, key.start);
+        Origin { source, layer, key, value, first }
+    }
+    /// What stood here before is set again there.
+    fn moves_to(&mut self, over: Origin) {
+        let first = self.first.min(over.first);
+        *self = Origin { first, ..over };
+    }
     /// The place of the key; of the value, if it has no key of its own.
     pub(super) fn key_place(&self, key: &str) -> Place {
         let span = if self.key.is_empty() { &self.value } else { &self.key };
@@ -89,14 +100,15 @@ pub(super) fn read(source: &Arc<Source>, layer: u32) -> Result<Node, Diagnostic>
         Diagnostic::new(format!("not valid TOML: {}", fault.message().trim())).at(source.place(byte, ""))
     })?;
     // The root has no place of its own: it is the whole text.
-    let origin = Origin { source: Arc::clone(source), layer, key: 0..0, value: 0..0 };
+    let origin = Origin::new(Arc::clone(source), layer, 0..0, 0..0);
     table_node(table.into_inner(), origin, 0)
 }
 
 fn table_node(table: DeTable<'_>, origin: Origin, depth: usize) -> Result<Node, Diagnostic> {
     let mut entries = BTreeMap::new();
     for (key, value) in table {
-        let here = Origin { key: key.span(), ..origin.clone() };
+        let first = (origin.layer, key.span().start);
+        let here = Origin { key: key.span(), first, ..origin.clone() };
         entries.insert(key.into_inner().into_owned(), value_node(value, here, depth + 1)?);
     }
     Ok(Node { value: Value::Table(entries), origin })
@@ -147,7 +159,7 @@ impl Node {
             }
             (value, above) => *value = above,
         }
-        self.origin = over.origin;
+        self.origin.moves_to(over.origin);
     }
 
     /// Lays `value` on top of what stands at the end of `path`, making tables on the way where there are none.
@@ -167,7 +179,7 @@ impl Node {
             Value::Table(entries) => {
                 let empty = || Node { value: Value::Table(BTreeMap::new()), origin: origin.clone() };
                 let entry = entries.entry((*name).to_owned()).or_insert_with(empty);
-                entry.origin = origin.clone();
+                entry.origin.moves_to(origin.clone());
                 entry.set(rest, value);
             }
             Value::Scalar(_) => {}
@@ -227,6 +239,14 @@ impl Node {
             Value::Table(entries) => entries.remove(last).is_some(),
             Value::Array(_) | Value::Scalar(_) => false,
         }
+    }
+
+    /// The entries of a table, in the order in which they stood first: those of lower layers, then those of higher ones.
+    pub(super) fn entries(&self) -> Vec<(&String, &Node)> {
+        let Value::Table(entries) = &self.value else { return Vec::new() };
+        let mut found: Vec<_> = entries.iter().collect();
+        found.sort_by_key(|(_, node)| node.origin.first);
+        found
     }
 
     /// The tree without its places.

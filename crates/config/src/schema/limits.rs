@@ -57,6 +57,7 @@ impl Search<'_> {
                 }
             }
             self.products.extend(products(&schema).filter_map(|product| too_many(key, product, value)));
+            self.chosen(key, &schema, value);
         } else if let Some(what) = fault(name, &schema, value) {
             self.faults.push(SpecError::new(key, what));
         } else {
@@ -65,13 +66,18 @@ impl Search<'_> {
         self.walker.open.truncate(depth);
     }
 
-    /// The parameters of what is chosen, the elements of an array, tables under names of one's own.
-    fn inside(&mut self, key: &str, schema: &Map<String, Value>, value: &toml::Value) {
+    /// The parameters of what is chosen.
+    fn chosen(&mut self, key: &str, schema: &Map<String, Value>, value: &toml::Value) {
         for (name, parameters) in alternatives(schema) {
             if let (Some(parameters), Some(chosen)) = (parameters, value.get(name.as_str())) {
                 self.visit(&join(key, &name), parameters, chosen);
             }
         }
+    }
+
+    /// The parameters of what is chosen, the elements of an array, tables under names of one's own.
+    fn inside(&mut self, key: &str, schema: &Map<String, Value>, value: &toml::Value) {
+        self.chosen(key, schema, value);
         let tables = self.walker.table_element(schema);
         match (value, tables, schema.get("items")) {
             (toml::Value::Array(items), Some(element), _) => {

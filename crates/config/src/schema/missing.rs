@@ -35,8 +35,8 @@ impl Search<'_> {
     /// Nothing stands there: it is missing, or every key of it is.
     fn absent(&mut self, key: &str, schema: &Map<String, Value>) {
         match properties(schema) {
-            Some(_) => self.entries(key, schema, None),
-            None => self.walker.leaf(key, schema, false),
+            Some(_) if alternatives(schema).is_empty() => self.entries(key, schema, None),
+            _ => self.walker.leaf(key, schema, false),
         }
     }
 
@@ -47,12 +47,14 @@ impl Search<'_> {
             if value.is_table() {
                 self.entries(key, schema, Some(value));
             }
-            return;
         }
         for (name, parameters) in alternatives(schema) {
             if let (Some(parameters), Some(chosen)) = (parameters, value.get(name.as_str())) {
                 self.visit(&join(key, &name), parameters, Some(chosen), true);
             }
+        }
+        if properties(schema).is_some() {
+            return;
         }
         let Some(element) = self.walker.table_element(schema) else { return };
         let elements: Vec<(String, &toml::Value)> = match value {

@@ -53,10 +53,9 @@ pub fn of<T: JsonSchema>() -> Value {
     SchemaGenerator::default().into_root_schema_for::<T>().to_value()
 }
 
-/// The JSON Schema of a file, for an editor: it may inherit, and then any key may be left to a lower layer, so no key
-/// is required.
-pub fn of_file<T: JsonSchema>() -> Value {
-    let mut schema = of::<T>();
+/// The JSON Schema of a file from that of what it resolves to, for an editor: it may inherit, and then any key may be left to a lower
+/// layer, so no key is required.
+pub fn of_file(mut schema: Value) -> Value {
     relax(&mut schema, false);
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         let description =

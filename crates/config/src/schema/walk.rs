@@ -36,15 +36,20 @@ impl Walker<'_> {
         }
         let default = schema.get("default").cloned();
         let alternatives = alternatives(&schema);
+        let properties = schema.get("properties").and_then(Value::as_object);
         if schema.contains_key(QUANTITY_KEY) {
             self.leaf(key, &schema, optional || !required);
-        } else if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-            self.table(key, properties, &schema, default.as_ref());
-        } else if !alternatives.is_empty() {
-            self.leaf(key, &schema, optional || !required);
+        } else if properties.is_some() || !alternatives.is_empty() {
+            if !alternatives.is_empty() {
+                self.leaf(key, &schema, optional || !required);
+            }
             for (name, parameters) in alternatives.iter().filter_map(|(n, p)| Some((n, (*p)?))) {
                 let chosen = default.as_ref().and_then(|d| d.get(name));
                 self.visit(&join(key, name), parameters, chosen, true);
+            }
+            // Keys that stand beside the choice, or those of a plain table.
+            if let Some(properties) = properties {
+                self.table(key, properties, &schema, default.as_ref());
             }
         } else if let Some(element) = self.table_element(&schema) {
             self.visit(&join(key, "*"), &element, None, true);

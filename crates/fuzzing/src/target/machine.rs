@@ -29,7 +29,7 @@ macro_rules! drive {
         &[
             "flash.geometry.channels=1",
             "flash.geometry.ways=1",
-            "precondition=sequential",
+            "flash.precondition=sequential",
             "sim.shadow=true",
             $($set),*
         ]
@@ -49,12 +49,12 @@ const DIRECT: &[&str] = &[
     "sim.shadow=true",
 ];
 const SERVER: &[&str] = &[
-    "cpu.0.cores=4",
+    "cpu.cores=4",
     "fabric.mesh.rows=2",
     "fabric.mesh.columns=2",
     "l2.banks=4",
     "l2.sets=64",
-    "cpu.0.load.jobs=300",
+    "cpu.load.jobs=300",
     "cpu.warmup.fixed.jobs=30",
 ];
 const REQUESTS: &[&str] = &[

@@ -61,7 +61,7 @@ fn examples() -> Vec<Vec<u8>> {
         let report = apply(&precondition, flash, &mut device.ftl, 1).expect("a state");
         let state = State::save(&report, &device);
         let plan = Plan { precondition: Some(precondition), ..Plan::new("d16", "") };
-        let spec = StateSpec::of(&plan, loaded).expect("a drive").expect("no trace");
+        let spec = StateSpec::of(&plan, loaded, 0).expect("no trace");
         all.push(write(&spec, &state));
         all.push(state.bytes().to_vec());
     }

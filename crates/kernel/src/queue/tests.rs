@@ -27,10 +27,16 @@ proptest! {
     #[test]
     fn crowds_leave_in_the_order_of_a_sorted_list(
         width in 0u32..24,
+        cancelled in any::<bool>(),
         steps in prop::collection::vec((any::<bool>(), any::<u32>()), 1..1500),
     ) {
         let mut queue = EventQueue::new();
         let mut naive = Sorted::default();
+        if cancelled {
+            // All the while, the queue knows of an event that is not to run.
+            let ticket = queue.after(Time::from_s(1), u32::MAX);
+            queue.cancel(ticket);
+        }
         for (n, (pops, fine)) in steps.into_iter().enumerate() {
             if pops && n > 200 {
                 prop_assert_eq!(queue.pop(), naive.pop());
@@ -84,6 +90,20 @@ proptest! {
         }
         prop_assert_eq!(queue.pop(), None);
     }
+}
+
+/// More events of one slot than the list has room for, while another is cancelled: those that had to go into the heap are the
+/// first as often as the last.
+#[test]
+fn a_crowd_leaves_in_order_while_something_is_cancelled() {
+    let mut queue = EventQueue::new();
+    let ticket = queue.after(Time::from_s(9), u32::MAX);
+    queue.cancel(ticket);
+    for event in 0..100u32 {
+        queue.after(Time::from_us(50) + Time::from_ps(u64::from(event * 37 % 100)), event * 37 % 100);
+    }
+    let left: Vec<Option<u32>> = (0..101).map(|_| queue.pop()).collect();
+    assert_eq!(left, (0..100).map(Some).chain([None]).collect::<Vec<_>>());
 }
 
 #[test]

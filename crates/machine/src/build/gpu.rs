@@ -1,14 +1,15 @@
 //! From a spec to a GPU.
 
-use super::memory::{self, Extent};
+use super::memory::{self, Extent, Places};
+use super::seed_of;
 use crate::complex::{Complex, Ends, InstructionSeries, Network, Processor, Simt};
 use crate::memory::Memory;
 use crate::pager::Pager;
-use crate::parts::Built;
-use crate::spec::{Loaded, MemorySpec, Spec};
+use crate::parts::{Built, Target};
+use crate::spec::{Id, Kind, Loaded, Part};
 use compute::simt::{Gpu, GpuSpec};
 use config::Diagnostic;
-use host::paging::Paging;
+use host::paging::{Paging, PagingSpec};
 use kernel::Time;
 use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec, Residency};
@@ -18,74 +19,119 @@ use proto::memory::LINE;
 use proto::simt::Programs;
 use workload::program::Apps;
 
-/// Checks every table of a GPU that a spec has.
+/// Checks every table of a GPU that a spec has, and those that it shares with servers.
 ///
 /// # Errors
 /// The first value that cannot be built.
 pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
     let spec = &loaded.spec;
-    let explain = |table: &'static str| move |error| loaded.explain(table, error);
-    if let Some(gpu) = &spec.gpu {
-        gpu.check().map_err(explain("gpu"))?;
+    for part in &spec.gpu {
+        part.spec.check().map_err(|e| loaded.explain(part.table(), e))?;
     }
-    if let Some(mmu) = &spec.mmu {
-        mmu.check().map_err(explain("mmu"))?;
+    for part in &spec.mmu {
+        part.spec.check().map_err(|e| loaded.explain(part.table(), e))?;
     }
-    if let Some(network) = &spec.network {
-        network.check().map_err(explain("network"))?;
+    for part in &spec.network {
+        part.spec.check().map_err(|e| loaded.explain(part.table(), e))?;
     }
-    if let Some(l2) = &spec.l2 {
-        l2.check().map_err(explain("l2"))?;
-        if spec.gpu.is_some() && l2.line.get() != LINE {
-            let what = format!("a warp's accesses are merged into lines of {LINE} B, not of {}", l2.line);
-            return Err(loaded.diagnose("l2.line", &what));
+    for part in &spec.l2 {
+        part.spec.check().map_err(|e| loaded.explain(part.table(), e))?;
+    }
+    for part in spec.gpu.iter().filter_map(|gpu| Some(&spec.l2[gpu.link("l2")?.number])) {
+        let line = part.spec.line;
+        if line.get() != LINE {
+            let what = format!("a warp's accesses are merged into lines of {LINE} B, not of {line}");
+            return Err(loaded.diagnose(&format!("{}.line", part.table()), &what));
         }
     }
-    memory::check(loaded, spec.l2.as_ref().map_or(LINE, |l2| l2.line.get()))?;
-    if spec.sim.series.is_some() && spec.gpu.is_none() {
+    for part in &spec.l2 {
+        if let Some(behind) = part.link("memory") {
+            memory::check(loaded, behind, part.spec.line.get())?;
+        }
+    }
+    if spec.sim.series.is_some() && spec.gpu.is_empty() {
         return Err(loaded.diagnose("sim.series", "a system without a GPU issues no instructions"));
     }
-    match &spec.paging {
-        None => Ok(()),
-        Some(paging) => paging.check().map_err(explain("paging")),
+    for part in &spec.paging {
+        part.spec.check().map_err(|e| loaded.explain(part.table(), e))?;
     }
+    Ok(())
 }
 
-/// The tables that programs need.
+/// What programs need around a GPU.
 ///
 /// # Errors
 /// A system without one of them.
-pub(crate) fn tables(loaded: &Loaded) -> Result<Tables<'_>, Diagnostic> {
-    let Spec { gpu, mmu, network, l2, memory, .. } = &loaded.spec;
-    if let (Some(gpu), Some(mmu), Some(network), Some(l2), Some(memory)) = (gpu, mmu, network, l2, memory) {
-        return Ok((gpu, mmu, network, l2, memory));
-    }
-    let what = if gpu.is_some() { "memory behind its GPU's shared cache" } else { "GPU" };
-    Err(Diagnostic::new(format!("the system `{}` has no {what}", loaded.name))
-        .help("programs need the tables `gpu`, `mmu`, `network`, `l2` and `memory`"))
+pub(crate) fn tables(loaded: &Loaded, number: usize) -> Result<Tables<'_>, Diagnostic> {
+    let spec = &loaded.spec;
+    let found = || {
+        let gpu = spec.gpu.get(number)?;
+        let l2 = &spec.l2[gpu.link("l2")?.number];
+        Some(Tables {
+            gpu,
+            mmu: &spec.mmu[gpu.link("mmu")?.number],
+            network: &spec.network[gpu.link("network")?.number],
+            l2,
+            memory: l2.link("memory")?,
+            paging: gpu.link("paging").map(|id| &spec.paging[id.number]),
+        })
+    };
+    found().ok_or_else(|| {
+        let what = if spec.gpu.is_empty() { "GPU" } else { "memory behind its GPU's shared cache" };
+        Diagnostic::new(format!("the system `{}` has no {what}", loaded.name))
+            .help("programs need the tables `gpu`, `mmu`, `network`, `l2` and `memory`")
+    })
 }
 
-type Tables<'a> = (&'a GpuSpec, &'a MmuSpec, &'a CrossbarSpec, &'a L2Spec, &'a MemorySpec);
+/// The parts around a GPU.
+pub(crate) struct Tables<'a> {
+    gpu: &'a Part<GpuSpec>,
+    mmu: &'a Part<MmuSpec>,
+    network: &'a Part<CrossbarSpec>,
+    l2: &'a Part<L2Spec>,
+    memory: Id,
+    paging: Option<&'a Part<PagingSpec>>,
+}
 
-/// Builds the GPU for the applications.
+/// The endpoints of a crossbar behind its banks, in turn; DRAM is beside who asks it.
+struct OnCrossbar {
+    next: u32,
+}
+
+impl Places for OnCrossbar {
+    fn place(&mut self, memory: &Memory, _: bool) -> Option<Box<[u32]>> {
+        if matches!(memory, Memory::Dram(_) | Memory::Placement(_)) {
+            return None;
+        }
+        let first = self.next;
+        self.next += u32::from(memory.controllers());
+        Some((first..self.next).collect())
+    }
+}
+
+/// Builds the GPU of this number for the applications.
 ///
 /// # Errors
 /// A spec that cannot be built, or applications that do not fit.
-pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<Built, Diagnostic> {
-    let spec = &loaded.spec;
-    let (gpu, mmu, network, l2, memory) = tables(loaded)?;
-    let mut paging = match &spec.paging {
-        Some(paging) => Some(Paging::new(paging).map_err(|e| loaded.explain("paging", e))?),
+pub(crate) fn build(loaded: &Loaded, number: usize, programs: Apps, seed: u64) -> Result<Built, Diagnostic> {
+    let tables = tables(loaded, number)?;
+    let seed = seed_of(seed, Id { kind: Kind::Gpu, number });
+    let mut paging = match tables.paging {
+        Some(part) => Some(Paging::new(&part.spec).map_err(|e| loaded.explain(part.table(), e))?),
         None => None,
     };
-    let mut l2 = L2::new(l2, seed).map_err(|e| loaded.explain("l2", e))?;
-    if spec.sim.shadow {
+    let mut l2 = L2::new(&tables.l2.spec, seed).map_err(|e| loaded.explain(tables.l2.table(), e))?;
+    if loaded.spec.sim.shadow {
         l2.attach_shadow();
     }
-    let mut mmu = Mmu::new(mmu, gpu.sms, LINE).map_err(|e| loaded.explain("mmu", e))?;
-    let cycle = Time::period(gpu.clock.hz());
-    let gpu = Gpu::new(gpu, programs.apps(), mmu.reach()).map_err(|e| loaded.explain("gpu", e))?;
-    check_pages(loaded, &programs, &mmu)?;
+    let gpu = tables.gpu;
+    let mut mmu =
+        Mmu::new(&tables.mmu.spec, gpu.spec.sms, LINE).map_err(|e| loaded.explain(tables.mmu.table(), e))?;
+    let cycle = Time::period(gpu.spec.clock.hz());
+    let name = gpu.name.clone();
+    let gpu =
+        Gpu::new(&gpu.spec, programs.apps(), mmu.reach()).map_err(|e| loaded.explain(gpu.table(), e))?;
+    check_pages(loaded, &tables, &programs, &mmu)?;
     let residency = if paging.is_some() { Residency::ByPage } else { Residency::Always };
     for app in 0..programs.apps() {
         let bytes = programs.footprint(app);
@@ -95,38 +141,41 @@ pub(crate) fn build(loaded: &Loaded, programs: Apps, seed: u64) -> Result<Built,
         }
     }
     let extent = extent(&programs, &mmu);
-    let memory = memory::build(loaded, memory, &extent, seed)?;
-    if let Some(paging) = &paging {
-        memory::check_device(loaded, paging.ssd_bytes(), &extent)?;
-    }
-    if let Some(paging) = &mut paging {
+    let ends = Ends::crossbar(gpu.ports());
+    let mut places = OnCrossbar { next: ends.bank(l2.banks()) };
+    let memory = memory::build(loaded, tables.memory, &extent, seed, &mut places)?;
+    let mut pages = Target::Drive(0);
+    if let (Some(paging), Some(part)) = (&mut paging, tables.paging) {
+        if let Some(drive) = part.link("drive") {
+            memory::check_drive(loaded, drive, paging.ssd_bytes(), &extent)?;
+            pages = memory::target(Some(drive));
+        }
         paging.set_reach(mmu.reach());
     }
-    // Controllers of DRAM stand beside the banks, others on the network.
-    let controllers = (!matches!(memory, Memory::Dram(_))).then(|| memory.controllers());
-    let ends = Ends::crossbar(gpu.ports(), l2.banks(), controllers);
-    let network = Crossbar::new(network, ends.count(l2.banks())).map_err(|e| loaded.explain("network", e))?;
-    let series = spec.sim.series.map(|width| InstructionSeries::new(width.time()));
+    let network = Crossbar::new(&tables.network.spec, places.next as u16)
+        .map_err(|e| loaded.explain(tables.network.table(), e))?;
+    let series = loaded.spec.sim.series.map(|width| InstructionSeries::new(width.time()));
     let processor = Processor::Simt(Box::new(Simt::new(programs, gpu, cycle, series)));
-    let complex = Complex::new(processor, vec![mmu], Network::Crossbar(network), None, (l2, LINE), ends);
-    Ok(Built { complex, memory, pager: paging.map(|paging| Pager::Paging(Box::new(paging))) })
+    let complex =
+        Complex::new(name, processor, vec![mmu], Network::Crossbar(network), None, (l2, LINE), ends);
+    Ok(Built { complex, memory, pager: paging.map(|paging| Pager::Paging(Box::new(paging))), pages })
 }
 
 /// Whether the page table reaches every application's data, and granules are whole pages.
-fn check_pages(loaded: &Loaded, programs: &Apps, mmu: &Mmu) -> Result<(), Diagnostic> {
+fn check_pages(loaded: &Loaded, tables: &Tables<'_>, programs: &Apps, mmu: &Mmu) -> Result<(), Diagnostic> {
     for app in 0..programs.apps() {
         let (bytes, span) = (programs.footprint(app), mmu.span());
         if bytes > span {
             let name = programs.program(app).name();
             let what = format!("`{name}` has {bytes} B of addresses; the page table reaches {span} B");
-            return Err(loaded.diagnose("mmu.table", &what));
+            return Err(loaded.diagnose(&format!("{}.table", tables.mmu.table()), &what));
         }
     }
-    match &loaded.spec.paging {
-        Some(paging) if !paging.granule.get().is_multiple_of(mmu.reach()) => {
-            let (granule, reach) = (paging.granule, mmu.reach());
+    match tables.paging {
+        Some(paging) if !paging.spec.granule.get().is_multiple_of(mmu.reach()) => {
+            let (granule, reach) = (paging.spec.granule, mmu.reach());
             let what = format!("a granule of {granule} is no whole number of pages of {reach} B");
-            Err(loaded.diagnose("paging.granule", &what))
+            Err(loaded.diagnose(&format!("{}.granule", paging.table()), &what))
         }
         _ => Ok(()),
     }
@@ -148,6 +197,7 @@ fn extent(programs: &Apps, mmu: &Mmu) -> Extent {
         data: from,
         top: mmu.top(),
         reach: mmu.reach(),
+        is_translated: true,
         takes: ("the programs take", "fewer or smaller programs, or more flash"),
     }
 }

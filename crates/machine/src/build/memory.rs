@@ -1,13 +1,16 @@
 //! From a spec to what stands behind a shared cache, whatever the processor in front of it.
 
+use super::seed_of;
 use crate::memory::Memory;
-use crate::spec::{Loaded, MemorySpec, Spec};
-use config::Diagnostic;
+use crate::parts::{Stored, Target};
+use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
+use config::{Diagnostic, SpecError};
 use flash::direct::{Direct, DirectSpec};
 use flash::engine::Engine;
 use flash::initiator::Initiator;
 use mem::dram::Dram;
-use mem::dram_cache::{Backing, DramCache, DramCacheSpec, Partition};
+use mem::dram_cache::{DramCache, Partition};
+use mem::placement::{Placement, PlacementSpec};
 use std::ops::Range;
 
 /// What the addresses behind a shared cache hold.
@@ -22,82 +25,174 @@ pub(super) struct Extent {
     pub(super) top: u64,
     /// Bytes that one translation covers.
     pub(super) reach: u64,
+    /// Whether the addresses are as translations give them.
+    pub(super) is_translated: bool,
     /// Who takes them, as a message says it, and what would help where there are too many.
     pub(super) takes: (&'static str, &'static str),
 }
 
-/// Checks the table of the memory, for lines of so many bytes, and that what it needs is there.
+/// Checks a memory and those behind it, for lines of so many bytes.
 ///
 /// # Errors
 /// The first value that cannot be built.
-pub(super) fn check(loaded: &Loaded, line: u64) -> Result<(), Diagnostic> {
-    let Spec { memory: Some(memory), flash, .. } = &loaded.spec else { return Ok(()) };
-    let explain = |kind: &'static str| move |error| loaded.explain(&format!("memory.{kind}"), error);
-    match memory {
-        MemorySpec::Dram(dram) => dram.check(line).map_err(explain("dram")),
-        MemorySpec::Direct(direct) => direct.check().map_err(explain("direct")),
-        MemorySpec::Engine(engine) => engine.check().map_err(explain("engine")),
-        MemorySpec::Initiator(initiator) => initiator.check().map_err(explain("initiator")),
-        MemorySpec::DramCache(cache) => {
-            cache.check().map_err(explain("dram_cache"))?;
-            if cache.backing == Backing::device && flash.is_none() {
-                let what = "a DRAM cache has no flash device behind it";
-                let help = "give the table `flash`, or `backing = \"fixed\"`";
-                return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
-            }
-            if cache.backing == Backing::memory {
-                let what = "no memory stands behind this cache";
-                let help = "give `backing = \"device\"` and the table `flash`, or `backing = \"fixed\"`";
-                return Err(loaded.diagnose("memory.dram_cache.backing", what).help(help));
-            }
-            Ok(())
-        }
+pub(super) fn check(loaded: &Loaded, id: Id, line: u64) -> Result<(), Diagnostic> {
+    if id.kind == Kind::Placement {
+        return check_placement(loaded, &loaded.spec.placement[id.number], line);
     }
+    let part = &loaded.spec.memory[id.number];
+    let explain = |form: &'static str| at(loaded, part, form);
+    match &part.spec {
+        MemorySpec::Dram(dram) => dram.check(line).map_err(explain("dram"))?,
+        MemorySpec::Direct(direct) => direct.check().map_err(explain("direct"))?,
+        MemorySpec::Engine(engine) => engine.check().map_err(explain("engine"))?,
+        MemorySpec::Initiator(initiator) => initiator.check().map_err(explain("initiator"))?,
+        MemorySpec::DramCache(cache) => cache.check().map_err(explain("dram_cache"))?,
+    }
+    part.linked("memory").iter().try_for_each(|behind| check(loaded, *behind, line))
 }
 
-/// Builds the memory.
+/// Checks a placement and its memories.
+fn check_placement(loaded: &Loaded, part: &Part<PlacementSpec>, line: u64) -> Result<(), Diagnostic> {
+    part.spec.check().map_err(|error| loaded.explain(part.table(), error))?;
+    let (sizes, targets) = (part.spec.sizes.len(), part.linked("targets"));
+    if sizes != targets.len() {
+        let what = format!("{sizes} sizes for {} memories (`{}.targets`)", targets.len(), part.table());
+        return Err(loaded.diagnose(&format!("{}.sizes", part.table()), &what).help("give a size for each"));
+    }
+    for target in targets {
+        check(loaded, *target, line)?;
+    }
+    Ok(())
+}
+
+/// A fault of a memory's own, at its key.
+fn at<'a>(
+    loaded: &'a Loaded,
+    part: &'a Part<MemorySpec>,
+    form: &'static str,
+) -> impl Fn(SpecError) -> Diagnostic + 'a {
+    move |error| loaded.explain(&format!("{}.{form}", part.table()), error)
+}
+
+/// Where the controllers of memories stand: told how many there are, it says where, or that they are beside who asks.
+pub(super) trait Places {
+    /// For a memory behind a shared cache, or behind another.
+    fn place(&mut self, memory: &Memory, is_behind: bool) -> Option<Box<[u32]>>;
+}
+
+/// Builds a memory and those behind it.
 ///
 /// # Errors
 /// A spec that cannot be built, or data that do not fit.
 pub(super) fn build(
     loaded: &Loaded,
-    spec: &MemorySpec,
+    id: Id,
     extent: &Extent,
     seed: u64,
-) -> Result<Memory, Diagnostic> {
-    let explain = |kind: &'static str| move |error| loaded.explain(&format!("memory.{kind}"), error);
-    Ok(match spec {
+    places: &mut dyn Places,
+) -> Result<Stored, Diagnostic> {
+    store(loaded, id, extent, seed, (places, false))
+}
+
+fn store(
+    loaded: &Loaded,
+    id: Id,
+    extent: &Extent,
+    seed: u64,
+    (places, is_behind): (&mut dyn Places, bool),
+) -> Result<Stored, Diagnostic> {
+    if id.kind == Kind::Placement {
+        return place(loaded, &loaded.spec.placement[id.number], extent, seed, places);
+    }
+    let part = &loaded.spec.memory[id.number];
+    let memory = memory(loaded, id, extent, seed_of(seed, id))?;
+    let controllers = places.place(&memory, is_behind);
+    let drive = target(part.link("drive"));
+    let behind =
+        part.linked("memory").iter().map(|id| store(loaded, *id, extent, seed, (&mut *places, true)));
+    let behind = behind.collect::<Result<_, _>>()?;
+    Ok(Stored { name: part.name.clone(), memory, controllers, drive, behind })
+}
+
+/// Builds a placement and its memories, each for the frames that pages can have there.
+fn place(
+    loaded: &Loaded,
+    part: &Part<PlacementSpec>,
+    extent: &Extent,
+    seed: u64,
+    places: &mut dyn Places,
+) -> Result<Stored, Diagnostic> {
+    let explain = |error| loaded.explain(part.table(), error);
+    let mut placement = Placement::new(&part.spec, extent.line).map_err(explain)?;
+    placement.set_extent(extent.data, extent.top).map_err(explain)?;
+    let mut behind = Vec::new();
+    for (number, id) in part.linked("targets").iter().enumerate() {
+        let frames = placement.frames(number as u8);
+        let (line, reach, takes) = (extent.line, extent.reach, extent.takes);
+        let top = frames.end;
+        let own =
+            Extent { line, apps: vec![(0, frames)], data: top, top, reach, is_translated: false, takes };
+        behind.push(store(loaded, *id, &own, seed, (&mut *places, false))?);
+    }
+    let memory = Memory::Placement(Box::new(placement));
+    let controllers = places.place(&memory, false);
+    Ok(Stored { name: part.name.clone(), memory, controllers, drive: Target::Drive(0), behind })
+}
+
+/// Where a link to a drive goes.
+pub(super) fn target(link: Option<Id>) -> Target {
+    match link {
+        Some(Id { kind: Kind::Stripe, number }) => Target::Stripe(number as u16),
+        Some(Id { number, .. }) => Target::Drive(number as u16),
+        None => Target::Drive(0),
+    }
+}
+
+fn memory(loaded: &Loaded, id: Id, extent: &Extent, seed: u64) -> Result<Memory, Diagnostic> {
+    let part = &loaded.spec.memory[id.number];
+    let explain = |form: &'static str| at(loaded, part, form);
+    let drive = part.link("drive");
+    Ok(match &part.spec {
         MemorySpec::Dram(dram) => {
             Memory::Dram(Box::new(Dram::new(dram, extent.line).map_err(explain("dram"))?))
         }
         MemorySpec::DramCache(spec) => {
             let mut cache = DramCache::new(spec, extent.line).map_err(explain("dram_cache"))?;
             cache.set_flat(extent.data..extent.top);
-            check_backing(loaded, spec, extent)?;
+            if let Some(drive) = drive {
+                let needed = match spec.partition {
+                    Partition::flat => extent.data,
+                    Partition::none => extent.top,
+                };
+                check_drive(loaded, drive, needed, extent)?;
+            }
             Memory::DramCache(Box::new(cache))
         }
         MemorySpec::Direct(spec) => {
-            check_reach(loaded, spec, extent)?;
+            check_reach(loaded, part, spec, extent)?;
             let mut direct = Direct::new(spec, seed, extent.line).map_err(explain("direct"))?;
-            check_room(loaded, "memory.direct.mapping", extent.top, direct.capacity(), extent)?;
+            let key = format!("{}.direct.mapping", part.table());
+            check_room(loaded, &key, extent.top, direct.capacity(), extent)?;
             if loaded.spec.sim.shadow {
                 direct.attach_shadow();
             }
             for (_, bytes) in &extent.apps {
                 direct.occupy(bytes.clone());
             }
-            fill_logs(loaded, spec, &mut direct, extent)?;
+            fill_logs(loaded, part, spec, &mut direct, extent)?;
             Memory::Direct(Box::new(direct))
         }
         MemorySpec::Engine(spec) => {
-            let capacity = loaded.device(seed)?.capacity();
-            check_room(loaded, "flash", extent.top, capacity, extent)?;
             let mut engine = Engine::new(spec, extent.line).map_err(explain("engine"))?;
-            engine.set_capacity(capacity);
+            if let Some(drive) = drive {
+                engine.set_capacity(check_drive(loaded, drive, extent.top, extent)?);
+            }
             Memory::Engine(Box::new(engine))
         }
         MemorySpec::Initiator(spec) => {
-            check_device(loaded, extent.top, extent)?;
+            if let Some(drive) = drive {
+                check_drive(loaded, drive, extent.top, extent)?;
+            }
             let apps = extent.apps.len() as u8;
             Memory::Initiator(Box::new(
                 Initiator::new(spec, apps, extent.line).map_err(explain("initiator"))?,
@@ -106,12 +201,19 @@ pub(super) fn build(
     })
 }
 
-/// Whether the flash device has room for so many bytes.
+/// Whether a drive has room for so many bytes; its capacity.
 ///
 /// # Errors
 /// If it has not.
-pub(super) fn check_device(loaded: &Loaded, needed: u64, extent: &Extent) -> Result<(), Diagnostic> {
-    check_room(loaded, "flash", needed, loaded.device(0)?.capacity(), extent)
+pub(super) fn check_drive(
+    loaded: &Loaded,
+    drive: Id,
+    needed: u64,
+    extent: &Extent,
+) -> Result<u64, Diagnostic> {
+    let capacity = loaded.capacity_of(drive)?;
+    check_room(loaded, loaded.spec.name_of(drive), needed, capacity, extent)?;
+    Ok(capacity)
 }
 
 fn check_room(
@@ -129,28 +231,21 @@ fn check_room(
     Err(loaded.diagnose(table, &what).help(help))
 }
 
-/// Whether flash behind a DRAM cache has room for the data.
-fn check_backing(loaded: &Loaded, spec: &DramCacheSpec, extent: &Extent) -> Result<(), Diagnostic> {
-    if spec.backing != Backing::device {
-        return Ok(());
-    }
-    let needed = match spec.partition {
-        Partition::flat => extent.data,
-        Partition::none => extent.top,
-    };
-    check_device(loaded, needed, extent)
-}
-
 /// Whether the table of flash on the network and that of the memory management unit are one.
-fn check_reach(loaded: &Loaded, spec: &DirectSpec, extent: &Extent) -> Result<(), Diagnostic> {
+fn check_reach(
+    loaded: &Loaded,
+    part: &Part<MemorySpec>,
+    spec: &DirectSpec,
+    extent: &Extent,
+) -> Result<(), Diagnostic> {
     let (entry, reach) = (spec.reach(), extent.reach);
-    if entry == reach {
+    if entry == reach || !extent.is_translated {
         return Ok(());
     }
     let what = format!(
         "an entry of the mapping table covers {entry} B, a translation entry {reach} B: with `direct` the two are one table"
     );
-    Err(loaded.diagnose("mmu", &what))
+    Err(loaded.diagnose(part.table(), &what))
 }
 
 /// Brings log blocks into the state that the spec has them in at the start.
@@ -159,6 +254,7 @@ fn check_reach(loaded: &Loaded, spec: &DirectSpec, extent: &Extent) -> Result<()
 /// A share for an application that is not there.
 fn fill_logs(
     loaded: &Loaded,
+    part: &Part<MemorySpec>,
     spec: &DirectSpec,
     direct: &mut Direct,
     extent: &Extent,
@@ -166,7 +262,7 @@ fn fill_logs(
     let (shares, apps) = (spec.mapping.log_filled.len(), extent.apps.len());
     if shares > apps.max(1) {
         let what = format!("{shares} shares for {apps} programs");
-        return Err(loaded.diagnose("memory.direct.mapping.log_filled", &what));
+        return Err(loaded.diagnose(&format!("{}.direct.mapping.log_filled", part.table()), &what));
     }
     for (app, bytes) in &extent.apps {
         let left = spec.log_room(*app);

@@ -5,3 +5,14 @@ mod memory;
 mod place;
 pub(crate) mod server;
 mod warm;
+
+use crate::spec::Id;
+use kernel::Rng;
+
+/// The seed of a part: the first of a kind has that of the run, a later one its own, whatever the user calls it.
+fn seed_of(seed: u64, id: Id) -> u64 {
+    match id.number {
+        0 => seed,
+        later => Rng::stream(seed, &format!("{}{later}", id.kind.name())).next_u64(),
+    }
+}

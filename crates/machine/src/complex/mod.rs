@@ -20,6 +20,8 @@ use proto::memory::Tally;
 
 /// The parts around a processor.
 pub struct Complex {
+    /// What the user calls its processor.
+    pub(crate) name: String,
     /// Its number.
     pub(crate) number: u16,
     /// What executes programs.
@@ -54,6 +56,7 @@ pub struct Complex {
 impl Complex {
     /// A complex without a place in a machine.
     pub(crate) fn new(
+        name: String,
         processor: Processor,
         mmus: Vec<Mmu>,
         network: Network,
@@ -62,6 +65,7 @@ impl Complex {
         ends: Ends,
     ) -> Complex {
         Complex {
+            name,
             number: 0,
             processor,
             mmus,

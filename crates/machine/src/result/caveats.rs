@@ -65,7 +65,7 @@ fn few(name: &str, figures: &Summary, widths: &HalfWidths, jobs: u64, cut: u64) 
         _ => return None,
     };
     let all = needed + cut;
-    Some(format!("{why}; some {needed} are needed: cpu.0.load.jobs={all}, those before the window included"))
+    Some(format!("{why}; some {needed} are needed: cpu.load.jobs={all}, those before the window included"))
 }
 
 /// Whether the measured window holds a transient, or may.
@@ -76,7 +76,7 @@ fn unsteady(machine: &Machine) -> Option<String> {
             Some("the run ended before its warm-up was over: figures are those of all jobs".to_owned())
         }
         (None, Some(Cut { steady: Some(false), jobs, .. })) => Some(format!(
-            "no steady state within the first {jobs} jobs, which are cut: figures may hold a trend; a longer run (cpu.0.load.jobs) or \
+            "no steady state within the first {jobs} jobs, which are cut: figures may hold a trend; a longer run (cpu.load.jobs) or \
              a lower load would tell"
         )),
         _ => None,
@@ -135,11 +135,11 @@ mod tests {
         let figures = |p99| Summary { p99, ..Summary::default() };
         let widths = |p99| HalfWidths { p99, ..HalfWidths::default() };
         let of = |p99, width, jobs| few("service", &figures(p99), &widths(width), jobs, 50);
-        assert!(of(None, None, 900).expect("said").contains("cpu.0.load.jobs=1050"));
-        assert!(of(Some(1.0), None, 5000).expect("said").contains("cpu.0.load.jobs=10290"));
+        assert!(of(None, None, 900).expect("said").contains("cpu.load.jobs=1050"));
+        assert!(of(Some(1.0), None, 5000).expect("said").contains("cpu.load.jobs=10290"));
         // Twice as wide as it may be: four times the jobs.
         let said = of(Some(100.0), Some(20.0), 20_000).expect("said");
-        assert!(said.contains("+-20 %") && said.contains("cpu.0.load.jobs=80050"), "{said}");
+        assert!(said.contains("+-20 %") && said.contains("cpu.load.jobs=80050"), "{said}");
         assert_eq!(of(Some(100.0), Some(10.0), 20_000), None);
     }
 }

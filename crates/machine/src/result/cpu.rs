@@ -1,7 +1,7 @@
 //! What the cores of a server and their memory did.
 
 use super::hierarchy::{self, L2Result, MmuResult, per, share};
-use super::memory::{BehindResult, Said, Window, row_hits};
+use super::memory::{AskedResult, BehindResult, Said, Window, row_hits};
 use super::pager::SwapResult;
 use crate::complex::{Complex, Ooo};
 use crate::machine::Machine;
@@ -12,7 +12,6 @@ use compute::ooo::Spent;
 use flash::Check;
 use kernel::Time;
 use mem::directory::Directory;
-use proto::memory::CPU_LINE;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -67,6 +66,8 @@ pub struct DirectoryResult {
 /// The memory behind the shared cache.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CpuMemoryResult {
+    /// What it is called.
+    pub name: String,
     /// `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
     pub kind: &'static str,
     /// Bytes that the shared cache read and wrote, a second.
@@ -78,6 +79,9 @@ pub struct CpuMemoryResult {
     /// What its kind has figures of its own for.
     #[serde(flatten)]
     pub behind: BehindResult,
+    /// The memories behind it; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<AskedResult>,
     /// Paging by the operating system; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapResult>,
@@ -109,6 +113,8 @@ impl WarmupResult {
 /// What the cores of a server and their memory did in the measured window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CpuResult {
+    /// What they are called.
+    pub name: String,
     /// Jobs that ended.
     pub jobs: u64,
     /// Jobs that ended a second, until the last one did.
@@ -171,6 +177,7 @@ impl CpuResult {
         };
         let queue = ooo.cores.queue(to);
         CpuResult {
+            name: complex.name.clone(),
             jobs: s.jobs,
             throughput_per_s: window.per_second(s.jobs),
             offered_per_s: queue.map(|queue| window.per_second(queue.came)),
@@ -196,7 +203,7 @@ impl CpuResult {
                 repeated_instructions: s.repeated,
             },
             mmu: MmuResult::collect(&complex.mmus),
-            l2: L2Result::collect(&complex.l2, CPU_LINE, window.seconds),
+            l2: L2Result::collect(&complex.l2, complex.line, window.seconds),
             directory: complex.directory.as_ref().map(directory).unwrap_or_default(),
             network_bytes_per_s: window.per_second(complex.network.bytes()),
             memory: CpuMemoryResult::collect(machine, complex, window),
@@ -233,11 +240,14 @@ fn directory(directory: &Directory) -> DirectoryResult {
 impl CpuMemoryResult {
     fn collect(machine: &Machine, complex: &Complex, window: Window) -> CpuMemoryResult {
         let lines = complex.l2.stats.fetched_lines + complex.l2.stats.written_lines;
-        let said = Said::of(machine, complex, window);
+        let place = machine.place_of(complex);
+        let said = Said::of(machine, place, window);
         let dram_bytes = said.dram.map_or(0, |dram| dram.read_bytes + dram.written_bytes);
         CpuMemoryResult {
+            name: place.name.clone(),
+            asks: AskedResult::collect(machine, complex, window),
             kind: said.kind,
-            bandwidth_bytes_per_s: window.per_second(lines * CPU_LINE),
+            bandwidth_bytes_per_s: window.per_second(lines * complex.line),
             dram_bytes_per_s: window.per_second(dram_bytes),
             row_hit_share: said.dram.map_or(0.0, row_hits),
             behind: said.behind,

@@ -1,6 +1,7 @@
 //! What a flash device did.
 
 use crate::machine::Machine;
+use crate::precondition;
 use flash::Device;
 use flash::backend::op::Class;
 use flash::ftl::Ftl;
@@ -97,8 +98,10 @@ pub struct Utilisation {
 /// What a flash device did in the measured window. Reads and programs count map units.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlashResult {
-    /// Name of the device.
+    /// What it is called.
     pub name: String,
+    /// The state that it was brought into before the run; null where that is not known.
+    pub precondition: Option<precondition::Report>,
     /// Sizes.
     pub capacity: Capacity,
     /// Units read.
@@ -180,6 +183,7 @@ impl FlashResult {
         let flushed = owed * unit_bytes as f64 * ratio(programmed, host).unwrap_or(1.0);
         FlashResult {
             name: name.into(),
+            precondition: None,
             capacity: capacity(ftl),
             reads: Reads {
                 host: host_reads,

@@ -1,7 +1,7 @@
 //! What a GPU and its memory did.
 
 use super::hierarchy::{self, L2Result, MmuResult, per, share};
-use super::memory::{BehindResult, Said, Window, row_hits};
+use super::memory::{AskedResult, BehindResult, Said, Window, row_hits};
 use super::pager::PagingResult;
 use crate::complex::{Complex, InstructionWindow, Simt};
 use crate::machine::Machine;
@@ -86,6 +86,8 @@ pub struct AppResult {
 /// The memory behind the shared cache.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GpuMemoryResult {
+    /// What it is called.
+    pub name: String,
     /// `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
     pub kind: &'static str,
     /// Bytes that the shared cache read and wrote, a second.
@@ -97,11 +99,16 @@ pub struct GpuMemoryResult {
     pub behind: BehindResult,
     /// DRAM: share of accesses to an open row; null where there is none.
     pub row_hit_share: Option<f64>,
+    /// The memories behind it; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<AskedResult>,
 }
 
 /// What a GPU and its memory did in the measured window.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GpuResult {
+    /// What it is called.
+    pub name: String,
     /// Instructions of warps a cycle: all applications, until the last one ended.
     pub ipc: f64,
     /// Cycles of the multiprocessors' clock, until the last application ended.
@@ -169,6 +176,7 @@ impl GpuResult {
         let cycles = window.seconds / measured.cycle_s;
         let issuing: u64 = simt.gpu.stats.sms.iter().map(|sm| sm.busy).sum();
         GpuResult {
+            name: complex.name.clone(),
             ipc: per(all.warp_instructions, cycles),
             cycles,
             work: WorkResult::of(&all),
@@ -194,13 +202,16 @@ impl GpuResult {
 impl GpuMemoryResult {
     fn collect(machine: &Machine, complex: &Complex, window: Window) -> GpuMemoryResult {
         let lines = complex.l2.stats.fetched_lines + complex.l2.stats.written_lines;
-        let said = Said::of(machine, complex, window);
+        let place = machine.place_of(complex);
+        let said = Said::of(machine, place, window);
         GpuMemoryResult {
+            name: place.name.clone(),
             kind: said.kind,
             bandwidth_bytes_per_s: window.per_second(lines * LINE),
             array_bandwidth_bytes_per_s: said.array_bytes_per_s,
             behind: said.behind,
             row_hit_share: said.dram.map(row_hits),
+            asks: AskedResult::collect(machine, complex, window),
         }
     }
 }

@@ -179,9 +179,11 @@ impl Io {
 
 /// Initiators that reach a flash device by themselves, each with the processor in front of it.
 fn initiators(machine: &Machine) -> impl Iterator<Item = (&Initiator, &Processor)> {
-    machine.complexes().iter().filter_map(|complex| match machine.memory_of(complex) {
-        Memory::Initiator(initiator) => Some((&**initiator, &complex.processor)),
-        _ => None,
+    machine.complexes().iter().flat_map(|complex| {
+        machine.memories_on(complex).filter_map(|memory| match memory {
+            Memory::Initiator(initiator) => Some((&**initiator, &complex.processor)),
+            _ => None,
+        })
     })
 }
 
@@ -295,11 +297,16 @@ fn result(op: &OpStats, seconds: f64) -> OpResult {
 }
 
 /// Mean time a milestone, with the host's share, so that it sums to the mean latency, of fragments where requests were split.
-pub(super) fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
+pub(super) fn breakdown(machine: &Machine) -> BTreeMap<String, Map<String, Value>> {
     let flows = flows(machine);
     let mut all = BTreeMap::new();
-    let Some(device) = machine.drive() else { return all };
-    let DeviceStats { reads, writes, .. } = &device.stats;
+    let mut drives = machine.drives().map(|(_, device)| &device.stats);
+    let Some(DeviceStats { reads, writes, .. }) = drives.next() else { return all };
+    let (mut reads, mut writes) = (reads.clone(), writes.clone());
+    for more in drives {
+        reads.merge(&more.reads);
+        writes.merge(&more.writes);
+    }
     for (name, device, of) in
         [("read", reads, (|f| &f.read) as fn(&FlowStats) -> &OpStats), ("write", writes, |f| &f.write)]
     {
@@ -322,10 +329,11 @@ pub(super) fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String,
         let latency = (total.latency.sum() - split.latency.sum() + fragments.latency.sum()) as f64;
         let inside = device.total_ps() as f64;
         let host = (latency - inside) / 1e3 / commands.max(1) as f64;
-        if host > 0.0 {
+        // A stripe's commands are several of its drives', which they wait for together: the rest is not the host's alone.
+        if host > 0.0 && machine.stripes().next().is_none() {
             parts.insert("host".into(), host.into());
         }
-        all.insert(name, parts);
+        all.insert(name.to_owned(), parts);
     }
     all
 }

@@ -1,9 +1,11 @@
 //! What the memory behind a shared cache did.
 
 use super::hierarchy::share;
+use super::placement::PlacementResult;
 use crate::complex::Complex;
 use crate::machine::Machine;
 use crate::memory::Memory;
+use crate::parts::Behind;
 use flash::Device;
 use flash::backend::op::Class;
 use flash::direct::Direct;
@@ -106,6 +108,9 @@ pub struct BehindResult {
     /// The DRAM cache; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dram_cache: Option<DramCacheResult>,
+    /// The placement of several memories; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementResult>,
 }
 
 /// The measured window.
@@ -132,10 +137,13 @@ pub(super) struct Said<'a> {
 }
 
 impl Said<'_> {
-    pub(super) fn of<'a>(machine: &'a Machine, complex: &Complex, window: Window) -> Said<'a> {
-        let of_device = || machine.drive().map(|device| array_bytes(device, window));
+    pub(super) fn of<'a>(machine: &'a Machine, at: &'a Behind, window: Window) -> Said<'a> {
+        let of_device = || {
+            let bytes = machine.drives_of(at).map(|device| array_bytes(device, window));
+            bytes.reduce(|sum, bytes| sum + bytes)
+        };
         let none = BehindResult::default();
-        match machine.memory_of(complex) {
+        match &at.memory {
             Memory::Dram(dram) => {
                 Said { kind: "dram", behind: none, array_bytes_per_s: None, dram: Some(&dram.stats) }
             }
@@ -144,6 +152,12 @@ impl Said<'_> {
                 behind: BehindResult { dram_cache: Some(DramCacheResult::collect(cache)), ..none },
                 array_bytes_per_s: of_device(),
                 dram: Some(cache.dram_stats()),
+            },
+            Memory::Placement(placement) => Said {
+                kind: "placement",
+                behind: BehindResult { placement: Some(PlacementResult::collect(placement, window)), ..none },
+                array_bytes_per_s: None,
+                dram: None,
             },
             Memory::Direct(direct) => {
                 let bytes = direct.stats.bytes_sensed() + direct.stats.programs() * proto::memory::PAGE;
@@ -167,6 +181,43 @@ impl Said<'_> {
                 dram: None,
             },
         }
+    }
+}
+
+/// A memory behind another.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct AskedResult {
+    /// What it is called.
+    pub name: String,
+    /// `dram`, `dram_cache`, `direct`, `engine` or `initiator`.
+    pub kind: &'static str,
+    /// Bytes that flash arrays read and programmed, whole pages, a second; null without flash.
+    pub array_bandwidth_bytes_per_s: Option<f64>,
+    /// Bytes that its DRAM read and wrote, a second; null where there is none.
+    pub dram_bytes_per_s: Option<f64>,
+    /// DRAM: share of accesses to an open row; null where there is none.
+    pub row_hit_share: Option<f64>,
+    /// What its kind has figures of its own for.
+    #[serde(flatten)]
+    pub behind: BehindResult,
+}
+
+impl AskedResult {
+    /// Of all memories behind that of a complex.
+    pub(super) fn collect(machine: &Machine, complex: &Complex, window: Window) -> Vec<AskedResult> {
+        let of = |at: &Behind| {
+            let said = Said::of(machine, at, window);
+            let moved = |dram: &DramStats| window.per_second(dram.read_bytes + dram.written_bytes);
+            AskedResult {
+                name: at.name.clone(),
+                kind: said.kind,
+                array_bandwidth_bytes_per_s: said.array_bytes_per_s,
+                dram_bytes_per_s: said.dram.map(moved),
+                row_hit_share: said.dram.map(row_hits),
+                behind: said.behind,
+            }
+        };
+        machine.memories_behind(complex).map(of).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The result document, `nandscape.result/1`.
+//! The result document, `nandscape.result/2`.
 
 mod caveats;
 mod cpu;
@@ -9,6 +9,8 @@ mod io;
 mod memory;
 pub mod metrics;
 mod pager;
+mod placement;
+mod stripe;
 mod summary;
 
 pub use self::cpu::CpuResult;
@@ -16,6 +18,7 @@ pub use self::flash::FlashResult;
 pub use self::gpu::GpuResult;
 pub use self::io::{Active, FlowResult, Io, Kinds, OpResult};
 pub use self::memory::DirectResult;
+pub use self::stripe::StripeResult;
 pub use self::summary::human;
 
 use crate::machine::{End, Machine};
@@ -30,7 +33,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Name and version of the document's layout.
-pub const SCHEMA: &str = "nandscape.result/1";
+pub const SCHEMA: &str = "nandscape.result/2";
 
 /// The check that fails for a run that is stuck, or was interrupted.
 const NO_WORK_LEFT: &str = "no work is left";
@@ -38,7 +41,7 @@ const NO_WORK_LEFT: &str = "no work is left";
 /// Everything that a run has found out.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Document {
-    /// Name and version of this document's layout: `nandscape.result/1`.
+    /// Name and version of this document's layout: `nandscape.result/2`.
     pub schema: &'static str,
     /// The system's name.
     pub system: String,
@@ -62,25 +65,25 @@ pub struct Document {
     pub simulated_ns: f64,
     /// The run itself; the only part that differs from run to run.
     pub run: RunFigures,
-    /// What preconditioning did; left out where there is no flash device.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub precondition: Option<precondition::Report>,
     /// What the host saw.
     pub io: Io,
-    /// What the GPU and its memory did; left out where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpu: Option<GpuResult>,
-    /// What the cores of a server and their memory did; left out where there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<CpuResult>,
+    /// What GPUs that ran programs did, and their memory; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpu: Vec<GpuResult>,
+    /// What the cores of servers that ran a program did, and their memory; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu: Vec<CpuResult>,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
+    /// What stripes of several drives did; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stripe: Vec<StripeResult>,
     /// Where the latency of reads and writes went: the mean time a milestone. It sums to the mean latency of requests. Where
     /// `io.fragments` is there, it is of commands: each fragment of a request counts by itself, from the arrival of the request to the
     /// completion of the fragment, and it sums to the mean of those. Fragments of one request wait at the same time in different
     /// places, so that no sum of theirs is its latency.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
-    pub breakdown_ns: BTreeMap<&'static str, Map<String, Value>>,
+    pub breakdown_ns: BTreeMap<String, Map<String, Value>>,
     /// Checks, each side counted in a different part.
     pub checks: Vec<Check>,
     /// Whether the run was ended from outside, and not by itself.
@@ -128,8 +131,8 @@ pub struct Frame {
     pub workload: Vec<String>,
     /// Warnings that arose before the run.
     pub warnings: Vec<String>,
-    /// What preconditioning did, if there is a flash device.
-    pub precondition: Option<precondition::Report>,
+    /// What preconditioning did to each drive.
+    pub preconditions: Vec<precondition::Report>,
 }
 
 impl Document {
@@ -146,10 +149,16 @@ impl Document {
         let checks = checks(machine, end, stop);
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
-        warnings.extend(machine.drive().and_then(unwritten_reads));
-        warnings.extend(machine.drive().and_then(worn_out).map(|worn| {
-            format!("the drive is worn out: {worn}; it takes no more writes (`explain flash.bad_blocks`)")
-        }));
+        let several = machine.drives().count() > 1;
+        for (name, device) in machine.drives() {
+            let of = if several { format!("{name}: ") } else { String::new() };
+            warnings.extend(unwritten_reads(device).map(|text| format!("{of}{text}")));
+            warnings.extend(worn_out(device).map(|worn| {
+                format!(
+                    "{of}the drive is worn out: {worn}; it takes no more writes (`explain flash.bad_blocks`)"
+                )
+            }));
+        }
         let held = machine.injector.held_max;
         if held > Time::ZERO {
             warnings
@@ -159,10 +168,16 @@ impl Document {
         if let Some(failure) = &machine.injector.failure {
             warnings.push(failure.to_string());
         }
-        let server = machine.server();
-        let cpu = server.map(|(complex, ooo)| CpuResult::collect(machine, complex, ooo));
-        if let Some(((_, ooo), cpu)) = server.zip(cpu.as_ref()) {
-            warnings.extend(caveats::of(machine, ooo, cpu));
+        let mut cpu = Vec::new();
+        for (complex, ooo) in machine.servers() {
+            let found = CpuResult::collect(machine, complex, ooo);
+            warnings.extend(caveats::of(machine, ooo, &found));
+            cpu.push(found);
+        }
+        let mut flash: Vec<FlashResult> =
+            machine.drives().map(|(name, device)| FlashResult::collect(name, device, machine)).collect();
+        for (drive, report) in flash.iter_mut().zip(frame.preconditions) {
+            drive.precondition = Some(report);
         }
         Document {
             schema: SCHEMA,
@@ -177,16 +192,12 @@ impl Document {
             warnings,
             simulated_ns: machine.now().as_ns_f64(),
             run,
-            precondition: frame.precondition,
             breakdown_ns: breakdown(machine),
-            gpu: machine.gpu().map(|(complex, simt)| GpuResult::collect(machine, complex, simt)),
+            gpu: machine.gpus().map(|(complex, simt)| GpuResult::collect(machine, complex, simt)).collect(),
             cpu,
             io,
-            flash: machine
-                .drive()
-                .map(|device| FlashResult::collect("flash0", device, machine))
-                .into_iter()
-                .collect(),
+            flash,
+            stripe: machine.stripes().map(|(name, stripe)| StripeResult::collect(name, stripe)).collect(),
             checks,
             interrupted: end == End::Interrupted,
         }
@@ -227,9 +238,9 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         injector.issued == injector.completed + outstanding,
         format!("{} issued, {} completed, {outstanding} in flight", injector.issued, injector.completed),
     );
-    if let Some(device) = machine.drive() {
+    for (number, (_, device)) in machine.drives().enumerate() {
         // Below zero where more is answered than was asked.
-        let waited_for = injector.in_device() as i64 + machine.claimed();
+        let waited_for = injector.in_device_of(number as u16) as i64 + machine.claimed(number);
         check(
             "the device holds what the host waits for",
             device.in_flight() as i64 == waited_for,
@@ -242,11 +253,17 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         ended == recorded,
         format!("{ended} ended, {recorded} latencies recorded"),
     );
-    if let Some(device) = machine.drive()
-        && machine.gpu().is_none()
-        && machine.server().is_none()
-    {
-        let (answered, recorded) = (injector.answered_in_window(), device.stats.recorded());
+    for (name, stripe) in machine.stripes() {
+        let found = stripe.check();
+        check(
+            &format!("commands and parts of the stripe {name} agree"),
+            found.is_ok(),
+            found.err().unwrap_or_default(),
+        );
+    }
+    let by_itself = machine.complexes().is_empty() && machine.stripes().next().is_none();
+    for (number, (_, device)) in machine.drives().enumerate().filter(|_| by_itself) {
+        let (answered, recorded) = (injector.answered_in_window_of(number as u16), device.stats.recorded());
         check(
             "the device records what the host is answered",
             answered == recorded,
@@ -260,13 +277,13 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
     check(
         "no request failed",
         injector.errors == 0,
-        match machine.drive().and_then(worn_out) {
+        match machine.drives().find_map(|(_, device)| worn_out(device)) {
             Some(worn) => format!("{worn}; {} completions with an error", injector.errors),
             None => format!("{} completions with an error", injector.errors),
         },
     );
     let still = end == End::Deadlock;
-    if let Some((complex, simt)) = machine.gpu() {
+    for (complex, simt) in machine.gpus() {
         let (stages, latency) = gpu::tiling(machine, complex, simt);
         check(
             "the stages of loads and stores tile their latency",
@@ -278,12 +295,12 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
             check(c.name, c.ok, c.detail);
         }
     }
-    if let Some((complex, ooo)) = machine.server() {
+    for (complex, ooo) in machine.servers() {
         for c in cpu::checks(machine, complex, ooo, still) {
             check(c.name, c.ok, c.detail);
         }
     }
-    if let Some(device) = machine.drive() {
+    for (_, device) in machine.drives() {
         let stop = || stop.load(Ordering::Relaxed);
         device.checks_unless(machine.now(), &stop).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
@@ -310,11 +327,18 @@ fn measured(machine: &Machine) -> Option<(bool, String)> {
 }
 
 /// Mean time a milestone: of the host's requests, of a GPU's, and of a server's.
-fn breakdown(machine: &Machine) -> BTreeMap<&'static str, Map<String, Value>> {
+fn breakdown(machine: &Machine) -> BTreeMap<String, Map<String, Value>> {
     let mut all = io::breakdown(machine);
-    let gpu = machine.gpu().map(|(complex, simt)| gpu::breakdown(machine, complex, simt));
-    let cpu = machine.server().map(|(complex, ooo)| cpu::breakdown(machine, complex, ooo));
-    all.extend(gpu.into_iter().chain(cpu).flatten().filter(|(_, parts)| !parts.is_empty()));
+    let gpus = machine.gpus().map(|(complex, simt)| (complex, gpu::breakdown(machine, complex, simt)));
+    let cpus = machine.servers().map(|(complex, ooo)| (complex, cpu::breakdown(machine, complex, ooo)));
+    // Where there are several of a kind, each has its own under its name.
+    let (many_gpus, many_cpus) = (machine.gpus().count() > 1, machine.servers().count() > 1);
+    let named = gpus.map(|one| (many_gpus, one)).chain(cpus.map(|one| (many_cpus, one)));
+    for (many, (complex, parts)) in named {
+        let of = if many { format!("{}.", complex.name) } else { String::new() };
+        let there = parts.into_iter().filter(|(_, parts)| !parts.is_empty());
+        all.extend(there.map(|(name, parts)| (format!("{of}{name}"), parts)));
+    }
     all
 }
 
@@ -336,8 +360,7 @@ fn unwritten_reads(device: &Device) -> Option<String> {
 
 /// The SHA-256 of a resolved spec in canonical JSON, as documents name it.
 pub fn spec_digest(spec: &Spec) -> String {
-    // The spec came out of a TOML file: it has a JSON form.
-    digest(&serde_json::to_value(spec).unwrap_or_default())
+    digest(&spec.to_json())
 }
 
 fn digest(spec: &Value) -> String {

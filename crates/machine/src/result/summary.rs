@@ -16,7 +16,7 @@ pub fn human(document: &Document) -> String {
         "  simulated {}, {} requests{}",
         time(d.simulated_ns),
         count(d.io.kinds.all.requests),
-        d.precondition.as_ref().map_or(String::new(), |p| format!(
+        d.flash.first().and_then(|f| f.precondition.as_ref()).map_or(String::new(), |p| format!(
             ", preconditioned: {} ({:.1} % mapped)",
             p.kind,
             100.0 * p.mapped_share
@@ -30,12 +30,8 @@ pub fn human(document: &Document) -> String {
         let (requests, fragments) = (count(f.requests), count(f.fragments));
         let _ = writeln!(text, "\n  {requests} of the requests went to the device in {fragments} fragments");
     }
-    if let Some(gpu) = &d.gpu {
-        work::gpu(gpu, &mut text);
-    }
-    if let Some(cpu) = &d.cpu {
-        work::cpu(cpu, &mut text);
-    }
+    d.gpu.iter().for_each(|gpu| work::gpu(gpu, &mut text));
+    d.cpu.iter().for_each(|cpu| work::cpu(cpu, &mut text));
     let fragments = if d.io.fragments.is_some() { ", each of its fragments by itself," } else { "" };
     for (name, parts) in &d.breakdown_ns {
         let total: f64 = parts.values().filter_map(serde_json::Value::as_f64).sum();
@@ -77,7 +73,7 @@ fn preconditioned(d: &Document) -> String {
 /// What the front end did in a CPU second.
 fn speed(d: &Document) -> String {
     let rate = |n: u64| count((n as f64 / d.run.cpu_s.max(f64::MIN_POSITIVE)) as u64);
-    match (&d.gpu, &d.cpu) {
+    match (d.gpu.first(), d.cpu.first()) {
         (Some(gpu), _) => format!("{} warp instructions/s", rate(gpu.work.warp_instructions)),
         (_, Some(cpu)) => format!("{} instructions/s", rate(cpu.instructions)),
         _ => format!("{} requests/s", count(d.run.requests_per_cpu_s as u64)),

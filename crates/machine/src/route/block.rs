@@ -1,96 +1,85 @@
 //! Block commands, and their completions on the way back.
 
+use crate::address::Sender;
 use crate::memory::Memory;
 use crate::pager::Pager;
-use crate::parts::Parts;
+use crate::parts::{Parts, Target};
 use crate::wires::Wires;
 use kernel::{Mutant, planted_nth};
-use proto::{Command, Completion, Port};
-
-/// Who has sent a block command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sender {
-    /// An injector.
-    Injector(u16),
-    /// A memory with a drive behind it.
-    Memory(u16),
-    /// What pages from a drive.
-    Pager(u16),
-}
-
-/// Bits below the kind of a sender in its address.
-const NUMBER: u32 = 14;
-
-impl Sender {
-    /// The address that a completion goes to.
-    #[inline]
-    pub(crate) fn port(self) -> Port {
-        Port(match self {
-            Sender::Injector(number) => number,
-            Sender::Memory(number) => 1 << NUMBER | number,
-            Sender::Pager(number) => 2 << NUMBER | number,
-        })
-    }
-
-    /// The sender of this address.
-    #[inline]
-    pub(crate) fn of(port: Port) -> Sender {
-        let number = port.0 & ((1 << NUMBER) - 1);
-        match port.0 >> NUMBER {
-            0 => Sender::Injector(number),
-            1 => Sender::Memory(number),
-            _ => Sender::Pager(number),
-        }
-    }
-}
+use proto::{Command, Completion};
 
 impl Parts {
-    /// Gives a drive a command of a part that is no injector.
+    /// Gives a drive, or a stripe, a command of a part that is no injector.
     pub(super) fn submit(&mut self, from: Sender, command: Command, wires: &mut Wires) {
-        let drive = match from {
-            Sender::Injector(_) => 0,
+        let target = match from {
             Sender::Memory(number) => self.memories[usize::from(number)].drive,
             Sender::Pager(number) => self.pagers[usize::from(number)].drive,
+            Sender::Injector(_) | Sender::Stripe(_) => unreachable!("they say where"),
         };
+        let command = Command { from: from.port(), ..command };
+        match target {
+            Target::Drive(drive) => self.claim(drive, command, wires),
+            Target::Stripe(number) => {
+                self.stripes[usize::from(number)].stripe.submit(command, &mut wires.at(number));
+            }
+        }
+    }
+
+    /// Gives a drive a command of a part that is no injector.
+    fn claim(&mut self, drive: u16, command: Command, wires: &mut Wires) {
         let at = &mut self.drives[usize::from(drive)];
         at.claimed += i64::from(!planted_nth(Mutant::Unclaimed, 4));
-        at.device.submit(Command { from: from.port(), ..command }, &mut wires.at(drive));
+        at.device.submit(command, &mut wires.at(drive));
+    }
+
+    /// Gives a drive, or a stripe, a command of the injector.
+    #[inline]
+    pub(crate) fn inject(&mut self, target: u16, command: Command, wires: &mut Wires) {
+        match self.targets[usize::from(target)] {
+            Target::Drive(drive) => {
+                self.drives[usize::from(drive)].device.submit(command, &mut wires.at(drive));
+            }
+            Target::Stripe(number) => {
+                self.stripes[usize::from(number)].stripe.submit(command, &mut wires.at(number));
+            }
+        }
+    }
+
+    /// A stripe has a command for one of its drives.
+    pub(super) fn striped(&mut self, from: u16, member: u16, command: Command, wires: &mut Wires) {
+        let drive = self.stripes[usize::from(from)].drives[usize::from(member)];
+        let command = Command { from: Sender::Stripe(from).port(), ..command };
+        self.claim(drive, command, wires);
     }
 
     /// A drive has done a command of a part that is no injector.
     pub(crate) fn completed(&mut self, drive: u16, completion: Completion, wires: &mut Wires) {
-        self.record(wires.queue.now());
         self.drives[usize::from(drive)].claimed -= 1;
+        if let Sender::Stripe(number) = Sender::of(completion.to) {
+            let member = self.drives[usize::from(drive)].member;
+            let stripe = &mut self.stripes[usize::from(number)].stripe;
+            return stripe.completed(member, completion, &mut wires.at(number));
+        }
+        self.answered(completion, wires);
+    }
+
+    /// A command of a part that is neither an injector nor a stripe has been done.
+    pub(crate) fn answered(&mut self, completion: Completion, wires: &mut Wires) {
+        self.record(wires.queue.now());
         match Sender::of(completion.to) {
             Sender::Memory(number) => match self.memory(number) {
                 Memory::Engine(engine) => engine.completed(completion, &mut wires.at(number)),
                 Memory::Initiator(initiator) => initiator.completed(completion, &mut wires.at(number)),
                 Memory::DramCache(cache) => cache.completed(completion, &mut wires.at(number)),
-                Memory::Dram(_) | Memory::Direct(_) => unreachable!("it sends no block commands"),
+                Memory::Dram(_) | Memory::Direct(_) | Memory::Placement(_) => {
+                    unreachable!("it sends no block commands")
+                }
             },
             Sender::Pager(number) => match self.pager(number) {
                 Pager::Paging(paging) => paging.completed(completion, &mut wires.at(number)),
                 Pager::Swap(swap) => swap.completed(completion, &mut wires.at(number)),
             },
-            Sender::Injector(_) => unreachable!("injectors have their own"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Sender;
-
-    #[test]
-    fn an_address_gives_back_its_sender() {
-        for sender in [
-            Sender::Injector(0),
-            Sender::Injector(3),
-            Sender::Memory(0),
-            Sender::Memory(16_383),
-            Sender::Pager(1),
-        ] {
-            assert_eq!(Sender::of(sender.port()), sender);
+            Sender::Injector(_) | Sender::Stripe(_) => unreachable!("they have their own"),
         }
     }
 }

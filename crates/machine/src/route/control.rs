@@ -1,9 +1,10 @@
 //! What parts arrange among themselves in one instant: pages that a cache takes over, applications that are held.
 
+use crate::address::Asker;
 use crate::complex::Processor;
 use crate::memory::Memory;
 use crate::packet::Packet;
-use crate::parts::Parts;
+use crate::parts::{Behind, Parts};
 use crate::wires::Wires;
 use net::crossbar::Class;
 
@@ -24,7 +25,7 @@ impl Parts {
                 if let Processor::Simt(simt) = &mut complex.processor {
                     simt.gpu.hold(app, begins, &mut simt.programs, &mut wires.at(home));
                 }
-                if begins {
+                if begins && self.memories[usize::from(from)].asker == Asker::Complex(home) {
                     complex.l2.purge(app, &mut wires.at(home));
                 }
             }
@@ -35,14 +36,18 @@ impl Parts {
     fn park(&mut self, from: u16, page: u64, (lines, app): (u64, u8), wires: &mut Wires) {
         let home = self.memories[usize::from(from)].home;
         let complex = &mut self.complexes[usize::from(home)];
-        let Memory::Direct(direct) = &mut self.memories[usize::from(from)].memory else {
+        let Behind { memory: Memory::Direct(direct), asker, controllers, .. } =
+            &mut self.memories[usize::from(from)]
+        else {
             unreachable!("its own message")
         };
-        if !complex.l2.park(page, lines, app, &mut wires.at(home)) {
+        // Behind another memory, there is no cache that takes them.
+        let is_asked_by_cache = *asker == Asker::Complex(home);
+        if !is_asked_by_cache || !complex.l2.park(page, lines, app, &mut wires.at(home)) {
             return direct.refused(page, lines, app, &mut wires.at(from));
         }
         // Without a way over the network, registers are beside the bank.
-        if let Some(controllers) = &complex.ends.controllers {
+        if let Some(controllers) = controllers {
             let route = (
                 controllers[usize::from(direct.controller_of(page))],
                 complex.ends.bank(complex.l2.bank_of(page)),

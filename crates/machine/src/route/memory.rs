@@ -1,14 +1,23 @@
-//! Lines of pages, between a shared cache and memory.
+//! Lines of pages, between those who ask memory and memory.
 
-use super::Sender;
-use crate::complex::Complex;
+use crate::address::{Asker, Sender};
+use crate::memory::Memory;
 use crate::packet::Packet;
 use crate::pager::Pager;
-use crate::parts::Parts;
+use crate::parts::{Behind, Parts};
 use crate::wires::Wires;
 use kernel::{Mutant, planted_nth};
 use net::crossbar::Class;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};
+
+/// Whether the time of commands of this one is that of who waits for them: not if it counts their time as its own.
+#[inline]
+fn passes_on(memories: &[Behind], asker: Asker) -> bool {
+    match asker {
+        Asker::Complex(_) => true,
+        Asker::Memory(number) => matches!(memories[usize::from(number)].memory, Memory::Placement(_)),
+    }
+}
 
 impl Parts {
     /// A packet has come to an endpoint of a complex's network.
@@ -24,14 +33,21 @@ impl Parts {
                     directory.probed(probed, &mut wires.at(complex));
                 }
             }
-            Packet::Command(mut command) => {
-                at.tally.command(Stage::Network, &mut command, wires.queue.now());
-                let (memory, pager) = (at.memory, at.pager);
-                self.commanded(memory, pager, command, wires);
+            Packet::Command(memory, mut command) => {
+                if passes_on(&self.memories, Asker::of(command.from)) {
+                    at.tally.command(Stage::Network, &mut command, wires.queue.now());
+                }
+                self.commanded(memory, command, wires);
             }
-            Packet::Done(mut command) => {
-                at.tally.command(Stage::Network, &mut command, wires.queue.now());
-                at.l2.done(command, &mut wires.at(complex));
+            Packet::Done(memory, mut command) => {
+                let asker = Asker::of(command.from);
+                if passes_on(&self.memories, asker) {
+                    at.tally.command(Stage::Network, &mut command, wires.queue.now());
+                }
+                match asker {
+                    Asker::Complex(_) => at.l2.done(command, &mut wires.at(complex)),
+                    Asker::Memory(number) => self.backed(number, memory, command, wires),
+                }
             }
             Packet::Parked => {}
         }
@@ -44,29 +60,56 @@ impl Parts {
             let at = &mut self.complexes[usize::from(complex)];
             at.lines_sent += u64::from(command.lines.count_ones());
         }
+        let memory = self.complexes[usize::from(complex)].memory;
         if planted_nth(Mutant::TwiceDelivered, 101) {
-            self.send_command(complex, command, wires);
+            self.ask(Asker::Complex(complex), memory, command, wires);
         }
-        self.send_command(complex, command, wires);
+        self.ask(Asker::Complex(complex), memory, command, wires);
     }
 
-    fn send_command(&mut self, complex: u16, command: MemCommand, wires: &mut Wires) {
-        let at = &mut self.complexes[usize::from(complex)];
-        let Some(controllers) = &at.ends.controllers else {
-            let (memory, pager) = (at.memory, at.pager);
-            return self.commanded(memory, pager, command, wires);
-        };
-        let controller = self.memories[usize::from(at.memory)].memory.controller_of(&command, at.line);
-        let route = (at.ends.bank(command.port), controllers[usize::from(controller)]);
+    /// Hands a command to memory: over the network, unless memory is beside who asks.
+    #[inline]
+    fn ask(&mut self, from: Asker, memory: u16, mut command: MemCommand, wires: &mut Wires) {
+        command.from = from.port();
+        let to = &self.memories[usize::from(memory)];
+        let Some(controllers) = &to.controllers else { return self.commanded(memory, command, wires) };
+        let home = to.home;
+        let at = &self.complexes[usize::from(home)];
+        let controller = to.memory.controller_of(&command, at.line);
+        let route = (self.end_of(from, command.port), controllers[usize::from(controller)]);
         let bytes = if command.write { command.bytes(at.line) } else { 0 };
-        at.network.send(route, Class::Request, bytes, Packet::Command(command), &mut wires.at(complex));
+        let packet = Packet::Command(memory, command);
+        self.complexes[usize::from(home)].network.send(
+            route,
+            Class::Request,
+            bytes,
+            packet,
+            &mut wires.at(home),
+        );
+    }
+
+    /// The endpoint of one who asks: of its bank or controller of this number.
+    #[inline]
+    fn end_of(&self, asker: Asker, port: u16) -> u32 {
+        match asker {
+            Asker::Complex(number) => self.complexes[usize::from(number)].ends.bank(port),
+            Asker::Memory(number) => {
+                let at = &self.memories[usize::from(number)];
+                match &at.controllers {
+                    Some(controllers) => controllers[usize::from(port)],
+                    // Beside the banks: what it passes on comes from there.
+                    None => self.complexes[usize::from(at.home)].ends.bank(port),
+                }
+            }
+        }
     }
 
     /// A command has come to memory.
     #[inline]
-    fn commanded(&mut self, memory: u16, pager: Option<u16>, command: MemCommand, wires: &mut Wires) {
-        if let Some(pager) = pager
-            && command.write
+    fn commanded(&mut self, memory: u16, command: MemCommand, wires: &mut Wires) {
+        if command.write
+            && let Asker::Complex(complex) = Asker::of(command.from)
+            && let Some(pager) = self.complexes[usize::from(complex)].pager
             && let Pager::Swap(swap) = self.pager(pager)
             && let Ok(frame) = u32::try_from(command.page / PAGE)
         {
@@ -78,17 +121,69 @@ impl Parts {
     /// Memory has done a command.
     #[inline]
     pub(super) fn done(&mut self, memory: u16, command: MemCommand, wires: &mut Wires) {
+        let asker = Asker::of(command.from);
         let from = &self.memories[usize::from(memory)];
-        let number = from.home;
-        let at: &mut Complex = &mut self.complexes[usize::from(number)];
-        let Some(controllers) = &at.ends.controllers else {
-            return at.l2.done(command, &mut wires.at(number));
+        let Some(controllers) = &from.controllers else {
+            return match asker {
+                Asker::Complex(number) => {
+                    self.complexes[usize::from(number)].l2.done(command, &mut wires.at(number));
+                }
+                Asker::Memory(number) => self.backed(number, memory, command, wires),
+            };
         };
+        let home = from.home;
+        let at = &self.complexes[usize::from(home)];
         let controller = from.memory.controller_of(&command, at.line);
-        let route = (controllers[usize::from(controller)], at.ends.bank(command.port));
+        let route = (controllers[usize::from(controller)], self.end_of(asker, command.port));
         let no_data = command.write || command.absent == Absent::Signalled;
         let bytes = if no_data { 0 } else { command.bytes(at.line) };
-        at.network.send(route, Class::Answer, bytes, Packet::Done(command), &mut wires.at(number));
+        let packet = Packet::Done(memory, command);
+        self.complexes[usize::from(home)].network.send(
+            route,
+            Class::Answer,
+            bytes,
+            packet,
+            &mut wires.at(home),
+        );
+    }
+
+    /// The address of a page of a memory as the cores in front of it know it. They know nothing of one behind a cache, which has asked
+    /// for it by itself.
+    fn as_cores_know(&self, memory: u16, page: u64) -> Option<u64> {
+        let (mut behind, mut page) = (memory, page);
+        while let Asker::Memory(number) = self.memories[usize::from(behind)].asker {
+            let at = &self.memories[usize::from(number)];
+            let Memory::Placement(placement) = &at.memory else { return None };
+            let target = at.behind.iter().position(|one| *one == behind)?;
+            page = placement.address_of(target as u8, page)?;
+            behind = number;
+        }
+        Some(page)
+    }
+
+    /// A memory, `from`, has done a command of another.
+    fn backed(&mut self, memory: u16, from: u16, command: MemCommand, wires: &mut Wires) {
+        let at = &mut self.memories[usize::from(memory)];
+        match &mut at.memory {
+            Memory::DramCache(cache) => cache.backed(command, &mut wires.at(memory)),
+            Memory::Placement(placement) => {
+                let target = at.behind.iter().position(|behind| *behind == from).unwrap_or_default();
+                placement.answered(target as u8, command, &mut wires.at(memory));
+            }
+            _ => unreachable!("it asks no memory"),
+        }
+    }
+
+    /// A placement has said something.
+    #[inline]
+    pub(super) fn placement_said(&mut self, from: u16, out: mem::placement::Out, wires: &mut Wires) {
+        match out {
+            mem::placement::Out::Done(command) => self.done(from, command, wires),
+            mem::placement::Out::Target { target, command } => {
+                let behind = self.memories[usize::from(from)].behind[usize::from(target)];
+                self.ask(Asker::Memory(from), behind, command, wires);
+            }
+        }
     }
 
     /// A DRAM cache has said something.
@@ -97,10 +192,15 @@ impl Parts {
         match out {
             mem::dram_cache::Out::Done(command) => self.done(from, command, wires),
             mem::dram_cache::Out::Submit(command) => self.submit(Sender::Memory(from), command, wires),
-            mem::dram_cache::Out::Backing(_) => unreachable!("refused when the spec is read"),
+            mem::dram_cache::Out::Backing(command) => {
+                let behind = self.memories[usize::from(from)].behind[0];
+                self.ask(Asker::Memory(from), behind, command, wires);
+            }
             mem::dram_cache::Out::Arrived { page, response } => {
-                let home = self.memories[usize::from(from)].home;
-                self.complexes[usize::from(home)].page_came(page, response, wires);
+                if let Some(page) = self.as_cores_know(from, page) {
+                    let home = self.memories[usize::from(from)].home;
+                    self.complexes[usize::from(home)].page_came(page, response, wires);
+                }
             }
         }
     }

@@ -6,8 +6,7 @@ mod line;
 mod memory;
 mod translation;
 
-pub(crate) use block::Sender;
-
+use crate::address::Sender;
 use crate::complex::{Complex, Processor};
 use crate::event::{Ev, Message};
 use crate::memory::Memory;
@@ -69,6 +68,15 @@ impl Parts {
                 let Memory::DramCache(cache) = self.memory(instance) else { unreachable!("its own event") };
                 cache.handle(event, &mut wires.at(instance));
             }
+            Ev::Placement(At { instance, event }) => {
+                let Memory::Placement(placement) = self.memory(instance) else {
+                    unreachable!("its own event")
+                };
+                placement.handle(event, &mut wires.at(instance));
+            }
+            Ev::Stripe(At { instance, event }) => {
+                self.stripes[usize::from(instance)].stripe.handle(event, &mut wires.at(instance));
+            }
             Ev::Direct(At { instance, event }) => {
                 let Memory::Direct(direct) = self.memory(instance) else { unreachable!("its own event") };
                 direct.handle(event, &mut wires.at(instance));
@@ -117,6 +125,11 @@ impl Parts {
             Message::L2(from, mem::l2::Out::Command(command)) => self.command(from, command, wires),
             Message::Dram(from, mem::dram::Out::Done(command)) => self.done(from, command, wires),
             Message::DramCache(from, out) => self.dram_cache_said(from, out, wires),
+            Message::Placement(from, out) => self.placement_said(from, out, wires),
+            Message::Stripe(from, host::stripe::Out::Submit { member, command }) => {
+                self.striped(from, member, command, wires);
+            }
+            Message::Stripe(_, host::stripe::Out::Complete(completion)) => self.answered(completion, wires),
             Message::Direct(from, out) => self.direct_said(from, out, wires),
             Message::Engine(from, flash::engine::Out::Done(command)) => self.done(from, command, wires),
             Message::Engine(from, flash::engine::Out::Submit(command)) => {

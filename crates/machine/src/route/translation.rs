@@ -1,6 +1,6 @@
 //! Translations, and pages that are missing.
 
-use super::Sender;
+use crate::address::Sender;
 use crate::complex::{Complex, Processor};
 use crate::pager::Pager;
 use crate::parts::Parts;

@@ -1,10 +1,8 @@
 //! What a state depends on.
 
-use crate::Spec;
 use crate::plan::Plan;
 use crate::precondition::{Precondition, trace};
-use crate::spec::{DEVICE, Loaded};
-use config::Diagnostic;
+use crate::spec::{DriveSpec, Loaded, stream};
 use flash::spec::FlashState;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -32,13 +30,13 @@ pub struct Difference {
 }
 
 impl StateSpec {
-    /// What the state of a plan's drive depends on; `None` if it cannot be known beforehand: preconditioning reads a trace that is
-    /// no regular file.
+    /// What the state of a drive of a plan depends on, by the drive's number; `None` if it cannot be known beforehand: preconditioning
+    /// reads a trace that is no regular file.
     ///
-    /// # Errors
-    /// A system without a drive.
-    pub fn of(plan: &Plan, loaded: &Loaded) -> Result<Option<StateSpec>, Diagnostic> {
-        // Each key of the plan and of the spec is named, so that a new one does not compile until it is placed here.
+    /// # Panics
+    /// If there is no such drive.
+    pub fn of(plan: &Plan, loaded: &Loaded, number: usize) -> Option<StateSpec> {
+        // Each key of the plan is named, so that a new one does not compile until it is placed here.
         let Plan {
             seed,
             precondition: instead,
@@ -51,31 +49,14 @@ impl StateSpec {
             trace: _,
             queue_depth: _,
         } = plan;
-        let Spec {
-            flash: _,
-            precondition: _,
-            // A text, and how the simulation works: neither is seen by the device.
-            description: _,
-            sim: _,
-            // What stands in front of the drive: no command has come from there.
-            gpu: _,
-            cpu: _,
-            mmu: _,
-            network: _,
-            fabric: _,
-            directory: _,
-            l2: _,
-            memory: _,
-            paging: _,
-            swap: _,
-            host: _,
-        } = &loaded.spec;
-        let drive = loaded.drive()?;
-        let precondition = instead.as_ref().unwrap_or(drive.precondition);
-        let Some(precondition) = precondition_of(precondition) else { return Ok(None) };
-        let flash = tree(&FlashState::from(drive.flash));
-        let keys = json!({ "device": DEVICE, "seed": seed, "flash": flash, "precondition": precondition });
-        Ok(Some(StateSpec { keys }))
+        // Of the spec, the drive alone: no command has come from another part, and neither a text nor how the simulation works is
+        // seen by the device.
+        let DriveSpec { flash, precondition } = &loaded.spec.flash[number].spec;
+        let precondition = precondition_of(instead.as_ref().unwrap_or(precondition))?;
+        let flash = tree(&FlashState::from(flash));
+        let keys =
+            json!({ "device": stream(number), "seed": seed, "flash": flash, "precondition": precondition });
+        Some(StateSpec { keys })
     }
 
     /// As it stands in a file.
@@ -163,7 +144,7 @@ mod tests {
     fn of(set: &[&str]) -> StateSpec {
         let plan = set.iter().fold(Plan::new("d16", ""), |plan, set| plan.set(set));
         let loaded = Loaded::load(&plan.system, &plan.set).expect("a spec");
-        StateSpec::of(&plan, &loaded).expect("a drive").expect("nothing is read")
+        StateSpec::of(&plan, &loaded, 0).expect("nothing is read")
     }
 
     #[test]
@@ -189,7 +170,7 @@ mod tests {
     #[test]
     fn the_seed_and_the_content_of_a_trace_count() {
         let loaded = Loaded::load("d16", &[]).expect("a spec");
-        let of = |plan: &Plan| StateSpec::of(plan, &loaded).expect("a drive");
+        let of = |plan: &Plan| StateSpec::of(plan, &loaded, 0);
         let plan = Plan::new("d16", "");
         let seeded = Plan { seed: 2, ..plan.clone() };
         assert_ne!(of(&plan), of(&seeded));

@@ -8,7 +8,7 @@ use kernel::Time;
 const CYCLE: Time = Time::period(1_200_000_000);
 
 fn cycles(document: &serde_json::Value) -> f64 {
-    figure(document, "/gpu/cycles")
+    figure(document, "/gpu/0/cycles")
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_lone_multiprocessor_issues_an_instruction_a_cycle() {
             "{warps} warps: {} cycles",
             cycles(&document)
         );
-        assert!((figure(&document, "/gpu/ipc") - all / (all - 1.0)).abs() < 1e-9);
+        assert!((figure(&document, "/gpu/0/ipc") - all / (all - 1.0)).abs() < 1e-9);
     }
 }
 
@@ -47,9 +47,9 @@ fn a_chain_of_first_level_hits_takes_its_latency_a_link() {
         let run = |links| run("ideal", 4096, &[chain(links)], &[&set]);
         let (short, long) = (run(101), run(301));
         assert!((cycles(&long) - cycles(&short) - 200.0 * f64::from(latency)).abs() < 1e-6, "{latency}");
-        assert!((figure(&long, "/gpu/l1_hit_share") - 300.0 / 301.0).abs() < 1e-12);
+        assert!((figure(&long, "/gpu/0/l1_hit_share") - 300.0 / 301.0).abs() < 1e-12);
         let hit = CYCLE.times(latency.into()).as_ns_f64();
-        assert!((figure(&long, "/gpu/read_latency_ns/min") - hit).abs() < 1e-9, "{latency}");
+        assert!((figure(&long, "/gpu/0/read_latency_ns/min") - hit).abs() < 1e-9, "{latency}");
     }
 }
 
@@ -89,7 +89,7 @@ fn a_lone_read_of_zng_costs_the_sum_of_its_way() {
     assert_eq!(parts.len(), stages.len(), "{parts:?}");
     let sum = stages.iter().fold(Time::ZERO, |sum, (_, time)| sum + *time);
     for what in ["mean", "min", "max"] {
-        let found = figure(&document, &format!("/gpu/read_latency_ns/{what}"));
+        let found = figure(&document, &format!("/gpu/0/read_latency_ns/{what}"));
         assert!((found - sum.as_ns_f64()).abs() < 1e-6, "{what}: {found} ns instead of {sum}");
     }
 }

@@ -30,7 +30,7 @@ fn reaches(what: &str, found: f64, limit: f64, share: f64) {
 }
 
 fn bandwidth(document: &Value) -> f64 {
-    figure(document, "/gpu/memory/bandwidth_bytes_per_s")
+    figure(document, "/gpu/0/memory/bandwidth_bytes_per_s")
 }
 
 /// Six controllers with buses of 64 bits at 4,008 MT/s, which refresh takes for 110 ns of 3.9 us.
@@ -62,7 +62,7 @@ fn a_stream_reaches_what_optane_gives() {
 fn a_stream_is_limited_by_the_buffer_of_the_engine() {
     let document = stream("hybridgpu", 24, PIECE, &[]);
     reaches("the buffer", bandwidth(&document), 6.4e9 / 2.0, 0.02);
-    let translations = figure(&document, "/gpu/memory/engine/ftl_requests") / seconds(&document);
+    let translations = figure(&document, "/gpu/0/memory/engine/ftl_requests") / seconds(&document);
     assert!(translations < 0.6 * 8.0 / 5e-6, "{translations} translations a second");
 }
 
@@ -70,9 +70,9 @@ fn a_stream_is_limited_by_the_buffer_of_the_engine() {
 #[test]
 fn a_stride_of_pages_is_limited_by_the_translation_layer() {
     let document = stream("hybridgpu", 4, 4096, &["memory.engine.ftl_in_service=4"]);
-    let translations = figure(&document, "/gpu/memory/engine/ftl_requests") / seconds(&document);
+    let translations = figure(&document, "/gpu/0/memory/engine/ftl_requests") / seconds(&document);
     reaches("translations", translations, 4.0 / 5e-6, 0.02);
-    assert!(figure(&document, "/gpu/memory/engine/buffer_busy_share") < 0.9);
+    assert!(figure(&document, "/gpu/0/memory/engine/buffer_busy_share") < 0.9);
 }
 
 fn seconds(document: &Value) -> f64 {
@@ -85,7 +85,7 @@ fn pages_on_the_flash_network_are_limited_by_its_links() {
     let set = ["memory.direct.transfer=page", "l2.prefetch=none"];
     for (system, set) in [("zng-base", &[][..]), ("zng", &set)] {
         let document = stream(system, 12, PIECE, set);
-        let moved = figure(&document, "/gpu/memory/direct/network_bytes_per_s");
+        let moved = figure(&document, "/gpu/0/memory/direct/network_bytes_per_s");
         reaches(system, moved, 16.0 * 8.0 * 800e6, 0.01);
         near("lines of a page", moved / bandwidth(&document), 32.0, 1e-9);
     }

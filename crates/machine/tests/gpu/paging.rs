@@ -26,16 +26,18 @@ fn each_granule_faults_once_and_the_cold_start_is_most_of_the_time() {
     let once = run("hetero", bytes, &[pass()], &[]);
     let twice = run("hetero", bytes, &[pass(), pass()], &[]);
     for document in [&once, &twice] {
-        let paging = |what: &str| figure(document, &format!("/gpu/paging/{what}"));
+        let paging = |what: &str| figure(document, &format!("/gpu/0/paging/{what}"));
         assert_eq!(paging("granules"), GRANULES as f64);
         assert_eq!(paging("moved_bytes"), bytes as f64);
         assert_eq!(paging("evictions"), 0.0);
     }
     // The second pass adds no fault, of the memory management unit or of the host.
-    for what in ["/gpu/mmu/faults", "/gpu/paging/faults", "/gpu/paging/batches", "/gpu/paging/interrupts"] {
+    for what in
+        ["/gpu/0/mmu/faults", "/gpu/0/paging/faults", "/gpu/0/paging/batches", "/gpu/0/paging/interrupts"]
+    {
         assert_eq!(figure(&twice, what), figure(&once, what), "{what}");
     }
-    let kernels = "/gpu/applications/0/kernels";
+    let kernels = "/gpu/0/applications/0/kernels";
     let length = |n: u32| {
         let at = |what: &str| figure(&twice, &format!("{kernels}/{n}/{what}"));
         at("ended_ns") - at("begun_ns")
@@ -44,5 +46,5 @@ fn each_granule_faults_once_and_the_cold_start_is_most_of_the_time() {
     assert!(length(0) > 10.0 * length(1), "{} ns, then {} ns", length(0), length(1));
     // A load of the first pass waits for its page, and for little else.
     let fault = figure(&once, "/breakdown_ns/load/fault");
-    assert!(fault > 0.99 * figure(&once, "/gpu/read_latency_ns/mean"), "{fault} ns");
+    assert!(fault > 0.99 * figure(&once, "/gpu/0/read_latency_ns/mean"), "{fault} ns");
 }

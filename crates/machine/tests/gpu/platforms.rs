@@ -15,7 +15,7 @@ fn every_platform_runs_programs_to_their_end_and_twice_the_same() {
     for system in PLATFORMS {
         for workloads in WORKLOADS {
             let document = lasting(&run(system, workloads, &[]));
-            let applications = document["gpu"]["applications"].as_array().map_or(0, Vec::len);
+            let applications = document["gpu"][0]["applications"].as_array().map_or(0, Vec::len);
             assert_eq!(applications, workloads.len(), "{system}");
             let tiles = |check: &&Value| check["name"] == "the stages of loads and stores tile their latency";
             assert_eq!(document["checks"].as_array().into_iter().flatten().filter(tiles).count(), 1);
@@ -93,7 +93,7 @@ fn the_breakdown_sums_to_the_latency() {
         for (kind, latency) in [("load", "read_latency_ns"), ("store", "write_latency_ns")] {
             let parts = document["breakdown_ns"][kind].as_object().expect("a breakdown");
             let sum: f64 = parts.values().filter_map(Value::as_f64).sum();
-            let mean = figure(&document, &format!("/gpu/{latency}/mean"));
+            let mean = figure(&document, &format!("/gpu/0/{latency}/mean"));
             near(&format!("{system}, {kind}"), sum, mean, 1e-9);
         }
     }
@@ -105,7 +105,7 @@ fn what_a_program_does_is_the_same_on_every_platform() {
     for program in ["deg:scale=9", "back:n=1024", "gaus:n=64", "FDT:n=64", "gram:n=64"] {
         let work = |system: &str| {
             let document = lasting(&run(system, &[program], &[]));
-            let count = |what: &str| figure(&document, &format!("/gpu/{what}"));
+            let count = |what: &str| figure(&document, &format!("/gpu/0/{what}"));
             ["thread_instructions", "warp_instructions", "memory_instructions", "lines"].map(count)
         };
         let expected = work(PLATFORMS[0]);

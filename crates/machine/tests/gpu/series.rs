@@ -8,15 +8,15 @@ fn a_series_holds_every_instruction_and_changes_nothing() {
     for system in PLATFORMS {
         let workloads: &[&str] = &["bfs1:scale=9", "gaus:n=64"];
         let without = lasting(&run(system, workloads, &[]));
-        assert!(without["gpu"].get("series").is_none(), "{system}: not asked for");
+        assert!(without["gpu"][0].get("series").is_none(), "{system}: not asked for");
         for width in ["100ns", "10us"] {
             let mut with = lasting(&run(system, workloads, &[&format!("sim.series={width}")]));
-            let gpu = with["gpu"].as_object_mut().expect("a GPU");
+            let gpu = with["gpu"][0].as_object_mut().expect("a GPU");
             let series = gpu.remove("series").expect("asked for");
             for app in 0..workloads.len() {
                 let issued = |window: &Value| window["warp_instructions"][app].as_u64().unwrap_or_default();
                 let sum: u64 = series.as_array().into_iter().flatten().map(issued).sum();
-                let all = &with["gpu"]["applications"][app]["warp_instructions"];
+                let all = &with["gpu"][0]["applications"][app]["warp_instructions"];
                 assert_eq!(Some(sum), all.as_u64(), "{system}: application {app} in windows of {width}");
             }
             for part in ["simulated_ns", "gpu", "flash", "breakdown_ns", "checks"] {

@@ -12,7 +12,7 @@ const RECLAIMING: &[&str] = &[
 
 /// When each kernel of every application began and ended.
 fn kernels(document: &serde_json::Value) -> Vec<(f64, f64)> {
-    let applications = document["gpu"]["applications"].as_array().expect("a list of applications");
+    let applications = document["gpu"][0]["applications"].as_array().expect("a list of applications");
     let all = applications.iter().flat_map(|app| app["kernels"].as_array().expect("a list of kernels"));
     let mut all: Vec<_> =
         all.map(|kernel| (figure(kernel, "/begun_ns"), figure(kernel, "/ended_ns"))).collect();
@@ -30,7 +30,7 @@ fn every_way_of_sharing_ends_though_applications_are_held() {
                 RECLAIMING.iter().copied().chain(policies.iter().map(String::as_str)).collect();
             let workloads = ["bfs1:scale=9", "FDT:n=256,launches=6"];
             let document = lasting(&run("zng", &workloads, &set));
-            assert!(figure(&document, "/gpu/memory/direct/gc_runs") > 0.0, "{policies:?}: nobody was held");
+            assert!(figure(&document, "/gpu/0/memory/direct/gc_runs") > 0.0, "{policies:?}: nobody was held");
             // Three for each time step of the stencil, at least one of the search.
             assert!(kernels(&document).len() > 6, "{policies:?}");
         }

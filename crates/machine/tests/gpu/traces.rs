@@ -15,8 +15,8 @@ fn recorded_traces_run_whole() {
         let Some(file) = data(path) else { return };
         for system in PLATFORMS {
             let document = lasting(&run(system, &[&file.display().to_string()], &[]));
-            assert_eq!(figure(&document, "/gpu/warp_instructions"), instructions, "{system}, {path}");
-            let launched = document["gpu"]["applications"][0]["kernels"].as_array().map_or(0, Vec::len);
+            assert_eq!(figure(&document, "/gpu/0/warp_instructions"), instructions, "{system}, {path}");
+            let launched = document["gpu"][0]["applications"][0]["kernels"].as_array().map_or(0, Vec::len);
             assert_eq!(launched, kernels, "{system}, {path}");
         }
     }

@@ -128,14 +128,14 @@ pub(crate) const CASES: &[Case] = &[
     // Blocks that preconditioning has worn: they are programmed faster and erased more slowly.
     Case {
         key: "flash.cell.program_drift",
-        context: &["precondition=steady"],
+        context: &["flash.precondition=steady"],
         jobs: ONE_WRITE,
         values: &["0%", "10%", "50%"],
         predicted: Falls("/breakdown_ns/write/array"),
     },
     Case {
         key: "flash.cell.erase_drift",
-        context: &["precondition=steady"],
+        context: &["flash.precondition=steady"],
         jobs: OVERWRITE,
         values: &["0%", "50%"],
         predicted: Rises(WRITE_MEAN),

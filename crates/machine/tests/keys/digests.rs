@@ -27,7 +27,7 @@ fn tried(bench: &Bench, case: &Case, state: &str) -> Vec<Tried> {
         let mut plan = set.fold(Plan::new(bench.system, ""), |plan, set| plan.set(set));
         plan.precondition = Some(parse(state).expect("a state"));
         let loaded = Loaded::load(&plan.system, &plan.set).ok()?;
-        let digest = StateSpec::of(&plan, &loaded).expect("a drive").expect("no trace").digest();
+        let digest = StateSpec::of(&plan, &loaded, 0).expect("no trace").digest();
         Some(Tried { value: own, plan, loaded, digest })
     };
     case.values.iter().filter_map(of).collect()

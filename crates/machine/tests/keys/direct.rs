@@ -5,9 +5,9 @@ use super::{BACK, Case, GAUS, LONG_BACK, THREE};
 
 const ARRAY: &str = "/breakdown_ns/load/array";
 const CONTROLLER: &str = "/breakdown_ns/load/controller";
-const IPC: &str = "/gpu/ipc";
+const IPC: &str = "/gpu/0/ipc";
 const NETWORK: &str = "/breakdown_ns/load/flash_network";
-const PARKED: &str = "/gpu/l2/parked_pages";
+const PARKED: &str = "/gpu/0/l2/parked_pages";
 const SIM: &str = "/simulated_ns";
 
 /// Every write goes to the registers.
@@ -121,7 +121,7 @@ pub(crate) const CASES: &[Case] = &[
         context: SHORT_BLOCKS,
         jobs: LONG_BACK,
         values: &["1", "2", "4"],
-        predicted: Rises("/gpu/memory/direct/gc_programs"),
+        predicted: Rises("/gpu/0/memory/direct/gc_programs"),
     },
     Case {
         key: "memory.direct.mapping.search",
@@ -141,7 +141,7 @@ pub(crate) const CASES: &[Case] = &[
         ],
         jobs: LONG_BACK,
         values: &["[\"12.5%\"]", "[\"50%\"]", "[\"100%\"]"],
-        predicted: Falls("/gpu/memory/direct/gc_begun_ns"),
+        predicted: Falls("/gpu/0/memory/direct/gc_begun_ns"),
     },
     Case {
         key: "memory.direct.array.read",
@@ -169,21 +169,21 @@ pub(crate) const CASES: &[Case] = &[
         context: READ_ONLY,
         jobs: BACK,
         values: &["fifo", "reads_first"],
-        predicted: Falls("/gpu/read_latency_ns/mean"),
+        predicted: Falls("/gpu/0/read_latency_ns/mean"),
     },
     Case {
         key: "memory.direct.array.merge_reads",
         context: &[],
         jobs: BACK,
         values: &["false", "true"],
-        predicted: Falls("/gpu/memory/direct/array_reads"),
+        predicted: Falls("/gpu/0/memory/direct/array_reads"),
     },
     Case {
         key: "memory.direct.registers.count",
         context: PAIRS,
         jobs: LONG_BACK,
         values: &["2", "4", "8"],
-        predicted: Rises("/gpu/memory/direct/register_hit_share"),
+        predicted: Rises("/gpu/0/memory/direct/register_hit_share"),
     },
     Case {
         key: "memory.direct.registers.reserve",
@@ -194,7 +194,7 @@ pub(crate) const CASES: &[Case] = &[
         ],
         jobs: LONG_BACK,
         values: &["0%", "50%", "90%"],
-        predicted: Rises("/gpu/memory/direct/eviction_programs"),
+        predicted: Rises("/gpu/0/memory/direct/eviction_programs"),
     },
     Case {
         key: "memory.direct.registers.network",
@@ -324,7 +324,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: BACK,
         values: &["page", "lines"],
-        predicted: Falls("/gpu/memory/direct/network_bytes_per_s"),
+        predicted: Falls("/gpu/0/memory/direct/network_bytes_per_s"),
     },
 ];
 

@@ -4,7 +4,7 @@ use super::Predicted::{Differ, Falls, Rises};
 use super::{BACK, Case, DRAM_SCHEDULER, GAUS};
 
 const MEMORY: &str = "/breakdown_ns/load/memory";
-const ROW_HITS: &str = "/gpu/memory/row_hit_share";
+const ROW_HITS: &str = "/gpu/0/memory/row_hit_share";
 const SIM: &str = "/simulated_ns";
 
 /// Caches that hold next to nothing.

@@ -6,10 +6,10 @@ use super::{Case, DRAM_SCHEDULER, REPLACEMENT, SWAP, TATP, TPCC};
 const SIM: &str = "/simulated_ns";
 const TAGS: &str = "/breakdown_ns/request/tags";
 const MEMORY: &str = "/breakdown_ns/request/memory";
-const THROUGHPUT: &str = "/cpu/throughput_per_s";
+const THROUGHPUT: &str = "/cpu/0/throughput_per_s";
 
 /// Cores that wait for pages: what they do does not hang on what comes first.
-const WAITING: &[&str] = &["cpu.0.threads.miss=wait"];
+const WAITING: &[&str] = &["cpu.threads.miss=wait"];
 
 pub(crate) const CASES: &[Case] = &[
     Case {
@@ -17,45 +17,45 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: TATP,
         values: &["10", "100", "1000"],
-        predicted: Falls("/cpu/memory/dram_cache/miss_share"),
+        predicted: Falls("/cpu/0/memory/dram_cache/miss_share"),
     },
     Case {
-        key: "cpu.0.flush",
+        key: "cpu.flush",
         context: &[],
         jobs: TATP,
         values: &["0", "11", "1000"],
-        predicted: Rises("/cpu/time_share/flush"),
+        predicted: Rises("/cpu/0/time_share/flush"),
     },
     Case {
-        key: "cpu.0.threads.count",
-        context: &["cpu.0.threads.pending=1"],
+        key: "cpu.threads.count",
+        context: &["cpu.threads.pending=1"],
         jobs: TATP,
         values: &["1", "2", "64"],
         predicted: Differ,
     },
     Case {
-        key: "cpu.0.threads.switch",
+        key: "cpu.threads.switch",
         context: &[],
         jobs: TATP,
         values: &["0ns", "100ns", "1us"],
-        predicted: Rises("/cpu/time_share/switch"),
+        predicted: Rises("/cpu/0/time_share/switch"),
     },
     Case {
-        key: "cpu.0.threads.pending",
+        key: "cpu.threads.pending",
         context: &[],
         jobs: TATP,
         values: &["1", "4", "32"],
-        predicted: Falls("/cpu/threads/crowded"),
+        predicted: Falls("/cpu/0/threads/crowded"),
     },
     Case {
-        key: "cpu.0.threads.miss",
+        key: "cpu.threads.miss",
         context: &[],
         jobs: TATP,
         values: &["wait", "switch"],
-        predicted: Rises("/cpu/threads/halts"),
+        predicted: Rises("/cpu/0/threads/halts"),
     },
     Case {
-        key: "cpu.0.threads.scheduler",
+        key: "cpu.threads.scheduler",
         context: &[],
         jobs: TATP,
         values: &["priority", "fifo", "notified"],
@@ -66,7 +66,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: TATP,
         values: &["16", "64", "256"],
-        predicted: Falls("/cpu/memory/dram_cache/miss_share"),
+        predicted: Falls("/cpu/0/memory/dram_cache/miss_share"),
     },
     Case {
         key: "memory.dram_cache.ways",
@@ -87,28 +87,28 @@ pub(crate) const CASES: &[Case] = &[
         context: WAITING,
         jobs: TATP,
         values: &["always", "second_touch"],
-        predicted: Rises("/cpu/memory/dram_cache/miss_share"),
+        predicted: Rises("/cpu/0/memory/dram_cache/miss_share"),
     },
     Case {
         key: "memory.dram_cache.admission.second_touch.window",
         context: WAITING,
         jobs: TATP,
         values: &["1%", "10%", "100%"],
-        predicted: Falls("/cpu/memory/dram_cache/miss_share"),
+        predicted: Falls("/cpu/0/memory/dram_cache/miss_share"),
     },
     Case {
         key: "memory.dram_cache.evict_buffer",
         context: &[],
         jobs: SWAP,
         values: &["1", "2", "32"],
-        predicted: Falls("/cpu/memory/dram_cache/buffer_waits"),
+        predicted: Falls("/cpu/0/memory/dram_cache/buffer_waits"),
     },
     Case {
         key: "memory.dram_cache.partition",
         context: &[],
         jobs: TATP,
         values: &["flat", "none"],
-        predicted: Falls("/cpu/memory/dram_cache/flat_accesses"),
+        predicted: Falls("/cpu/0/memory/dram_cache/flat_accesses"),
     },
     Case {
         key: "memory.dram_cache.backing",
@@ -122,14 +122,14 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: TATP,
         values: &["fixed", "memory"],
-        predicted: RefusedAfterFirst("no memory stands behind this cache"),
+        predicted: RefusedAfterFirst("`memory` stands without `memory`"),
     },
     Case {
         key: "memory.dram_cache.backing.fixed.read",
         context: &[],
         jobs: TATP,
         values: &["10us", "50us", "100us"],
-        predicted: Rises("/cpu/memory/dram_cache/response_ns"),
+        predicted: Rises("/cpu/0/memory/dram_cache/response_ns"),
     },
     Case {
         key: "memory.dram_cache.backing.fixed.write",
@@ -157,7 +157,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &["memory.dram_cache.misses.sets=1", "memory.dram_cache.misses.ways=1"],
         jobs: TATP,
         values: &["1", "2", "64"],
-        predicted: Falls("/cpu/memory/dram_cache/stalls"),
+        predicted: Falls("/cpu/0/memory/dram_cache/stalls"),
     },
     Case {
         key: "memory.dram_cache.backside.clock",
@@ -185,21 +185,21 @@ pub(crate) const CASES: &[Case] = &[
         context: &["memory.dram_cache.misses.ways=1"],
         jobs: TATP,
         values: &["1", "4", "64"],
-        predicted: Falls("/cpu/memory/dram_cache/full_misses"),
+        predicted: Falls("/cpu/0/memory/dram_cache/full_misses"),
     },
     Case {
         key: "memory.dram_cache.misses.ways",
         context: &["memory.dram_cache.misses.sets=1"],
         jobs: TATP,
         values: &["1", "4", "8"],
-        predicted: Falls("/cpu/memory/dram_cache/full_misses"),
+        predicted: Falls("/cpu/0/memory/dram_cache/full_misses"),
     },
     Case {
         key: "memory.dram_cache.dram.controllers",
         context: &[],
         jobs: TATP,
         values: &["1", "2", "4"],
-        predicted: Falls("/cpu/memory/dram_cache/miss_share"),
+        predicted: Falls("/cpu/0/memory/dram_cache/miss_share"),
     },
     Case {
         key: "memory.dram_cache.dram.interleave",

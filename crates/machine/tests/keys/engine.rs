@@ -42,7 +42,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: BFS,
         values: &["32KiB", "64KiB", "1MiB"],
-        predicted: Rises("/gpu/memory/engine/read_hit_share"),
+        predicted: Rises("/gpu/0/memory/engine/read_hit_share"),
     },
     Case {
         key: "memory.engine.read_buffer.ways",
@@ -56,7 +56,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: BACK,
         values: &["32KiB", "64KiB", "1MiB"],
-        predicted: Rises("/gpu/memory/engine/write_hit_share"),
+        predicted: Rises("/gpu/0/memory/engine/write_hit_share"),
     },
     Case {
         key: "memory.engine.write_buffer.ways",
@@ -112,6 +112,6 @@ pub(crate) const CASES: &[Case] = &[
         context: &["memory.engine.prefetch.after=2"],
         jobs: BACK,
         values: &["2", "4", "8"],
-        predicted: Rises("/gpu/memory/engine/prefetched_pages"),
+        predicted: Rises("/gpu/0/memory/engine/prefetched_pages"),
     },
 ];

@@ -13,7 +13,8 @@ const MULTI_PLANE: &str = "/flash/0/multi_plane";
 /// DDR4 beside the controller.
 const MAPPED: &str = "flash.ftl.map_memory={ entry = \"4B\", latency = \"80ns\", bandwidth = \"10GB/s\" }";
 /// The planes of a die are looked at one after another.
-const GATHERED: &[&str] = &["precondition=none", "flash.die.multi_plane=same_page", "flash.ftl.stripe=PWCD"];
+const GATHERED: &[&str] =
+    &["flash.precondition=none", "flash.die.multi_plane=same_page", "flash.ftl.stripe=PWCD"];
 /// Two writes at a time.
 const BURST: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=2,number_ios=150"];
 const DEMAND: &[&str] =
@@ -35,7 +36,7 @@ const WORN: &[&str] = &[
 ];
 const LONG_OVERWRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=16,norandommap=1,randrepeat=0,loops=8"];
 /// A device that holds nothing, behind a buffer.
-const HALF: &[&str] = &[BUFFER[0], "precondition=none"];
+const HALF: &[&str] = &[BUFFER[0], "flash.precondition=none"];
 /// Reads in order, one at a time; and four such jobs, each in a quarter.
 const STREAM: &[&str] = &["fio:rw=read,bs=4k,number_ios=500"];
 const STREAMS: &[&str] = &[
@@ -143,7 +144,7 @@ pub(crate) const CASES: &[Case] = &[
     // Consecutive pages of 64 KiB lie on one channel, or on both.
     Case {
         key: "flash.ftl.stripe",
-        context: &["precondition=none"],
+        context: &["flash.precondition=none"],
         jobs: &["fio:rw=randwrite,bs=8k,iodepth=1,number_ios=100"],
         values: &["CWDP", "WCDP", "PWDC"],
         predicted: Differ,
@@ -208,7 +209,7 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         key: "flash.ftl.gc.victim",
-        context: &["precondition=steady"],
+        context: &["flash.precondition=steady"],
         jobs: SKEWED,
         values: &["greedy", "cost_benefit", "fifo", "random", "d_choices", "windowed_greedy"],
         predicted: Differ,
@@ -325,7 +326,7 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         key: "flash.ftl.unwritten_read",
-        context: &["precondition=none"],
+        context: &["flash.precondition=none"],
         jobs: MIXED,
         values: &["zero", "as_written", "created"],
         predicted: Differ,

@@ -3,13 +3,13 @@
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
 use super::{BACK, BFS, Case, GAUS, GRAM, REPLACEMENT, TWO_GAUS};
 
-const IPC: &str = "/gpu/ipc";
-const L1_HITS: &str = "/gpu/l1_hit_share";
+const IPC: &str = "/gpu/0/ipc";
+const L1_HITS: &str = "/gpu/0/l1_hit_share";
 const SIM: &str = "/simulated_ns";
-const TLB_HITS: &str = "/gpu/tlb_hit_share";
+const TLB_HITS: &str = "/gpu/0/tlb_hit_share";
 const WALK: &str = "/breakdown_ns/load/walk";
-const WALKS: &str = "/gpu/mmu/walks";
-const WALK_READS: &str = "/gpu/mmu/walk_reads";
+const WALKS: &str = "/gpu/0/mmu/walks";
+const WALK_READS: &str = "/gpu/0/mmu/walk_reads";
 
 /// One multiprocessor.
 const ONE: &[&str] = &["gpu.sms=1"];
@@ -28,7 +28,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: GAUS,
         values: &["100ns", "1us", "10us"],
-        predicted: Rises("/gpu/series/0/width_ns"),
+        predicted: Rises("/gpu/0/series/0/width_ns"),
     },
     Case {
         key: "sim.until",
@@ -265,7 +265,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &["gpu.tlb.entries=1", "gpu.tlb.ways=1", "mmu.tlb.ways=1"],
         jobs: BFS,
         values: &["1", "4", "64"],
-        predicted: Rises("/gpu/mmu/tlb_hit_share"),
+        predicted: Rises("/gpu/0/mmu/tlb_hit_share"),
     },
     Case {
         key: "mmu.tlb.ways",
@@ -362,7 +362,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &["mmu.table=block"],
         jobs: GAUS,
         values: &["10", "20", "40"],
-        predicted: Rises("/gpu/mmu/table_bytes"),
+        predicted: Rises("/gpu/0/mmu/table_bytes"),
     },
     Case {
         key: "network.clock",

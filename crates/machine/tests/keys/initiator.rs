@@ -63,7 +63,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: LONG_BACK,
         values: &["32KiB", "1MiB"],
-        predicted: Falls("/gpu/memory/initiator/evictions"),
+        predicted: Falls("/gpu/0/memory/initiator/evictions"),
     },
     Case {
         key: "memory.initiator.gather.ways",

@@ -3,11 +3,11 @@
 use super::Predicted::{Differ, Falls, RefusedAfterFirst, Rises};
 use super::{BACK, BFS, Case, GAUS, REPLACEMENT};
 
-const GRANULARITY: &str = "/gpu/l2/prefetch_granularity_bytes";
-const L2_HITS: &str = "/gpu/l2/hit_share";
-const PREFETCHED: &str = "/gpu/l2/prefetched_lines";
+const GRANULARITY: &str = "/gpu/0/l2/prefetch_granularity_bytes";
+const L2_HITS: &str = "/gpu/0/l2/hit_share";
+const PREFETCHED: &str = "/gpu/0/l2/prefetched_lines";
 const SIM: &str = "/simulated_ns";
-const STALLED: &str = "/gpu/l2/stalled_share";
+const STALLED: &str = "/gpu/0/l2/stalled_share";
 
 /// Caches that hold next to nothing.
 const SMALL: &[&str] = &["gpu.l1.sets=1", "gpu.l1.ways=1", "l2.sets=4", "l2.ways=4"];
@@ -93,7 +93,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: GAUS,
         values: &["write_back", "read_only"],
-        predicted: Rises("/gpu/l2/written_lines"),
+        predicted: Rises("/gpu/0/l2/written_lines"),
     },
     Case {
         key: "l2.prefetch",

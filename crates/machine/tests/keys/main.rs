@@ -16,7 +16,9 @@ mod gpu;
 mod host;
 mod initiator;
 mod l2;
+mod links;
 mod paging;
+mod placement;
 mod server;
 mod state;
 mod swap;
@@ -69,7 +71,7 @@ const SMALL_DRIVE: &[&str] = &[
     "flash.ftl.gc.stop=4",
     "flash.ftl.gc.hard=1",
     "flash.ftl.over_provisioning=25%",
-    "precondition=sequential",
+    "flash.precondition=sequential",
 ];
 /// A GPU with DRAM.
 const GPU: Bench = Bench { system: "ideal", set: &[] };
@@ -134,22 +136,46 @@ const INSIDE: Bench = Bench {
         "memory.initiator.gather.capacity=32KiB",
     ]],
 };
+/// Three drives of [`DRIVE`]'s size as one.
+const STRIPED: Bench = Bench { system: "tests/keys/striped.toml", set: &[] };
+/// A GPU with DRAM and flash side by side, caches that hold next to nothing in front of them.
+const PLACED: Bench = Bench {
+    system: "zng-gddr",
+    set: &[&[
+        "gpu.l1.sets=1",
+        "gpu.l1.ways=1",
+        "l2.sets=4",
+        "l2.ways=4",
+        "nand.direct.geometry.channels=4",
+        "nand.direct.geometry.dies=1",
+        "nand.direct.geometry.planes=4",
+        "nand.direct.geometry.blocks=128",
+        "nand.direct.geometry.pages=16",
+        "nand.direct.mapping.group=16",
+        "nand.direct.mapping.data_blocks=64",
+        "nand.direct.mapping.log_share=4",
+        "nand.direct.controller.count=4",
+        "nand.direct.network={ mesh = { rows = 2, columns = 2 } }",
+    ]],
+};
+/// A GPU with a DRAM cache over flash as memory.
+const CACHED: Bench = Bench { system: "zng-cached", set: &[] };
 /// A GPU that faults page by page.
 const PAGED: Bench = Bench { system: "hetero", set: &[&["paging.granule=4KiB"]] };
 
 /// A server of four cores with a small shared cache, and a short run of it.
 const SMALL_SERVER: &[&str] = &[
-    "cpu.0.cores=4",
+    "cpu.cores=4",
     "fabric.mesh.rows=2",
     "fabric.mesh.columns=2",
     "l2.banks=4",
     "l2.sets=16",
-    "cpu.0.load.jobs=200",
+    "cpu.load.jobs=200",
     "cpu.warmup.fixed.jobs=0",
 ];
 /// It with small caches of its own and all data in DRAM.
 const SERVER: Bench =
-    Bench { system: "dram-only", set: &[SMALL_SERVER, &["cpu.0.l1d.sets=16", "cpu.0.l1i.sets=16"]] };
+    Bench { system: "dram-only", set: &[SMALL_SERVER, &["cpu.l1d.sets=16", "cpu.l1i.sets=16"]] };
 /// With 4 MiB of DRAM cache, which nothing but a fixed time is behind.
 const CACHE: Bench = Bench {
     system: "astriflash",
@@ -205,8 +231,14 @@ const INERT: [(&str, &str); 3] = [
 ];
 
 /// The cases of drives, and of GPUs.
-const DRIVES: &[(&Bench, &[Case])] =
-    &[(&DRIVE, array::CASES), (&DRIVE, ftl::CASES), (&DRIVE, host::CASES), (&DRIVE, state::CASES)];
+const DRIVES: &[(&Bench, &[Case])] = &[
+    (&DRIVE, array::CASES),
+    (&DRIVE, ftl::CASES),
+    (&DRIVE, host::CASES),
+    (&DRIVE, state::CASES),
+    (&DRIVE, links::DRIVE),
+    (&STRIPED, placement::STRIPED),
+];
 const GPUS: &[(&Bench, &[Case])] = &[
     (&GPU, gpu::CASES),
     (&GPU, l2::CASES),
@@ -216,10 +248,19 @@ const GPUS: &[(&Bench, &[Case])] = &[
     (&ENGINE, engine::CASES),
     (&INSIDE, initiator::CASES),
     (&PAGED, paging::CASES),
+    (&GPU, links::GPU),
+    (&INSIDE, links::INSIDE),
+    (&PAGED, links::PAGED),
+    (&CACHED, links::CACHED),
+    (&PLACED, placement::CASES),
 ];
 /// The cases of servers.
-const SERVERS: &[(&Bench, &[Case])] =
-    &[(&SERVER, server::CASES), (&CACHE, dram_cache::CASES), (&SWAPPED, swap::CASES)];
+const SERVERS: &[(&Bench, &[Case])] = &[
+    (&SERVER, server::CASES),
+    (&CACHE, dram_cache::CASES),
+    (&SWAPPED, swap::CASES),
+    (&SWAPPED, links::SWAPPED),
+];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
     DRIVES.iter().chain(GPUS).chain(SERVERS).flat_map(|(_, cases)| *cases)

@@ -12,14 +12,14 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: BACK,
         values: &["4KiB", "16KiB", "64KiB"],
-        predicted: Falls("/gpu/paging/granules"),
+        predicted: Falls("/gpu/0/paging/granules"),
     },
     Case {
         key: "paging.memory",
         context: &[],
         jobs: BACK,
         values: &["32KiB", "64KiB", "1MiB"],
-        predicted: Falls("/gpu/paging/evictions"),
+        predicted: Falls("/gpu/0/paging/evictions"),
     },
     Case {
         key: "paging.write_back",
@@ -75,7 +75,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: BACK,
         values: &["1", "4", "256"],
-        predicted: Falls("/gpu/paging/batches"),
+        predicted: Falls("/gpu/0/paging/batches"),
     },
     Case {
         key: "paging.driver.batch_time",

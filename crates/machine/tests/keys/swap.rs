@@ -3,11 +3,11 @@
 use super::Predicted::{Falls, Rises};
 use super::{Case, TATP};
 
-const FAULTS: &str = "/cpu/memory/swap/faults";
-const FAULT: &str = "/cpu/memory/swap/fault_ns";
-const KERNEL: &str = "/cpu/time_share/kernel";
-const SPINNING: &str = "/cpu/memory/swap/spinning_ns";
-const SHOOTING: &str = "/cpu/memory/swap/shooting_ns";
+const FAULTS: &str = "/cpu/0/memory/swap/faults";
+const FAULT: &str = "/cpu/0/memory/swap/fault_ns";
+const KERNEL: &str = "/cpu/0/time_share/kernel";
+const SPINNING: &str = "/cpu/0/memory/swap/spinning_ns";
+const SHOOTING: &str = "/cpu/0/memory/swap/shooting_ns";
 
 pub(crate) const CASES: &[Case] = &[
     Case {

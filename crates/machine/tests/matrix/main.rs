@@ -3,7 +3,7 @@
 mod machines;
 
 use machine::run::{Plan, run_alone};
-use machines::{Behind, In, PAIRS};
+use machines::{Behind, In, PAIRS, REFUSED};
 use serde_json::Value;
 
 /// The document of a run of this machine.
@@ -49,4 +49,19 @@ fn any_memory_stands_behind_any_processor() {
         }
     }
     assert_eq!(faults, [""; 0]);
+}
+
+/// What hardware cannot be put together so is refused when the file is read.
+#[test]
+fn what_cannot_stand_together_is_refused() {
+    for (text, words, why) in REFUSED {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("machine.toml");
+        std::fs::write(&path, text).expect("a file");
+        let shown = match machine::Loaded::load(&path.to_string_lossy(), &[]) {
+            Ok(_) => panic!("{words}: not refused, though {why}"),
+            Err(fault) => fault.to_string(),
+        };
+        assert!(shown.contains(words), "no `{words}` in\n{shown}");
+    }
 }

@@ -86,7 +86,7 @@ fn drive() -> Vec<String> {
         "flash.ftl.gc.stop=4",
         "flash.ftl.gc.hard=1",
         "flash.ftl.over_provisioning=25%",
-        "precondition=sequential",
+        "flash.precondition=sequential",
         "sim.shadow=true",
     ];
     let plan = Plan::new("d16", "fio:rw=randrw,rwmixread=50,bs=4k,iodepth=16,number_ios=1000");

@@ -84,7 +84,7 @@ fn link() -> Vec<String> {
 /// A line of another row of a bank takes a precharge and an activation longer than one of the open row.
 fn rows() -> Vec<String> {
     let loaded = Loaded::load("ideal", &[]).expect("a system");
-    let Some(MemorySpec::Dram(spec)) = &loaded.spec.memory else { unreachable!("`ideal` has DRAM") };
+    let MemorySpec::Dram(spec) = &loaded.spec.memory[0].spec else { unreachable!("`ideal` has DRAM") };
     let spec = dram::DramSpec { refresh: None, ..spec.clone() };
     let mut dram = Dram::new(&spec, 128).expect("a memory");
     let mut cx: Recorder<dram::Event, dram::Out> = Recorder::default();
@@ -138,7 +138,7 @@ fn translation() -> Vec<String> {
 /// A line is written, on its way to memory, while it is being fetched: what the fetch brings is old, and is not kept.
 fn passed() -> Vec<String> {
     let loaded = Loaded::load("zng", &["l2.parked=0B".to_owned()]).expect("a system");
-    let spec = loaded.spec.l2.as_ref().expect("`zng` has a shared cache");
+    let spec = &loaded.spec.l2[0].spec;
     let mut cache = L2::new(spec, 1).expect("a cache");
     cache.attach_shadow();
     let mut cx: Recorder<l2::Event, l2::Out> = Recorder::default();

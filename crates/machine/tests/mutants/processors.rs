@@ -53,19 +53,19 @@ pub(super) const GPUS: &[Run] = &[
 ];
 
 const SERVER: [&str; 7] = [
-    "cpu.0.cores=4",
+    "cpu.cores=4",
     "fabric.mesh.rows=2",
     "fabric.mesh.columns=2",
     "l2.banks=4",
     "l2.sets=16",
-    "cpu.0.load.jobs=200",
+    "cpu.load.jobs=200",
     "cpu.warmup.fixed.jobs=0",
 ];
 
 pub(super) const SERVERS: &[Run] = &[
     Run {
         name: "server with DRAM",
-        make: || server("dram-only", TATP, &["cpu.0.l1d.sets=16", "cpu.0.l1i.sets=16"]),
+        make: || server("dram-only", TATP, &["cpu.l1d.sets=16", "cpu.l1i.sets=16"]),
         kills: &[
             LostSpill,
             SkippedProbe,
@@ -149,7 +149,7 @@ fn parked() -> Vec<String> {
     let mut checks: Vec<String> =
         document.checks.iter().filter(|check| !check.ok).map(|check| check.name.clone()).collect();
     // Each of six banks has room for one.
-    if document.gpu.is_none_or(|gpu| gpu.l2.parked_pages <= 6) {
+    if document.gpu[0].l2.parked_pages <= 6 {
         checks.push("no page was parked and given up".to_owned());
     }
     checks
@@ -190,7 +190,7 @@ fn loads() -> Vec<String> {
     std::fs::write(&list, format!("MemcpyHtoD,{:#018x},{bytes}\nkernel-0.traceg\n", 1u64 << 32))
         .expect("a file can be written");
     let plan = Plan::new("ideal", &list.display().to_string());
-    let found = run_alone(&plan).map(|document| document.gpu.map_or(0, |gpu| gpu.work.lines));
+    let found = run_alone(&plan).map(|document| document.gpu[0].work.lines);
     let mut checks = failed(&plan);
     if !matches!(found, Ok(lines) if lines == 4 * LOADS) {
         checks.push(format!("{found:?} lines of {LOADS} loads of four"));

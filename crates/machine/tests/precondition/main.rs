@@ -207,7 +207,10 @@ fn a_trace_leaves_what_its_writes_would() {
 
 #[test]
 fn the_device_takes_the_state_that_its_spec_names() {
-    let system = small(&["precondition.analytic.share=50%"]);
-    assert_eq!(system.spec.precondition, precondition::parse("analytic:share=50%").ok());
+    let system = small(&["flash.precondition.analytic.share=50%"]);
+    assert_eq!(
+        Some(&system.spec.flash[0].spec.precondition),
+        precondition::parse("analytic:share=50%").ok().as_ref()
+    );
     assert_eq!(precondition::parse("none"), Ok(Precondition::none));
 }

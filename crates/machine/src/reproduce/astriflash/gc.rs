@@ -12,7 +12,7 @@ use config::Diagnostic;
 /// What is changed: the drive is new, pages are copied inside their plane, collection goes on before the host does, there is four
 /// times the flash (the paper's 1 TB), or more spare space.
 const CHANGES: [(&str, &[&str]); 5] = [
-    ("fresh", &["precondition=sequential"]),
+    ("fresh", &["flash.precondition=sequential"]),
     ("copied_in_plane", &["flash.ftl.gc.copy_back=true"]),
     ("foreground", &["flash.ftl.gc.mode=foreground"]),
     ("four_times_planes", &["flash.geometry.channels=16"]),

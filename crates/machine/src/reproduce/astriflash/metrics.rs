@@ -8,7 +8,7 @@ use config::Diagnostic;
 /// # Errors
 /// A document without one.
 fn cpu(document: &Document) -> Result<&CpuResult, Diagnostic> {
-    document.cpu.as_ref().ok_or_else(|| Diagnostic::new(format!("{} has no cores", document.system)))
+    document.cpu.first().ok_or_else(|| Diagnostic::new(format!("{} has no cores", document.system)))
 }
 
 fn some(value: Option<f64>, what: &str, document: &Document) -> Result<f64, Diagnostic> {

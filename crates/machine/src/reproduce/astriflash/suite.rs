@@ -35,7 +35,7 @@ const AGED_JOBS: u32 = 84_000;
 /// Section III-A: a page that comes by paging costs 10 us of the core, "5 us" of them management of memory and flash (IV), so that 5
 /// are left for two switches. *Chosen*: how the first five are divided.
 const TEN_MICROSECONDS: &[&str] = &[
-    "cpu.0.threads.switch=2.5us",
+    "cpu.threads.switch=2.5us",
     "swap.fault=1us",
     "swap.submit=1us",
     "swap.complete=1us",
@@ -122,7 +122,7 @@ impl Suite {
     pub(super) fn loaded(&self, system: &str, program: &str, interval_ns: f64) -> Point {
         let picoseconds = (interval_ns * 1e3).round();
         self.point(system, program, self.seeds[0], JOBS_OF_A_LOAD)
-            .set(&format!("cpu.0.load.arrivals={{ poisson = {{ interval = \"{picoseconds}ps\" }} }}"))
+            .set(&format!("cpu.load.arrivals={{ poisson = {{ interval = \"{picoseconds}ps\" }} }}"))
     }
 
     /// Cores of every machine.
@@ -145,7 +145,7 @@ impl Suite {
         Suite { longer: AGED_JOBS / JOBS, ..self.with_planes().short() }
             .saturated("astriflash", "tatp")
             .swap_remove(0)
-            .set("precondition=steady")
+            .set("flash.precondition=steady")
     }
 
     fn point(&self, system: &str, program: &str, seed: u64, jobs: u32) -> Point {
@@ -160,7 +160,7 @@ impl Suite {
             .chain(own.iter().copied())
             .fold(point, Point::set)
             .set(&format!("cpu.warmup.fixed.jobs={}", WARMUP * self.cores))
-            .set(&format!("cpu.0.load.jobs={jobs}"))
+            .set(&format!("cpu.load.jobs={jobs}"))
     }
 }
 
@@ -173,7 +173,7 @@ fn slice(system: &str, cores: u32, fixed: bool) -> Vec<String> {
     if cores != WHOLE {
         let side = cores.isqrt();
         sets.extend([
-            format!("cpu.0.cores={cores}"),
+            format!("cpu.cores={cores}"),
             format!("fabric.mesh.rows={side}"),
             format!("fabric.mesh.columns={side}"),
             format!("l2.banks={cores}"),

@@ -18,7 +18,7 @@ const DRIVE: [&str; 7] = [
     "flash.cell.program=[\"60ms\"]",
     "flash.host.link={ plain = { bandwidth = \"1000GB/s\", latency = \"0us\" } }",
     "flash.ftl.allocation=full",
-    "precondition=none",
+    "flash.precondition=none",
 ];
 /// Writes outstanding.
 const WRITES: [u32; 10] = [1, 2, 3, 5, 8, 16, 31, 32, 33, 64];

@@ -13,7 +13,7 @@ use theory::queue::Delayed;
 /// Cores, and what they share: a memory controller each.
 const CORES: u64 = 4;
 const MACHINE: [&str; 7] = [
-    "cpu.0.cores=4",
+    "cpu.cores=4",
     "fabric.mesh.rows=2",
     "fabric.mesh.columns=2",
     "l2.banks=4",
@@ -66,10 +66,10 @@ fn run(set: &[String], jobs: u64, context: &Context<'_>) -> Result<CpuResult, Di
         seed: 1,
         least_footprint: 0,
     }
-    .set(&format!("cpu.0.load.jobs={}", jobs + jobs / 20))
+    .set(&format!("cpu.load.jobs={}", jobs + jobs / 20))
     .set(&format!("cpu.warmup.fixed.jobs={}", jobs / 20));
     let document = point.run(context.stop)?;
-    document.cpu.ok_or_else(|| Diagnostic::new(format!("{point}: no cores")))
+    document.cpu.into_iter().next().ok_or_else(|| Diagnostic::new(format!("{point}: no cores")))
 }
 
 /// Nanoseconds of the measured window, of all cores together.
@@ -86,7 +86,7 @@ fn delay(cpu: &CpuResult) -> Result<f64, Diagnostic> {
 /// Halts a second of a core whose threads always have a job.
 fn closed(context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let of = |threads: u32| {
-        let set = ["count", "pending"].map(|key| format!("cpu.0.threads.{key}={threads}"));
+        let set = ["count", "pending"].map(|key| format!("cpu.threads.{key}={threads}"));
         run(&set, context.choose(JOBS, QUICK), context)
     };
     let halts = |cpu: &CpuResult| cpu.threads.halts as f64 / core_time(cpu) * 1e9;
@@ -111,7 +111,7 @@ fn closed(context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
 /// Mean response of jobs that come at random.
 fn open(id: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Diagnostic> {
     let interval = (PERIOD * (1.0 + TOUCHES) * 100.0 / f64::from(load)) as u64;
-    let set = [format!("cpu.0.load.arrivals.poisson.interval={interval}ns")];
+    let set = [format!("cpu.load.arrivals.poisson.interval={interval}ns")];
     let cpu = run(&set, context.choose(OPEN_JOBS, QUICK), context)?;
     let (Some(offered), Some(measured)) = (cpu.offered_per_s, cpu.latency_ns.mean) else {
         return Err(Diagnostic::new("no jobs came"));

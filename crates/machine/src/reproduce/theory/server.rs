@@ -30,8 +30,8 @@ fn stations(name: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Di
     let point = Point {
         system: "dram-only".into(),
         set: vec![
-            format!("cpu.0.load.arrivals.poisson.interval={interval}ps"),
-            format!("cpu.0.load.jobs={}", jobs + jobs / 20),
+            format!("cpu.load.arrivals.poisson.interval={interval}ps"),
+            format!("cpu.load.jobs={}", jobs + jobs / 20),
             format!("cpu.warmup.fixed.jobs={}", jobs / 20),
         ],
         workloads: vec![format!("exponential:mean={}", SERVICE / 500)],
@@ -39,7 +39,7 @@ fn stations(name: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Di
         least_footprint: 0,
     };
     let document = point.run(context.stop)?;
-    let cpu = document.cpu.as_ref().ok_or_else(|| Diagnostic::new(format!("{point}: no cores")))?;
+    let cpu = document.cpu.first().ok_or_else(|| Diagnostic::new(format!("{point}: no cores")))?;
     let service = SERVICE as f64 / 1e3;
     let model = mm1(f64::from(load) / 100.0 / service, service);
     let place =

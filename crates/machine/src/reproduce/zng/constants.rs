@@ -11,7 +11,7 @@ use proto::memory::{LINE, PAGE};
 
 /// Bytes a second of a system's DRAM or persistent memory.
 fn dram(system: &str) -> Result<f64, Diagnostic> {
-    match &Loaded::load(system, &[])?.spec.memory {
+    match Loaded::load(system, &[])?.spec.memory.first().map(|part| &part.spec) {
         Some(MemorySpec::Dram(dram)) => {
             let dram = Dram::new(dram, LINE).map_err(|error| Diagnostic::new(error.what))?;
             Ok(dram.peak_bandwidth() as f64)
@@ -22,7 +22,7 @@ fn dram(system: &str) -> Result<f64, Diagnostic> {
 
 /// Bytes a second of HybridGPU's buffer, and what its translation lets through in pages.
 fn engine() -> Result<(f64, f64), Diagnostic> {
-    match &Loaded::load("hybridgpu", &[])?.spec.memory {
+    match Loaded::load("hybridgpu", &[])?.spec.memory.first().map(|part| &part.spec) {
         Some(MemorySpec::Engine(engine)) => {
             let ftl = f64::from(engine.ftl_in_service) * PAGE as f64 / engine.ftl_time.time().as_s_f64();
             Ok((engine.dram.bandwidth.bytes_per_s() as f64, ftl))
@@ -47,7 +47,7 @@ fn drive() -> Result<f64, Diagnostic> {
 
 /// The size of ZnG's mapping table for 1 TiB, in KiB.
 fn table() -> Result<f64, Diagnostic> {
-    match &Loaded::load("zng", &[])?.spec.memory {
+    match Loaded::load("zng", &[])?.spec.memory.first().map(|part| &part.spec) {
         Some(MemorySpec::Direct(direct)) => {
             let g = &direct.geometry;
             let planes = u64::from(g.channels * g.packages * g.dies * g.planes);

@@ -8,7 +8,7 @@ use config::Diagnostic;
 /// # Errors
 /// A document without one.
 pub(super) fn gpu(document: &Document) -> Result<&GpuResult, Diagnostic> {
-    document.gpu.as_ref().ok_or_else(|| Diagnostic::new(format!("{} has no GPU", document.system)))
+    document.gpu.first().ok_or_else(|| Diagnostic::new(format!("{} has no GPU", document.system)))
 }
 
 /// Instructions a cycle.

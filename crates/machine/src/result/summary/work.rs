@@ -52,6 +52,7 @@ pub(super) fn gpu(g: &GpuResult, text: &mut String) {
         count(g.mmu.faults)
     );
     behind(&g.memory.behind, text);
+    g.memory.asks.iter().for_each(|asked| behind(&asked.behind, text));
     if let Some(accuracy) = g.l2.prediction_accuracy_share {
         let _ = writeln!(
             text,

@@ -1,0 +1,84 @@
+//! Kinds whose tables hold more than their part's model knows.
+
+use super::kinds::Table;
+use super::schema::require;
+use crate::precondition::Precondition;
+use crate::warmup::WarmupPolicy;
+use compute::ooo::CpuSpec;
+use config::Pieces;
+use flash::spec::FlashSpec;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A flash device and the state that it is brought into.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DriveSpec {
+    /// The device.
+    #[serde(flatten)]
+    pub flash: FlashSpec,
+    /// The state that the device is brought into before the run.
+    pub precondition: Precondition,
+}
+
+/// Keys of a drive's table that are no device's.
+#[derive(JsonSchema)]
+struct OfDrive {
+    /// The state that the device is brought into before the run.
+    #[expect(dead_code, reason = "its schema alone is asked for")]
+    precondition: Precondition,
+}
+
+impl Table for DriveSpec {
+    fn schema(generator: &mut SchemaGenerator) -> Value {
+        let mut schema = FlashSpec::json_schema(generator).to_value();
+        require(&mut schema, &OfDrive::json_schema(generator).to_value());
+        schema
+    }
+
+    fn read(pieces: &mut Pieces<'_>, table: &str, apart: &[&str]) -> Option<DriveSpec> {
+        let apart: Vec<&str> = apart.iter().copied().chain(["precondition"]).collect();
+        let flash = pieces.read(&[table], &apart);
+        let precondition = pieces.read(&[table, "precondition"], &[]);
+        Some(DriveSpec { flash: flash?, precondition: precondition? })
+    }
+}
+
+/// The processors of a server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServerSpec {
+    /// Its cores, their threads, and their load.
+    #[serde(flatten)]
+    pub cores: CpuSpec,
+    /// How memory is filled before the run, and when its figures begin.
+    #[serde(flatten)]
+    pub start: StartSpec,
+}
+
+/// How a server's memory is filled before the run, and when its figures begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StartSpec {
+    /// Jobs that are executed before the run without time, at most, to fill a DRAM cache or what `swap` pages into. They end once
+    /// it has taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
+    /// pages.
+    #[schemars(range(max = 1_099_511_627_776_u64))]
+    pub fill_jobs: u64,
+    /// Which of the first jobs of the run count in no figure; `--warmup` says something else.
+    pub warmup: WarmupPolicy,
+}
+
+impl Table for ServerSpec {
+    fn schema(generator: &mut SchemaGenerator) -> Value {
+        let mut schema = CpuSpec::json_schema(generator).to_value();
+        require(&mut schema, &StartSpec::json_schema(generator).to_value());
+        schema
+    }
+
+    fn read(pieces: &mut Pieces<'_>, table: &str, apart: &[&str]) -> Option<ServerSpec> {
+        let apart: Vec<&str> = apart.iter().copied().chain(["fill_jobs", "warmup"]).collect();
+        let cores = pieces.read(&[table], &apart);
+        let fill_jobs = pieces.read(&[table, "fill_jobs"], &[]);
+        let warmup = pieces.read(&[table, "warmup"], &[]);
+        Some(ServerSpec { cores: cores?, start: StartSpec { fill_jobs: fill_jobs?, warmup: warmup? } })
+    }
+}

@@ -1,0 +1,214 @@
+//! From a configuration to a spec: which tables are parts, and of which kind.
+
+use super::kinds::{Declared, Kind};
+use super::{Sim, Spec, links, schema};
+use config::schema::Param;
+use config::{Diagnostic, Pieces, Resolved};
+use serde::Deserialize;
+
+/// The keys of every part that say what it is.
+pub(super) const KIND: &str = "kind";
+pub(super) const COUNT: &str = "count";
+
+/// Parts that one table stands for at most.
+const MOST: i64 = 256;
+
+/// What a spec holds besides parts.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    description: String,
+    sim: Sim,
+}
+
+/// Keys at the root that are no parts.
+const WORDS: [&str; 3] = ["description", "inherits", "sim"];
+
+/// Keys that have moved: where they stood, and where they stand.
+const MOVED: [(&str, &str); 2] = [("cpu.0", "cpu"), ("precondition", "flash.precondition")];
+
+/// Reads a spec.
+///
+/// # Errors
+/// Everything that is wrong with it, with places.
+pub(super) fn read(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
+    moved(resolved)?;
+    let keys = schema::keys();
+    let (declared, told) = declared(resolved);
+    let missing = missing(&resolved.table(), &declared);
+    let mut pieces = resolved.pieces(keys, missing);
+    let mut is_whole = told.is_empty();
+    // Names of kinds may stand at the root as well as the words do: where a word is misspelt, they are told.
+    let words: Option<Words> = pieces.read(&[], &no_words(&declared, &told));
+    told.into_iter().for_each(|(_, fault)| pieces.tell(fault));
+    let Words { description, sim } = match words {
+        Some(words) => words,
+        None => {
+            is_whole = false;
+            Words { description: String::new(), sim: Sim::default() }
+        }
+    };
+    let mut spec = Spec::empty(description, sim);
+    for from in &declared {
+        is_whole &= read_part(&mut spec, &mut pieces, from);
+    }
+    spec.tables = declared;
+    pieces.end(is_whole.then_some(spec))
+}
+
+fn read_part(spec: &mut Spec, pieces: &mut Pieces<'_>, from: &Declared) -> bool {
+    let apart: Vec<&str> =
+        [KIND, COUNT].into_iter().chain(from.kind.links().iter().map(|link| link.key)).collect();
+    spec.read(pieces, from, &apart)
+}
+
+/// What is no word, or not to be told as one.
+fn no_words<'a>(declared: &'a [Declared], told: &'a [(String, Diagnostic)]) -> Vec<&'a str> {
+    let tables = declared.iter().map(|declared| declared.table.as_str());
+    let kinds = Kind::ALL.iter().map(|kind| kind.name());
+    let mut all: Vec<&str> = kinds.chain(told.iter().map(|(name, _)| name.as_str())).collect();
+    all.extend(tables.filter(|table| Kind::ALL.iter().all(|kind| kind.name() != *table)));
+    all
+}
+
+/// Refuses keys that have moved, with the place where they stand now.
+fn moved(resolved: &Resolved) -> Result<(), Diagnostic> {
+    let table = toml::Value::Table(resolved.table());
+    for (old, new) in MOVED {
+        if old.split('.').try_fold(&table, |at, name| at.get(name)).is_some() {
+            let what = format!("the key `{old}` is now `{new}`");
+            return Err(resolved.diagnose(old, what).help(format!("write `{new}`")));
+        }
+    }
+    Ok(())
+}
+
+/// The tables that are parts, in order, and what is wrong with others, by their names.
+fn declared(resolved: &Resolved) -> (Vec<Declared>, Vec<(String, Diagnostic)>) {
+    let root = resolved.table();
+    let (mut found, mut told) = (Vec::new(), Vec::new());
+    for name in resolved.names() {
+        let Some(value) = root.get(&name).filter(|_| !WORDS.contains(&name.as_str())) else { continue };
+        match part(resolved, &name, value) {
+            Some(Ok(part)) => found.push(part),
+            Some(Err(fault)) => told.push((name, fault)),
+            None => {}
+        }
+    }
+    (found, told)
+}
+
+/// The tables that are parts of a kind.
+pub(super) fn of_kind(resolved: &Resolved, kind: Kind) -> Vec<String> {
+    let (declared, _) = declared(resolved);
+    declared.into_iter().filter(|part| part.kind == kind).map(|part| part.table).collect()
+}
+
+/// A table at the root as a part; nothing if it is a word, or is told as a word that is misspelt.
+fn part(resolved: &Resolved, name: &str, value: &toml::Value) -> Option<Result<Declared, Diagnostic>> {
+    let own = Kind::ALL.iter().copied().find(|kind| kind.name() == name);
+    let Some(table) = value.as_table() else {
+        // Of a kind whose table is a choice, a bare name is one as well: its parser says what is wrong.
+        return own.map(|kind| Ok(Declared { table: name.to_owned(), kind, count: None, links: Vec::new() }));
+    };
+    let kinds = || Kind::ALL.iter().map(|kind| kind.name());
+    let kind = match (table.get(KIND), own) {
+        (None, Some(own)) => own,
+        (None, None) => {
+            let all = kinds().chain(WORDS);
+            let fault = resolved.diagnose(name, format!("unknown key `{name}`")).allowed(name, all);
+            let help = "a part with a name of its own says what it is: `kind = \"flash\"`";
+            return Some(Err(if fault.nearest.is_some() { fault } else { fault.help(help) }));
+        }
+        (Some(said), own) => {
+            let key = format!("{name}.{KIND}");
+            let text = said.as_str().unwrap_or_default();
+            let Some(kind) = Kind::ALL.iter().copied().find(|kind| kind.name() == text) else {
+                let what = format!("there is no kind of part {said}");
+                return Some(Err(resolved.diagnose(&key, what).allowed(text, kinds())));
+            };
+            if own.is_some_and(|own| own != kind) {
+                let what = format!("a part that is called `{name}` is of that kind");
+                return Some(Err(resolved.diagnose(&key, what).help("give the part another name")));
+            }
+            kind
+        }
+    };
+    Some(named(resolved, name).and_then(|()| {
+        let count = count(resolved, name, table)?;
+        Ok(Declared { table: name.to_owned(), kind, count, links: links::written(resolved, name, kind)? })
+    }))
+}
+
+/// Whether a name can be part of a key.
+fn named(resolved: &Resolved, name: &str) -> Result<(), Diagnostic> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.chars().all(is_plain) && !name.is_empty() {
+        return Ok(());
+    }
+    let what = format!("`{name}` is no name for a part: letters, digits, `_` and `-` are");
+    Err(resolved.diagnose(name, what))
+}
+
+fn count(resolved: &Resolved, name: &str, table: &toml::Table) -> Result<Option<u16>, Diagnostic> {
+    match table.get(COUNT) {
+        None => Ok(None),
+        Some(toml::Value::Integer(count @ 1..=MOST)) => Ok(Some(*count as u16)),
+        Some(other) => {
+            let what = format!("{other} parts; allowed are 1 to {MOST}");
+            Err(resolved.diagnose(&format!("{name}.{COUNT}"), what))
+        }
+    }
+}
+
+/// The keys that the words, the parts, and the parts that they need and that are not there, lack.
+pub(super) fn missing(root: &toml::Table, declared: &[Declared]) -> Vec<Param> {
+    let document = schema::document();
+    let words = || {
+        let is_word = |(name, _): &(&String, &toml::Value)| WORDS.contains(&name.as_str());
+        root.iter()
+            .filter(is_word)
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<toml::Table>()
+    };
+    let mut found = config::schema::missing(document, &words(), &[]);
+    for part in declared {
+        let mut table = words();
+        if let Some(value) = root.get(&part.table) {
+            table.insert(part.kind.name().to_owned(), value.clone());
+        }
+        let lacking = config::schema::missing(document, &table, &[]);
+        let own = lacking.into_iter().filter(|param| below(&param.key, part.kind.name()));
+        found.extend(own.map(|param| Param { key: renamed(&param.key, part), ..param }));
+    }
+    let is_there = |kind: &Kind| declared.iter().any(|part| part.kind == *kind);
+    let mut absent: Vec<&str> = Vec::new();
+    let mut wanted: Vec<Kind> = declared.iter().map(|part| part.kind).collect();
+    while let Some(kind) = wanted.pop() {
+        let only = |link: &&super::links::Link| matches!(link.to, [_]) && link.is_always();
+        for link in kind.links().iter().filter(only).filter(|link| !is_there(&link.to[0])) {
+            if !absent.contains(&link.to[0].name()) {
+                absent.push(link.to[0].name());
+                wanted.push(link.to[0]);
+            }
+        }
+    }
+    // A drive is asked by a host, where nobody else could.
+    let asks = |kind: &&Kind| kind.links().iter().any(|link| link.to.contains(&Kind::Flash));
+    if is_there(&Kind::Flash) && !Kind::ALL.iter().filter(asks).any(is_there) {
+        absent.push(Kind::Host.name());
+    }
+    let lacking = config::schema::missing(document, &words(), &absent);
+    found.extend(lacking.into_iter().filter(|param| absent.iter().any(|name| below(&param.key, name))));
+    found
+}
+
+/// Whether a key stands in the table of that name.
+fn below(key: &str, table: &str) -> bool {
+    key.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// A key of a kind as a part has it.
+pub(super) fn renamed(key: &str, part: &Declared) -> String {
+    format!("{}{}", part.table, key.strip_prefix(part.kind.name()).unwrap_or_default())
+}
