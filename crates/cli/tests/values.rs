@@ -104,7 +104,7 @@ fn columns_of_a_sweep_know_other_words() {
     refused(&["sweep", &sweep("metrics = [\"waf\"]\n")], &["did you mean `flash.0.write_amplification`"]);
     refused(&["sweep", &sweep("[set]\nop = [\"7%\"]\n")], &["did you mean `flash.ftl.over_provisioning`"]);
     let out = folder.path().join("out").display().to_string();
-    let text = sweep("metrics = [\"io.read.latency_ns.p95\"]\n[set]\nprecondition = [\"none\"]\n");
+    let text = sweep("metrics = [\"io.read.latency_ns.p95\"]\n[set]\nflash.precondition = [\"none\"]\n");
     nandscape(&["sweep", &text, "--out", &out]).well();
     let table = std::fs::read_to_string(Path::new(&out).join("summary.csv")).unwrap();
     assert!(table.lines().next().unwrap().contains("io.read.latency_ns.p95"), "{table}");

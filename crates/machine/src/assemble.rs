@@ -69,7 +69,7 @@ impl Work {
                     }
                 }
                 Opened::Requests(requests) => {
-                    let drive = part_for(loaded, to, drives(loaded), "of requests of a host")?;
+                    let drive = part_for(loaded, to, drives(loaded), "a load of requests")?;
                     let target = match drive {
                         Some(Id { kind: Kind::Stripe, number }) => loaded.spec.flash.len() + number,
                         drive => drive.map_or(0, |id| id.number),

@@ -74,7 +74,7 @@ pub(crate) fn part_for(
         Some(id) if candidates.contains(&id) => Ok(Some(id)),
         Some(id) => {
             let name = spec.name_of(id);
-            let fault = Diagnostic::new(format!("`{text}` is {what}, and `{name}` runs none"));
+            let fault = Diagnostic::new(format!("`{text}` is {what}, and `{name}` takes none"));
             Err(fault.allowed(name, names()))
         }
         None if candidates.len() > 1 => {

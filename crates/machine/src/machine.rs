@@ -126,6 +126,18 @@ impl Machine {
         self
     }
 
+    /// What a target of the injector is called, where there are several.
+    pub(crate) fn target_of(&self, target: u16) -> Option<&str> {
+        let parts = &self.parts;
+        if parts.targets.len() < 2 {
+            return None;
+        }
+        parts.targets.get(usize::from(target)).map(|target| match target {
+            Target::Drive(number) => parts.drives[usize::from(*number)].name.as_str(),
+            Target::Stripe(number) => parts.stripes[usize::from(*number)].name.as_str(),
+        })
+    }
+
     /// The stripes, each with its name.
     pub fn stripes(&self) -> impl Iterator<Item = (&str, &Stripe)> {
         self.parts.stripes.iter().map(|at| (at.name.as_str(), &at.stripe))

@@ -55,7 +55,8 @@ fn skeleton(like: &str, loaded: &Loaded) -> String {
     let values = loaded.resolved().values();
     let params: BTreeMap<String, Param> =
         machine::catalogue::params().into_iter().map(|param| (param.key.clone(), param)).collect();
-    let sources = Sources::of(&values);
+    let as_kind = |key: &str| loaded.as_kind(key);
+    let sources = Sources::of(&values, &as_kind);
     let mut text = head(like, &sources);
     // The table that a key stands in, in the order of the texts; what stands in none comes first.
     let table_of = |key: &str| key.rsplit_once('.').map_or("", |(table, _)| table).to_owned();
@@ -74,16 +75,18 @@ fn skeleton(like: &str, loaded: &Loaded) -> String {
             values.iter().filter(|(key, value, _)| !value.is_table() && table_of(key) == *table)
         {
             text.push('\n');
-            comment(&mut text, &meaning(params.get(key), key));
-            if let Some(source) = sources.of_key(key, place) {
+            comment(&mut text, &meaning(params.get(&as_kind(key)), key));
+            if let Some(source) = sources.of_key(&[key, &as_kind(key)], place) {
                 comment(&mut text, &format!("Source: {source}"));
             }
             let _ = writeln!(text, "{} = {value}", last(key));
         }
         let is_set =
             |key: &str| values.iter().any(|(set, ..)| set == key || set.starts_with(&format!("{key}.")));
-        let left_out = params.values().filter(|p| table_of(&p.key) == *table && p.default.is_some());
-        for param in left_out.filter(|param| !is_set(&param.key)) {
+        let kind = as_kind(table);
+        let left_out = params.values().filter(|p| table_of(&p.key) == kind && p.default.is_some());
+        let own = |param: &Param| format!("{table}{}", param.key.strip_prefix(&kind).unwrap_or_default());
+        for param in left_out.filter(|param| !is_set(&own(param))) {
             text.push('\n');
             comment(
                 &mut text,
@@ -146,7 +149,7 @@ fn absent(params: &BTreeMap<String, Param>, tables: &[String]) -> String {
 struct Sources(Vec<(String, Calibration)>);
 
 impl Sources {
-    fn of(values: &[(String, toml::Value, Place)]) -> Sources {
+    fn of(values: &[(String, toml::Value, Place)], as_kind: &dyn Fn(&str) -> String) -> Sources {
         let mut found: Vec<(String, Calibration)> = Vec::new();
         for (_, _, place) in values {
             let Some(system) = system_of(place) else { continue };
@@ -154,16 +157,19 @@ impl Sources {
                 continue;
             }
             let is_its = |(_, _, at): &&(String, toml::Value, Place)| at.source == place.source;
-            let keys: Vec<&str> = values.iter().filter(is_its).map(|(key, ..)| key.as_str()).collect();
+            // A part that inherits another's table has its values under another name there.
+            let named = |(key, ..): &(String, toml::Value, Place)| [key.clone(), as_kind(key)];
+            let keys: Vec<String> = values.iter().filter(is_its).flat_map(named).collect();
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
             found.extend(Calibration::of(system, &keys).map(|page| (system.to_owned(), page)));
         }
         Sources(found)
     }
 
-    /// The source of a value, with the page that has it if there are several.
-    fn of_key(&self, key: &str, place: &Place) -> Option<String> {
+    /// The source of a value by one of its names, with the page that has it if there are several.
+    fn of_key(&self, keys: &[&str], place: &Place) -> Option<String> {
         let (system, page) = self.0.iter().find(|(system, _)| Some(system.as_str()) == system_of(place))?;
-        let source = page.source(key)?;
+        let source = keys.iter().find_map(|key| page.source(key))?;
         Some(if self.0.len() > 1 { format!("{source} ({system})") } else { source.to_owned() })
     }
 }
@@ -176,6 +182,11 @@ fn system_of(place: &Place) -> Option<&str> {
 /// What a key means and what it takes.
 fn meaning(param: Option<&Param>, key: &str) -> String {
     let Some(param) = param else {
+        match last(key) {
+            "kind" => return "What the part is. Value: the name of a kind.".to_owned(),
+            "count" => return "How many such parts there are. Value: integer, 1 to 256.".to_owned(),
+            _ => {}
+        }
         return format!("{}: `nandscape explain {}` tells it", last(key), last(key));
     };
     let mut units = param.units.iter().take(UNITS).cloned().collect::<Vec<_>>().join(", ");

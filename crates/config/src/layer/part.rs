@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tree::{Node, Value};
+use super::tree::{Node, Origin, Value};
 use super::{INHERITS, is_path};
 use crate::diag::{Diagnostic, Place};
 
@@ -16,31 +16,39 @@ pub(super) struct Wanted {
     from: Vec<String>,
     /// Where it says so.
     pub(super) place: Place,
+    /// Where the part that it belongs to stands first in that text: what it inherits does not stand before it.
+    first: (u32, usize),
 }
 
 /// Takes `inherits` out of every table below the root, in order of their paths.
 pub(super) fn take(root: &mut Node) -> Result<Vec<Wanted>, Diagnostic> {
     let mut found = Vec::new();
-    below(root, &mut Vec::new(), &mut found)?;
+    below(root, &mut Vec::new(), (0, 0), &mut found)?;
     Ok(found)
 }
 
-fn below(node: &mut Node, path: &mut Vec<String>, found: &mut Vec<Wanted>) -> Result<(), Diagnostic> {
+fn below(
+    node: &mut Node,
+    path: &mut Vec<String>,
+    first: (u32, usize),
+    found: &mut Vec<Wanted>,
+) -> Result<(), Diagnostic> {
     let Value::Table(entries) = &mut node.value else { return Ok(()) };
     for (key, entry) in entries {
+        let first = if path.is_empty() { entry.origin.first } else { first };
         path.push(key.clone());
         if let Value::Table(inner) = &mut entry.value
             && let Some(named) = inner.remove(INHERITS)
         {
-            found.push(wanted(path, &named)?);
+            found.push(wanted(path, first, &named)?);
         }
-        below(entry, path, found)?;
+        below(entry, path, first, found)?;
         path.pop();
     }
     Ok(())
 }
 
-fn wanted(to: &[String], named: &Node) -> Result<Wanted, Diagnostic> {
+fn wanted(to: &[String], first: (u32, usize), named: &Node) -> Result<Wanted, Diagnostic> {
     let place = named.origin.value_place(&format!("{}.{INHERITS}", to.join(".")));
     let Value::Scalar(toml::Value::String(text)) = &named.value else {
         let what = "`inherits` of a table names one table of a preset or file, in quotes";
@@ -51,7 +59,7 @@ fn wanted(to: &[String], named: &Node) -> Result<Wanted, Diagnostic> {
         Some((layer, from)) => (layer, from.split('.').map(str::to_owned).collect()),
         None => (text.as_str(), to.to_vec()),
     };
-    Ok(Wanted { to: to.to_vec(), layer: layer.to_owned(), from, place })
+    Ok(Wanted { to: to.to_vec(), layer: layer.to_owned(), from, place, first })
 }
 
 /// Whether the text names a file, or a table in one.
@@ -72,12 +80,14 @@ impl Wanted {
             };
             return Err(self.missing(&entries.iter().filter_map(tables).collect::<Vec<_>>()));
         }
-        let whole = root.origin.clone();
+        let whole = Origin { first: self.first, ..root.origin.clone() };
         let wrap = |inner: Node, key: &String| {
             let value = Value::Table(BTreeMap::from([(key.clone(), inner)]));
             Node { value, origin: whole.clone() }
         };
-        Ok(self.to.iter().rev().fold(node.clone(), wrap))
+        let mut part = node.clone();
+        part.origin.first = self.first;
+        Ok(self.to.iter().rev().fold(part, wrap))
     }
 
     fn missing(&self, tables: &[String]) -> Diagnostic {

@@ -180,6 +180,8 @@ impl Walker<'_> {
                 None => "array".to_owned(),
             },
             "object" => "table".to_owned(),
+            // A text, or a list of them.
+            _ if is_list_or_text(schema) => "text or array of text".to_owned(),
             _ => "value".to_owned(),
         }
     }
@@ -191,6 +193,10 @@ pub(super) fn join(key: &str, name: &str) -> String {
 
 fn text<'s>(schema: &'s Map<String, Value>, name: &str) -> &'s str {
     schema.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+fn is_list_or_text(schema: &Map<String, Value>) -> bool {
+    schema.get("type").is_some_and(|kinds| *kinds == serde_json::json!(["string", "array"]))
 }
 
 fn only_element(schema: &Map<String, Value>, name: &str) -> Option<Value> {

@@ -1,7 +1,7 @@
 //! What the cores of a server and their memory did.
 
-use super::hierarchy::{self, L2Result, MmuResult, per, share};
-use super::memory::{AskedResult, BehindResult, Said, Window, row_hits};
+use super::hierarchy::{self, L2Result, MmuResult, Window, per, share};
+use super::memory::{AskedResult, BehindResult, Said, row_hits};
 use super::pager::SwapResult;
 use crate::complex::{Complex, Ooo};
 use crate::machine::Machine;

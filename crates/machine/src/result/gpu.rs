@@ -1,7 +1,7 @@
 //! What a GPU and its memory did.
 
-use super::hierarchy::{self, L2Result, MmuResult, per, share};
-use super::memory::{AskedResult, BehindResult, Said, Window, row_hits};
+use super::hierarchy::{self, L2Result, MmuResult, Window, per, share};
+use super::memory::{AskedResult, BehindResult, Said, row_hits};
 use super::pager::PagingResult;
 use crate::complex::{Complex, InstructionWindow, Simt};
 use crate::machine::Machine;

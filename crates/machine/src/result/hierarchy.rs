@@ -7,6 +7,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// The measured window.
+#[derive(Clone, Copy)]
+pub(super) struct Window {
+    /// Its length.
+    pub(super) seconds: f64,
+}
+
+impl Window {
+    pub(super) fn per_second(self, count: u64) -> f64 {
+        if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
+    }
+}
+
 /// The cache that the multiprocessors or cores share.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct L2Result {

@@ -79,6 +79,9 @@ impl Kinds {
 pub struct FlowResult {
     /// Name of the flow: an fio job, a trace and its stream, or `gpu:` and a program that the GPU runs.
     pub name: String,
+    /// The drive or stripe that its requests go to; left out where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive: Option<String>,
     /// When it was at work, and its rates over that time.
     pub active: Active,
     /// Its requests by kind, and all of them; their rates are over the whole measured window.
@@ -161,12 +164,15 @@ impl Io {
             total.flush.merge(&flow.flush);
         }
         let lag = flows.iter().map(lag).max().unwrap_or_default().max(injector.held_max);
-        let result = |flow: &FlowStats| FlowResult {
+        let of_host = machine.injector.flows.len();
+        let result = |(number, flow): (usize, &FlowStats)| FlowResult {
             name: flow.name.clone(),
+            // Behind the host's flows stand those of processors.
+            drive: machine.target_of(flow.target).filter(|_| number < of_host).map(str::to_owned),
             active: active(flow, machine.measured_from),
             kinds: kinds(flow, seconds),
         };
-        let flows = flows.iter().map(result).collect();
+        let flows = flows.iter().enumerate().map(result).collect();
         Io {
             kinds: kinds(&total, seconds),
             lag_max_ns: lag.as_ns_f64(),

@@ -1,6 +1,6 @@
 //! What the memory behind a shared cache did.
 
-use super::hierarchy::share;
+use super::hierarchy::{Window, share};
 use super::placement::PlacementResult;
 use crate::complex::Complex;
 use crate::machine::Machine;
@@ -111,19 +111,6 @@ pub struct BehindResult {
     /// The placement of several memories; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementResult>,
-}
-
-/// The measured window.
-#[derive(Clone, Copy)]
-pub(super) struct Window {
-    /// Its length.
-    pub(super) seconds: f64,
-}
-
-impl Window {
-    pub(super) fn per_second(self, count: u64) -> f64 {
-        if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
-    }
 }
 
 /// What every memory says of itself.

@@ -1,6 +1,6 @@
 //! What a placement of several memories did.
 
-use super::memory::Window;
+use super::hierarchy::{Window, share};
 use mem::placement::{Placement, TargetStats};
 use proto::memory::PAGE;
 use schemars::JsonSchema;
@@ -56,7 +56,7 @@ impl PlacementResult {
         let target = |target: &TargetStats| PlacedResult {
             reads: target.reads,
             writes: target.writes,
-            line_share: super::hierarchy::share(lines(target), all),
+            line_share: share(lines(target), all),
             pages_in: target.pages_in,
             pages_out: target.pages_out,
         };

@@ -120,10 +120,11 @@ fn flows(flows: &[FlowResult], text: &mut String) {
     );
     for flow in flows.iter().take(FLOWS) {
         let active = &flow.active;
+        let drive = flow.drive.as_ref().map_or(String::new(), |drive| format!("{drive}: "));
         let _ = writeln!(
             text,
             "  {:<24}{:>12}{:>14}{:>13}{:>13}",
-            flow.name,
+            format!("{drive}{}", flow.name),
             rate(flow.kinds.all.iops),
             rate(active.iops),
             time(active.from_ns),

@@ -120,6 +120,13 @@ impl Loaded {
         links::resolve(&mut self.spec, &self.resolved)
     }
 
+    /// A key as its kind has it: `flash.geometry.ways` for that of a drive of any name.
+    pub fn as_kind(&self, key: &str) -> String {
+        let (table, rest) = key.split_at(key.find('.').unwrap_or(key.len()));
+        let declared = self.spec.tables.iter().find(|declared| declared.table == table);
+        declared.map_or_else(|| key.to_owned(), |declared| format!("{}{rest}", declared.kind.name()))
+    }
+
     /// The keys that a complete spec with these parts still lacks, for a list.
     pub(crate) fn lacking(&self) -> Vec<String> {
         Resolved::list(&read::missing(&self.resolved.table(), &self.spec.tables))

@@ -82,12 +82,11 @@ fn of_kind(kind: Kind, generator: &mut SchemaGenerator) -> Value {
     }
     let links = kind.links().iter().map(|link| {
         let to: Vec<String> = link.to.iter().map(|kind| format!("`{}`", kind.name())).collect();
-        let name = if link.many { "The name of a part, or a list of names" } else { "The name of a part" };
-        let description = format!(
-            "{} {name}, of the kind {}; left out, the only one that there is.",
-            link.doc,
-            to.join(" or ")
-        );
+        let (name, absent) = match link.many {
+            true => ("The name of a part, or a list of names", ""),
+            false => ("The name of a part", "; left out, the only one that there is"),
+        };
+        let description = format!("{} {name}, of the kind {}{absent}.", link.doc, to.join(" or "));
         let mut schema = json!({ "type": "string", "default": null, "description": description });
         if link.many {
             schema["type"] = json!(["string", "array"]);

@@ -60,6 +60,7 @@ pub(crate) fn found(document: &Document) -> Value {
         match value {
             Value::Object(table) => {
                 table.remove("name");
+                table.remove("drive");
                 table.values_mut().for_each(nameless);
             }
             Value::Array(items) => items.iter_mut().for_each(nameless),

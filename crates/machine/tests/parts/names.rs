@@ -85,6 +85,21 @@ fn a_second_drive_draws_for_itself() {
     assert_ne!(flows[0]["write"]["latency_ns"], flows[1]["write"]["latency_ns"]);
 }
 
+/// Parts of a kind stand in the order of the text, whatever they are called and whatever they inherit.
+#[test]
+fn parts_are_in_the_order_of_the_file() {
+    let drive = |name: &str| format!("[{name}]\nkind = 'flash'\ninherits = 'd16.flash'{SMALL}");
+    for names in [["zebra", "ant", "mule"], ["ant", "mule", "zebra"], ["mule", "zebra", "ant"]] {
+        let text = bare("inherits = 'bare'\n") + &names.map(drive).concat();
+        let bench = Bench::new(&text);
+        let loaded = Loaded::load(&bench.path.to_string_lossy(), &[]).expect("a machine");
+        let found: Vec<&str> = loaded.spec.flash.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(found, names);
+        let document = bench.run(&[&format!("{}={READS}", names[1])]);
+        assert_eq!(document.io.flows[0].drive.as_deref(), Some(names[1]));
+    }
+}
+
 /// The resolved spec of a machine with names reads back as the same machine.
 #[test]
 fn a_resolved_spec_is_the_same_machine() {

@@ -113,7 +113,7 @@ fn workloads_for_parts_that_do_not_take_them() {
     refused("inherits = 'ideal'\n", &["l2=gaus:n=16"], &["no part `l2` takes a workload", "gpu"]);
     let both = "inherits = 'hetero'\n";
     let shown = Bench::new(both).refused(&[&format!("gpu={JOB}")]);
-    assert!(shown.contains("requests of a host, and `gpu` runs none"), "{shown}");
+    assert!(shown.contains("is a load of requests, and `gpu` takes none"), "{shown}");
 }
 
 #[test]

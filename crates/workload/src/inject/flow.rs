@@ -8,6 +8,8 @@ use stats::{OpStats, Span};
 pub struct FlowStats {
     /// Its name.
     pub name: String,
+    /// The target that it submits to.
+    pub target: u16,
     /// Whether requests arrive at times of their own, whatever the device does.
     pub open: bool,
     /// When it was at work.

@@ -401,6 +401,7 @@ impl Injector {
                 let name = names.get(number).filter(|_| !shared).cloned();
                 let flow = &mut self.flows[usize::from(*index)];
                 flow.name = name.unwrap_or_else(|| "other".into());
+                flow.target = running.target;
                 flow.open = !shared && running.source.is_open(number as u16);
             }
         }
