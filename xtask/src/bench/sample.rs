@@ -97,12 +97,11 @@ mod tests {
 
     /// As much of the contract's document as is read here.
     const RESULT: &str = r#"{
-        "schema": "nandscape.result/1", "system": "d16", "seed": 1, "version": "0.1.0", "ok": true, "partial": false,
+        "schema": "nandscape.result/2", "system": "d16", "seed": 1, "version": "0.1.0", "ok": true, "partial": false,
         "simulated_ns": 2100000000, "warnings": [],
         "run": { "wall_s": 0.41, "cpu_s": 0.40, "precondition_cpu_s": 0.125, "events": 6000000, "requests_per_cpu_s": 2500000.0,
                  "peak_rss_bytes": 50331648 },
-        "precondition": { "kind": "fill", "mapped_share": 1.0, "invalid_share": 0.0 },
-        "gpu": { "ipc": 1.5, "warp_instructions": 1200000 },
+        "gpu": [{ "name": "gpu", "ipc": 1.5, "warp_instructions": 1200000 }],
         "io": { "all": { "requests": 1000000, "bytes": 4096000000, "iops": 476190.5 }, "trim": null }
     }"#;
 
@@ -126,7 +125,7 @@ mod tests {
     #[test]
     fn a_bad_run_is_no_figure() {
         for (good, bad, word) in [
-            ("result/1", "result/2", "schema"),
+            ("result/2", "result/3", "schema"),
             ("\"ok\": true", "\"ok\": false", "ok is false"),
             ("\"partial\": false", "\"partial\": true", "partial is true"),
             ("\"requests\": 1000000", "\"requests\": 999937", "999937"),

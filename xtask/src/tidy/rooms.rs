@@ -262,7 +262,11 @@ mod tests {
         );
         assert_eq!(
             found("crates/machine/src/complex/ends.rs", "fn f(spec: &crate::spec::Spec) {}"),
-            ["`complex` imports `spec`, which stands above the machine"]
+            ["`complex` (floor 3) imports `spec` (floor 5)"]
+        );
+        assert_eq!(
+            found("crates/machine/src/complex/ends.rs", "fn f(run: &crate::run::Plan) {}"),
+            ["`complex` imports `run`, which stands above the machine"]
         );
     }
 
