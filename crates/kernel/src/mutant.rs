@@ -139,9 +139,9 @@ mutants! {
         LostLane,
     }
     "net" {
-        /// A crossbar does not carry headers.
+        /// A network on a chip does not carry headers.
         FreeHeader,
-        /// A packet does not hold the link out of a crossbar.
+        /// A packet does not hold the link out of a network on a chip.
         SharedLink,
         /// A packet does not hold the links between routers of a mesh.
         FreeHop,

@@ -34,6 +34,7 @@ use mem::l2::prefetch::Prefetching;
 use mem::mmu::table::PageTable;
 use mem::placement::PlacementPolicy;
 use net::mesh::Switching;
+use net::noc::topology::Topology;
 use std::sync::LazyLock;
 
 /// Every policy family, in the order of a spec. The keys that choose from each follow from the spec's types: see
@@ -76,6 +77,7 @@ pub const FAMILIES: &[&Family] = &[
     ArrayOrder::FAMILY,
     RegisterNetwork::FAMILY,
     FlashNetwork::FAMILY,
+    Topology::FAMILY,
     Switching::FAMILY,
     Transfer::FAMILY,
     EntranceChoice::FAMILY,

@@ -60,8 +60,8 @@ kinds! {
     Ooo(compute::ooo::Event, compute::ooo::Out),
     /// A memory management unit.
     Mmu(mem::mmu::Event, mem::mmu::Out),
-    /// A network that is a crossbar.
-    Crossbar(net::crossbar::Event, net::crossbar::Out<Packet>),
+    /// A network on a chip, of any topology.
+    Noc(net::noc::Event, net::noc::Out<Packet>),
     /// A network that is a mesh.
     Mesh(net::fabric::Event, net::fabric::Out<Packet>),
     /// A directory.

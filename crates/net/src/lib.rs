@@ -1,12 +1,10 @@
 //! Links between parts.
 
 mod rate;
-mod spec;
 
-pub mod crossbar;
 pub mod fabric;
 pub mod mesh;
+pub mod noc;
 pub mod pcie;
 
 pub use rate::Rate;
-pub use spec::CrossbarSpec;

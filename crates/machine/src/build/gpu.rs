@@ -13,8 +13,7 @@ use host::paging::{Paging, PagingSpec};
 use kernel::Time;
 use mem::l2::{L2, L2Spec};
 use mem::mmu::{Mmu, MmuSpec, Residency};
-use net::CrossbarSpec;
-use net::crossbar::Crossbar;
+use net::noc::{Noc, NocSpec};
 use proto::memory::LINE;
 use proto::simt::Programs;
 use workload::program::Apps;
@@ -87,18 +86,18 @@ pub(crate) fn tables(loaded: &Loaded, number: usize) -> Result<Tables<'_>, Diagn
 pub(crate) struct Tables<'a> {
     gpu: &'a Part<GpuSpec>,
     mmu: &'a Part<MmuSpec>,
-    network: &'a Part<CrossbarSpec>,
+    network: &'a Part<NocSpec>,
     l2: &'a Part<L2Spec>,
     memory: Id,
     paging: Option<&'a Part<PagingSpec>>,
 }
 
-/// The endpoints of a crossbar behind its banks, in turn; DRAM is beside who asks it.
-struct OnCrossbar {
+/// The endpoints of the network behind its banks, in turn; DRAM is beside who asks it.
+struct OnNoc {
     next: u32,
 }
 
-impl Places for OnCrossbar {
+impl Places for OnNoc {
     fn place(&mut self, memory: &Memory, _: bool) -> Option<Box<[u32]>> {
         if matches!(memory, Memory::Dram(_) | Memory::Placement(_)) {
             return None;
@@ -141,8 +140,8 @@ pub(crate) fn build(loaded: &Loaded, number: usize, programs: Apps, seed: u64) -
         }
     }
     let extent = extent(&programs, &mmu);
-    let ends = Ends::crossbar(gpu.ports());
-    let mut places = OnCrossbar { next: ends.bank(l2.banks()) };
+    let ends = Ends::endpoints(gpu.ports());
+    let mut places = OnNoc { next: ends.bank(l2.banks()) };
     let memory = memory::build(loaded, tables.memory, &extent, seed, &mut places)?;
     let mut pages = Target::Drive(0);
     if let (Some(paging), Some(part)) = (&mut paging, tables.paging) {
@@ -152,12 +151,11 @@ pub(crate) fn build(loaded: &Loaded, number: usize, programs: Apps, seed: u64) -
         }
         paging.set_reach(mmu.reach());
     }
-    let network = Crossbar::new(&tables.network.spec, places.next as u16)
+    let network = Noc::new(&tables.network.spec, places.next as u16)
         .map_err(|e| loaded.explain(tables.network.table(), e))?;
     let series = loaded.spec.sim.series.map(|width| InstructionSeries::new(width.time()));
     let processor = Processor::Simt(Box::new(Simt::new(programs, gpu, cycle, series)));
-    let complex =
-        Complex::new(name, processor, vec![mmu], Network::Crossbar(network), None, (l2, LINE), ends);
+    let complex = Complex::new(name, processor, vec![mmu], Network::Noc(network), None, (l2, LINE), ends);
     Ok(Built { complex, memory, pager: paging.map(|paging| Pager::Paging(Box::new(paging))), pages })
 }
 

@@ -1,6 +1,6 @@
 //! Where the parts of a complex stand on its network. Requesters are at the endpoints of their own numbers.
 
-/// Endpoints of a crossbar, or routers of a mesh. Controllers of memory stand behind those of a crossbar, or anywhere on a mesh.
+/// Endpoints of a network on a chip, or routers of a mesh. Controllers of memory stand behind the banks, or anywhere on a mesh.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
     /// Endpoint of the first bank of the shared cache; the others follow.
@@ -8,8 +8,8 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// On a crossbar: multiprocessors, the memory management unit, banks.
-    pub(crate) fn crossbar(multiprocessors: u16) -> Ends {
+    /// One after the other: multiprocessors, the memory management unit, banks.
+    pub(crate) fn endpoints(multiprocessors: u16) -> Ends {
         Ends { first_bank: u32::from(multiprocessors) + 1 }
     }
 
@@ -36,8 +36,8 @@ mod tests {
     use super::Ends;
 
     #[test]
-    fn a_crossbar_has_multiprocessors_translation_and_banks_in_turn() {
-        let ends = Ends::crossbar(16);
+    fn there_are_multiprocessors_translation_and_banks_in_turn() {
+        let ends = Ends::endpoints(16);
         assert_eq!((ends.bank(0), ends.bank(5), ends.bank_at(22)), (17, 22, 5));
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::packet::Packet;
 use crate::wires::Here;
-use net::crossbar::{Class, Crossbar};
 use net::fabric::Fabric;
+use net::noc::{Class, Noc};
 
 /// A network that carries packets between endpoints.
 pub enum Network {
-    /// A link into it and one out of it for each endpoint.
-    Crossbar(Crossbar<Packet>),
+    /// Endpoints, and the links of a topology; requests and answers have links of their own.
+    Noc(Noc<Packet>),
     /// Routers in rows and columns; requests and answers share links.
     Mesh(Fabric<Packet>),
 }
@@ -17,7 +17,7 @@ impl Network {
     /// Its name in reports.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Network::Crossbar(_) => "the crossbar",
+            Network::Noc(_) => "the network",
             Network::Mesh(_) => "the mesh",
         }
     }
@@ -33,21 +33,21 @@ impl Network {
         here: &mut Here<'_>,
     ) {
         match self {
-            Network::Crossbar(crossbar) => {
-                crossbar.send((from as u16, to as u16), class, bytes, packet, here);
+            Network::Noc(noc) => {
+                noc.send((from as u16, to as u16), class, bytes, packet, here);
             }
             Network::Mesh(mesh) => mesh.send((from, to), bytes, packet, here),
         }
     }
 
-    /// The crossbar.
+    /// The network on a chip.
     ///
     /// # Panics
     /// If it is none.
     #[inline]
-    pub(crate) fn crossbar(&mut self) -> &mut Crossbar<Packet> {
-        let Network::Crossbar(crossbar) = self else { unreachable!("an event of a crossbar") };
-        crossbar
+    pub(crate) fn noc(&mut self) -> &mut Noc<Packet> {
+        let Network::Noc(noc) = self else { unreachable!("an event of a network on a chip") };
+        noc
     }
 
     /// The mesh.
@@ -63,7 +63,7 @@ impl Network {
     /// Packets under way.
     pub(crate) fn outstanding(&self) -> usize {
         match self {
-            Network::Crossbar(crossbar) => crossbar.outstanding(),
+            Network::Noc(noc) => noc.outstanding(),
             Network::Mesh(mesh) => mesh.outstanding(),
         }
     }
@@ -71,7 +71,7 @@ impl Network {
     /// Bytes moved in the measured window, headers included.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Network::Crossbar(crossbar) => crossbar.stats.bytes,
+            Network::Noc(noc) => noc.stats.bytes,
             Network::Mesh(mesh) => mesh.stats.bytes,
         }
     }
@@ -79,7 +79,7 @@ impl Network {
     /// Starts the measured window.
     pub(crate) fn reset_stats(&mut self) {
         match self {
-            Network::Crossbar(crossbar) => crossbar.reset_stats(),
+            Network::Noc(noc) => noc.reset_stats(),
             Network::Mesh(mesh) => mesh.reset_stats(),
         }
     }

@@ -6,7 +6,7 @@ use crate::memory::Memory;
 use crate::packet::Packet;
 use crate::parts::{Behind, Parts};
 use crate::wires::Wires;
-use net::crossbar::Class;
+use net::noc::Class;
 
 impl Parts {
     /// Flash on the network has said something.

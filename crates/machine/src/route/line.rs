@@ -4,7 +4,7 @@ use crate::complex::{Complex, Processor};
 use crate::packet::Packet;
 use crate::wires::{Here, Wires};
 use kernel::{Mutant, planted_nth};
-use net::crossbar::Class;
+use net::noc::Class;
 use proto::memory::{Absent, Access, AccessKind, Stage};
 
 impl Complex {
@@ -87,18 +87,18 @@ impl Complex {
         self.network.send(route, Class::Answer, bytes, packet, &mut wires.at(self.number));
     }
 
-    /// Runs an event of the crossbar.
+    /// Runs an event of a network on a chip.
     #[inline]
-    pub(super) fn crossed(&mut self, event: net::crossbar::Event, here: &mut Here<'_>) {
-        let crossbar = self.network.crossbar();
+    pub(super) fn crossed(&mut self, event: net::noc::Event, here: &mut Here<'_>) {
+        let noc = self.network.noc();
         // The rest of the packet follows its head by an event at least: time to fetch what an answer goes to.
-        if let (net::crossbar::Event::Head(_), Packet::Answer(access), Processor::Simt(simt)) =
-            (event, crossbar.payload(event), &self.processor)
+        if let (net::noc::Event::Head(_), Packet::Answer(access), Processor::Simt(simt)) =
+            (event, noc.payload(event), &self.processor)
             && !access.is_walk()
         {
             simt.gpu.expect(access);
         }
-        crossbar.handle(event, here);
+        noc.handle(event, here);
     }
 
     /// An access has come to its bank or tile.

@@ -7,7 +7,7 @@ use crate::pager::Pager;
 use crate::parts::{Behind, Parts};
 use crate::wires::Wires;
 use kernel::{Mutant, planted_nth};
-use net::crossbar::Class;
+use net::noc::Class;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};
 
 /// Whether the time of commands of this one is that of who waits for them: not if it counts their time as its own.

@@ -44,7 +44,7 @@ impl Parts {
                 ooo.cores.handle(event, &mut *ooo.service, &mut wires.at(instance));
             }
             Ev::Mmu(At { instance, event }) => self.mmu(instance).handle(event, &mut wires.at(instance)),
-            Ev::Crossbar(At { instance, event }) => {
+            Ev::Noc(At { instance, event }) => {
                 self.complexes[usize::from(instance)].crossed(event, &mut wires.at(instance));
             }
             Ev::Mesh(At { instance, event }) => {
@@ -114,7 +114,7 @@ impl Parts {
             Message::Simt(from, out) => self.complexes[usize::from(from)].simt_said(out, wires),
             Message::Ooo(from, out) => self.complexes[usize::from(from)].ooo_said(out, wires),
             Message::Mmu(from, out) => self.mmu_said(from, out, wires),
-            Message::Crossbar(at, packet) => self.arrived(at, packet.to.into(), packet.payload, wires),
+            Message::Noc(at, packet) => self.arrived(at, packet.to.into(), packet.payload, wires),
             Message::Mesh(at, packet) => self.arrived(at, packet.to, packet.payload, wires),
             Message::Directory(from, out) => {
                 self.complexes[usize::from(from)].directory_said(out, wires);

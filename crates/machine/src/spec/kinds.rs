@@ -11,8 +11,8 @@ use mem::directory::DirectorySpec;
 use mem::l2::L2Spec;
 use mem::mmu::MmuSpec;
 use mem::placement::PlacementSpec;
-use net::CrossbarSpec;
 use net::fabric::FabricSpec;
+use net::noc::NocSpec;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -207,7 +207,7 @@ impl Declared {
 }
 
 tables! {
-    HostSoftware, GpuSpec, MmuSpec, CrossbarSpec, FabricSpec, DirectorySpec, L2Spec, MemorySpec, PagingSpec, SwapSpec, StripeSpec, PlacementSpec,
+    HostSoftware, GpuSpec, MmuSpec, NocSpec, FabricSpec, DirectorySpec, L2Spec, MemorySpec, PagingSpec, SwapSpec, StripeSpec, PlacementSpec,
 }
 
 kinds! {
@@ -222,7 +222,7 @@ kinds! {
     /// The memory management unit: one that a GPU's multiprocessors share, or that of each core of a server.
     mmu: Mmu(MmuSpec),
     /// The network between multiprocessors, cache banks and controllers.
-    network: Network(CrossbarSpec),
+    network: Network(NocSpec),
     /// The network between cores, cache banks and controllers: a core and a bank at each router of a mesh.
     fabric: Fabric(FabricSpec),
     /// The directory that keeps the first-level caches of cores coherent: a slice at each cache bank.

@@ -364,6 +364,14 @@ pub(crate) const CASES: &[Case] = &[
         values: &["10", "20", "40"],
         predicted: Rises("/gpu/0/mmu/table_bytes"),
     },
+    // A latency for each of a ring's hops, one for a crossbar.
+    Case {
+        key: "network.topology",
+        context: &["network.latency=1"],
+        jobs: GAUS,
+        values: &["crossbar", "ring"],
+        predicted: Rises("/breakdown_ns/load/network"),
+    },
     Case {
         key: "network.clock",
         context: &[],

@@ -11,10 +11,10 @@ use machine::spec::MemorySpec;
 use mem::dram::{self, Dram};
 use mem::l2::{self, L2};
 use mem::mmu::tlb::Tlb;
-use net::CrossbarSpec;
-use net::crossbar::{self, Class, Crossbar};
 use net::fabric::{self, Fabric, FabricSpec};
 use net::mesh::{MeshSpec, Switching};
+use net::noc::topology::Topology;
+use net::noc::{self, Class, Noc, NocSpec};
 use net::pcie::Link;
 use proto::memory::{Absent, Access, AccessKind, MemCommand, PAGE};
 
@@ -33,14 +33,15 @@ fn differs<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) 
 
 /// 1 GHz, 32 B a cycle, headers of 8 B, four cycles through: four requests of 136 B, five cycles each, leave by one link.
 fn crossbar() -> Vec<String> {
-    let spec = CrossbarSpec {
+    let spec = NocSpec {
+        topology: Topology::crossbar,
         clock: Frequency::new(1_000_000_000),
         width: Bytes::new(32),
         header: Bytes::new(8),
         latency: 4,
     };
-    let mut crossbar: Crossbar<u32> = Crossbar::new(&spec, 4).expect("a crossbar");
-    let mut cx: Recorder<crossbar::Event, crossbar::Out<u32>> = Recorder::default();
+    let mut crossbar: Noc<u32> = Noc::new(&spec, 4).expect("a crossbar");
+    let mut cx: Recorder<noc::Event, noc::Out<u32>> = Recorder::default();
     for n in 0..2 {
         crossbar.send((0, 2), Class::Request, 128, n, &mut cx);
         crossbar.send((1, 2), Class::Request, 128, 10 + n, &mut cx);

@@ -1,12 +1,18 @@
-//! A crossbar: every endpoint has a link into it and a link out of it, and between links there is no contention.
+//! A network on a chip: packets between endpoints, over the links of a topology.
 //!
-//! Packets are cut through: the head leaves at once when its link in is free, crosses in `latency`, and waits for the link
-//! out of its destination. Each link carries `width` bytes a cycle. Requests and answers have links of their own, so that
-//! answers never wait behind requests.
+//! Packets are cut through: a packet asks for a link when its head is at it, the head goes on at once when the link is free, and is at
+//! the next one `latency` later. Each link carries `width` bytes a cycle, and serves who asks first. Requests and answers have
+//! links of their own, so that answers never wait behind requests. There is room for every packet that waits, so that no
+//! packet ever waits for another to give up a buffer: there is no cycle of waits on a ring, and no need for virtual channels.
 
-use crate::spec::CrossbarSpec;
+mod spec;
+pub mod topology;
+
+pub use spec::NocSpec;
+
 use config::SpecError;
 use kernel::{Cx, Mutant, Slab, Time, planted, resource::Serial};
+use topology::Wiring;
 
 /// Whether a packet asks or answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,9 +24,9 @@ pub enum Class {
 }
 
 kernel::events! {
-    /// The crossbar's own events.
+    /// The network's own events.
     pub enum Event {
-        /// The head of a packet has reached the link out of its destination.
+        /// The head of a packet is at a link.
         Head(u32),
         /// A packet has arrived as a whole.
         Tail(u32),
@@ -36,57 +42,57 @@ pub struct Out<P> {
     pub payload: P,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Endpoint {
-    inward: [Serial; 2],
-    outward: [Serial; 2],
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Packet<P> {
     to: u16,
     class: Class,
+    /// The link that it has asked for last, or asks for next.
+    link: u32,
     occupies: Time,
     payload: P,
 }
 
-/// A crossbar whose packets carry `P`.
-pub struct Crossbar<P> {
-    endpoints: Vec<Endpoint>,
+/// A network whose packets carry `P`.
+pub struct Noc<P> {
+    topology: Box<dyn Wiring>,
+    /// Each for requests and for answers.
+    links: Vec<[Serial; 2]>,
     packets: Slab<Packet<P>>,
     cycle: Time,
     width: u64,
     header: u64,
     latency: Time,
     /// Packets and bytes moved, headers included, since the measured window began.
-    pub stats: CrossbarStats,
+    pub stats: NocStats,
 }
 
-/// What a crossbar has moved.
+/// What a network has moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CrossbarStats {
+pub struct NocStats {
     /// Packets.
     pub packets: u64,
-    /// Bytes, headers included.
+    /// Bytes, headers included, once a packet.
     pub bytes: u64,
 }
 
-impl<P: Copy> Crossbar<P> {
-    /// An idle crossbar of `endpoints`.
+impl<P: Copy> Noc<P> {
+    /// An idle network of `endpoints`.
     ///
     /// # Errors
     /// A spec that cannot be built.
-    pub fn new(spec: &CrossbarSpec, endpoints: u16) -> Result<Crossbar<P>, SpecError> {
+    pub fn new(spec: &NocSpec, endpoints: u16) -> Result<Noc<P>, SpecError> {
         spec.check()?;
         let cycle = Time::period(spec.clock.hz());
-        Ok(Crossbar {
-            endpoints: vec![Endpoint::default(); usize::from(endpoints)],
+        let topology = spec.topology.build(&endpoints);
+        Ok(Noc {
+            links: vec![Default::default(); topology.links() as usize],
+            topology,
             packets: Slab::default(),
             cycle,
             width: spec.width.get(),
             header: spec.header.get(),
             latency: cycle.times(spec.latency.into()),
-            stats: CrossbarStats::default(),
+            stats: NocStats::default(),
         })
     }
 
@@ -104,23 +110,33 @@ impl<P: Copy> Crossbar<P> {
         let occupies = self.cycle.times((bytes + header).div_ceil(self.width));
         self.stats.packets += 1;
         self.stats.bytes += bytes + self.header;
-        let link = &mut self.endpoints[usize::from(from)].inward[class as usize];
-        let leaves = link.grant(cx.now(), occupies).since(occupies);
-        let name = self.packets.insert(Packet { to, class, occupies, payload });
-        cx.after(leaves.since(cx.now()) + self.latency, Event::Head(name));
+        let link = self.topology.first(from, to);
+        let name = self.packets.insert(Packet { to, class, link, occupies, payload });
+        self.ask(name, cx);
     }
 
-    /// Runs one of the crossbar's own events.
+    /// A packet asks for its link. Its head goes on to the next one; its tail leaves the last.
+    #[inline]
+    fn ask(&mut self, name: u32, cx: &mut impl Cx<Event, Out<P>>) {
+        let now = cx.now();
+        let packet = &mut self.packets[name];
+        let link = &mut self.links[packet.link as usize][packet.class as usize];
+        if packet.link == u32::from(packet.to) {
+            let occupies = if planted(Mutant::SharedLink) { Time::ZERO } else { packet.occupies };
+            let end = link.grant(now, occupies);
+            cx.after(end.since(now), Event::Tail(name));
+        } else {
+            let leaves = link.grant(now, packet.occupies).since(packet.occupies);
+            packet.link = self.topology.next(packet.link, packet.to);
+            cx.after(leaves.since(now) + self.latency, Event::Head(name));
+        }
+    }
+
+    /// Runs one of the network's own events.
     #[inline]
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out<P>>) {
         match event {
-            Event::Head(name) => {
-                let packet = &self.packets[name];
-                let link = &mut self.endpoints[usize::from(packet.to)].outward[packet.class as usize];
-                let occupies = if planted(Mutant::SharedLink) { Time::ZERO } else { packet.occupies };
-                let end = link.grant(cx.now(), occupies);
-                cx.after(end.since(cx.now()), Event::Tail(name));
-            }
+            Event::Head(name) => self.ask(name, cx),
             Event::Tail(name) => {
                 let Packet { to, payload, .. } = self.packets[name];
                 self.packets.remove(name);
@@ -141,35 +157,31 @@ impl<P: Copy> Crossbar<P> {
         self.packets.len()
     }
 
-    /// Time that the links out of an endpoint's side of the crossbar have been busy: requests, answers.
-    pub fn busy(&self, endpoint: u16, now: Time) -> [Time; 2] {
-        let links = &self.endpoints[usize::from(endpoint)].outward;
-        [links[0].busy(now), links[1].busy(now)]
-    }
-
     /// Starts the measured window.
     pub fn reset_stats(&mut self) {
-        self.stats = CrossbarStats::default();
+        self.stats = NocStats::default();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::topology::Topology;
     use super::*;
     use config::units::{Bytes, Frequency};
     use kernel::Recorder;
 
-    fn crossbar() -> Crossbar<u32> {
-        let spec = CrossbarSpec {
+    fn crossbar() -> Noc<u32> {
+        let spec = NocSpec {
+            topology: Topology::crossbar,
             clock: Frequency::new(1_000_000_000),
             width: Bytes::new(32),
             header: Bytes::new(8),
             latency: 4,
         };
-        Crossbar::new(&spec, 4).expect("a crossbar")
+        Noc::new(&spec, 4).expect("a crossbar")
     }
 
-    fn run(crossbar: &mut Crossbar<u32>, cx: &mut Recorder<Event, Out<u32>>) -> Vec<(u64, u16, u32)> {
+    fn run(crossbar: &mut Noc<u32>, cx: &mut Recorder<Event, Out<u32>>) -> Vec<(u64, u16, u32)> {
         while let Some(event) = cx.queue.pop() {
             crossbar.handle(event, cx);
         }
