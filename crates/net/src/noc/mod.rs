@@ -111,24 +111,23 @@ impl<P: Copy> Noc<P> {
         self.stats.packets += 1;
         self.stats.bytes += bytes + self.header;
         let link = self.topology.first(from, to);
-        let name = self.packets.insert(Packet { to, class, link, occupies, payload });
-        self.ask(name, cx);
+        let packet = Packet { to, class, link, occupies, payload };
+        let (next, delay) = self.pass(&packet, cx.now());
+        let name = self.packets.insert(Packet { link: next, ..packet });
+        let is_last = link == next;
+        cx.after(delay, if is_last { Event::Tail(name) } else { Event::Head(name) });
     }
 
-    /// A packet asks for its link. Its head goes on to the next one; its tail leaves the last.
-    #[inline]
-    fn ask(&mut self, name: u32, cx: &mut impl Cx<Event, Out<P>>) {
-        let now = cx.now();
-        let packet = &mut self.packets[name];
+    /// A packet takes its link: the next one and when its head is there; of its last link the same, and when its tail has left it.
+    #[inline(always)]
+    fn pass(&mut self, packet: &Packet<P>, now: Time) -> (u32, Time) {
         let link = &mut self.links[packet.link as usize][packet.class as usize];
         if packet.link == u32::from(packet.to) {
             let occupies = if planted(Mutant::SharedLink) { Time::ZERO } else { packet.occupies };
-            let end = link.grant(now, occupies);
-            cx.after(end.since(now), Event::Tail(name));
+            (packet.link, link.grant(now, occupies).since(now))
         } else {
-            let leaves = link.grant(now, packet.occupies).since(packet.occupies);
-            packet.link = self.topology.next(packet.link, packet.to);
-            cx.after(leaves.since(now) + self.latency, Event::Head(name));
+            let leaves = link.grant(now, packet.occupies) - packet.occupies;
+            (self.topology.next(packet.link, packet.to), leaves - now + self.latency)
         }
     }
 
@@ -136,7 +135,16 @@ impl<P: Copy> Noc<P> {
     #[inline]
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out<P>>) {
         match event {
-            Event::Head(name) => self.ask(name, cx),
+            Event::Head(name) => {
+                let packet = self.packets[name];
+                let (next, delay) = self.pass(&packet, cx.now());
+                if next == packet.link {
+                    cx.after(delay, Event::Tail(name));
+                } else {
+                    self.packets[name].link = next;
+                    cx.after(delay, Event::Head(name));
+                }
+            }
             Event::Tail(name) => {
                 let Packet { to, payload, .. } = self.packets[name];
                 self.packets.remove(name);
