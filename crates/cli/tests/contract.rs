@@ -215,50 +215,90 @@ fn the_log_has_a_line_for_each_request() {
     assert!(lines.windows(2).all(|pair| pair[0][0] <= pair[1][0]), "in the order of completion");
 }
 
-#[test]
-fn the_timeline_accounts_for_every_busy_moment() {
+/// The timeline and the document of a run of reads and writes that need garbage collection.
+fn timeline_of(system: &[&str], number_ios: u64) -> (Value, Value) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("timeline.json");
-    // Small enough to need garbage collection.
-    let job = "fio:rw=randrw,rwmixread=20,bs=4k,iodepth=16,number_ios=9000,loops=9,norandommap=1";
-    let small = ["--set", "flash.geometry.channels=2", "--set", "flash.geometry.ways=2"];
+    let job =
+        format!("fio:rw=randrw,rwmixread=20,bs=4k,iodepth=16,number_ios={number_ios},loops=9,norandommap=1");
     let path_text = path.display().to_string();
-    let mut arguments = vec!["--workload", job, "--json", "--timeline", &path_text];
-    arguments.extend(small);
-    let document = run_tiny(&arguments).well().json();
+    let mut arguments = vec!["run"];
+    arguments.extend(system);
+    arguments.extend(["--workload", &job, "--json", "--timeline", &path_text]);
+    let document = nandscape(&arguments).well().json();
     let timeline: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(timeline["otherData"]["events_left_out"], 0);
+    (timeline, document)
+}
+
+/// Every die and channel of a drive is busy as its slices say, and never twice at once; every erase is a slice.
+fn accounts_for_drive(timeline: &Value, document: &Value, drive: u64) {
     let events = timeline["traceEvents"].as_array().unwrap();
     let slices = |pid: u64| events.iter().filter(move |e| e["ph"] == "X" && e["pid"] == pid);
     let simulated_us = document["simulated_ns"].as_f64().unwrap() / 1e3;
-    for (pid, name) in [(2, "channel"), (3, "die")] {
-        let shares: Vec<f64> = document["flash"][0]["utilisation"][name]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(Value::as_f64)
-            .collect();
+    let flash = &document["flash"][drive as usize];
+    for (pid, name) in [(2 + 2 * drive, "channel"), (3 + 2 * drive, "die")] {
+        let shares: Vec<f64> =
+            flash["utilisation"][name].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
         for (track, share) in shares.iter().enumerate() {
-            let busy: f64 = slices(pid).filter(|e| e["tid"] == track).filter_map(|e| e["dur"].as_f64()).sum();
+            let of_track = || slices(pid).filter(|e| e["tid"] == track);
+            let busy: f64 = of_track().filter_map(|e| e["dur"].as_f64()).sum();
             assert!((busy / simulated_us - share).abs() < 1e-6, "{name} {track}: {busy} us, {share}");
-            let mut ends: Vec<(f64, f64)> = slices(pid)
-                .filter(|e| e["tid"] == track)
-                .map(|e| (e["ts"].as_f64().unwrap(), e["ts"].as_f64().unwrap() + e["dur"].as_f64().unwrap()))
-                .collect();
+            let ends = |e: &Value| {
+                let from = e["ts"].as_f64().unwrap();
+                (from, from + e["dur"].as_f64().unwrap())
+            };
+            let mut ends: Vec<(f64, f64)> = of_track().map(ends).collect();
             ends.sort_by(|a, b| a.0.total_cmp(&b.0));
-            assert!(
-                ends.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-6),
-                "{name} {track} is used twice at once"
-            );
+            let is_apart = ends.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-6);
+            assert!(is_apart, "{name} {track} is used twice at once");
         }
     }
     // A command of several planes erases a block in each.
-    let erased: u64 =
-        slices(3).filter(|e| e["name"] == "erase").filter_map(|e| e["args"]["planes"].as_u64()).sum();
+    let erases = slices(3 + 2 * drive).filter(|e| e["name"] == "erase");
+    let erased: u64 = erases.filter_map(|e| e["args"]["planes"].as_u64()).sum();
     assert!(erased > 0);
-    assert_eq!(erased, document["flash"][0]["erases"]);
-    let begun = events.iter().filter(|e| e["ph"] == "b").count();
+    assert_eq!(erased, flash["erases"]);
+}
+
+/// The names of the timeline's processes, in their order.
+fn processes(timeline: &Value) -> Vec<&str> {
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let named = events.iter().filter(|e| e["name"] == "process_name");
+    named.map(|e| e["args"]["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_timeline_accounts_for_every_busy_moment() {
+    let small = ["--set", "flash.geometry.channels=2", "--set", "flash.geometry.ways=2"];
+    let system = [&["d16"][..], &TINY, &small].concat();
+    let (timeline, document) = timeline_of(&system, 9000);
+    accounts_for_drive(&timeline, &document, 0);
+    assert_eq!(processes(&timeline), ["requests", "channels", "dies"]);
+    let begun = timeline["traceEvents"].as_array().unwrap().iter().filter(|e| e["ph"] == "b").count();
     assert_eq!(begun as u64, document["io"]["all"]["requests"]);
-    assert_eq!(timeline["otherData"]["events_left_out"], 0);
+}
+
+#[test]
+fn the_timeline_has_the_channels_and_dies_of_every_drive() {
+    let folder = tempfile::tempdir().unwrap();
+    let stripe = "inherits = \"d16\"
+[flash]
+count = 2
+geometry = { channels = 2, ways = 1 }
+[stripe]
+drives = \"flash\"
+chunk = \"8KiB\"
+submit = \"0us\"
+";
+    let stripe = file(folder.path(), "stripe.toml", stripe);
+    let system = [&[stripe.as_str()][..], &TINY].concat();
+    let (timeline, document) = timeline_of(&system, 9000);
+    for drive in [0, 1] {
+        accounts_for_drive(&timeline, &document, drive);
+    }
+    let names = ["requests", "flash.0 channels", "flash.0 dies", "flash.1 channels", "flash.1 dies"];
+    assert_eq!(processes(&timeline), names);
 }
 
 #[test]

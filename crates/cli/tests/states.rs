@@ -99,6 +99,82 @@ fn a_damaged_state_is_told_and_so_is_none() {
     assert_eq!((both.code, both.stderr.contains("cannot be used with")), (Some(2), true), "{}", both.stderr);
 }
 
+/// Two drives as one, of which the first is by another name in the other file.
+fn striped(folder: &Path, name: &str, more: &str) -> String {
+    let small = "geometry = { channels = 2, ways = 1, blocks = 32, pages = 16 }
+ftl.gc = { start = 3, stop = 4, hard = 1 }
+ftl.over_provisioning = \"30%\"
+precondition = { steady = { share = \"80%\" } }
+count = 2
+";
+    let parts =
+        format!("description = \"two\"\n[{name}]\nkind = \"flash\"\ninherits = \"d16.flash\"\n{small}{more}");
+    let host = "[sim]\ninherits = \"d16\"\n[host]\ninherits = \"d16\"\n";
+    let text = format!("{parts}\n{host}[stripe]\ndrives = \"{name}\"\nchunk = \"16KiB\"\nsubmit = \"0us\"\n");
+    file(folder, &format!("{name}{}.toml", more.len()), text)
+}
+
+#[test]
+fn the_states_of_all_drives_are_in_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let system = striped(folder.path(), "ssd", "");
+    let path = folder.path().join("all.state").display().to_string();
+    let run = |system: &str, more: &[&str]| {
+        nandscape(&[&["run", system, "--json", "--workload", JOB][..], more].concat()).well()
+    };
+    let alone = run(&system, &[]);
+    let io = &alone.json()["flash"][1]["precondition"]["kind"];
+    assert_eq!(io, "steady");
+    assert_eq!(found(&alone), found(&run(&system, &["--save-state", &path])));
+    assert_eq!(found(&alone), found(&run(&system, &["--load-state", &path])));
+    let slow = ["--set", "ssd.cell.read=[\"100us\"]"];
+    assert_eq!(
+        found(&run(&system, &slow)),
+        found(&run(&system, &[&slow[..], &["--load-state", &path]].concat()))
+    );
+    // By another name they are the same drives, and leave the same file.
+    let renamed = striped(folder.path(), "other", "");
+    run(&renamed, &["--load-state", &path]);
+    let again = folder.path().join("again.state").display().to_string();
+    run(&renamed, &["--save-state", &again]);
+    assert_eq!(std::fs::read(&again).unwrap(), std::fs::read(&path).unwrap());
+
+    let load = |system: &str, more: &[&str], said: &[&str]| {
+        let all = [&["run", system, "--workload", JOB, "--load-state", &path][..], more].concat();
+        refused(&all, said);
+    };
+    load(&system, &["--set", "ssd.count=3"], &["drives are 2 there and 3 here (`ssd.0`, `ssd.1`, `ssd.2`)"]);
+    let wide = ["--set", "ssd.geometry.channels=4"];
+    let what = "drive `ssd.0`: ";
+    load(
+        &system,
+        &wide,
+        &[
+            what,
+            "`ssd.geometry.channels` is 2 there and 4 here",
+            "--> --set",
+            "set `ssd.geometry.channels` to 2",
+        ],
+    );
+    // The second alone is another one.
+    let apart = "\n[large]\nkind = \"flash\"\ninherits = \"d16.flash\"\ngeometry = { channels = 2, ways = 1, blocks = 64, pages = 16 }\n";
+    let apart =
+        apart.to_owned() + "ftl.gc = { start = 3, stop = 4, hard = 1 }\nftl.over_provisioning = \"30%\"\n";
+    let system = striped(folder.path(), "ssd", &apart).replace("count = 2\n", "");
+    let text = std::fs::read_to_string(&system).unwrap().replace("count = 2\n", "");
+    let text = text.replace("drives = \"ssd\"", "drives = [\"ssd\", \"large\"]");
+    std::fs::write(&system, text).unwrap();
+    let steady = ["--precondition", "steady:share=80%"];
+    load(&system, &steady, &["drive `large`: ", "`large.geometry.blocks` is 32 there and 64 here"]);
+    refused(&arguments(&["--load-state", &path]), &["drives are 2 there and 1 here (`flash`)"]);
+
+    let whole = std::fs::read(&path).unwrap();
+    for (content, said) in [(&whole[..whole.len() - 1], "damaged"), (&whole[..40], "cut short")] {
+        let bad = file(folder.path(), "bad", content);
+        refused(&["run", &renamed, "--workload", JOB, "--load-state", &bad], &[said, "--> "]);
+    }
+}
+
 #[test]
 fn runs_share_a_folder_of_states_by_what_they_depend_on() {
     let folder = tempfile::tempdir().unwrap();

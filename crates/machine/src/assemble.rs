@@ -186,17 +186,18 @@ pub(crate) fn assemble(
         return Ok(None);
     }
     let before = (outside.cpu_s)();
+    let wanted = states_of(plan, loaded, outside)?;
     let mut reports = Vec::new();
-    for (number, device) in devices.iter_mut().enumerate() {
-        let Some(report) = prepare(device, number, plan, loaded, outside)? else { return Ok(None) };
+    for (number, (device, wanted)) in devices.iter_mut().zip(wanted).enumerate() {
+        let Some(report) = prepare(device, number, plan, wanted, loaded, outside)? else { return Ok(None) };
         if spec.sim.shadow {
             device.attach_shadow();
         }
         reports.push(report);
     }
     let precondition_cpu_s = (outside.cpu_s)() - before;
-    if let Some(first) = devices.first_mut() {
-        first.backend.observer = observers.commands;
+    for (device, observer) in devices.iter_mut().zip(observers.commands) {
+        device.backend.observer = Some(observer);
     }
     let injector = injector(loaded, sources, observers.requests);
     let of_jobs = first_server.and_then(|number| {
@@ -234,11 +235,25 @@ fn injector(
     injector
 }
 
+/// What the state of each drive depends on, which whoever keeps states is told; nothing if nobody does.
+fn states_of(
+    plan: &Plan,
+    loaded: &Loaded,
+    outside: &Outside<'_>,
+) -> Result<Vec<Option<StateSpec>>, Diagnostic> {
+    let drives = 0..loaded.spec.flash.len();
+    let Some(states) = outside.states else { return Ok(drives.map(|_| None).collect()) };
+    let wanted: Vec<_> = drives.map(|number| StateSpec::of(plan, loaded, number)).collect();
+    states.expect(&wanted).map_err(|fault| at_its_key(loaded, fault))?;
+    Ok(wanted)
+}
+
 /// Brings a device into its state, or takes that from where it is kept; nothing if an early end was wanted before that was done.
 fn prepare(
     device: &mut Device,
     number: usize,
     plan: &Plan,
+    wanted: Option<StateSpec>,
     loaded: &Loaded,
     outside: &mut Outside<'_>,
 ) -> Result<Option<Report>, Diagnostic> {
@@ -247,7 +262,7 @@ fn prepare(
     let precondition = plan.precondition.as_ref().unwrap_or(precondition);
     let mut place = None;
     if let Some(states) = outside.states
-        && let Some(wanted) = StateSpec::of(plan, loaded, number)
+        && let Some(wanted) = wanted
     {
         match states.find(&wanted, outside.stop).map_err(|fault| at_its_key(loaded, fault))? {
             Found::There(state) => return state.load(precondition, device).map(Some),

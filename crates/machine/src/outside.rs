@@ -48,6 +48,7 @@ pub enum Stage<'a> {
 pub struct Observers {
     /// Sees every completed request.
     pub requests: Option<Box<dyn workload::inject::Observer>>,
-    /// Sees every command that a die has finished.
-    pub commands: Option<Box<dyn flash::backend::observe::Observer>>,
+    /// Each sees every command that a die of its drive has finished: as many as there are drives, in the order of their declaration, or
+    /// none.
+    pub commands: Vec<Box<dyn flash::backend::observe::Observer>>,
 }

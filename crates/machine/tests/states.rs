@@ -5,7 +5,7 @@ use machine::Loaded;
 use machine::precondition::{Precondition, apply, parse};
 use machine::result::Document;
 use machine::run::{Outside, Plan, run, run_alone};
-use machine::state::{Found, LAYOUT, Place, State, StateSpec, States, read, write};
+use machine::state::{Found, Kept, LAYOUT, Place, State, StateSpec, States, agree, read, write};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ impl States for Files {
         match self.files.borrow().get(&wanted.digest()) {
             Some(file) => {
                 *self.taken.borrow_mut() += 1;
-                read("a file", file)?.of("a file", wanted).map(Found::There)
+                Ok(Found::There(read("a file", file)?.remove(0).of("a file", wanted)?))
             }
             None => Ok(Found::Absent(Some(Box::new(Awaited { files: self, wanted: wanted.clone() })))),
         }
@@ -38,7 +38,9 @@ struct Awaited<'a> {
 
 impl Place for Awaited<'_> {
     fn keep(self: Box<Self>, state: &State) {
-        self.files.files.borrow_mut().insert(self.wanted.digest(), write(&self.wanted, state));
+        let Awaited { files, wanted } = *self;
+        let digest = wanted.digest();
+        files.files.borrow_mut().insert(digest, write(&[Kept { spec: wanted, state: state.clone() }]));
     }
 }
 
@@ -172,16 +174,30 @@ fn a_device_that_takes_a_state_is_the_device_that_made_it_in_every_byte() {
     }
 }
 
+/// The states of the drives of a system of two, of which the second is larger.
+fn two(seed: u64) -> (Vec<Option<StateSpec>>, Vec<Kept>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("two.toml");
+    let small: String = SMALL_D16.iter().map(|set| format!("{}\n", &set["flash.".len()..])).collect();
+    let text = |gap| {
+        let small = small.replace('%', "%\"").replace("ing=", "ing=\"");
+        format!(
+            "inherits = \"d16\"\n[flash]\n{small}[large]\nkind = \"flash\"\ninherits = \"d16.flash\"\n{small}{gap}"
+        )
+    };
+    std::fs::write(&path, text("ftl.wear.static_gap = 3\n")).expect("a file");
+    let plan = Plan { seed, ..Plan::new(&path.display().to_string(), "") };
+    let loaded = Loaded::load(&plan.system, &[]).expect("a spec");
+    let wanted: Vec<_> = (0..2).map(|number| StateSpec::of(&plan, &loaded, number)).collect();
+    let kept = wanted.iter().flatten().zip(["none", "sequential:share=90%"]).map(|(spec, text)| {
+        let (_, state) = device(&loaded, &parse(text).expect("a state"));
+        Kept { spec: spec.clone(), state }
+    });
+    (wanted.clone(), kept.collect())
+}
+
 /// Any change of any byte, and any cut, is told; nothing is loaded.
-#[test]
-fn a_file_that_is_not_what_was_written_is_refused() {
-    let plan = Plan::new("d16", "");
-    let set: Vec<String> = SMALL_D16.iter().map(|set| (*set).to_owned()).collect();
-    let loaded = Loaded::load("d16", &set).expect("a spec");
-    let spec = StateSpec::of(&plan, &loaded, 0).expect("no trace");
-    let (_, state) = device(&loaded, &Precondition::none);
-    let file = write(&spec, &state);
-    assert!(read("f", &file).expect("it is whole").of("f", &spec).is_ok());
+fn refuses_what_it_is_not(file: &[u8]) {
     let refused = |bytes: &[u8]| {
         let fault = read("f", bytes).err().expect("it is not whole");
         assert!(fault.help.is_some() && fault.place.is_some_and(|place| place.source == "f"));
@@ -192,15 +208,84 @@ fn a_file_that_is_not_what_was_written_is_refused() {
         assert!(what.contains("cut short") || cut == 0, "{cut}: {what}");
     }
     for at in (0..file.len()).step_by(5) {
-        let mut bytes = file.clone();
+        let mut bytes = file.to_vec();
         bytes[at] ^= 0x10;
         let what = refused(&bytes);
         assert!(what.contains("damaged") || what.contains("no state"), "{at}: {what}");
     }
-    let other = Plan { seed: 2, ..plan };
-    let other = StateSpec::of(&other, &loaded, 0).expect("no trace");
-    let fault = read("f", &file).expect("it is whole").of("f", &other).err().expect("another seed");
+}
+
+#[test]
+fn a_file_that_is_not_what_was_written_is_refused() {
+    let (wanted, kept) = two(1);
+    for states in [&kept[..1], &kept[..]] {
+        let file = write(states);
+        let read = read("f", &file).expect("it is whole");
+        assert!(agree("f", &read, &wanted[..states.len()]).is_ok());
+        assert!(read.iter().zip(states).all(|(read, kept)| read.state == kept.state));
+        refuses_what_it_is_not(&file);
+    }
+    let (others, _) = two(2);
+    let fault = agree("f", &kept[..1], &others[..1]).expect_err("another seed");
     assert!(fault.what.contains("`seed` is 1 there and 2 here"), "{fault}");
+}
+
+#[test]
+fn a_file_of_other_drives_is_refused_with_the_drive_that_differs() {
+    let (wanted, kept) = two(1);
+    let refused = |kept: &[Kept], wanted: &[Option<StateSpec>], said: &str| {
+        let fault = agree("f", kept, wanted).expect_err(said);
+        assert!(fault.what.contains(said) && fault.help.is_some(), "{fault}");
+    };
+    refused(&kept[..1], &wanted, "drives are 1 there and 2 here (`flash`, `large`)");
+    refused(&kept, &wanted[..1], "drives are 2 there and 1 here (`flash`)");
+    refused(&[], &wanted, "drives are 0 there and 2 here");
+    refused(&kept, &[wanted[0].clone(), None], "what the state of drive 1 depends on is not known");
+    let (mut others, _) = two(1);
+    let mut keys = Plan::new("d16", "");
+    keys.set = SMALL_D16.iter().map(|set| (*set).to_owned()).collect();
+    let loaded = Loaded::load("d16", &keys.set).expect("a spec");
+    others[1] = StateSpec::of(&keys, &loaded, 0);
+    refused(&kept, &others, "drive `flash`: f is the state of another machine: ");
+}
+
+/// A head that promises other states than those that follow, under a checksum that is right.
+#[test]
+fn a_head_that_promises_something_else_is_refused() {
+    let (_, kept) = two(1);
+    let file = write(&kept);
+    let from = b"nandscape state\n".len();
+    let length = u32::from_le_bytes(file[from..from + 4].try_into().expect("four bytes")) as usize;
+    let (head, rest) = file[from + 4..file.len() - 32].split_at(length);
+    let head: Value = serde_json::from_slice(head).expect("JSON");
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut head = head.clone();
+        change(&mut head);
+        let head = head.to_string();
+        let mut file =
+            [b"nandscape state\n", &(head.len() as u32).to_le_bytes()[..], head.as_bytes()].concat();
+        file.extend_from_slice(rest);
+        let sum = Sha256::digest(&file);
+        file.extend_from_slice(&sum);
+        read("f", &file)
+    };
+    assert_eq!(with(&|_| ()).map(|kept| kept.len()).map_err(|fault| fault.what), Ok(2));
+    let refused = |change: &dyn Fn(&mut Value), said: &str| {
+        let fault = with(change).err().expect(said);
+        assert!(fault.what.contains(said), "{fault}");
+    };
+    refused(&|head| _ = head["states"].as_array_mut().expect("a list").pop(), "more than its head says");
+    refused(&|head| head["states"][0]["bytes"] = u64::MAX.into(), "it does not have");
+    let twice = |head: &mut Value| {
+        let one = head["states"][0].clone();
+        head["states"].as_array_mut().expect("a list").push(one);
+    };
+    refused(&twice, "it does not have");
+    refused(&|head| head["states"] = 7.into(), "its head is malformed");
+    refused(
+        &|head| head["version"] = "0.0.1 (states 1)".into(),
+        "saved by version 0.0.1 (states 1); this is",
+    );
 }
 
 /// The SHA-256 of all states of this test, as `LAYOUT` 1 has them.

@@ -6,13 +6,13 @@ use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming}
 use crate::plan_args::PlanArgs;
 use crate::progress::RunBar;
 use crate::result_folder::ResultFolder;
-use crate::states::{Folder, Given, Saved, folder_of, left_out, one_drive};
+use crate::states::{Folder, Given, Saved, folder_of, left_out};
 use config::Diagnostic;
 use machine::Loaded;
 use machine::result::{Document, human};
 use machine::run::{Observers, Outside, Plan, Stage, run_observed};
 use machine::state::States;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to run.
 #[derive(clap::Args)]
@@ -35,18 +35,18 @@ pub(crate) struct Args {
     /// (ns), direction (0 read, 1 write, 2 trim, 3 flush), bytes, offset, priority, issue time (ns)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Writes what every request, channel and die did, as Chrome Trace Event JSON for Perfetto; the first million events
+    /// Writes what every request, and every channel and die of every drive did, as Chrome Trace Event JSON for Perfetto; the first million events
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
-    /// Writes the state that preconditioning leaves of the drive, for --load-state of runs that differ in times, buffers or
+    /// Writes the state that preconditioning leaves of each drive, for --load-state of runs that differ in times, buffers or
     /// workloads; what fills the memory of a server is not in it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["load_state", "state_cache"])]
     save_state: Option<PathBuf>,
-    /// Takes the drive's state from a file that --save-state has written, in place of preconditioning; refused if it is that of
+    /// Takes the drives' states from a file that --save-state has written, in place of preconditioning; refused if it is that of
     /// another machine, precondition or seed
     #[arg(long, value_name = "FILE", conflicts_with = "state_cache")]
     load_state: Option<PathBuf>,
-    /// Takes the drive's state from this folder if it is there, and puts it there if it is not; `none` is no folder
+    /// Takes each drive's state from this folder if it is there, and puts it there if it is not; `none` is no folder
     #[arg(long, value_name = "DIR")]
     state_cache: Option<PathBuf>,
 }
@@ -68,7 +68,7 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
         None => None,
     };
     let log = args.log.as_deref().map(RequestLog::create).transpose()?;
-    let timeline = args.timeline.as_deref().map(Timeline::create).transpose()?;
+    let timeline = args.timeline.as_deref().map(|path| timeline(path, plan)).transpose()?;
     let mut bar = RunBar::new();
     let document = simulate(plan, &mut bar, keeper.states(), observers(log.as_ref(), timeline.as_ref()));
     bar.end();
@@ -92,10 +92,10 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     Ok(document.ok && !document.partial && delivered)
 }
 
-/// Who keeps the drive's state.
+/// Who keeps the drives' states.
 enum Keeper {
     Nobody,
-    Saved(Saved),
+    Saved(Box<Saved>),
     Given(Given),
     Folder(Folder),
 }
@@ -104,16 +104,13 @@ impl Keeper {
     fn open(args: &Args, plan: &Plan) -> Result<Keeper, Fault> {
         let named = |option: &str| {
             let loaded = Loaded::load(&plan.system, &plan.set)?;
-            if option != "--state-cache" {
-                one_drive(option, &loaded)?;
-            }
             let left_out = left_out(option, &loaded)?;
             left_out.iter().for_each(|text| eprintln!("note: {option}: {text}"));
             Ok::<(), Diagnostic>(())
         };
         if let Some(path) = &args.save_state {
             named("--save-state")?;
-            return Saved::open(path).map(Keeper::Saved);
+            return Ok(Keeper::Saved(Box::new(Saved::open(path)?)));
         }
         if let Some(path) = &args.load_state {
             named("--load-state")?;
@@ -127,7 +124,7 @@ impl Keeper {
     fn states(&self) -> Option<&dyn States> {
         match self {
             Keeper::Nobody => None,
-            Keeper::Saved(saved) => Some(saved),
+            Keeper::Saved(saved) => Some(&**saved),
             Keeper::Given(given) => Some(given),
             Keeper::Folder(folder) => Some(folder),
         }
@@ -171,7 +168,15 @@ fn observers(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> Observers
         requests.push(Box::new(timeline.clone()));
     }
     let requests = if requests.len() > 1 { Some(Box::new(Several(requests)) as _) } else { requests.pop() };
-    Observers { requests, commands: timeline.map(|t| Box::new(t.clone()) as _) }
+    let commands = timeline.into_iter().flat_map(Timeline::drives);
+    Observers { requests, commands: commands.map(|drive| Box::new(drive) as _).collect() }
+}
+
+/// Makes the file of the timeline of every drive.
+fn timeline(path: &Path, plan: &Plan) -> Result<Timeline, Fault> {
+    let loaded = Loaded::load(&plan.system, &plan.set)?;
+    let names: Vec<&str> = loaded.spec.flash.iter().map(|part| part.name.as_str()).collect();
+    Timeline::create(path, &names)
 }
 
 fn say_what_is_left_out(events: u64) {

@@ -1,5 +1,5 @@
-//! The timeline of a run as Chrome Trace Event JSON, which Perfetto and chrome://tracing open: requests, channels and
-//! dies, each busy interval a slice.
+//! The timeline of a run as Chrome Trace Event JSON, which Perfetto and chrome://tracing open: requests, and the channels and
+//! dies of every drive, each busy interval a slice.
 
 use super::sink::Sink;
 use crate::output::Fault;
@@ -15,10 +15,20 @@ use workload::inject::{Observer as RequestObserver, Seen};
 /// Events that a timeline holds; what comes after is left out and counted. A viewer has trouble with more.
 pub(crate) const MAX_EVENTS: u64 = 1_000_000;
 
-/// The tracks, as processes of the format.
+/// The tracks of requests, as a process of the format.
 const REQUESTS: u32 = 1;
-const CHANNELS: u32 = 2;
-const DIES: u32 = 3;
+
+/// The tracks of a drive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tracks {
+    Channels,
+    Dies,
+}
+
+/// The process that the tracks of the drive of this number are.
+fn process(drive: u32, tracks: Tracks) -> u32 {
+    REQUESTS + 1 + 2 * drive + u32::from(tracks == Tracks::Dies)
+}
 
 /// A timeline under way.
 #[derive(Clone)]
@@ -30,25 +40,44 @@ struct State {
     left_out: u64,
     requests: u64,
     /// Tracks that have a name by now, by process.
-    named: [Vec<bool>; 3],
+    named: Vec<Vec<bool>>,
+}
+
+/// What looks on at a drive.
+pub(crate) struct Drive {
+    timeline: Timeline,
+    number: u32,
 }
 
 impl Timeline {
-    /// Makes the file.
+    /// Makes the file, with the tracks of drives of these names; one drive needs none.
     ///
     /// # Errors
     /// It cannot be made.
-    pub(crate) fn create(path: &Path) -> Result<Timeline, Fault> {
+    pub(crate) fn create(path: &Path, drives: &[&str]) -> Result<Timeline, Fault> {
         let mut sink = Sink::create(path)?;
         sink.write(format_args!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":["));
-        for (pid, name) in [(REQUESTS, "requests"), (CHANNELS, "channels"), (DIES, "dies")] {
-            let comma = if pid == REQUESTS { "" } else { "," };
+        let mut processes = vec![(REQUESTS, "requests".to_owned())];
+        for (number, drive) in (0..).zip(drives) {
+            let of = if drives.len() > 1 { format!("{drive} ") } else { String::new() };
+            processes.push((process(number, Tracks::Channels), format!("{of}channels")));
+            processes.push((process(number, Tracks::Dies), format!("{of}dies")));
+        }
+        for (pid, name) in &processes {
+            let comma = if *pid == REQUESTS { "" } else { "," };
             sink.write(format_args!(
                 "{comma}\n{{\"ph\":\"M\",\"pid\":{pid},\"name\":\"process_name\",\"args\":{{\"name\":\"{name}\"}}}}"
             ));
         }
-        let state = State { sink, events: 0, left_out: 0, requests: 0, named: Default::default() };
+        let named = vec![Vec::new(); processes.len()];
+        let state = State { sink, events: 0, left_out: 0, requests: 0, named };
         Ok(Timeline(Rc::new(RefCell::new(state))))
+    }
+
+    /// What looks on at each drive, in their order.
+    pub(crate) fn drives(&self) -> impl Iterator<Item = Drive> {
+        let count = (self.0.borrow().named.len() / 2) as u32;
+        (0..count).map(|number| Drive { timeline: self.clone(), number })
     }
 
     /// Closes the document; how many events were left out.
@@ -93,11 +122,15 @@ impl State {
         }
     }
 
-    fn slice(&mut self, pid: u32, track: u32, name: &str, from: Time, to: Time, tenure: &Tenure) {
+    fn slice(&mut self, at: (u32, Tracks), name: &str, from: Time, to: Time, tenure: &Tenure) {
         if !self.has_room(1) {
             return;
         }
-        self.name(pid, track, if pid == DIES { "die" } else { "channel" });
+        let (pid, (track, what)) = match at {
+            (drive, Tracks::Channels) => (process(drive, Tracks::Channels), (tenure.channel, "channel")),
+            (drive, Tracks::Dies) => (process(drive, Tracks::Dies), (tenure.die, "die")),
+        };
+        self.name(pid, track, what);
         let Tenure { die, planes, units, suspends, .. } = tenure;
         self.sink.write(format_args!(
             ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{track},\"name\":\"{name}\",\"ts\":{},\"dur\":{},\"args\":{{\"die\":{die},\"planes\":{planes},\"units\":{units},\"suspends\":{suspends}}}}}",
@@ -107,17 +140,18 @@ impl State {
     }
 }
 
-impl CommandObserver for Timeline {
+impl CommandObserver for Drive {
     fn ended(&mut self, tenure: &Tenure) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.timeline.0.borrow_mut();
+        let (dies, channels) = ((self.number, Tracks::Dies), (self.number, Tracks::Channels));
         let name = command_name(tenure);
-        state.slice(DIES, tenure.die, &name, tenure.started, tenure.ended, tenure);
+        state.slice(dies, &name, tenure.started, tenure.ended, tenure);
         if tenure.sent > tenure.started {
             let what = if tenure.kind == OpKind::Program { "data in" } else { "command" };
-            state.slice(CHANNELS, tenure.channel, what, tenure.started, tenure.sent, tenure);
+            state.slice(channels, what, tenure.started, tenure.sent, tenure);
         }
         if tenure.ended > tenure.moved {
-            state.slice(CHANNELS, tenure.channel, "data out", tenure.moved, tenure.ended, tenure);
+            state.slice(channels, "data out", tenure.moved, tenure.ended, tenure);
         }
     }
 }

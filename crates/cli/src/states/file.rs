@@ -1,8 +1,8 @@
-//! A state in a file of the user's.
+//! The states of a machine in a file of the user's.
 
 use crate::output::{Beside, Fault, cannot_write};
 use config::Diagnostic;
-use machine::state::{Found, Kept, Place, State, StateSpec, States, read, write};
+use machine::state::{Found, Kept, Place, State, StateSpec, States, agree, read, write};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 /// `--load-state`.
 pub(crate) struct Given {
     name: String,
-    kept: Kept,
+    kept: Vec<Kept>,
 }
 
 impl Given {
@@ -30,16 +30,24 @@ impl Given {
 }
 
 impl States for Given {
+    fn expect(&self, wanted: &[Option<StateSpec>]) -> Result<(), Diagnostic> {
+        agree(&self.name, &self.kept, wanted)
+    }
+
     fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, Diagnostic> {
-        self.kept.of(&self.name, wanted).map(Found::There)
+        let kept = self.kept.iter().find(|kept| kept.spec == *wanted);
+        Ok(kept.map_or(Found::Absent(None), |kept| Found::There(kept.state.clone())))
     }
 }
 
-/// `--save-state`: the file appears, whole, as soon as the state is there.
+/// `--save-state`: the file appears, whole, as soon as the last of the states is there.
 pub(crate) struct Saved {
     path: PathBuf,
     /// The file beside its place, until it is written.
     file: RefCell<Option<(Beside, File)>>,
+    /// The states that it is to have, and those that it has by now.
+    wanted: RefCell<Vec<Option<StateSpec>>>,
+    kept: RefCell<Vec<Kept>>,
     done: RefCell<Option<Result<(), Fault>>>,
 }
 
@@ -50,7 +58,13 @@ impl Saved {
     /// It cannot.
     pub(crate) fn open(path: &Path) -> Result<Saved, Fault> {
         let file = Beside::hidden(path).map_err(|fault| cannot_write(path, &fault))?;
-        Ok(Saved { path: path.to_owned(), file: RefCell::new(Some(file)), done: RefCell::new(None) })
+        Ok(Saved {
+            path: path.to_owned(),
+            file: RefCell::new(Some(file)),
+            wanted: RefCell::default(),
+            kept: RefCell::default(),
+            done: RefCell::default(),
+        })
     }
 
     /// Whether it was written.
@@ -68,6 +82,11 @@ impl Saved {
 }
 
 impl States for Saved {
+    fn expect(&self, wanted: &[Option<StateSpec>]) -> Result<(), Diagnostic> {
+        self.wanted.replace(wanted.to_vec());
+        Ok(())
+    }
+
     fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<Found<'a>, Diagnostic> {
         let place = Awaited { saved: self, wanted: wanted.clone() };
         Ok(Found::Absent(Some(Box::new(place))))
@@ -80,10 +99,16 @@ struct Awaited<'a> {
 }
 
 impl Place for Awaited<'_> {
+    /// The states of a run come in the order in which it said that it wants them.
     fn keep(self: Box<Self>, state: &State) {
-        let Saved { path, file, done } = self.saved;
+        let Saved { path, file, wanted, kept, done } = self.saved;
+        let mut kept = kept.borrow_mut();
+        kept.push(Kept { spec: self.wanted, state: state.clone() });
+        if kept.len() < wanted.borrow().len() {
+            return;
+        }
         let Some((beside, mut file)) = file.take() else { return };
-        let written = file.write_all(&write(&self.wanted, state)).and_then(|()| file.sync_all());
+        let written = file.write_all(&write(&kept)).and_then(|()| file.sync_all());
         let settled = written.and_then(|()| beside.settle());
         done.replace(Some(settled.map_err(|fault| cannot_write(path, &fault))));
     }

@@ -2,7 +2,7 @@
 
 use crate::output::{Fault, cannot_write, make_folder, write_durable};
 use config::Diagnostic;
-use machine::state::{Found, Place, State, StateSpec, States, read, write};
+use machine::state::{Found, Kept, Place, State, StateSpec, States, agree, read, write};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -34,7 +34,11 @@ impl Folder {
         let path = self.path(wanted);
         let name = path.display().to_string();
         match std::fs::read(&path) {
-            Ok(file) => read(&name, &file)?.of(&name, wanted).map(Some),
+            Ok(file) => {
+                let kept = read(&name, &file)?;
+                agree(&name, &kept, &[Some(wanted.clone())])?;
+                Ok(kept.into_iter().next().map(|kept| kept.state))
+            }
             Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(None),
             Err(fault) => Err(Diagnostic::new(format!("cannot read {name}: {fault}"))
                 .help("--state-cache names another folder, or none")),
@@ -44,7 +48,8 @@ impl Folder {
     /// Puts a state in, whole or not at all. Who puts the same one in at the same time writes the same bytes. If there is no room,
     /// that is said, and the run goes on: it has its state.
     pub(super) fn put(&self, wanted: &StateSpec, state: &State) {
-        if let Err(fault) = write_durable(&self.path(wanted), &write(wanted, state)) {
+        let kept = Kept { spec: wanted.clone(), state: state.clone() };
+        if let Err(fault) = write_durable(&self.path(wanted), &write(&[kept])) {
             eprintln!("{fault}");
         }
     }

@@ -40,17 +40,6 @@ fn done_anew(loaded: &Loaded) -> Option<&'static str> {
     }
 }
 
-/// Refuses to keep the states of several drives in one file.
-///
-/// # Errors
-/// There are several.
-pub(crate) fn one_drive(option: &str, loaded: &Loaded) -> Result<(), Diagnostic> {
-    let [first, second, ..] = &loaded.spec.flash[..] else { return Ok(()) };
-    let (first, second) = (&first.name, &second.name);
-    let what = format!("{option}: a file holds the state of one drive, and there are `{first}`, `{second}`");
-    Err(Diagnostic::new(what).help("`--state-cache DIR` keeps the states of all"))
-}
-
 /// Refuses to keep the state of a machine that has none; what is not part of the state that it has.
 ///
 /// # Errors

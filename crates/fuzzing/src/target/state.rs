@@ -4,7 +4,7 @@ use super::Target;
 use machine::Loaded;
 use machine::precondition::{Precondition, apply, parse};
 use machine::run::Plan;
-use machine::state::{State, StateSpec, read, write};
+use machine::state::{Kept, State, StateSpec, read, write};
 use std::sync::OnceLock;
 
 pub(super) const TARGET: Target = Target {
@@ -39,7 +39,7 @@ fn loaded() -> &'static Loaded {
 /// The bytes as a file, and as what stands in one behind a checksum that is right: refused or taken, never a panic.
 fn run(bytes: &[u8]) {
     match read("state", bytes) {
-        Ok(kept) => _ = loads(kept.state),
+        Ok(kept) => kept.into_iter().for_each(|kept| _ = loads(kept.state)),
         Err(fault) => assert!(!fault.what.is_empty() && fault.place.is_some() && fault.help.is_some()),
     }
     loads(State::from_bytes(bytes.to_vec()));
@@ -53,7 +53,7 @@ fn loads(state: State) -> bool {
 /// Files, and what stands in them.
 fn examples() -> Vec<Vec<u8>> {
     let loaded = loaded();
-    let mut all = Vec::new();
+    let (mut all, mut kept) = (Vec::new(), Vec::new());
     for text in ["none", "sequential", "steady:share=60%"] {
         let precondition = parse(text).expect("a state");
         let flash = loaded.drive().expect("a drive").flash;
@@ -62,9 +62,11 @@ fn examples() -> Vec<Vec<u8>> {
         let state = State::save(&report, &device);
         let plan = Plan { precondition: Some(precondition), ..Plan::new("d16", "") };
         let spec = StateSpec::of(&plan, loaded, 0).expect("no trace");
-        all.push(write(&spec, &state));
         all.push(state.bytes().to_vec());
+        kept.push(Kept { spec, state });
+        all.push(write(&kept[kept.len() - 1..]));
     }
+    all.push(write(&kept));
     all
 }
 

@@ -1,30 +1,46 @@
-//! The form of a state in a file.
+//! The form of states in a file.
 //!
-//! A line that says what it is; the length of a head and the head, JSON, which says what the state depends on; the state,
-//! deflated (zlib); a SHA-256 of all that. A file that is not whole is told apart from one that is of another machine.
+//! A line that says what it is; the length of a head and the head, JSON, which says what each state depends on; the states in the
+//! same order, deflated as one (zlib); a SHA-256 of all that. Drives stand by their place of declaration. A file that is not whole is told
+//! apart from one that is of another machine.
 
-use super::spec::hex;
-use super::{State, StateSpec};
+use super::drive::State;
+use super::spec::StateSpec;
+use super::version::{hex, version};
 use config::{Diagnostic, Place};
 use flate2::Compression;
-use flate2::read::{ZlibDecoder, ZlibEncoder};
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::io::Read;
+use std::io::{Read, Write};
 
 /// The first line.
 const MAGIC: &[u8] = b"nandscape state\n";
 /// Bytes of the checksum.
 const SUM: usize = 32;
-/// The number of the form of states, and of what preconditioning does: it grows with every change that moves a byte of one.
-pub const LAYOUT: u32 = 1;
 
-/// What stands in front of the state.
+/// What stands in front of the states.
 #[derive(Serialize, Deserialize)]
 struct Head {
-    /// The program's version and [`LAYOUT`].
+    /// The program's version and [`LAYOUT`](super::LAYOUT).
     version: String,
+    #[serde(flatten)]
+    states: Listed,
+}
+
+/// The states of a file: of one drive, its head's own keys.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Listed {
+    Several { states: Vec<Entry> },
+    One(Entry),
+}
+
+/// A state in a head.
+#[derive(Serialize, Deserialize)]
+struct Entry {
     /// Bytes of the state before it was deflated.
     bytes: u64,
     /// What it depends on.
@@ -39,32 +55,33 @@ pub struct Kept {
     pub state: State,
 }
 
-/// The versions that a state depends on.
-pub(super) fn version() -> String {
-    format!("{} (states {LAYOUT})", env!("CARGO_PKG_VERSION"))
-}
-
 /// The bytes of a file.
-pub fn write(spec: &StateSpec, state: &State) -> Vec<u8> {
-    let head = Head { version: version(), bytes: state.bytes().len() as u64, spec: spec.keys().clone() };
+pub fn write(states: &[Kept]) -> Vec<u8> {
+    let entry =
+        |Kept { spec, state }: &Kept| Entry { bytes: state.bytes().len() as u64, spec: spec.keys().clone() };
+    let listed = match states {
+        [one] => Listed::One(entry(one)),
+        several => Listed::Several { states: several.iter().map(entry).collect() },
+    };
     // A tree of JSON values has a JSON form.
-    let head = serde_json::to_vec(&head).unwrap_or_default();
+    let head = serde_json::to_vec(&Head { version: version(), states: listed }).unwrap_or_default();
     let mut file = MAGIC.to_vec();
     file.extend_from_slice(&(head.len() as u32).to_le_bytes());
     file.extend_from_slice(&head);
-    ZlibEncoder::new(state.bytes(), Compression::fast())
-        .read_to_end(&mut file)
-        .expect("memory is read and written without a fault");
+    let mut encoder = ZlibEncoder::new(file, Compression::fast());
+    let deflated = states.iter().try_for_each(|kept| encoder.write_all(kept.state.bytes()));
+    let mut file =
+        deflated.and_then(|()| encoder.finish()).expect("memory is read and written without a fault");
     let sum = Sha256::digest(&file);
     file.extend_from_slice(&sum);
     file
 }
 
-/// Reads the bytes of a file of this name.
+/// Reads the bytes of a file of this name: its states.
 ///
 /// # Errors
 /// It is no state, or not whole, or of another version of the program.
-pub fn read(name: &str, file: &[u8]) -> Result<Kept, Diagnostic> {
+pub fn read(name: &str, file: &[u8]) -> Result<Vec<Kept>, Diagnostic> {
     let place = || Place { source: name.to_owned(), ..Place::default() };
     let is_cut = file.len() < MAGIC.len() && MAGIC.starts_with(file) && !file.is_empty();
     if !file.starts_with(MAGIC) && !is_cut {
@@ -91,7 +108,7 @@ pub fn read(name: &str, file: &[u8]) -> Result<Kept, Diagnostic> {
         )));
     }
     let (head, deflated) = split_head(&rest[MAGIC.len()..]).ok_or_else(|| damaged("it has no head"))?;
-    let Head { version: theirs, bytes, spec } =
+    let Head { version: theirs, states } =
         serde_json::from_slice(head).map_err(|fault| damaged(&format!("its head is malformed: {fault}")))?;
     if theirs != version() {
         let what = format!("the state was saved by version {theirs}; this is {}", version());
@@ -99,15 +116,34 @@ pub fn read(name: &str, file: &[u8]) -> Result<Kept, Diagnostic> {
             .at(place())
             .help("save it again with this version: what a state has in it may change with each"));
     }
-    let mut state = Vec::new();
-    // One byte more tells that there is more.
-    let inflated = ZlibDecoder::new(deflated).take(bytes.saturating_add(1)).read_to_end(&mut state);
-    match inflated {
-        Ok(n) if n as u64 == bytes => {
-            Ok(Kept { spec: StateSpec::from_keys(spec), state: State::from_bytes(state) })
+    let entries = match states {
+        Listed::Several { states } => states,
+        Listed::One(entry) => vec![entry],
+    };
+    inflated(deflated, entries).map_err(|what| damaged(&what))
+}
+
+/// The states of a head out of what stands behind it.
+///
+/// # Errors
+/// What is wrong with that.
+fn inflated(deflated: &[u8], entries: Vec<Entry>) -> Result<Vec<Kept>, String> {
+    let mut decoder = ZlibDecoder::new(deflated);
+    let kept = entries.into_iter().map(|Entry { bytes, spec }| {
+        let mut state = Vec::new();
+        let found =
+            decoder.by_ref().take(bytes).read_to_end(&mut state).map_err(|fault| fault.to_string())?;
+        if found as u64 != bytes {
+            return Err(format!("it does not have {bytes} bytes"));
         }
-        Ok(_) => Err(damaged(&format!("it does not have {bytes} bytes"))),
-        Err(fault) => Err(damaged(&fault.to_string())),
+        Ok(Kept { spec: StateSpec::from_keys(spec), state: State::from_bytes(state) })
+    });
+    let kept = kept.collect::<Result<Vec<_>, _>>()?;
+    // One byte more tells that there is more.
+    match decoder.read(&mut [0]) {
+        Ok(0) => Ok(kept),
+        Ok(_) => Err("there is more than its head says".to_owned()),
+        Err(fault) => Err(fault.to_string()),
     }
 }
 
@@ -131,7 +167,7 @@ impl Kept {
             1 => "; one more key differs".to_owned(),
             n => format!("; {n} more keys differ"),
         };
-        let key = &first.key;
+        let key = &wanted.key_of_spec(&first.key);
         let what = format!(
             "{name} is the state of another machine: `{key}` is {theirs} there and {ours} here{more}"
         );
@@ -147,11 +183,42 @@ impl Kept {
         let listed = differences[1..].iter().take(8).map(|difference| {
             format!(
                 "`{}`: {} there, {} here",
-                difference.key,
+                wanted.key_of_spec(&difference.key),
                 text(&difference.theirs),
                 text(&difference.ours)
             )
         });
         Err(Diagnostic { listed: listed.collect(), ..Diagnostic::new(what).at(place).help(help) })
     }
+}
+
+/// Whether the states of a file of this name are those that a machine wants: as many, and each of them.
+///
+/// # Errors
+/// They are of another machine: of another number of drives, or a drive differs, which is named.
+pub fn agree(name: &str, kept: &[Kept], wanted: &[Option<StateSpec>]) -> Result<(), Diagnostic> {
+    if kept.len() != wanted.len() {
+        let parts: Vec<String> = wanted.iter().flatten().map(|spec| format!("`{}`", spec.part())).collect();
+        let (theirs, ours, parts) = (kept.len(), wanted.len(), parts.join(", "));
+        let what = format!(
+            "{name} is the state of another machine: drives are {theirs} there and {ours} here ({parts})"
+        );
+        return Err(Diagnostic::new(what).help("save a state of this machine: `run --save-state FILE`"));
+    }
+    let is_alone = wanted.len() == 1;
+    for (at, (kept, wanted)) in kept.iter().zip(wanted).enumerate() {
+        let Some(wanted) = wanted else {
+            let what = format!(
+                "{name} cannot be compared with this machine: what the state of drive {at} depends on is not known"
+            );
+            return Err(Diagnostic::new(what).help(
+                "give the precondition a trace that is a regular file, which can be read before the run",
+            ));
+        };
+        kept.of(name, wanted).map_err(|fault| match is_alone {
+            true => fault,
+            false => Diagnostic { what: format!("drive `{}`: {}", wanted.part(), fault.what), ..fault },
+        })?;
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! What a state depends on.
 
+use super::version::{hex, version};
 use crate::plan::Plan;
 use crate::precondition::{Precondition, trace};
 use crate::spec::{DriveSpec, Loaded, stream};
@@ -13,9 +14,17 @@ use std::path::{Path, PathBuf};
 
 /// All that decides the state of a drive before its first command, as a tree of a spec's keys. Two runs with equal ones have
 /// states that are equal byte for byte.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct StateSpec {
     keys: Value,
+    /// What the user calls the part: for telling, as a state does not depend on it; nothing of one in a file.
+    part: String,
+}
+
+impl PartialEq for StateSpec {
+    fn eq(&self, other: &StateSpec) -> bool {
+        self.keys == other.keys
+    }
 }
 
 /// A key in which two states differ, with both values as JSON; `None` where it is not set.
@@ -51,17 +60,18 @@ impl StateSpec {
         } = plan;
         // Of the spec, the drive alone: no command has come from another part, and neither a text nor how the simulation works is
         // seen by the device.
-        let DriveSpec { flash, precondition } = &loaded.spec.flash[number].spec;
+        let part = &loaded.spec.flash[number];
+        let DriveSpec { flash, precondition } = &part.spec;
         let precondition = precondition_of(instead.as_ref().unwrap_or(precondition))?;
         let flash = tree(&FlashState::from(flash));
         let keys =
             json!({ "device": stream(number), "seed": seed, "flash": flash, "precondition": precondition });
-        Some(StateSpec { keys })
+        Some(StateSpec { keys, part: part.name.clone() })
     }
 
     /// As it stands in a file.
     pub(super) fn from_keys(keys: Value) -> StateSpec {
-        StateSpec { keys }
+        StateSpec { keys, part: String::new() }
     }
 
     /// As it goes into a file.
@@ -69,9 +79,23 @@ impl StateSpec {
         &self.keys
     }
 
+    /// What the user calls the part.
+    pub fn part(&self) -> &str {
+        &self.part
+    }
+
+    /// A key of the tree as the spec of this machine has it.
+    pub(super) fn key_of_spec(&self, key: &str) -> String {
+        let table = self.part.split('.').next().unwrap_or_default();
+        match key.strip_prefix("flash.") {
+            Some(rest) if !table.is_empty() => format!("{table}.{rest}"),
+            _ => key.to_owned(),
+        }
+    }
+
     /// The name of the state: a SHA-256 of all that it depends on, the program's version included.
     pub fn digest(&self) -> String {
-        let all = json!({ "version": super::file::version(), "keys": self.keys });
+        let all = json!({ "version": version(), "keys": self.keys });
         hex(&Sha256::digest(all.to_string().as_bytes()))
     }
 
@@ -131,10 +155,6 @@ fn compare(path: &str, ours: Option<&Value>, theirs: Option<&Value>, found: &mut
 /// Whether they are tables with keys in common: two choices between policies have none.
 fn alike(ours: &Map<String, Value>, theirs: &Map<String, Value>) -> bool {
     ours.keys().any(|name| theirs.contains_key(name))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
