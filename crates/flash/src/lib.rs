@@ -1,26 +1,19 @@
-//! The flash device: host interface, buffer, FTL, back end and NAND array.
+//! Flash, in three layers: media (what arrays, registers and channels can do), controllers (what lies where) and ports
+//! (who asks), and what is built of them: the drive, and flash as memory.
 
-pub mod array;
-pub mod backend;
-pub mod base;
-pub mod buffer;
 mod check;
+pub mod control;
 pub mod device;
 pub mod direct;
-pub mod engine;
-mod event;
 mod fastdiv;
-pub mod ftl;
-pub mod geometry;
-pub mod hostif;
-pub mod initiator;
+pub mod media;
+mod names;
+pub mod port;
 pub mod positions;
-pub mod recovery;
 pub mod shadow;
 pub mod soak;
 pub mod sparse;
 pub mod spec;
 
 pub use check::Check;
-pub use device::{Device, DeviceParts};
-pub use event::{Event, Out};
+pub use device::{Device, DeviceParts, Event, Out};

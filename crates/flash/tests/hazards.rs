@@ -1,10 +1,11 @@
 //! Commands that meet in one map unit, and commands that wait for space. The shadow judges the data.
 
-use flash::backend::arbiter::Arbitration;
-use flash::backend::sched::Scheduling;
-use flash::buffer::ahead::LookAheadPolicy;
-use flash::ftl::alloc::Allocation;
-use flash::ftl::gc::VictimPolicy;
+use flash::control::buffer::ahead::LookAheadPolicy;
+use flash::control::ftl::alloc::Allocation;
+use flash::control::ftl::gc::VictimPolicy;
+use flash::media::dies;
+use flash::media::dies::arbiter::Arbitration;
+use flash::media::dies::sched::Scheduling;
 use flash::soak::{Combination, Fill, Map, Memory};
 use flash::spec::{GcModeSpec, GcScope, GcStreams, MultiPlaneRule, ReclaimUnit};
 use flash::{Device, Event, Out};
@@ -333,7 +334,7 @@ fn busy(suspend: bool, ios: &[(Time, Io)]) -> (Time, u64) {
     let mut bench = Bench::new(&Combination { suspend, ..combination() });
     for (tag, (at, io)) in (0..).zip(ios) {
         // Nothing happens in the middle of a program: a look at an idle channel is the alarm.
-        bench.cx.queue.after(*at, Event::ChannelFree(1));
+        bench.cx.queue.after(*at, dies::Event::ChannelFree(1).into());
         while bench.cx.queue.now() < *at {
             let event = bench.cx.queue.pop().expect("something is under way");
             bench.device.handle(event, &mut bench.cx);

@@ -2,12 +2,12 @@
 //! looking on: a block that holds less than before has been erased.
 
 use config::units::Share;
-use flash::backend::arbiter::Arbitration;
-use flash::backend::sched::Scheduling;
-use flash::buffer::ahead::LookAheadPolicy;
-use flash::ftl::alloc::Allocation;
-use flash::ftl::gc::VictimPolicy;
-use flash::ftl::wear::SLACK;
+use flash::control::buffer::ahead::LookAheadPolicy;
+use flash::control::ftl::alloc::Allocation;
+use flash::control::ftl::gc::VictimPolicy;
+use flash::control::ftl::wear::SLACK;
+use flash::media::dies::arbiter::Arbitration;
+use flash::media::dies::sched::Scheduling;
 use flash::soak::{Combination, Fill, Map, Memory};
 use flash::spec::{Built, GcModeSpec, GcScope, GcStreams, MultiPlaneRule, ReclaimUnit, WearSpec};
 use flash::{Device, Event, Out};

@@ -1,6 +1,8 @@
 //! What a part may do to the outside world.
 
 use crate::{Event, Ticket, Time};
+use std::convert::Infallible;
+use std::marker::PhantomData;
 
 /// The context of a part: its clock, its own future events, its messages. `E` are the part's own events, `O` its
 /// outgoing messages.
@@ -90,6 +92,54 @@ macro_rules! context {
             }
         }
     };
+}
+
+/// The context of something inside a part, whose events are among the part's own, and which sends no messages.
+pub struct Inside<'a, C, E, O> {
+    cx: &'a mut C,
+    part: PhantomData<fn(E, O)>,
+}
+
+impl<'a, E, O, C: Cx<E, O>> Inside<'a, C, E, O> {
+    /// The part's context, for what is inside it.
+    #[inline]
+    pub fn of(cx: &'a mut C) -> Self {
+        Inside { cx, part: PhantomData }
+    }
+}
+
+impl<I, E: From<I>, O, C: Cx<E, O>> Cx<I, Infallible> for Inside<'_, C, E, O> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.cx.now()
+    }
+    #[inline]
+    fn after(&mut self, delay: Time, event: I) -> Ticket {
+        self.cx.after(delay, event.into())
+    }
+    #[inline]
+    fn late(&mut self, delay: Time, event: I) -> Ticket {
+        self.cx.late(delay, event.into())
+    }
+    #[inline]
+    fn reserve(&mut self) -> Ticket {
+        self.cx.reserve()
+    }
+    #[inline]
+    fn reserve_late(&mut self) -> Ticket {
+        self.cx.reserve_late()
+    }
+    #[inline]
+    fn at_place(&mut self, place: Ticket, delay: Time, event: I) {
+        self.cx.at_place(place, delay, event.into());
+    }
+    #[inline]
+    fn cancel(&mut self, ticket: Ticket) {
+        self.cx.cancel(ticket);
+    }
+    fn emit(&mut self, out: Infallible) {
+        match out {}
+    }
 }
 
 /// A context that drives one part alone: for unit tests and examples.

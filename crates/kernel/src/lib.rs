@@ -16,7 +16,7 @@ mod slab;
 mod snapshot;
 mod time;
 
-pub use cx::{Cx, Recorder};
+pub use cx::{Cx, Inside, Recorder};
 pub use digest::Digest;
 pub use event::{At, Event};
 pub use flags::Flags;

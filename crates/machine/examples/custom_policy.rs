@@ -5,10 +5,10 @@
 //! its family's folder, and a line in the family's list.
 
 use config::Diagnostic;
-use flash::backend::op::Class;
-use flash::ftl::Ftl;
-use flash::ftl::gc::{Victim, VictimView};
-use flash::ftl::wear::WearRule;
+use flash::control::ftl::Ftl;
+use flash::control::ftl::gc::{Victim, VictimView};
+use flash::control::ftl::wear::WearRule;
+use flash::media::dies::op::Class;
 use machine::source::FioSource;
 use machine::spec::queues;
 use machine::{End, Loaded, Machine};

@@ -12,15 +12,17 @@ use compute::simt::blocks::BlockScheduling;
 use compute::simt::kernels::KernelScheduling;
 use compute::simt::sched::WarpScheduling;
 use config::catalogue::{Family, Listed, listed};
-use flash::backend::arbiter::Arbitration;
-use flash::backend::sched::Scheduling;
-use flash::buffer::admit::AdmissionPolicy;
-use flash::buffer::ahead::LookAheadPolicy;
-use flash::buffer::evict::EvictionPolicy;
-use flash::direct::spec::{ArrayOrder, FlashNetwork, RegisterNetwork, Transfer};
-use flash::ftl::alloc::Allocation;
-use flash::ftl::gc::VictimPolicy;
-use flash::initiator::EntranceChoice;
+use flash::control::buffer::admit::AdmissionPolicy;
+use flash::control::buffer::ahead::LookAheadPolicy;
+use flash::control::buffer::evict::EvictionPolicy;
+use flash::control::ftl::alloc::Allocation;
+use flash::control::ftl::gc::VictimPolicy;
+use flash::direct::spec::Transfer;
+use flash::media::dies::arbiter::Arbitration;
+use flash::media::dies::sched::Scheduling;
+use flash::media::planes::spec::FlashNetwork;
+use flash::media::registers::spec::RegisterNetwork;
+use flash::port::initiator::EntranceChoice;
 use flash::spec::{
     GcModeSpec, GcScope, GcStreams, Interface, MapGranularity, Moves, MultiPlaneRule, PageLayout,
     Programming, ReclaimUnit, UnwrittenRead,
@@ -74,7 +76,6 @@ pub const FAMILIES: &[&Family] = &[
     Partition::FAMILY,
     PlacementPolicy::FAMILY,
     Backing::FAMILY,
-    ArrayOrder::FAMILY,
     RegisterNetwork::FAMILY,
     FlashNetwork::FAMILY,
     Topology::FAMILY,

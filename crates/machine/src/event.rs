@@ -77,9 +77,9 @@ kinds! {
     /// Flash on the network.
     Direct(flash::direct::Event, flash::direct::Out),
     /// An SSD engine.
-    Engine(flash::engine::Event, flash::engine::Out),
+    Engine(flash::port::engine::Event, flash::port::engine::Out),
     /// An initiator of block commands.
-    Initiator(flash::initiator::Event, flash::initiator::Out),
+    Initiator(flash::port::initiator::Event, flash::port::initiator::Out),
     /// Paging of a GPU's memory by the host.
     Paging(host::paging::Event, host::paging::Out),
     /// Paging by an operating system.

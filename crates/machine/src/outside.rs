@@ -50,5 +50,5 @@ pub struct Observers {
     pub requests: Option<Box<dyn workload::inject::Observer>>,
     /// Each sees every command that a die of its drive has finished: as many as there are drives, in the order of their declaration, or
     /// none.
-    pub commands: Vec<Box<dyn flash::backend::observe::Observer>>,
+    pub commands: Vec<Box<dyn flash::media::dies::observe::Observer>>,
 }

@@ -3,7 +3,7 @@
 
 use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
 use config::{Diagnostic, SpecError};
-use flash::initiator::{EntranceChoice, InitiatorSpec};
+use flash::port::initiator::{EntranceChoice, InitiatorSpec};
 
 /// Refuses values that cannot be simulated: those beyond the limits that stand at the fields of the spec's types.
 ///

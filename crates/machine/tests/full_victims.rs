@@ -1,9 +1,9 @@
 //! Reclaim units without a single invalid slot: policies that go by age or chance meet them.
 
 use flash::Device;
-use flash::ftl::Ftl;
-use flash::ftl::gc::VictimPolicy;
-use flash::ftl::space::Stream;
+use flash::control::ftl::Ftl;
+use flash::control::ftl::gc::VictimPolicy;
+use flash::control::ftl::space::Stream;
 use kernel::Rng;
 use machine::Loaded;
 use proto::Lpn;

@@ -157,7 +157,7 @@ impl Plan {
         }
         text += &format!(
             "\nA policy with parameters has a `Params` in its file and `{name}({name}::Params)` in the list: see one that has, such as\n\
-             crates/flash/src/ftl/gc/d_choices.rs. Each parameter is a key, with a case of its own.\n"
+             crates/flash/src/control/ftl/gc/d_choices.rs. Each parameter is a key, with a case of its own.\n"
         );
         Ok(text)
     }

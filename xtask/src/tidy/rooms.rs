@@ -44,38 +44,46 @@ const HOUSES: &[House] = &[
         ],
         above: Some("the machine"),
     },
-    // What all share; where things are; the array; the back end; the translation layer; what looks on; the device; its spec.
+    // What all share; media and ports, which know nothing of each other; controllers; what looks on; what is built of them:
+    // the drive and flash as memory; its spec.
     House {
         folder: "crates/flash/src/",
         path: &[],
         floors: &[
             ("check", 0),
-            ("event", 0),
             ("fastdiv", 0),
+            ("names", 0),
             ("positions", 0),
             ("sparse", 0),
-            ("hostif", 0),
-            ("buffer", 0),
-            ("geometry", 1),
-            ("direct", 1),
-            ("engine", 1),
-            ("initiator", 1),
-            ("base", 2),
-            ("array", 3),
-            ("backend", 4),
-            ("ftl", 5),
-            ("recovery", 6),
-            ("shadow", 6),
-            ("device", 7),
-            ("spec", 8),
-            ("soak", 9),
+            ("media", 1),
+            ("port", 1),
+            ("control", 2),
+            ("shadow", 3),
+            ("device", 4),
+            ("direct", 4),
+            ("spec", 5),
+            ("soak", 6),
         ],
         above: None,
     },
+    // Where things are; what survives a power cut; dies on channels; planes on a network, with registers.
+    House {
+        folder: "crates/flash/src/media/",
+        path: &["media"],
+        floors: &[("geometry", 0), ("base", 1), ("array", 2), ("dies", 3), ("planes", 4), ("registers", 5)],
+        above: Some("the media"),
+    },
+    // Maps and buffers, each on its own; what comes back after a power cut.
+    House {
+        folder: "crates/flash/src/control/",
+        path: &["control"],
+        floors: &[("buffer", 0), ("log", 0), ("purpose", 0), ("ftl", 1), ("recovery", 2)],
+        above: Some("the controllers"),
+    },
     // Reclaim units: one of them, their orders, what policies see of them, the groups that hold them.
     House {
-        folder: "crates/flash/src/ftl/",
-        path: &["ftl"],
+        folder: "crates/flash/src/control/ftl/",
+        path: &["control", "ftl"],
         floors: &[("index", 0), ("unit", 0), ("by_wear", 1), ("pools", 1), ("view", 2), ("space", 2)],
         above: Some("the account of reclaim units"),
     },
@@ -243,8 +251,11 @@ mod tests {
             ("crates/machine/src/route/line.rs", "use crate::complex::Complex;"),
             ("crates/machine/src/complex/mod.rs", "use crate::complex::lines;\n// crate::route"),
             ("crates/machine/src/result/mod.rs", "use crate::machine::Machine;"),
-            ("crates/flash/src/backend/idle.rs", "use super::{Backend, op::Op};\nuse crate::event::Event;"),
-            ("crates/flash/src/backend/tests.rs", "use crate::device::Device;"),
+            (
+                "crates/flash/src/media/dies/idle.rs",
+                "use super::{Backend, op::Op};\nuse crate::positions::Positions;",
+            ),
+            ("crates/flash/src/media/dies/tests.rs", "use crate::device::Device;"),
             ("crates/flash/src/lib.rs", "pub use device::Device;"),
             ("crates/compute/src/simt/sm/issue.rs", "use super::{Env, Sm};\nuse crate::simt::sched::Warps;"),
             ("crates/compute/src/simt/dispatch.rs", "use super::{Gpu, blocks::Place};"),
@@ -272,15 +283,23 @@ mod tests {
 
     #[test]
     fn a_circle_is_told_whichever_way_it_is_written() {
-        let back = "`backend` (floor 4) imports `device` (floor 7)";
+        let back = "`media` (floor 1) imports `device` (floor 4)";
         for line in [
             "use crate::device::Event;",
-            "use crate::{\n    array::NandArray,\n    device::{Event, Out},\n};",
-            "use super::super::device::Event;",
-            "use super::super::{array::Stamp, device};",
+            "use crate::{\n    media::array::NandArray,\n    device::{Event, Out},\n};",
+            "use super::super::super::device::Event;",
+            "use super::super::super::{media::array::Stamp, device};",
         ] {
-            assert_eq!(found("crates/flash/src/backend/idle.rs", line), [back], "{line}");
+            assert_eq!(found("crates/flash/src/media/dies/idle.rs", line), [back], "{line}");
         }
+        assert_eq!(
+            found("crates/flash/src/media/geometry.rs", "use crate::media::dies::op::Op;"),
+            ["`geometry` (floor 0) imports `dies` (floor 3)"]
+        );
+        assert_eq!(
+            found("crates/flash/src/port/host.rs", "use crate::media::dies::Event;"),
+            ["`port` (floor 1) imports `media` (floor 1)"]
+        );
         for line in ["use super::sm::{Needs, Sm};", "use crate::simt::{event::Event, sm::{Needs, Sm}};"] {
             let told = ["`blocks` (floor 0) imports `sm` (floor 3)"];
             assert!(
@@ -293,8 +312,8 @@ mod tests {
     #[test]
     fn the_root_hides_no_module_and_every_module_has_a_floor() {
         assert_eq!(
-            found("crates/flash/src/engine/stats.rs", "use crate::Check;"),
-            ["`engine` imports `Check` from the root: name the module that defines it"]
+            found("crates/flash/src/port/engine/stats.rs", "use crate::Check;"),
+            ["`port` imports `Check` from the root: name the module that defines it"]
         );
         assert_eq!(
             found("crates/compute/src/simt/cellar.rs", ""),

@@ -3,8 +3,8 @@
 
 use super::sink::Sink;
 use crate::output::Fault;
-use flash::backend::observe::{Observer as CommandObserver, Tenure};
-use flash::backend::op::{Class, OpKind};
+use flash::media::dies::observe::{Observer as CommandObserver, Tenure};
+use flash::media::dies::op::{Class, OpKind};
 use kernel::Time;
 use proto::IoOp;
 use std::cell::RefCell;

@@ -4,11 +4,12 @@
 //! or will, does not matter, and the answer is zeroes.
 
 use super::{Device, Event, Out};
-use crate::backend::op::{Class, Op, OpKind, Purpose};
-use crate::buffer::{Flush, Sectors};
+use crate::control::buffer::{Flush, Sectors};
+use crate::control::ftl::Ftl;
+use crate::control::purpose::Purpose;
 use crate::device::buffered::Buffered;
 use crate::device::read::Run;
-use crate::ftl::Ftl;
+use crate::media::dies::op::{Class, Op, OpKind};
 use kernel::{Cx, Snapshot, Time};
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
@@ -117,9 +118,8 @@ impl Device {
 
     fn enqueue_absent(&mut self, class: Class, purpose: Purpose, run: &Run, owner: u32, now: Time) {
         let at = self.ftl.geo.address(run.slot);
-        let mut op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, owner);
-        op.purpose = purpose;
-        self.backend.enqueue(now, op);
+        let op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, owner);
+        self.backend.enqueue(now, purpose.tags(op));
         self.ledger.read_ops += 1;
         self.ledger.absent_reads += 1;
     }

@@ -5,10 +5,11 @@
 
 use super::rewrites::Rewrites;
 use super::{Device, Event, Out, milestone};
-use crate::backend::op::{Class, Op, OpKind, Purpose};
-use crate::buffer::ahead::LookAhead;
-use crate::buffer::{Buffer, Flush, Sectors, Write};
-use crate::ftl::space::Stream;
+use crate::control::buffer::ahead::LookAhead;
+use crate::control::buffer::{Buffer, Flush, Sectors, Write};
+use crate::control::ftl::space::Stream;
+use crate::control::purpose::Purpose;
+use crate::media::dies::op::{Class, Op, OpKind};
 use kernel::resource::Serial;
 use kernel::{Cx, Mutant, Slab, Snapshot, Time, planted};
 use net::Rate;
@@ -387,10 +388,8 @@ impl Device {
                 self.ftl.pin(slot);
                 let name = buffered.begin_merge(flush.lpn);
                 let at = self.ftl.geo.address(slot);
-                let mut op =
-                    Op::new(OpKind::Read, Class::HostRead, at, slot, 1, self.unit_bytes as u32, name);
-                op.purpose = Purpose::FlushMerge;
-                let name = self.backend.enqueue(cx.now(), op);
+                let op = Op::new(OpKind::Read, Class::HostRead, at, slot, 1, self.unit_bytes as u32, name);
+                let name = self.backend.enqueue(cx.now(), Purpose::FlushMerge.tags(op));
                 self.ledger.read_ops += 1;
                 if let Some(shadow) = &mut self.shadow {
                     shadow.line_fetches(name, slot);
@@ -464,9 +463,8 @@ impl Device {
             let at = self.ftl.geo.address(slot);
             let bytes = self.bytes_to_program(buffered, &buffered.assemblies[assembly][..units]);
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
-            op.purpose = Purpose::Flush;
             op.erases = self.erases_of(slot);
-            let name = self.backend.enqueue(cx.now(), op);
+            let name = self.backend.enqueue(cx.now(), Purpose::Flush.tags(op));
             self.ledger.program_ops += 1;
             if let Some(shadow) = &mut self.shadow {
                 shadow.line_writes(name, &buffered.assemblies[assembly][..units]);

@@ -2,9 +2,9 @@
 //! another part.
 
 use super::{Active, Device};
-use crate::backend::op::Class;
 use crate::check::Check;
-use crate::ftl::{Ftl, FtlCounters};
+use crate::control::ftl::{Ftl, FtlCounters};
+use crate::media::dies::op::Class;
 use crate::shadow::Audit;
 use kernel::{Slab, Time};
 use proto::Lpn;
@@ -218,7 +218,7 @@ impl Device {
     /// No resource works longer than time has passed.
     fn check_busy(&self, now: Time) -> Check {
         let ((out, into), cores) = self.host_busy(now);
-        let core = Time::from_ps(cores.ps().div_ceil(self.host.cores.len() as u64));
+        let core = Time::from_ps(cores.ps().div_ceil(self.host.cores() as u64));
         let channels = self.backend.channel_busy(now);
         let dies = self.backend.die_busy(now);
         busy(now, channels.into_iter().chain(dies).chain([out, into, core]))
@@ -284,8 +284,8 @@ fn busy(now: Time, resources: impl Iterator<Item = Time>) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::BufferCounters;
-    use crate::ftl::unit::RuState;
+    use crate::control::buffer::BufferCounters;
+    use crate::control::ftl::unit::RuState;
     use crate::soak::{Combination, Host, Memory};
     use ::stats::Milestones;
     use proto::Slot;

@@ -5,10 +5,11 @@
 //! reads join at all, and the unit does not enter: its reader has it.
 
 use super::{Device, Event, Out};
-use crate::backend::op::{Class, Op, OpKind};
-use crate::buffer::Sectors;
-use crate::buffer::ahead::LookAhead;
 use crate::check::Check;
+use crate::control::buffer::Sectors;
+use crate::control::buffer::ahead::LookAhead;
+use crate::control::purpose::Purpose;
+use crate::media::dies::op::{Class, Op, OpKind};
 use kernel::{Cx, Mutant, Slab, Snapshot, Time, planted};
 use proto::{Command, Lpn, Slot};
 use rustc_hash::FxHashMap;
@@ -164,7 +165,7 @@ impl Device {
         let slots = run.iter().map(|(_, slot)| *slot);
         let at = self.ftl.geo.address(slot);
         let op = Op::new(OpKind::Read, Class::AheadRead, at, slot, units, bytes, 0);
-        let name = self.backend.enqueue(now, op);
+        let name = self.backend.enqueue(now, Purpose::Ahead.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {
             shadow.fetches(name, slots);

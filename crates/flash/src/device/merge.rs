@@ -6,8 +6,8 @@
 
 use super::read::Run;
 use super::{Device, Event, Out, milestone};
-use crate::backend::op::{Class, Op};
-use crate::ftl::Source;
+use crate::control::ftl::Source;
+use crate::media::dies::op::{Class, Op};
 use kernel::{Cx, Mutant, Time, planted};
 use proto::{Command, IoOp, Lpn, Slot};
 

@@ -7,6 +7,7 @@
 mod absent;
 mod buffered;
 mod checks;
+mod event;
 mod host;
 mod look_ahead;
 mod map_memory;
@@ -25,25 +26,25 @@ mod write;
 
 pub use absent::Unwritten;
 pub use buffered::{BufferParts, Buffered};
-pub use host::{EntranceParams, HostParams, NvmeParams};
+pub use event::{Event, Out};
 pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
 pub use snapshot::SnapshotFault;
 pub use stats::{DeviceStats, Left, MILESTONES, milestone};
 pub use translate::TranslationParts;
 
-use crate::backend::op::{OpKind, Purpose};
-use crate::backend::{Backend, BackendCounters, BackendPolicy, timing::Timing};
-use crate::event::{Event, Out};
-use crate::ftl::alloc::Allocator;
-use crate::ftl::{Ftl, FtlCounters};
-use crate::recovery::Journal;
+use crate::control::ftl::alloc::Allocator;
+use crate::control::ftl::{Ftl, FtlCounters};
+use crate::control::purpose::Purpose;
+use crate::control::recovery::Journal;
+use crate::media::dies::{self, op::OpKind};
+use crate::media::dies::{Backend, BackendCounters, BackendPolicy, timing::Timing};
+use crate::port::host::{Host, HostParams};
 use crate::shadow::Shadow;
 use ::stats::Milestones;
 use absent::Absent;
 use checks::Ledger;
-use host::Host;
-use kernel::{Cx, Mutant, Slab, Time, planted};
+use kernel::{Cx, Inside, Mutant, Slab, Time, planted};
 use look_ahead::Ahead;
 use merge::Merge;
 use proto::{Command, IoOp, Lpn, Slot, Status};
@@ -229,12 +230,8 @@ impl Device {
             Event::DataIn(id) => self.data_in(id, cx),
             Event::Buffered(id) => self.buffer_accessed(id, cx),
             Event::HostDone(id) => self.host_done(id, cx),
-            Event::ArrayDone(die) => self.array_done(die, cx),
-            Event::TransferDone(die) => self.backend.transfer_done(die, cx),
-            Event::ChannelFree(channel) => self.backend.channel_free(channel, cx),
-            Event::Suspended(die) => self.backend.suspended(die, cx),
-            Event::Gathered(die) => self.backend.gathered(die, cx),
             Event::Known(id) => self.known(id, cx),
+            Event::Dies(event) => self.dies_event(event, cx),
         }
         self.settle(cx);
     }
@@ -248,19 +245,19 @@ impl Device {
         if self.stalled {
             self.retry(cx);
         }
-        self.backend.kick(cx);
+        self.backend.kick(&mut Inside::of(cx));
         while let Some(die) = self.backend.went_idle.pop() {
             self.die_idle(die, cx);
-            self.backend.kick(cx);
+            self.backend.kick(&mut Inside::of(cx));
         }
     }
 
     #[inline]
-    fn array_done(&mut self, die: u32, cx: &mut impl Cx<Event, Out>) {
-        if let Some(shadow) = &mut self.shadow {
+    fn dies_event(&mut self, event: dies::Event, cx: &mut impl Cx<Event, Out>) {
+        if let (dies::Event::ArrayDone(die), Some(shadow)) = (event, &mut self.shadow) {
             self.backend.at_work(die, |name, op, held| shadow.sensed(name, op, held, &self.ftl));
         }
-        self.backend.array_done(die, cx);
+        self.backend.handle(event, &mut Inside::of(cx));
     }
 
     fn finished(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
@@ -276,7 +273,7 @@ impl Device {
         if self.journal.is_some() {
             self.stamp(name, &op);
         }
-        match (op.purpose, op.kind) {
+        match (Purpose::of(&op), op.kind) {
             (Purpose::Host, OpKind::Program) => self.host_program_done(&op, cx),
             (Purpose::Host, _) => self.host_read_done(&op, cx),
             (Purpose::Absent, _) => self.absent_done(&op, cx),

@@ -10,7 +10,7 @@
 //! the out-of-band area of what it has just moved.
 
 use super::{Device, Event, Out};
-use crate::ftl::map_cache::WriteBack;
+use crate::control::ftl::map_cache::WriteBack;
 use kernel::Cx;
 use std::collections::BTreeSet;
 

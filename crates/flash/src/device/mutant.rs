@@ -1,8 +1,8 @@
 //! The device's own mutants: what each of them makes of the device. Without one, every function here is the plain one.
 
 use super::{Device, Event, Out};
-use crate::backend::op::{Class, Op};
-use crate::buffer::Buffer;
+use crate::control::buffer::Buffer;
+use crate::media::dies::op::{Class, Op};
 use kernel::{Cx, Mutant, planted, planted_nth};
 use proto::{Lpn, Slot};
 
@@ -112,7 +112,8 @@ impl Device {
         let Some(slot) = self.ftl.lookup(lpn) else { return };
         let Some((lpn, slot)) = self.trimmed.replace((lpn, slot)) else { return };
         let (group, number) = self.ftl.split(self.ftl.geo.ru_of_slot(slot));
-        let closed = self.ftl.groups[group].rus[number as usize].state == crate::ftl::unit::RuState::Closed;
+        let closed =
+            self.ftl.groups[group].rus[number as usize].state == crate::control::ftl::unit::RuState::Closed;
         let there = self.ftl.lpn_at(slot) == Some(lpn) && !self.ftl.is_valid(slot);
         if self.ftl.lookup(lpn).is_none() && closed && there {
             self.ftl.commit(lpn, slot);

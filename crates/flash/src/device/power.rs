@@ -1,10 +1,11 @@
 //! What a device does for the day on which power goes, and what it does then.
 
 use super::{Device, SnapshotFault};
-use crate::array::{Stamp, Stamps};
-use crate::backend::op::{Op, OpKind, Purpose};
-use crate::ftl::unit::RuState;
-use crate::recovery::{Cut, Durable, Journal, Newer, Recovery};
+use crate::control::ftl::unit::RuState;
+use crate::control::purpose::Purpose;
+use crate::control::recovery::{Cut, Durable, Journal, Newer, Recovery};
+use crate::media::array::{Stamp, Stamps};
+use crate::media::dies::op::{Op, OpKind};
 use crate::shadow::{Shadow, Survivors};
 use kernel::Time;
 use proto::{Lpn, Slot};
@@ -65,13 +66,13 @@ impl Device {
                 let stamp = stamps.next();
                 stamps.open(block);
                 for n in 0..u64::from(op.units) {
-                    let stamp = match self.moves.get(name as usize).filter(|_| op.purpose == Purpose::Reclaim)
-                    {
-                        Some(moved) => {
-                            moved.get(n as usize).map_or(Stamp::VOID, |(_, s)| stamps.get(*s).moved())
-                        }
-                        None => stamp,
-                    };
+                    let stamp =
+                        match self.moves.get(name as usize).filter(|_| Purpose::of(op) == Purpose::Reclaim) {
+                            Some(moved) => {
+                                moved.get(n as usize).map_or(Stamp::VOID, |(_, s)| stamps.get(*s).moved())
+                            }
+                            None => stamp,
+                        };
                     stamps.set(Slot(op.slot.0 + n), stamp);
                 }
             }
@@ -85,7 +86,7 @@ impl Device {
         if op.kind == OpKind::Erase {
             self.write_journal();
         }
-        if op.kind != OpKind::Program || op.purpose == Purpose::Reclaim {
+        if op.kind != OpKind::Program || Purpose::of(op) == Purpose::Reclaim {
             return;
         }
         for slot in (op.slot.0..op.slot.0 + u64::from(op.units)).map(Slot) {

@@ -1,7 +1,8 @@
 //! Host reads.
 
 use super::{Device, Event, Out, milestone};
-use crate::backend::op::{Class, Op, OpKind};
+use crate::control::purpose::Purpose;
+use crate::media::dies::op::{Class, Op, OpKind};
 use kernel::{Cx, Time};
 use proto::{Lpn, Slot};
 
@@ -94,7 +95,7 @@ impl Device {
         self.ftl.pin(run.slot);
         let at = self.ftl.geo.address(run.slot);
         let op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, id);
-        let name = self.backend.enqueue(now, op);
+        let name = self.backend.enqueue(now, Purpose::Host.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {
             shadow.reads(name, id, run.units);

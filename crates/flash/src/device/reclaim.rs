@@ -1,8 +1,9 @@
 //! Garbage collection in time: one job a group moves the valid units of a victim and erases it.
 
 use super::{Device, Event, Out};
-use crate::backend::op::{Class, Op, OpKind};
-use crate::ftl::space::Stream;
+use crate::control::ftl::space::Stream;
+use crate::control::purpose::Purpose;
+use crate::media::dies::op::{Class, Op, OpKind};
 use kernel::{Cx, Mutant, Time, planted};
 use proto::{Lpn, Slot};
 
@@ -148,7 +149,7 @@ impl Device {
                 let mut op =
                     Op::new(OpKind::Erase, Class::Erase, self.ftl.geo.address(slot), slot, 0, 0, group);
                 op.erases = self.erases_of(slot);
-                self.backend.enqueue(cx.now(), op);
+                self.backend.enqueue(cx.now(), Purpose::Reclaim.tags(op));
                 self.mutate_erase(slot);
             }
         }
@@ -193,7 +194,7 @@ impl Device {
             let at = self.ftl.geo.address(slot);
             let bytes = u32::from(units) * self.unit_bytes as u32;
             let op = Op::new(OpKind::Read, Class::GcRead, at, slot, units, bytes, group);
-            let name = self.backend.enqueue(cx.now(), op);
+            let name = self.backend.enqueue(cx.now(), Purpose::Reclaim.tags(op));
             if let Some(shadow) = &mut self.shadow {
                 shadow.collects(name, slot, &self.ftl);
             }
@@ -223,7 +224,7 @@ impl Device {
         for (n, (lpn, _)) in sources.iter().enumerate() {
             self.ftl.fill(Slot(to.0 + n as u64), Some(*lpn));
         }
-        let name = self.backend.enqueue(now, op);
+        let name = self.backend.enqueue(now, Purpose::Reclaim.tags(op));
         if let Some(shadow) = &mut self.shadow {
             shadow.copies(name, &sources);
         }
@@ -268,7 +269,7 @@ impl Device {
             let bytes = units as u32 * self.unit_bytes as u32;
             let mut op = Op::new(OpKind::Program, Class::GcProgram, at, to, units as u16, bytes, group);
             op.erases = self.erases_of(to);
-            let name = self.backend.enqueue(cx.now(), op);
+            let name = self.backend.enqueue(cx.now(), Purpose::Reclaim.tags(op));
             let moves = self.moves_of(name);
             moves.clear();
             moves.extend(job.staged.drain(..units));

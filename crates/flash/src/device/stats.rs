@@ -1,8 +1,8 @@
 //! What the device has counted.
 
 use super::AheadCounters;
-use crate::backend::Backend;
-use crate::ftl::Ftl;
+use crate::control::ftl::Ftl;
+use crate::media::dies::Backend;
 use ::stats::{Breakdown, Milestones};
 use kernel::{Snapshot, Time};
 use proto::{Command, IoOp, Status};
@@ -83,8 +83,8 @@ pub struct DeviceStats {
 /// Counters of the parts at the beginning of the window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    pub(crate) backend: crate::backend::BackendCounters,
-    pub(crate) ftl: crate::ftl::FtlCounters,
+    pub(crate) backend: crate::media::dies::BackendCounters,
+    pub(crate) ftl: crate::control::ftl::FtlCounters,
     pub(crate) ahead: AheadCounters,
     pub(crate) channel_busy: Vec<Time>,
     pub(crate) die_busy: Vec<Time>,

@@ -6,10 +6,11 @@
 
 use super::moved::Moved;
 use super::{Device, Event, Out, milestone};
-use crate::backend::op::{Class, Op, OpKind};
-use crate::buffer::Flush;
-use crate::ftl::map_cache::{MapCache, WriteBack};
-use crate::ftl::space::Stream;
+use crate::control::buffer::Flush;
+use crate::control::ftl::map_cache::{MapCache, WriteBack};
+use crate::control::ftl::space::Stream;
+use crate::control::purpose::Purpose;
+use crate::media::dies::op::{Class, Op, OpKind};
 use kernel::{Cx, Mutant, Slab, Snapshot, planted};
 use proto::{IoOp, Lpn, Slot};
 use rustc_hash::FxHashMap;
@@ -196,7 +197,7 @@ impl Device {
         let owner = translation.errands.insert(errand);
         let at = self.ftl.geo.address(slot);
         let op = Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner);
-        let name = self.backend.enqueue(cx.now(), op);
+        let name = self.backend.enqueue(cx.now(), Purpose::Map.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {
             shadow.line_fetches(name, slot);
@@ -371,7 +372,7 @@ impl Device {
             let (units, bytes) = (per_program as u16, per_program as u32 * self.unit_bytes as u32);
             let mut op = Op::new(OpKind::Program, Class::MapProgram, at, slot, units, bytes, owner);
             op.erases = self.erases_of(slot);
-            let name = self.backend.enqueue(cx.now(), op);
+            let name = self.backend.enqueue(cx.now(), Purpose::Map.tags(op));
             self.ledger.program_ops += 1;
             if let Some(shadow) = &mut self.shadow {
                 shadow.map_writes(name, &lpns, &self.ftl);

@@ -1,8 +1,9 @@
 //! Host writes that are acknowledged from flash.
 
 use super::{Active, Device, Event, Out, milestone};
-use crate::backend::op::{Class, Op, OpKind};
-use crate::ftl::space::Stream;
+use crate::control::ftl::space::Stream;
+use crate::control::purpose::Purpose;
+use crate::media::dies::op::{Class, Op, OpKind};
 use kernel::{Cx, Mutant, planted};
 use proto::{Lpn, Slot};
 
@@ -81,7 +82,7 @@ impl Device {
             let bytes = u32::from(units) * self.unit_bytes as u32;
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units, bytes, id);
             op.erases = self.erases_of(slot);
-            let name = self.backend.enqueue(cx.now(), op);
+            let name = self.backend.enqueue(cx.now(), Purpose::Host.tags(op));
             if let Some(shadow) = &mut self.shadow {
                 shadow.writes(name, id, unit, units);
             }

@@ -1,10 +1,11 @@
 //! What the array of a plane does next, and what follows when it has done it.
 
-use super::blocks::NONE;
-use super::network::Cargo;
-use super::planes::{Kind, Op, Work};
-use super::spec::RegisterNetwork;
+use super::op::Cargo;
+use super::op::{Kind, Op};
 use super::{Direct, Event, Out};
+use crate::media::planes::Work;
+use crate::media::registers::spec::RegisterNetwork;
+use crate::names::NONE;
 use kernel::{Cx, Time};
 use proto::memory::PAGE;
 
@@ -14,7 +15,7 @@ impl Direct {
         let page = self.registers.get(register).page;
         let place = self.layout.place(page);
         self.ledger.leaving += 1;
-        self.planes.join(Op::new(Kind::Program { register }, place, page, self.lines.all(), NONE));
+        self.join(Op::new(Kind::Program { register }, place, page, self.lines.all(), NONE), cx.now());
         self.advance(place.plane, cx);
     }
 
@@ -36,11 +37,11 @@ impl Direct {
                 }
                 return;
             }
-            let Some(name) = self.planes.next(plane) else {
+            let Some(name) = self.planes.next(plane, now) else {
                 self.start_step(plane, step, cx);
                 return;
             };
-            let op = self.planes.ops[name];
+            let op = *self.planes.op(name);
             match op.kind {
                 Kind::Read => {
                     self.planes.get(plane).work = Work::Op(name);
@@ -66,7 +67,7 @@ impl Direct {
 
     /// Brings a page to its plane, if it lies in a register of another, and programs it.
     fn start_program(&mut self, name: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
-        let (from, plane) = (self.registers.get(register).plane, self.planes.ops[name].place.plane);
+        let (from, plane) = (self.registers.get(register).plane, self.planes.op(name).place.plane);
         if from == plane {
             return self.program(name, Time::ZERO, cx);
         }
@@ -82,22 +83,22 @@ impl Direct {
             RegisterNetwork::swnet => {
                 self.stats.moves += 1;
                 self.stats.bytes_out += PAGE;
-                self.network.send(&self.layout, Cargo::CopyOut(name), from, self.lines.all(), cx);
+                self.send(Cargo::CopyOut(name), from, self.lines.all(), cx);
             }
         }
     }
 
     /// A page on its way to another plane is at the controller.
     pub(super) fn copied_out(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
-        let plane = self.planes.ops[name].place.plane;
+        let plane = self.planes.op(name).place.plane;
         self.stats.bytes_in += PAGE;
-        self.network.send(&self.layout, Cargo::CopyIn(name), plane, self.lines.all(), cx);
+        self.send(Cargo::CopyIn(name), plane, self.lines.all(), cx);
     }
 
     /// Programs a page whose data are at its plane after `delay`. If not all its lines were written, the old page is read
     /// into the data register first.
     pub(super) fn program(&mut self, name: u32, delay: Time, cx: &mut impl Cx<Event, Out>) {
-        let op = self.planes.ops[name];
+        let op = *self.planes.op(name);
         let Kind::Program { register } = op.kind else { unreachable!("only programs have data to bring") };
         let whole = self.registers.get(register).lines == self.lines.all();
         let fill = if whole { Time::ZERO } else { self.times.sense };
@@ -111,7 +112,7 @@ impl Direct {
         match work {
             Work::Idle => unreachable!("only arrays at work finish"),
             Work::Step => self.step_done(plane, cx),
-            Work::Op(name) => match self.planes.ops[name].kind {
+            Work::Op(name) => match self.planes.op(name).kind {
                 Kind::Read => self.sensed(name, cx),
                 Kind::Program { register } => self.programmed(name, register, cx),
             },
@@ -121,8 +122,8 @@ impl Direct {
 
     /// A page has been programmed into its log block: its register is free.
     fn programmed(&mut self, name: u32, register: u32, cx: &mut impl Cx<Event, Out>) {
-        let op = self.planes.ops[name];
-        self.planes.ops.remove(name);
+        let op = *self.planes.op(name);
+        self.planes.remove(name);
         let (old, _) = self.blocks.locate(op.place);
         let (log, new) = self.blocks.append(op.place);
         self.blocks.program_ends(log);

@@ -1,7 +1,7 @@
 //! Checks that hold between any two events. Each side of an equation is counted in another part.
 
 use super::Direct;
-use super::planes::Kind;
+use super::op::Kind;
 use crate::check::Check;
 use kernel::Time;
 
@@ -43,7 +43,7 @@ impl Direct {
     pub fn checks(&self) -> Vec<Check> {
         let ledger = &self.ledger;
         let (mut reads, mut programs) = (0, 0);
-        for (_, op) in self.planes.ops.live() {
+        for op in self.planes.live() {
             match op.kind {
                 Kind::Read => reads += u64::from(op.held == Time::MAX),
                 Kind::Program { .. } => programs += 1,

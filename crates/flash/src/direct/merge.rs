@@ -5,9 +5,11 @@
 //! what waits for the plane goes first. The application whose write filled the log block waits for the end of it; others go
 //! on.
 
-use super::blocks::{Merge, NONE, Progress, Step};
-use super::planes::{Kind, Queue, Work};
+use super::op::Kind;
 use super::{Direct, Event, Out};
+use crate::control::log::{Merge, Progress, Step};
+use crate::media::planes::{Queue, Work};
+use crate::names::NONE;
 use kernel::{Cx, Time};
 use proto::memory::{MemCommand, Stage};
 use std::collections::VecDeque;
@@ -85,7 +87,7 @@ impl Direct {
 
     /// A program waits for its log block to be merged.
     pub(super) fn set_aside(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
-        let op = self.planes.ops[name];
+        let op = *self.planes.op(name);
         let Kind::Program { register } = op.kind else { unreachable!("reads need no log block") };
         let log = self.blocks.log_of(op.place).expect("a log block without room exists");
         let record = *self.registers.get(register);
@@ -94,7 +96,7 @@ impl Direct {
         self.short.push(record.set);
         let job = self.job_of(log, record.app);
         let (_, member) = self.blocks.set_of(op.place.plane);
-        self.merges[job].aside[member].push(&mut self.planes.ops, name);
+        self.planes.set_aside(&mut self.merges[job].aside[member], name);
         self.begin_merge(self.blocks.logs[log].set, cx);
     }
 
@@ -210,8 +212,8 @@ impl Direct {
         self.stats.gc_ended = Some(cx.now());
         self.merges.remove(name);
         for (plane, aside) in self.blocks.planes_of(set).zip(&asides) {
-            for op in aside.iter(&self.planes.ops) {
-                let Kind::Program { register } = self.planes.ops[op].kind else { continue };
+            for op in self.planes.aside(*aside) {
+                let Kind::Program { register } = op.kind else { continue };
                 let set = self.registers.get(register).set;
                 self.registers.sets[set as usize].leaving += 1;
             }

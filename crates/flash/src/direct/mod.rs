@@ -13,40 +13,41 @@
 //! data to other blocks, moves no address.
 
 mod array;
-mod blocks;
 mod checks;
-mod layout;
 mod merge;
-mod network;
-mod planes;
+mod op;
 mod read;
-mod registers;
 mod shadow;
 pub mod spec;
 mod stats;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use layout::{Layout, Place};
+pub use crate::control::log::layout::Place;
+pub use crate::media::planes::Spread;
 pub use spec::DirectSpec;
-pub use stats::{DirectBusy, DirectStats, Dirty, Spread};
+pub use stats::{DirectBusy, DirectStats, Dirty};
 
-use blocks::{Blocks, NONE};
+use crate::control::log::Blocks;
+use crate::control::log::layout::Layout;
+use crate::media::planes::network::{self, Network};
+use crate::media::planes::{Packages, Planes};
+use crate::media::registers::Registers;
+use crate::media::registers::spec::RegisterNetwork;
+use crate::names::NONE;
 use checks::Ledger;
 use config::SpecError;
 use kernel::resource::Serial;
-use kernel::{Cx, Rng, Slab, Time};
+use kernel::{Cx, Inside, Rng, Slab, Time};
 use merge::{App, Job, Reclaim};
-use network::{Cargo, Network};
-use planes::Planes;
+use op::{Cargo, Op};
 use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
-use registers::Registers;
 use rustc_hash::FxHashMap;
 use shadow::Shadow;
-use spec::{RegisterNetwork, Transfer};
+use spec::Transfer;
 use stats::PageSet;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -59,16 +60,21 @@ kernel::events! {
         Arrived(u32),
         /// A write leaves its controller.
         Dispatched(u32),
-        /// The head of a message is at a router.
-        Head(u32),
-        /// All of a message is where it was sent.
-        Delivered(u32),
+        /// Something on the network.
+        Network(network::Event),
         /// The array of a plane has finished.
         ArrayDone(u32),
         /// The data register of a plane may be free.
         PlaneFree(u32),
         /// The page in a register has been taken by the shared cache, unless it has been refused.
         Taken(u32),
+    }
+}
+
+impl From<network::Event> for Event {
+    #[inline]
+    fn from(event: network::Event) -> Event {
+        Event::Network(event)
     }
 }
 
@@ -135,14 +141,15 @@ struct Coming {
 pub struct Direct {
     lines: Lines,
     layout: Layout,
+    packages: Packages,
     times: Times,
     blocks: Blocks,
     registers: Registers,
     register_network: RegisterNetwork,
     /// Buses of the registers of each plane to the network inside the package.
     shifts: Vec<Serial>,
-    planes: Planes,
-    network: Network,
+    planes: Planes<Op>,
+    network: Network<Cargo>,
     transfer: Transfer,
     dispatchers: Vec<Serial>,
     dispatch: Time,
@@ -180,8 +187,8 @@ pub struct Direct {
 }
 
 /// Registers of a set that are kept free: the spec's share, rounded down.
-fn reserve(spec: &DirectSpec, layout: &Layout, private: bool) -> u32 {
-    let planes = if private { 1 } else { layout.package_planes };
+fn reserve(spec: &DirectSpec, packages: &Packages, private: bool) -> u32 {
+    let planes = if private { 1 } else { packages.package_planes };
     let registers = f64::from(planes * (spec.registers.count - 1));
     (registers * spec.registers.reserve.get()) as u32
 }
@@ -194,8 +201,8 @@ impl Direct {
     pub fn new(spec: &DirectSpec, seed: u64, line: u64) -> Result<Direct, SpecError> {
         spec.check()?;
         let lines = mem::lines_of(line)?;
-        let layout = Layout::new(spec);
         let (geometry, array) = (&spec.geometry, &spec.array);
+        let (layout, packages) = (Layout::new(geometry, &spec.mapping), Packages::new(geometry));
         let shift = match &spec.registers.network {
             RegisterNetwork::nif(nif) => {
                 Time::transfer(PAGE, nif.width.get().saturating_mul(nif.rate.per_s()))
@@ -213,11 +220,16 @@ impl Direct {
                 shift,
             },
             blocks: Blocks::new(&spec.mapping, layout.planes, geometry.blocks, geometry.pages),
-            registers: Registers::new(&layout, spec.registers.count - 1, private),
+            registers: Registers::new(&packages, spec.registers.count - 1, private),
             register_network: spec.registers.network.clone(),
             shifts: vec![Serial::default(); layout.planes as usize],
-            planes: Planes::new(layout.planes, array.order),
-            network: Network::new(spec, lines)?,
+            planes: Planes::new(layout.planes, array.scheduler.build(&())),
+            network: Network::new(
+                geometry,
+                &spec.network,
+                (spec.controller.count, spec.command.get()),
+                lines,
+            )?,
             transfer: spec.transfer,
             dispatchers: vec![Serial::default(); spec.controller.count as usize],
             dispatch: spec.controller.dispatch.time(),
@@ -227,8 +239,8 @@ impl Direct {
             coming: FxHashMap::default(),
             waiters: Slab::default(),
             waiting: FxHashMap::default(),
-            reserve: reserve(spec, &layout, private),
-            checkers: spec.redirect.as_ref().map(|_| vec![Checker::default(); layout.packages() as usize]),
+            reserve: reserve(spec, &packages, private),
+            checkers: spec.redirect.as_ref().map(|_| vec![Checker::default(); packages.count() as usize]),
             threshold: spec
                 .redirect
                 .as_ref()
@@ -247,6 +259,7 @@ impl Direct {
             stats: DirectStats { plane_writes: vec![0; layout.planes as usize], ..DirectStats::default() },
             tally: Tally::default(),
             layout,
+            packages,
         })
     }
 
@@ -258,7 +271,7 @@ impl Direct {
     /// The controller of the page at an address.
     #[inline]
     pub fn controller_of(&self, page: u64) -> u16 {
-        self.network.controller(self.layout.package(self.layout.place(page / PAGE).plane).0)
+        self.network.controller(self.packages.package(self.layout.place(page / PAGE).plane).0)
     }
 
     /// Bytes of the address space.
@@ -361,7 +374,7 @@ impl Direct {
     /// A command joins the dispatcher's queue.
     fn admit(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let (now, active) = (cx.now(), &mut self.active[id]);
-        let package = self.layout.package(active.place.plane).0;
+        let package = self.packages.package(active.place.plane).0;
         let dispatcher = &mut self.dispatchers[usize::from(self.network.controller(package))];
         active.left = dispatcher.grant(now, self.dispatch) + self.latency;
         let left = active.left - now;
@@ -377,8 +390,8 @@ impl Direct {
         match event {
             Event::Arrived(id) => self.read_arrived(id, cx),
             Event::Dispatched(id) => self.write_dispatched(id, cx),
-            Event::Head(id) => self.network.head(id, cx),
-            Event::Delivered(id) => self.delivered(id, cx),
+            Event::Network(network::Event::Head(id)) => self.network.head(id, &mut Inside::of(cx)),
+            Event::Network(network::Event::Delivered(id)) => self.delivered(id, cx),
             Event::ArrayDone(plane) => self.array_done(plane, cx),
             Event::PlaneFree(plane) => {
                 self.planes.get(plane).woken = false;
@@ -387,6 +400,18 @@ impl Direct {
             Event::Taken(register) => self.taken(register, cx),
         }
         self.settle(cx);
+    }
+
+    /// Sends lines of a page of `plane` between its package and the package's controller. Returns when they have left where
+    /// they were.
+    fn send(&mut self, cargo: Cargo, plane: u32, lines: u64, cx: &mut impl Cx<Event, Out>) -> Time {
+        let lines = lines.count_ones();
+        self.network.send(&self.packages, (cargo, cargo.way()), plane, lines, &mut Inside::of(cx))
+    }
+
+    /// An operation joins those that wait for its plane.
+    fn join(&mut self, op: Op, now: Time) -> u32 {
+        self.planes.join(now, op.place.plane, op.work(), op)
     }
 
     fn delivered(&mut self, message: u32, cx: &mut impl Cx<Event, Out>) {

@@ -1,10 +1,10 @@
 //! Reads: from registers, or from the array of the plane.
 
-use super::blocks::NONE;
-use super::network::Cargo;
-use super::planes::{Kind, Op};
+use super::op::Cargo;
+use super::op::{Kind, Op};
 use super::spec::Transfer;
 use super::{Direct, Event, Out};
+use crate::names::NONE;
 use kernel::{Cx, Time};
 use proto::memory::{PAGE, Stage};
 
@@ -29,14 +29,14 @@ impl Direct {
                 shadow.held(id, page, &self.registers);
             }
             self.stats.bytes_out += self.lines.bytes_of(lines);
-            self.network.send(&self.layout, Cargo::Held(id), place.plane, lines, cx);
+            self.send(Cargo::Held(id), place.plane, lines, cx);
             return;
         }
         self.stats.partial_reads += u64::from(held != 0);
         if self.share_fetch(id, page, lines, now) {
             return;
         }
-        let op = self.planes.join(Op::new(Kind::Read, place, page, lines, id));
+        let op = self.join(Op::new(Kind::Read, place, page, lines, id), now);
         if let Some(fetches) = &mut self.fetches {
             fetches.insert(page, op);
         }
@@ -48,7 +48,7 @@ impl Direct {
     /// goes and the data register still holds it: what registers gain meanwhile is merged in as it leaves.
     fn share_fetch(&mut self, id: u32, page: u64, lines: u64, now: Time) -> bool {
         let Some(op) = self.fetches.as_ref().and_then(|f| f.get(&page).copied()) else { return false };
-        let fetch = &mut self.planes.ops[op];
+        let fetch = self.planes.op_mut(op);
         let sensed = fetch.held != Time::MAX;
         if sensed && (self.transfer == Transfer::lines || fetch.held <= now) {
             return false;
@@ -66,7 +66,7 @@ impl Direct {
     /// The array has sensed a page: it goes out.
     pub(super) fn sensed(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let now = cx.now();
-        let op = self.planes.ops[name];
+        let op = *self.planes.op(name);
         let mut id = op.first;
         while id != NONE {
             let active = &mut self.active[id];
@@ -86,15 +86,15 @@ impl Direct {
             Transfer::lines => op.lines,
         };
         self.stats.bytes_out += self.lines.bytes_of(lines);
-        let held = self.network.send(&self.layout, Cargo::Fetched(name), op.place.plane, lines, cx);
-        self.planes.ops[name].held = held;
+        let held = self.send(Cargo::Fetched(name), op.place.plane, lines, cx);
+        self.planes.op_mut(name).held = held;
         self.planes.get(op.place.plane).held = held;
     }
 
     /// A page has arrived at its controller: every command of the fetch is done.
     pub(super) fn fetched(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
-        let op = self.planes.ops[name];
-        self.planes.ops.remove(name);
+        let op = *self.planes.op(name);
+        self.planes.remove(name);
         if let Some(fetches) = &mut self.fetches
             && fetches.get(&op.page) == Some(&name)
         {

@@ -3,9 +3,9 @@
 //! A read has to bring, for each line, the version that the last write command before it brought, or a later one. Lines
 //! that the shared cache has taken are its own affair until they are written back.
 
-use super::blocks::{Blocks, Spot};
-use super::planes::Op;
-use super::registers::Registers;
+use super::op::Op;
+use crate::control::log::{Blocks, Spot};
+use crate::media::registers::Registers;
 use proto::memory::{Lines, MemCommand, PAGE};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -176,9 +176,11 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::direct::layout::{Layout, Place};
-    use crate::direct::planes::Kind;
+    use crate::control::log::layout::Place;
+    use crate::direct::op::Kind;
     use crate::direct::testing;
+    use crate::media::planes::Packages;
+    use crate::media::registers::State;
     use kernel::Time;
     use proto::memory::Absent;
 
@@ -202,16 +204,16 @@ mod tests {
     /// A line is written and programmed; then a read looks for it in the log block, or, wrongly, where it was before.
     fn read_after_program(finds_log: bool) -> u64 {
         let spec = testing::small();
-        let layout = Layout::new(&spec);
+        let packages = Packages::new(&spec.geometry);
         let fresh = || Blocks::new(&spec.mapping, 4, 16, 8);
-        let (mut blocks, mut registers) = (fresh(), Registers::new(&layout, 2, true));
+        let (mut blocks, mut registers) = (fresh(), Registers::new(&packages, 2, true));
         let (mut shadow, place) = (Shadow::default(), Place { plane: 0, slot: 0, index: 0 });
         shadow.arrived(0, &command(true));
-        let register = registers.take_free(&layout, 0).expect("free");
+        let register = registers.take_free(&packages, 0).expect("free");
         registers.fill(register, 0, 0b10, 0);
         shadow.stored(0, register, &command(true));
         shadow.done(0, &command(true));
-        registers.leave(register, crate::direct::registers::State::Leaving);
+        registers.leave(register, State::Leaving);
         let (old, _) = blocks.locate(place);
         let (_, new) = blocks.append(place);
         shadow.programmed(0, old, new, register, &registers);

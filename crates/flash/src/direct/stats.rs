@@ -1,5 +1,6 @@
 //! What flash as memory has done.
 
+use crate::media::planes::Spread;
 use kernel::Time;
 use proto::memory::PAGE;
 
@@ -106,34 +107,6 @@ fn ratio(count: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { count as f64 / of as f64 }
 }
 
-/// A time over several resources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spread {
-    /// Of the one with the least.
-    pub min: Time,
-    /// Their mean.
-    pub mean: Time,
-    /// Of the one with the most.
-    pub max: Time,
-}
-
-impl Spread {
-    pub(super) fn of(times: impl Iterator<Item = Time>) -> Spread {
-        let (mut spread, mut sum, mut count) = (Spread { min: Time::MAX, ..Spread::default() }, 0u128, 0u128);
-        for time in times {
-            spread.min = spread.min.min(time);
-            spread.max = spread.max.max(time);
-            sum += u128::from(time.ps());
-            count += 1;
-        }
-        if count == 0 {
-            return Spread::default();
-        }
-        spread.mean = Time::from_ps((sum / count) as u64);
-        spread
-    }
-}
-
 /// How long resources have been busy since the window began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectBusy {
@@ -205,13 +178,5 @@ mod tests {
         assert!(pages.iter().all(|p| set.add(*p)) && !pages.iter().any(|p| set.add(*p)));
         set.clear();
         assert!(pages.iter().all(|p| set.add(*p)));
-    }
-
-    #[test]
-    fn a_spread_has_its_ends_and_its_mean() {
-        let us = Time::from_us;
-        let spread = Spread::of([us(1), us(2), us(6)].into_iter());
-        assert_eq!(spread, Spread { min: us(1), mean: us(3), max: us(6) });
-        assert_eq!(Spread::of(std::iter::empty()), Spread::default());
     }
 }

@@ -1,10 +1,11 @@
 //! Specs for tests, and a machine around the part.
 
-use super::spec::{
-    ArrayOrder, DirectArray, DirectController, DirectGeometry, DirectMapping, DirectRegisters, DirectSpec,
-    FlashNetwork, RegisterNetwork, Transfer,
-};
-use super::{Direct, Event, Out, Place};
+use super::spec::{DirectController, DirectSpec, Transfer};
+use super::{Direct, Event, Out, Place, network};
+use crate::control::log::spec::DirectMapping;
+use crate::media::dies::sched::Scheduling;
+use crate::media::planes::spec::{DirectArray, DirectGeometry, FlashNetwork};
+use crate::media::registers::spec::{DirectRegisters, RegisterNetwork};
 use config::units::{Bytes, Duration, Share};
 use kernel::{Recorder, Time};
 use net::mesh::MeshSpec;
@@ -34,7 +35,7 @@ pub(crate) fn table_i() -> DirectSpec {
             read: time(3_000),
             program: time(100_000),
             erase: time(1_000_000),
-            order: ArrayOrder::fifo,
+            scheduler: Scheduling::oldest,
             merge_reads: true,
         },
         registers: DirectRegisters {
@@ -132,9 +133,9 @@ impl Rig {
     /// Runs until `time`.
     pub(crate) fn run_until(&mut self, time: Time) {
         // A late event at that time: what is due then has happened.
-        self.cx.queue.late(time - self.now(), Event::Head(u32::MAX));
+        self.cx.queue.late(time - self.now(), Event::Network(network::Event::Head(u32::MAX)));
         while let Some(event) = self.cx.queue.pop() {
-            if event == Event::Head(u32::MAX) {
+            if event == Event::Network(network::Event::Head(u32::MAX)) {
                 return;
             }
             self.direct.handle(event, &mut self.cx);

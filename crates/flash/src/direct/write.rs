@@ -1,9 +1,9 @@
 //! Writes: registers gather the lines of a page, and make room for other pages.
 
-use super::blocks::NONE;
-use super::network::Cargo;
-use super::registers::State;
+use super::op::Cargo;
 use super::{Active, Direct, Event, Out};
+use crate::media::registers::State;
+use crate::names::NONE;
 use kernel::{Cx, Mutant, Time, planted_nth};
 use proto::memory::{PAGE, Stage};
 use std::collections::hash_map::Entry;
@@ -46,7 +46,7 @@ impl Direct {
         self.tally.command(Stage::Controller, &mut active.command, cx.now());
         let (plane, lines) = (active.place.plane, active.command.lines);
         self.stats.bytes_in += self.lines.bytes_of(lines);
-        self.network.send(&self.layout, Cargo::Write(id), plane, lines, cx);
+        self.send(Cargo::Write(id), plane, lines, cx);
     }
 
     /// The lines of a write are at their package.
@@ -66,18 +66,18 @@ impl Direct {
             waiter.app = command.app;
             let last = std::mem::replace(&mut waiter.last, id);
             self.active[last].after = id;
-        } else if let Some(register) = self.registers.take_free(&self.layout, plane) {
+        } else if let Some(register) = self.registers.take_free(&self.packages, plane) {
             self.stats.register_misses += 1;
             self.registers.fill(register, page, command.lines, command.app);
             self.store(id, register, cx);
-            let (set, _) = self.registers.set_of(&self.layout, plane);
+            let (set, _) = self.registers.set_of(&self.packages, plane);
             self.make_room(set, command.demand, cx);
         } else {
             self.stats.register_misses += 1;
             self.wait(id, cx);
         }
         if let Some(checkers) = &mut self.checkers {
-            checkers[self.layout.package(plane).0 as usize].write(self.threshold);
+            checkers[self.packages.package(plane).0 as usize].write(self.threshold);
         }
     }
 
@@ -111,7 +111,7 @@ impl Direct {
         let waiter =
             self.waiters.insert(Waiter { page, plane, lines, app, first: id, last: id, after: NONE });
         self.waiting.insert(page, waiter);
-        let (name, _) = self.registers.set_of(&self.layout, plane);
+        let (name, _) = self.registers.set_of(&self.packages, plane);
         let set = &mut self.registers.sets[name as usize];
         set.waiting += 1;
         match std::mem::replace(&mut set.last, waiter) {
@@ -146,7 +146,7 @@ impl Direct {
         self.stats.evictions += 1;
         let record = *self.registers.get(register);
         let checker =
-            self.checkers.as_mut().map(|all| &mut all[self.layout.package(record.plane).0 as usize]);
+            self.checkers.as_mut().map(|all| &mut all[self.packages.package(record.plane).0 as usize]);
         let thrashing = checker.is_some_and(|checker| {
             checker.evictions += 1;
             checker.thrashing
@@ -196,7 +196,7 @@ impl Direct {
             shadow.parked(record.page, record.lines);
         }
         self.stats.bytes_out += self.lines.bytes_of(record.lines);
-        self.network.send(&self.layout, Cargo::Parked, record.plane, record.lines, cx);
+        self.send(Cargo::Parked, record.plane, record.lines, cx);
         self.release(register, cx);
     }
 
@@ -206,7 +206,7 @@ impl Direct {
         let record = *self.registers.get(register);
         let set = &mut self.registers.sets[record.set as usize];
         if set.first == NONE {
-            self.registers.put_free(register, self.layout.package(record.plane).1);
+            self.registers.put_free(register, self.packages.package(record.plane).1);
             return;
         }
         let name = set.first;
@@ -218,7 +218,7 @@ impl Direct {
         if set.first == NONE {
             set.last = NONE;
         }
-        debug_assert_eq!(self.registers.set_of(&self.layout, waiter.plane).0, record.set);
+        debug_assert_eq!(self.registers.set_of(&self.packages, waiter.plane).0, record.set);
         self.registers.fill(register, waiter.page, waiter.lines, waiter.app);
         let mut id = waiter.first;
         while id != NONE {

@@ -7,7 +7,7 @@
 use super::Shadow;
 use super::data::{Sectors, Version};
 use super::entries::word;
-use crate::ftl::Ftl;
+use crate::control::ftl::Ftl;
 use proto::Lpn;
 use std::collections::BTreeSet;
 
@@ -126,7 +126,7 @@ impl Shadow {
 
 #[cfg(test)]
 mod tests {
-    use crate::ftl::Ftl;
+    use crate::control::ftl::Ftl;
     use crate::shadow::{Audit, Shadow};
     use crate::soak::{Fill, Host, combinations};
     use proto::{Lpn, Slot};

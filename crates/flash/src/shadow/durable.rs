@@ -5,7 +5,7 @@
 
 use super::data::{Stamps, Version};
 use super::{Sectors, Shadow};
-use crate::ftl::Ftl;
+use crate::control::ftl::Ftl;
 use proto::Lpn;
 
 impl Shadow {

@@ -8,8 +8,8 @@
 use super::Shadow;
 use super::data::{Sectors, Stamps, Version};
 use super::oracle::OUTSTANDING;
-use crate::ftl::Ftl;
-use crate::ftl::map_cache::MapCache;
+use crate::control::ftl::Ftl;
+use crate::control::ftl::map_cache::MapCache;
 use proto::{Command, IoOp, Lpn, Status};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;

@@ -5,8 +5,8 @@
 
 use super::Shadow;
 use super::data::{Content, Sectors, Stamps, Version};
-use crate::buffer::Buffer;
-use crate::ftl::Ftl;
+use crate::control::buffer::Buffer;
+use crate::control::ftl::Ftl;
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 
@@ -114,8 +114,8 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::op::{Class, Op, OpKind};
-    use crate::ftl::space::Stream;
+    use crate::control::ftl::space::Stream;
+    use crate::media::dies::op::{Class, Op, OpKind};
     use crate::soak::{Fill, combinations};
     use proto::{Command, IoOp, Status};
 

@@ -7,8 +7,8 @@
 use super::Shadow;
 use super::data::{Content, Stamps, Version};
 use super::entries::{Entries, UNKNOWN, Word, word};
-use crate::ftl::Ftl;
-use crate::ftl::map_cache::MapCache;
+use crate::control::ftl::Ftl;
+use crate::control::ftl::map_cache::MapCache;
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 

@@ -27,9 +27,9 @@ mod oracle;
 mod registers;
 mod truth;
 
-use crate::backend::op::{Op, OpKind};
-use crate::ftl::Ftl;
-use crate::ftl::map_cache::MapCache;
+use crate::control::ftl::Ftl;
+use crate::control::ftl::map_cache::MapCache;
+use crate::media::dies::op::{Op, OpKind};
 pub(crate) use audit::Audit;
 use data::{Content, SECTOR, Sectors, Stamps, Version};
 use errand::Errand;

@@ -5,8 +5,8 @@
 
 use super::Shadow;
 use super::data::{Content, Stamps, Version};
-use crate::backend::op::{Op, OpKind};
-use crate::ftl::Ftl;
+use crate::control::ftl::Ftl;
+use crate::media::dies::op::{Op, OpKind};
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 

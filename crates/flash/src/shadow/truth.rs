@@ -2,7 +2,7 @@
 
 use super::data::{Content, Stamps, Version};
 use super::entries::Entries;
-use crate::ftl::{Ftl, MapCopy};
+use crate::control::ftl::{Ftl, MapCopy};
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 

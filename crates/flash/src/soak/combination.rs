@@ -1,16 +1,16 @@
 //! Devices that differ in everything that can be chosen.
 
-use crate::backend::arbiter::Arbitration;
-use crate::backend::sched::{Scheduling, read_first};
-use crate::buffer::admit::AdmissionPolicy;
-use crate::buffer::ahead::{LookAheadPolicy, sequential};
-use crate::buffer::evict::EvictionPolicy;
+use crate::control::buffer::admit::AdmissionPolicy;
+use crate::control::buffer::ahead::{LookAheadPolicy, sequential};
+use crate::control::buffer::evict::EvictionPolicy;
+use crate::control::ftl::Ftl;
+use crate::control::ftl::alloc::Allocation;
+use crate::control::ftl::functional::{FunctionalWriter, Placement};
+use crate::control::ftl::gc::VictimPolicy;
 use crate::device::Device;
-use crate::ftl::Ftl;
-use crate::ftl::alloc::Allocation;
-use crate::ftl::functional::{FunctionalWriter, Placement};
-use crate::ftl::gc::VictimPolicy;
-use crate::geometry::Digit;
+use crate::media::dies::arbiter::Arbitration;
+use crate::media::dies::sched::{Scheduling, read_first};
+use crate::media::geometry::Digit;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
     GcScope, GcSpec, GcStreams, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, MapMemorySpec,

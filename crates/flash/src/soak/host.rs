@@ -5,7 +5,7 @@ mod stops;
 
 use crate::check::Check;
 use crate::device::Device;
-use crate::event::{Event, Out};
+use crate::device::{Event, Out};
 use kernel::{Digest, Recorder, Rng, Time};
 use proto::{Command, IoOp, Status};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Broken devices: each must be found, and the same device unbroken must not.
 
 use super::{Combination, End, Map, Memory, run};
-use crate::buffer::ahead::{LookAheadPolicy, sequential};
+use crate::control::buffer::ahead::{LookAheadPolicy, sequential};
 use crate::spec::GcStreams;
 use config::units::Bytes;
 use kernel::{Mutant, mutant};

@@ -1,7 +1,7 @@
 //! The soak in small.
 
 use super::*;
-use crate::backend::observe::{Observer, Tenure};
+use crate::media::dies::observe::{Observer, Tenure};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ fn every_combination_keeps_its_data() {
 #[test]
 fn planes_that_read_independently_keep_their_data() {
     let mut all = combinations(1);
-    all.retain(|c| !matches!(c.scheduler, crate::backend::sched::Scheduling::in_order));
+    all.retain(|c| !matches!(c.scheduler, crate::media::dies::sched::Scheduling::in_order));
     assert!(all.len() > 20);
     for combination in &mut all {
         combination.independent_reads = true;

@@ -1,8 +1,8 @@
 //! Bad blocks as a user writes them.
 
 use super::SpecError;
-use crate::ftl::bad::{Factory, Lives};
-use crate::geometry::Geometry;
+use crate::control::ftl::bad::{Factory, Lives};
+use crate::media::geometry::Geometry;
 use config::units::Share;
 use kernel::Rng;
 use schemars::JsonSchema;

@@ -1,12 +1,12 @@
 //! The data buffer as a user writes it.
 
 use super::SpecError;
-use crate::buffer::admit::AdmissionPolicy;
-use crate::buffer::ahead::{LookAheadContext, LookAheadPolicy};
-use crate::buffer::evict::EvictionPolicy;
-use crate::buffer::{Buffer, BufferShape};
+use crate::control::buffer::admit::AdmissionPolicy;
+use crate::control::buffer::ahead::{LookAheadContext, LookAheadPolicy};
+use crate::control::buffer::evict::EvictionPolicy;
+use crate::control::buffer::{Buffer, BufferShape};
 use crate::device::BufferParts;
-use crate::geometry::Geometry;
+use crate::media::geometry::Geometry;
 use config::units::{Bandwidth, Bytes, Duration, Share};
 use net::Rate;
 use schemars::JsonSchema;

@@ -1,12 +1,12 @@
 //! From a spec to a device.
 
 use super::{FlashSpec, GcModeSpec, Programming, SpecError};
-use crate::backend::BackendPolicy;
-use crate::backend::timing::Timing;
+use crate::control::ftl::Ftl;
+use crate::control::ftl::gc::VictimContext;
 use crate::device::{Device, DeviceParts};
-use crate::ftl::Ftl;
-use crate::ftl::gc::VictimContext;
-use crate::geometry::{Geometry, Shape};
+use crate::media::dies::BackendPolicy;
+use crate::media::dies::timing::Timing;
+use crate::media::geometry::{Geometry, Shape};
 use net::Rate;
 
 /// What the caller knows beyond the spec.

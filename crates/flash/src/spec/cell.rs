@@ -1,8 +1,8 @@
 //! Memory cells: page types, how they are programmed, how long it takes.
 
 use super::{GeometrySpec, SpecError};
-use crate::backend::Spread;
-use crate::backend::timing::Wear;
+use crate::media::dies::Spread;
+use crate::media::dies::timing::Wear;
 use config::units::{Duration, Share};
 use kernel::{Rng, Time};
 use schemars::JsonSchema;

@@ -1,9 +1,9 @@
 //! Channels and dies as a user writes them.
 
 use super::{GeometrySpec, SpecError};
-use crate::backend::arbiter::Arbitration;
-use crate::backend::sched::Scheduling;
-use crate::backend::{MultiPlane, Sharing, Suspend};
+use crate::media::dies::arbiter::Arbitration;
+use crate::media::dies::sched::Scheduling;
+use crate::media::dies::{MultiPlane, Sharing, Suspend};
 use config::units::{Duration, TransferRate};
 use kernel::Time;
 use schemars::JsonSchema;

@@ -1,14 +1,14 @@
 //! The translation layer as a user writes it.
 
 use super::{ReclaimUnit, SpecError, StripeOrder};
+use crate::control::ftl::Thresholds;
+use crate::control::ftl::alloc::Allocation;
+use crate::control::ftl::gc::VictimPolicy;
+use crate::control::ftl::index::buckets_width;
+use crate::control::ftl::map_cache::{Granularity, MapCache};
+use crate::control::ftl::wear::WearRule;
 use crate::device::{GcMode, MapMemory, ReclaimPolicy, TranslationParts, Unwritten};
-use crate::ftl::Thresholds;
-use crate::ftl::alloc::Allocation;
-use crate::ftl::gc::VictimPolicy;
-use crate::ftl::index::buckets_width;
-use crate::ftl::map_cache::{Granularity, MapCache};
-use crate::ftl::wear::WearRule;
-use crate::geometry::Geometry;
+use crate::media::geometry::Geometry;
 use config::units::{Bandwidth, Bytes, Duration, Share};
 use net::Rate;
 use schemars::JsonSchema;

@@ -1,8 +1,8 @@
 //! The host interface as a user writes it.
 
 use super::SpecError;
-use crate::device::{EntranceParams, HostParams, NvmeParams};
-use crate::hostif::nvme::Arbitration;
+use crate::port::host::{EntranceParams, HostParams, NvmeParams};
+use crate::port::nvme::Arbitration;
 use config::units::{Bandwidth, Bytes, Duration};
 use net::pcie::{Link, lane_bytes_per_s};
 use proto::INNER;

@@ -1,7 +1,7 @@
 //! Geometry as a user writes it.
 
 use super::SpecError;
-use crate::geometry::{Digit, Reclaim};
+use crate::media::geometry::{Digit, Reclaim};
 use config::schema::product;
 use config::units::Bytes;
 use schemars::JsonSchema;

@@ -8,8 +8,8 @@ use super::{
     GcStreams, GeometrySpec, HostSpec, InnerSpec, LinkSpec, MapMemorySpec, Mapping, MultiPlaneRule,
     NvmeArbitration, NvmeSpec, Programming, ReclaimUnit, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
 };
-use crate::ftl::alloc::Allocation;
-use crate::ftl::gc::VictimPolicy;
+use crate::control::ftl::alloc::Allocation;
+use crate::control::ftl::gc::VictimPolicy;
 use config::units::{Bytes, Share};
 use serde::Serialize;
 

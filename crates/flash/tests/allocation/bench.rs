@@ -2,12 +2,12 @@
 //! told.
 
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
-use flash::backend::observe::{Observer, Tenure};
-use flash::backend::op::Class;
-use flash::buffer::admit::AdmissionPolicy;
-use flash::buffer::evict::EvictionPolicy;
-use flash::ftl::alloc::restricted::{self, FreeDigits};
-use flash::ftl::alloc::{Allocation, scan};
+use flash::control::buffer::admit::AdmissionPolicy;
+use flash::control::buffer::evict::EvictionPolicy;
+use flash::control::ftl::alloc::restricted::{self, FreeDigits};
+use flash::control::ftl::alloc::{Allocation, scan};
+use flash::media::dies::observe::{Observer, Tenure};
+use flash::media::dies::op::Class;
 use flash::soak::{Combination, Fill, Map, Memory};
 use flash::spec::{
     BufferSpec, Built, CellSpec, ControllerSpec, FlashSpec, GcModeSpec, GcScope, GcStreams, GeometrySpec,
@@ -55,10 +55,10 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         reclaim: ReclaimUnit::block,
         one_shot: false,
         allocation: policy(free),
-        victim: flash::ftl::gc::VictimPolicy::greedy,
+        victim: flash::control::ftl::gc::VictimPolicy::greedy,
         copy_back: false,
-        scheduler: flash::backend::sched::Scheduling::oldest,
-        arbiter: flash::backend::arbiter::Arbitration::fifo,
+        scheduler: flash::media::dies::sched::Scheduling::oldest,
+        arbiter: flash::media::dies::arbiter::Arbitration::fifo,
         multi_plane: MultiPlaneRule::same_page,
         independent_reads: false,
         suspend: false,
@@ -77,7 +77,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         streams: GcStreams::isolated,
         registers: false,
         joins: false,
-        look_ahead: flash::buffer::ahead::LookAheadPolicy::none,
+        look_ahead: flash::control::buffer::ahead::LookAheadPolicy::none,
     };
     let us = |n| Duration::new(Time::from_us(n));
     let [channels, ways, dies, planes] = planes;

@@ -2,7 +2,7 @@
 
 use crate::bench::*;
 use config::units::{Bandwidth, Bytes, Duration};
-use flash::backend::op::Class;
+use flash::media::dies::op::Class;
 use flash::spec::{FlashSpec, MapGranularity, MapMemorySpec, Mapping};
 use kernel::Time;
 use proto::IoOp;

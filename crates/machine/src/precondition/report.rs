@@ -1,6 +1,6 @@
 //! What preconditioning has done.
 
-use flash::ftl::Ftl;
+use flash::control::ftl::Ftl;
 use kernel::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use super::stand::SEED;
 use config::Diagnostic;
 use flash::Device;
-use flash::ftl::Ftl;
-use flash::ftl::space::Stream;
+use flash::control::ftl::Ftl;
+use flash::control::ftl::space::Stream;
 use kernel::Rng;
 use proto::Lpn;
 use stats::{BatchMeans, Interval};

@@ -6,7 +6,7 @@ use crate::source::FioSource;
 use crate::spec::{Drive, Loaded, queues};
 use config::Diagnostic;
 use flash::Device;
-use flash::backend::op::Class;
+use flash::media::dies::op::Class;
 use kernel::Time;
 use proto::{IoOp, IoRequest};
 use stats::BatchMeans;

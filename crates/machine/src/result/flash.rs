@@ -3,8 +3,8 @@
 use crate::machine::Machine;
 use crate::precondition;
 use flash::Device;
-use flash::backend::op::Class;
-use flash::ftl::Ftl;
+use flash::control::ftl::Ftl;
+use flash::media::dies::op::Class;
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;

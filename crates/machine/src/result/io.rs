@@ -4,7 +4,7 @@ use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::memory::Memory;
 use flash::device::DeviceStats;
-use flash::initiator::{InitiatedFlow, Initiator};
+use flash::port::initiator::{InitiatedFlow, Initiator};
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;

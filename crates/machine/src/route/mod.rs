@@ -131,14 +131,14 @@ impl Parts {
             }
             Message::Stripe(_, host::stripe::Out::Complete(completion)) => self.answered(completion, wires),
             Message::Direct(from, out) => self.direct_said(from, out, wires),
-            Message::Engine(from, flash::engine::Out::Done(command)) => self.done(from, command, wires),
-            Message::Engine(from, flash::engine::Out::Submit(command)) => {
+            Message::Engine(from, flash::port::engine::Out::Done(command)) => self.done(from, command, wires),
+            Message::Engine(from, flash::port::engine::Out::Submit(command)) => {
                 self.submit(Sender::Memory(from), command, wires);
             }
-            Message::Initiator(from, flash::initiator::Out::Done(command)) => {
+            Message::Initiator(from, flash::port::initiator::Out::Done(command)) => {
                 self.done(from, command, wires);
             }
-            Message::Initiator(from, flash::initiator::Out::Submit(command)) => {
+            Message::Initiator(from, flash::port::initiator::Out::Submit(command)) => {
                 self.submit(Sender::Memory(from), command, wires);
             }
             Message::Paging(from, out) => self.paging_said(from, out, wires),

@@ -27,6 +27,14 @@ const WORDS: [&str; 3] = ["description", "inherits", "sim"];
 /// Keys that have moved: where they stood, and where they stand.
 const MOVED: [(&str, &str); 2] = [("cpu.0", "cpu"), ("precondition", "flash.precondition")];
 
+/// The same below the tables of parts of a kind, with what their values are called now.
+const MOVED_WITHIN: [(Kind, &str, &str, &str); 1] = [(
+    Kind::Memory,
+    "direct.array.order",
+    "direct.array.scheduler",
+    "`fifo` is `oldest` there, `reads_first` is `priority`",
+)];
+
 /// Reads a spec.
 ///
 /// # Errors
@@ -35,6 +43,7 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
     moved(resolved)?;
     let keys = schema::keys();
     let (declared, told) = declared(resolved);
+    moved_within(resolved, &declared)?;
     let missing = missing(&resolved.table(), &declared);
     let mut pieces = resolved.pieces(keys, missing);
     let mut is_whole = told.is_empty();
@@ -78,6 +87,21 @@ fn moved(resolved: &Resolved) -> Result<(), Diagnostic> {
         if old.split('.').try_fold(&table, |at, name| at.get(name)).is_some() {
             let what = format!("the key `{old}` is now `{new}`");
             return Err(resolved.diagnose(old, what).help(format!("write `{new}`")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses keys of parts that have moved.
+fn moved_within(resolved: &Resolved, declared: &[Declared]) -> Result<(), Diagnostic> {
+    let table = toml::Value::Table(resolved.table());
+    for (kind, old, new, values) in MOVED_WITHIN {
+        for part in declared.iter().filter(|part| part.kind == kind) {
+            let (old, new) = (format!("{}.{old}", part.table), format!("{}.{new}", part.table));
+            if old.split('.').try_fold(&table, |at, name| at.get(name)).is_some() {
+                let what = format!("the key `{old}` is now `{new}`");
+                return Err(resolved.diagnose(&old, what).help(values));
+            }
         }
     }
     Ok(())

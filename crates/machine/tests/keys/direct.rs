@@ -165,10 +165,17 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Rises(SIM),
     },
     Case {
-        key: "memory.direct.array.order",
+        key: "memory.direct.array.scheduler",
         context: READ_ONLY,
         jobs: BACK,
-        values: &["fifo", "reads_first"],
+        values: &["oldest", "{ read_first = { max_wait = \"120us\" } }", "priority"],
+        predicted: Falls("/gpu/0/read_latency_ns/mean"),
+    },
+    Case {
+        key: "memory.direct.array.scheduler.read_first.max_wait",
+        context: READ_ONLY,
+        jobs: BACK,
+        values: &["1us", "120us", "10ms"],
         predicted: Falls("/gpu/0/read_latency_ns/mean"),
     },
     Case {

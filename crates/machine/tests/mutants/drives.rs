@@ -2,7 +2,7 @@
 
 use super::Run;
 use config::units::Bytes;
-use flash::buffer::ahead::{LookAheadPolicy, sequential};
+use flash::control::buffer::ahead::{LookAheadPolicy, sequential};
 use flash::soak::{Combination, End, Map, Memory};
 use kernel::Mutant::{
     BlindMerge, BufferPassed, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, FreeErase,

@@ -104,6 +104,11 @@ fn keys_that_have_moved() {
         &[JOB],
         &["`precondition` is now `flash.precondition`"],
     );
+    refused(
+        "inherits = 'zng'\n[memory.direct.array]\norder = 'fifo'\n",
+        &["betw"],
+        &["`memory.direct.array.order` is now `memory.direct.array.scheduler`", "`fifo` is `oldest` there"],
+    );
     refused("inherits = 'dram-only'\n[cpu.0]\ncores = 4\n", &["tatp"], &["`cpu.0` is now `cpu`"]);
 }
 

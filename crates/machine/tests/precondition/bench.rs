@@ -1,7 +1,7 @@
 //! Devices, timed writes and statistics that the tests share.
 
 use flash::Device;
-use flash::ftl::{Ftl, FtlCounters};
+use flash::control::ftl::{Ftl, FtlCounters};
 use kernel::{Digest, Rng, Time};
 use machine::precondition::{self, Report};
 use machine::{End, Loaded, Machine, Warmup};

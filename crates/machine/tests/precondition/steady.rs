@@ -1,7 +1,7 @@
 //! The steady state is the one that timed writes reach.
 
 use crate::bench::{Pace, homogeneity, prepared, small, write_in_time};
-use flash::ftl::FtlCounters;
+use flash::control::ftl::FtlCounters;
 use kernel::Time;
 
 /// Below this, two histograms are taken to be of different distributions.

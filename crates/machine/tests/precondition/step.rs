@@ -2,7 +2,7 @@
 
 use crate::bench::{prepared, small};
 use crate::{SHAPES, STATES};
-use flash::backend::MultiPlane;
+use flash::media::dies::MultiPlane;
 use machine::run::{Plan, run_alone};
 use serde_json::Value;
 

@@ -1,8 +1,11 @@
 //! Random commands against the shadow and the conservation checks, with a shared cache that parks pages.
 
-use crate::direct::spec::{ArrayOrder, DirectRedirect, DirectSpec, FlashNetwork, RegisterNetwork, Transfer};
+use crate::direct::spec::{DirectRedirect, DirectSpec, Transfer};
 use crate::direct::testing::{Rig, small};
 use crate::direct::{Direct, Out};
+use crate::media::dies::sched::Scheduling;
+use crate::media::planes::spec::FlashNetwork;
+use crate::media::registers::spec::RegisterNetwork;
 use config::units::{Duration, Share};
 use kernel::{Rng, Time};
 use net::mesh::{MeshSpec, Switching};
@@ -160,7 +163,7 @@ fn any_spec(rng: &mut Rng) -> DirectSpec {
     let networks = RegisterNetwork::all_defaults();
     spec.registers.network = networks[rng.below(networks.len() as u64) as usize].clone();
     spec.registers.count = 2 + rng.below(3) as u32;
-    spec.array.order = if rng.below(2) == 0 { ArrayOrder::fifo } else { ArrayOrder::reads_first };
+    spec.array.scheduler = if rng.below(2) == 0 { Scheduling::oldest } else { Scheduling::priority };
     spec.array.merge_reads = rng.below(4) > 0;
     spec.transfer = if rng.below(2) == 0 { Transfer::page } else { Transfer::lines };
     spec.redirect =

@@ -1,7 +1,8 @@
 //! Reads: latency and bandwidth against formulas.
 
-use crate::direct::spec::{BusSpec, DirectSpec, FlashNetwork, Transfer};
+use crate::direct::spec::{DirectSpec, Transfer};
 use crate::direct::testing::{ALL, Rig, table_i};
+use crate::media::planes::spec::{BusSpec, FlashNetwork};
 use config::units::{Bytes, Duration};
 use kernel::{Rng, Time};
 use net::mesh::{MeshSpec, Switching};

@@ -1,8 +1,9 @@
 //! Writes: registers, evictions, moves between planes, redirection.
 
 use crate::direct::Out;
-use crate::direct::spec::{DirectRedirect, DirectSpec, NifSpec, RegisterNetwork};
+use crate::direct::spec::{DirectRedirect, DirectSpec};
 use crate::direct::testing::{ALL, Rig, small};
+use crate::media::registers::spec::{NifSpec, RegisterNetwork};
 use config::units::Share;
 use kernel::Time;
 use proto::memory::{PAGE, Stage};

@@ -2,14 +2,14 @@
 
 use super::{End, Host};
 use crate::device::Device;
-use crate::event::Event;
+use crate::media::dies;
 use proto::IoOp;
 
 impl Host {
     /// The same host at the same moment before another device.
     pub(crate) fn before(&self, device: Device) -> Host {
         let mut other = Host::new(device, 0, self.depth);
-        other.cx.queue.after(self.now(), Event::ChannelFree(0));
+        other.cx.queue.after(self.now(), dies::Event::ChannelFree(0).into());
         other.cx.queue.pop();
         Host {
             rng: self.rng.clone(),

@@ -8,7 +8,7 @@ use super::amplification::{FRONTIERS, SHARE, overwrite};
 use crate::reproduce::{Case, Context, Row, Rule};
 use crate::spec::Loaded;
 use config::Diagnostic;
-use flash::ftl::gc::VictimPolicy;
+use flash::control::ftl::gc::VictimPolicy;
 use theory::wa::{Spare, d_choices};
 
 const ID: &str = "mqsim.default.waf";

@@ -1,0 +1,65 @@
+//! Saving and loading the translation layer.
+
+use super::space::Group;
+use super::{Ftl, FtlCounters};
+use crate::media::array::NandArray;
+use crate::media::base::Base;
+use crate::sparse::{Bits, Table, length_ahead};
+use kernel::Snapshot;
+
+impl Ftl {
+    /// Appends the state, that of the victim policy included; geometry, thresholds and policies are not part of it.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        // Naming every field makes a forgotten one a compile error.
+        let Ftl {
+            geo: _,
+            array,
+            map,
+            valid,
+            base,
+            groups,
+            victim,
+            wear: _,
+            placements: _,
+            isolated: _,
+            thresholds: _,
+            clock,
+            counters,
+            mapped,
+            logical: _,
+            hidden: _,
+            bad,
+        } = self;
+        array.save(out);
+        map.save(out);
+        valid.save(out);
+        base.save(out);
+        groups.save(out);
+        clock.save(out);
+        counters.save(out);
+        mapped.save(out);
+        bad.save(out);
+        victim.save(out);
+    }
+
+    /// Replaces the state by one that a translation layer of the same parameters saved; `None` if it is cut short or
+    /// malformed.
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        // Lengths first: a damaged one must end in `None`, not in a giant allocation.
+        let ahead = |input: &[u8], len: u64| (length_ahead(input)? == len).then_some(());
+        ahead(input, self.geo.slots)?;
+        self.array =
+            NandArray::load(input).filter(|a| a.all_erases().len() as u64 == self.geo.block_count)?;
+        ahead(input, self.logical + self.hidden)?;
+        self.map = Table::load(input)?;
+        ahead(input, self.geo.slots.div_ceil(64))?;
+        self.valid = Bits::load(input)?;
+        self.base = Base::load(input)?;
+        self.groups = Vec::<Group>::load(input).filter(|g| g.len() == self.groups.len())?;
+        self.clock = u64::load(input)?;
+        self.counters = FtlCounters::load(input)?;
+        self.mapped = u64::load(input)?;
+        self.bad.load(input)?;
+        self.victim.load(input)
+    }
+}

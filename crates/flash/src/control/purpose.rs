@@ -1,0 +1,61 @@
+//! What the operations of a controller with a map of pages are for.
+
+use crate::media::dies::op::Op;
+
+/// What becomes of an operation when it is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Purpose {
+    /// Data of a command: `owner` is the command.
+    Host,
+    /// Where units without data would lie: `owner` is the command.
+    Absent,
+    /// The same, of a unit that the buffer has in part: `owner` is the merge.
+    AbsentMerge,
+    /// The rest of a unit that the buffer has in part: `owner` is the merge.
+    FlushMerge,
+    /// Units from the buffer.
+    Flush,
+    /// Garbage collection: `owner` is the group.
+    Reclaim,
+    /// A translation page: `owner` is the fetch or the write-back.
+    Map,
+    /// Units read ahead of a stream, into the buffer.
+    Ahead,
+}
+
+impl Purpose {
+    /// All, in order.
+    const ALL: [Purpose; 8] = [
+        Purpose::Host,
+        Purpose::Absent,
+        Purpose::AbsentMerge,
+        Purpose::FlushMerge,
+        Purpose::Flush,
+        Purpose::Reclaim,
+        Purpose::Map,
+        Purpose::Ahead,
+    ];
+
+    /// What an operation was queued for.
+    #[inline]
+    pub fn of(op: &Op) -> Purpose {
+        Purpose::ALL[usize::from(op.tag)]
+    }
+
+    /// An operation for this purpose.
+    #[inline]
+    pub fn tags(self, op: Op) -> Op {
+        Op { tag: self as u8, ..op }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Purpose;
+
+    #[test]
+    fn tags_are_places_in_the_list() {
+        assert!(Purpose::ALL.iter().enumerate().all(|(n, purpose)| *purpose as usize == n));
+    }
+}

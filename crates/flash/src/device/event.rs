@@ -1,0 +1,40 @@
+//! What happens inside the flash device, and what it says.
+
+use crate::media::dies;
+use proto::Completion;
+
+kernel::events! {
+    /// The device's own events.
+    pub enum Event {
+        /// A doorbell write has reached the controller.
+        Doorbell(u16),
+        /// A command has been fetched.
+        Fetched(u32),
+        /// The controller has processed a command.
+        Ready(u32),
+        /// The data of a write has arrived.
+        DataIn(u32),
+        /// The buffer's memory has been accessed for a command.
+        Buffered(u32),
+        /// A completion has reached the host.
+        HostDone(u32),
+        /// The map's entries for a command have been looked up.
+        Known(u32),
+        /// Something in the dies or on a channel.
+        Dies(dies::Event),
+    }
+}
+
+impl From<dies::Event> for Event {
+    #[inline]
+    fn from(event: dies::Event) -> Event {
+        Event::Dies(event)
+    }
+}
+
+/// Messages that the device sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// A command is done.
+    Complete(Completion),
+}

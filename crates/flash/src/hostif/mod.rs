@@ -1,3 +1,0 @@
-//! How a host reaches the device.
-
-pub mod nvme;

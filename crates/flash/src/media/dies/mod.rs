@@ -1,0 +1,568 @@
+//! The back end: dies, channels, and the operations that wait for them.
+//!
+//! An operation waits at its die, asks for the channel, sends its command (programs with their data), works in the
+//! array, and, if it is a read, asks for the channel again to hand out its data. What goes next is decided when the
+//! channel is granted, not when it is asked for, so that a late but more urgent arrival still counts.
+
+pub mod arbiter;
+mod array_time;
+mod counters;
+mod event;
+mod idle;
+pub mod observe;
+pub mod op;
+mod planes;
+mod power;
+mod queues;
+mod reuse;
+pub mod sched;
+mod sharing;
+mod snapshot;
+mod spread;
+mod state;
+mod suspend;
+pub mod timing;
+
+pub use counters::BackendCounters;
+pub use event::Event;
+pub use idle::{IdlePlanes, Wanted};
+pub use sharing::{MultiPlane, Sharing};
+pub use spread::Spread;
+
+use crate::media::geometry::Geometry;
+use arbiter::{Arbiter, Want};
+use array_time::ArrayTime;
+use kernel::{Cx, Slab, Ticket, Time};
+use observe::Observer;
+use op::{Class, NO_OP, Op, OpKind};
+use queues::Queues;
+use reuse::Reuse;
+use sched::{DieView, Scheduler};
+use stats::Little;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use timing::Timing;
+
+/// Program and erase suspend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suspend {
+    /// Whether a waited-for read interrupts a program.
+    pub program: bool,
+    /// Whether it interrupts an erase.
+    pub erase: bool,
+    /// From the decision until the die takes commands.
+    pub latency: Time,
+    /// Extra array time when the operation goes on.
+    pub resume: Time,
+    /// An operation with less than this left is not interrupted.
+    pub least: Time,
+    /// How often one operation may be interrupted.
+    pub limit: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DieState {
+    /// Free.
+    Idle,
+    /// Waits for the channel to take a command.
+    Asking,
+    /// Array at work.
+    Working,
+    /// Read data in the register; waits for the channel.
+    Holding,
+    /// Read data on the channel.
+    Moving,
+    /// On its way to take commands in the middle of an operation.
+    Suspending,
+}
+
+#[derive(Clone, Debug)]
+struct Die {
+    state: DieState,
+    channel: u32,
+    active: u32,
+    ticket: Option<Ticket>,
+    /// When the array begins and ends its present work.
+    array_from: Time,
+    array_to: Time,
+    suspended: Option<(u32, Time)>,
+    busy_since: Time,
+    busy: Time,
+    touched: bool,
+    /// Planes whose own read is in the die.
+    reading: u8,
+    /// Waits for programs that could share its next command, or has done so.
+    gathering: Option<Ticket>,
+    has_gathered: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    busy_until: Time,
+    busy: Time,
+    /// A wake-up or the end of a data transfer will look at the waiting dies.
+    looks_again: bool,
+    /// The present tenure is a data transfer, whose end is an event of its own.
+    moves_data: bool,
+    /// Place in the schedule order of the wake-up at the end of the present tenure, whether it is needed or not.
+    wake: Option<Ticket>,
+    waiting: [VecDeque<(u32, u64)>; Want::COUNT],
+    asked: u64,
+    /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
+    line: VecDeque<u32>,
+}
+
+impl Channel {
+    /// Arranges the wake-up at the end of the present tenure.
+    #[inline]
+    fn look_again(&mut self, channel: u32, cx: &mut impl Cx<Event, Infallible>) {
+        self.looks_again = true;
+        let place = self.wake.unwrap_or_else(|| cx.reserve_late());
+        cx.at_place(place, self.busy_until.since(cx.now()), Event::ChannelFree(channel));
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.waiting.iter().any(|w| !w.is_empty())
+    }
+}
+
+/// Dies and channels.
+pub struct Backend {
+    timing: Timing,
+    /// Units that work at the same time: the dies, and behind them their planes if these read independently.
+    dies: Vec<Die>,
+    die_count: u32,
+    /// Planes of a die that read independently; none if reads take the whole die.
+    reading_planes: u32,
+    channels: Vec<Channel>,
+    queues: Queues,
+    reuse: Reuse,
+    /// Operations between being queued and being taken by the device.
+    pub ops: Slab<Op>,
+    /// Finished operations that the device has not yet taken, in order.
+    pub finished: VecDeque<u32>,
+    touched: Vec<u32>,
+    /// Dies that have run out of work since the device last looked; kept only if it does look.
+    pub went_idle: Vec<u32>,
+    tells_idle: bool,
+    scheduler: Box<dyn Scheduler>,
+    holds_line: bool,
+    arbiter: Box<dyn Arbiter>,
+    sharing: Sharing,
+    suspend: Suspend,
+    fold: bool,
+    /// Planes without work, if the allocator looks for them.
+    pub idle: IdlePlanes,
+    /// How long a die waits for host programs that could share its next command.
+    gather: Option<Time>,
+    /// What happened.
+    pub counters: BackendCounters,
+    array_time: ArrayTime,
+    /// Number in the die queues, for Little's law.
+    pub queued: Little,
+    /// Looks on at every command that ends.
+    pub observer: Option<Box<dyn Observer>>,
+}
+
+/// Policies and switches of a back end.
+pub struct BackendPolicy {
+    /// Which operation a free die takes.
+    pub scheduler: Box<dyn Scheduler>,
+    /// Who gets a channel.
+    pub arbiter: Box<dyn Arbiter>,
+    /// Multi-plane commands.
+    pub sharing: Sharing,
+    /// Whether the planes of a die read independently of one another.
+    pub independent_reads: bool,
+    /// Whether a plane's register serves reads of the page that it holds.
+    pub register_reads: bool,
+    /// Whether reads of one page share its sensing.
+    pub joins_reads: bool,
+    /// Suspends.
+    pub suspend: Suspend,
+    /// Whether somebody wants to know when a die runs out of work.
+    pub tells_idle: bool,
+    /// Whether stages without contention are folded into their neighbours. Results do not depend on it.
+    pub fold: bool,
+    /// What the allocator wants.
+    pub wanted: Option<Wanted>,
+}
+
+impl Backend {
+    /// An idle back end.
+    pub fn new(geo: &Geometry, timing: Timing, policy: BackendPolicy) -> Backend {
+        let die = |n: u32| Die {
+            state: DieState::Idle,
+            channel: geo.channel_of_die(n),
+            active: NO_OP,
+            ticket: None,
+            array_from: Time::ZERO,
+            array_to: Time::ZERO,
+            suspended: None,
+            busy_since: Time::ZERO,
+            busy: Time::ZERO,
+            touched: false,
+            reading: 0,
+            gathering: None,
+            has_gathered: false,
+        };
+        let reading_planes = if policy.independent_reads { geo.die_planes } else { 0 };
+        let planes = (0..geo.die_count * reading_planes).map(|plane| die(plane / reading_planes));
+        Backend {
+            timing,
+            dies: (0..geo.die_count).map(die).chain(planes).collect(),
+            die_count: geo.die_count,
+            reading_planes,
+            channels: vec![Channel::default(); geo.shape.channels as usize],
+            queues: Queues::new(geo.die_count, geo.die_planes, geo.shape.planes),
+            reuse: Reuse::new(geo, policy.register_reads, policy.joins_reads),
+            ops: Slab::default(),
+            finished: VecDeque::new(),
+            touched: Vec::new(),
+            went_idle: Vec::new(),
+            tells_idle: policy.tells_idle,
+            holds_line: policy.scheduler.holds_line(),
+            scheduler: policy.scheduler,
+            arbiter: policy.arbiter,
+            sharing: policy.sharing,
+            suspend: policy.suspend,
+            fold: policy.fold,
+            idle: IdlePlanes::new(geo, policy.wanted.as_ref()),
+            gather: policy.wanted.map(|w| w.gather).filter(|_| policy.sharing.rule != MultiPlane::Off),
+            counters: BackendCounters::default(),
+            array_time: ArrayTime::default(),
+            queued: Little::new(Time::ZERO),
+            observer: None,
+        }
+    }
+
+    /// Queues an operation at its die. It starts at the next [`Backend::kick`] at the earliest, so that operations
+    /// that arrive together can share a multi-plane command.
+    #[inline]
+    pub fn enqueue(&mut self, now: Time, op: Op) -> u32 {
+        let name = self.ops.insert(Op { queued: now, ..op });
+        self.queued.arrive(now);
+        self.counters.reads_queued += u64::from(op.kind == OpKind::Read);
+        if self.joins(name, now) {
+            return name;
+        }
+        self.queues.push(&mut self.ops, name);
+        self.idle.note(op.die, false);
+        let die = &mut self.dies[op.die as usize];
+        if op.class.is_waited_read() && die.active != NO_OP && self.ops[die.active].class.is_collection() {
+            self.counters.reads_behind_gc += 1;
+        }
+        if self.holds_line {
+            self.channels[die.channel as usize].line.push_back(name);
+        }
+        if !die.touched {
+            die.touched = true;
+            self.touched.push(op.die);
+        }
+        name
+    }
+
+    /// Gives work to the dies that something has been queued at.
+    #[inline]
+    pub fn kick(&mut self, cx: &mut impl Cx<Event, Infallible>) {
+        if !self.touched.is_empty() {
+            self.serve_touched(cx);
+        }
+    }
+
+    fn serve_touched(&mut self, cx: &mut impl Cx<Event, Infallible>) {
+        // Nothing is touched while the list is walked: enqueue is not called from here.
+        for at in 0..self.touched.len() {
+            let die = self.touched[at];
+            self.dies[die as usize].touched = false;
+            match self.dies[die as usize].state {
+                DieState::Idle => self.next_for(die, cx),
+                DieState::Working => self.consider_suspend(die, cx),
+                _ => {}
+            }
+        }
+        self.touched.clear();
+    }
+
+    /// Classes that the die may take now: while an operation is suspended, only reads that somebody waits for.
+    #[inline]
+    fn eligible(&self, die: u32) -> u16 {
+        let waiting = self.queues.waiting(die);
+        if self.dies[die as usize].suspended.is_some() { waiting & WAITED_READS } else { waiting }
+    }
+
+    #[inline]
+    fn pick(&mut self, die: u32, now: Time) -> Option<Class> {
+        let waiting = self.eligible(die);
+        if waiting.is_power_of_two() && !self.holds_line {
+            return Some(Class::ALL[waiting.trailing_zeros() as usize]);
+        }
+        let (queues, ops) = (&self.queues, &self.ops);
+        let since = |class: Class| queues.waiting_since(ops, die, class);
+        self.scheduler.pick(&DieView { now, waiting, oldest: queues.oldest(die), since: &since })
+    }
+
+    /// An idle unit looks for work.
+    fn next_for(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
+        if self.reading_planes > 0 {
+            return self.next_for_planes(self.die_of(die), cx);
+        }
+        if self.eligible(die) == 0 {
+            return self.out_of_work(die, cx);
+        }
+        if self.holds_line && !self.is_next_in_line(die) {
+            return;
+        }
+        if self.gathers(die, cx) {
+            return;
+        }
+        self.dies[die as usize].state = DieState::Asking;
+        let channel = self.dies[die as usize].channel;
+        let c = &self.channels[channel as usize];
+        if cx.now() >= c.busy_until && !c.is_wanted() {
+            self.grant(die, cx);
+        } else if let Some(class) = self.pick(die, cx.now()) {
+            let want = Want::of(self.queues.kind(&self.ops, die, class));
+            self.ask(die, want, cx);
+        }
+    }
+
+    /// Nothing waits that an idle die may take.
+    fn out_of_work(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
+        if let Some((op, left)) = self.dies[die as usize].suspended.take() {
+            self.resume(die, op, left, cx);
+            return;
+        }
+        self.idle.note(die, true);
+        if self.tells_idle {
+            self.went_idle.push(die);
+        }
+    }
+
+    fn is_next_in_line(&self, die: u32) -> bool {
+        let channel = &self.channels[self.dies[die as usize].channel as usize];
+        channel.line.front().is_some_and(|op| self.ops[*op].die == die)
+    }
+
+    /// Queues a die at its channel.
+    #[inline]
+    fn ask(&mut self, die: u32, want: Want, cx: &mut impl Cx<Event, Infallible>) {
+        let channel = self.dies[die as usize].channel;
+        let c = &mut self.channels[channel as usize];
+        c.asked += 1;
+        c.waiting[want as usize].push_back((die, c.asked));
+        if !c.looks_again {
+            c.look_again(channel, cx);
+        }
+    }
+
+    /// A channel has become free: the next die gets it.
+    fn channel_free(&mut self, channel: u32, cx: &mut impl Cx<Event, Infallible>) {
+        let c = &mut self.channels[channel as usize];
+        if cx.now() < c.busy_until {
+            // Somebody got it in this instant before the wake-up.
+            if !c.moves_data {
+                c.look_again(channel, cx);
+            }
+            return;
+        }
+        c.looks_again = false;
+        self.serve(channel, cx);
+    }
+
+    fn serve(&mut self, channel: u32, cx: &mut impl Cx<Event, Infallible>) {
+        let c = &mut self.channels[channel as usize];
+        if c.looks_again || !c.is_wanted() {
+            return;
+        }
+        if cx.now() < c.busy_until {
+            c.look_again(channel, cx);
+            return;
+        }
+        let heads = Want::ALL.map(|want| c.waiting[want as usize].front().map(|(_, asked)| *asked));
+        let want = self.arbiter.pick(&heads);
+        let Some((die, _)) = c.waiting[want as usize].pop_front() else { return };
+        self.grant(die, cx);
+        // The grant holds the channel: look again at its end if others wait.
+        self.serve(channel, cx);
+    }
+
+    /// A die gets its channel now.
+    #[inline]
+    fn grant(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
+        if self.dies[die as usize].state == DieState::Holding {
+            self.grant_data(die, cx);
+        } else {
+            self.grant_command(die, cx);
+        }
+    }
+
+    fn grant_command(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
+        let now = cx.now();
+        if self.yields_to_read(die, cx) {
+            return;
+        }
+        let Some(first) = self.take_for(die, now) else { return };
+        if self.gather.is_some() && self.ops[first].class == Class::HostProgram {
+            self.ends_gathering(die, cx);
+        }
+        self.begins(die, first);
+        let (mut tenure, mut array) = (Time::ZERO, Time::ZERO);
+        let mut at = first;
+        while at != NO_OP {
+            let op = &self.ops[at];
+            tenure += self.timing.command(op);
+            array = array.max(self.timing.array(op));
+            self.counters.senses += u64::from(op.kind == OpKind::Read && !op.from_register);
+            at = op.mate;
+        }
+        self.start(first, now, tenure);
+        if self.ops[first].mate != NO_OP {
+            self.counters.multi_plane += 1;
+        }
+        if self.is_plane(die) {
+            self.occupy(die, now);
+        }
+        self.array_time.due += array;
+        let d = &mut self.dies[die as usize];
+        if d.suspended.is_none() {
+            d.busy_since = now;
+        }
+        d.state = DieState::Working;
+        d.active = first;
+        d.array_from = now + tenure;
+        d.array_to = now + tenure + array;
+        d.ticket = Some(cx.after(tenure + array, Event::ArrayDone(die)));
+        let channel = d.channel;
+        self.hold(channel, tenure, cx);
+        if self.holds_line {
+            self.start_line(channel, first, cx);
+        }
+    }
+
+    /// The head of the line has started: the next one may ask.
+    fn start_line(&mut self, channel: u32, first: u32, cx: &mut impl Cx<Event, Infallible>) {
+        let mut at = first;
+        while at != NO_OP {
+            self.channels[channel as usize].line.retain(|op| *op != at);
+            at = self.ops[at].mate;
+        }
+        if let Some(head) = self.channels[channel as usize].line.front() {
+            let die = self.ops[*head].die;
+            if self.dies[die as usize].state == DieState::Idle {
+                self.next_for(die, cx);
+            }
+        }
+    }
+
+    fn grant_data(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
+        let now = cx.now();
+        let tenure = self.leave(self.dies[die as usize].active, now);
+        let d = &mut self.dies[die as usize];
+        d.state = DieState::Moving;
+        let c = &mut self.channels[d.channel as usize];
+        c.busy_until = now + tenure;
+        c.busy += tenure;
+        c.looks_again = true;
+        c.moves_data = true;
+        cx.after(tenure, Event::TransferDone(die));
+    }
+
+    /// The channel is busy for `tenure` from now.
+    #[inline]
+    fn hold(&mut self, channel: u32, tenure: Time, cx: &mut impl Cx<Event, Infallible>) {
+        let c = &mut self.channels[channel as usize];
+        c.busy_until = cx.now() + tenure;
+        c.busy += tenure;
+        c.moves_data = false;
+        // The wake-up has its place even if nobody asks for it: folding it away leaves the same order behind.
+        c.wake = Some(cx.reserve_late());
+        if !self.fold && !c.looks_again {
+            c.look_again(channel, cx);
+        }
+    }
+
+    /// Runs one of the events of dies and channels.
+    #[inline]
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Infallible>) {
+        match event {
+            Event::ArrayDone(die) => self.array_done(die, cx),
+            Event::TransferDone(die) => self.transfer_done(die, cx),
+            Event::ChannelFree(channel) => self.channel_free(channel, cx),
+            Event::Suspended(die) => self.suspended(die, cx),
+            Event::Gathered(die) => self.gathered(die, cx),
+        }
+    }
+
+    /// The array of a die has finished.
+    fn array_done(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
+        let now = cx.now();
+        let d = &mut self.dies[die as usize];
+        d.ticket = None;
+        self.array_time.worked += now - d.array_from;
+        let first = d.active;
+        let op = &self.ops[first];
+        let (is_read, hands_out) = (op.kind == OpKind::Read, op.bytes > 0);
+        if is_read {
+            self.sensed(first, now);
+        }
+        if is_read && hands_out {
+            let d = &mut self.dies[die as usize];
+            d.state = DieState::Holding;
+            let c = &self.channels[d.channel as usize];
+            if now >= c.busy_until && !c.is_wanted() {
+                self.grant_data(die, cx);
+            } else {
+                self.ask(die, Want::DataOut, cx);
+            }
+            return;
+        }
+        self.finish(die, now);
+        self.next_for(die, cx);
+    }
+
+    /// The data of a read has left the die.
+    fn transfer_done(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
+        // `looks_again` stays set meanwhile: this event is the look.
+        let channel = self.dies[die as usize].channel;
+        self.finish(die, cx.now());
+        self.next_for(die, cx);
+        self.channels[channel as usize].looks_again = false;
+        self.serve(channel, cx);
+    }
+
+    /// The active command of a die is over: its operations go to the device.
+    #[inline]
+    fn finish(&mut self, die: u32, now: Time) {
+        if self.is_plane(die) {
+            self.vacate(die, now);
+        }
+        let d = &mut self.dies[die as usize];
+        d.state = DieState::Idle;
+        if d.suspended.is_none() {
+            d.busy += now - d.busy_since;
+        }
+        let mut at = std::mem::replace(&mut d.active, NO_OP);
+        if self.observer.is_some() {
+            self.show(at, now);
+        }
+        while at != NO_OP {
+            let op = &self.ops[at];
+            self.counters.done[op.class as usize] += 1;
+            self.counters.units[op.class as usize] += u64::from(op.units);
+            self.counters.copy_backs += u64::from(op.kind == OpKind::CopyBack);
+            self.finished.push_back(at);
+            at = self.after(at);
+        }
+    }
+
+    /// Whether array times depend on wear.
+    pub fn wears(&self) -> bool {
+        self.timing.wear_ppm != timing::Wear::default()
+    }
+}
+
+/// Bit set of the classes that somebody waits for.
+const WAITED_READS: u16 = (1 << (Class::LowRead as u8 + 1)) - 1;
+/// Bit set of the classes that planes serve which read independently.
+const PLANE_READS: u16 = (1 << (Class::AheadRead as u8 + 1)) - 1;
