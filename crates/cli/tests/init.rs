@@ -14,6 +14,21 @@ fn listed(stderr: &str) -> Vec<String> {
     lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
+/// Whose keys are told of goes by what parts are, not by what they are called.
+#[test]
+fn what_to_begin_with_is_of_the_kind_of_the_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let drive = "[flash.geometry]\nchannels = 4\n";
+    for (kind, like) in [("gpu", "zng"), ("cpu", "dram-only"), ("flash", "pm9a3")] {
+        let mine = file(
+            folder.path(),
+            "mine.toml",
+            format!("description = \"mine\"\n[chip]\nkind = \"{kind}\"\n{drive}"),
+        );
+        refused(&["check", &mine], &["keys are missing", &format!("nandscape init NEW.toml --like {like}")]);
+    }
+}
+
 /// From nothing, a drive takes two rounds: what is missing is told at once, and then nothing is.
 #[test]
 fn a_drive_from_nothing_is_told_all_that_it_lacks() {

@@ -45,7 +45,7 @@ impl Loaded {
 
 /// A list of missing keys, with the way to have them all.
 fn remedied(resolved: &Resolved, mut fault: Diagnostic) -> Diagnostic {
-    let remedy = validate::remedy(&resolved.table());
+    let remedy = validate::remedy(resolved);
     for one in std::iter::once(&mut fault.help).chain(fault.also.iter_mut().map(|also| &mut also.help)) {
         if one.as_ref().is_some_and(|help| help.starts_with("set ")) {
             *one = Some(remedy.clone());

@@ -1,4 +1,7 @@
 //! What can stand behind a shared cache: whoever it is, it answers commands for lines of a page.
+//!
+//! Every kind of memory is named in every question here: a further one does not compile without its answers. What a spec says of memories
+//! is asked in the same way in `spec/memory.rs`.
 
 use crate::complex::lines;
 use crate::wires::Here;
@@ -11,6 +14,7 @@ use mem::dram::Dram;
 use mem::dram_cache::DramCache;
 use mem::l2::L2;
 use mem::placement::{Account, Placement};
+use proto::Completion;
 use proto::memory::{MemCommand, Tally};
 
 /// A memory.
@@ -29,7 +33,122 @@ pub enum Memory {
     Initiator(Box<Initiator>),
 }
 
+/// Where the controllers of a memory stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stands {
+    /// Beside whoever asks: it is no place of its own.
+    BesideAsker,
+    /// Beside the banks of a cache that are spread over the chip, or beside the memory in front; else at the edge of a mesh.
+    BesideBanks,
+    /// At endpoints of the network.
+    OnNetwork,
+}
+
 impl Memory {
+    /// Where its controllers stand.
+    pub(crate) fn stands(&self) -> Stands {
+        match self {
+            Memory::Placement(_) => Stands::BesideAsker,
+            Memory::Dram(_) => Stands::BesideBanks,
+            Memory::DramCache(_) | Memory::Direct(_) | Memory::Engine(_) | Memory::Initiator(_) => {
+                Stands::OnNetwork
+            }
+        }
+    }
+
+    /// Whether commands only go through it: their time in the memory behind it is that of who waits for them. Others count it as
+    /// their own.
+    #[inline]
+    pub(crate) fn passes_on(&self) -> bool {
+        match self {
+            Memory::Placement(_) => true,
+            Memory::Dram(_)
+            | Memory::DramCache(_)
+            | Memory::Direct(_)
+            | Memory::Engine(_)
+            | Memory::Initiator(_) => false,
+        }
+    }
+
+    /// What the jobs of a server fill before the run, if there is something.
+    pub(crate) fn filled(&mut self) -> Option<&mut DramCache> {
+        match self {
+            Memory::DramCache(cache) => Some(cache),
+            Memory::Dram(_)
+            | Memory::Placement(_)
+            | Memory::Direct(_)
+            | Memory::Engine(_)
+            | Memory::Initiator(_) => None,
+        }
+    }
+
+    /// Pages that it has brought from flash for those who wait for them; none where it holds no pages of others.
+    pub(crate) fn pages_brought(&self) -> Option<u64> {
+        match self {
+            Memory::DramCache(cache) => Some(cache.stats.fetches + cache.stats.reclaims),
+            Memory::Dram(_)
+            | Memory::Placement(_)
+            | Memory::Direct(_)
+            | Memory::Engine(_)
+            | Memory::Initiator(_) => None,
+        }
+    }
+
+    /// Its block commands that are flows of their own, if they are.
+    pub(crate) fn flows(&self) -> Option<&Initiator> {
+        match self {
+            Memory::Initiator(initiator) => Some(initiator),
+            Memory::Dram(_)
+            | Memory::DramCache(_)
+            | Memory::Placement(_)
+            | Memory::Direct(_)
+            | Memory::Engine(_) => None,
+        }
+    }
+
+    /// The address, as those in front know it, of a page of the memory of this number behind it; none where they know nothing of
+    /// what is behind.
+    pub(crate) fn address_of(&self, target: u8, page: u64) -> Option<u64> {
+        match self {
+            Memory::Placement(placement) => placement.address_of(target, page),
+            Memory::Dram(_)
+            | Memory::DramCache(_)
+            | Memory::Direct(_)
+            | Memory::Engine(_)
+            | Memory::Initiator(_) => None,
+        }
+    }
+
+    /// The memory behind it that `which` gives the number of has done a command.
+    ///
+    /// # Panics
+    /// If it asks no memory.
+    #[inline]
+    pub(crate) fn answered(&mut self, which: impl FnOnce() -> u8, command: MemCommand, here: &mut Here<'_>) {
+        match self {
+            Memory::DramCache(cache) => cache.backed(command, here),
+            Memory::Placement(placement) => placement.answered(which(), command, here),
+            Memory::Dram(_) | Memory::Direct(_) | Memory::Engine(_) | Memory::Initiator(_) => {
+                unreachable!("it asks no memory")
+            }
+        }
+    }
+
+    /// Its drive has done a block command.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub(crate) fn completed(&mut self, completion: Completion, here: &mut Here<'_>) {
+        match self {
+            Memory::Engine(engine) => engine.completed(completion, here),
+            Memory::Initiator(initiator) => initiator.completed(completion, here),
+            Memory::DramCache(cache) => cache.completed(completion, here),
+            Memory::Dram(_) | Memory::Direct(_) | Memory::Placement(_) => {
+                unreachable!("it sends no block commands")
+            }
+        }
+    }
+
     /// Its controllers.
     pub(crate) fn controllers(&self) -> u16 {
         match self {

@@ -212,7 +212,7 @@ impl Parts {
     fn tally_memory(&self, number: u16, total: &mut Tally) {
         let at = &self.memories[usize::from(number)];
         total.add(at.memory.tally());
-        if matches!(at.memory, Memory::Placement(_)) {
+        if at.memory.passes_on() {
             at.behind.iter().for_each(|behind| self.tally_memory(*behind, total));
         }
     }

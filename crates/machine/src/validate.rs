@@ -2,7 +2,7 @@
 //! fields of the spec's types ([`config::schema::beyond`]).
 
 use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
-use config::{Diagnostic, SpecError};
+use config::{Diagnostic, Resolved, SpecError};
 use flash::port::initiator::{EntranceChoice, InitiatorSpec};
 
 /// Refuses values that cannot be simulated: those beyond the limits that stand at the fields of the spec's types.
@@ -33,9 +33,10 @@ pub(crate) fn limits(loaded: &Loaded) -> Result<(), Diagnostic> {
     }
 }
 
-/// How to have all the keys that a spec of these tables needs.
-pub(crate) fn remedy(table: &toml::Table) -> String {
-    let like = match (table.contains_key("cpu"), table.contains_key("gpu")) {
+/// How to have all the keys that a spec of these parts needs.
+pub(crate) fn remedy(resolved: &Resolved) -> String {
+    let has = |kind| !crate::spec::of_kind(resolved, kind).is_empty();
+    let like = match (has(Kind::Cpu), has(Kind::Gpu)) {
         (true, _) => "dram-only",
         (_, true) => "zng",
         _ => "pm9a3",
@@ -96,9 +97,10 @@ fn needs(loaded: &Loaded, id: Id) -> Result<(), Diagnostic> {
 fn pages(loaded: &Loaded, l2: Option<Id>, pager: Option<&str>, what: &str) -> Result<(), Diagnostic> {
     let spec = &loaded.spec;
     let memory = l2.and_then(|l2| spec.l2[l2.number].link("memory"));
-    let is_dram = memory.is_some_and(|memory| matches!(spec.memory[memory.number].spec, MemorySpec::Dram(_)));
+    // Where pages of a placement lie is not the pager's.
+    let is_pageable = |id: Id| id.kind == Kind::Memory && spec.memory[id.number].spec.is_pageable();
     match pager {
-        Some(pager) if !is_dram => Err(loaded
+        Some(pager) if !memory.is_some_and(is_pageable) => Err(loaded
             .diagnose(pager, what)
             .help("it needs a memory that is `dram`, behind the shared cache")),
         _ => Ok(()),

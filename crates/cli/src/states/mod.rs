@@ -10,7 +10,6 @@ pub(crate) use shared::{Shared, expected};
 
 use config::Diagnostic;
 use machine::Loaded;
-use machine::spec::MemorySpec;
 use std::path::Path;
 
 /// The word for no folder, and no sharing.
@@ -24,20 +23,9 @@ pub(crate) fn folder_of(text: &Path) -> Option<&Path> {
 /// What a machine does anew in each run, although its drive's state is kept.
 fn done_anew(loaded: &Loaded) -> Option<&'static str> {
     let spec = &loaded.spec;
-    let is_there = |form: fn(&MemorySpec) -> bool| spec.memory.iter().any(|part| form(&part.spec));
-    if is_there(|memory| matches!(memory, MemorySpec::Direct(_))) {
-        Some("flash as memory is filled with what its programs place in it: each run does that anew")
-    } else if is_there(|memory| matches!(memory, MemorySpec::DramCache(_))) {
-        Some(
-            "what fills the DRAM cache of a server before the run depends on the program's data, which filling changes: each run does it anew",
-        )
-    } else if spec.swap.is_empty() {
-        None
-    } else {
-        Some(
-            "what fills the memory of a server before the run depends on the program's data, which filling changes: each run does it anew",
-        )
-    }
+    let of_memory = spec.memory.iter().find_map(|part| part.spec.done_anew(!spec.cpu.is_empty()));
+    let of_swap = "what fills the memory of a server before the run depends on the program's data, which filling changes: each run does it anew";
+    of_memory.or((!spec.swap.is_empty()).then_some(of_swap))
 }
 
 /// Refuses to keep the state of a machine that has none; what is not part of the state that it has.

@@ -3,7 +3,7 @@
 use super::memory::{self, Extent, Places};
 use super::seed_of;
 use crate::complex::{Complex, Ends, InstructionSeries, Network, Processor, Simt};
-use crate::memory::Memory;
+use crate::memory::{Memory, Stands};
 use crate::pager::Pager;
 use crate::parts::{Built, Target};
 use crate::spec::{Id, Kind, Loaded, Part};
@@ -99,7 +99,7 @@ struct OnNoc {
 
 impl Places for OnNoc {
     fn place(&mut self, memory: &Memory, _: bool) -> Option<Box<[u32]>> {
-        if matches!(memory, Memory::Dram(_) | Memory::Placement(_)) {
+        if memory.stands() != Stands::OnNetwork {
             return None;
         }
         let first = self.next;

@@ -40,14 +40,7 @@ pub(super) fn check(loaded: &Loaded, id: Id, line: u64) -> Result<(), Diagnostic
         return check_placement(loaded, &loaded.spec.placement[id.number], line);
     }
     let part = &loaded.spec.memory[id.number];
-    let explain = |form: &'static str| at(loaded, part, form);
-    match &part.spec {
-        MemorySpec::Dram(dram) => dram.check(line).map_err(explain("dram"))?,
-        MemorySpec::Direct(direct) => direct.check().map_err(explain("direct"))?,
-        MemorySpec::Engine(engine) => engine.check().map_err(explain("engine"))?,
-        MemorySpec::Initiator(initiator) => initiator.check().map_err(explain("initiator"))?,
-        MemorySpec::DramCache(cache) => cache.check().map_err(explain("dram_cache"))?,
-    }
+    part.spec.check(line).map_err(|error| explain(loaded, part, error))?;
     part.linked("memory").iter().try_for_each(|behind| check(loaded, *behind, line))
 }
 
@@ -66,12 +59,8 @@ fn check_placement(loaded: &Loaded, part: &Part<PlacementSpec>, line: u64) -> Re
 }
 
 /// A fault of a memory's own, at its key.
-fn at<'a>(
-    loaded: &'a Loaded,
-    part: &'a Part<MemorySpec>,
-    form: &'static str,
-) -> impl Fn(SpecError) -> Diagnostic + 'a {
-    move |error| loaded.explain(&format!("{}.{form}", part.table()), error)
+fn explain(loaded: &Loaded, part: &Part<MemorySpec>, error: SpecError) -> Diagnostic {
+    loaded.explain(&format!("{}.{}", part.table(), part.spec.form()), error)
 }
 
 /// Where the controllers of memories stand: told how many there are, it says where, or that they are beside who asks.
@@ -150,14 +139,12 @@ pub(super) fn target(link: Option<Id>) -> Target {
 
 fn memory(loaded: &Loaded, id: Id, extent: &Extent, seed: u64) -> Result<Memory, Diagnostic> {
     let part = &loaded.spec.memory[id.number];
-    let explain = |form: &'static str| at(loaded, part, form);
+    let explain = |error| explain(loaded, part, error);
     let drive = part.link("drive");
     Ok(match &part.spec {
-        MemorySpec::Dram(dram) => {
-            Memory::Dram(Box::new(Dram::new(dram, extent.line).map_err(explain("dram"))?))
-        }
+        MemorySpec::Dram(dram) => Memory::Dram(Box::new(Dram::new(dram, extent.line).map_err(explain)?)),
         MemorySpec::DramCache(spec) => {
-            let mut cache = DramCache::new(spec, extent.line).map_err(explain("dram_cache"))?;
+            let mut cache = DramCache::new(spec, extent.line).map_err(explain)?;
             cache.set_flat(extent.data..extent.top);
             if let Some(drive) = drive {
                 let needed = match spec.partition {
@@ -170,7 +157,7 @@ fn memory(loaded: &Loaded, id: Id, extent: &Extent, seed: u64) -> Result<Memory,
         }
         MemorySpec::Direct(spec) => {
             check_reach(loaded, part, spec, extent)?;
-            let mut direct = Direct::new(spec, seed, extent.line).map_err(explain("direct"))?;
+            let mut direct = Direct::new(spec, seed, extent.line).map_err(explain)?;
             let key = format!("{}.direct.mapping", part.table());
             check_room(loaded, &key, extent.top, direct.capacity(), extent)?;
             if loaded.spec.sim.shadow {
@@ -183,7 +170,7 @@ fn memory(loaded: &Loaded, id: Id, extent: &Extent, seed: u64) -> Result<Memory,
             Memory::Direct(Box::new(direct))
         }
         MemorySpec::Engine(spec) => {
-            let mut engine = Engine::new(spec, extent.line).map_err(explain("engine"))?;
+            let mut engine = Engine::new(spec, extent.line).map_err(explain)?;
             if let Some(drive) = drive {
                 engine.set_capacity(check_drive(loaded, drive, extent.top, extent)?);
             }
@@ -194,9 +181,7 @@ fn memory(loaded: &Loaded, id: Id, extent: &Extent, seed: u64) -> Result<Memory,
                 check_drive(loaded, drive, extent.top, extent)?;
             }
             let apps = extent.apps.len() as u8;
-            Memory::Initiator(Box::new(
-                Initiator::new(spec, apps, extent.line).map_err(explain("initiator"))?,
-            ))
+            Memory::Initiator(Box::new(Initiator::new(spec, apps, extent.line).map_err(explain)?))
         }
     })
 }

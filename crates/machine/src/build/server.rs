@@ -4,10 +4,10 @@ use super::memory::{self, Extent, Places};
 use super::warm::{self, Filling, Tables as Walked};
 use super::{place, seed_of};
 use crate::complex::{Complex, Ends, Network, Ooo, Processor};
-use crate::memory::Memory;
+use crate::memory::{Memory, Stands};
 use crate::pager::Pager;
 use crate::parts::{Built, Target};
-use crate::spec::{Id, Kind, Loaded, MemorySpec, Part, ServerSpec};
+use crate::spec::{Id, Kind, Loaded, Part, ServerSpec};
 use compute::ooo::Cores;
 use compute::ooo::sched::ThreadScheduling;
 use config::Diagnostic;
@@ -170,8 +170,11 @@ struct OnMesh {
 
 impl Places for OnMesh {
     fn place(&mut self, memory: &Memory, is_behind: bool) -> Option<Box<[u32]>> {
-        let is_beside =
-            is_behind && matches!(memory, Memory::Dram(_)) || matches!(memory, Memory::Placement(_));
+        let is_beside = match memory.stands() {
+            Stands::BesideAsker => true,
+            Stands::BesideBanks => is_behind,
+            Stands::OnNetwork => false,
+        };
         (!is_beside).then(|| place::controllers(self.rows, self.columns, memory.controllers()).into())
     }
 }
@@ -225,15 +228,14 @@ pub(crate) fn build(
         most: start.fill_jobs,
     };
     let walked = || Walked::new(&tables.mmu.spec, bytes);
-    let fill_jobs =
-        match (&mut stored.memory, loaded.spec.memory.get(id.number).map(|part| &part.spec), &mut pager) {
-            (Memory::DramCache(cache), Some(MemorySpec::DramCache(spec)), _) => {
-                let tables = (spec.partition == Partition::none).then(walked);
-                warm::warm(&mut *service, &mut **cache, Filling { tables, ..filling }, stop)
-            }
-            (_, _, Some(Pager::Swap(swap))) => warm::warm(&mut *service, &mut **swap, filling, stop),
-            _ => 0,
-        };
+    let fill_jobs = match (stored.memory.filled(), &mut pager) {
+        (Some(cache), _) => {
+            let tables = (cache.partition() == Partition::none).then(walked);
+            warm::warm(&mut *service, cache, Filling { tables, ..filling }, stop)
+        }
+        (None, Some(Pager::Swap(swap))) => warm::warm(&mut *service, &mut **swap, filling, stop),
+        (None, Some(Pager::Paging(_)) | None) => 0,
+    };
     let processor = Processor::Ooo(Box::new(Ooo { service, cores, reach, fill_jobs }));
     let (network, directory) = (Network::Mesh(network), Some(directory));
     let name = tables.cpu.name.clone();

@@ -5,7 +5,6 @@ use super::memory::{AskedResult, BehindResult, Said, row_hits};
 use super::pager::SwapResult;
 use crate::complex::{Complex, Ooo};
 use crate::machine::Machine;
-use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::warmup::{Cut, Warmup};
 use compute::ooo::Spent;
@@ -170,10 +169,10 @@ impl CpuResult {
         let (from, to) = (machine.measured_from, ooo.ended(machine.now()));
         let window = Window { seconds: to.since(from).as_s_f64() };
         let (cores, cycles) = (f64::from(ooo.cores.cores()), window.seconds / ooo.cores.cycle().as_s_f64());
-        let fetched = match (machine.memory_of(complex), machine.pager_of(complex)) {
-            (Memory::DramCache(cache), _) => cache.stats.fetches + cache.stats.reclaims,
-            (_, Some(Pager::Swap(swap))) => swap.stats.faults,
-            _ => 0,
+        let fetched = match (machine.memory_of(complex).pages_brought(), machine.pager_of(complex)) {
+            (Some(pages), _) => pages,
+            (None, Some(Pager::Swap(swap))) => swap.stats.faults,
+            (None, Some(Pager::Paging(_)) | None) => 0,
         };
         let queue = ooo.cores.queue(to);
         CpuResult {

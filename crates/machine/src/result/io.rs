@@ -2,7 +2,6 @@
 
 use crate::complex::Processor;
 use crate::machine::Machine;
-use crate::memory::Memory;
 use flash::device::DeviceStats;
 use flash::port::initiator::{InitiatedFlow, Initiator};
 use kernel::Time;
@@ -186,10 +185,7 @@ impl Io {
 /// Initiators that reach a flash device by themselves, each with the processor in front of it.
 fn initiators(machine: &Machine) -> impl Iterator<Item = (&Initiator, &Processor)> {
     machine.complexes().iter().flat_map(|complex| {
-        machine.memories_on(complex).filter_map(|memory| match memory {
-            Memory::Initiator(initiator) => Some((&**initiator, &complex.processor)),
-            _ => None,
-        })
+        machine.memories_on(complex).filter_map(|memory| Some((memory.flows()?, &complex.processor)))
     })
 }
 

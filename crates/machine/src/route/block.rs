@@ -1,7 +1,6 @@
 //! Block commands, and their completions on the way back.
 
 use crate::address::Sender;
-use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::parts::{Parts, Target};
 use crate::wires::Wires;
@@ -67,14 +66,7 @@ impl Parts {
     pub(crate) fn answered(&mut self, completion: Completion, wires: &mut Wires) {
         self.record(wires.queue.now());
         match Sender::of(completion.to) {
-            Sender::Memory(number) => match self.memory(number) {
-                Memory::Engine(engine) => engine.completed(completion, &mut wires.at(number)),
-                Memory::Initiator(initiator) => initiator.completed(completion, &mut wires.at(number)),
-                Memory::DramCache(cache) => cache.completed(completion, &mut wires.at(number)),
-                Memory::Dram(_) | Memory::Direct(_) | Memory::Placement(_) => {
-                    unreachable!("it sends no block commands")
-                }
-            },
+            Sender::Memory(number) => self.memory(number).completed(completion, &mut wires.at(number)),
             Sender::Pager(number) => match self.pager(number) {
                 Pager::Paging(paging) => paging.completed(completion, &mut wires.at(number)),
                 Pager::Swap(swap) => swap.completed(completion, &mut wires.at(number)),

@@ -1,7 +1,6 @@
 //! Lines of pages, between those who ask memory and memory.
 
 use crate::address::{Asker, Sender};
-use crate::memory::Memory;
 use crate::packet::Packet;
 use crate::pager::Pager;
 use crate::parts::{Behind, Parts};
@@ -15,7 +14,7 @@ use proto::memory::{Absent, MemCommand, PAGE, Stage};
 fn passes_on(memories: &[Behind], asker: Asker) -> bool {
     match asker {
         Asker::Complex(_) => true,
-        Asker::Memory(number) => matches!(memories[usize::from(number)].memory, Memory::Placement(_)),
+        Asker::Memory(number) => memories[usize::from(number)].memory.passes_on(),
     }
 }
 
@@ -153,9 +152,8 @@ impl Parts {
         let (mut behind, mut page) = (memory, page);
         while let Asker::Memory(number) = self.memories[usize::from(behind)].asker {
             let at = &self.memories[usize::from(number)];
-            let Memory::Placement(placement) = &at.memory else { return None };
             let target = at.behind.iter().position(|one| *one == behind)?;
-            page = placement.address_of(target as u8, page)?;
+            page = at.memory.address_of(target as u8, page)?;
             behind = number;
         }
         Some(page)
@@ -164,14 +162,8 @@ impl Parts {
     /// A memory, `from`, has done a command of another.
     fn backed(&mut self, memory: u16, from: u16, command: MemCommand, wires: &mut Wires) {
         let at = &mut self.memories[usize::from(memory)];
-        match &mut at.memory {
-            Memory::DramCache(cache) => cache.backed(command, &mut wires.at(memory)),
-            Memory::Placement(placement) => {
-                let target = at.behind.iter().position(|behind| *behind == from).unwrap_or_default();
-                placement.answered(target as u8, command, &mut wires.at(memory));
-            }
-            _ => unreachable!("it asks no memory"),
-        }
+        let which = || at.behind.iter().position(|behind| *behind == from).unwrap_or_default() as u8;
+        at.memory.answered(which, command, &mut wires.at(memory));
     }
 
     /// A placement has said something.

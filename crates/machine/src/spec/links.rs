@@ -3,10 +3,9 @@
 //! A link is a key of a part's table whose value is the name of another part, or a list of names. A link that is left out means the only
 //! part that it could mean; where there are several, it must be said.
 
+use super::Spec;
 use super::kinds::{Declared, Id, Kind};
-use super::{MemorySpec, Spec};
 use config::{Diagnostic, Resolved};
-use mem::dram_cache::Backing;
 
 /// A key that names other parts.
 #[derive(Debug)]
@@ -128,19 +127,7 @@ impl Link {
         if id.kind != Kind::Memory {
             return Ok(self.need);
         }
-        match (&spec.memory[id.number].spec, self.key) {
-            (MemorySpec::Engine(_) | MemorySpec::Initiator(_), "drive") => Ok(Need::Always),
-            (MemorySpec::DramCache(cache), "drive") if cache.backing == Backing::device => Ok(Need::Always),
-            (MemorySpec::DramCache(cache), "memory") if cache.backing == Backing::memory => Ok(Need::Always),
-            (MemorySpec::DramCache(_), "drive") => {
-                Err("a DRAM cache asks a drive with `backing = \"device\"` only")
-            }
-            (MemorySpec::DramCache(_), _) => {
-                Err("a DRAM cache asks a memory with `backing = \"memory\"` only")
-            }
-            (_, "drive") => Err("this kind of memory asks no drive"),
-            _ => Err("this kind of memory asks no other"),
-        }
+        spec.memory[id.number].spec.has_link(self.key).map(|()| Need::Always)
     }
 }
 

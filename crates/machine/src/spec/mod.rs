@@ -2,46 +2,28 @@
 
 mod kinds;
 mod links;
+mod memory;
 mod own;
 mod read;
 mod schema;
 
 pub use kinds::{Id, Kind, Part, Spec};
+pub use memory::MemorySpec;
 pub use own::{DriveSpec, ServerSpec, StartSpec};
+pub(crate) use read::of_kind;
 pub use schema::{document, of_file};
 
 use crate::precondition::Precondition;
 use config::SpecError;
 use config::units::Duration;
 use config::{Diagnostic, Layers, Place, Resolved};
-use flash::direct::DirectSpec;
-use flash::port::engine::EngineSpec;
-use flash::port::initiator::InitiatorSpec;
 use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
 use host::stripe::Stripe;
-use mem::dram::DramSpec;
-use mem::dram_cache::DramCacheSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use workload::inject::Queues;
-
-/// What stands behind the shared cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum MemorySpec {
-    /// DRAM, or persistent memory, its controllers beside the cache banks.
-    Dram(DramSpec),
-    /// Flash whose controllers are on the network.
-    Direct(DirectSpec),
-    /// An SSD engine on the network, and the flash device behind it.
-    Engine(EngineSpec),
-    /// A flash device to which the GPU sends block commands by itself, over the network.
-    Initiator(InitiatorSpec),
-    /// DRAM as a cache over flash, its controllers on the mesh.
-    DramCache(DramCacheSpec),
-}
 
 /// The host's software: time that a request spends outside the device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

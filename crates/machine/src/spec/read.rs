@@ -123,7 +123,7 @@ fn declared(resolved: &Resolved) -> (Vec<Declared>, Vec<(String, Diagnostic)>) {
 }
 
 /// The tables that are parts of a kind.
-pub(super) fn of_kind(resolved: &Resolved, kind: Kind) -> Vec<String> {
+pub(crate) fn of_kind(resolved: &Resolved, kind: Kind) -> Vec<String> {
     let (declared, _) = declared(resolved);
     declared.into_iter().filter(|part| part.kind == kind).map(|part| part.table).collect()
 }

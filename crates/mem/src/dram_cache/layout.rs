@@ -37,6 +37,11 @@ impl Layout {
         }
     }
 
+    /// Where page tables lie.
+    pub(super) fn partition(&self) -> Partition {
+        self.partition
+    }
+
     /// These physical addresses are page tables.
     pub(super) fn set_flat(&mut self, addresses: Range<u64>) {
         if self.partition == Partition::flat {

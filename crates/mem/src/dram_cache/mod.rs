@@ -282,6 +282,11 @@ impl DramCache {
         self.capacity
     }
 
+    /// Where page tables lie.
+    pub fn partition(&self) -> Partition {
+        self.layout.partition()
+    }
+
     /// These physical addresses are page tables. If the partition is flat, they lie in rows of their own from now on.
     pub fn set_flat(&mut self, addresses: Range<u64>) {
         self.layout.set_flat(addresses);
