@@ -125,6 +125,12 @@ mutants! {
         StaleTranslation,
         /// A row of DRAM is opened without the one before being closed.
         FreePrecharge,
+        /// Both pages of an exchange are written to the frames that they had.
+        UnmovedPage,
+        /// Pages have changed their frames, and the table has them where they were.
+        StaleTable,
+        /// Pages have changed their frames, and each frame knows the page that it had.
+        StaleFrame,
     }
     "compute" {
         /// A core drops a changed line, one in 16.
@@ -149,6 +155,12 @@ mutants! {
         FreeBytes,
     }
     "host" {
+        /// A part of a command over several drives, but the first, goes to the drive behind its own.
+        WrongDrive,
+        /// The last part of a command over several drives goes nowhere, and is not waited for.
+        LostPart,
+        /// A command over several drives is answered with the first of its parts.
+        EarlyStripe,
         /// An operating system drops a changed page, one in four.
         DroppedFrame,
         /// A fault of a GPU is never resolved, one in 16.

@@ -13,7 +13,7 @@ use kernel::Time;
 use mem::dram::Dram;
 use mem::dram_cache::DramCache;
 use mem::l2::L2;
-use mem::placement::{Account, Placement};
+use mem::placement::{Account, Placement, Shadowed};
 use proto::Completion;
 use proto::memory::{MemCommand, Tally};
 
@@ -212,7 +212,10 @@ impl Memory {
     pub(crate) fn checks(&self) -> Vec<Check> {
         match self {
             Memory::Dram(_) | Memory::DramCache(_) => Vec::new(),
-            Memory::Placement(placement) => placement.accounts().map(|account| agreed(&account)).to_vec(),
+            Memory::Placement(placement) => {
+                let accounts = placement.accounts().map(|account| agreed(&account));
+                accounts.into_iter().chain(placement.shadowed().map(in_place)).collect()
+            }
             Memory::Direct(direct) => direct.checks(),
             Memory::Engine(engine) => engine.checks(),
             Memory::Initiator(initiator) => initiator.checks(),
@@ -238,6 +241,17 @@ impl Memory {
             Memory::Engine(engine) => engine.reset_stats(now),
             Memory::Initiator(initiator) => initiator.reset_stats(now),
         }
+    }
+}
+
+/// What the shadow of a placement has found, as a check.
+fn in_place(found: &Shadowed) -> Check {
+    let Shadowed { compared, wrong, first } = found;
+    let first = first.as_deref().unwrap_or_default();
+    Check {
+        name: "pages are where their placement has them",
+        ok: *wrong == 0,
+        detail: format!("{wrong} of {compared} commands found something else: {first}"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use config::SpecError;
 use config::units::Bytes;
+use kernel::{Mutant, planted};
 
 /// Members of a stripe, at most: their numbers are 16 bits wide, and a flush goes to all of them at once.
 const MEMBERS: usize = 1024;
@@ -73,7 +74,9 @@ impl Layout {
             let at = |chunk: u64, byte: u64| chunk / self.members * self.chunk + byte.min(self.chunk);
             let from = at(begin, offset.saturating_sub(begin * self.chunk));
             let to = at(behind, end - behind * self.chunk);
-            Extent { member: (begin % self.members) as u16, offset: from, bytes: to - from }
+            // Of a part behind the first.
+            let off = u64::from(planted(Mutant::WrongDrive) && part > 0);
+            Extent { member: ((begin + off) % self.members) as u16, offset: from, bytes: to - from }
         })
     }
 }

@@ -18,18 +18,21 @@
 //! Bounds: commands are bounded by who submits them; none waits here for a member, whose own queues take its part.
 
 mod layout;
+mod shadow;
 mod spec;
 mod stats;
 #[cfg(test)]
 mod tests;
 
+pub use shadow::Shadowed;
 pub use spec::StripeSpec;
 pub use stats::{MemberStats, StripeStats};
 
 use config::SpecError;
-use kernel::{Cx, Slab, Time};
+use kernel::{Cx, Mutant, Slab, Time, planted};
 use layout::{Extent, Layout};
 use proto::{Command, Completion, IoOp, Status};
+use shadow::Shadow;
 
 kernel::events! {
     /// What happens inside a stripe.
@@ -73,6 +76,7 @@ pub struct Stripe {
     unused: u64,
     jobs: Slab<Job>,
     ledger: stats::Ledger,
+    shadow: Option<Box<Shadow>>,
     /// What happened since the window began.
     pub stats: StripeStats,
 }
@@ -91,10 +95,21 @@ impl Stripe {
             unused: capacities.iter().map(|capacity| capacity - used).fold(0, u64::saturating_add),
             jobs: Slab::default(),
             ledger: stats::Ledger::default(),
+            shadow: None,
             stats: StripeStats::default(),
         };
         stripe.reset_stats(Time::ZERO);
         Ok(stripe)
+    }
+
+    /// From now on, a shadow follows where bytes go and what has been answered. Before the first command.
+    pub fn attach_shadow(&mut self) {
+        self.shadow = Some(Box::new(Shadow::new(self.layout)));
+    }
+
+    /// What the shadow has found, if there is one.
+    pub fn shadowed(&self) -> Option<&Shadowed> {
+        self.shadow.as_deref().map(Shadow::found)
     }
 
     /// Bytes that it has for who submits to it.
@@ -148,6 +163,9 @@ impl Stripe {
 
     fn split(&mut self, job: u32, cx: &mut impl Cx<Event, Out>) {
         let command = self.jobs[job].command;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.splits(job, &command);
+        }
         if command.op == IoOp::Flush {
             self.jobs[job].left = self.members();
             self.ledger.parted += command.bytes;
@@ -156,8 +174,10 @@ impl Stripe {
             }
         } else {
             let parts = self.layout.parts(command.offset, command.bytes);
-            self.jobs[job].left = parts.len() as u16;
-            for extent in parts {
+            let lost = usize::from(planted(Mutant::LostPart) && parts.len() > 1);
+            let sent = parts.len() - lost;
+            self.jobs[job].left = sent as u16;
+            for extent in parts.take(sent) {
                 self.ledger.parted += extent.bytes;
                 self.part(job, extent, &command, cx);
             }
@@ -167,6 +187,9 @@ impl Stripe {
     #[inline]
     fn part(&mut self, job: u32, extent: Extent, command: &Command, cx: &mut impl Cx<Event, Out>) {
         let Extent { member, offset, bytes } = extent;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.sent(job, extent);
+        }
         self.ledger.parts += 1;
         self.stats.parts += 1;
         let stats = &mut self.stats.members[usize::from(member)];
@@ -179,20 +202,28 @@ impl Stripe {
     pub fn completed(&mut self, member: u16, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(member < self.members());
         self.ledger.answered += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.answered(completion.tag, member);
+        }
         let job = &mut self.jobs[completion.tag];
         job.status = worse(job.status, completion.status);
         job.errors = job.errors.saturating_add(completion.errors);
+        let is_first = job.first.is_none();
         let first = *job.first.get_or_insert(cx.now());
         job.left -= 1;
-        if job.left > 0 {
-            return;
+        let Job { command, left, status, errors, .. } = *job;
+        if if planted(Mutant::EarlyStripe) { is_first } else { left == 0 } {
+            if let Some(shadow) = &mut self.shadow {
+                shadow.completed(completion.tag);
+            }
+            cx.emit(Out::Complete(Completion { tag: command.tag, to: command.from, status, errors }));
         }
-        let Job { command, status, errors, .. } = *job;
-        self.jobs.remove(completion.tag);
-        self.ledger.completed += 1;
-        self.stats.failed += u64::from(status != Status::Success);
-        self.stats.straggling += cx.now() - first;
-        cx.emit(Out::Complete(Completion { tag: command.tag, to: command.from, status, errors }));
+        if left == 0 {
+            self.jobs.remove(completion.tag);
+            self.ledger.completed += 1;
+            self.stats.failed += u64::from(status != Status::Success);
+            self.stats.straggling += cx.now() - first;
+        }
     }
 }
 

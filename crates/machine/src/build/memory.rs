@@ -114,6 +114,9 @@ fn place(
     let explain = |error| loaded.explain(part.table(), error);
     let mut placement = Placement::new(&part.spec, extent.line).map_err(explain)?;
     placement.set_extent(extent.data, extent.top).map_err(explain)?;
+    if loaded.spec.sim.shadow {
+        placement.attach_shadow();
+    }
     let mut behind = Vec::new();
     for (number, id) in part.linked("targets").iter().enumerate() {
         let frames = placement.frames(number as u8);

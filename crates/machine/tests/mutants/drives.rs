@@ -5,11 +5,11 @@ use config::units::Bytes;
 use flash::control::buffer::ahead::{LookAheadPolicy, sequential};
 use flash::soak::{Combination, End, Map, Memory};
 use kernel::Mutant::{
-    BlindMerge, BufferPassed, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, FreeErase,
-    FreeResume, FreeSuspend, FuaIgnored, LostLine, LostProgram, LostWriteBack, MeasuredTwice,
-    MergeAcrossErase, OldWindow, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StaleFill,
-    StalePage, StalePageCopy, SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnreadPage,
-    WrongStream,
+    BlindMerge, BufferPassed, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, EarlyStripe,
+    FreeErase, FreeResume, FreeSuspend, FuaIgnored, LostLine, LostPart, LostProgram, LostWriteBack,
+    MeasuredTwice, MergeAcrossErase, OldWindow, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy,
+    StaleFill, StalePage, StalePageCopy, SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured,
+    UnreadPage, WrongDrive, WrongStream,
 };
 use machine::run::Plan;
 use machine::warmup::Warmup;
@@ -61,8 +61,17 @@ pub(super) const DEVICES: &[Run] = &[
     },
 ];
 
-pub(super) const DRIVES: &[Run] =
-    &[Run { name: "drive behind a queue", make: drive, kills: &[MeasuredTwice, Unmeasured, OldWindow] }];
+pub(super) const DRIVES: &[Run] = &[
+    Run { name: "drive behind a queue", make: drive, kills: &[MeasuredTwice, Unmeasured, OldWindow] },
+    Run {
+        name: "drives behind a stripe",
+        make: || {
+            let job = "fio:rw=randrw,rwmixread=50,bsrange=4k-192k,iodepth=8,number_ios=300";
+            super::shadowed("tests/keys/striped.toml", job, &["stripe.chunk=16KiB"])
+        },
+        kills: &[WrongDrive, LostPart, EarlyStripe],
+    },
+];
 
 /// Few commands leave room in the buffer.
 fn reads_ahead() -> Vec<String> {

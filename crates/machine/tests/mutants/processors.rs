@@ -4,8 +4,8 @@ use super::{Run, failed, shadowed};
 use kernel::Mutant::{
     CleanPage, DroppedByEngine, DroppedFrame, DroppedGranule, DroppedLine, DroppedPage, DroppedRegister,
     HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostParked, LostSpill, LostStore,
-    LostWriteBackOfCore, PartialLine, SilentDrop, SkippedProbe, StaleLine, TwiceDelivered, Unclaimed,
-    UnparkedLine,
+    LostWriteBackOfCore, PartialLine, SilentDrop, SkippedProbe, StaleFrame, StaleLine, StaleTable,
+    TwiceDelivered, Unclaimed, UnmovedPage, UnparkedLine,
 };
 use machine::run::{Plan, run_alone};
 use std::fmt::Write;
@@ -49,6 +49,7 @@ pub(super) const GPUS: &[Run] = &[
         },
         kills: &[LostFault, DroppedGranule],
     },
+    Run { name: "GPU whose hot pages rise", make: rising, kills: &[UnmovedPage, StaleTable, StaleFrame] },
     Run { name: "loads that are counted", make: loads, kills: &[LostLane] },
 ];
 
@@ -169,6 +170,30 @@ fn engine() -> Vec<&'static str> {
         "memory.engine.write_buffer.capacity=64KiB",
     ];
     [&CACHES[..], &own].concat()
+}
+
+/// DRAM of eight pages beside flash: pages rise as soon as they are used, and others sink.
+fn rising() -> Vec<String> {
+    let mut set: Vec<String> =
+        flash_memory().iter().map(|key| key.replace("memory.direct", "nand.direct")).collect();
+    set.extend(
+        [
+            "nand.direct.geometry.blocks=128",
+            "nand.direct.mapping.data_blocks=64",
+            "placement.sizes=[\"32KiB\", \"64MiB\"]",
+            "placement.policy={ hot = { threshold = \"10us\", scan = \"2us\", rate = \"100GB/s\" } }",
+        ]
+        .map(str::to_owned),
+    );
+    let plan = Plan::new("zng-gddr", "back:n=1024").set("sim.shadow=true");
+    let plan = set.iter().fold(plan, |plan, assignment| plan.set(assignment));
+    let mut checks = failed(&plan);
+    let moved = run_alone(&plan)
+        .map(|document| document.gpu[0].memory.behind.placement.as_ref().map(|found| found.promotions));
+    if !matches!(moved, Ok(Some(1..))) {
+        checks.push(format!("{moved:?} pages have risen"));
+    }
+    checks
 }
 
 /// Loads of a recorded trace: one warp whose lanes load 16 B each, side by side: four lines of 128 B an instruction.

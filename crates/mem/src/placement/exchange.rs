@@ -8,7 +8,7 @@
 use super::policy::Verdict;
 use super::targets::Place;
 use super::{Event, Out, Placement, Tag};
-use kernel::{Cx, List};
+use kernel::{Cx, List, Mutant, planted};
 use proto::Port;
 use proto::memory::{Absent, MemCommand, PAGE, Stage};
 
@@ -149,9 +149,11 @@ impl Placement {
             return;
         }
         let Exchange { pages, places, .. } = *exchange;
-        self.policy.exchanged(pages[RISES], pages[SINKS], cx.now());
+        if !planted(Mutant::StaleTable) {
+            self.policy.exchanged(pages[RISES], pages[SINKS], cx.now());
+        }
         for side in [RISES, SINKS] {
-            let place = places[1 - side];
+            let place = places[if planted(Mutant::UnmovedPage) { side } else { 1 - side }];
             self.stats.targets[usize::from(place.target)].pages_in += 1;
             self.send_page(Tag::Write(name, side), place, cx);
         }

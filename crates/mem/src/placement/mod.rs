@@ -14,6 +14,7 @@
 
 mod exchange;
 pub mod policy;
+mod shadow;
 mod spec;
 mod stats;
 mod table;
@@ -22,6 +23,7 @@ mod targets;
 mod tests;
 
 pub use policy::PlacementPolicy;
+pub use shadow::Shadowed;
 pub use spec::PlacementSpec;
 pub use stats::{Account, PlacementStats, TargetStats};
 pub use targets::{Extent, Place, Targets};
@@ -33,6 +35,7 @@ use kernel::{Cx, Lists, Slab, Time};
 use policy::Placing;
 use proto::Port;
 use proto::memory::{Lines, MemCommand, PAGE, Stage, Tally};
+use shadow::Shadow;
 use stats::Ledger;
 use std::ops::Range;
 
@@ -119,6 +122,7 @@ pub struct Placement {
     held: Vec<Held>,
     bound: usize,
     ledger: Ledger,
+    shadow: Option<Box<Shadow>>,
     /// Counters.
     pub stats: PlacementStats,
     /// Time waited, by stage.
@@ -148,6 +152,7 @@ impl Placement {
             held: Vec::new(),
             bound: usize::MAX,
             ledger: Ledger::default(),
+            shadow: None,
             stats: PlacementStats::default(),
             tally: Tally::default(),
         };
@@ -218,6 +223,16 @@ impl Placement {
     /// At most so many commands will be inside: what all sources together can have outstanding. More are a panic.
     pub fn bound(&mut self, commands: usize) {
         self.bound = commands;
+    }
+
+    /// From now on, a shadow follows what each frame holds. Before the first command.
+    pub fn attach_shadow(&mut self) {
+        self.shadow = Some(Box::new(Shadow::new(&self.targets)));
+    }
+
+    /// What the shadow has found, if there is one.
+    pub fn shadowed(&self) -> Option<&Shadowed> {
+        self.shadow.as_deref().map(Shadow::found)
     }
 
     /// Counters begin anew.
@@ -293,9 +308,13 @@ impl Placement {
     /// A memory has done a command.
     pub fn answered(&mut self, target: u8, command: MemCommand, cx: &mut impl Cx<Event, Out>) {
         debug_assert!(usize::from(target) < self.targets(), "an answer of memory {target}");
+        let place = || Place { target, frame: (command.page / PAGE) as u32 };
         match Tag::of(command.tag) {
             Tag::Request(name) => {
                 let original = self.requests[name].command;
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.done((original.page / PAGE) as u32, place(), original.write);
+                }
                 self.requests.remove(name);
                 self.ledger.done += 1;
                 cx.emit(Out::Done(MemCommand { since: command.since, absent: command.absent, ..original }));
@@ -303,11 +322,17 @@ impl Placement {
                     self.let_go((original.page / PAGE) as u32, cx);
                 }
             }
-            Tag::Read(name, _) => {
+            Tag::Read(name, side) => {
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.read(name, side, place());
+                }
                 self.ledger.bytes_read += self.lines.bytes_of(command.lines);
                 self.page_read(name, cx);
             }
             Tag::Write(name, side) => {
+                if let Some(shadow) = &mut self.shadow {
+                    shadow.written(name, side, place());
+                }
                 self.ledger.bytes_written += self.lines.bytes_of(command.lines);
                 self.page_written(name, side, cx);
             }

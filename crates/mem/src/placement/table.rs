@@ -1,6 +1,7 @@
 //! A table of pages: the frame of each, and the page in each frame.
 
 use super::targets::{Extent, Place, Targets};
+use kernel::{Mutant, planted};
 
 /// No page, or no frame.
 const NONE: u32 = u32::MAX;
@@ -60,6 +61,9 @@ impl Table {
     /// Two pages change their frames.
     pub(super) fn exchange(&mut self, one: u32, other: u32) {
         self.frames.swap(one as usize, other as usize);
+        if planted(Mutant::StaleFrame) {
+            return;
+        }
         for page in [one, other] {
             self.pages[self.frames[page as usize] as usize] = page;
         }
