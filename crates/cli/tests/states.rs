@@ -145,7 +145,7 @@ fn the_states_of_all_drives_are_in_one_file() {
     };
     load(&system, &["--set", "ssd.count=3"], &["drives are 2 there and 3 here (`ssd.0`, `ssd.1`, `ssd.2`)"]);
     let wide = ["--set", "ssd.geometry.channels=4"];
-    let what = "drive `ssd.0`: ";
+    let what = "`ssd.0`: ";
     load(
         &system,
         &wide,
@@ -165,7 +165,7 @@ fn the_states_of_all_drives_are_in_one_file() {
     let text = text.replace("drives = \"ssd\"", "drives = [\"ssd\", \"large\"]");
     std::fs::write(&system, text).unwrap();
     let steady = ["--precondition", "steady:share=80%"];
-    load(&system, &steady, &["drive `large`: ", "`large.geometry.blocks` is 32 there and 64 here"]);
+    load(&system, &steady, &["`large`: ", "`large.geometry.blocks` is 32 there and 64 here"]);
     refused(&arguments(&["--load-state", &path]), &["drives are 2 there and 1 here (`flash`)"]);
 
     let whole = std::fs::read(&path).unwrap();
@@ -207,35 +207,88 @@ fn runs_share_a_folder_of_states_by_what_they_depend_on() {
     refused(&arguments(&cache), &["the state is damaged", "help: remove it"]);
 }
 
+/// A server of four cores with a small DRAM cache.
+fn server<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let small = [
+        "cpu.cores=4",
+        "fabric.mesh.rows=2",
+        "fabric.mesh.columns=2",
+        "l2.banks=4",
+        "cpu.load.jobs=200",
+        "cpu.warmup.fixed.jobs=0",
+        "memory.dram_cache.sets=64",
+        "flash.geometry.channels=4",
+        "flash.geometry.dies=1",
+        "flash.geometry.blocks=256",
+    ];
+    let set = small.iter().flat_map(|set| ["--set", *set]);
+    ["run", "astriflash", "--json"].into_iter().chain(set).chain(more.iter().copied()).collect()
+}
+
 #[test]
-fn what_is_not_part_of_a_state_is_said() {
+fn the_filled_memory_of_a_server_is_in_its_state() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.state").display().to_string();
-    let small = [
-        "run",
-        "astriflash",
-        "--json",
-        "--workload",
-        "tatp:size=64MiB,work=2000",
-        "--set",
-        "cpu.cores=4",
-        "--set",
-        "fabric.mesh.rows=2",
-        "--set",
-        "fabric.mesh.columns=2",
-        "--set",
-        "l2.banks=4",
-        "--set",
-        "cpu.load.jobs=200",
-        "--set",
-        "cpu.warmup.fixed.jobs=0",
-        "--set",
-        "memory.dram_cache.sets=64",
-    ];
-    let done = nandscape(&[&small[..], &["--save-state", &path]].concat()).well();
-    assert!(done.stderr.contains("note: --save-state: what fills the DRAM cache"), "{}", done.stderr);
-    let taken = nandscape(&[&small[..], &["--load-state", &path]].concat()).well();
-    assert_eq!(found(&done), found(&taken));
+    let program = ["--workload", "tatp:size=64MiB,work=2000"];
+    let saved = nandscape(&server(&[&program[..], &["--save-state", &path]].concat())).well();
+    let taken = nandscape(&server(&[&program[..], &["--load-state", &path]].concat())).well();
+    assert_eq!(found(&saved), found(&taken));
+    assert!(saved.json()["cpu"][0]["fill_jobs"].as_u64().unwrap() > 0);
+    let load = |more: &[&str], said: &[&str]| {
+        refused(&server(&[&["--load-state", &path][..], more].concat()), said);
+    };
+    let other = ["--workload", "silo:size=64MiB"];
+    load(
+        &other,
+        &[
+            "`cpu`: ",
+            "`program` is \"tatp:size=64MiB,work=2000\" there",
+            "--> --workload",
+            "with this program",
+        ],
+    );
+    let requests = ["--workload", "fio:rw=randread,bs=4k,number_ios=10,size=1m"];
+    load(&requests, &["servers with filled memory are 1 there and 0 here"]);
+    let smaller = [&program[..], &["--set", "memory.dram_cache.sets=32"]].concat();
+    load(
+        &smaller,
+        &["`memory.dram_cache.sets` is 64 there and 32 here", "set `memory.dram_cache.sets` to 64"],
+    );
+}
+
+#[test]
+fn a_sweep_fills_the_memory_of_a_server_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"
+system = "astriflash"
+workloads = ["tatp:size=64MiB,work=500", "swap:size=64MiB,work=500"]
+seeds = [1, 2]
+metrics = ["cpu.0.fill_jobs", "cpu.0.ipc"]
+[set]
+cpu.cores = 4
+fabric.mesh = { rows = 2, columns = 2 }
+l2.banks = 4
+cpu.load.jobs = 100
+cpu.warmup.fixed.jobs = 0
+memory.dram_cache.sets = 32
+flash.geometry = { channels = 4, dies = 1, blocks = 256 }
+memory.dram_cache.frontside.command = [1, 5]
+"#;
+    let path = file(folder.path(), "s.toml", text);
+    let states = folder.path().join("states");
+    let sweep = |out: &str, more: &[&str]| {
+        let out = folder.path().join(out);
+        nandscape(&[&["sweep", &path, "--out", out.to_str().unwrap()][..], more].concat()).well();
+        std::fs::read_to_string(out.join("summary.csv")).unwrap()
+    };
+    let apart = sweep("apart", &["--state-cache", "none"]);
+    assert_eq!(apart.lines().count(), 9);
+    assert_eq!(sweep("shared", &["--jobs", "2"]), apart);
+    let cache = ["--state-cache", states.to_str().unwrap()];
+    assert_eq!(sweep("cached", &cache), apart);
+    // Of each program a memory, of each seed a drive.
+    assert_eq!(names(&states).len(), 4);
+    assert_eq!(sweep("taken", &cache), apart);
 }
 
 const SWEEP: &str = r#"

@@ -2,14 +2,14 @@
 
 use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::build::{gpu, server};
+use crate::build::{Source as Filled, gpu, server};
 use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
 use crate::precondition::{self, Report};
 use crate::spec::{DriveSpec, Id, Kind, Loaded, queues, queues_of};
-use crate::state::{Found, State, StateSpec};
+use crate::state::{Found, State, StateSpec, Wanted};
 use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
@@ -168,6 +168,7 @@ pub(crate) fn assemble(
     if outside.wants_an_end() {
         return Ok(None);
     }
+    let mut wanted = wanted(plan, loaded, outside)?;
     (outside.watch)(Stage::Building);
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
     let mut built = Vec::new();
@@ -176,7 +177,9 @@ pub(crate) fn assemble(
     }
     let first_server = services.keys().next().copied();
     for (number, service) in services {
-        let server = server::build(loaded, number, service, plan.seed, outside.stop).map_err(unfit)?;
+        let of_memory = wanted.servers.remove(&number).flatten();
+        let from = Filled { states: outside.states.zip(of_memory), stop: outside.stop };
+        let server = server::build(loaded, number, service, plan.seed, &from).map_err(unfit)?;
         if let Processor::Ooo(ooo) = &server.complex.processor {
             warnings.extend(ooo.service.notes());
         }
@@ -186,9 +189,8 @@ pub(crate) fn assemble(
         return Ok(None);
     }
     let before = (outside.cpu_s)();
-    let wanted = states_of(plan, loaded, outside)?;
     let mut reports = Vec::new();
-    for (number, (device, wanted)) in devices.iter_mut().zip(wanted).enumerate() {
+    for (number, (device, wanted)) in devices.iter_mut().zip(wanted.drives).enumerate() {
         let Some(report) = prepare(device, number, plan, wanted, loaded, outside)? else { return Ok(None) };
         if spec.sim.shadow {
             device.attach_shadow();
@@ -239,16 +241,13 @@ fn injector(
     injector
 }
 
-/// What the state of each drive depends on, which whoever keeps states is told; nothing if nobody does.
-fn states_of(
-    plan: &Plan,
-    loaded: &Loaded,
-    outside: &Outside<'_>,
-) -> Result<Vec<Option<StateSpec>>, Diagnostic> {
-    let drives = 0..loaded.spec.flash.len();
-    let Some(states) = outside.states else { return Ok(drives.map(|_| None).collect()) };
-    let wanted: Vec<_> = drives.map(|number| StateSpec::of(plan, loaded, number)).collect();
-    states.expect(&wanted).map_err(|fault| at_its_key(loaded, fault))?;
+/// The states that the run asks for, which whoever keeps states is told; unknown if nobody does.
+fn wanted(plan: &Plan, loaded: &Loaded, outside: &Outside<'_>) -> Result<Wanted, Diagnostic> {
+    let Some(states) = outside.states else {
+        return Ok(Wanted { drives: vec![None; loaded.spec.flash.len()], ..Wanted::default() });
+    };
+    let wanted = Wanted::of(plan, loaded)?;
+    states.expect(&wanted.all()).map_err(|fault| at_its_key(loaded, fault))?;
     Ok(wanted)
 }
 

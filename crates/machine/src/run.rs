@@ -86,8 +86,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
             let gpu = part_for(&loaded, one, &of_kind(&loaded, Kind::Gpu), "a program of a GPU")?;
             gpu::tables(&loaded, gpu.map_or(0, |id| id.number))?;
         }
-        let recorded = workloads::file_of(text).is_some_and(workload::cpu_trace::is_cpu_trace);
-        if recorded || workloads::is_for_a_server(text) {
+        if workloads::runs_on_a_server(text) {
             let cpu = part_for(&loaded, one, &of_kind(&loaded, Kind::Cpu), "a program of a server")?;
             server::tables(&loaded, cpu.map_or(0, |id| id.number))?;
         }

@@ -169,8 +169,13 @@ fn file_and_parameters(text: &str) -> (&Path, Option<&str>) {
 }
 
 /// Whether a text names a program of a server.
-pub(crate) fn is_for_a_server(text: &str) -> bool {
+fn is_for_a_server(text: &str) -> bool {
     service::entries().any(|entry| entry.name == name_of(text))
+}
+
+/// Whether a text names what a server runs: a program, or the recording of one.
+pub(crate) fn runs_on_a_server(text: &str) -> bool {
+    file_of(text).map_or_else(|| is_for_a_server(text), cpu_trace::is_cpu_trace)
 }
 
 /// Whether a text names what a GPU runs: programs, or the trace of one.

@@ -65,4 +65,9 @@ pub trait Service {
     /// Executes the job in `slot` further and appends its operations to the tape, at least one unless the job ends; whether
     /// the job goes on. It is asked again only when every operation of the piece before has been executed.
     fn step(&mut self, slot: u32, tape: &mut Vec<Op>) -> bool;
+    /// Appends what jobs have changed of its data, while no job runs: equal data are equal bytes.
+    fn save(&self, out: &mut Vec<u8>);
+    /// Takes what was saved of a service that was opened by the same words off the front of `input`, as it was opened itself; `None` if
+    /// that is cut short or malformed: then it must not be used any more.
+    fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }

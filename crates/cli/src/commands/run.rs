@@ -38,15 +38,15 @@ pub(crate) struct Args {
     /// Writes what every request, and every channel and die of every drive did, as Chrome Trace Event JSON for Perfetto; the first million events
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
-    /// Writes the state that preconditioning leaves of each drive, for --load-state of runs that differ in times, buffers or
-    /// workloads; what fills the memory of a server is not in it
+    /// Writes the state that preconditioning leaves of each drive, and filling of a server's memory, for --load-state of runs
+    /// that differ in times, buffers or requests
     #[arg(long, value_name = "FILE", conflicts_with_all = ["load_state", "state_cache"])]
     save_state: Option<PathBuf>,
-    /// Takes the drives' states from a file that --save-state has written, in place of preconditioning; refused if it is that of
-    /// another machine, precondition or seed
+    /// Takes all states from a file that --save-state has written, in place of preconditioning and filling; refused if it is
+    /// that of another machine, precondition, seed or program of a server
     #[arg(long, value_name = "FILE", conflicts_with = "state_cache")]
     load_state: Option<PathBuf>,
-    /// Takes each drive's state from this folder if it is there, and puts it there if it is not; `none` is no folder
+    /// Takes each state from this folder if it is there, and puts it there if it is not; `none` is no folder
     #[arg(long, value_name = "DIR")]
     state_cache: Option<PathBuf>,
 }
@@ -92,7 +92,7 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     Ok(document.ok && !document.partial && delivered)
 }
 
-/// Who keeps the drives' states.
+/// Who keeps the run's states.
 enum Keeper {
     Nobody,
     Saved(Box<Saved>),
@@ -104,7 +104,7 @@ impl Keeper {
     fn open(args: &Args, plan: &Plan) -> Result<Keeper, Fault> {
         let named = |option: &str| {
             let loaded = Loaded::load(&plan.system, &plan.set)?;
-            let left_out = left_out(option, &loaded)?;
+            let left_out = left_out(option, plan, &loaded)?;
             left_out.iter().for_each(|text| eprintln!("note: {option}: {text}"));
             Ok::<(), Diagnostic>(())
         };

@@ -1,4 +1,4 @@
-//! Where states of drives are kept: in a file of the user's, in a folder that runs share, in the memory of a sweep.
+//! Where states are kept: in a file of the user's, in a folder that runs share, in the memory of a sweep.
 
 mod file;
 mod folder;
@@ -10,6 +10,8 @@ pub(crate) use shared::{Shared, expected};
 
 use config::Diagnostic;
 use machine::Loaded;
+use machine::run::Plan;
+use machine::state::has_any;
 use std::path::Path;
 
 /// The word for no folder, and no sharing.
@@ -20,23 +22,27 @@ pub(crate) fn folder_of(text: &Path) -> Option<&Path> {
     (text != Path::new(NONE)).then_some(text)
 }
 
-/// What a machine does anew in each run, although its drive's state is kept.
+/// What a machine does anew in each run, whatever states are kept.
 fn done_anew(loaded: &Loaded) -> Option<&'static str> {
-    let spec = &loaded.spec;
-    let of_memory = spec.memory.iter().find_map(|part| part.spec.done_anew(!spec.cpu.is_empty()));
-    let of_swap = "what fills the memory of a server before the run depends on the program's data, which filling changes: each run does it anew";
-    of_memory.or((!spec.swap.is_empty()).then_some(of_swap))
+    loaded.spec.memory.iter().find_map(|part| part.spec.done_anew())
 }
 
 /// Refuses to keep the state of a machine that has none; what is not part of the state that it has.
 ///
 /// # Errors
-/// There is no drive.
-pub(crate) fn left_out(option: &str, loaded: &Loaded) -> Result<Option<&'static str>, Diagnostic> {
-    if loaded.drive().is_ok() {
+/// There is no drive, and no memory that is filled.
+pub(crate) fn left_out(
+    option: &str,
+    plan: &Plan,
+    loaded: &Loaded,
+) -> Result<Option<&'static str>, Diagnostic> {
+    if has_any(plan, loaded)? {
         return Ok(done_anew(loaded));
     }
-    let what = format!("{option}: `{}` has no drive whose state could be kept", loaded.name);
-    let why = done_anew(loaded).unwrap_or("a state is that of a drive after preconditioning");
+    let what =
+        format!("{option}: `{}` has no drive and no filled memory whose state could be kept", loaded.name);
+    let why = done_anew(loaded).unwrap_or(
+        "a state is that of a drive after preconditioning, or of a server's memory after it was filled",
+    );
     Err(Diagnostic::new(what).help(why))
 }

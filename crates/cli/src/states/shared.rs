@@ -4,7 +4,7 @@ use super::Folder;
 use config::Diagnostic;
 use machine::Loaded;
 use machine::run::Plan;
-use machine::state::{Found, Place, State, StateSpec, States};
+use machine::state::{Found, Place, State, StateSpec, States, Wanted};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,6 +17,9 @@ const MOST_LOOKED_AT: usize = 2_000;
 /// How often a run that waits for another's state looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// What decides which states a run of a sweep asks for: overrides, seed, workloads.
+type Asking<'p> = (&'p [String], u64, &'p [String]);
+
 /// How many of these runs want each state, by its digest; `None` for more runs than are looked at.
 pub(crate) fn expected<'p>(
     plans: impl ExactSizeIterator<Item = &'p Plan>,
@@ -24,23 +27,32 @@ pub(crate) fn expected<'p>(
     if plans.len() > MOST_LOOKED_AT {
         return None;
     }
-    // Runs of several workloads have the same specs.
-    let mut known: BTreeMap<(&[String], u64), Vec<String>> = BTreeMap::new();
+    // Of a system without servers, runs of several workloads want the same.
+    let mut known: BTreeMap<Asking<'_>, Option<Vec<String>>> = BTreeMap::new();
     let mut wanted = BTreeMap::new();
     for plan in plans {
-        // What cannot run is told by its run.
-        let digest = || {
-            let loaded = Loaded::load(&plan.system, &plan.set).ok();
-            let drives = loaded.iter().flat_map(|loaded| {
-                (0..loaded.spec.flash.len()).filter_map(|number| StateSpec::of(plan, loaded, number))
-            });
-            drives.map(|spec| spec.digest()).collect()
-        };
-        for digest in known.entry((&plan.set, plan.seed)).or_insert_with(digest) {
+        let by_work = (plan.set.as_slice(), plan.seed, plan.workloads.as_slice());
+        let any_work = (plan.set.as_slice(), plan.seed, &[][..]);
+        let at = if matches!(known.get(&any_work), Some(Some(_))) { any_work } else { by_work };
+        if !known.contains_key(&at) {
+            let (digests, has_servers) = digests(plan);
+            known.insert(any_work, (!has_servers).then(|| digests.clone()));
+            known.insert(by_work, Some(digests));
+        }
+        for digest in known.get(&at).into_iter().flatten().flatten() {
             *wanted.entry(digest.clone()).or_default() += 1;
         }
     }
     Some(wanted)
+}
+
+/// The digests of the states that a run asks for, and whether its system has servers.
+fn digests(plan: &Plan) -> (Vec<String>, bool) {
+    // What cannot run is told by its run.
+    let Ok(loaded) = Loaded::load(&plan.system, &plan.set) else { return (Vec::new(), false) };
+    let wanted = Wanted::of(plan, &loaded).map(|wanted| wanted.all()).unwrap_or_default();
+    let digests = wanted.iter().flatten().map(StateSpec::digest).collect();
+    (digests, !loaded.spec.cpu.is_empty())
 }
 
 /// States in memory.

@@ -1,5 +1,7 @@
 //! Frames of the memory, and which page leaves: a clock with a bit for each frame.
 
+use kernel::Snapshot;
+
 /// What a frame is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Use {
@@ -15,6 +17,17 @@ struct Frame {
     used: Use,
     referenced: bool,
     dirty: bool,
+}
+
+kernel::snapshot!(Frame { page, used, referenced, dirty });
+
+impl Snapshot for Use {
+    fn save(&self, out: &mut Vec<u8>) {
+        (*self as u8).save(out);
+    }
+    fn load(input: &mut &[u8]) -> Option<Use> {
+        [Use::Free, Use::Held, Use::Mapped].get(usize::from(u8::load(input)?)).copied()
+    }
 }
 
 /// All frames.
@@ -41,6 +54,34 @@ impl Frames {
             dirtied: 0,
             late: 0,
         }
+    }
+
+    /// Appends everything.
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        let Frames { frames, free, mapped, hand, dirtied, late } = self;
+        frames.save(out);
+        free.save(out);
+        ((*mapped, *hand), (*dirtied, *late)).save(out);
+    }
+
+    /// Takes what was saved of as many frames off the front of `input`; `None` if that is malformed.
+    pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        let (frames, free) = <(Vec<Frame>, Vec<u32>)>::load(input)?;
+        let ((mapped, hand), (dirtied, late)) = Snapshot::load(input)?;
+        let count = |used: Use| frames.iter().filter(|frame| frame.used == used).count();
+        let is_free = |at: &u32| frames.get(*at as usize).is_some_and(|frame| frame.used == Use::Free);
+        let agrees = frames.len() == self.frames.len()
+            && hand < frames.len()
+            && count(Use::Mapped) == mapped
+            && count(Use::Free) == free.len()
+            && free.iter().all(is_free);
+        agrees.then(|| *self = Frames { frames, free, mapped, hand, dirtied, late })
+    }
+
+    /// The pages that are mapped, each with its frame.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (u64, u32)> {
+        let mapped = (0..).zip(&self.frames).filter(|(_, frame)| frame.used == Use::Mapped);
+        mapped.map(|(at, frame)| (frame.page, at))
     }
 
     pub(super) fn free(&self) -> usize {

@@ -35,7 +35,7 @@ pub use stats::SwapStats;
 use config::SpecError;
 use frames::Frames;
 use kernel::resource::Serial;
-use kernel::{Cx, List, Lists, Slab, Time};
+use kernel::{Cx, List, Lists, Slab, Snapshot as _, Time};
 use proto::memory::{Absent, PAGE, Stage, Tally, Translation};
 use proto::{Completion, Status};
 use rustc_hash::FxHashMap;
@@ -261,6 +261,25 @@ impl Swap {
         if write {
             self.frames.write(frame);
         }
+    }
+
+    /// Appends which pages are in memory, and what [`warm`](Swap::warm) has changed besides, before the first fault.
+    ///
+    /// # Panics
+    /// If pages are on their way.
+    pub fn save_warm(&self, out: &mut Vec<u8>) {
+        assert_eq!(self.outstanding(), 0, "paging is saved before its first fault");
+        self.frames.save(out);
+        self.ledger.stored.save(out);
+    }
+
+    /// Takes what was saved of a memory of as many frames off the front of `input`, as it was built itself; `None` if that is malformed:
+    /// then it must not be used any more.
+    pub fn load_warm(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.frames.load(input)?;
+        self.ledger.stored = u64::load(input)?;
+        self.at = self.frames.pages().map(|(page, frame)| (page, Place::Mapped(frame))).collect();
+        (self.at.len() == self.frames.mapped()).then_some(())
     }
 
     /// Whether a page is in memory.

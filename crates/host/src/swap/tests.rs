@@ -411,3 +411,34 @@ proptest! {
         prop_assert_eq!(rig.swap.stats.kernel, Time::from_ns(sum));
     }
 }
+
+/// What is warm is the same, and goes on the same, after it was saved and loaded.
+#[test]
+fn a_warm_memory_goes_on_from_what_was_saved() {
+    let fresh = || Swap::new(&spec(16, 2), 2).expect("a spec");
+    let mut rng = kernel::Rng::stream(1, "pages");
+    let mut first = fresh();
+    for _ in 0..200 {
+        first.warm(rng.below(40), rng.below(3) == 0);
+    }
+    let mut saved = Vec::new();
+    first.save_warm(&mut saved);
+    let (mut second, mut input) = (fresh(), saved.as_slice());
+    assert!(second.load_warm(&mut input).is_some() && input.is_empty());
+    for step in 0..200 {
+        let (page, write) = (rng.below(40), rng.below(3) == 0);
+        let there = [&mut first, &mut second].map(|swap| {
+            swap.warm(page, write);
+            (0..40).map(|page| swap.is_present(page)).collect::<Vec<_>>()
+        });
+        assert_eq!(there[0], there[1], "{step}");
+    }
+    let [mut one, mut other] = [Vec::new(), Vec::new()];
+    first.save_warm(&mut one);
+    second.save_warm(&mut other);
+    assert_eq!(one, other);
+    for cut in 0..saved.len() {
+        assert!(fresh().load_warm(&mut &saved[..cut]).is_none(), "{cut}");
+    }
+    assert!(Swap::new(&spec(17, 2), 2).expect("a spec").load_warm(&mut saved.as_slice()).is_none());
+}

@@ -6,6 +6,8 @@ mod place;
 pub(crate) mod server;
 mod warm;
 
+pub(crate) use warm::Source;
+
 use crate::spec::Id;
 use kernel::Rng;
 

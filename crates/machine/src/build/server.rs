@@ -1,7 +1,7 @@
 //! From a spec to a server.
 
 use super::memory::{self, Extent, Places};
-use super::warm::{self, Filling, Tables as Walked};
+use super::warm::{self, Filling, Source, Tables as Walked};
 use super::{place, seed_of};
 use crate::complex::{Complex, Ends, Network, Ooo, Processor};
 use crate::memory::{Memory, Stands};
@@ -19,7 +19,6 @@ use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::fabric::{Fabric, FabricSpec};
 use proto::cpu::Service;
 use proto::memory::{CPU_LINE, PAGE};
-use std::sync::atomic::AtomicBool;
 
 /// The application that a service is.
 const APP: u8 = 0;
@@ -188,7 +187,7 @@ pub(crate) fn build(
     number: usize,
     mut service: Box<dyn Service>,
     seed: u64,
-    stop: &AtomicBool,
+    from: &Source<'_>,
 ) -> Result<Built, Diagnostic> {
     let (tables, id) = tables(loaded, number)?;
     let seed = seed_of(seed, Id { kind: Kind::Cpu, number });
@@ -231,9 +230,9 @@ pub(crate) fn build(
     let fill_jobs = match (stored.memory.filled(), &mut pager) {
         (Some(cache), _) => {
             let tables = (cache.partition() == Partition::none).then(walked);
-            warm::warm(&mut *service, cache, Filling { tables, ..filling }, stop)
+            warm::fill(&mut *service, cache, Filling { tables, ..filling }, from)?
         }
-        (None, Some(Pager::Swap(swap))) => warm::warm(&mut *service, &mut **swap, filling, stop),
+        (None, Some(Pager::Swap(swap))) => warm::fill(&mut *service, &mut **swap, filling, from)?,
         (None, Some(Pager::Paging(_)) | None) => 0,
     };
     let processor = Processor::Ooo(Box::new(Ooo { service, cores, reach, fill_jobs }));

@@ -10,8 +10,14 @@
 //!
 //! The jobs have numbers that the run never reaches, so that they ask for other objects of the same popularity. What they
 //! change in the program's data stays changed.
+//!
+//! What that leaves of memory and of the program's data is a state, which runs that agree in what it depends on can share.
 
+use crate::state::{Found, State, StateSpec, States};
+use config::Diagnostic;
+use flash::device::SnapshotFault;
 use host::swap::Swap;
+use kernel::Snapshot as _;
 use mem::dram_cache::DramCache;
 use mem::mmu::MmuSpec;
 use mem::mmu::table::Table;
@@ -34,6 +40,10 @@ pub(super) trait Holds {
     fn holds(&self, page: u64) -> bool;
     /// An access without time: the page is in it afterwards.
     fn touch(&mut self, page: u64, write: bool);
+    /// Appends what accesses have left.
+    fn save(&self, out: &mut Vec<u8>);
+    /// Takes that off the front of `input`; `None` if it is malformed.
+    fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 
 /// Physical addresses are virtual ones: the service is alone.
@@ -47,6 +57,12 @@ impl Holds for DramCache {
     fn touch(&mut self, page: u64, write: bool) {
         self.warm(page * PAGE, write);
     }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.save_warm(out);
+    }
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.load_warm(input)
+    }
 }
 
 impl Holds for Swap {
@@ -58,6 +74,12 @@ impl Holds for Swap {
     }
     fn touch(&mut self, page: u64, write: bool) {
         self.warm(page, write);
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.save_warm(out);
+    }
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.load_warm(input)
     }
 }
 
@@ -96,13 +118,59 @@ pub(super) struct Filling {
     pub(super) most: u64,
 }
 
-/// Fills memory, as far as it comes before `stop` is set; how many jobs it took.
-pub(super) fn warm(
+/// Where what filling leaves may come from.
+pub(crate) struct Source<'a> {
+    /// Who keeps states, and the one that is wanted.
+    pub(crate) states: Option<(&'a dyn States, StateSpec)>,
+    /// Set to end filling early.
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// Fills memory, or takes what that leaves from where it is kept; how many jobs it took.
+///
+/// # Errors
+/// What is kept cannot be used.
+pub(super) fn fill(
     service: &mut dyn Service,
     memory: &mut impl Holds,
-    mut by: Filling,
-    stop: &AtomicBool,
-) -> u64 {
+    by: Filling,
+    from: &Source<'_>,
+) -> Result<u64, Diagnostic> {
+    let mut place = None;
+    if let Some((states, wanted)) = &from.states {
+        match states.find(wanted, from.stop)? {
+            Found::There(state) => {
+                return load(&state, service, memory).ok_or_else(|| State::unusable(SnapshotFault::Damaged));
+            }
+            Found::Absent(absent) => place = absent,
+            // Nothing of the run follows.
+            Found::Stopped => return Ok(0),
+        }
+    }
+    let jobs = warm(service, memory, by, from.stop);
+    if let Some(place) = place
+        && !from.stop.load(Ordering::Relaxed)
+    {
+        let mut bytes = Vec::new();
+        jobs.save(&mut bytes);
+        service.save(&mut bytes);
+        memory.save(&mut bytes);
+        place.keep(&State::from_bytes(bytes));
+    }
+    Ok(jobs)
+}
+
+/// Brings memory and the program's data into a state; how many jobs had filled them.
+fn load(state: &State, service: &mut dyn Service, memory: &mut impl Holds) -> Option<u64> {
+    let input = &mut state.bytes();
+    let jobs = u64::load(input)?;
+    service.load(input)?;
+    memory.load(input)?;
+    input.is_empty().then_some(jobs)
+}
+
+/// Fills memory, as far as it comes before `stop` is set; how many jobs it took.
+fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, stop: &AtomicBool) -> u64 {
     let room = memory.room();
     let (mut tape, mut absent) = (Vec::new(), 0);
     let mut touch = |page: u64, write: bool| {

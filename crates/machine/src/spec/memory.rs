@@ -101,17 +101,27 @@ impl MemorySpec {
         }
     }
 
-    /// What each run does with it anew before it begins, although the state of its drive is kept; nothing if it begins as it was
-    /// built. Only servers fill caches.
-    pub fn done_anew(&self, of_server: bool) -> Option<&'static str> {
+    /// What of it the jobs of a server fill before the run, which is a state, if there is something.
+    pub(crate) fn filled(&self) -> Option<&DramCacheSpec> {
+        match self {
+            MemorySpec::DramCache(cache) => Some(cache),
+            MemorySpec::Dram(_)
+            | MemorySpec::Direct(_)
+            | MemorySpec::Engine(_)
+            | MemorySpec::Initiator(_) => None,
+        }
+    }
+
+    /// What each run does with it anew before it begins, whatever states are kept; nothing if it begins as it was built, or in a state.
+    pub fn done_anew(&self) -> Option<&'static str> {
         match self {
             MemorySpec::Direct(_) => {
                 Some("flash as memory is filled with what its programs place in it: each run does that anew")
             }
-            MemorySpec::DramCache(_) => of_server.then_some(
-                "what fills the DRAM cache of a server before the run depends on the program's data, which filling changes: each run does it anew",
-            ),
-            MemorySpec::Dram(_) | MemorySpec::Engine(_) | MemorySpec::Initiator(_) => None,
+            MemorySpec::Dram(_)
+            | MemorySpec::Engine(_)
+            | MemorySpec::Initiator(_)
+            | MemorySpec::DramCache(_) => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A state: bytes that a drive is saved as and brought into.
+//! A state: bytes that a drive, or a server's memory with its program's data, is saved as and brought into.
 
 use crate::precondition::{Precondition, Report};
 use config::Diagnostic;
@@ -6,7 +6,8 @@ use flash::Device;
 use flash::device::SnapshotFault;
 use std::sync::Arc;
 
-/// What preconditioning has left: the device's part of it and the report.
+/// What preconditioning has left: the device's part of it and the report. Or what filling a server's memory has left: how many jobs it took,
+/// what they have changed of the program's data, and memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct State(Arc<Vec<u8>>);
 
@@ -33,10 +34,13 @@ impl State {
             .ok_or(SnapshotFault::Damaged)
             .and_then(|report| device.load_preconditioned(input).map(|()| report))
             .and_then(|report| input.is_empty().then_some(report).ok_or(SnapshotFault::Damaged));
-        loaded.map_err(|fault| {
-            Diagnostic::new(format!("a state cannot be loaded: {fault}"))
-                .help("remove what it was loaded from: it is made again")
-        })
+        loaded.map_err(State::unusable)
+    }
+
+    /// What is said of a state that is none of the part that it was made for.
+    pub(crate) fn unusable(fault: SnapshotFault) -> Diagnostic {
+        Diagnostic::new(format!("a state cannot be loaded: {fault}"))
+            .help("remove what it was loaded from: it is made again")
     }
 
     /// A state of these bytes, which loading looks at.

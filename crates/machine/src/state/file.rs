@@ -1,7 +1,7 @@
 //! The form of states in a file.
 //!
 //! A line that says what it is; the length of a head and the head, JSON, which says what each state depends on; the states in the
-//! same order, deflated as one (zlib); a SHA-256 of all that. Drives stand by their place of declaration. A file that is not whole is told
+//! same order, deflated as one (zlib); a SHA-256 of all that. Parts stand by their place of declaration. A file that is not whole is told
 //! apart from one that is of another machine.
 
 use super::drive::State;
@@ -173,12 +173,19 @@ impl Kept {
         );
         let help = match &first.theirs {
             _ if key == "seed" => format!("`--seed {theirs}`, or save a state with this seed"),
+            Some(_) if key == "program" => {
+                "save a state of this machine with this program: `run --save-state FILE`".to_owned()
+            }
             Some(theirs) => {
                 format!("set `{key}` to {theirs}, or save a state of this machine: `run --save-state FILE`")
             }
             None => "save a state of this machine: `run --save-state FILE`".to_owned(),
         };
-        let source = if key == "seed" { "--seed" } else { "" };
+        let source = match key.as_str() {
+            "seed" => "--seed",
+            "program" => "--workload",
+            _ => "",
+        };
         let place = Place { source: source.to_owned(), key: key.clone(), ..Place::default() };
         let listed = differences[1..].iter().take(8).map(|difference| {
             format!(
@@ -195,29 +202,36 @@ impl Kept {
 /// Whether the states of a file of this name are those that a machine wants: as many, and each of them.
 ///
 /// # Errors
-/// They are of another machine: of another number of drives, or a drive differs, which is named.
+/// They are of another machine: of another number of parts, or a part differs, which is named.
 pub fn agree(name: &str, kept: &[Kept], wanted: &[Option<StateSpec>]) -> Result<(), Diagnostic> {
-    if kept.len() != wanted.len() {
-        let parts: Vec<String> = wanted.iter().flatten().map(|spec| format!("`{}`", spec.part())).collect();
-        let (theirs, ours, parts) = (kept.len(), wanted.len(), parts.join(", "));
-        let what = format!(
-            "{name} is the state of another machine: drives are {theirs} there and {ours} here ({parts})"
-        );
-        return Err(Diagnostic::new(what).help("save a state of this machine: `run --save-state FILE`"));
+    let wanted: Option<Vec<&StateSpec>> = wanted.iter().map(Option::as_ref).collect();
+    let Some(wanted) = wanted else {
+        let what =
+            format!("{name} cannot be compared with this machine: what a state depends on is not known");
+        return Err(Diagnostic::new(what)
+            .help("give traces and programs that are regular files, which can be read before the run"));
+    };
+    let theirs: Vec<&StateSpec> = kept.iter().map(|kept| &kept.spec).collect();
+    for (parts, is_of_a_drive) in [("drives", true), ("servers with filled memory", false)] {
+        let of = |specs: &[&StateSpec]| -> Vec<String> {
+            let of_kind = specs.iter().filter(|spec| spec.is_of_a_drive() == is_of_a_drive);
+            of_kind.map(|spec| format!("`{}`", spec.part())).collect()
+        };
+        let (theirs, ours) = (of(&theirs).len(), of(&wanted));
+        if theirs != ours.len() {
+            let names = if ours.is_empty() { String::new() } else { format!(" ({})", ours.join(", ")) };
+            let what = format!(
+                "{name} is the state of another machine: {parts} are {theirs} there and {} here{names}",
+                ours.len()
+            );
+            return Err(Diagnostic::new(what).help("save a state of this machine: `run --save-state FILE`"));
+        }
     }
     let is_alone = wanted.len() == 1;
-    for (at, (kept, wanted)) in kept.iter().zip(wanted).enumerate() {
-        let Some(wanted) = wanted else {
-            let what = format!(
-                "{name} cannot be compared with this machine: what the state of drive {at} depends on is not known"
-            );
-            return Err(Diagnostic::new(what).help(
-                "give the precondition a trace that is a regular file, which can be read before the run",
-            ));
-        };
+    for (kept, wanted) in kept.iter().zip(wanted) {
         kept.of(name, wanted).map_err(|fault| match is_alone {
             true => fault,
-            false => Diagnostic { what: format!("drive `{}`: {}", wanted.part(), fault.what), ..fault },
+            false => Diagnostic { what: format!("`{}`: {}", wanted.part(), fault.what), ..fault },
         })?;
     }
     Ok(())

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 /// Who keeps states.
 pub trait States {
-    /// Told which states a run will ask for, before it asks for the first: one for each drive, in the order of their declaration; `None`
-    /// where what a state depends on cannot be known.
+    /// Told which states a run will ask for, before it asks for the first and in that order ([`Wanted`](super::Wanted)); `None` where what
+    /// a state depends on cannot be known.
     ///
     /// # Errors
     /// What is kept cannot be used. A place without a source is that of a key of the spec.

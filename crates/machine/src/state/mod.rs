@@ -1,20 +1,22 @@
-//! States of drives after preconditioning: what they are, what they depend on, how they are kept.
+//! States before the first event of a run: what they are, what they depend on, how they are kept.
 //!
-//! Preconditioning works without time, so its result depends on a part of the spec only: a [`StateSpec`]. Runs that agree in it can
-//! share one state, whatever their timing, their buffers and their workloads. Who keeps states implements [`States`]: a run asks
-//! for the one that it wants before it makes it.
+//! Preconditioning of drives, and filling of a server's memory, work without time, so their results depend on a part of the spec only: a
+//! [`StateSpec`]. Runs that agree in it can share one state, whatever their timing and their buffers; of a drive also whatever their
+//! workloads. Who keeps states implements [`States`]: a run asks for those that it wants before it makes them.
 //!
-//! A state is that of the drive. What a server's memory is filled with before a run depends on the program's data, which
-//! filling changes; flash as memory is filled with what its programs place there. Both are made by every run.
+//! Flash as memory is filled with what its programs place there: every run does that.
 
 mod drive;
 mod file;
+mod filled;
 mod keeper;
 mod spec;
 mod version;
+mod wanted;
 
 pub use drive::State;
 pub use file::{Kept, agree, read, write};
 pub use keeper::{Found, Place, States};
 pub use spec::{Difference, StateSpec};
 pub use version::LAYOUT;
+pub use wanted::{Wanted, has_any};

@@ -12,13 +12,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// All that decides the state of a drive before its first command, as a tree of a spec's keys. Two runs with equal ones have
+/// All that decides the state of a part before the first event of a run, as a tree of a spec's keys. Two runs with equal ones have
 /// states that are equal byte for byte.
 #[derive(Clone, Debug)]
 pub struct StateSpec {
     keys: Value,
     /// What the user calls the part: for telling, as a state does not depend on it; nothing of one in a file.
     part: String,
+    /// The tables of the spec that the keys are of, by what they begin with here.
+    tables: Vec<(&'static str, String)>,
 }
 
 impl PartialEq for StateSpec {
@@ -66,12 +68,21 @@ impl StateSpec {
         let flash = tree(&FlashState::from(flash));
         let keys =
             json!({ "device": stream(number), "seed": seed, "flash": flash, "precondition": precondition });
-        Some(StateSpec { keys, part: part.name.clone() })
+        Some(StateSpec::new(keys, &part.name, vec![("flash", part.table().to_owned())]))
+    }
+
+    pub(super) fn new(keys: Value, part: &str, tables: Vec<(&'static str, String)>) -> StateSpec {
+        StateSpec { keys, part: part.to_owned(), tables }
     }
 
     /// As it stands in a file.
     pub(super) fn from_keys(keys: Value) -> StateSpec {
-        StateSpec { keys, part: String::new() }
+        StateSpec::new(keys, "", Vec::new())
+    }
+
+    /// Whether it is that of a drive, and not of a server's memory.
+    pub(super) fn is_of_a_drive(&self) -> bool {
+        self.keys.get("device").is_some()
     }
 
     /// As it goes into a file.
@@ -86,11 +97,11 @@ impl StateSpec {
 
     /// A key of the tree as the spec of this machine has it.
     pub(super) fn key_of_spec(&self, key: &str) -> String {
-        let table = self.part.split('.').next().unwrap_or_default();
-        match key.strip_prefix("flash.") {
-            Some(rest) if !table.is_empty() => format!("{table}.{rest}"),
-            _ => key.to_owned(),
-        }
+        let renamed = self.tables.iter().find_map(|(kind, table)| {
+            let rest = key.strip_prefix(kind)?.strip_prefix('.')?;
+            Some(format!("{table}.{rest}"))
+        });
+        renamed.unwrap_or_else(|| key.to_owned())
     }
 
     /// The name of the state: a SHA-256 of all that it depends on, the program's version included.
@@ -118,7 +129,7 @@ fn precondition_of(precondition: &Precondition) -> Option<Value> {
     } }))
 }
 
-fn hash_of_file(path: &PathBuf) -> Option<String> {
+pub(super) fn hash_of_file(path: &PathBuf) -> Option<String> {
     let mut file = File::open(path).ok().filter(|_| path.is_file())?;
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
@@ -130,7 +141,7 @@ fn hash_of_file(path: &PathBuf) -> Option<String> {
 }
 
 /// Spec types came out of a TOML file: they have a JSON form.
-fn tree(value: &impl serde::Serialize) -> Value {
+pub(super) fn tree(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 

@@ -1,6 +1,7 @@
 //! A set-associative tag array.
 
 use super::replace::{Places, Replacement, ReplacementPolicy};
+use kernel::Snapshot;
 use std::ops::Range;
 
 /// No line.
@@ -135,9 +136,68 @@ impl<M: Copy + Default> Tags<M> {
     }
 }
 
+impl<M: Copy + Default + Snapshot> Tags<M> {
+    /// Appends its lines, their records and what the policy knows.
+    pub fn save(&self, out: &mut Vec<u8>) {
+        self.lines.save(out);
+        self.meta.save(out);
+        self.policy.save(out);
+    }
+
+    /// Takes what was saved of an array of the same shape and policy off the front of `input`; `None` if that is malformed.
+    pub fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        let (lines, meta) = <(Vec<u64>, Vec<M>)>::load(input)?;
+        let is_in_its_set = |(place, line): (u32, &u64)| self.set(*line).contains(&place);
+        let lie_well = (0..).zip(&lines).filter(|(_, line)| **line != EMPTY).all(is_in_its_set);
+        if lines.len() != self.lines.len() || meta.len() != self.meta.len() || !lie_well {
+            return None;
+        }
+        (self.lines, self.meta) = (lines, meta);
+        self.policy.load(input)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Brings a line in; what had to go.
+    fn use_line(tags: &mut Tags<u8>, line: u64) -> Option<(u64, u8)> {
+        match tags.find(line) {
+            Some(place) => {
+                tags.touch(place);
+                None
+            }
+            None => tags.insert(line, line as u8, |_| true).expect("room").1,
+        }
+    }
+
+    /// Whatever the policy, and so a new one as well.
+    #[test]
+    fn an_array_goes_on_from_what_was_saved() {
+        for policy in ReplacementPolicy::all_defaults() {
+            let fresh = || Tags::<u8>::seeded(Shape { sets: 8, ways: 4 }, &policy, 3);
+            let (mut first, mut second) = (fresh(), fresh());
+            let mut rng = kernel::Rng::stream(1, "lines");
+            for _ in 0..500 {
+                use_line(&mut first, rng.below(64));
+            }
+            let mut saved = Vec::new();
+            first.save(&mut saved);
+            let mut input = saved.as_slice();
+            assert!(second.load(&mut input).is_some() && input.is_empty(), "{}", policy.name());
+            for step in 0..500 {
+                let line = rng.below(64);
+                let gone = [&mut first, &mut second].map(|tags| use_line(tags, line));
+                assert_eq!(gone[0], gone[1], "{}: {step}", policy.name());
+            }
+            for cut in (0..saved.len()).step_by(7) {
+                assert!(fresh().load(&mut &saved[..cut]).is_none(), "{}: {cut}", policy.name());
+            }
+            let mut other = Tags::<u8>::seeded(Shape { sets: 4, ways: 8 }, &policy, 3);
+            assert!(other.load(&mut saved.as_slice()).is_none(), "lines in sets of another shape");
+        }
+    }
 
     #[test]
     fn the_least_recently_used_line_of_a_set_goes() {

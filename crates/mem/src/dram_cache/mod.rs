@@ -27,6 +27,7 @@ mod evict;
 mod frontside;
 mod inner;
 mod layout;
+mod snapshot;
 mod spec;
 mod stats;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Seek};
 
 use config::Diagnostic;
+use kernel::Snapshot;
 use proto::cpu::{Op, Service};
 use proto::memory::PAGE;
 
@@ -259,5 +260,20 @@ impl Service for Recorded {
         tape.extend_from_slice(&ops[*written..end]);
         *written = end;
         end < ops.len()
+    }
+
+    /// How far the trace was read: all that is left of a job.
+    fn save(&self, out: &mut Vec<u8>) {
+        self.read.save(out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        let read = u64::load(input).filter(|read| *read <= self.whole)?;
+        self.reader = self.recording.reader().ok()?;
+        for _ in 0..read {
+            self.reader.next(&mut self.one).ok().filter(|is_there| *is_there)?;
+        }
+        self.read = read;
+        Some(())
     }
 }

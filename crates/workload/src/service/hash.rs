@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::program::Params;
 use crate::service::chains::{Chains, GROUP};
+use crate::service::changed;
 use crate::service::common::{Common, keys};
 use crate::service::emit::{Emit, LINE, Value};
 use crate::service::list::{Built, Entry};
@@ -54,6 +55,8 @@ struct Chain {
     keys: Vec<u64>,
     version: u32,
 }
+
+kernel::snapshot!(Chain { keys, version });
 
 /// The table.
 pub(crate) struct Hash {
@@ -258,6 +261,17 @@ impl Program for Hash {
             self.act(job, e);
         }
         goes_on
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        changed::save(&self.changed, out);
+        changed::save(&self.values, out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.changed = changed::load(input)?;
+        self.values = changed::load(input)?;
+        Some(())
     }
 }
 

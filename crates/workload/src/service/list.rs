@@ -2,8 +2,10 @@
 
 use config::Diagnostic;
 use proto::cpu::Service;
+use std::path::PathBuf;
 
 use crate::program::{Key, Params};
+use crate::service::common::POPULARITY;
 use crate::service::{exponential, hash, masstree, rbt, silo, swap, tatp, tpcc};
 
 /// A program, or why its parameters cannot be.
@@ -55,6 +57,16 @@ pub fn open(text: &str) -> Built {
     (entry.build)(&Params::read(text, options, entry.keys)?)
 }
 
+/// The file that a program is opened with beside its words, if it is: what it has in it decides what the program does.
+pub fn file_of(text: &str) -> Option<PathBuf> {
+    let (name, options) = text.split_once(':').unwrap_or((text, ""));
+    let entry = entries().find(|entry| entry.name == name.trim())?;
+    let params = Params::read(text, options, entry.keys).ok()?;
+    let mut values = params.values();
+    let file = values.find(|(key, _)| key.name == POPULARITY.name).map(|(_, value)| value)?;
+    (!file.is_empty()).then(|| PathBuf::from(file))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +115,54 @@ mod tests {
             assert_eq!(tape, run(open(&text).unwrap().as_mut()), "{}", entry.name);
             assert_ne!(tape, run(open(&format!("{text},seed=9")).unwrap().as_mut()), "{}", entry.name);
         }
+    }
+
+    /// Jobs are executed, then others; the others write the same if what the first have left is saved and loaded between them.
+    #[test]
+    fn a_program_goes_on_from_what_was_saved() {
+        let mut changed = Vec::new();
+        for entry in entries() {
+            let text = match entry.name {
+                "exponential" => "exponential:mean=500,touches=2".to_owned(),
+                name => format!("{name}:size=128MiB,work=0,theta=1.1"),
+            };
+            let mut first = open(&text).unwrap();
+            let mut tape = Vec::new();
+            for job in 0..3_000 {
+                first.start(0, 1 << 40 | job);
+                while first.step(0, &mut tape) {}
+                tape.clear();
+            }
+            let mut saved = Vec::new();
+            first.save(&mut saved);
+            let (mut second, mut input) = (open(&text).unwrap(), saved.as_slice());
+            assert!(second.load(&mut input).is_some() && input.is_empty(), "{}", entry.name);
+            let mut again = Vec::new();
+            second.save(&mut again);
+            assert!(saved == again, "{}", entry.name);
+            let goes_on = run(first.as_mut());
+            assert!(goes_on == run(second.as_mut()), "{}", entry.name);
+            if saved.is_empty() {
+                continue;
+            }
+            if goes_on != run(open(&text).unwrap().as_mut()) {
+                changed.push(entry.name);
+            }
+            for cut in (0..saved.len()).step_by(saved.len() / 20 + 1) {
+                assert!(open(&text).unwrap().load(&mut &saved[..cut]).is_none(), "{}: {cut}", entry.name);
+            }
+        }
+        // Of the others, data decide no address.
+        assert!(changed.contains(&"rbt") && changed.contains(&"hash"), "{changed:?}");
+    }
+
+    #[test]
+    fn the_file_of_a_program_is_its_popularity() {
+        assert_eq!(file_of("tatp:size=1GiB,popularity=a/b.json"), Some(PathBuf::from("a/b.json")));
+        assert_eq!(
+            [file_of("tatp:size=1GiB"), file_of("exponential"), file_of("a/b.nst")],
+            [None, None, None]
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::program::{Key, Params};
 use crate::service::btree::{self, BTree, NODE};
+use crate::service::changed;
 use crate::service::common::{Common, Placement, keys};
 use crate::service::emit::{Emit, LINE, Value};
 use crate::service::list::{Built, Entry};
@@ -199,6 +200,15 @@ impl Program for Masstree {
         }
         self.finish(job, e);
         false
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        changed::save(&self.columns, out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.columns = changed::load(input)?;
+        Some(())
     }
 }
 

@@ -20,6 +20,7 @@
 
 mod btree;
 mod chains;
+mod changed;
 mod common;
 mod emit;
 mod exponential;
@@ -38,5 +39,5 @@ mod tpcc;
 #[cfg(test)]
 mod drive;
 
-pub use list::{Built, Entry, entries, open};
+pub use list::{Built, Entry, entries, file_of, open};
 pub use proto::cpu::{Op, OpKind, Service};

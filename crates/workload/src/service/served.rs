@@ -35,6 +35,10 @@ pub(crate) trait Program {
     fn begin(&self, job: u64) -> Self::Job;
     /// Executes the next piece of a job and writes its operations, at least one; whether the job goes on.
     fn piece(&mut self, job: &mut Self::Job, e: &mut Emit<'_>) -> bool;
+    /// Appends what jobs have changed of its data.
+    fn save(&self, out: &mut Vec<u8>);
+    /// Brings its data, as they were loaded, to what was saved; `None` if that is malformed.
+    fn load(&mut self, input: &mut &[u8]) -> Option<()>;
 }
 
 struct Running<J> {
@@ -100,6 +104,15 @@ impl<P: Program> Service for Served<P> {
             *place = None;
         }
         goes_on
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        debug_assert!(self.running.iter().all(Option::is_none), "a job runs");
+        self.program.save(out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.program.load(input)
     }
 }
 

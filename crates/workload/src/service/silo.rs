@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::program::{Key, Params};
 use crate::service::btree::{self, BTree, NODE};
+use crate::service::changed;
 use crate::service::common::{Common, Placement, keys};
 use crate::service::emit::{Emit, LINE, Value};
 use crate::service::list::{Built, Entry};
@@ -75,6 +76,8 @@ struct Record {
     id: u64,
     value: u64,
 }
+
+kernel::snapshot!(Record { id, value });
 
 /// The database.
 pub(crate) struct Silo {
@@ -267,6 +270,15 @@ impl Program for Silo {
             _ => self.descend(job, e),
         }
         true
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        changed::save(&self.changed, out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.changed = changed::load(input)?;
+        Some(())
     }
 }
 

@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::program::Params;
+use crate::service::changed;
 use crate::service::common::{Common, keys};
 use crate::service::emit::{Emit, LINE, Value};
 use crate::service::list::{Built, Entry};
@@ -94,6 +95,15 @@ impl Program for Swap {
             e.store(DATA + stripe * LINE, 8, [index]);
         }
         false
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        changed::save(&self.changed, out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.changed = changed::load(input)?;
+        Some(())
     }
 }
 

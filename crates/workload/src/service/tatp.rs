@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::program::Params;
 use crate::service::chains::{Chains, GROUP};
+use crate::service::changed;
 use crate::service::common::{Common, keys};
 use crate::service::emit::{Emit, LINE, Value};
 use crate::service::list::{Built, Entry};
@@ -252,6 +253,17 @@ impl Program for Tatp {
         }
         self.commit(job, e);
         false
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        changed::save(&self.bits, out);
+        changed::save(&self.data_a, out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.bits = changed::load(input)?;
+        self.data_a = changed::load(input)?;
+        Some(())
     }
 }
 

@@ -52,6 +52,10 @@ impl Service for Jobs {
         tape.extend_from_slice(job.unwrap_or(&vec![op(OpKind::Chain, 60_000, [0, 0], 0)]));
         job.is_none()
     }
+    fn save(&self, _out: &mut Vec<u8>) {}
+    fn load(&mut self, _input: &mut &[u8]) -> Option<()> {
+        Some(())
+    }
 }
 
 /// A request for data: when it left, its line, its kind, and what is to become of it if its page is in flash.

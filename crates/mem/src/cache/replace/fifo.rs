@@ -1,6 +1,7 @@
 //! First in, first out.
 
-use super::Replacement;
+use super::{Replacement, as_many};
+use kernel::Snapshot;
 
 /// First in, first out: the way that was entered longest ago.
 pub struct Fifo {
@@ -26,6 +27,15 @@ impl Replacement for Fifo {
     fn victim(&mut self, set: u32, may: &dyn Fn(u32) -> bool) -> Option<u32> {
         let first = set * self.ways;
         (0..self.ways).filter(|way| may(*way)).min_by_key(|way| self.entered[(first + way) as usize])
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.clock.save(out);
+        self.entered.save(out);
+    }
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.clock = u64::load(input)?;
+        self.entered = as_many(&self.entered, input)?;
+        Some(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Least recently used.
 
-use super::Replacement;
+use super::{Replacement, as_many};
+use kernel::Snapshot;
 
 /// Least recently used: the way that was entered or touched longest ago.
 pub struct Lru {
@@ -40,6 +41,15 @@ impl Replacement for Lru {
             return Some(oldest);
         }
         (0..self.ways).filter(|way| may(*way)).min_by_key(|way| used[*way as usize])
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.clock.save(out);
+        self.used.save(out);
+    }
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.clock = u64::load(input)?;
+        self.used = as_many(&self.used, input)?;
+        Some(())
     }
 }
 

@@ -8,6 +8,8 @@ pub mod srrip;
 mod tests;
 pub mod tree_plru;
 
+use kernel::Snapshot;
+
 /// What a replacement policy knows of its cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Places {
@@ -53,4 +55,13 @@ pub trait Replacement {
     fn leave(&mut self, set: u32, way: u32);
     /// The way that makes room, among those for which `may` holds.
     fn victim(&mut self, set: u32, may: &dyn Fn(u32) -> bool) -> Option<u32>;
+    /// Appends what it knows.
+    fn save(&self, out: &mut Vec<u8>);
+    /// Takes what was saved of a policy of as many ways off the front of `input`; `None` if that is malformed.
+    fn load(&mut self, input: &mut &[u8]) -> Option<()>;
+}
+
+/// Takes as many values off the front as there were.
+fn as_many<T: Snapshot>(known: &[T], input: &mut &[u8]) -> Option<Vec<T>> {
+    Vec::load(input).filter(|loaded: &Vec<T>| loaded.len() == known.len())
 }

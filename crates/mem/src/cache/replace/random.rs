@@ -1,7 +1,7 @@
 //! Random.
 
 use super::Replacement;
-use kernel::Rng;
+use kernel::{Rng, Snapshot};
 
 /// A way drawn at random, uniformly among those that may go.
 pub struct Random {
@@ -30,6 +30,14 @@ impl Replacement for Random {
         let mut allowed = (0..self.ways).filter(|way| may(*way));
         let count = allowed.clone().count() as u128;
         allowed.nth(((u128::from(self.draw) * count) >> 64) as usize)
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.rng.save(out);
+        self.draw.save(out);
+    }
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        (self.rng, self.draw) = Snapshot::load(input)?;
+        Some(())
     }
 }
 

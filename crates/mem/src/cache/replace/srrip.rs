@@ -1,6 +1,7 @@
 //! Static re-reference interval prediction.
 
-use super::Replacement;
+use super::{Replacement, as_many};
+use kernel::Snapshot;
 
 /// The longest interval that two bits predict.
 const DISTANT: u8 = 3;
@@ -43,6 +44,14 @@ impl Replacement for Srrip {
         let interval = |way: &u32| self.intervals[(first + way) as usize];
         // The highest way comes first in the reversed order, so the lowest one wins among equals.
         (0..self.ways).rev().filter(|way| may(*way)).max_by_key(interval)
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.intervals.save(out);
+    }
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        let loaded = as_many(&self.intervals, input)?;
+        self.intervals = loaded.iter().all(|interval| *interval <= DISTANT).then_some(loaded)?;
+        Some(())
     }
 }
 

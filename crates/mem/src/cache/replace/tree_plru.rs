@@ -1,6 +1,7 @@
 //! Tree pseudo-LRU.
 
-use super::Replacement;
+use super::{Replacement, as_many};
+use kernel::Snapshot;
 
 /// A binary tree over the ways of a set. Each inner node points to the half that was not used last; the victim is where
 /// the pointers lead. A half in which nothing may go is passed over.
@@ -51,6 +52,13 @@ impl Replacement for TreePlru {
             }
         }
         Some(low).filter(|way| may(*way))
+    }
+    fn save(&self, out: &mut Vec<u8>) {
+        self.upper.save(out);
+    }
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.upper = as_many(&self.upper, input)?;
+        Some(())
     }
 }
 

@@ -199,6 +199,14 @@ impl Program for Rbt {
         }
         !hit
     }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        self.tree.save(out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.tree.load(input)
+    }
 }
 
 #[cfg(test)]

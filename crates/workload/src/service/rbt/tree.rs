@@ -7,7 +7,9 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::service::changed;
 use crate::service::rbt::shape::Shape;
+use kernel::Snapshot;
 
 /// No node.
 pub(crate) const NIL: u64 = u64::MAX;
@@ -28,6 +30,8 @@ pub(crate) struct Node {
     /// Whether it is in the tree.
     pub(crate) linked: bool,
 }
+
+kernel::snapshot!(Node { children, parent, red, value, version, linked });
 
 /// A node that a change has read for the first time, or has written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +56,20 @@ impl Tree {
         let shape = Shape::new(n);
         let root = shape.root();
         Tree { shape, root, changed: FxHashMap::default(), touched: Vec::new() }
+    }
+
+    /// Appends what changes have left.
+    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+        debug_assert!(self.touched.is_empty(), "a change is under way");
+        self.root.save(out);
+        changed::save(&self.changed, out);
+    }
+
+    /// Brings the tree, as it was loaded, to what was saved.
+    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.root = u64::load(input)?;
+        self.changed = changed::load(input)?;
+        Some(())
     }
 
     /// The node at the top.

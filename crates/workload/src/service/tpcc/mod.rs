@@ -18,6 +18,7 @@ mod tables;
 use rustc_hash::FxHashMap;
 
 use crate::program::Params;
+use crate::service::changed;
 use crate::service::common::{Common, keys};
 use crate::service::emit::{Emit, Value};
 use crate::service::list::{Built, Entry};
@@ -73,6 +74,8 @@ struct Stock {
     orders: u64,
     remote: u64,
 }
+
+kernel::snapshot!(Stock { quantity, ytd, orders, remote });
 
 /// The database.
 pub(crate) struct Tpcc {
@@ -308,6 +311,17 @@ impl Program for Tpcc {
             }
         };
         true
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        changed::save(&self.entered, out);
+        changed::save(&self.stocks, out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.entered = changed::load(input)?;
+        self.stocks = changed::load(input)?;
+        Some(())
     }
 }
 

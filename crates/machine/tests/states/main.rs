@@ -1,4 +1,6 @@
-//! States after preconditioning: a run that takes one finds what a run that makes it finds, byte for byte.
+//! States before a run: a run that takes one finds what a run that makes it finds, byte for byte.
+
+mod filled;
 
 use flash::Device;
 use machine::Loaded;
@@ -240,13 +242,13 @@ fn a_file_of_other_drives_is_refused_with_the_drive_that_differs() {
     refused(&kept[..1], &wanted, "drives are 1 there and 2 here (`flash`, `large`)");
     refused(&kept, &wanted[..1], "drives are 2 there and 1 here (`flash`)");
     refused(&[], &wanted, "drives are 0 there and 2 here");
-    refused(&kept, &[wanted[0].clone(), None], "what the state of drive 1 depends on is not known");
+    refused(&kept, &[wanted[0].clone(), None], "what a state depends on is not known");
     let (mut others, _) = two(1);
     let mut keys = Plan::new("d16", "");
     keys.set = SMALL_D16.iter().map(|set| (*set).to_owned()).collect();
     let loaded = Loaded::load("d16", &keys.set).expect("a spec");
     others[1] = StateSpec::of(&keys, &loaded, 0);
-    refused(&kept, &others, "drive `flash`: f is the state of another machine: ");
+    refused(&kept, &others, "`flash`: f is the state of another machine: ");
 }
 
 /// A head that promises other states than those that follow, under a checksum that is right.
@@ -288,7 +290,7 @@ fn a_head_that_promises_something_else_is_refused() {
     );
 }
 
-/// The SHA-256 of all states of this test, as `LAYOUT` 1 has them.
+/// The SHA-256 of all states of drives of this test, as `LAYOUT` 1 has them.
 const FROZEN: (u32, &str) = (1, "2434f39b5fbb69bc8ab7257039947077bc108b988699f6a5289cacc32f86578d");
 
 /// A folder of states outlives a build of the program: what another build makes otherwise must have another name.
@@ -306,6 +308,6 @@ fn a_state_that_changes_has_another_layout() {
     assert_eq!(
         (LAYOUT, hash.as_str()),
         FROZEN,
-        "preconditioning leaves something else, or writes it otherwise: raise LAYOUT in src/state/file.rs by one, and freeze it here"
+        "preconditioning leaves something else, or writes it otherwise: raise LAYOUT in src/state/version.rs by one, and freeze it here and in filled.rs"
     );
 }

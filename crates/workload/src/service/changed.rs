@@ -1,0 +1,57 @@
+//! What jobs have changed of a program's data, as bytes.
+
+use kernel::Snapshot;
+use rustc_hash::FxHashMap;
+
+/// Appends entries in the order of their keys: equal maps are equal bytes, whatever their history.
+pub(crate) fn save<V: Snapshot>(changed: &FxHashMap<u64, V>, out: &mut Vec<u8>) {
+    let mut entries: Vec<(&u64, &V)> = changed.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| **key);
+    entries.len().save(out);
+    for (key, value) in entries {
+        key.save(out);
+        value.save(out);
+    }
+}
+
+/// Takes a map off the front; `None` if it is cut short, or its keys do not rise.
+pub(crate) fn load<V: Snapshot>(input: &mut &[u8]) -> Option<FxHashMap<u64, V>> {
+    let count = usize::load(input)?;
+    let (mut changed, mut least) = (FxHashMap::default(), 0);
+    for _ in 0..count {
+        let (key, value) = <(u64, V)>::load(input)?;
+        if key < least {
+            return None;
+        }
+        least = key.checked_add(1)?;
+        changed.insert(key, value);
+    }
+    Some(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_loaded_whatever_its_history() {
+        let forth: FxHashMap<u64, u32> = (0..100).map(|key| (key * 7, key as u32)).collect();
+        let back: FxHashMap<u64, u32> = (0..100).rev().map(|key| (key * 7, key as u32)).collect();
+        let [one, other] = [forth, back].map(|map| {
+            let mut bytes = Vec::new();
+            save(&map, &mut bytes);
+            let mut input = bytes.as_slice();
+            assert!(load(&mut input) == Some(map) && input.is_empty());
+            bytes
+        });
+        assert_eq!(one, other);
+        for cut in 0..one.len() {
+            assert_eq!(load::<u32>(&mut &one[..cut]), None);
+        }
+        // Two entries with one key.
+        let mut twice = Vec::new();
+        (2_usize, (5_u64, 1_u32)).save(&mut twice);
+        (5_u64, 1_u32).save(&mut twice);
+        assert_eq!(load::<u32>(&mut twice.as_slice()), None);
+    }
+}
