@@ -12,7 +12,7 @@ use flash::media::dies::op::Class;
 use flash::port::engine::Engine;
 use flash::port::initiator::Initiator;
 use mem::dram::DramStats;
-use mem::dram_cache::DramCache;
+use mem::dram_cache::DramCacheStats;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -136,7 +136,7 @@ impl Said<'_> {
             }
             Memory::DramCache(cache) => Said {
                 kind: "dram_cache",
-                behind: BehindResult { dram_cache: Some(DramCacheResult::collect(cache)), ..none },
+                behind: BehindResult { dram_cache: Some(DramCacheResult::of(&cache.stats)), ..none },
                 array_bytes_per_s: of_device(),
                 dram: Some(cache.dram_stats()),
             },
@@ -228,7 +228,7 @@ pub struct DramCacheResult {
     pub hits: u64,
     /// Accesses that did not find their page.
     pub misses: u64,
-    /// Share of accesses to data that did not find their page.
+    /// Share of accesses to data that did not find their page. Those that waited for it count once.
     pub miss_share: f64,
     /// Misses answered at once, without data.
     pub signalled: u64,
@@ -242,6 +242,12 @@ pub struct DramCacheResult {
     pub fetches: u64,
     /// Pages that were asked for while they were on their way out, and came back.
     pub reclaims: u64,
+    /// Pages put into the cache.
+    pub installs: u64,
+    /// Pages read that were not put into the cache, because the admission policy did not keep them.
+    pub bypasses: u64,
+    /// Accesses to data that had waited for such a page, and were answered from it.
+    pub passes: u64,
     /// Changed pages written to flash.
     pub write_backs: u64,
     /// Mean time from the request for a page to the page; null if none came.
@@ -315,23 +321,51 @@ impl InitiatorResult {
 }
 
 impl DramCacheResult {
-    fn collect(cache: &DramCache) -> DramCacheResult {
-        let s = &cache.stats;
+    fn of(s: &DramCacheStats) -> DramCacheResult {
+        // An access ends with data of the cache, with data of a page that is not kept, or without data. What the window cuts in two
+        // may have missed in it and not ended.
+        let accesses = (s.hits + s.passes + s.signalled).max(s.misses);
         DramCacheResult {
             hits: s.hits,
             misses: s.misses,
-            miss_share: share(s.misses, s.hits + s.misses),
+            miss_share: share(s.misses, accesses),
             signalled: s.signalled,
             waits: s.waits,
             merged: s.merged,
             flat_accesses: s.flat,
             fetches: s.fetches,
             reclaims: s.reclaims,
+            installs: s.installs,
+            bypasses: s.bypasses,
+            passes: s.passes,
             write_backs: s.write_backs,
             response_ns: (s.responses > 0).then(|| s.response.as_ns_f64() / s.responses as f64),
             stalls: s.stalls,
             full_misses: s.full_misses,
             buffer_waits: s.buffer_waits,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twenty accesses: eight find their page. Of twelve that do not, five are told so, seven wait: four have their page from the
+    /// cache in the end, three from a page that is not kept.
+    #[test]
+    fn an_access_that_waits_is_one_access() {
+        let stats = DramCacheStats {
+            hits: 8 + 4,
+            misses: 12,
+            signalled: 5,
+            waits: 7,
+            passes: 3,
+            ..Default::default()
+        };
+        assert_eq!(DramCacheResult::of(&stats).miss_share, 12.0 / 20.0);
+        // All of them wait: none has found its page.
+        let stats = DramCacheStats { hits: 9, misses: 9, waits: 9, ..Default::default() };
+        assert_eq!(DramCacheResult::of(&stats).miss_share, 1.0);
     }
 }

@@ -87,14 +87,14 @@ pub(crate) const CASES: &[Case] = &[
         context: WAITING,
         jobs: TATP,
         values: &["always", "second_touch"],
-        predicted: Rises("/cpu/0/memory/dram_cache/miss_share"),
+        predicted: Rises("/cpu/0/memory/dram_cache/bypasses"),
     },
     Case {
         key: "memory.dram_cache.admission.second_touch.window",
         context: WAITING,
         jobs: TATP,
         values: &["1%", "10%", "100%"],
-        predicted: Falls("/cpu/0/memory/dram_cache/miss_share"),
+        predicted: Falls("/cpu/0/memory/dram_cache/bypasses"),
     },
     Case {
         key: "memory.dram_cache.evict_buffer",

@@ -168,7 +168,7 @@ fn dram_cache(cache: &DramCacheResult, text: &mut String) {
         text,
         "  DRAM cache: {:.2} % of {} accesses missed, {} pages fetched in {} on the mean, {} written back",
         100.0 * cache.miss_share,
-        count(cache.hits + cache.misses),
+        count(cache.hits + cache.passes + cache.signalled),
         count(cache.fetches),
         shown(cache.response_ns),
         count(cache.write_backs)
