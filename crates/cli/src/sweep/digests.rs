@@ -1,7 +1,6 @@
 //! What the documents of a store were when they were written: a line for each in `digests.jsonl`, on the disk before the document
 //! has its name. A document that has been changed since is refused, with the parts of it that differ.
 
-use super::store::hex;
 use crate::output::{Fault, cannot_write, write_whole};
 use config::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -108,6 +107,11 @@ impl Digests {
         *whole = written.is_ok();
         written.map_err(|fault| cannot_write(&self.path, &fault))
     }
+}
+
+/// Bytes as a digest is written.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn line(digest: &Digest) -> String {

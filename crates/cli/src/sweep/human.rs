@@ -1,9 +1,9 @@
 //! The table of a sweep for a person.
 
-use super::Sweep;
+use super::file::Sweep;
+use super::outcome::Outcome;
 use super::point::{Point, columns};
 use super::table::text;
-use super::worker::Outcome;
 use serde_json::Value;
 
 /// The column of the workload.

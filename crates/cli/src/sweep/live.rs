@@ -1,10 +1,10 @@
 //! The table that grows while a sweep runs: a line for each run that has ended, above a bar with the time that is left. On
 //! standard error, if that is a terminal; elsewhere a line every ten seconds says how many runs have ended.
 
-use super::Sweep;
+use super::file::Sweep;
 use super::human::{View, aligned};
+use super::outcome::Outcome;
 use super::point::Point;
-use super::worker::Outcome;
 use crate::progress::Counter;
 
 /// The least width of a metric's column: what comes later may be wider than what came first.

@@ -5,6 +5,7 @@ mod digests;
 mod file;
 mod human;
 mod live;
+mod outcome;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod point;
@@ -18,8 +19,9 @@ pub(crate) use self::parquet::parquet;
 pub(crate) use file::Sweep;
 pub(crate) use human::human;
 pub(crate) use live::Live;
+pub(crate) use outcome::Outcome;
 pub(crate) use point::{Point, points};
 pub(crate) use store::Store;
 pub(crate) use table::Table;
 pub(crate) use validate::refuse_unusable;
-pub(crate) use worker::{Outcome, Work, run_all};
+pub(crate) use worker::{Work, run_all};

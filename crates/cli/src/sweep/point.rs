@@ -1,6 +1,6 @@
 //! The runs of a sweep.
 
-use super::Sweep;
+use super::file::Sweep;
 use machine::run::Plan;
 use serde_json::Value;
 

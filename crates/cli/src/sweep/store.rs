@@ -1,6 +1,6 @@
 //! Results by what decides them: a run that is in the store need not be made again.
 
-use super::digests::Digests;
+use super::digests::{Digests, hex};
 use crate::output::{Fault, cannot_write, make_folder, write_durable};
 use config::Diagnostic;
 use machine::Loaded;
@@ -160,8 +160,4 @@ fn hash_of_file(path: &Path) -> std::io::Result<String> {
             n => hash.update(&buffer[..n]),
         }
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

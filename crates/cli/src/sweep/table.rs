@@ -1,8 +1,8 @@
 //! The results of a sweep as a table with typed columns.
 
-use super::Sweep;
+use super::file::Sweep;
+use super::outcome::Outcome;
 use super::point::{Point, columns};
-use super::worker::Outcome;
 use config::Diagnostic;
 use machine::Loaded;
 use machine::run::Plan;

@@ -1,7 +1,7 @@
 //! What can be known to be wrong before anything runs.
 
-use super::Sweep;
 use super::axis::Axis;
+use super::file::Sweep;
 use super::point::{advance, plan};
 use config::Diagnostic;
 use machine::run::{Plan, check};
