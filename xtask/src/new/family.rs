@@ -16,6 +16,8 @@ pub(super) struct Family {
     doc: String,
     /// The names of its policies.
     pub(super) entries: Vec<String>,
+    /// The first paragraph of what the list says of each.
+    pub(super) docs: Vec<String>,
     /// Keys of a spec that choose from it, as docs/policies.md has them.
     pub(super) keys: Vec<String>,
 }
@@ -91,13 +93,14 @@ pub(super) fn lists(text: &str, list: &str) -> Vec<Family> {
             .take_while(|line| line.starts_with("///") || line.starts_with("#["));
         let mut doc: Vec<&str> = doc.filter_map(|line| line.strip_prefix("///")).map(str::trim).collect();
         doc.reverse();
-        let first: Vec<&str> = doc.into_iter().take_while(|line| !line.is_empty()).collect();
+        let (entries, docs) = entries(&lines[at + 1..]).into_iter().unzip();
         families.push(Family {
             name: name.into(),
             list: list.into(),
             object: (object != "choice").then(|| object.into()),
-            doc: first.join(" "),
-            entries: entries(&lines[at + 1..]),
+            doc: paragraph(&doc),
+            entries,
+            docs,
             keys: Vec::new(),
         });
     }
@@ -111,16 +114,29 @@ pub(super) fn head(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("family ")?.split_once(": ")
 }
 
-/// The names of a list's entries, up to its end.
-fn entries(lines: &[&str]) -> Vec<String> {
+/// The first paragraph of a documentation.
+fn paragraph(doc: &[&str]) -> String {
+    doc.iter().copied().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The names of a list's entries, up to its end, each with the first paragraph of its documentation.
+fn entries(lines: &[&str]) -> Vec<(String, String)> {
     let inside = lines.iter().take_while(|line| **line != "    }").map(|line| line.strip_prefix("        "));
-    let code = inside.flatten().filter(|line| !line.starts_with(['/', ' ', '#', '}', '|']));
     let name = |line: &str| {
         let line = line.strip_prefix("default ").unwrap_or(line);
         let line = line.strip_prefix("r#").unwrap_or(line);
         line.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned()
     };
-    code.map(name).filter(|name| !name.is_empty()).collect()
+    let (mut found, mut doc) = (Vec::new(), Vec::new());
+    for line in inside.flatten() {
+        if let Some(text) = line.strip_prefix("///") {
+            doc.push(text.trim());
+        } else if !line.starts_with(['/', ' ', '#', '}', '|']) && !name(line).is_empty() {
+            found.push((name(line), paragraph(&doc)));
+            doc.clear();
+        }
+    }
+    found
 }
 
 /// The chapters of docs/policies.md: the keys of the title, and the first paragraph.

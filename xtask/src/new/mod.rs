@@ -24,6 +24,8 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("Arbitration", include_str!("templates/arbitration.txt")),
     ("DramScheduler", include_str!("templates/dram_scheduler.txt")),
     ("EvictionPolicy", include_str!("templates/eviction.txt")),
+    ("PageAdmission", include_str!("templates/page_admission.txt")),
+    ("PlacementPolicy", include_str!("templates/placement.txt")),
     ("Prefetching", include_str!("templates/prefetching.txt")),
     ("ReplacementPolicy", include_str!("templates/replacement.txt")),
     ("Scheduling", include_str!("templates/die_scheduling.txt")),
@@ -141,7 +143,11 @@ impl Plan {
         let key =
             keys.iter().find(|key| key.ends_with(wanted)).or(keys.first()).map_or("KEY", String::as_str);
         let cases = cases::places(root, keys, &family.entries)?;
-        let mut text = format!("made {file}\nlisted it in {}\n\nleft to do:\n", family.list);
+        let mut text = format!("made {file}\nlisted it in {}\n\n{} has so far:\n", family.list, family.name);
+        for (policy, doc) in family.entries.iter().zip(&family.docs) {
+            text += &format!("  {policy}: {doc}\n");
+        }
+        text += "\nleft to do:\n";
         let mut steps = vec![
             format!("fill it in until this passes: cargo test -p {package} --lib {}", family.module()),
             format!("try it: cargo run --release -- run SYSTEM --workload WORKLOAD --set {key}={name}"),

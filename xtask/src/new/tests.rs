@@ -61,6 +61,22 @@ fn the_list_has_one_module_and_one_entry_more() {
     }
 }
 
+/// Who adds a policy sees what there is, in the words of the program's own list.
+#[test]
+fn the_policies_of_a_family_are_shown_with_what_they_do() {
+    let root = workspace::root();
+    for (family, _) in TEMPLATES {
+        let plan = plan(&root, family, NAME).unwrap();
+        let steps = plan.steps(&root, family).unwrap();
+        let page = fs::read_to_string(root.join("docs/policies.md")).unwrap().replace('\n', " ");
+        for (policy, doc) in plan.family.entries.iter().zip(&plan.family.docs) {
+            assert!(steps.contains(&format!("\n  {policy}: {doc}\n")), "{family}: no {policy} in\n{steps}");
+            assert!(!doc.is_empty() && page.contains(doc.as_str()), "{family}: {policy}: {doc}");
+        }
+        assert_eq!(plan.family.entries.len(), plan.family.docs.len());
+    }
+}
+
 #[test]
 fn a_family_is_found_by_its_keys_too() {
     let root = workspace::root();
