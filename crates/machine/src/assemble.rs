@@ -214,11 +214,7 @@ pub(crate) fn assemble(
     }
     for (number, part) in spec.stripe.iter().enumerate() {
         let drives = part.linked("drives").iter().map(|drive| drive.number as u16).collect();
-        let mut stripe = loaded.stripe_at(number)?;
-        if spec.sim.shadow {
-            stripe.attach_shadow();
-        }
-        machine = machine.with_stripe(&part.name, stripe, drives);
+        machine = machine.with_stripe(&part.name, loaded.stripe_at(number)?, drives);
     }
     for built in built {
         machine = machine.with(built);

@@ -254,20 +254,7 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         format!("{ended} ended, {recorded} latencies recorded"),
     );
     for (name, stripe) in machine.stripes() {
-        let found = stripe.check();
-        check(
-            &format!("commands and parts of the stripe {name} agree"),
-            found.is_ok(),
-            found.err().unwrap_or_default(),
-        );
-        if let Some(found) = stripe.shadowed() {
-            let first = found.first.as_deref().unwrap_or_default();
-            check(
-                &format!("bytes of the stripe {name} are on their drives"),
-                found.wrong == 0,
-                format!("{} of {} parts were wrong: {first}", found.wrong, found.compared),
-            );
-        }
+        stripe::checks(name, stripe).into_iter().for_each(|(name, ok, detail)| check(&name, ok, detail));
     }
     let by_itself = machine.complexes().is_empty() && machine.stripes().next().is_none();
     for (number, (_, device)) in machine.drives().enumerate().filter(|_| by_itself) {

@@ -34,6 +34,19 @@ pub struct StripeResult {
     pub members: Vec<MemberResult>,
 }
 
+/// Accounts of a stripe, and what its shadow has found: name, whether it holds, and what does not.
+pub(super) fn checks(name: &str, stripe: &Stripe) -> Vec<(String, bool, String)> {
+    let found = stripe.check();
+    let agree = format!("commands and parts of the stripe {name} agree");
+    let mut checks = vec![(agree, found.is_ok(), found.err().unwrap_or_default())];
+    checks.extend(stripe.shadowed().map(|found| {
+        let first = found.first.as_deref().unwrap_or_default();
+        let detail = format!("{} of {} parts were wrong: {first}", found.wrong, found.compared);
+        (format!("bytes of the stripe {name} are on their drives"), found.wrong == 0, detail)
+    }));
+    checks
+}
+
 impl StripeResult {
     pub(super) fn collect(name: &str, stripe: &Stripe) -> StripeResult {
         let s = &stripe.stats;

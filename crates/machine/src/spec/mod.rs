@@ -199,7 +199,12 @@ impl Loaded {
         let part = &self.spec.stripe[number];
         let capacities = part.linked("drives").iter().map(|drive| self.capacity_of(*drive));
         let capacities = capacities.collect::<Result<Vec<_>, _>>()?;
-        Stripe::new(&part.spec, &capacities).map_err(|error| self.explain(part.table(), error))
+        let explain = |error| self.explain(part.table(), error);
+        let mut stripe = Stripe::new(&part.spec, &capacities).map_err(explain)?;
+        if self.spec.sim.shadow {
+            stripe.attach_shadow();
+        }
+        Ok(stripe)
     }
 
     /// Bytes of a drive or a stripe.
