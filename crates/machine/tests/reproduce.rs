@@ -8,7 +8,7 @@ fn reproduce(target: &str, only: &[&str], jobs: usize) -> Report {
     let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
     static STOP: AtomicBool = AtomicBool::new(false);
     let chosen = choose(target, &only, Effort::Quick).expect("known rows").remove(0);
-    run(chosen, &Request { jobs, stop: &STOP, progress: &|_, _| () })
+    run(chosen, &Request { jobs, stop: &STOP, progress: &|_, _| (), states: &|_| None })
 }
 
 fn all_within(target: &str, only: &[&str], least: usize) {

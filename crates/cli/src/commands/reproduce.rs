@@ -4,9 +4,13 @@ use crate::number;
 use crate::output::{Fault, cannot_write, make_folder, print, write_whole};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::progress::Counter;
+use crate::states::shared;
 use config::Diagnostic;
 use machine::reproduce::{Effort, Report, Request, TARGETS, choose, plots, run as reproduce, table};
+use machine::run::Plan;
+use machine::state::States;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Names of all targets.
 fn names() -> String {
@@ -27,6 +31,10 @@ pub(crate) struct Args {
     /// Everything that a paper states, every workload and several seeds: hours instead of minutes
     #[arg(long)]
     full: bool,
+    /// Runs take states of drives and of servers' memory from this folder, and put there what is not there; left out, runs that
+    /// want the same state share it in memory; `none` has each run make its own
+    #[arg(long, value_name = "DIR")]
+    state_cache: Option<PathBuf>,
     /// Prints the rows as JSON
     #[arg(long)]
     json: bool,
@@ -46,7 +54,14 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     // Rows that are there are shown.
     result_is_coming();
     let counter = Counter::new();
-    let request = Request { jobs: args.jobs, stop: &STOP, progress: &|done, of| counter.show(done, of, 0) };
+    // A folder that cannot be made is told before the first run.
+    shared(args.state_cache.as_deref(), [].iter())?;
+    let states = |plans: &[Plan]| {
+        let shared = shared(args.state_cache.as_deref(), plans.iter()).ok()??;
+        Some(shared as Arc<dyn States + Send + Sync>)
+    };
+    let progress = |done, of| counter.show(done, of, 0);
+    let request = Request { jobs: args.jobs, stop: &STOP, progress: &progress, states: &states };
     let reports: Vec<Report> = chosen.into_iter().map(|chosen| reproduce(chosen, &request)).collect();
     drop(counter);
     let rows: Vec<_> = reports.iter().flat_map(|report| report.rows.iter().cloned()).collect();

@@ -3,12 +3,10 @@
 use crate::number;
 use crate::output::{Fault, print, write_whole};
 use crate::outside::{catch_interrupts, result_is_coming};
-use crate::states::{Folder, Shared, expected, folder_of};
+use crate::states::shared;
 #[cfg(feature = "parquet")]
 use crate::sweep::parquet;
-use crate::sweep::{
-    Live, Outcome, Point, Store, Sweep, Table, Work, human, points, refuse_unusable, run_all,
-};
+use crate::sweep::{Live, Outcome, Store, Sweep, Table, Work, human, points, refuse_unusable, run_all};
 use config::Diagnostic;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -85,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     sweep.count()?;
     refuse_unusable(&sweep)?;
     let points = Arc::new(points(&sweep));
-    let states = states(args, &points)?;
+    let states = shared(args.state_cache.as_deref(), points.iter().map(|point| &point.plan))?;
     let name = args.file.file_stem().unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name));
     // The folder is this sweep's until the table is written.
@@ -109,19 +107,6 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
     eprintln!("{well} of {} runs are well; {written}", points.len());
     Ok(well == points.len())
-}
-
-/// What the runs share of their drives' states.
-fn states(args: &Args, points: &[Point]) -> Result<Option<Arc<Shared>>, Fault> {
-    let folder = match &args.state_cache {
-        None => None,
-        Some(text) => match folder_of(text) {
-            None => return Ok(None),
-            Some(folder) => Some(Folder::open(folder)?),
-        },
-    };
-    let left = expected(points.iter().map(|point| &point.plan));
-    Ok(Some(Arc::new(Shared::new(folder, left))))
 }
 
 /// Writes the table; the names of its files.

@@ -7,6 +7,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+/// The word for no folder, and no sharing.
+const NONE: &str = "none";
+
+/// The folder of `--state-cache`; `None` for the word that says none.
+pub(crate) fn folder_of(text: &Path) -> Option<&Path> {
+    (text != Path::new(NONE)).then_some(text)
+}
+
 /// `--state-cache`.
 pub(crate) struct Folder {
     folder: PathBuf,

@@ -5,22 +5,13 @@ mod folder;
 mod shared;
 
 pub(crate) use file::{Given, Saved};
-pub(crate) use folder::Folder;
-pub(crate) use shared::{Shared, expected};
+pub(crate) use folder::{Folder, folder_of};
+pub(crate) use shared::{Shared, shared};
 
 use config::Diagnostic;
 use machine::Loaded;
 use machine::run::Plan;
 use machine::state::has_any;
-use std::path::Path;
-
-/// The word for no folder, and no sharing.
-const NONE: &str = "none";
-
-/// The folder of `--state-cache`; `None` for the word that says none.
-pub(crate) fn folder_of(text: &Path) -> Option<&Path> {
-    (text != Path::new(NONE)).then_some(text)
-}
 
 /// What a machine does anew in each run, whatever states are kept.
 fn done_anew(loaded: &Loaded) -> Option<&'static str> {

@@ -1,13 +1,15 @@
-//! States that the runs of a sweep share: in memory, and in a folder if there is one.
+//! States that runs of one command share: in memory, and in a folder if there is one.
 
-use super::Folder;
+use super::folder::{Folder, folder_of};
+use crate::output::Fault;
 use config::Diagnostic;
 use machine::Loaded;
 use machine::run::Plan;
 use machine::state::{Found, Place, State, StateSpec, States, Wanted};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Bytes of states that are kept at a time; one is kept whatever its size.
@@ -21,9 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 type Asking<'p> = (&'p [String], u64, &'p [String]);
 
 /// How many of these runs want each state, by its digest; `None` for more runs than are looked at.
-pub(crate) fn expected<'p>(
-    plans: impl ExactSizeIterator<Item = &'p Plan>,
-) -> Option<BTreeMap<String, usize>> {
+fn expected<'p>(plans: impl ExactSizeIterator<Item = &'p Plan>) -> Option<BTreeMap<String, usize>> {
     if plans.len() > MOST_LOOKED_AT {
         return None;
     }
@@ -55,6 +55,22 @@ fn digests(plan: &Plan) -> (Vec<String>, bool) {
     (digests, !loaded.spec.cpu.is_empty())
 }
 
+/// What runs of these plans share, with the folder of `--state-cache` if it is given; nothing for the word that says none.
+///
+/// # Errors
+/// The folder cannot be made.
+pub(crate) fn shared<'p>(
+    cache: Option<&Path>,
+    plans: impl ExactSizeIterator<Item = &'p Plan>,
+) -> Result<Option<Arc<Shared>>, Fault> {
+    let folder = match cache.map(folder_of) {
+        Some(None) => return Ok(None),
+        Some(Some(folder)) => Some(Folder::open(folder)?),
+        None => None,
+    };
+    Ok(Some(Arc::new(Shared::new(folder, expected(plans)))))
+}
+
 /// States in memory.
 pub(crate) struct Shared {
     folder: Option<Folder>,
@@ -78,7 +94,7 @@ enum Held {
 
 impl Shared {
     /// No states yet. `left` are the runs that will ask ([`expected`]).
-    pub(crate) fn new(folder: Option<Folder>, left: Option<BTreeMap<String, usize>>) -> Shared {
+    fn new(folder: Option<Folder>, left: Option<BTreeMap<String, usize>>) -> Shared {
         let known = Known { states: BTreeMap::new(), left, turn: 0 };
         Shared { folder, known: Mutex::new(known), changed: Condvar::new() }
     }

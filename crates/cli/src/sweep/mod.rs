@@ -20,7 +20,7 @@ pub(crate) use file::Sweep;
 pub(crate) use human::human;
 pub(crate) use live::Live;
 pub(crate) use outcome::Outcome;
-pub(crate) use point::{Point, points};
+pub(crate) use point::points;
 pub(crate) use store::Store;
 pub(crate) use table::Table;
 pub(crate) use validate::refuse_unusable;

@@ -24,7 +24,7 @@ mod zng;
 pub use choose::{Chosen, choose};
 pub use plot::{Plot, plots};
 pub use row::{Difference, Row, Rule};
-pub use run::{Report, Request, run};
+pub use run::{Report, Request, Sharing, run};
 pub use table::table;
 
 use config::Diagnostic;

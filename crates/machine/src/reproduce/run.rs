@@ -4,9 +4,14 @@ use super::choose::{Chosen, Tasks};
 use super::study::{Entry, Found, Point};
 use super::threads::run_all;
 use super::{Case, Context, Effort, Row};
+use crate::plan::Plan;
+use crate::state::States;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Makes what keeps states for runs of these plans while they go on; nothing for runs that each make their own.
+pub type Sharing<'a> = dyn Fn(&[Plan]) -> Option<Arc<dyn States + Send + Sync>> + 'a;
 
 /// How rows are worked out.
 pub struct Request<'a> {
@@ -16,6 +21,8 @@ pub struct Request<'a> {
     pub stop: &'static AtomicBool,
     /// Told how many cases, runs or rows are done, of how many.
     pub progress: &'a dyn Fn(usize, usize),
+    /// Asked before runs that may share states. Results do not depend on it.
+    pub states: &'a Sharing<'a>,
 }
 
 /// What a target has come to.
@@ -86,7 +93,12 @@ fn run_study(target: &'static str, entries: Vec<Entry>, request: &Request<'_>) -
 fn run_points(mut points: BTreeSet<Point>, found: &mut Found, request: &Request<'_>) -> bool {
     points.retain(|point| !found.0.contains_key(point));
     let (points, stop) = (Vec::from_iter(points), request.stop);
-    let run = move |point: &Point| point.run(stop).map_err(|why| why.one_line());
+    let plans: Vec<Plan> = points.iter().map(Point::plan).collect();
+    let states = (request.states)(&plans);
+    let run = move |point: &Point| {
+        let states = states.as_deref().map(|states| states as &dyn States);
+        point.run_with(states, stop).map_err(|why| why.one_line())
+    };
     let documents = run_all(points.clone(), run, request);
     let all = documents.iter().all(Option::is_some);
     let pairs = points.into_iter().zip(documents);
@@ -127,7 +139,10 @@ mod tests {
     use super::*;
     use crate::reproduce::choose::of;
     use crate::reproduce::{Rule, Target, Work};
+    use crate::state::{Found as StateFound, Place, State, StateSpec};
     use config::Diagnostic;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
 
     fn cases() -> Vec<Case> {
         let one = |ids: [&'static str; 2]| {
@@ -151,7 +166,7 @@ mod tests {
     ) -> Result<Report, Diagnostic> {
         let only: Vec<String> = only.iter().map(|o| (*o).to_owned()).collect();
         let chosen = of(&[target], &only, Effort::Quick)?.remove(0);
-        Ok(run(chosen, &Request { jobs, stop, progress: &|_, _| () }))
+        Ok(run(chosen, &Request { jobs, stop, progress: &|_, _| (), states: &|_| None }))
     }
 
     fn report(only: &[&str], jobs: usize) -> Result<Report, Diagnostic> {
@@ -215,5 +230,69 @@ mod tests {
         static STOP: AtomicBool = AtomicBool::new(true);
         let report = run_target(&TARGET, &[], 1, &STOP).expect("everything");
         assert!(report.partial && !report.ok() && report.rows.is_empty());
+    }
+
+    /// States in memory, and how many were taken.
+    #[derive(Default)]
+    struct Memory(Mutex<(BTreeMap<String, State>, usize)>);
+
+    impl States for Memory {
+        fn find<'a>(&'a self, wanted: &StateSpec, _: &AtomicBool) -> Result<StateFound<'a>, Diagnostic> {
+            let mut known = self.0.lock().expect("no panic");
+            let state = known.0.get(&wanted.digest()).cloned();
+            known.1 += usize::from(state.is_some());
+            let place = || Box::new((self, wanted.digest())) as Box<dyn Place>;
+            Ok(state.map_or_else(|| StateFound::Absent(Some(place())), StateFound::There))
+        }
+    }
+
+    impl Place for (&Memory, String) {
+        fn keep(self: Box<Self>, state: &State) {
+            let (memory, digest) = *self;
+            memory.0.lock().expect("no panic").0.insert(digest, state.clone());
+        }
+    }
+
+    /// Two servers that differ in a time: memory and drive of the second are those of the first, and the rows are what they were.
+    #[test]
+    fn rows_are_the_same_with_shared_states() {
+        let entries = |_: Effort| {
+            let base = ["cpu.cores=4", "fabric.mesh.rows=2", "fabric.mesh.columns=2", "l2.banks=4"]
+                .into_iter()
+                .chain(["cpu.load.jobs=60", "cpu.warmup.fixed.jobs=0", "memory.dram_cache.sets=32"])
+                .map(str::to_owned);
+            let point = |clock: &str| Point {
+                system: "astriflash".to_owned(),
+                set: base.clone().chain([format!("cpu.clock={clock}")]).collect(),
+                workloads: vec!["tatp:size=128MiB,work=200".to_owned()],
+                seed: 1,
+                least_footprint: 0,
+            };
+            let row = |id: &str, point: Point| {
+                let (name, of) = (id.to_owned(), point.clone());
+                Entry::new(id, vec![point], move |found: &Found| {
+                    let document = found.get(&of)?;
+                    Ok(Row::new(&name, "ns", 1.0, document.simulated_ns, Rule::Exact))
+                })
+            };
+            vec![row("a.slow", point("1GHz")), row("a.fast", point("3GHz"))]
+        };
+        let report = |states: &Sharing<'_>| {
+            let entries = entries(Effort::Quick);
+            let request = Request { jobs: 1, stop: &GO_ON, progress: &|_, _| (), states };
+            run_study("test", entries, &request).rows
+        };
+        let memory = Arc::new(Memory::default());
+        let apart = report(&|_| None);
+        assert!(apart.iter().all(|row| row.measured.is_some()) && apart[0].measured != apart[1].measured);
+        let states = Arc::clone(&memory);
+        let shared = report(&move |plans| {
+            // Nothing is left to be run a second time.
+            assert!(plans.len() == 2 || plans.is_empty());
+            Some(Arc::clone(&states) as Arc<dyn States + Send + Sync>)
+        });
+        assert_eq!(shared, apart);
+        let known = memory.0.lock().expect("no panic");
+        assert_eq!((known.0.len(), known.1), (2, 2), "a memory and a drive, taken once each");
     }
 }

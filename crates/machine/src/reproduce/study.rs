@@ -6,6 +6,7 @@
 use super::Row;
 use crate::result::Document;
 use crate::run::{Outside, Plan, run};
+use crate::state::States;
 use config::Diagnostic;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,24 +30,32 @@ impl Point {
         self
     }
 
-    /// Runs it.
+    /// What it runs.
+    pub(crate) fn plan(&self) -> Plan {
+        let Point { system, set, workloads, seed, least_footprint: _ } = self.clone();
+        Plan { set, workloads, seed, ..Plan::new(&system, "") }
+    }
+
+    /// Runs it, alone.
+    ///
+    /// # Errors
+    /// As [`Point::run_with`].
+    pub(crate) fn run(&self, stop: &AtomicBool) -> Result<Document, Diagnostic> {
+        self.run_with(None, stop)
+    }
+
+    /// Runs it, with states that others keep.
     ///
     /// # Errors
     /// A plan that is unusable, or a run whose checks fail or that leaves work undone.
-    pub(crate) fn run(&self, stop: &AtomicBool) -> Result<Document, Diagnostic> {
-        let mut plan = Plan::new(&self.system, "");
-        plan.workloads = self.workloads.clone();
-        plan.set = self.set.clone();
-        plan.seed = self.seed;
-        let mut outside = Outside {
-            cpu_s: &|| 0.0,
-            wall_s: &|| 0.0,
-            peak_rss: &|| 0,
-            stop,
-            watch: &mut |_| {},
-            states: None,
-        };
-        let document = run(&plan, &mut outside)?;
+    pub(crate) fn run_with(
+        &self,
+        states: Option<&dyn States>,
+        stop: &AtomicBool,
+    ) -> Result<Document, Diagnostic> {
+        let mut outside =
+            Outside { cpu_s: &|| 0.0, wall_s: &|| 0.0, peak_rss: &|| 0, stop, watch: &mut |_| {}, states };
+        let document = run(&self.plan(), &mut outside)?;
         self.check_footprint(&document)?;
         match document.checks.iter().find(|check| !check.ok) {
             Some(check) => Err(Diagnostic::new(format!("{self}: {}: {}", check.name, check.detail))),

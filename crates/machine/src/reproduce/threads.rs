@@ -92,7 +92,7 @@ mod tests {
         let (open, gate) = mpsc::channel::<()>();
         let gate = std::sync::Mutex::new(gate);
         let (say, ended) = mpsc::channel();
-        let request = Request { jobs: 1, stop: &STOP, progress: &|_, _| () };
+        let request = Request { jobs: 1, stop: &STOP, progress: &|_, _| (), states: &|_| None };
         let task = move |n: &u32| {
             if *n == 2 {
                 STOP.store(true, Ordering::Relaxed);
@@ -113,7 +113,7 @@ mod tests {
     #[should_panic(expected = "the third")]
     fn a_panic_of_a_task_is_heard() {
         static STOP: AtomicBool = AtomicBool::new(false);
-        let request = Request { jobs: 2, stop: &STOP, progress: &|_, _| () };
+        let request = Request { jobs: 2, stop: &STOP, progress: &|_, _| (), states: &|_| None };
         run_all(vec![1, 2, 3], |n| assert!(*n != 3, "the third"), &request);
     }
 }
