@@ -70,7 +70,15 @@ const HOUSES: &[House] = &[
     House {
         folder: "crates/flash/src/media/",
         path: &["media"],
-        floors: &[("geometry", 0), ("base", 1), ("array", 2), ("dies", 3), ("planes", 4), ("registers", 5)],
+        floors: &[
+            ("geometry", 0),
+            ("packages", 0),
+            ("base", 1),
+            ("registers", 1),
+            ("array", 2),
+            ("dies", 3),
+            ("planes", 4),
+        ],
         above: Some("the media"),
     },
     // Maps and buffers, each on its own; what comes back after a power cut.

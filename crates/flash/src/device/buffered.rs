@@ -3,13 +3,14 @@
 //! A dirty unit on its way to flash passes through here: if the buffer has only part of it, the rest is read first; then
 //! it joins an assembly of units until a program unit is full; then it is programmed and committed.
 
+use super::registers::{RegisterParts, Registers};
 use super::rewrites::Rewrites;
 use super::{Device, Event, Out, milestone};
 use crate::control::buffer::ahead::LookAhead;
-use crate::control::buffer::{Buffer, Flush, Sectors, Write};
+use crate::control::buffer::{Flush, Flushed, Sectors, Sets, Write};
 use crate::control::ftl::space::Stream;
 use crate::control::purpose::Purpose;
-use crate::media::dies::op::{Class, Op, OpKind};
+use crate::media::dies::op::{Class, NO_OP, Op, OpKind};
 use kernel::resource::Serial;
 use kernel::{Cx, Mutant, Slab, Snapshot, Time, planted};
 use net::Rate;
@@ -19,7 +20,7 @@ use std::collections::VecDeque;
 /// What a buffer in time is built from.
 pub struct BufferParts {
     /// The state machine.
-    pub buffer: Buffer,
+    pub buffer: Sets,
     /// Most map units on their way to flash at once.
     pub in_flight: u32,
     /// Host writes wait while as many sectors, or more, want to be flushed or are being flushed.
@@ -32,22 +33,40 @@ pub struct BufferParts {
     pub acknowledges_early: bool,
     /// Whether the buffer survives a power cut.
     pub protected: bool,
-    /// Rate of the DRAM.
-    pub rate: Rate,
-    /// Time of an access before its first byte.
-    pub latency: Time,
+    /// Where its lines are.
+    pub memory: BufferMemory,
     /// What is read into it before the host asks for it.
     pub look_ahead: Option<Box<dyn LookAhead>>,
+}
+
+/// Where the lines of a buffer are.
+pub enum BufferMemory {
+    /// In DRAM.
+    Dram {
+        /// Its rate.
+        rate: Rate,
+        /// Time of an access before its first byte.
+        latency: Time,
+    },
+    /// In registers of the planes.
+    Registers(RegisterParts),
+}
+
+/// The same, in time.
+pub(super) enum Place {
+    Dram { dram: Serial, rate: Rate, latency: Time },
+    Registers(Box<Registers>),
 }
 
 /// The buffer and what is on its way between host, buffer and flash.
 pub struct Buffered {
     /// The state machine.
-    pub buffer: Buffer,
+    pub buffer: Sets,
     parts: Limits,
-    dram: Serial,
-    /// Writes that wait for room, oldest first.
-    waiting: VecDeque<u32>,
+    pub(super) place: Place,
+    /// Writes that wait for room in each set, oldest first.
+    waiting: Vec<VecDeque<u32>>,
+    waiters: usize,
     rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
     barriers: VecDeque<(u64, u32)>,
@@ -71,14 +90,14 @@ struct Limits {
     moves_sectors: bool,
     acknowledges_early: bool,
     protected: bool,
-    rate: Rate,
-    latency: Time,
 }
 
 impl Buffered {
-    /// `lines`: sets of groups that the allocator keeps apart.
-    pub(super) fn new(parts: BufferParts, lines: usize, placements: u8) -> Buffered {
+    /// `lines`: sets of groups that the allocator keeps apart; `planes` of the device.
+    pub(super) fn new(parts: BufferParts, lines: usize, planes: u32, placements: u8) -> Buffered {
         Buffered {
+            waiting: vec![VecDeque::new(); parts.buffer.count()],
+            waiters: 0,
             buffer: parts.buffer,
             parts: Limits {
                 in_flight: parts.in_flight,
@@ -86,11 +105,13 @@ impl Buffered {
                 moves_sectors: parts.moves_sectors,
                 acknowledges_early: parts.acknowledges_early,
                 protected: parts.protected,
-                rate: parts.rate,
-                latency: parts.latency,
             },
-            dram: Serial::default(),
-            waiting: VecDeque::new(),
+            place: match parts.memory {
+                BufferMemory::Dram { rate, latency } => {
+                    Place::Dram { dram: Serial::default(), rate, latency }
+                }
+                BufferMemory::Registers(parts) => Place::Registers(Box::new(Registers::new(&parts, planes))),
+            },
             rewrites: parts.keep.map(Rewrites::new),
             barriers: VecDeque::new(),
             assemblies: vec![Vec::new(); lines * usize::from(placements)],
@@ -103,7 +124,7 @@ impl Buffered {
     }
 
     /// Whether the answer to a command promises that data is on flash.
-    fn promises_flash(&self, command: &Command) -> bool {
+    pub(super) fn promises_flash(&self, command: &Command) -> bool {
         match command.op {
             IoOp::Write | IoOp::WriteZeroes => {
                 !self.parts.acknowledges_early || (command.fua && !self.parts.protected)
@@ -130,7 +151,36 @@ impl Buffered {
 
     /// Whether nobody waits for it and nothing of it is being programmed.
     pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.barriers.is_empty() && self.programs + self.translating == 0
+        let arrived = match &self.place {
+            Place::Dram { .. } => true,
+            Place::Registers(registers) => registers.is_idle(),
+        };
+        self.waiters == 0 && self.barriers.is_empty() && self.programs + self.translating == 0 && arrived
+    }
+
+    /// Takes back what a protected buffer has kept through a power cut; `home` is the unit's plane.
+    pub(super) fn restore(&mut self, lpn: Lpn, sectors: Sectors, placement: u8, home: u32) {
+        let outcome = self.buffer.write(lpn, sectors);
+        self.buffer.place(lpn, placement);
+        if let (Place::Registers(registers), Write::New) = (&mut self.place, outcome) {
+            registers.take(lpn, home);
+        }
+    }
+
+    /// The flush of a unit has completed.
+    fn flushed(&mut self, lpn: Lpn) -> Flushed {
+        let flushed = self.buffer.flushed(lpn);
+        self.vacate(lpn);
+        flushed
+    }
+
+    /// A unit may have lost its line: then its register is free.
+    fn vacate(&mut self, lpn: Lpn) {
+        let Place::Registers(registers) = &mut self.place else { return };
+        registers.is_in_register(lpn);
+        if !self.buffer.has_line(lpn) {
+            registers.put(lpn);
+        }
     }
 
     /// Appends the state of an idle buffer; units that wait for their program unit to fill up are part of it.
@@ -138,8 +188,9 @@ impl Buffered {
         let Buffered {
             buffer,
             parts: _,
-            dram,
+            place,
             waiting: _,
+            waiters: _,
             rewrites,
             barriers: _,
             assemblies,
@@ -150,7 +201,10 @@ impl Buffered {
             translating: _,
         } = self;
         buffer.save(out);
-        dram.save(out);
+        match place {
+            Place::Dram { dram, rate: _, latency: _ } => dram.save(out),
+            Place::Registers(registers) => registers.save(out),
+        }
         rewrites.iter().for_each(|r| r.save(out));
         assemblies.save(out);
         stalled.save(out);
@@ -159,7 +213,10 @@ impl Buffered {
     /// Replaces the state by one that a buffer of the same parameters saved; `None` if it is cut short or malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.buffer.load(input)?;
-        self.dram = Serial::load(input)?;
+        match &mut self.place {
+            Place::Dram { dram, .. } => *dram = Serial::load(input)?,
+            Place::Registers(registers) => registers.load(input)?,
+        }
         if let Some(rewrites) = &mut self.rewrites {
             rewrites.load(input)?;
         }
@@ -168,9 +225,12 @@ impl Buffered {
         Some(())
     }
 
-    /// One access of the DRAM; when it ends.
+    /// One access of the DRAM; when it ends. What is on its way to a register is in the controller, and costs nothing.
     fn access(&mut self, now: Time, bytes: u64) -> Time {
-        self.dram.grant(now, self.parts.latency + self.parts.rate.time(bytes))
+        match &mut self.place {
+            Place::Dram { dram, rate, latency } => dram.grant(now, *latency + rate.time(bytes)),
+            Place::Registers(_) => now,
+        }
     }
 }
 
@@ -192,52 +252,73 @@ impl Device {
     /// Puts the units of a write into the buffer, as far as there is room.
     pub(super) fn accept(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
-        self.accept_into(&mut buffered, id, cx);
+        self.accept_into(&mut buffered, id, None, cx);
         self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);
     }
 
-    fn accept_into(&mut self, buffered: &mut Buffered, id: u32, cx: &mut impl Cx<Event, Out>) {
+    /// `from`: the set for whose room the command has waited longest.
+    fn accept_into(
+        &mut self,
+        buffered: &mut Buffered,
+        id: u32,
+        from: Option<usize>,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
         let command = self.active[id].command;
         let (mut unit, end) = (self.active[id].next, self.active[id].end);
-        // Who came first is served first.
-        let must_wait = buffered.waiting.front().is_some_and(|first| *first != id);
-        while unit < end && !must_wait {
-            // What waits for its first flush takes the new data along.
-            let goes_along = buffered.rewrites.is_some() && buffered.buffer.wants_out(Lpn(unit));
-            if buffered.is_throttled()
-                || buffered.buffer.write(Lpn(unit), self.sectors(&command, unit)) == Write::Full
-            {
+        let mut set = None;
+        while unit < end {
+            let lpn = Lpn(unit);
+            // Who came first is served first.
+            let its = buffered.buffer.set_of(lpn);
+            set = Some(its);
+            if buffered.waiting[its].front().is_some_and(|first| *first != id) {
                 break;
             }
-            buffered.buffer.place(Lpn(unit), command.placement.min(self.placements - 1));
+            // What waits for its first flush takes the new data along.
+            let goes_along = buffered.rewrites.is_some() && buffered.buffer.wants_out(lpn);
+            if buffered.is_throttled() {
+                break;
+            }
+            let outcome = buffered.buffer.write(lpn, self.sectors(&command, unit));
+            if outcome == Write::Full {
+                break;
+            }
+            buffered.buffer.place(lpn, command.placement.min(self.placements - 1));
             if let Some(rewrites) = &mut buffered.rewrites {
-                let again = rewrites.is_again(Lpn(unit));
-                buffered.buffer.keep(Lpn(unit), again && !goes_along);
+                let again = rewrites.is_again(lpn);
+                buffered.buffer.keep(lpn, again && !goes_along);
             }
             if let Some(shadow) = &mut self.shadow {
-                shadow.line_takes(id, Lpn(unit));
+                shadow.line_takes(id, lpn);
             }
-            self.mutate_line(&mut buffered.buffer, Lpn(unit));
+            self.mutate_line(&mut buffered.buffer, lpn);
+            self.store(buffered, (id, lpn, outcome == Write::New), cx);
             unit += 1;
         }
         self.active[id].next = unit;
         if let Some(rewrites) = &mut buffered.rewrites {
             rewrites.wrote(cx.now());
         }
-        if unit < end {
-            if buffered.waiting.front() != Some(&id) {
-                buffered.waiting.push_back(id);
-            }
-            return;
+        let waits = set.filter(|_| unit < end);
+        if from != waits {
+            from.into_iter().for_each(|set| _ = buffered.waiting[set].pop_front());
+            waits.into_iter().for_each(|set| buffered.waiting[set].push_back(id));
+            buffered.waiters = buffered.waiters + usize::from(waits.is_some()) - usize::from(from.is_some());
         }
-        if buffered.waiting.front() == Some(&id) {
-            buffered.waiting.pop_front();
+        if waits.is_none() {
+            self.accepted(buffered, id, cx);
         }
+    }
+
+    /// The buffer has all of a write.
+    fn accepted(&mut self, buffered: &mut Buffered, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let command = self.active[id].command;
         if buffered.promises_flash(&command) && !planted(Mutant::FuaIgnored) {
             self.active[id].life.reach(milestone::BUFFER, cx.now());
             buffered.barriers.push_back((buffered.buffer.barrier(), id));
-        } else {
+        } else if let Place::Dram { .. } = buffered.place {
             let done = buffered.access(cx.now(), command.bytes);
             cx.after(done - cx.now(), Event::Buffered(id));
         }
@@ -326,7 +407,11 @@ impl Device {
 
     /// A deallocation drops what the buffer has of a unit.
     pub(super) fn discard_buffered(&mut self, lpn: Lpn) {
-        let lost = self.buffered.as_mut().is_some_and(|b| b.buffer.discard(lpn));
+        let lost = self.buffered.as_mut().is_some_and(|b| {
+            let lost = b.buffer.discard(lpn);
+            b.vacate(lpn);
+            lost
+        });
         if lost && self.journal.is_some() {
             self.note_lost(lpn);
         }
@@ -335,23 +420,28 @@ impl Device {
     /// After a deallocation: room may have appeared.
     pub(super) fn after_discard(&mut self, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
-        self.go_on(&mut buffered, cx);
+        self.release_barriers(&mut buffered, cx);
+        for set in 0..buffered.waiting.len() {
+            self.admit_waiting(&mut buffered, set, cx);
+        }
+        self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);
     }
 
     /// Sends dirty units on their way, as far as the limit allows.
-    fn flush(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
+    pub(super) fn flush(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
         while buffered.buffer.flushing() < buffered.parts.in_flight {
-            let is_throttled = !buffered.waiting.is_empty() && buffered.is_throttled();
-            let next = if is_throttled || buffered.buffer.wants_flush() {
-                buffered.buffer.next_flush()
-            } else {
-                let barrier = buffered.barriers.back().map(|(barrier, _)| *barrier);
-                barrier.and_then(|b| buffered.buffer.flush_until(b))
-            };
+            let is_throttled = buffered.waiters > 0 && buffered.is_throttled();
+            let wanted = is_throttled || buffered.buffer.wants_flush();
+            let next = if wanted { buffered.buffer.next_flush() } else { None };
+            let barrier = buffered.barriers.back().map(|(barrier, _)| *barrier);
+            let next = next.or_else(|| barrier.and_then(|b| buffered.buffer.flush_until(b)));
             let Some(flush) = next else { break };
             if let Some(shadow) = &mut self.shadow {
                 shadow.line_leaves(flush.lpn, flush.present);
+            }
+            if Device::awaits_register(buffered, &flush) {
+                continue;
             }
             buffered.translating += 1;
             if self.translates_flush(&flush, cx) {
@@ -363,7 +453,7 @@ impl Device {
         let idle = buffered.programs + buffered.translating == 0
             && buffered.merging.is_empty()
             && buffered.stalled.is_empty();
-        let somebody_waits = !buffered.waiting.is_empty() || !buffered.barriers.is_empty();
+        let somebody_waits = buffered.waiters > 0 || !buffered.barriers.is_empty();
         if idle && somebody_waits {
             for assembly in 0..buffered.assemblies.len() {
                 self.program_assembly(buffered, assembly, cx);
@@ -380,7 +470,7 @@ impl Device {
         self.buffered = Some(buffered);
     }
 
-    fn destage(&mut self, buffered: &mut Buffered, flush: &Flush, cx: &mut impl Cx<Event, Out>) {
+    pub(super) fn destage(&mut self, buffered: &mut Buffered, flush: &Flush, cx: &mut impl Cx<Event, Out>) {
         let whole = flush.present == buffered.buffer.shape().unit();
         match self.ftl.lookup(flush.lpn) {
             Some(slot) if !whole => {
@@ -388,7 +478,8 @@ impl Device {
                 self.ftl.pin(slot);
                 let name = buffered.begin_merge(flush.lpn);
                 let at = self.ftl.geo.address(slot);
-                let op = Op::new(OpKind::Read, Class::HostRead, at, slot, 1, self.unit_bytes as u32, name);
+                let bytes = self.bytes_of_rest(buffered, flush.lpn, slot);
+                let op = Op::new(OpKind::Read, Class::HostRead, at, slot, 1, bytes, name);
                 let name = self.backend.enqueue(cx.now(), Purpose::FlushMerge.tags(op));
                 self.ledger.read_ops += 1;
                 if let Some(shadow) = &mut self.shadow {
@@ -396,7 +487,7 @@ impl Device {
                 }
             }
             None if !whole && self.merges_absent(buffered, flush, cx.now()) => {}
-            _ => self.assemble(buffered, flush.lpn, cx),
+            _ => self.leaves(buffered, flush.lpn, cx),
         }
     }
 
@@ -416,12 +507,19 @@ impl Device {
         let Some(mut buffered) = self.buffered.take() else { return };
         let lpn = buffered.merging[merge];
         buffered.merging.remove(merge);
-        self.assemble(&mut buffered, lpn, cx);
+        self.leaves(&mut buffered, lpn, cx);
         self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);
     }
 
-    fn assemble(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
+    /// A unit on its way to flash is whole: it joins others of its program unit.
+    fn leaves(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
+        if !self.takes_out(buffered, lpn, cx) {
+            self.assemble(buffered, lpn, cx);
+        }
+    }
+
+    pub(super) fn assemble(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
         let placements = usize::from(buffered.placements);
         let mut assembly = if buffered.assemblies.len() == placements {
             0
@@ -461,8 +559,9 @@ impl Device {
                 self.ftl.fill(Slot(slot.0 + n as u64), None);
             }
             let at = self.ftl.geo.address(slot);
-            let bytes = self.bytes_to_program(buffered, &buffered.assemblies[assembly][..units]);
+            let (bytes, register) = self.data_to_program(buffered, &buffered.assemblies[assembly][..units]);
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
+            op.register = register;
             op.erases = self.erases_of(slot);
             let name = self.backend.enqueue(cx.now(), Purpose::Flush.tags(op));
             self.ledger.program_ops += 1;
@@ -475,18 +574,23 @@ impl Device {
         }
     }
 
-    /// Bytes that go over the channel to program units from the buffer.
-    fn bytes_to_program(&self, buffered: &Buffered, lpns: &[Lpn]) -> u32 {
+    /// Bytes that go over the channel to program units from the buffer, or the plane of the register that has them.
+    fn data_to_program(&self, buffered: &Buffered, lpns: &[Lpn]) -> (u32, u32) {
         let whole = self.unit_bytes as u32;
+        if let Place::Registers(registers) = &buffered.place {
+            // A program unit is one map unit where registers gather writes.
+            let register = registers.source(lpns[0]);
+            return (if register == NO_OP { whole } else { 0 }, register);
+        }
         if !buffered.parts.moves_sectors {
-            return lpns.len() as u32 * whole;
+            return (lpns.len() as u32 * whole, NO_OP);
         }
         // What flash has of a unit has been read, to be programmed with the rest.
         let of = |lpn: Lpn| match self.ftl.lookup(lpn) {
             Some(_) => whole,
             None => buffered.buffer.flushing_sectors(lpn) * 512,
         };
-        lpns.iter().map(|lpn| of(*lpn)).sum()
+        (lpns.iter().map(|lpn| of(*lpn)).sum(), NO_OP)
     }
 
     /// A program unit of flushed data is durable.
@@ -494,37 +598,40 @@ impl Device {
         let Some(mut buffered) = self.buffered.take() else { return };
         buffered.programs -= 1;
         self.ftl.program(op.slot);
+        let mut set = 0;
         for n in 0..u64::from(op.units) {
             let slot = Slot(op.slot.0 + n);
-            if let Some(lpn) = self.ftl.lpn_at(slot)
-                && (!buffered.buffer.flushed(lpn).discarded || planted(Mutant::DiscardIgnored))
-            {
+            let Some(lpn) = self.ftl.lpn_at(slot) else { continue };
+            set = buffered.buffer.set_of(lpn);
+            if !buffered.flushed(lpn).discarded || planted(Mutant::DiscardIgnored) {
                 self.ftl.commit(lpn, slot);
                 self.map_changed(lpn, cx);
             }
         }
         self.ftl.programmed(op.slot);
         self.mutate_program(op);
-        self.go_on(&mut buffered, cx);
+        // Room may have appeared, or data become durable: whoever waited for it goes on.
+        self.release_barriers(&mut buffered, cx);
+        self.admit_waiting(&mut buffered, set, cx);
+        self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);
     }
 
-    /// Room may have appeared, or data become durable: whoever waited for it goes on.
-    fn go_on(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
-        self.release_barriers(buffered, cx);
-        while let Some(id) = buffered.waiting.front().copied() {
+    /// Writes that wait for room in a set go on as far as there is some.
+    fn admit_waiting(&mut self, buffered: &mut Buffered, set: usize, cx: &mut impl Cx<Event, Out>) {
+        while let Some(id) = buffered.waiting[set].front().copied() {
             let before = self.active[id].next;
-            self.accept_into(buffered, id, cx);
-            if buffered.waiting.front() == Some(&id) && self.active[id].next == before {
+            self.accept_into(buffered, id, Some(set), cx);
+            if buffered.waiting[set].front() == Some(&id) && self.active[id].next == before {
                 break;
             }
         }
-        self.flush(buffered, cx);
     }
 
-    fn release_barriers(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
+    pub(super) fn release_barriers(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
         while let Some((barrier, id)) = buffered.barriers.front().copied() {
-            if !buffered.buffer.is_durable(barrier) {
+            // What is still on its way to a register is durable only if it has been deallocated since.
+            if !buffered.buffer.is_durable(barrier) || self.active[id].pending > 0 {
                 break;
             }
             buffered.barriers.pop_front();

@@ -1,6 +1,7 @@
 //! Checks that hold at the end of every run, and between any two events of it. Each side of an equation is counted in
 //! another part.
 
+use super::buffered::{Buffered, Place};
 use super::{Active, Device};
 use crate::check::Check;
 use crate::control::ftl::{Ftl, FtlCounters};
@@ -79,6 +80,7 @@ impl Device {
         checks.push(self.check_busy(now));
         checks.push(self.check_array_time());
         checks.extend(self.check_buffer());
+        checks.extend(self.check_registers());
         let milestones = [&self.stats.reads, &self.stats.writes, &self.stats.others];
         let untiled = milestones.iter().find_map(|b| b.check().err());
         let tasks: u64 = milestones.iter().map(|b| b.tasks()).sum();
@@ -99,7 +101,7 @@ impl Device {
     fn check_flows(&self) -> [Check; 5] {
         let (ftl, opening) = (&self.ftl.counters, &self.ledger.opening);
         let (units, done) = (&self.backend.counters.units, &self.backend.counters.done);
-        let voided = self.buffered.as_ref().map_or(0, |b| b.buffer.counters.flushes_discarded);
+        let voided = self.buffered.as_ref().map_or(0, |b| b.buffer.counters().flushes_discarded);
         let host =
             ftl.host_commits + ftl.merges_dropped + voided - opening.host_commits - opening.merges_dropped;
         let moved = ftl.moves + ftl.moves_dropped - opening.moves - opening.moves_dropped;
@@ -135,13 +137,27 @@ impl Device {
         ]
     }
 
+    /// Registers against the lines that they are, and none is lost.
+    fn check_registers(&self) -> Vec<Check> {
+        let Some(Buffered { buffer, place: Place::Registers(registers), .. }) = &self.buffered else {
+            return Vec::new();
+        };
+        let (held, [accounted, all]) = registers.account();
+        let lines = buffer.held().len() as u64;
+        vec![
+            Check::equal("register_lines", [("units in the buffer", lines), ("units in registers", held)]),
+            Check::equal("registers", [("held and free", accounted), ("in all planes", all)]),
+        ]
+    }
+
     /// What the buffer has taken against what the back end has programmed of it.
     fn check_buffer(&self) -> Option<Check> {
         let buffer = &self.buffered.as_ref()?.buffer;
+        let counters = buffer.counters();
         let programmed = self.backend.counters.units[Class::HostProgram as usize];
-        let saved = buffer.counters.writes_absorbed + buffer.counters.drops;
+        let saved = counters.writes_absorbed + counters.drops;
         let sides = [
-            ("units taken", buffer.counters.writes),
+            ("units taken", counters.writes),
             (
                 "units programmed, overwritten or dropped in the buffer, or left there",
                 programmed + saved + buffer.left().0,
@@ -332,7 +348,7 @@ mod tests {
     fn what_a_buffer_takes_is_programmed_overwritten_dropped_or_there() {
         let buffered = Combination { memory: Memory::WriteBack, ..Combination::plain() };
         let counters = |d: &mut Device, change: fn(&mut BufferCounters)| {
-            change(&mut d.buffered.as_mut().expect("a buffer").buffer.counters);
+            change(d.buffered.as_mut().expect("a buffer").buffer.counters_mut());
         };
         assert_eq!(falsified_of(&buffered, |_, _| ()), [""; 0]);
         let changes: [fn(&mut BufferCounters); 3] =

@@ -96,7 +96,7 @@ impl Device {
     /// The same since the beginning.
     pub(super) fn ahead_totals(&self) -> Option<AheadCounters> {
         let (ahead, buffered) = self.ahead.as_ref().zip(self.buffered.as_ref())?;
-        let lines = &buffered.buffer.counters;
+        let lines = buffered.buffer.counters();
         Some(AheadCounters { used: lines.ahead_used, wasted: lines.ahead_wasted, ..ahead.counters })
     }
 

@@ -17,6 +17,7 @@ mod mutant;
 mod power;
 mod read;
 mod reclaim;
+mod registers;
 mod rewrites;
 mod snapshot;
 mod space;
@@ -25,10 +26,11 @@ mod translate;
 mod write;
 
 pub use absent::Unwritten;
-pub use buffered::{BufferParts, Buffered};
+pub use buffered::{BufferMemory, BufferParts, Buffered};
 pub use event::{Event, Out};
 pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
+pub use registers::{Exit, RegisterCounters, RegisterParts};
 pub use snapshot::SnapshotFault;
 pub use stats::{DeviceStats, Left, MILESTONES, milestone};
 pub use translate::TranslationParts;
@@ -161,7 +163,9 @@ impl Device {
         Device {
             backend: Backend::new(geo, parts.timing, parts.policy),
             ahead,
-            buffered: parts.buffer.map(|b| Buffered::new(b, parts.allocator.lines(geo), parts.placements)),
+            buffered: parts
+                .buffer
+                .map(|b| Buffered::new(b, parts.allocator.lines(geo), geo.plane_count, parts.placements)),
             translation: parts.translation.map(|t| Translation::new(t, groups)),
             map_memory: parts.map_memory,
             allocator: parts.allocator,
@@ -254,8 +258,12 @@ impl Device {
 
     #[inline]
     fn dies_event(&mut self, event: dies::Event, cx: &mut impl Cx<Event, Out>) {
-        if let (dies::Event::ArrayDone(die), Some(shadow)) = (event, &mut self.shadow) {
-            self.backend.at_work(die, |name, op, held| shadow.sensed(name, op, held, &self.ftl));
+        match (event, &mut self.shadow) {
+            (dies::Event::Moved(name), _) => return self.transferred(name, cx),
+            (dies::Event::ArrayDone(die), Some(shadow)) => {
+                self.backend.at_work(die, |name, op, held| shadow.sensed(name, op, held, &self.ftl));
+            }
+            _ => {}
         }
         self.backend.handle(event, &mut Inside::of(cx));
     }

@@ -1,7 +1,7 @@
 //! The device's own mutants: what each of them makes of the device. Without one, every function here is the plain one.
 
 use super::{Device, Event, Out};
-use crate::control::buffer::Buffer;
+use crate::control::buffer::Sets;
 use crate::media::dies::op::{Class, Op};
 use kernel::{Cx, Mutant, planted, planted_nth};
 use proto::{Lpn, Slot};
@@ -71,7 +71,7 @@ impl Device {
 
     /// The buffer has taken a unit.
     #[inline]
-    pub(super) fn mutate_line(&mut self, buffer: &mut Buffer, lpn: Lpn) {
+    pub(super) fn mutate_line(&mut self, buffer: &mut Sets, lpn: Lpn) {
         if planted(Mutant::LostLine) && lpn.0.is_multiple_of(16) {
             buffer.discard(lpn);
         }

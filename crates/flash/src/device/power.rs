@@ -1,5 +1,6 @@
 //! What a device does for the day on which power goes, and what it does then.
 
+use super::registers::home;
 use super::{Device, SnapshotFault};
 use crate::control::ftl::unit::RuState;
 use crate::control::purpose::Purpose;
@@ -228,8 +229,7 @@ impl Device {
         self.ledger.open(&self.ftl);
         if let Some(buffered) = &mut self.buffered {
             for ((lpn, sectors), placement) in lines.iter().zip(&placements) {
-                buffered.buffer.write(*lpn, *sectors);
-                buffered.buffer.place(*lpn, *placement);
+                buffered.restore(*lpn, *sectors, *placement, home(&self.ftl.geo, *lpn));
             }
         }
         if let Some(shadow) = &mut shadow {

@@ -19,7 +19,11 @@ impl Device {
         for unit in first..end {
             let bytes = self.bytes_of_unit(&command, unit);
             if self.is_buffered(id, &command, unit) {
-                from_buffer += u64::from(bytes);
+                if self.reads_register(id, unit, bytes, cx) {
+                    pending += 1;
+                } else {
+                    from_buffer += u64::from(bytes);
+                }
                 continue;
             }
             self.meets_ahead(&command, unit);

@@ -77,7 +77,7 @@ impl Direct {
             RegisterNetwork::nif(_) => {
                 self.stats.moves += 1;
                 let now = cx.now();
-                let end = self.shifts[from as usize].grant(now, self.times.shift);
+                let end = self.link.shift(from, now);
                 self.program(name, end - now, cx);
             }
             RegisterNetwork::swnet => {

@@ -33,10 +33,11 @@ pub use stats::{DirectBusy, DirectStats, Dirty};
 
 use crate::control::log::Blocks;
 use crate::control::log::layout::Layout;
+use crate::media::packages::Packages;
+use crate::media::planes::Planes;
 use crate::media::planes::network::{self, Network};
-use crate::media::planes::{Packages, Planes};
-use crate::media::registers::Registers;
 use crate::media::registers::spec::RegisterNetwork;
+use crate::media::registers::{Link, Registers};
 use crate::names::NONE;
 use checks::Ledger;
 use config::SpecError;
@@ -112,8 +113,6 @@ struct Times {
     sense: Time,
     program: Time,
     erase: Time,
-    /// A page moved inside a package.
-    shift: Time,
 }
 
 /// A command inside.
@@ -146,8 +145,8 @@ pub struct Direct {
     blocks: Blocks,
     registers: Registers,
     register_network: RegisterNetwork,
-    /// Buses of the registers of each plane to the network inside the package.
-    shifts: Vec<Serial>,
+    /// How pages go from a register to the data register of another plane.
+    link: Link,
     planes: Planes<Op>,
     network: Network<Cargo>,
     transfer: Transfer,
@@ -202,13 +201,7 @@ impl Direct {
         spec.check()?;
         let lines = mem::lines_of(line)?;
         let (geometry, array) = (&spec.geometry, &spec.array);
-        let (layout, packages) = (Layout::new(geometry, &spec.mapping), Packages::new(geometry));
-        let shift = match &spec.registers.network {
-            RegisterNetwork::nif(nif) => {
-                Time::transfer(PAGE, nif.width.get().saturating_mul(nif.rate.per_s()))
-            }
-            _ => Time::ZERO,
-        };
+        let (layout, packages) = (Layout::new(geometry, &spec.mapping), geometry.packages());
         let private = spec.registers.network == RegisterNetwork::private;
         let pages = || PageSet::new(layout.pages);
         Ok(Direct {
@@ -217,12 +210,11 @@ impl Direct {
                 sense: spec.mapping.search.time() + array.read.time(),
                 program: array.program.time(),
                 erase: array.erase.time(),
-                shift,
             },
             blocks: Blocks::new(&spec.mapping, layout.planes, geometry.blocks, geometry.pages),
             registers: Registers::new(&packages, spec.registers.count - 1, private),
             register_network: spec.registers.network.clone(),
-            shifts: vec![Serial::default(); layout.planes as usize],
+            link: Link::new(&spec.registers.network, layout.planes, PAGE),
             planes: Planes::new(layout.planes, array.scheduler.build(&())),
             network: Network::new(
                 geometry,

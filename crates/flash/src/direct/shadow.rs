@@ -179,7 +179,6 @@ mod tests {
     use crate::control::log::layout::Place;
     use crate::direct::op::Kind;
     use crate::direct::testing;
-    use crate::media::planes::Packages;
     use crate::media::registers::State;
     use kernel::Time;
     use proto::memory::Absent;
@@ -204,7 +203,7 @@ mod tests {
     /// A line is written and programmed; then a read looks for it in the log block, or, wrongly, where it was before.
     fn read_after_program(finds_log: bool) -> u64 {
         let spec = testing::small();
-        let packages = Packages::new(&spec.geometry);
+        let packages = spec.geometry.packages();
         let fresh = || Blocks::new(&spec.mapping, 4, 16, 8);
         let (mut blocks, mut registers) = (fresh(), Registers::new(&packages, 2, true));
         let (mut shadow, place) = (Shadow::default(), Place { plane: 0, slot: 0, index: 0 });

@@ -7,5 +7,6 @@ pub mod array;
 pub mod base;
 pub mod dies;
 pub mod geometry;
+pub mod packages;
 pub mod planes;
 pub mod registers;

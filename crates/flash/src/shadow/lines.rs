@@ -5,14 +5,14 @@
 
 use super::Shadow;
 use super::data::{Content, Sectors, Stamps, Version};
-use crate::control::buffer::Buffer;
+use crate::control::buffer::Sets;
 use crate::control::ftl::Ftl;
 use proto::{Lpn, Slot};
 use rustc_hash::FxHashMap;
 
 impl Shadow {
     /// The buffer is not empty at the beginning: what flash does not hold is as if it had just been written.
-    pub(crate) fn takes_over(&mut self, buffer: &Buffer, ftl: &Ftl) {
+    pub(crate) fn takes_over(&mut self, buffer: &Sets, ftl: &Ftl) {
         let unflushed: FxHashMap<Lpn, Sectors> = buffer.not_durable().into_iter().collect();
         for lpn in buffer.held() {
             let mut line = self.on_flash(lpn, ftl);

@@ -11,11 +11,12 @@ use crate::device::Device;
 use crate::media::dies::arbiter::Arbitration;
 use crate::media::dies::sched::{Scheduling, read_first};
 use crate::media::geometry::Digit;
+use crate::media::registers::spec::RegisterNetwork;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
     GcScope, GcSpec, GcStreams, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, MapMemorySpec,
     Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit,
-    SpecError, SpreadSpec, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
+    RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -48,6 +49,10 @@ pub enum Memory {
     WriteThrough,
     /// The same; what is read stays in it.
     WriteThroughAndReads,
+    /// Written data waits in registers of the planes.
+    Registers,
+    /// The same, behind capacitors.
+    ProtectedRegisters,
 }
 
 /// Where the map lies.
@@ -298,6 +303,7 @@ impl Combination {
         let read = if self.one_shot { vec![us(40), us(60), us(80)] } else { vec![us(30), us(50)] };
         FlashSpec {
             buffer: self.buffer(),
+            registers: self.gathering(),
             bad_blocks: None,
             geometry: GeometrySpec {
                 channels: 2,
@@ -355,13 +361,39 @@ impl Combination {
         self.least_worn.then_some(SpreadSpec { read: share, program: share, erase: share })
     }
 
+    /// The same with registers that gather writes, and what these ask for.
+    pub fn with_registers(self, protected: bool) -> Combination {
+        Combination {
+            map_unit: self.page,
+            reclaim: ReclaimUnit::block,
+            one_shot: false,
+            allocation: Allocation::striped,
+            memory: if protected { Memory::ProtectedRegisters } else { Memory::Registers },
+            look_ahead: LookAheadPolicy::none,
+            ..self
+        }
+    }
+
+    /// Few registers, so that pages leave all the time.
+    fn gathering(&self) -> Option<RegisterCacheSpec> {
+        matches!(self.memory, Memory::Registers | Memory::ProtectedRegisters).then(|| RegisterCacheSpec {
+            count: if self.tight { 2 } else { 4 },
+            network: RegisterNetwork::all_defaults()
+                .swap_remove(usize::from(self.copy_back) + 2 * usize::from(self.suspend)),
+            reserve: Share::percent(if self.least_worn { 50 } else { 0 }),
+            eviction: EvictionPolicy::all_defaults().swap_remove(usize::from(self.nvme)),
+            protected: self.memory == Memory::ProtectedRegisters,
+        })
+    }
+
     /// Room for little more than two program units, and flushes of little more than one.
     fn buffer(&self) -> Option<BufferSpec> {
         let pages = if self.one_shot { 3 } else { 1 };
         let units = (self.page * pages / self.map_unit).max(1);
         let reads = matches!(self.memory, Memory::WriteBackAndReads | Memory::WriteThroughAndReads);
         let writes = matches!(self.memory, Memory::WriteBack | Memory::Protected | Memory::WriteBackAndReads);
-        (self.memory != Memory::None).then(|| BufferSpec {
+        let is_dram = !matches!(self.memory, Memory::None | Memory::Registers | Memory::ProtectedRegisters);
+        is_dram.then(|| BufferSpec {
             capacity: Bytes::new((2 * units + 8) * self.map_unit),
             reads,
             writes,
@@ -526,7 +558,8 @@ fn write_at_random(ftl: &mut Ftl, seed: u64) -> Option<()> {
     Some(())
 }
 
-/// Combinations that cover every possible pair of values, found greedily.
+/// Combinations that cover every possible pair of values, found greedily; and eight of them with registers that gather
+/// writes, each network twice.
 pub fn combinations(seed: u64) -> Vec<Combination> {
     let levels = levels();
     let mut rng = Rng::stream(seed, "soak/combinations");
@@ -544,7 +577,12 @@ pub fn combinations(seed: u64) -> Vec<Combination> {
             rows.push(best);
         }
     }
-    rows.iter().map(Combination::from_row).collect()
+    let mut all: Vec<Combination> = rows.iter().map(Combination::from_row).collect();
+    for n in 0..8 {
+        let (copy_back, suspend) = (n & 1 == 1, n & 2 == 2);
+        all.push(Combination { copy_back, suspend, ..all[3 * n].clone() }.with_registers(n & 4 == 4));
+    }
+    all
 }
 
 /// Two fields with a value each.

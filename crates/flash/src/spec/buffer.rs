@@ -5,7 +5,7 @@ use crate::control::buffer::admit::AdmissionPolicy;
 use crate::control::buffer::ahead::{LookAheadContext, LookAheadPolicy};
 use crate::control::buffer::evict::EvictionPolicy;
 use crate::control::buffer::{Buffer, BufferShape};
-use crate::device::BufferParts;
+use crate::device::{BufferMemory, BufferParts};
 use crate::media::geometry::Geometry;
 use config::units::{Bandwidth, Bytes, Duration, Share};
 use net::Rate;
@@ -102,15 +102,17 @@ impl BufferSpec {
         };
         let context = LookAheadContext { step: u64::from(geo.shape.page_bytes.max(geo.shape.unit_bytes)) };
         Ok(BufferParts {
-            buffer: Buffer::new(shape, self.eviction.build(&()), self.admission.build(&())),
+            buffer: Buffer::new(shape, self.eviction.build(&()), self.admission.build(&())).into(),
             in_flight,
             throttle: self.throttle.map_or(u64::MAX, |t| t.get() / 512),
             moves_sectors: self.moves == Moves::sectors,
             keep: self.keep_rewrites.map(|window| window.time()),
             acknowledges_early: self.writes,
             protected: self.protected,
-            rate: Rate::new(self.bandwidth.bytes_per_s()),
-            latency: self.latency.time(),
+            memory: BufferMemory::Dram {
+                rate: Rate::new(self.bandwidth.bytes_per_s()),
+                latency: self.latency.time(),
+            },
             look_ahead: self.look_ahead.as_ref().map(|policy| policy.build(&context)),
         })
     }

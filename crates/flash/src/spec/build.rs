@@ -2,8 +2,9 @@
 
 use super::{FlashSpec, GcModeSpec, Programming, SpecError};
 use crate::control::ftl::Ftl;
+use crate::control::ftl::alloc::Allocator;
 use crate::control::ftl::gc::VictimContext;
-use crate::device::{Device, DeviceParts};
+use crate::device::{BufferParts, Device, DeviceParts};
 use crate::media::dies::BackendPolicy;
 use crate::media::dies::timing::Timing;
 use crate::media::geometry::{Geometry, Shape};
@@ -66,7 +67,6 @@ impl FlashSpec {
         let lost = factory.iter().flat_map(|f| f.lost.iter().copied()).max().unwrap_or(0);
         let logical = self.ftl.logical(&geo, lost)?;
         let timing = self.timing(&geo, context)?;
-        let buffer = self.buffer.as_ref().map(|b| b.build(&geo)).transpose()?;
         let (translation, hidden) = self.ftl.translation(logical)?.unzip();
         let map_memory = self.ftl.map_memory(&geo, logical)?;
         let victim =
@@ -88,7 +88,9 @@ impl FlashSpec {
             ftl.isolate();
         }
         let allocator = self.ftl.allocation.build(&ftl.geo);
+        let buffer = self.buffer_parts(&ftl.geo, &*allocator)?;
         let wanted = allocator.wanted();
+        let link = self.registers.as_ref().map(|registers| registers.link(&ftl.geo));
         Ok(Device::new(DeviceParts {
             ftl,
             allocator,
@@ -107,12 +109,30 @@ impl FlashSpec {
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background,
                 fold: context.fold,
                 wanted,
+                link,
             },
             host: self.host.build(self.inner.as_ref(), context.fold)?,
             gc: self.ftl.reclaim(),
             placements: self.ftl.placements,
             unwritten: self.ftl.unwritten_read.into(),
         }))
+    }
+
+    /// Where written data waits: in a buffer, in registers, or nowhere.
+    fn buffer_parts(
+        &self,
+        geo: &Geometry,
+        allocator: &dyn Allocator,
+    ) -> Result<Option<BufferParts>, SpecError> {
+        match (&self.buffer, &self.registers) {
+            (Some(_), Some(_)) => {
+                let what = "written data waits in a `buffer` or in `registers`, not in both";
+                Err(SpecError::new("registers", what).help("leave one of the two tables out"))
+            }
+            (Some(buffer), None) => buffer.build(geo).map(Some),
+            (None, Some(registers)) => registers.build(geo, allocator).map(Some),
+            (None, None) => Ok(None),
+        }
     }
 
     fn timing(&self, geo: &Geometry, context: &Built) -> Result<Timing, SpecError> {

@@ -7,6 +7,7 @@ mod cell;
 mod channel;
 mod ftl;
 mod host;
+mod registers;
 mod shape;
 mod state;
 
@@ -20,6 +21,7 @@ pub use ftl::{
     WearSpec,
 };
 pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec};
+pub use registers::RegisterCacheSpec;
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 pub use state::FlashState;
 
@@ -43,6 +45,9 @@ pub struct FlashSpec {
     pub ftl: FtlSpec,
     /// The data buffer in the drive's DRAM; left out, writes are acknowledged from flash and reads go there.
     pub buffer: Option<BufferSpec>,
+    /// Registers of the planes that gather writes, in place of a `buffer`; left out, there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registers: Option<RegisterCacheSpec>,
     /// Blocks that do not work; left out, all do, for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad_blocks: Option<BadBlocksSpec>,

@@ -6,7 +6,8 @@
 use super::{
     BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcSpec,
     GcStreams, GeometrySpec, HostSpec, InnerSpec, LinkSpec, MapMemorySpec, Mapping, MultiPlaneRule,
-    NvmeArbitration, NvmeSpec, Programming, ReclaimUnit, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
+    NvmeArbitration, NvmeSpec, Programming, ReclaimUnit, RegisterCacheSpec, SpreadSpec, StripeOrder,
+    SuspendSpec, WearSpec,
 };
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::gc::VictimPolicy;
@@ -68,9 +69,11 @@ struct GcState {
 
 impl From<&FlashSpec> for FlashState {
     fn from(spec: &FlashSpec) -> FlashState {
-        let FlashSpec { geometry, cell, channel, die, ftl, buffer, bad_blocks, host, inner } = spec;
+        let FlashSpec { geometry, cell, channel, die, ftl, buffer, registers, bad_blocks, host, inner } =
+            spec;
         channel_is_time(channel);
         buffer.iter().for_each(buffer_is_empty);
+        registers.iter().for_each(registers_are_empty);
         host_is_time(host);
         inner.iter().for_each(inner_is_time);
         FlashState {
@@ -226,6 +229,11 @@ fn buffer_is_empty(spec: &BufferSpec) {
         bandwidth: _,
         latency: _,
     } = spec;
+}
+
+/// And past the registers.
+fn registers_are_empty(spec: &RegisterCacheSpec) {
+    let RegisterCacheSpec { count: _, network: _, reserve: _, eviction: _, protected: _ } = spec;
 }
 
 /// Links, controllers and queues carry commands: there have been none.

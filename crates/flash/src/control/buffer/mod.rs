@@ -15,11 +15,13 @@ mod chain;
 pub mod evict;
 mod line;
 mod order;
+mod sets;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod types;
 
+pub use sets::Sets;
 pub use types::{BufferCounters, BufferShape, Flush, Flushed, MAX_SECTORS, Sectors, Write};
 
 use admit::Admission;
@@ -403,6 +405,10 @@ impl Buffer {
         lines.sort_unstable_by_key(|line| line.oldest());
         let whole = |line: &Line| line.state == LineState::Flushing && !line.discarded;
         lines.into_iter().map(|l| (l.lpn, if whole(l) { l.present } else { l.dirty })).collect()
+    }
+    /// The oldest write of a unit that is not durable.
+    fn oldest_of(&self, lpn: Lpn) -> Option<u64> {
+        self.find(lpn).and_then(|line| self.lines[line as usize].oldest())
     }
     /// Every unit that has a line.
     pub fn held(&self) -> Vec<Lpn> {

@@ -124,3 +124,28 @@ kernel::snapshot!(BufferCounters {
     discards,
     drops
 });
+
+impl BufferCounters {
+    /// The sum of both.
+    pub(super) fn plus(&self, other: &BufferCounters) -> BufferCounters {
+        BufferCounters {
+            read_hits: self.read_hits + other.read_hits,
+            read_misses: self.read_misses + other.read_misses,
+            read_hit_sectors: self.read_hit_sectors + other.read_hit_sectors,
+            read_miss_sectors: self.read_miss_sectors + other.read_miss_sectors,
+            writes: self.writes + other.writes,
+            writes_merged: self.writes_merged + other.writes_merged,
+            writes_absorbed: self.writes_absorbed + other.writes_absorbed,
+            writes_full: self.writes_full + other.writes_full,
+            fills: self.fills + other.fills,
+            fills_refused: self.fills_refused + other.fills_refused,
+            ahead_used: self.ahead_used + other.ahead_used,
+            ahead_wasted: self.ahead_wasted + other.ahead_wasted,
+            evictions: self.evictions + other.evictions,
+            flushes: self.flushes + other.flushes,
+            flushes_discarded: self.flushes_discarded + other.flushes_discarded,
+            discards: self.discards + other.discards,
+            drops: self.drops + other.drops,
+        }
+    }
+}

@@ -72,7 +72,6 @@ impl Layout {
 mod tests {
     use super::*;
     use crate::direct::testing;
-    use crate::media::planes::Packages;
 
     /// Table I: an entry covers 192 MiB in 128 planes, the same plane of all 16 x 8 dies; the eight planes of a die take
     /// turns.
@@ -81,7 +80,7 @@ mod tests {
         let spec = testing::table_i();
         assert_eq!(spec.reach(), 192 << 20);
         let layout = Layout::new(&spec.geometry, &spec.mapping);
-        let packages = Packages::new(&spec.geometry);
+        let packages = spec.geometry.packages();
         let entry = |n: u64| n * (192 << 20) / 4096;
         for plane_of_die in 0..8u64 {
             for member in 0..128u64 {

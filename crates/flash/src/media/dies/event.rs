@@ -13,5 +13,7 @@ kernel::events! {
         Suspended(u32),
         /// A die has waited for host programs that could share its command.
         Gathered(u32),
+        /// A transfer between the controller and a register is over.
+        Moved(u32),
     }
 }

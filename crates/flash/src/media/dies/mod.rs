@@ -22,6 +22,7 @@ mod spread;
 mod state;
 mod suspend;
 pub mod timing;
+pub mod transfer;
 
 pub use counters::BackendCounters;
 pub use event::Event;
@@ -30,6 +31,7 @@ pub use sharing::{MultiPlane, Sharing};
 pub use spread::Spread;
 
 use crate::media::geometry::Geometry;
+use crate::media::registers::Link;
 use arbiter::{Arbiter, Want};
 use array_time::ArrayTime;
 use kernel::{Cx, Slab, Ticket, Time};
@@ -42,6 +44,7 @@ use stats::Little;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use timing::Timing;
+use transfer::{Links, TRANSFER, Transfer};
 
 /// Program and erase suspend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,6 +163,9 @@ pub struct Backend {
     array_time: ArrayTime,
     /// Number in the die queues, for Little's law.
     pub queued: Little,
+    /// Data on its way to registers that gather writes, and out of them.
+    transfers: Slab<Transfer>,
+    links: Option<Links>,
     /// Looks on at every command that ends.
     pub observer: Option<Box<dyn Observer>>,
 }
@@ -186,6 +192,8 @@ pub struct BackendPolicy {
     pub fold: bool,
     /// What the allocator wants.
     pub wanted: Option<Wanted>,
+    /// How pages go from registers that gather writes to the data registers of other planes, if there are such.
+    pub(crate) link: Option<Link>,
 }
 
 impl Backend {
@@ -232,6 +240,8 @@ impl Backend {
             counters: BackendCounters::default(),
             array_time: ArrayTime::default(),
             queued: Little::new(Time::ZERO),
+            transfers: Slab::default(),
+            links: policy.link.map(|link| Links::new(link, geo.die_planes)),
             observer: None,
         }
     }
@@ -348,9 +358,15 @@ impl Backend {
     #[inline]
     fn ask(&mut self, die: u32, want: Want, cx: &mut impl Cx<Event, Infallible>) {
         let channel = self.dies[die as usize].channel;
+        self.ask_channel(channel, die, want, cx);
+    }
+
+    /// Queues a unit or a transfer at a channel.
+    #[inline]
+    fn ask_channel(&mut self, channel: u32, unit: u32, want: Want, cx: &mut impl Cx<Event, Infallible>) {
         let c = &mut self.channels[channel as usize];
         c.asked += 1;
-        c.waiting[want as usize].push_back((die, c.asked));
+        c.waiting[want as usize].push_back((unit, c.asked));
         if !c.looks_again {
             c.look_again(channel, cx);
         }
@@ -390,7 +406,9 @@ impl Backend {
     /// A die gets its channel now.
     #[inline]
     fn grant(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
-        if self.dies[die as usize].state == DieState::Holding {
+        if die & TRANSFER != 0 {
+            self.grant_transfer(die, cx);
+        } else if self.dies[die as usize].state == DieState::Holding {
             self.grant_data(die, cx);
         } else {
             self.grant_command(die, cx);
@@ -416,6 +434,9 @@ impl Backend {
             self.counters.senses += u64::from(op.kind == OpKind::Read && !op.from_register);
             at = op.mate;
         }
+        if self.links.is_some() {
+            array = array.max(self.array_with_links(first, now + tenure));
+        }
         self.start(first, now, tenure);
         if self.ops[first].mate != NO_OP {
             self.counters.multi_plane += 1;
@@ -440,6 +461,18 @@ impl Backend {
         }
     }
 
+    /// Time of the arrays of a command from `at` on, the way from registers of other planes included.
+    fn array_with_links(&mut self, first: u32, at: Time) -> Time {
+        let Some(links) = &mut self.links else { return Time::ZERO };
+        let (mut longest, mut op) = (Time::ZERO, first);
+        while op != NO_OP {
+            let record = &self.ops[op];
+            longest = longest.max(links.reach(record, at) + self.timing.array(record));
+            op = record.mate;
+        }
+        longest
+    }
+
     /// The head of the line has started: the next one may ask.
     fn start_line(&mut self, channel: u32, first: u32, cx: &mut impl Cx<Event, Infallible>) {
         let mut at = first;
@@ -460,12 +493,19 @@ impl Backend {
         let tenure = self.leave(self.dies[die as usize].active, now);
         let d = &mut self.dies[die as usize];
         d.state = DieState::Moving;
-        let c = &mut self.channels[d.channel as usize];
-        c.busy_until = now + tenure;
+        let channel = d.channel;
+        self.move_data(channel, tenure, Event::TransferDone(die), cx);
+    }
+
+    /// The channel moves data for `tenure` from now, which has an event of its own at its end.
+    #[inline]
+    fn move_data(&mut self, channel: u32, tenure: Time, end: Event, cx: &mut impl Cx<Event, Infallible>) {
+        let c = &mut self.channels[channel as usize];
+        c.busy_until = cx.now() + tenure;
         c.busy += tenure;
         c.looks_again = true;
         c.moves_data = true;
-        cx.after(tenure, Event::TransferDone(die));
+        cx.after(tenure, end);
     }
 
     /// The channel is busy for `tenure` from now.
@@ -482,7 +522,7 @@ impl Backend {
         }
     }
 
-    /// Runs one of the events of dies and channels.
+    /// Runs one of the events of dies and channels, but the end of a transfer ([`Backend::transferred`]).
     #[inline]
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Infallible>) {
         match event {
@@ -491,6 +531,7 @@ impl Backend {
             Event::ChannelFree(channel) => self.channel_free(channel, cx),
             Event::Suspended(die) => self.suspended(die, cx),
             Event::Gathered(die) => self.gathered(die, cx),
+            Event::Moved(_) => unreachable!("who asked for a transfer takes it back"),
         }
     }
 

@@ -83,7 +83,7 @@ impl Class {
 }
 
 /// No operation.
-pub(crate) const NO_OP: u32 = u32::MAX;
+pub const NO_OP: u32 = u32::MAX;
 
 /// An operation, from the moment it is queued at its die to its end.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +116,8 @@ pub struct Op {
     pub erases: u32,
     /// Bytes over the channel.
     pub bytes: u32,
+    /// Plane of the register that holds what is programmed, [`NO_OP`] if the data come over the channel.
+    pub register: u32,
     /// Who waits for it: meaning depends on the class.
     pub owner: u32,
     /// Its command has gone out.
@@ -166,6 +168,7 @@ impl Op {
             source_block: 0,
             erases: 0,
             bytes,
+            register: NO_OP,
             owner,
             is_begun: false,
             has_joined: false,

@@ -51,6 +51,8 @@ impl Backend {
             counters,
             array_time,
             queued,
+            transfers: _,
+            links,
             observer: _,
         } = self;
         dies.iter().for_each(|die| die.save(out));
@@ -63,6 +65,7 @@ impl Backend {
         queued.save(out);
         scheduler.save(out);
         arbiter.save(out);
+        links.iter().for_each(|links| links.save(out));
     }
 
     /// Replaces the state by one that a back end of the same parameters saved; `None` if it is cut short or malformed.
@@ -82,7 +85,8 @@ impl Backend {
         self.array_time = Snapshot::load(input)?;
         self.queued = Little::load(input)?;
         self.scheduler.load(input)?;
-        self.arbiter.load(input)
+        self.arbiter.load(input)?;
+        self.links.as_mut().map_or(Some(()), |links| links.load(input))
     }
 }
 

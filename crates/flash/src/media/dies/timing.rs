@@ -1,6 +1,6 @@
 //! How long things take on the array and on the channel.
 
-use super::op::{Op, OpKind};
+use super::op::{NO_OP, Op, OpKind};
 use super::spread::{Spread, Work};
 use kernel::Time;
 use net::Rate;
@@ -121,11 +121,18 @@ impl Timing {
             OpKind::Read if op.from_register => self.column_command,
             OpKind::Read | OpKind::CopyBack => self.read_command,
             OpKind::Erase => self.erase_command,
+            OpKind::Program if op.register != NO_OP => self.program_command,
             OpKind::Program => {
-                let once = self.program_command + self.data_in + self.rate.time(u64::from(op.bytes));
+                let once = self.enter(u64::from(op.bytes));
                 once.times(u64::from(self.passes))
             }
         }
+    }
+
+    /// How long the channel is held when so many bytes enter a die.
+    #[inline]
+    pub(super) fn enter(&self, bytes: u64) -> Time {
+        self.program_command + self.data_in + self.rate.time(bytes)
     }
 
     /// How long the channel is held when so many bytes of a read leave.

@@ -2,11 +2,9 @@
 //! die scheduler.
 
 pub(crate) mod network;
-mod packages;
 pub mod spec;
 mod spread;
 
-pub use packages::Packages;
 pub use spread::Spread;
 
 use crate::media::dies::op::Class;

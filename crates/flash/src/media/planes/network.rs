@@ -4,9 +4,9 @@
 //! queue at every link. The pages of a plane use one port of its package and one way through the mesh, first in first
 //! out, so that messages for a page never overtake each other.
 
-use super::Packages;
 use super::Spread;
 use super::spec::{DirectGeometry, FlashNetwork};
+use crate::media::packages::Packages;
 use config::SpecError;
 use kernel::resource::Serial;
 use kernel::{Cx, Slab, Time};

@@ -1,6 +1,7 @@
 //! Planes behind a network, as a user writes them.
 
 use crate::media::dies::sched::Scheduling;
+use crate::media::packages::Packages;
 use config::SpecError;
 use config::units::{Bytes, Duration, TransferRate};
 use kernel::Time;
@@ -92,6 +93,11 @@ impl DirectGeometry {
     /// Planes of a package.
     pub(crate) fn package_planes(&self) -> u32 {
         self.dies * self.planes
+    }
+
+    /// The packages.
+    pub(crate) fn packages(&self) -> Packages {
+        Packages::new(self.all_packages(), self.package_planes())
     }
 
     /// Planes of all packages.

@@ -1,8 +1,13 @@
 //! The registers that gather writes: sets of registers, their pages by recency. Knows no time.
 
+mod link;
+mod pool;
 pub mod spec;
 
-use crate::media::planes::Packages;
+pub(crate) use link::Link;
+pub(crate) use pool::Pool;
+
+use crate::media::packages::Packages;
 use crate::names::NONE;
 use rustc_hash::FxHashMap;
 
@@ -40,8 +45,6 @@ pub(crate) struct Register {
 pub(crate) struct Set {
     oldest: u32,
     newest: u32,
-    /// First plane among the words of `free_planes`.
-    words: u32,
     /// Registers without a page.
     pub(crate) free: u32,
     /// Registers whose page leaves and will make room by itself.
@@ -61,9 +64,7 @@ pub(crate) struct Registers {
     pages: FxHashMap<u64, u32>,
     /// First free register of each plane.
     free: Vec<u32>,
-    /// Planes of each set with free registers, a bit each.
-    free_planes: Vec<u64>,
-    words: u32,
+    pool: Pool,
     private: bool,
     /// Pages that registers have taken in since the beginning.
     pub(crate) filled: u64,
@@ -73,27 +74,18 @@ impl Registers {
     /// `each` registers a plane; private to it, or in one set with all others of the package.
     pub(crate) fn new(packages: &Packages, each: u32, private: bool) -> Registers {
         let sets = if private { packages.planes() } else { packages.count() };
-        let words = if private { 1 } else { packages.package_planes.div_ceil(64) };
-        let set = Set {
-            oldest: NONE,
-            newest: NONE,
-            words: 0,
-            free: 0,
-            leaving: 0,
-            waiting: 0,
-            first: NONE,
-            last: NONE,
-        };
+        let planes = if private { 1 } else { packages.package_planes };
+        let set =
+            Set { oldest: NONE, newest: NONE, free: 0, leaving: 0, waiting: 0, first: NONE, last: NONE };
         let mut this = Registers {
             registers: Vec::new(),
-            sets: (0..sets).map(|n| Set { words: n * words, ..set }).collect(),
+            sets: vec![set; sets as usize],
             pages: FxHashMap::with_capacity_and_hasher(
                 (packages.planes() * each) as usize,
                 Default::default(),
             ),
             free: vec![NONE; packages.planes() as usize],
-            free_planes: vec![0; (sets * words) as usize],
-            words,
+            pool: Pool::new(sets, planes, 0),
             private,
             filled: 0,
         };
@@ -177,17 +169,11 @@ impl Registers {
     /// A free register for a page of a plane, of that plane if there is one, else of the next plane of the set.
     pub(crate) fn take_free(&mut self, packages: &Packages, plane: u32) -> Option<u32> {
         let (set, home) = self.set_of(packages, plane);
-        let words = &self.free_planes[self.sets[set as usize].words as usize..][..self.words as usize];
-        let within = next_bit(words, home)?;
+        let within = self.pool.take(set, home)?;
         self.sets[set as usize].free -= 1;
         let from = if self.private { plane } else { packages.plane(set, within) };
         let register = self.free[from as usize];
-        let after = self.get(register).after;
-        self.free[from as usize] = after;
-        if after == NONE {
-            let word = self.sets[set as usize].words + within / 64;
-            self.free_planes[word as usize] &= !(1 << (within % 64));
-        }
+        self.free[from as usize] = self.get(register).after;
         Some(register)
     }
 
@@ -198,8 +184,7 @@ impl Registers {
         self.sets[set as usize].free += 1;
         self.registers[register as usize].after = self.free[plane as usize];
         self.free[plane as usize] = register;
-        let word = self.sets[set as usize].words + within / 64;
-        self.free_planes[word as usize] |= 1 << (within % 64);
+        self.pool.put(set, within);
     }
 
     /// A register takes lines of a page that none takes yet.
@@ -286,24 +271,13 @@ impl Registers {
     }
 }
 
-/// The first bit that is set, from `from` on and around the end.
-fn next_bit(words: &[u64], from: u32) -> Option<u32> {
-    let (word, bit) = ((from / 64) as usize, from % 64);
-    let first = words[word] & (u64::MAX << bit);
-    if first != 0 {
-        return Some(word as u32 * 64 + first.trailing_zeros());
-    }
-    let others = (word + 1..words.len()).chain(0..=word);
-    others.map(|n| (n, words[n])).find(|(_, w)| *w != 0).map(|(n, w)| n as u32 * 64 + w.trailing_zeros())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Two packages with two planes each, two registers a plane.
     fn registers(private: bool) -> (Registers, Packages) {
-        let packages = Packages::of(2, 2);
+        let packages = Packages::new(2, 2);
         (Registers::new(&packages, 2, private), packages)
     }
 
@@ -369,14 +343,5 @@ mod tests {
         shared.leave(third, State::Leaving);
         shared.release(third);
         assert_eq!((shared.lines(9), shared.sets[0].leaving), (0, 0));
-    }
-
-    #[test]
-    fn bits_are_found_around_the_end() {
-        let words = [1 << 3, 0, 1 << 9];
-        let expected = [(0, 3), (3, 3), (4, 137), (137, 137), (138, 3), (191, 3)];
-        assert!(expected.iter().all(|(from, bit)| next_bit(&words, *from) == Some(*bit)));
-        assert_eq!(next_bit(&[0, 0], 70), None);
-        assert_eq!(next_bit(&[1 << 5], 9), Some(5));
     }
 }

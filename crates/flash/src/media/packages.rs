@@ -1,6 +1,5 @@
 //! Which planes are in which package.
 
-use super::spec::DirectGeometry;
 use crate::fastdiv::FastDiv;
 
 /// The packages. Planes are numbered channel first, then package, die, plane of the die.
@@ -12,12 +11,8 @@ pub struct Packages {
 }
 
 impl Packages {
-    pub(crate) fn new(geometry: &DirectGeometry) -> Packages {
-        Packages::of(geometry.all_packages(), geometry.package_planes())
-    }
-
     /// So many packages of so many planes.
-    pub(crate) fn of(packages: u32, package_planes: u32) -> Packages {
+    pub(crate) fn new(packages: u32, package_planes: u32) -> Packages {
         Packages { packages: FastDiv::new(packages.into()), package_planes }
     }
 

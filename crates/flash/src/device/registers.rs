@@ -1,0 +1,345 @@
+//! Registers that gather writes, in time: units go into a register of their package, out of it when they are read, and
+//! from it into the array when their set needs the room.
+//!
+//! Registers are the buffer's lines: which units they hold, and which leave, is the buffer's word ([`Sets`]: one for each
+//! package, or each plane if registers are private). Here is which register holds a unit, and what is on its way. A unit is
+//! programmed into its home plane, which its address names.
+//!
+//! Decisions, made before any result was seen:
+//!
+//! * A unit's data is in the controller until it is in its register: a read meanwhile is answered there; its flush waits.
+//! * A unit that was written in part is completed by a read of the old page into the data register of its plane: a command
+//!   and a sensing, no data on the channel (ZnG reads and programs in one; here other operations may come between).
+//!   If the old page lies in another plane, it goes out to the controller, and so does the rest from its register.
+//! * A register is free when its page has been programmed, as in ZnG.
+//!
+//! [`Sets`]: crate::control::buffer::Sets
+
+use super::buffered::{Buffered, Place};
+use super::{Device, Event, Out, milestone};
+use crate::control::buffer::Flush;
+use crate::media::dies::op::NO_OP;
+use crate::media::dies::transfer::{Transfer, Way};
+use crate::media::geometry::Geometry;
+use crate::media::registers::Pool;
+use kernel::{Cx, Inside, Slab, Snapshot};
+use proto::{Lpn, Slot};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How a page leaves a register for the data register of another plane of its package.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// Inside the package.
+    Inside,
+    /// Over the channel, to the controller and back.
+    Controller,
+}
+
+/// What the registers are built from.
+pub struct RegisterParts {
+    /// Registers of a plane that gather writes.
+    pub each: u32,
+    /// Planes of a set.
+    pub planes: u32,
+    /// How pages get to other planes.
+    pub exit: Exit,
+}
+
+/// What has gone over channels to registers and from them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegisterCounters {
+    /// Parts of units that have gone into a register.
+    pub stores: u64,
+    /// Reads that a register has served.
+    pub reads: u64,
+    /// Units that left a register of another plane than their own.
+    pub moves: u64,
+}
+kernel::snapshot!(RegisterCounters { stores, reads, moves });
+
+/// What a transfer is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Errand {
+    /// A part of a unit goes into its register, for a command.
+    Store,
+    /// A command reads a unit.
+    Read,
+    /// A unit goes out to the controller, to be programmed from there.
+    TakeOut,
+}
+
+impl Errand {
+    const ALL: [Errand; 3] = [Errand::Store, Errand::Read, Errand::TakeOut];
+}
+
+/// Data on its way between the controller and a register.
+#[derive(Clone, Copy, Debug)]
+struct Moving {
+    lpn: Lpn,
+    /// Its command; of a unit that leaves, none.
+    command: u32,
+    bytes: u32,
+}
+
+/// A unit on its way into its register.
+#[derive(Clone, Copy, Debug, Default)]
+struct Coming {
+    /// Transfers that have not ended.
+    transfers: u32,
+    /// The flush that waits for them.
+    flush: Option<Flush>,
+}
+
+/// The registers, and what is on its way to them and from them.
+pub(super) struct Registers {
+    pool: Pool,
+    /// Sets, and planes and registers of each.
+    sets: u32,
+    planes: u32,
+    registers: u32,
+    exit: Exit,
+    /// Plane of the register that holds each unit.
+    held: FxHashMap<Lpn, u32>,
+    coming: FxHashMap<Lpn, Coming>,
+    moving: Slab<Moving>,
+    /// Units whose data is in the controller, to be programmed from there.
+    out: FxHashSet<Lpn>,
+    pub(super) counters: RegisterCounters,
+}
+
+/// The plane that a unit is programmed into, where its address decides.
+pub(crate) fn home(geo: &Geometry, lpn: Lpn) -> u32 {
+    geo.plane_of_lane(geo.group_at(geo.stripe_of_unit(lpn.0)), 0)
+}
+
+impl Registers {
+    pub(super) fn new(parts: &RegisterParts, planes: u32) -> Registers {
+        let sets = planes / parts.planes;
+        Registers {
+            pool: Pool::new(sets, parts.planes, parts.each),
+            sets,
+            planes: parts.planes,
+            registers: parts.planes * parts.each,
+            exit: parts.exit,
+            held: FxHashMap::default(),
+            coming: FxHashMap::default(),
+            moving: Slab::default(),
+            out: FxHashSet::default(),
+            counters: RegisterCounters::default(),
+        }
+    }
+
+    /// A unit without a register takes one, of its home plane if that has one.
+    pub(super) fn take(&mut self, lpn: Lpn, home: u32) {
+        let set = home / self.planes;
+        let within = self.pool.take(set, home % self.planes);
+        let within = within.expect("a set of registers has as many as its buffer has lines");
+        self.held.insert(lpn, set * self.planes + within);
+    }
+
+    /// A unit has no line any more: its register is free.
+    pub(super) fn put(&mut self, lpn: Lpn) {
+        if let Some(plane) = self.held.remove(&lpn) {
+            self.pool.put(plane / self.planes, plane % self.planes);
+        }
+    }
+
+    /// What is programmed of a unit, or was, is over: what is new of it is in its register.
+    pub(super) fn is_in_register(&mut self, lpn: Lpn) {
+        self.out.remove(&lpn);
+    }
+
+    /// Where the data of a unit that is to be programmed comes from: the plane of its register, or none if it comes from the
+    /// controller.
+    pub(super) fn source(&self, lpn: Lpn) -> u32 {
+        if self.out.contains(&lpn) { NO_OP } else { self.held[&lpn] }
+    }
+
+    /// Whether nothing is on its way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.moving.is_empty()
+    }
+
+    /// Units that have a register; and registers that have a unit or are free, beside all that there are.
+    pub(super) fn account(&self) -> (u64, [u64; 2]) {
+        let held = self.held.len() as u64;
+        let free: u64 = (0..self.sets).map(|set| u64::from(self.pool.free(set))).sum();
+        (held, [held + free, u64::from(self.sets) * u64::from(self.registers)])
+    }
+
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
+        let Registers {
+            pool: _,
+            sets: _,
+            planes: _,
+            registers: _,
+            exit: _,
+            held,
+            coming: _,
+            moving: _,
+            out: in_controller,
+            counters,
+        } = self;
+        debug_assert!(in_controller.is_empty(), "an idle device programs nothing");
+        let mut held: Vec<(Lpn, u32)> = held.iter().map(|(lpn, plane)| (*lpn, *plane)).collect();
+        held.sort_unstable();
+        held.save(out);
+        counters.save(out);
+    }
+
+    pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        let held: Vec<(Lpn, u32)> = Vec::load(input)?;
+        for (lpn, plane) in held {
+            let (set, within) = (plane / self.planes, plane % self.planes);
+            (set < self.sets && self.pool.take(set, within) == Some(within)).then_some(())?;
+            self.held.insert(lpn, plane);
+        }
+        self.counters = RegisterCounters::load(input)?;
+        Some(())
+    }
+}
+
+impl Device {
+    /// A part of a unit goes into its register, for a command. Nothing to do where the buffer is in DRAM.
+    pub(super) fn store(
+        &mut self,
+        buffered: &mut Buffered,
+        (id, lpn, is_new): (u32, Lpn, bool),
+        cx: &mut impl Cx<Event, Out>,
+    ) {
+        let Place::Registers(registers) = &mut buffered.place else { return };
+        if is_new {
+            registers.take(lpn, home(&self.ftl.geo, lpn));
+        }
+        registers.coming.entry(lpn).or_default().transfers += 1;
+        let bytes = self.sectors(&self.active[id].command, lpn.0).count_ones() * 512;
+        let owner = registers.moving.insert(Moving { lpn, command: id, bytes });
+        let (die, _) = self.ftl.geo.die_of_plane(registers.held[&lpn]);
+        self.active[id].pending += 1;
+        let transfer = Transfer { die, bytes, way: Way::Into, tag: Errand::Store as u8, owner };
+        self.backend.transfer(transfer, &mut Inside::of(cx));
+    }
+
+    /// Starts the read of a unit that the buffer has, if a register holds it.
+    pub(super) fn reads_register(
+        &mut self,
+        id: u32,
+        unit: u64,
+        bytes: u32,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> bool {
+        let Some(Buffered { place: Place::Registers(registers), .. }) = &mut self.buffered else {
+            return false;
+        };
+        let lpn = Lpn(unit);
+        if registers.coming.contains_key(&lpn) {
+            return false;
+        }
+        let owner = registers.moving.insert(Moving { lpn, command: id, bytes });
+        let (die, _) = self.ftl.geo.die_of_plane(registers.held[&lpn]);
+        let transfer = Transfer { die, bytes, way: Way::Out, tag: Errand::Read as u8, owner };
+        self.backend.transfer(transfer, &mut Inside::of(cx));
+        true
+    }
+
+    /// A unit on its way to flash is whole, but in a register: whether it goes out to the controller first.
+    pub(super) fn takes_out(
+        &mut self,
+        buffered: &mut Buffered,
+        lpn: Lpn,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> bool {
+        let Place::Registers(registers) = &mut buffered.place else { return false };
+        let plane = registers.held[&lpn];
+        let is_away = plane != home(&self.ftl.geo, lpn);
+        registers.counters.moves += u64::from(is_away);
+        // What was completed in the controller is there already, but for what the register has.
+        let out = registers.out.contains(&lpn) || (is_away && registers.exit == Exit::Controller);
+        if out {
+            registers.out.insert(lpn);
+            let bytes = buffered.buffer.flushing_sectors(lpn) * 512;
+            let owner = registers.moving.insert(Moving { lpn, command: NO_OP, bytes });
+            let (die, _) = self.ftl.geo.die_of_plane(plane);
+            let transfer = Transfer { die, bytes, way: Way::Out, tag: Errand::TakeOut as u8, owner };
+            self.backend.transfer(transfer, &mut Inside::of(cx));
+        }
+        out
+    }
+
+    /// Bytes that leave when the old page of a partly written unit is read: none if it completes the unit where it is.
+    pub(super) fn bytes_of_rest(&self, buffered: &mut Buffered, lpn: Lpn, old: Slot) -> u32 {
+        let whole = self.unit_bytes as u32;
+        let Place::Registers(registers) = &mut buffered.place else { return whole };
+        let geo = &self.ftl.geo;
+        if geo.plane_of_block(geo.block_of_slot(old).0) == home(geo, lpn) {
+            return 0;
+        }
+        registers.out.insert(lpn);
+        whole
+    }
+
+    /// Whether a flush has to wait until its unit is in its register.
+    pub(super) fn awaits_register(buffered: &mut Buffered, flush: &Flush) -> bool {
+        let Place::Registers(registers) = &mut buffered.place else { return false };
+        let Some(coming) = registers.coming.get_mut(&flush.lpn) else { return false };
+        coming.flush = Some(*flush);
+        true
+    }
+
+    /// A transfer between the controller and a register is over.
+    pub(super) fn transferred(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let transfer = self.backend.transferred(name, &mut Inside::of(cx));
+        let Some(mut buffered) = self.buffered.take() else { return };
+        let Place::Registers(registers) = &mut buffered.place else {
+            unreachable!("only registers have transfers")
+        };
+        let Moving { lpn, command, bytes } = registers.moving[transfer.owner];
+        registers.moving.remove(transfer.owner);
+        match Errand::ALL[usize::from(transfer.tag)] {
+            Errand::Store => self.stored(&mut buffered, lpn, command, cx),
+            Errand::Read => {
+                registers.counters.reads += 1;
+                let queue = self.active[command].command.queue;
+                self.host.data_out(queue, cx.now(), u64::from(bytes));
+                self.end_transfer(command, cx);
+            }
+            Errand::TakeOut => self.assemble(&mut buffered, lpn, cx),
+        }
+        self.release_barriers(&mut buffered, cx);
+        self.flush(&mut buffered, cx);
+        self.buffered = Some(buffered);
+    }
+
+    /// A part of a unit is in its register.
+    fn stored(&mut self, buffered: &mut Buffered, lpn: Lpn, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let Place::Registers(registers) = &mut buffered.place else { return };
+        registers.counters.stores += 1;
+        let coming = registers.coming.get_mut(&lpn).expect("a unit that comes is known");
+        coming.transfers -= 1;
+        if coming.transfers == 0 {
+            let flush = coming.flush;
+            registers.coming.remove(&lpn);
+            if let Some(flush) = flush {
+                self.destage(buffered, &flush, cx);
+            }
+        }
+        let command = self.active[id].command;
+        if self.active[id].next == self.active[id].end && !buffered.promises_flash(&command) {
+            self.end_transfer(id, cx);
+        } else {
+            // It waits for room, or for a barrier.
+            self.active[id].pending -= 1;
+        }
+    }
+
+    /// A transfer of a command is over, which may be done.
+    fn end_transfer(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let active = &mut self.active[id];
+        active.pending -= 1;
+        if active.pending == 0 {
+            active.reach(milestone::BUFFER, cx.now());
+            self.complete(id, cx);
+        }
+    }
+}
