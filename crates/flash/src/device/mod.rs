@@ -45,6 +45,7 @@ use crate::port::host::{Host, HostParams};
 use crate::shadow::Shadow;
 use ::stats::Milestones;
 use absent::Absent;
+use buffered::Place;
 use checks::Ledger;
 use kernel::{Cx, Inside, Mutant, Slab, Time, planted};
 use look_ahead::Ahead;
@@ -388,6 +389,9 @@ impl Device {
     pub fn reset_stats(&mut self, now: Time) {
         self.ledger.begin_window();
         let ahead = self.ahead_totals().unwrap_or_default();
+        if let Some(Buffered { place: Place::Registers(registers), .. }) = &mut self.buffered {
+            registers.reset();
+        }
         let owed = self.buffered.as_ref().map_or(0, |b| b.buffer.left().0);
         self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, owed, ahead);
     }

@@ -15,6 +15,9 @@
 //!
 //! [`Sets`]: crate::control::buffer::Sets
 
+#[cfg(test)]
+mod tests;
+
 use super::buffered::{Buffered, Place};
 use super::{Device, Event, Out, milestone};
 use crate::control::buffer::Flush;
@@ -50,12 +53,14 @@ pub struct RegisterParts {
 pub struct RegisterCounters {
     /// Parts of units that have gone into a register.
     pub stores: u64,
+    /// Writes of a unit that had a register.
+    pub merged: u64,
     /// Reads that a register has served.
     pub reads: u64,
     /// Units that left a register of another plane than their own.
     pub moves: u64,
 }
-kernel::snapshot!(RegisterCounters { stores, reads, moves });
+kernel::snapshot!(RegisterCounters { stores, merged, reads, moves });
 
 /// What a transfer is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +110,9 @@ pub(super) struct Registers {
     moving: Slab<Moving>,
     /// Units whose data is in the controller, to be programmed from there.
     out: FxHashSet<Lpn>,
-    pub(super) counters: RegisterCounters,
+    counters: RegisterCounters,
+    /// As they were when the window began.
+    origin: RegisterCounters,
 }
 
 /// The plane that a unit is programmed into, where its address decides.
@@ -127,7 +134,24 @@ impl Registers {
             moving: Slab::default(),
             out: FxHashSet::default(),
             counters: RegisterCounters::default(),
+            origin: RegisterCounters::default(),
         }
+    }
+
+    /// What has happened since the window began.
+    fn since(&self) -> RegisterCounters {
+        let (now, then) = (&self.counters, &self.origin);
+        RegisterCounters {
+            stores: now.stores - then.stores,
+            merged: now.merged - then.merged,
+            reads: now.reads - then.reads,
+            moves: now.moves - then.moves,
+        }
+    }
+
+    /// The window begins.
+    pub(super) fn reset(&mut self) {
+        self.origin = self.counters;
     }
 
     /// A unit without a register takes one, of its home plane if that has one.
@@ -180,6 +204,7 @@ impl Registers {
             moving: _,
             out: in_controller,
             counters,
+            origin: _,
         } = self;
         debug_assert!(in_controller.is_empty(), "an idle device programs nothing");
         let mut held: Vec<(Lpn, u32)> = held.iter().map(|(lpn, plane)| (*lpn, *plane)).collect();
@@ -201,6 +226,14 @@ impl Registers {
 }
 
 impl Device {
+    /// What registers that gather writes have done since the window began, if there are some.
+    pub fn register_counters(&self) -> Option<RegisterCounters> {
+        match &self.buffered.as_ref()?.place {
+            Place::Dram { .. } => None,
+            Place::Registers(registers) => Some(registers.since()),
+        }
+    }
+
     /// A part of a unit goes into its register, for a command. Nothing to do where the buffer is in DRAM.
     pub(super) fn store(
         &mut self,
@@ -212,6 +245,7 @@ impl Device {
         if is_new {
             registers.take(lpn, home(&self.ftl.geo, lpn));
         }
+        registers.counters.merged += u64::from(!is_new);
         registers.coming.entry(lpn).or_default().transfers += 1;
         let bytes = self.sectors(&self.active[id].command, lpn.0).count_ones() * 512;
         let owner = registers.moving.insert(Moving { lpn, command: id, bytes });
@@ -262,6 +296,8 @@ impl Device {
             let owner = registers.moving.insert(Moving { lpn, command: NO_OP, bytes });
             let (die, _) = self.ftl.geo.die_of_plane(plane);
             let transfer = Transfer { die, bytes, way: Way::Out, tag: Errand::TakeOut as u8, owner };
+            // What was queued before asks for its channel before.
+            self.backend.kick(&mut Inside::of(cx));
             self.backend.transfer(transfer, &mut Inside::of(cx));
         }
         out

@@ -48,6 +48,19 @@ pub struct Sensing {
     pub joined: u64,
 }
 
+/// Registers of the planes that gather writes.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Registers {
+    /// Parts of pages that went over a channel into a register.
+    pub stores: u64,
+    /// Writes of a page that a register held already.
+    pub merged: u64,
+    /// Reads of a page that a register served.
+    pub reads: u64,
+    /// Pages that left a register of another plane than the one that they were programmed into.
+    pub moves: u64,
+}
+
 /// Map units read into the buffer before the host asked for them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LookAhead {
@@ -112,6 +125,9 @@ pub struct FlashResult {
     /// Look-ahead; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look_ahead: Option<LookAhead>,
+    /// Registers that gather writes; left out where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registers: Option<Registers>,
     /// Map units programmed for the host.
     pub host_programs: u64,
     /// Map units programmed by garbage collection.
@@ -204,6 +220,12 @@ impl FlashResult {
                 dropped: c.dropped,
                 used: c.used,
                 wasted: c.wasted,
+            }),
+            registers: device.register_counters().map(|c| Registers {
+                stores: c.stores,
+                merged: c.merged,
+                reads: c.reads,
+                moves: c.moves,
             }),
             host_programs: host,
             gc_programs: gc - device.stats.wear_units,

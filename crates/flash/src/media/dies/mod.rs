@@ -332,7 +332,7 @@ impl Backend {
         if cx.now() >= c.busy_until && !c.is_wanted() {
             self.grant(die, cx);
         } else if let Some(class) = self.pick(die, cx.now()) {
-            let want = Want::of(self.queues.kind(&self.ops, die, class));
+            let want = Want::of(self.queues.head(&self.ops, die, class));
             self.ask(die, want, cx);
         }
     }

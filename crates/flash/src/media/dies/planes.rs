@@ -45,7 +45,7 @@ impl Backend {
             if !class.is_plane_read() {
                 // Reads that go on are let out first, and no others begin.
                 if !reads && !self.gathers(die, cx) {
-                    let want = Want::of(self.queues.kind(&self.ops, die, class));
+                    let want = Want::of(self.queues.head(&self.ops, die, class));
                     self.begin(die, want, cx);
                 }
                 return;

@@ -148,11 +148,11 @@ impl Queues {
         ops[self.lists[self.list(die, class, usize::from(plane))].head].queued
     }
 
-    /// What the oldest operation of a waiting class does.
+    /// The oldest operation of a waiting class.
     #[inline]
-    pub(super) fn kind(&self, ops: &Slab<Op>, die: u32, class: Class) -> OpKind {
+    pub(super) fn head<'a>(&self, ops: &'a Slab<Op>, die: u32, class: Class) -> &'a Op {
         let plane = self.dies[die as usize].lead[class as usize];
-        ops[self.lists[self.list(die, class, usize::from(plane))].head].kind
+        &ops[self.lists[self.list(die, class, usize::from(plane))].head]
     }
 
     /// Place of the oldest operation in the order of arrival, by class.

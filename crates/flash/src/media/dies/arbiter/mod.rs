@@ -4,7 +4,7 @@ pub mod command_first;
 pub mod data_first;
 pub mod fifo;
 
-use super::op::OpKind;
+use super::op::{NO_OP, Op, OpKind};
 
 /// What a die wants the channel for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ use super::op::OpKind;
 pub enum Want {
     /// To take the command of a read.
     Read,
-    /// To take another command without data: an erase, a copy-back.
+    /// To take another command without data: an erase, a copy-back, a program of what a register holds.
     Command,
     /// To hand out the data of a read.
     DataOut,
@@ -28,10 +28,11 @@ impl Want {
 
     /// What an operation wants at its beginning.
     #[inline]
-    pub fn of(kind: OpKind) -> Want {
-        match kind {
+    pub fn of(op: &Op) -> Want {
+        match op.kind {
             OpKind::Read => Want::Read,
-            OpKind::Program => Want::DataIn,
+            OpKind::Program if op.register == NO_OP => Want::DataIn,
+            OpKind::Program => Want::Command,
             OpKind::Erase | OpKind::CopyBack => Want::Command,
         }
     }
