@@ -24,7 +24,7 @@ use flash::media::planes::spec::FlashNetwork;
 use flash::media::registers::spec::RegisterNetwork;
 use flash::port::initiator::EntranceChoice;
 use flash::spec::{
-    GcModeSpec, GcScope, GcStreams, Interface, MapGranularity, Moves, MultiPlaneRule, PageLayout,
+    GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule, PageLayout,
     Programming, ReclaimUnit, UnwrittenRead,
 };
 use mem::cache::replace::ReplacementPolicy;
@@ -43,6 +43,7 @@ use std::sync::LazyLock;
 /// [`families`].
 pub const FAMILIES: &[&Family] = &[
     PageLayout::FAMILY,
+    Leaves::FAMILY,
     Programming::FAMILY,
     Interface::FAMILY,
     Arbitration::FAMILY,

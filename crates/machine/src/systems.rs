@@ -29,6 +29,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ("z-ssd", include_str!("../../../systems/z-ssd/spec.toml")),
     ("zng", include_str!("../../../systems/zng/spec.toml")),
     ("zng-base", include_str!("../../../systems/zng-base/spec.toml")),
+    ("zng-block", include_str!("../../../systems/zng-block/spec.toml")),
     ("zng-cached", include_str!("../../../systems/zng-cached/spec.toml")),
     ("zng-gddr", include_str!("../../../systems/zng-gddr/spec.toml")),
     ("zng-rdopt", include_str!("../../../systems/zng-rdopt/spec.toml")),

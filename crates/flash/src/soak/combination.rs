@@ -14,9 +14,9 @@ use crate::media::geometry::Digit;
 use crate::media::registers::spec::RegisterNetwork;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
-    GcScope, GcSpec, GcStreams, GeometrySpec, HostSpec, Interface, LinkSpec, MapGranularity, MapMemorySpec,
-    Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming, ReclaimUnit,
-    RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
+    GcScope, GcSpec, GcStreams, GeometrySpec, HostSpec, Interface, Leaves, LinkSpec, MapGranularity,
+    MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming,
+    ReclaimUnit, RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -381,7 +381,7 @@ impl Combination {
             network: RegisterNetwork::all_defaults()
                 .swap_remove(usize::from(self.copy_back) + 2 * usize::from(self.suspend)),
             reserve: Share::percent(if self.least_worn { 50 } else { 0 }),
-            eviction: EvictionPolicy::all_defaults().swap_remove(usize::from(self.nvme)),
+            eviction: if self.nvme { Leaves::fifo } else { Leaves::lru },
             protected: self.memory == Memory::ProtectedRegisters,
         })
     }

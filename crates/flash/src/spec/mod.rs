@@ -21,7 +21,7 @@ pub use ftl::{
     WearSpec,
 };
 pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec};
-pub use registers::RegisterCacheSpec;
+pub use registers::{Leaves, RegisterCacheSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 pub use state::FlashState;
 

@@ -2,7 +2,7 @@
 
 use super::SpecError;
 use crate::control::buffer::admit::AdmissionPolicy;
-use crate::control::buffer::evict::EvictionPolicy;
+use crate::control::buffer::evict::{Eviction, EvictionPolicy};
 use crate::control::buffer::{Buffer, BufferShape, MAX_SECTORS, Sets};
 use crate::control::ftl::alloc::Allocator;
 use crate::device::{BufferMemory, BufferParts, Exit, RegisterParts};
@@ -30,9 +30,30 @@ pub struct RegisterCacheSpec {
     /// needed.
     pub reserve: Share,
     /// Which page leaves next.
-    pub eviction: EvictionPolicy,
+    pub eviction: Leaves,
     /// Whether capacitors keep the registers through a power cut: flush and forced unit access then cost nothing more.
     pub protected: bool,
+}
+
+config::policies! {
+    /// Which page leaves the registers next. All that they hold is dirty.
+    #[derive(Copy, Eq)]
+    pub family Leaves: choice {
+        /// The one used longest ago, for reading or writing: ZnG's.
+        default lru,
+        /// The one that came first.
+        fifo,
+    }
+}
+
+impl Leaves {
+    fn policy(self) -> Box<dyn Eviction> {
+        match self {
+            Leaves::lru => EvictionPolicy::lru,
+            Leaves::fifo => EvictionPolicy::fifo,
+        }
+        .build(&())
+    }
 }
 
 impl RegisterCacheSpec {
@@ -105,7 +126,7 @@ impl RegisterCacheSpec {
         };
         let admission = || AdmissionPolicy::always.build(&());
         let sets = (0..geo.plane_count / planes)
-            .map(|_| Buffer::new(shape, self.eviction.build(&()), admission()))
+            .map(|_| Buffer::new(shape, self.eviction.policy(), admission()))
             .collect();
         // Positions of the stripe order, each a plane.
         let places = (0..u64::from(geo.groups)).map(|position| geo.group_at(position) / planes).collect();

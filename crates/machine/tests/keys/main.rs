@@ -19,6 +19,7 @@ mod l2;
 mod links;
 mod paging;
 mod placement;
+mod registers;
 mod server;
 mod state;
 mod swap;
@@ -235,6 +236,7 @@ const DRIVES: &[(&Bench, &[Case])] = &[
     (&DRIVE, array::CASES),
     (&DRIVE, ftl::CASES),
     (&DRIVE, host::CASES),
+    (&DRIVE, registers::CASES),
     (&DRIVE, state::CASES),
     (&DRIVE, links::DRIVE),
     (&STRIPED, placement::STRIPED),

@@ -173,6 +173,30 @@ const INITIATOR: Behind = Behind {
     ],
     moved: &["/io/flows/0/read/requests", "/io/flows/0/write/requests", "/flash/0/reads/host"],
 };
+const REGISTER_DRIVE: Behind = Behind {
+    name: "block initiator, a drive whose registers gather writes",
+    from: "zng-block",
+    set: &[
+        "flash.geometry.channels=2",
+        "flash.geometry.dies=1",
+        "flash.geometry.planes=4",
+        "flash.geometry.blocks=128",
+        "flash.geometry.pages=32",
+        "flash.ftl.gc.start=5",
+        "flash.ftl.gc.stop=6",
+        "flash.registers.count=3",
+        "memory.initiator.gather.capacity=32KiB",
+    ],
+    moved: &[
+        "/flash/0/registers/stores",
+        "/flash/0/registers/merged",
+        "/flash/0/registers/reads",
+        "/flash/0/registers/moves",
+        "/flash/0/host_programs",
+        "/flash/0/reads/host",
+    ],
+    ..INITIATOR
+};
 const INITIATOR_OUTSIDE: Behind =
     Behind { name: "block initiator outside", from: "mqsim-macsim", ..INITIATOR };
 const PAGED: Behind = Behind {
@@ -450,6 +474,7 @@ pub(crate) const PAIRS: &[(In, Behind)] = &[
     (In::Gpu, ENGINE),
     (In::Gpu, INITIATOR),
     (In::Gpu, INITIATOR_OUTSIDE),
+    (In::Gpu, REGISTER_DRIVE),
     (In::Gpu, PAGED),
     (In::Server, DRAM),
     (In::Server, PERSISTENT),
@@ -460,6 +485,7 @@ pub(crate) const PAIRS: &[(In, Behind)] = &[
     (In::Server, ENGINE),
     (In::Server, INITIATOR),
     (In::Server, INITIATOR_OUTSIDE),
+    (In::Server, REGISTER_DRIVE),
     (In::Server, SWAPPED),
     (In::Gpu, CACHE_OVER_DRAM),
     (In::Gpu, CACHE_OVER_PERSISTENT),
