@@ -1,16 +1,11 @@
-//! The data buffer in time: writes into it, flushes out of it, reads from it.
-//!
-//! A dirty unit on its way to flash passes through here: if the buffer has only part of it, the rest is read first; then
-//! it joins an assembly of units until a program unit is full; then it is programmed and committed.
+//! The data buffer in time: writes into it, reads from it. How its data leaves is in `destage`.
 
 use super::registers::{RegisterParts, Registers};
 use super::rewrites::Rewrites;
 use super::{Device, Event, Out, milestone};
 use crate::control::buffer::ahead::LookAhead;
-use crate::control::buffer::{Flush, Flushed, Sectors, Sets, Write};
-use crate::control::ftl::space::Stream;
-use crate::control::purpose::Purpose;
-use crate::media::dies::op::{Class, NO_OP, Op, OpKind};
+use crate::control::buffer::{Flushed, Sectors, Sets, Write};
+use crate::media::dies::op::Op;
 use kernel::resource::Serial;
 use kernel::{Cx, Mutant, Slab, Snapshot, Time, planted};
 use net::Rate;
@@ -62,34 +57,34 @@ pub(super) enum Place {
 pub struct Buffered {
     /// The state machine.
     pub buffer: Sets,
-    parts: Limits,
+    pub(super) parts: Limits,
     pub(super) place: Place,
     /// Writes that wait for room in each set, oldest first.
-    waiting: Vec<VecDeque<u32>>,
-    waiters: usize,
-    rewrites: Option<Rewrites>,
+    pub(super) waiting: Vec<VecDeque<u32>>,
+    pub(super) waiters: usize,
+    pub(super) rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
-    barriers: VecDeque<(u64, u32)>,
+    pub(super) barriers: VecDeque<(u64, u32)>,
     /// Units that wait for their program unit to fill up: one for each placement in each set of groups that the
     /// allocator keeps apart.
-    assemblies: Vec<Vec<Lpn>>,
+    pub(super) assemblies: Vec<Vec<Lpn>>,
     /// Placements of the host: as many assemblies follow each other for a set of groups.
-    placements: u8,
+    pub(super) placements: u8,
     /// Full assemblies, and the group they found no space in.
-    stalled: Vec<(usize, u32)>,
+    pub(super) stalled: Vec<(usize, u32)>,
     /// Units whose missing sectors are being read.
-    merging: Slab<Lpn>,
-    programs: u32,
+    pub(super) merging: Slab<Lpn>,
+    pub(super) programs: u32,
     /// Units that wait for their entry of the map.
-    translating: u32,
+    pub(super) translating: u32,
 }
 
-struct Limits {
-    in_flight: u32,
-    throttle: u64,
-    moves_sectors: bool,
-    acknowledges_early: bool,
-    protected: bool,
+pub(super) struct Limits {
+    pub(super) in_flight: u32,
+    pub(super) throttle: u64,
+    pub(super) moves_sectors: bool,
+    pub(super) acknowledges_early: bool,
+    pub(super) protected: bool,
 }
 
 impl Buffered {
@@ -140,7 +135,7 @@ impl Buffered {
     }
 
     /// Whether too much is on its way to flash to take a write.
-    fn is_throttled(&self) -> bool {
+    pub(super) fn is_throttled(&self) -> bool {
         self.buffer.unflushed() >= self.parts.throttle
     }
 
@@ -168,7 +163,7 @@ impl Buffered {
     }
 
     /// The flush of a unit has completed.
-    fn flushed(&mut self, lpn: Lpn) -> Flushed {
+    pub(super) fn flushed(&mut self, lpn: Lpn) -> Flushed {
         let flushed = self.buffer.flushed(lpn);
         self.vacate(lpn);
         flushed
@@ -258,7 +253,7 @@ impl Device {
     }
 
     /// `from`: the set for whose room the command has waited longest.
-    fn accept_into(
+    pub(super) fn accept_into(
         &mut self,
         buffered: &mut Buffered,
         id: u32,
@@ -423,238 +418,6 @@ impl Device {
         self.release_barriers(&mut buffered, cx);
         for set in 0..buffered.waiting.len() {
             self.admit_waiting(&mut buffered, set, cx);
-        }
-        self.flush(&mut buffered, cx);
-        self.buffered = Some(buffered);
-    }
-
-    /// Sends dirty units on their way, as far as the limit allows.
-    pub(super) fn flush(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
-        while buffered.buffer.flushing() < buffered.parts.in_flight {
-            let is_throttled = buffered.waiters > 0 && buffered.is_throttled();
-            let wanted = is_throttled || buffered.buffer.wants_flush();
-            let next = if wanted { buffered.buffer.next_flush() } else { None };
-            let barrier = buffered.barriers.back().map(|(barrier, _)| *barrier);
-            let next = next.or_else(|| barrier.and_then(|b| buffered.buffer.flush_until(b)));
-            let Some(flush) = next else { break };
-            if let Some(shadow) = &mut self.shadow {
-                shadow.line_leaves(flush.lpn, flush.present);
-            }
-            if Device::awaits_register(buffered, &flush) {
-                continue;
-            }
-            buffered.translating += 1;
-            if self.translates_flush(&flush, cx) {
-                buffered.translating -= 1;
-                self.destage(buffered, &flush, cx);
-            }
-        }
-        // Nobody else will fill up the assemblies, and somebody waits: pad them.
-        let idle = buffered.programs + buffered.translating == 0
-            && buffered.merging.is_empty()
-            && buffered.stalled.is_empty();
-        let somebody_waits = buffered.waiters > 0 || !buffered.barriers.is_empty();
-        if idle && somebody_waits {
-            for assembly in 0..buffered.assemblies.len() {
-                self.program_assembly(buffered, assembly, cx);
-            }
-        }
-    }
-
-    /// The entry of a unit on its way out of the buffer is here.
-    pub(super) fn destage_translated(&mut self, flush: &Flush, cx: &mut impl Cx<Event, Out>) {
-        let Some(mut buffered) = self.buffered.take() else { return };
-        buffered.translating -= 1;
-        self.destage(&mut buffered, flush, cx);
-        self.flush(&mut buffered, cx);
-        self.buffered = Some(buffered);
-    }
-
-    pub(super) fn destage(&mut self, buffered: &mut Buffered, flush: &Flush, cx: &mut impl Cx<Event, Out>) {
-        let whole = flush.present == buffered.buffer.shape().unit();
-        match self.ftl.lookup(flush.lpn) {
-            Some(slot) if !whole => {
-                self.stats.merge_reads += 1;
-                self.ftl.pin(slot);
-                let name = buffered.begin_merge(flush.lpn);
-                let at = self.ftl.geo.address(slot);
-                let bytes = self.bytes_of_rest(buffered, flush.lpn, slot);
-                let op = Op::new(OpKind::Read, Class::HostRead, at, slot, 1, bytes, name);
-                let name = self.backend.enqueue(cx.now(), Purpose::FlushMerge.tags(op));
-                self.ledger.read_ops += 1;
-                if let Some(shadow) = &mut self.shadow {
-                    shadow.line_fetches(name, slot);
-                }
-            }
-            None if !whole && self.merges_absent(buffered, flush, cx.now()) => {}
-            _ => self.leaves(buffered, flush.lpn, cx),
-        }
-    }
-
-    /// The rest of a partly buffered unit has been read.
-    pub(super) fn flush_merge_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
-        if self.ftl.unpin(op.slot) {
-            self.reclaim_unpinned(op.slot, cx);
-        }
-        if let (Some(shadow), Some(buffered)) = (&mut self.shadow, &self.buffered) {
-            shadow.line_is_completed(buffered.merging[op.owner], op.slot);
-        }
-        self.merged(op.owner, cx);
-    }
-
-    /// A unit on its way to flash is whole.
-    pub(super) fn merged(&mut self, merge: u32, cx: &mut impl Cx<Event, Out>) {
-        let Some(mut buffered) = self.buffered.take() else { return };
-        let lpn = buffered.merging[merge];
-        buffered.merging.remove(merge);
-        self.leaves(&mut buffered, lpn, cx);
-        self.flush(&mut buffered, cx);
-        self.buffered = Some(buffered);
-    }
-
-    /// A unit on its way to flash is whole: it joins others of its program unit.
-    fn leaves(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
-        if !self.takes_out(buffered, lpn, cx) {
-            self.assemble(buffered, lpn, cx);
-        }
-    }
-
-    pub(super) fn assemble(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
-        let placements = usize::from(buffered.placements);
-        let mut assembly = if buffered.assemblies.len() == placements {
-            0
-        } else {
-            let stripe = self.ftl.geo.stripe_of_unit(lpn.0);
-            self.allocator.line(stripe, &self.ftl.geo) * placements
-        };
-        if placements > 1 {
-            assembly += usize::from(buffered.buffer.placement(lpn));
-        }
-        buffered.assemblies[assembly].push(lpn);
-        if buffered.assemblies[assembly].len() >= self.ftl.geo.units_per_program as usize {
-            self.program_assembly(buffered, assembly, cx);
-        }
-    }
-
-    /// Programs what an assembly holds; a part of a program unit is padded.
-    fn program_assembly(&mut self, buffered: &mut Buffered, assembly: usize, cx: &mut impl Cx<Event, Out>) {
-        let per_program = self.ftl.geo.units_per_program as usize;
-        let stream = Stream::Host((assembly % usize::from(buffered.placements)) as u8);
-        while !buffered.assemblies[assembly].is_empty() {
-            let units = buffered.assemblies[assembly].len().min(per_program);
-            let stripe = self.ftl.geo.stripe_of_unit(buffered.assemblies[assembly][0].0);
-            let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
-            let closed = self.is_closed_to_host(group);
-            let Some(slot) = (if closed { None } else { self.ftl.reserve(group, stream) }) else {
-                if !buffered.stalled.contains(&(assembly, group)) {
-                    buffered.stalled.push((assembly, group));
-                }
-                self.stalled |= !self.reclaim_for(group, cx);
-                return;
-            };
-            for (n, lpn) in buffered.assemblies[assembly][..units].iter().enumerate() {
-                self.ftl.fill(Slot(slot.0 + n as u64), Some(*lpn));
-            }
-            for n in units..per_program {
-                self.ftl.fill(Slot(slot.0 + n as u64), None);
-            }
-            let at = self.ftl.geo.address(slot);
-            let (bytes, register) = self.data_to_program(buffered, &buffered.assemblies[assembly][..units]);
-            let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
-            op.register = register;
-            op.erases = self.erases_of(slot);
-            let name = self.backend.enqueue(cx.now(), Purpose::Flush.tags(op));
-            self.ledger.program_ops += 1;
-            if let Some(shadow) = &mut self.shadow {
-                shadow.line_writes(name, &buffered.assemblies[assembly][..units]);
-            }
-            buffered.assemblies[assembly].drain(..units);
-            buffered.programs += 1;
-            self.reclaim(group, cx);
-        }
-    }
-
-    /// Bytes that go over the channel to program units from the buffer, or the plane of the register that has them.
-    fn data_to_program(&self, buffered: &Buffered, lpns: &[Lpn]) -> (u32, u32) {
-        let whole = self.unit_bytes as u32;
-        if let Place::Registers(registers) = &buffered.place {
-            // A program unit is one map unit where registers gather writes.
-            let register = registers.source(lpns[0]);
-            return (if register == NO_OP { whole } else { 0 }, register);
-        }
-        if !buffered.parts.moves_sectors {
-            return (lpns.len() as u32 * whole, NO_OP);
-        }
-        // What flash has of a unit has been read, to be programmed with the rest.
-        let of = |lpn: Lpn| match self.ftl.lookup(lpn) {
-            Some(_) => whole,
-            None => buffered.buffer.flushing_sectors(lpn) * 512,
-        };
-        (lpns.iter().map(|lpn| of(*lpn)).sum(), NO_OP)
-    }
-
-    /// A program unit of flushed data is durable.
-    pub(super) fn flush_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
-        let Some(mut buffered) = self.buffered.take() else { return };
-        buffered.programs -= 1;
-        self.ftl.program(op.slot);
-        let mut set = 0;
-        for n in 0..u64::from(op.units) {
-            let slot = Slot(op.slot.0 + n);
-            let Some(lpn) = self.ftl.lpn_at(slot) else { continue };
-            set = buffered.buffer.set_of(lpn);
-            if !buffered.flushed(lpn).discarded || planted(Mutant::DiscardIgnored) {
-                self.ftl.commit(lpn, slot);
-                self.map_changed(lpn, cx);
-            }
-        }
-        self.ftl.programmed(op.slot);
-        self.mutate_program(op);
-        // Room may have appeared, or data become durable: whoever waited for it goes on.
-        self.release_barriers(&mut buffered, cx);
-        self.admit_waiting(&mut buffered, set, cx);
-        self.flush(&mut buffered, cx);
-        self.buffered = Some(buffered);
-    }
-
-    /// Writes that wait for room in a set go on as far as there is some.
-    fn admit_waiting(&mut self, buffered: &mut Buffered, set: usize, cx: &mut impl Cx<Event, Out>) {
-        while let Some(id) = buffered.waiting[set].front().copied() {
-            let before = self.active[id].next;
-            self.accept_into(buffered, id, Some(set), cx);
-            if buffered.waiting[set].front() == Some(&id) && self.active[id].next == before {
-                break;
-            }
-        }
-    }
-
-    pub(super) fn release_barriers(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
-        while let Some((barrier, id)) = buffered.barriers.front().copied() {
-            // What is still on its way to a register is durable only if it has been deallocated since.
-            if !buffered.buffer.is_durable(barrier) || self.active[id].pending > 0 {
-                break;
-            }
-            buffered.barriers.pop_front();
-            self.active[id].life.reach(milestone::DURABLE, cx.now());
-            self.complete(id, cx);
-        }
-    }
-
-    /// Groups in which assemblies wait for space.
-    pub(super) fn groups_of_assemblies(&self) -> Vec<u32> {
-        self.buffered.iter().flat_map(|b| &b.stalled).map(|(_, group)| *group).collect()
-    }
-
-    /// Space has appeared in a group: assemblies that waited for it are programmed.
-    pub(super) fn wake_assemblies(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
-        let Some(mut buffered) = self.buffered.take() else { return };
-        let stalled = std::mem::take(&mut buffered.stalled);
-        // An allocator that chooses the group may choose this one now.
-        let may_go = |g: u32| g == group || !self.allocator.is_static();
-        let (ready, rest): (Vec<_>, Vec<_>) = stalled.into_iter().partition(|(_, g)| may_go(*g));
-        buffered.stalled = rest;
-        for (assembly, _) in ready {
-            self.program_assembly(&mut buffered, assembly, cx);
         }
         self.flush(&mut buffered, cx);
         self.buffered = Some(buffered);

@@ -7,6 +7,7 @@
 mod absent;
 mod buffered;
 mod checks;
+mod destage;
 mod event;
 mod host;
 mod look_ahead;

@@ -2,6 +2,7 @@
 //! reads, writes, deallocates and flushes in ways that overlap as often as possible.
 
 mod combination;
+mod cover;
 mod host;
 #[cfg(test)]
 mod mutants;
@@ -10,7 +11,8 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
-pub use combination::{Combination, Fill, Map, Memory, combinations};
+pub use combination::{Combination, Fill, Map, Memory};
+pub use cover::combinations;
 pub use host::{End, Host};
 
 use crate::check::Check;

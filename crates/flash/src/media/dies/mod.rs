@@ -6,6 +6,7 @@
 
 pub mod arbiter;
 mod array_time;
+mod channel;
 mod counters;
 mod event;
 mod idle;
@@ -34,6 +35,7 @@ use crate::media::geometry::Geometry;
 use crate::media::registers::Link;
 use arbiter::{Arbiter, Want};
 use array_time::ArrayTime;
+use channel::Channel;
 use kernel::{Cx, Slab, Ticket, Time};
 use observe::Observer;
 use op::{Class, NO_OP, Op, OpKind};
@@ -97,36 +99,6 @@ struct Die {
     /// Waits for programs that could share its next command, or has done so.
     gathering: Option<Ticket>,
     has_gathered: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Channel {
-    busy_until: Time,
-    busy: Time,
-    /// A wake-up or the end of a data transfer will look at the waiting dies.
-    looks_again: bool,
-    /// The present tenure is a data transfer, whose end is an event of its own.
-    moves_data: bool,
-    /// Place in the schedule order of the wake-up at the end of the present tenure, whether it is needed or not.
-    wake: Option<Ticket>,
-    waiting: [VecDeque<(u32, u64)>; Want::COUNT],
-    asked: u64,
-    /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
-    line: VecDeque<u32>,
-}
-
-impl Channel {
-    /// Arranges the wake-up at the end of the present tenure.
-    #[inline]
-    fn look_again(&mut self, channel: u32, cx: &mut impl Cx<Event, Infallible>) {
-        self.looks_again = true;
-        let place = self.wake.unwrap_or_else(|| cx.reserve_late());
-        cx.at_place(place, self.busy_until.since(cx.now()), Event::ChannelFree(channel));
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.waiting.iter().any(|w| !w.is_empty())
-    }
 }
 
 /// Dies and channels.
@@ -354,55 +326,6 @@ impl Backend {
         channel.line.front().is_some_and(|op| self.ops[*op].die == die)
     }
 
-    /// Queues a die at its channel.
-    #[inline]
-    fn ask(&mut self, die: u32, want: Want, cx: &mut impl Cx<Event, Infallible>) {
-        let channel = self.dies[die as usize].channel;
-        self.ask_channel(channel, die, want, cx);
-    }
-
-    /// Queues a unit or a transfer at a channel.
-    #[inline]
-    fn ask_channel(&mut self, channel: u32, unit: u32, want: Want, cx: &mut impl Cx<Event, Infallible>) {
-        let c = &mut self.channels[channel as usize];
-        c.asked += 1;
-        c.waiting[want as usize].push_back((unit, c.asked));
-        if !c.looks_again {
-            c.look_again(channel, cx);
-        }
-    }
-
-    /// A channel has become free: the next die gets it.
-    fn channel_free(&mut self, channel: u32, cx: &mut impl Cx<Event, Infallible>) {
-        let c = &mut self.channels[channel as usize];
-        if cx.now() < c.busy_until {
-            // Somebody got it in this instant before the wake-up.
-            if !c.moves_data {
-                c.look_again(channel, cx);
-            }
-            return;
-        }
-        c.looks_again = false;
-        self.serve(channel, cx);
-    }
-
-    fn serve(&mut self, channel: u32, cx: &mut impl Cx<Event, Infallible>) {
-        let c = &mut self.channels[channel as usize];
-        if c.looks_again || !c.is_wanted() {
-            return;
-        }
-        if cx.now() < c.busy_until {
-            c.look_again(channel, cx);
-            return;
-        }
-        let heads = Want::ALL.map(|want| c.waiting[want as usize].front().map(|(_, asked)| *asked));
-        let want = self.arbiter.pick(&heads);
-        let Some((die, _)) = c.waiting[want as usize].pop_front() else { return };
-        self.grant(die, cx);
-        // The grant holds the channel: look again at its end if others wait.
-        self.serve(channel, cx);
-    }
-
     /// A die gets its channel now.
     #[inline]
     fn grant(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
@@ -495,31 +418,6 @@ impl Backend {
         d.state = DieState::Moving;
         let channel = d.channel;
         self.move_data(channel, tenure, Event::TransferDone(die), cx);
-    }
-
-    /// The channel moves data for `tenure` from now, which has an event of its own at its end.
-    #[inline]
-    fn move_data(&mut self, channel: u32, tenure: Time, end: Event, cx: &mut impl Cx<Event, Infallible>) {
-        let c = &mut self.channels[channel as usize];
-        c.busy_until = cx.now() + tenure;
-        c.busy += tenure;
-        c.looks_again = true;
-        c.moves_data = true;
-        cx.after(tenure, end);
-    }
-
-    /// The channel is busy for `tenure` from now.
-    #[inline]
-    fn hold(&mut self, channel: u32, tenure: Time, cx: &mut impl Cx<Event, Infallible>) {
-        let c = &mut self.channels[channel as usize];
-        c.busy_until = cx.now() + tenure;
-        c.busy += tenure;
-        c.moves_data = false;
-        // The wake-up has its place even if nobody asks for it: folding it away leaves the same order behind.
-        c.wake = Some(cx.reserve_late());
-        if !self.fold && !c.looks_again {
-            c.look_again(channel, cx);
-        }
     }
 
     /// Runs one of the events of dies and channels, but the end of a transfer ([`Backend::transferred`]).

@@ -1,0 +1,82 @@
+//! Few combinations that cover all pairs of choices.
+
+use super::combination::{Combination, Row, levels};
+use kernel::Rng;
+
+/// Combinations that cover every possible pair of values, found greedily; and eight of them with registers that gather
+/// writes, each network twice.
+pub fn combinations(seed: u64) -> Vec<Combination> {
+    let levels = levels();
+    let mut rng = Rng::stream(seed, "soak/combinations");
+    let mut rows: Vec<Row> = Vec::new();
+    while let Some(missing) = first_missing(&rows, &levels) {
+        let draw = |rng: &mut Rng| -> Row {
+            let mut row = levels.map(|n| rng.below(n as u64) as usize);
+            missing.iter().for_each(|(field, value)| row[*field] = *value);
+            row
+        };
+        let candidates: Vec<Row> =
+            std::iter::repeat_with(|| draw(&mut rng)).filter(Combination::is_possible).take(50).collect();
+        let gain = |row: &Row| pairs(row).filter(|pair| !is_covered(&rows, pair)).count();
+        if let Some(best) = candidates.into_iter().max_by_key(gain) {
+            rows.push(best);
+        }
+    }
+    let mut all: Vec<Combination> = rows.iter().map(Combination::from_row).collect();
+    for n in 0..8 {
+        let (copy_back, suspend) = (n & 1 == 1, n & 2 == 2);
+        all.push(Combination { copy_back, suspend, ..all[3 * n].clone() }.with_registers(n & 4 == 4));
+    }
+    all
+}
+
+/// Two fields with a value each.
+type Pair = [(usize, usize); 2];
+
+fn pairs(row: &Row) -> impl Iterator<Item = Pair> + '_ {
+    (0..row.len()).flat_map(move |a| (0..a).map(move |b| [(a, row[a]), (b, row[b])]))
+}
+
+fn is_covered(rows: &[Row], [(a, x), (b, y)]: &Pair) -> bool {
+    rows.iter().any(|row| row[*a] == *x && row[*b] == *y)
+}
+
+fn first_missing(rows: &[Row], levels: &Row) -> Option<Pair> {
+    let values =
+        |a: usize, b: usize| (0..levels[a]).flat_map(move |x| (0..levels[b]).map(move |y| [(a, x), (b, y)]));
+    (0..levels.len())
+        .flat_map(|a| (0..a).flat_map(move |b| values(a, b)))
+        .find(|pair| !is_covered(rows, pair) && is_possible_pair(pair))
+}
+
+/// The one impossible pair: see [`Combination::is_possible`].
+fn is_possible_pair(pair: &Pair) -> bool {
+    let largest = pair.contains(&(0, 3));
+    let one_shot = pair.contains(&(3, 1));
+    !(largest && one_shot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::ftl::gc::VictimPolicy;
+    use crate::media::dies::sched::Scheduling;
+
+    #[test]
+    fn every_possible_pair_is_covered_by_few() {
+        let all = combinations(1);
+        assert!(all.len() < 80, "{} combinations", all.len());
+        let covered = |f: &dyn Fn(&Combination) -> bool| all.iter().any(f);
+        for victim in VictimPolicy::all_defaults() {
+            for scheduler in Scheduling::all_defaults() {
+                let both = |c: &Combination| {
+                    c.victim.name() == victim.name() && c.scheduler.name() == scheduler.name()
+                };
+                assert!(covered(&both), "{} with {}", victim.name(), scheduler.name());
+            }
+        }
+        assert!(covered(&|c| c.map_unit == 16384 && c.one_shot && c.page == 16384));
+        assert!(!covered(&|c| c.map_unit > c.page && c.one_shot));
+        all.iter().for_each(|c| drop(c.build(1).unwrap_or_else(|e| panic!("{c}: {}", e.what))));
+    }
+}
