@@ -18,8 +18,7 @@ struct House {
 }
 
 const HOUSES: &[House] = &[
-    // What a spec is; packets and events, wires, parts and what holds them, the router; what a run asks for, and states that
-    // it may share; from a spec to parts, the loop.
+    // What a spec is; packets and events, wires, parts and what holds them, the router, the loop; from a spec to parts.
     House {
         folder: "crates/machine/src/",
         path: &[],
@@ -27,7 +26,6 @@ const HOUSES: &[House] = &[
             ("address", 0),
             ("packet", 0),
             ("precondition", 0),
-            ("source", 0),
             ("systems", 0),
             ("event", 1),
             ("wires", 2),
@@ -36,16 +34,13 @@ const HOUSES: &[House] = &[
             ("memory", 4),
             ("warmup", 4),
             ("parts", 5),
-            ("plan", 5),
             ("spec", 5),
             ("bind", 6),
+            ("build", 6),
             ("route", 6),
             ("validate", 6),
-            ("workloads", 7),
-            ("state", 8),
-            ("build", 9),
-            ("load", 10),
-            ("machine", 10),
+            ("load", 7),
+            ("machine", 7),
         ],
         above: Some("the machine"),
     },
