@@ -2,14 +2,14 @@
 
 use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::build::{Source as Filled, gpu, server};
+use crate::build::{gpu, server};
 use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
 use crate::precondition::{self, Report};
 use crate::spec::{DriveSpec, Id, Kind, Loaded, queues, queues_of};
-use crate::state::{Found, State, StateSpec, Wanted};
+use crate::state::{Found, OfMemory, State, StateSpec, Wanted};
 use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
@@ -178,8 +178,8 @@ pub(crate) fn assemble(
     let first_server = services.keys().next().copied();
     for (number, service) in services {
         let of_memory = wanted.servers.remove(&number).flatten();
-        let from = Filled { states: outside.states.zip(of_memory), stop: outside.stop };
-        let server = server::build(loaded, number, service, plan.seed, &from).map_err(unfit)?;
+        let mut from = OfMemory::new(outside.states, of_memory, outside.stop);
+        let server = server::build(loaded, number, service, plan.seed, &mut from).map_err(unfit)?;
         if let Processor::Ooo(ooo) = &server.complex.processor {
             warnings.extend(ooo.service.notes());
         }

@@ -187,7 +187,7 @@ pub(crate) fn build(
     number: usize,
     mut service: Box<dyn Service>,
     seed: u64,
-    from: &Source<'_>,
+    from: &mut dyn Source,
 ) -> Result<Built, Diagnostic> {
     let (tables, id) = tables(loaded, number)?;
     let seed = seed_of(seed, Id { kind: Kind::Cpu, number });

@@ -13,9 +13,7 @@
 //!
 //! What that leaves of memory and of the program's data is a state, which runs that agree in what it depends on can share.
 
-use crate::state::{Found, State, StateSpec, States};
 use config::Diagnostic;
-use flash::device::SnapshotFault;
 use host::swap::Swap;
 use kernel::Snapshot as _;
 use mem::dram_cache::DramCache;
@@ -24,6 +22,7 @@ use mem::mmu::table::Table;
 use proto::cpu::{OpKind, Service};
 use proto::memory::PAGE;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Fewer jobs say nothing about how many pages are still missing.
@@ -118,12 +117,21 @@ pub(super) struct Filling {
     pub(super) most: u64,
 }
 
-/// Where what filling leaves may come from.
-pub(crate) struct Source<'a> {
-    /// Who keeps states, and the one that is wanted.
-    pub(crate) states: Option<(&'a dyn States, StateSpec)>,
+/// Where what filling leaves may come from, as bytes.
+pub(crate) trait Source {
+    /// The bytes, if they are there.
+    ///
+    /// # Errors
+    /// What is kept cannot be used.
+    fn find(&mut self) -> Result<Option<Arc<Vec<u8>>>, Diagnostic>;
+    /// Whether somebody wants the bytes that were not there.
+    fn is_awaited(&self) -> bool;
+    /// Takes them.
+    fn keep(&mut self, bytes: Vec<u8>);
+    /// What is said of bytes that are malformed.
+    fn damaged(&self) -> Diagnostic;
     /// Set to end filling early.
-    pub(crate) stop: &'a AtomicBool,
+    fn stop(&self) -> &AtomicBool;
 }
 
 /// Fills memory, or takes what that leaves from where it is kept; how many jobs it took.
@@ -134,35 +142,25 @@ pub(super) fn fill(
     service: &mut dyn Service,
     memory: &mut impl Holds,
     by: Filling,
-    from: &Source<'_>,
+    from: &mut dyn Source,
 ) -> Result<u64, Diagnostic> {
-    let mut place = None;
-    if let Some((states, wanted)) = &from.states {
-        match states.find(wanted, from.stop)? {
-            Found::There(state) => {
-                return load(&state, service, memory).ok_or_else(|| State::unusable(SnapshotFault::Damaged));
-            }
-            Found::Absent(absent) => place = absent,
-            // Nothing of the run follows.
-            Found::Stopped => return Ok(0),
-        }
+    if let Some(bytes) = from.find()? {
+        return load(&bytes, service, memory).ok_or_else(|| from.damaged());
     }
-    let jobs = warm(service, memory, by, from.stop);
-    if let Some(place) = place
-        && !from.stop.load(Ordering::Relaxed)
-    {
+    let jobs = warm(service, memory, by, from.stop());
+    if from.is_awaited() && !from.stop().load(Ordering::Relaxed) {
         let mut bytes = Vec::new();
         jobs.save(&mut bytes);
         service.save(&mut bytes);
         memory.save(&mut bytes);
-        place.keep(&State::from_bytes(bytes));
+        from.keep(bytes);
     }
     Ok(jobs)
 }
 
-/// Brings memory and the program's data into a state; how many jobs had filled them.
-fn load(state: &State, service: &mut dyn Service, memory: &mut impl Holds) -> Option<u64> {
-    let input = &mut state.bytes();
+/// Brings memory and the program's data to what was saved; how many jobs had filled them.
+fn load(mut input: &[u8], service: &mut dyn Service, memory: &mut impl Holds) -> Option<u64> {
+    let input = &mut input;
     let jobs = u64::load(input)?;
     service.load(input)?;
     memory.load(input)?;

@@ -38,7 +38,7 @@ impl State {
     }
 
     /// What is said of a state that is none of the part that it was made for.
-    pub(crate) fn unusable(fault: SnapshotFault) -> Diagnostic {
+    pub(super) fn unusable(fault: SnapshotFault) -> Diagnostic {
         Diagnostic::new(format!("a state cannot be loaded: {fault}"))
             .help("remove what it was loaded from: it is made again")
     }
@@ -46,6 +46,11 @@ impl State {
     /// A state of these bytes, which loading looks at.
     pub fn from_bytes(bytes: Vec<u8>) -> State {
         State(Arc::new(bytes))
+    }
+
+    /// Its bytes, shared.
+    pub(super) fn shared(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.0)
     }
 
     /// Its bytes.
