@@ -1,6 +1,6 @@
 //! The data buffer in time: writes into it, reads from it. How its data leaves is in `destage`.
 
-use super::registers::{RegisterParts, Registers};
+use super::gather::{RegisterParts, Registers};
 use super::rewrites::Rewrites;
 use super::{Device, Event, Out, milestone};
 use crate::control::buffer::ahead::LookAhead;

@@ -1,6 +1,6 @@
 //! What a device does for the day on which power goes, and what it does then.
 
-use super::registers::home;
+use super::gather::home;
 use super::{Device, SnapshotFault};
 use crate::control::ftl::unit::RuState;
 use crate::control::purpose::Purpose;
