@@ -93,6 +93,8 @@ mutants! {
         RestartedProgram,
         /// An erase does not wear its block, one in 16.
         FreeErase,
+        /// A page that has left a drive's register is still held, though the register is free, one in 1,009.
+        HeldTwice,
         /// A dirty page leaves its register without being programmed.
         DroppedRegister,
         /// An SSD engine drops a dirty page instead of writing it.

@@ -4,7 +4,7 @@ use crate::control::buffer::Flush;
 use crate::media::dies::op::NO_OP;
 use crate::media::geometry::Geometry;
 use crate::media::registers::Pool;
-use kernel::{Slab, Snapshot};
+use kernel::{Mutant, Slab, Snapshot, planted_nth};
 use proto::Lpn;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -127,8 +127,10 @@ impl Registers {
 
     /// A unit has no line any more: its register is free.
     pub(super) fn put(&mut self, lpn: Lpn) {
-        if let Some(plane) = self.held.remove(&lpn) {
-            self.pool.put(plane / self.planes, plane % self.planes);
+        let Some(plane) = self.held.get(&lpn).copied() else { return };
+        self.pool.put(plane / self.planes, plane % self.planes);
+        if !planted_nth(Mutant::HeldTwice, 1009) {
+            self.held.remove(&lpn);
         }
     }
 

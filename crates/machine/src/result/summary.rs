@@ -152,6 +152,16 @@ fn flash(f: &FlashResult, text: &mut String) {
         count(f.gc_programs),
         count(f.mapping_programs)
     );
+    if let Some(r) = &f.registers {
+        let _ = writeln!(
+            text,
+            "  registers took {} writes, {} of pages that they held, and gave {} reads; {} pages went to another plane",
+            count(r.stores),
+            count(r.merged),
+            count(r.reads),
+            count(r.moves)
+        );
+    }
     if let Some(waf) = f.write_amplification {
         let _ = writeln!(
             text,

@@ -6,10 +6,10 @@ use flash::control::buffer::ahead::{LookAheadPolicy, sequential};
 use flash::soak::{Combination, End, Map, Memory};
 use kernel::Mutant::{
     BlindMerge, BufferPassed, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, EarlyStripe,
-    FreeErase, FreeResume, FreeSuspend, FuaIgnored, LostLine, LostPart, LostProgram, LostWriteBack,
-    MeasuredTwice, MergeAcrossErase, OldWindow, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy,
-    StaleFill, StalePage, StalePageCopy, SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured,
-    UnreadPage, WrongDrive, WrongStream,
+    FreeErase, FreeResume, FreeSuspend, FuaIgnored, HeldTwice, LostLine, LostPart, LostProgram,
+    LostWriteBack, MeasuredTwice, MergeAcrossErase, OldWindow, PinIgnored, RecordedTwice, RestartedProgram,
+    StaleCopy, StaleFill, StalePage, StalePageCopy, SwappedEntries, TornProgram, TrimIgnored, TrimUndone,
+    Unmeasured, UnreadPage, WrongDrive, WrongStream,
 };
 use machine::run::Plan;
 use machine::warmup::Warmup;
@@ -53,6 +53,11 @@ pub(super) const DEVICES: &[Run] = &[
         name: "device that reads registers",
         make: || soak(&Combination { registers: true, joins: true, ..Combination::plain() }),
         kills: &[MergeAcrossErase],
+    },
+    Run {
+        name: "device whose registers gather writes",
+        make: || soak(&Combination { tight: false, ..Combination::plain() }.with_registers(false)),
+        kills: &[HeldTwice],
     },
     Run {
         name: "device with placements",
