@@ -57,24 +57,6 @@ impl Leaves {
 }
 
 impl RegisterCacheSpec {
-    /// Counts and times; keys relative to the device's table.
-    pub(crate) fn check(&self) -> Result<(), SpecError> {
-        if self.count < 2 {
-            let what =
-                format!("{} registers a plane; the data register and one for writes are 2", self.count);
-            return Err(SpecError::new("registers.count", what));
-        }
-        if self.count > 1 << 10 {
-            let what = format!("{} registers a plane; at most 1,024 are modelled", self.count);
-            return Err(SpecError::new("registers.count", what));
-        }
-        if let RegisterNetwork::nif(nif) = &self.network {
-            SpecError::positive("registers.network.nif.width", nif.width.get())?;
-            SpecError::positive("registers.network.nif.rate", nif.rate.per_s())?;
-        }
-        Ok(())
-    }
-
     /// Whether pages are written one by one where the address says.
     fn check_pages(geo: &Geometry, allocator: &dyn Allocator) -> Result<(), SpecError> {
         let (page, unit) = (geo.shape.page_bytes, geo.shape.unit_bytes);
@@ -104,7 +86,7 @@ impl RegisterCacheSpec {
     }
 
     pub(crate) fn build(&self, geo: &Geometry, allocator: &dyn Allocator) -> Result<BufferParts, SpecError> {
-        self.check()?;
+        self.network.check(self.count)?;
         RegisterCacheSpec::check_pages(geo, allocator)?;
         let each = self.count - 1;
         let package = geo.shape.dies * geo.shape.planes;

@@ -64,16 +64,22 @@ impl Default for NifSpec {
 impl DirectRegisters {
     /// Whether it can be built; keys relative to the part's table.
     pub(crate) fn check(&self) -> Result<(), SpecError> {
-        if self.count < 2 {
-            let what =
-                format!("{} registers a plane; the data register and one for writes are 2", self.count);
+        self.network.check(self.count)
+    }
+}
+
+impl RegisterNetwork {
+    /// Whether it can be built with so many registers a plane; keys relative to the part's table.
+    pub(crate) fn check(&self, count: u32) -> Result<(), SpecError> {
+        if count < 2 {
+            let what = format!("{count} registers a plane; the data register and one for writes are 2");
             return Err(SpecError::new("registers.count", what));
         }
-        if self.count > 1 << 10 {
-            let what = format!("{} registers a plane; at most 1,024 are modelled", self.count);
+        if count > 1 << 10 {
+            let what = format!("{count} registers a plane; at most 1,024 are modelled");
             return Err(SpecError::new("registers.count", what));
         }
-        if let RegisterNetwork::nif(nif) = &self.network {
+        if let RegisterNetwork::nif(nif) = self {
             SpecError::positive("registers.network.nif.width", nif.width.get())?;
             SpecError::positive("registers.network.nif.rate", nif.rate.per_s())?;
         }
