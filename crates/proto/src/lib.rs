@@ -5,6 +5,7 @@
 mod block;
 pub mod coherence;
 pub mod cpu;
+pub mod file;
 pub mod memory;
 pub mod simt;
 mod units;

@@ -1,0 +1,1 @@
+//! Threads on cores: run queues, time slices, interrupts.

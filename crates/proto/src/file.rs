@@ -1,0 +1,183 @@
+//! System calls on files, and the programs that make them.
+//!
+//! A host runs programs on its cores. A program has threads; each does one thing after another: it computes, calls the kernel, or sleeps. What a call
+//! does and how long it takes is the host's business; a program learns only that it has returned.
+
+use kernel::Time;
+
+/// A descriptor, counted by each program from zero. All threads of a program share its descriptors.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Fd(pub u16);
+
+/// A file: an index into what [`Program::files`] has named.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct FileId(pub u32);
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpenFlags {
+    /// `O_DIRECT`: past the page cache.
+    pub direct: bool,
+    /// `O_SYNC`: a write returns when its data and all that is needed to read it back are durable.
+    pub sync: bool,
+    /// `O_DSYNC`: as `O_SYNC` without what is not needed to read the data back.
+    pub data_sync: bool,
+    /// `O_TRUNC`: its length becomes zero.
+    pub truncate: bool,
+}
+
+/// What `posix_fadvise` says of a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Advice {
+    /// Nothing: the usual read-ahead.
+    Normal,
+    /// Read in order: twice the read-ahead.
+    Sequential,
+    /// Read at random: no read-ahead.
+    Random,
+    /// Will be read soon.
+    WillNeed,
+    /// Will not be read again.
+    DontNeed,
+}
+
+/// What `sync_file_range` does, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SyncRange {
+    /// Waits for pages that are being written.
+    pub wait_before: bool,
+    /// Begins to write dirty pages.
+    pub write: bool,
+    /// Waits for pages that are being written.
+    pub wait_after: bool,
+}
+
+/// A system call. Offsets and lengths are in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// `open`; the file comes to be if it was not there.
+    Open {
+        /// What the program will call it; open at most once at a time.
+        fd: Fd,
+        /// The file.
+        file: FileId,
+        /// How.
+        flags: OpenFlags,
+    },
+    /// `close`.
+    Close {
+        /// Of this descriptor.
+        fd: Fd,
+    },
+    /// `pread`; it ends at the end of the file.
+    Read {
+        /// From this descriptor.
+        fd: Fd,
+        /// First byte.
+        offset: u64,
+        /// Length.
+        bytes: u64,
+    },
+    /// `pwrite`; a file grows with it.
+    Write {
+        /// To this descriptor.
+        fd: Fd,
+        /// First byte.
+        offset: u64,
+        /// Length.
+        bytes: u64,
+    },
+    /// A load or store of a mapped page, as `mmap` would have it.
+    Touch {
+        /// What is mapped.
+        fd: Fd,
+        /// A byte of the page.
+        offset: u64,
+        /// Whether it is a store.
+        write: bool,
+    },
+    /// `fsync`, or `fdatasync`.
+    Sync {
+        /// Of this descriptor.
+        fd: Fd,
+        /// `fdatasync`.
+        data_only: bool,
+    },
+    /// `sync_file_range`.
+    SyncRange {
+        /// Of this descriptor.
+        fd: Fd,
+        /// First byte.
+        offset: u64,
+        /// Length; zero to the end of the file.
+        bytes: u64,
+        /// What it does.
+        how: SyncRange,
+    },
+    /// `posix_fadvise`.
+    Advise {
+        /// Of this descriptor.
+        fd: Fd,
+        /// First byte.
+        offset: u64,
+        /// Length; zero to the end of the file.
+        bytes: u64,
+        /// What it says.
+        advice: Advice,
+    },
+    /// `ftruncate`.
+    Truncate {
+        /// Of this descriptor.
+        fd: Fd,
+        /// The new length.
+        bytes: u64,
+    },
+    /// `unlink`: what no descriptor holds is gone.
+    Unlink {
+        /// The file.
+        file: FileId,
+    },
+    /// `sync`: everything of every file.
+    SyncAll,
+}
+
+/// A file that a program knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileSpec {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its length before the program starts; none if it does not exist yet.
+    pub bytes: Option<u64>,
+    /// Which of the host's drives it is on, counted from zero.
+    pub drive: u16,
+}
+
+/// What a thread does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Computes, for so much time of a core.
+    Compute(Time),
+    /// Calls the kernel.
+    Call(Call),
+    /// Sleeps until a time; a time that has passed is now.
+    Until(Time),
+    /// Sleeps until another thread of the program wakes it.
+    Wait,
+    /// Wakes another thread of the program, which is asked what it does next, and goes on. One that is not asleep stays as it is: nothing is
+    /// remembered.
+    Wake(u32),
+    /// Ends.
+    End,
+}
+
+/// A program of a host.
+pub trait Program {
+    /// What it is called in results.
+    fn name(&self) -> &str;
+    /// The files that it knows, by the numbers of [`FileId`].
+    fn files(&self) -> Vec<FileSpec>;
+    /// How many threads it has, all of which are there from the beginning.
+    fn threads(&self) -> u32;
+    /// What a thread does next, now that what it did before is done.
+    fn next(&mut self, thread: u32, now: Time) -> Next;
+}
