@@ -66,7 +66,13 @@ pub struct Command {
     pub placement: u8,
     /// Host priority: 0 urgent, 1 high, 2 medium, 3 low.
     pub priority: u8,
+    /// A page victimization of so many pages of [`ANNOUNCED_PAGE`] bytes begins with this command, its own among them; zero: none
+    /// does (FastDrain, section 3.3). A device need not read it.
+    pub announced: u32,
 }
+
+/// Bytes of a page in [`Command::announced`]: those of the host's page cache.
+pub const ANNOUNCED_PAGE: u64 = 4096;
 
 impl Command {
     /// A command of namespace 1 and medium priority, in the first queue, without hints.
@@ -83,6 +89,7 @@ impl Command {
             namespace: 1,
             placement: 0,
             priority: 2,
+            announced: 0,
         }
     }
 }
@@ -98,6 +105,19 @@ pub enum Status {
     WriteFault,
 }
 
+/// What a device says of its data buffer in a completion: the status that FastDrain (section 3.3) writes into `sq_head`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum BufferState {
+    /// Nothing: the device does not tell.
+    #[default]
+    Unknown,
+    /// It has room.
+    Room,
+    /// It has been full, and has not been emptied yet.
+    Full,
+}
+
 /// The device's answer to a [`Command`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
@@ -109,4 +129,6 @@ pub struct Completion {
     pub status: Status,
     /// Map units that were in error.
     pub errors: u32,
+    /// What the device says of its buffer.
+    pub buffer: BufferState,
 }

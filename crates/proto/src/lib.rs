@@ -10,5 +10,5 @@ pub mod memory;
 pub mod simt;
 mod units;
 
-pub use block::{Command, Completion, INNER, IoOp, IoRequest, Port, Status};
+pub use block::{ANNOUNCED_PAGE, BufferState, Command, Completion, INNER, IoOp, IoRequest, Port, Status};
 pub use units::{Lpn, Slot};

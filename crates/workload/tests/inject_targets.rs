@@ -123,7 +123,10 @@ impl Bench {
                 Ev::Done(tag) => {
                     inside.remove(&tag);
                     let (to, status) = (Port::default(), Status::Success);
-                    self.injector.complete(Completion { tag, to, status, errors: 0 }, &mut side);
+                    self.injector.complete(
+                        Completion { tag, to, status, errors: 0, buffer: proto::BufferState::Unknown },
+                        &mut side,
+                    );
                 }
             }
         }

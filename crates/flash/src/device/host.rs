@@ -4,7 +4,7 @@ use super::{Active, Device, Event, Out, milestone};
 use crate::port::host::Entry;
 use ::stats::Milestones;
 use kernel::{Cx, Mutant, Time, planted_nth};
-use proto::{Command, Completion, IoOp, Lpn, Status};
+use proto::{BufferState, Command, Completion, IoOp, Lpn, Status};
 
 impl Device {
     /// A command enters: the host has written it to its submission queue and rings the doorbell.
@@ -119,6 +119,7 @@ impl Device {
             to: active.command.from,
             status,
             errors,
+            buffer: BufferState::Unknown,
         }));
         let queue = active.command.queue;
         self.active.remove(id);

@@ -138,7 +138,13 @@ impl Rig {
             Ev::Part(event) => self.paging.handle(event, &mut port),
             Ev::Ssd(tag) => {
                 self.at_ssd.remove(&tag);
-                let done = Completion { tag, to: proto::Port::default(), status: Status::Success, errors: 0 };
+                let done = Completion {
+                    tag,
+                    to: proto::Port::default(),
+                    status: Status::Success,
+                    errors: 0,
+                    buffer: proto::BufferState::Unknown,
+                };
                 self.paging.completed(done, &mut port);
             }
             Ev::Arrive(n) => self.paging.fault(self.later[n as usize], &mut port),

@@ -2,7 +2,8 @@
 //!
 //! Chunk `c` of the stripe is chunk `c / n` of member `c % n`. A command becomes at most one command for each member; it is
 //! answered when all of them are, with the worst of their statuses and the sum of their errors. A flush goes to every member. All else
-//! that a command says (queue, flow, namespace, placement, priority, FUA) its parts say too.
+//! that a command says (queue, flow, namespace, placement, priority, FUA) its parts say too. What it announces is announced to
+//! each member that has a part of it, for its share; the stripe's buffer is as full as the fullest that a member has told of.
 //!
 //! Decisions:
 //!
@@ -31,7 +32,7 @@ pub use stats::{MemberStats, StripeStats};
 use config::SpecError;
 use kernel::{Cx, Mutant, Slab, Time, planted};
 use layout::{Extent, Layout};
-use proto::{Command, Completion, IoOp, Status};
+use proto::{BufferState, Command, Completion, IoOp, Status};
 use shadow::Shadow;
 
 kernel::events! {
@@ -65,6 +66,8 @@ struct Job {
     /// The worst so far, and map units in error.
     status: Status,
     errors: u32,
+    /// The fullest.
+    buffer: BufferState,
     /// The first answer of a part.
     first: Option<Time>,
 }
@@ -146,7 +149,14 @@ impl Stripe {
         self.ledger.bytes += command.bytes;
         self.stats.commands += 1;
         self.stats.crossed += u64::from(self.layout.crosses(command.offset, command.bytes));
-        let job = Job { command, left: 0, status: Status::Success, errors: 0, first: None };
+        let job = Job {
+            command,
+            left: 0,
+            status: Status::Success,
+            errors: 0,
+            buffer: BufferState::Unknown,
+            first: None,
+        };
         let job = self.jobs.insert(job);
         if self.submit == Time::ZERO {
             self.split(job, cx);
@@ -195,7 +205,8 @@ impl Stripe {
         let stats = &mut self.stats.members[usize::from(member)];
         stats.commands += 1;
         stats.bytes += bytes;
-        cx.emit(Out::Submit { member, command: Command { tag: job, offset, bytes, ..*command } });
+        let announced = command.announced.div_ceil(self.members().into());
+        cx.emit(Out::Submit { member, command: Command { tag: job, offset, bytes, announced, ..*command } });
     }
 
     /// A member has done its part of a command.
@@ -208,15 +219,16 @@ impl Stripe {
         let job = &mut self.jobs[completion.tag];
         job.status = worse(job.status, completion.status);
         job.errors = job.errors.saturating_add(completion.errors);
+        job.buffer = job.buffer.max(completion.buffer);
         let is_first = job.first.is_none();
         let first = *job.first.get_or_insert(cx.now());
         job.left -= 1;
-        let Job { command, left, status, errors, .. } = *job;
+        let Job { command, left, status, errors, buffer, .. } = *job;
         if if planted(Mutant::EarlyStripe) { is_first } else { left == 0 } {
             if let Some(shadow) = &mut self.shadow {
                 shadow.completed(completion.tag);
             }
-            cx.emit(Out::Complete(Completion { tag: command.tag, to: command.from, status, errors }));
+            cx.emit(Out::Complete(Completion { tag: command.tag, to: command.from, status, errors, buffer }));
         }
         if left == 0 {
             self.jobs.remove(completion.tag);

@@ -115,8 +115,13 @@ impl Rig {
                 Ev::Part(event) => self.swap.handle(event, &mut port),
                 Ev::Flash(tag) => {
                     self.at_flash.remove(&tag);
-                    let done =
-                        Completion { tag, to: proto::Port::default(), status: Status::Success, errors: 0 };
+                    let done = Completion {
+                        tag,
+                        to: proto::Port::default(),
+                        status: Status::Success,
+                        errors: 0,
+                        buffer: proto::BufferState::Unknown,
+                    };
                     self.swap.completed(done, &mut port);
                 }
                 Ev::Arrive(n) => {

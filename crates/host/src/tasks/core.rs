@@ -79,14 +79,14 @@ impl Cores {
     /// An idle core takes a thread of the longest queue (`newidle_balance`).
     fn pull(&mut self, at: u16) -> Option<Task> {
         // The idle time begins here, whether or not somebody comes.
-        let longest = (0..self.count()).max_by_key(|core| {
-            (self.cores[usize::from(*core)].queue.len(), std::cmp::Reverse(*core))
-        })?;
+        let longest = (0..self.count())
+            .max_by_key(|core| (self.cores[usize::from(*core)].queue.len(), std::cmp::Reverse(*core)))?;
         let Some(task) = self.take(longest) else {
             self.cores[usize::from(at)].last = None;
             return None;
         };
-        let (old, new) = (self.cores[usize::from(longest)].min_vruntime, self.cores[usize::from(at)].min_vruntime);
+        let (old, new) =
+            (self.cores[usize::from(longest)].min_vruntime, self.cores[usize::from(at)].min_vruntime);
         let thread = self.thread_mut(task);
         thread.vruntime = (thread.vruntime + new).saturating_sub(old);
         thread.core = at;

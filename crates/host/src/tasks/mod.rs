@@ -134,7 +134,13 @@ impl Cores {
         let task = self.threads.len() as u32;
         let core = (task % self.cores.len() as u32) as u16;
         let vruntime = self.cores[usize::from(core)].min_vruntime;
-        self.threads.push(Thread { state: State::Asleep, core, vruntime, need: Time::ZERO, mode: Mode::System });
+        self.threads.push(Thread {
+            state: State::Asleep,
+            core,
+            vruntime,
+            need: Time::ZERO,
+            mode: Mode::System,
+        });
         self.since.push(Time::ZERO);
         Task(task)
     }
@@ -205,7 +211,8 @@ impl Cores {
         }
         let at = self.select(from);
         self.stats.migrations += u64::from(at != from);
-        let (old, new) = (self.cores[usize::from(from)].min_vruntime, self.cores[usize::from(at)].min_vruntime);
+        let (old, new) =
+            (self.cores[usize::from(from)].min_vruntime, self.cores[usize::from(at)].min_vruntime);
         let latency = self.latency;
         let thread = self.thread_mut(task);
         // Migration keeps the distance; sleep is worth half a latency at most (`place_entity`).

@@ -124,7 +124,13 @@ impl Rig {
                     let command = self.at_device.remove(&tag).expect("it is at the device");
                     self.done.push(command);
                     self.part.completed(
-                        Completion { tag, to: proto::Port::default(), status: Status::Success, errors: 0 },
+                        Completion {
+                            tag,
+                            to: proto::Port::default(),
+                            status: Status::Success,
+                            errors: 0,
+                            buffer: proto::BufferState::Unknown,
+                        },
                         &mut port,
                     );
                 }

@@ -31,7 +31,7 @@ fn take(cx: &mut Cxt) -> (Vec<(u16, Command)>, Vec<Completion>) {
 }
 
 fn answer(tag: u32, status: Status, errors: u32) -> Completion {
-    Completion { tag, to: Port::default(), status, errors }
+    Completion { tag, to: Port::default(), status, errors, buffer: BufferState::Unknown }
 }
 
 /// RAID 0 by counting: chunks are dealt to the members in turn, each at the first place of its member that is free.
@@ -129,6 +129,21 @@ fn a_part_says_what_its_command_says() {
     assert!(take(&mut cx).1.is_empty());
     stripe.completed(3, answer(tag, Status::Success, 0), &mut cx);
     assert_eq!(take(&mut cx).1, [Completion { to: Port(9), ..answer(77, Status::Success, 0) }]);
+}
+
+#[test]
+fn members_are_told_their_share_and_the_fullest_is_passed_on() {
+    let mut stripe = stripe(4096, &[1 << 20; 4]);
+    let mut cx = Cxt::default();
+    stripe.submit(Command { announced: 10, ..Command::new(7, IoOp::Write, 0, 3 * 4096) }, &mut cx);
+    let (parts, _) = take(&mut cx);
+    // A quarter of ten pages, rounded up.
+    assert_eq!(parts.iter().map(|(_, part)| part.announced).collect::<Vec<_>>(), [3, 3, 3]);
+    let states = [BufferState::Room, BufferState::Full, BufferState::Unknown];
+    for ((member, part), buffer) in parts.iter().zip(states) {
+        stripe.completed(*member, Completion { buffer, ..answer(part.tag, Status::Success, 0) }, &mut cx);
+    }
+    assert_eq!(take(&mut cx).1[0].buffer, BufferState::Full);
 }
 
 #[test]

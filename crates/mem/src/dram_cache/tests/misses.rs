@@ -165,7 +165,13 @@ fn what_flash_fails_is_counted() {
     }
     let tag = outside.submitted[0].1.tag;
     cache.completed(
-        Completion { tag, to: proto::Port::default(), status: Status::UnrecoveredRead, errors: 1 },
+        Completion {
+            tag,
+            to: proto::Port::default(),
+            status: Status::UnrecoveredRead,
+            errors: 1,
+            buffer: proto::BufferState::Unknown,
+        },
         outside,
     );
     assert_eq!(cache.stats.errors, 1);

@@ -114,7 +114,13 @@ impl Bench {
                 Ev::Flash(number) => {
                     let tag = outside.submitted[number as usize].1.tag;
                     cache.completed(
-                        Completion { tag, to: proto::Port::default(), status: Status::Success, errors: 0 },
+                        Completion {
+                            tag,
+                            to: proto::Port::default(),
+                            status: Status::Success,
+                            errors: 0,
+                            buffer: proto::BufferState::Unknown,
+                        },
                         outside,
                     );
                 }

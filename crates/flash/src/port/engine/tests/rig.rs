@@ -190,8 +190,13 @@ impl Rig {
             Ev::Device(tag) => {
                 let command = self.at_device.remove(&tag).expect("a command at the device");
                 self.done.push(command);
-                let completion =
-                    Completion { tag, to: proto::Port::default(), status: Status::Success, errors: 0 };
+                let completion = Completion {
+                    tag,
+                    to: proto::Port::default(),
+                    status: Status::Success,
+                    errors: 0,
+                    buffer: proto::BufferState::Unknown,
+                };
                 self.engine.completed(completion, &mut port);
             }
             Ev::Arrive(n) => {
