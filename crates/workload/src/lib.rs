@@ -1,9 +1,11 @@
 //! Workloads: trace readers, the fio vocabulary, synthetic requests, and the injector that issues and measures them; programs of a
-//! GPU and the graphs they run on; programs of a server, computed and recorded, and their jobs.
+//! GPU and the graphs they run on; programs of a server, computed and recorded, and their jobs; programs
+//! of a host that make system calls.
 
 pub mod cpu_trace;
 pub mod fio;
 pub mod graph;
+pub mod host;
 pub mod inject;
 pub mod program;
 pub mod service;
