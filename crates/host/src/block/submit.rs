@@ -1,0 +1,324 @@
+//! The way of a bio into the queue (`blk_mq_submit_bio`).
+
+use super::bio::{Bio, Piece, Stage, Waiting};
+use super::effects::Effects;
+use super::merge::{Attempt, Side};
+use super::plug::{FLUSH_BYTES, MOST, Plug};
+use super::queue::{Queue, Stalled, Submitted, wake};
+use super::request::NONE;
+use super::stats::kind;
+use super::wbt::{Account, Wbt};
+use kernel::Time;
+use proto::{IoOp, Status};
+
+/// Who submits, and where.
+#[derive(Clone, Copy, Debug)]
+struct Submitter {
+    core: u16,
+    task: u32,
+}
+
+/// What a bio has got so far on its way to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Got {
+    Nothing,
+    /// Leave to write, after the attempts to merge.
+    Leave,
+}
+
+impl Queue {
+    /// A task on a core asks for a bio. It becomes one or more requests, or part of others; in `plug`, if the task has one.
+    ///
+    /// # Panics
+    /// If the core is none of the host's.
+    pub fn submit(
+        &mut self,
+        mut bio: Bio,
+        core: u16,
+        task: u32,
+        plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> Submitted {
+        assert!(core < self.map.cores(), "core {core} of {}", self.map.cores());
+        self.stats.bios[kind(bio.op)] += 1;
+        if bio.op == IoOp::Flush {
+            (bio.op, bio.flags.preflush) = (IoOp::Write, true);
+        }
+        debug_assert!(bio.bytes > 0 || bio.flags.preflush, "a bio of nothing: {bio:?}");
+        let whole = self.wholes.begin(bio.owner);
+        if bio.is_flush() && !self.device.write_cache {
+            // `submit_bio_noacct`.
+            self.stats.flushes_void += u64::from(bio.flags.preflush);
+            (bio.flags.preflush, bio.flags.fua) = (false, false);
+            if bio.bytes == 0 {
+                self.end_part(whole, Status::Success, effects);
+                return Submitted::Queued;
+            }
+        }
+        self.submit_rest(bio, whole, Submitter { core, task }, Got::Nothing, plug, now, effects)
+    }
+
+    /// A task that was [woken](super::Woken) goes on with its bio, on the core that it is on now.
+    ///
+    /// # Panics
+    /// If it was not woken for this bio.
+    pub fn resume(
+        &mut self,
+        stalled: Stalled,
+        core: u16,
+        plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> Submitted {
+        let waiting = self.stalled[stalled.0];
+        self.stalled.remove(stalled.0);
+        let waits = match waiting.stage {
+            Stage::Throttled => &mut self.stats.throttle_waits,
+            Stage::Tag(_) => &mut self.stats.tag_waits,
+        };
+        waits.time += now.since(waiting.since);
+        match waiting.stage {
+            Stage::Throttled => self.wbt.iter_mut().for_each(|wbt| wbt.arm_if_idle(now)),
+            // The wake-up goes to somebody else, if the task has moved (`blk_mq_get_tag`).
+            Stage::Tag(hctx) if self.map.hctx(core) != hctx => self.pass_on(hctx, effects),
+            Stage::Tag(_) => {}
+        }
+        let at = Submitter { core, task: waiting.task };
+        self.submit_rest(waiting.rest, waiting.whole, at, Got::Leave, plug, now, effects)
+    }
+
+    /// All parts of a bio, one after another (`__bio_split_to_limits`).
+    #[allow(clippy::too_many_arguments)]
+    fn submit_rest(
+        &mut self,
+        mut rest: Bio,
+        whole: u32,
+        at: Submitter,
+        mut got: Got,
+        mut plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> Submitted {
+        loop {
+            let most = self.requests.limits.unsplit(rest.op);
+            let split = rest.bytes > most;
+            let bio = if split { Bio { bytes: most, ..rest } } else { rest };
+            let piece = Piece { bio, whole, nomerge: split };
+            if let Err(stage) = self.submit_piece(&piece, at, got, plug.as_deref_mut(), now, effects) {
+                let name = self.stall(rest, whole, at.task, stage, now);
+                return Submitted::MustWait(name);
+            }
+            got = Got::Nothing;
+            if !split {
+                self.end_part(whole, Status::Success, effects);
+                return Submitted::Queued;
+            }
+            self.stats.splits += 1;
+            rest.offset += u64::from(most);
+            rest.bytes -= most;
+            rest.announced = 0;
+        }
+    }
+
+    /// One part of a bio: merged, or a request of its own; or what its task has to wait for.
+    fn submit_piece(
+        &mut self,
+        piece: &Piece,
+        at: Submitter,
+        got: Got,
+        mut plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> Result<(), Stage> {
+        if got == Got::Nothing {
+            if self.merge(piece, at.core, plug.as_deref_mut(), now, effects) {
+                self.wholes.add(piece.whole);
+                return Ok(());
+            }
+            if self.wbt.as_mut().is_some_and(|wbt| !wbt.ask(&piece.bio, now)) {
+                return Err(Stage::Throttled);
+            }
+        }
+        let hctx = self.map.hctx(at.core);
+        let Some(tag) = self.tag(hctx, &piece.bio) else {
+            // What is there is shown to the driver before the task sleeps (`blk_mq_get_tag`).
+            self.run_now(hctx, effects);
+            return Err(Stage::Tag(hctx));
+        };
+        self.wholes.add(piece.whole);
+        let name = self.requests.of_bio(piece, at.core, hctx, now);
+        self.stats.queued.add(now, 1);
+        let request = &mut self.requests[name];
+        *(if self.elevator { &mut request.sched_tag } else { &mut request.tag }) = tag;
+        request.account = if self.wbt.is_some() { Wbt::account(&piece.bio) } else { Account::None };
+        if piece.bio.is_flush() {
+            self.insert_flush(name, now, effects);
+        } else if let Some(plug) = plug {
+            self.add_to_plug(plug, name, now, effects);
+        } else if self.elevator {
+            self.insert(name, now, effects);
+            self.run_later(hctx, effects);
+        } else {
+            self.issue(name, now, effects);
+        }
+        Ok(())
+    }
+
+    /// A request or a part of a plug takes up a bio (`blk_mq_attempt_bio_merge`).
+    fn merge(
+        &mut self,
+        piece: &Piece,
+        core: u16,
+        plug: Option<&mut Plug>,
+        now: Time,
+        effects: &mut Effects,
+    ) -> bool {
+        if !self.merges || !piece.is_mergeable() {
+            return false;
+        }
+        // `blk_attempt_plug_merge` asks the latest request alone.
+        let latest = plug.map_or(NONE, |plug| plug.first);
+        let mut side = None;
+        if latest != NONE
+            && let Attempt::Merged(found) = self.requests.attempt_bio_merge(latest, piece)
+        {
+            self.stats.plug_merges += 1;
+            side = Some(found);
+        }
+        if side.is_none() {
+            side = self.scheduler.bio_merge(&mut self.requests, piece, core, &mut self.freed);
+            self.free_merged(now, effects);
+        }
+        match side {
+            Some(Side::Back) => self.stats.back_merges += 1,
+            Some(Side::Front) => self.stats.front_merges += 1,
+            None => {}
+        }
+        side.is_some()
+    }
+
+    /// A tag for a bio; a limit of the scheduler leaves alone what is a flush (`__blk_mq_alloc_requests`).
+    fn tag(&mut self, hctx: u16, bio: &Bio) -> Option<u32> {
+        let hctx = &mut self.hctxs[usize::from(hctx)];
+        if !self.elevator {
+            return hctx.tags.get(u32::MAX);
+        }
+        let write = bio.op != IoOp::Read;
+        let shallow = if bio.is_flush() { u32::MAX } else { self.scheduler.shallow(bio.is_sync(), write) };
+        hctx.sched_tags.get(shallow)
+    }
+
+    fn stall(&mut self, rest: Bio, whole: u32, task: u32, stage: Stage, since: Time) -> Stalled {
+        let name = self.stalled.insert(Waiting { rest, whole, task, since, stage });
+        match stage {
+            Stage::Throttled => {
+                self.stats.throttle_waits.count += 1;
+                self.wbt.iter_mut().for_each(|wbt| wbt.wait(&rest, name));
+            }
+            Stage::Tag(hctx) => {
+                self.stats.tag_waits.count += 1;
+                let elevator = self.elevator;
+                self.hctxs[usize::from(hctx)].bio_tags(elevator).wait(name);
+            }
+        }
+        Stalled(name)
+    }
+
+    fn pass_on(&mut self, hctx: u16, effects: &mut Effects) {
+        let (elevator, stalled) = (self.elevator, &self.stalled);
+        let tags = self.hctxs[usize::from(hctx)].bio_tags(elevator);
+        tags.wake_batch(|who| wake(stalled, who, effects));
+    }
+
+    /// `blk_add_rq_to_plug`.
+    fn add_to_plug(&mut self, plug: &mut Plug, name: u32, now: Time, effects: &mut Effects) {
+        let full = plug.count >= MOST;
+        let long = plug.count > 0 && self.merges && self.requests[plug.first].bytes >= FLUSH_BYTES;
+        if full || long {
+            self.flush_plug(plug, false, now, effects);
+        }
+        self.requests[name].next = plug.first;
+        plug.first = name;
+        plug.count += 1;
+    }
+
+    /// What a task has gathered becomes visible (`blk_mq_flush_plug_list`): at the end of its work, or because it is about to sleep
+    /// (`from_schedule`). In the second case, or for a scheduler, requests keep the order in which they came; otherwise they go to the driver
+    /// at once, the latest first.
+    pub fn flush_plug(&mut self, plug: &mut Plug, from_schedule: bool, now: Time, effects: &mut Effects) {
+        plug.count = 0;
+        let mut at = std::mem::replace(&mut plug.first, NONE);
+        if !self.elevator && !from_schedule {
+            while at != NONE {
+                let next = std::mem::replace(&mut self.requests[at].next, NONE);
+                self.issue(at, now, effects);
+                at = next;
+            }
+            return;
+        }
+        // `blk_mq_dispatch_plug_list` as of 6.1.21 (34e0a279a993): those of one core after those of another, the core of the latest first, and
+        // each in the order in which they came.
+        let mut gathered = self.turned(at);
+        while let Some(core) = self.latest_core(gathered) {
+            let mut rest = (NONE, NONE);
+            let mut hctx = 0;
+            let mut at = gathered;
+            while at != NONE {
+                let next = self.requests[at].next;
+                self.requests[at].next = NONE;
+                if self.requests[at].core == core {
+                    hctx = self.requests[at].hctx;
+                    self.insert(at, now, effects);
+                } else {
+                    match rest {
+                        (NONE, _) => rest.0 = at,
+                        (_, last) => self.requests[last].next = at,
+                    }
+                    rest.1 = at;
+                }
+                at = next;
+            }
+            gathered = rest.0;
+            if from_schedule {
+                self.run_later(hctx, effects);
+            } else {
+                self.run_now(hctx, effects);
+            }
+        }
+    }
+
+    /// A chain of requests the other way round.
+    fn turned(&mut self, mut at: u32) -> u32 {
+        let mut turned = NONE;
+        while at != NONE {
+            let next = std::mem::replace(&mut self.requests[at].next, turned);
+            (turned, at) = (at, next);
+        }
+        turned
+    }
+
+    /// The core of the last request of a chain.
+    fn latest_core(&self, mut at: u32) -> Option<u16> {
+        let mut core = None;
+        while at != NONE {
+            core = Some(self.requests[at].core);
+            at = self.requests[at].next;
+        }
+        core
+    }
+
+    /// A request comes to the scheduler.
+    fn insert(&mut self, name: u32, now: Time, effects: &mut Effects) {
+        self.scheduler.insert(&mut self.requests, name, self.merges, now, &mut self.freed);
+        self.free_merged(now, effects);
+    }
+
+    /// Requests that others have taken up are no more.
+    fn free_merged(&mut self, now: Time, effects: &mut Effects) {
+        while let Some(name) = self.freed.pop() {
+            self.stats.request_merges += 1;
+            self.free(name, now, effects);
+        }
+    }
+}
