@@ -1,0 +1,284 @@
+//! The extents of a file, as the tree of `fs/ext4/extents.c` holds them: four in the inode, 340 in a leaf block.
+//!
+//! A run of pages that lie one after another is one [`Extent`] here, however long; on the drive it is as many records as it needs
+//! (32,768 blocks each, 32,767 if unwritten), and leaves are counted by those. Where a leaf lies on the drive is part of the tree; contents of
+//! blocks are not.
+
+/// A run of pages of a file that lie one after another on the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// First page of the file.
+    pub page: u64,
+    /// Pages.
+    pub pages: u64,
+    /// Where the first page lies, in blocks of 4 KiB from the start of the drive.
+    pub block: u64,
+    /// Allocated, but reads as zeroes: its data may not be on the drive yet.
+    pub unwritten: bool,
+}
+
+/// Records of a leaf block (`ext4_ext_space_block`), and of the inode (`ext4_ext_space_root`).
+const LEAF: u64 = 340;
+const ROOT: u64 = 4;
+/// Blocks of a record (`EXT_INIT_MAX_LEN`, `EXT_UNWRITTEN_MAX_LEN`).
+const WRITTEN_MOST: u64 = 1 << 15;
+const UNWRITTEN_MOST: u64 = WRITTEN_MOST - 1;
+
+impl Extent {
+    fn end(&self) -> u64 {
+        self.page + self.pages
+    }
+
+    /// Records on the drive.
+    fn records(&self) -> u64 {
+        self.pages.div_ceil(if self.unwritten { UNWRITTEN_MOST } else { WRITTEN_MOST })
+    }
+
+    /// Whether another one goes on where this one ends (`ext4_can_extents_be_merged`).
+    fn goes_on(&self, next: &Extent) -> bool {
+        self.end() == next.page && self.block + self.pages == next.block && self.unwritten == next.unwritten
+    }
+
+    /// What of it lies in a range.
+    fn within(&self, from: u64, to: u64) -> Extent {
+        let (begin, end) = (self.page.max(from), self.end().min(to));
+        Extent { page: begin, pages: end - begin, block: self.block + (begin - self.page), ..*self }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Leaf {
+    extents: Vec<Extent>,
+    records: u64,
+    /// Its block; none as long as the inode holds it.
+    place: Option<u64>,
+}
+
+/// What has to be done with blocks of metadata after a change of the tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Change {
+    /// It was changed.
+    Changed(u64),
+    /// It is not needed any more.
+    Freed(u64),
+}
+
+/// The extents of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ExtentTree {
+    /// In order of pages; none of them is empty, and without extents there is none.
+    leaves: Vec<Leaf>,
+    /// Blocks of inner nodes below the root.
+    index: Vec<u64>,
+    /// Leaves that the present change has touched.
+    touched: Option<(usize, usize)>,
+    freed: Vec<u64>,
+}
+
+impl ExtentTree {
+    /// The first extent that ends behind a page.
+    pub(super) fn next(&self, page: u64) -> Option<Extent> {
+        let leaf = self.leaf_of(page);
+        let here = self.leaves.get(leaf)?;
+        let at = here.extents.partition_point(|extent| extent.end() <= page);
+        here.extents.get(at).or_else(|| self.leaves.get(leaf + 1)?.extents.first()).copied()
+    }
+
+    /// The last extent that begins before a page.
+    pub(super) fn previous(&self, page: u64) -> Option<Extent> {
+        let leaf = self.leaves.partition_point(|leaf| leaf.extents[0].page < page).checked_sub(1)?;
+        let extents = &self.leaves[leaf].extents;
+        Some(extents[extents.partition_point(|extent| extent.page < page) - 1])
+    }
+
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Extent> {
+        self.leaves.iter().flat_map(|leaf| &leaf.extents)
+    }
+
+    /// Records on the drive.
+    pub(super) fn records(&self) -> u64 {
+        self.leaves.iter().map(|leaf| leaf.records).sum()
+    }
+
+    /// Levels of blocks below the inode.
+    pub(super) fn depth(&self) -> u32 {
+        let leaf = u32::from(self.leaves.first().is_some_and(|leaf| leaf.place.is_some()));
+        leaf + self.inner(self.leaves.len() as u64).1
+    }
+
+    /// Blocks of metadata of the tree.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = u64> {
+        self.leaves.iter().filter_map(|leaf| leaf.place).chain(self.index.iter().copied())
+    }
+
+    /// Blocks of inner nodes that so many leaves need, and their levels.
+    fn inner(&self, leaves: u64) -> (u64, u32) {
+        let (mut blocks, mut levels, mut nodes) = (0, 0, leaves);
+        while nodes > ROOT {
+            nodes = nodes.div_ceil(LEAF);
+            blocks += nodes;
+            levels += 1;
+        }
+        (blocks, levels)
+    }
+
+    /// The leaf that holds a page, or the first extent behind it if the leaf before ends with it.
+    fn leaf_of(&self, page: u64) -> usize {
+        self.leaves.partition_point(|leaf| leaf.extents[0].page <= page).saturating_sub(1)
+    }
+
+    fn touch(&mut self, leaf: usize) {
+        let (first, last) = self.touched.unwrap_or((leaf, leaf));
+        self.touched = Some((first.min(leaf), last.max(leaf)));
+    }
+
+    /// Maps pages of which none is mapped. Neighbours are merged within a leaf; a full leaf is split where the extent comes to lie
+    /// (`ext4_ext_insert_extent`, `ext4_ext_split`).
+    fn insert(&mut self, extent: Extent) {
+        if self.leaves.is_empty() {
+            self.leaves.push(Leaf::default());
+        }
+        let leaf = self.leaf_of(extent.page);
+        self.touch(leaf);
+        let Leaf { extents, records, .. } = &mut self.leaves[leaf];
+        let mut at = extents.partition_point(|other| other.page < extent.page);
+        if at > 0 && extents[at - 1].goes_on(&extent) {
+            at -= 1;
+            *records -= extents[at].records();
+            extents[at].pages += extent.pages;
+        } else {
+            extents.insert(at, extent);
+        }
+        if at + 1 < extents.len() && extents[at].goes_on(&extents[at + 1]) {
+            let next = extents.remove(at + 1);
+            *records -= next.records();
+            extents[at].pages += next.pages;
+        }
+        *records += extents[at].records();
+        self.grow(leaf, at);
+    }
+
+    /// Splits a leaf that has more records than it holds, at what was put there.
+    fn grow(&mut self, leaf: usize, at: usize) {
+        let here = &mut self.leaves[leaf];
+        if here.records <= LEAF || here.extents.len() == 1 {
+            return;
+        }
+        let extents = here.extents.split_off(at.max(1));
+        let records = extents.iter().map(Extent::records).sum();
+        here.records -= records;
+        self.leaves.insert(leaf + 1, Leaf { extents, records, place: None });
+        self.touch(leaf + 1);
+    }
+
+    /// Takes pages out of the map, and tells where they lay.
+    fn carve(&mut self, from: u64, to: u64, mut taken: impl FnMut(Extent)) {
+        let mut leaf = self.leaf_of(from);
+        while leaf < self.leaves.len() && self.leaves[leaf].extents[0].page < to {
+            let Leaf { extents, records, place } = &mut self.leaves[leaf];
+            let first = extents.partition_point(|extent| extent.end() <= from);
+            let last = extents.partition_point(|extent| extent.page < to);
+            if first == last {
+                leaf += 1;
+                continue;
+            }
+            for extent in &extents[first..last] {
+                *records -= extent.records();
+                taken(extent.within(from, to));
+            }
+            let (head, tail) = (extents[first], extents[last - 1]);
+            let head = (head.page < from).then(|| head.within(0, from));
+            let tail = (tail.end() > to).then(|| tail.within(to, u64::MAX));
+            let kept = head.into_iter().chain(tail);
+            *records += kept.clone().map(|extent| extent.records()).sum::<u64>();
+            extents.splice(first..last, kept);
+            if extents.is_empty() {
+                self.freed.extend(place.take());
+                self.leaves.remove(leaf);
+                // Where the last leaf goes, the one before is touched, as its parent is.
+                self.touch(leaf.saturating_sub(1));
+            } else {
+                let split = first + 1;
+                self.touch(leaf);
+                self.grow(leaf, split);
+                leaf += 1;
+            }
+        }
+    }
+
+    /// Takes pages out of the map, and tells where they lay.
+    pub(super) fn remove(&mut self, from: u64, to: u64, taken: impl FnMut(Extent)) {
+        self.carve(from, to, taken);
+    }
+
+    /// Maps pages, wherever they lay.
+    pub(super) fn set(&mut self, extent: Extent) {
+        self.carve(extent.page, extent.end(), |_| {});
+        self.insert(extent);
+    }
+
+    /// Marks what is unwritten of a range as written; each part is told.
+    pub(super) fn convert(&mut self, from: u64, to: u64, mut converted: impl FnMut(Extent)) {
+        let mut page = from;
+        while let Some(extent) = self.next(page).filter(|extent| extent.page < to) {
+            page = extent.end();
+            if extent.unwritten {
+                let part = Extent { unwritten: false, ..extent.within(from, to) };
+                self.set(part);
+                converted(part);
+            }
+        }
+    }
+
+    /// Ends a change: gives blocks to nodes that need one, frees those that are not needed, and tells both. `allocate` finds a
+    /// place near a block; it may find none, and the node then has none until the next change.
+    pub(super) fn settle(
+        &mut self,
+        mut allocate: impl FnMut(u64) -> Option<u64>,
+        mut change: impl FnMut(Change),
+    ) {
+        for place in self.freed.drain(..) {
+            change(Change::Freed(place));
+        }
+        let Some((first, last)) = self.touched.take() else { return };
+        let in_inode = match self.leaves.as_mut_slice() {
+            [] => true,
+            // `ext4_ext_try_to_merge_up`.
+            [only] if only.records <= ROOT => {
+                if let Some(place) = only.place.take() {
+                    change(Change::Freed(place));
+                }
+                true
+            }
+            _ => false,
+        };
+        if !in_inode {
+            // A root that was in the inode becomes a leaf with the first split (`ext4_ext_grow_indepth`).
+            let first = if self.leaves[0].place.is_none() { 0 } else { first };
+            let last = last.min(self.leaves.len() - 1);
+            for leaf in &mut self.leaves[first..=last] {
+                if leaf.place.is_none() {
+                    leaf.place = allocate(leaf.extents[0].block);
+                }
+                if let Some(place) = leaf.place {
+                    change(Change::Changed(place));
+                }
+            }
+        }
+        let wanted = self.inner(self.leaves.len() as u64).0 as usize;
+        let grows = self.index.len() < wanted;
+        while self.index.len() > wanted {
+            change(Change::Freed(self.index.pop().expect("it is longer")));
+        }
+        while self.index.len() < wanted {
+            let Some(place) = allocate(self.leaves[first.min(self.leaves.len() - 1)].extents[0].block) else {
+                break;
+            };
+            self.index.push(place);
+        }
+        if grows {
+            self.index.iter().for_each(|place| change(Change::Changed(*place)));
+        }
+    }
+}

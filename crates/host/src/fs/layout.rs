@@ -1,0 +1,188 @@
+//! Where the metadata of a file system lie on its drive, as `mke2fs` places them by default: blocks of 4 KiB, groups of
+//! 128 MiB, an inode of 256 B for every 16 KiB, and the bitmaps and inode tables of 16 groups together at the first of them.
+
+use config::SpecError;
+
+/// Bytes of a block.
+pub(super) const BLOCK: u64 = 4096;
+/// Blocks of a group: what a bitmap of one block covers.
+pub(super) const GROUP: u64 = 8 * BLOCK;
+/// Groups whose bitmaps and inode tables lie together (`flex_bg`, `mke2fs -G`).
+pub(super) const FLEX: u64 = 16;
+/// Inodes of a block of an inode table: 256 B each.
+const INODES: u64 = BLOCK / 256;
+/// Group descriptors of a block: 64 B each (feature `64bit`).
+const DESCRIPTORS: u64 = BLOCK / 64;
+/// Bytes of a drive for each inode (`inode_ratio`).
+const INODE_RATIO: u64 = 16 << 10;
+/// Inode number of the root directory, and of the first file: eleven is `lost+found`.
+pub(super) const ROOT: u32 = 2;
+pub(super) const FIRST: u32 = 12;
+
+/// Whole blocks of so many bytes.
+pub(super) fn blocks_of(bytes: u64) -> u64 {
+    bytes / BLOCK
+}
+
+/// The group of a block.
+pub(super) fn group_of(block: u64) -> u64 {
+    block / GROUP
+}
+
+/// Places of metadata. Blocks are counted from the start of the drive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) blocks: u64,
+    pub(super) groups: u64,
+    inodes_per_group: u64,
+    /// Blocks of a copy of the super block: itself, the group descriptors, and what is reserved for more of them.
+    copy: u64,
+    /// First block of the journal, and its blocks.
+    pub(super) journal: u64,
+    pub(super) journal_blocks: u64,
+}
+
+impl Layout {
+    /// The layout of a drive of so many blocks with a journal of so many.
+    ///
+    /// # Errors
+    /// A drive that has no room for them.
+    pub(super) fn new(blocks: u64, journal_blocks: u64) -> Result<Layout, SpecError> {
+        // mke2fs leaves out a last group with fewer than 50 blocks beside a copy of the super block.
+        let groups = blocks.div_ceil(GROUP);
+        let copy = copy_blocks(blocks, groups);
+        let rest = blocks % GROUP;
+        let (blocks, groups) = if groups > 1 && rest != 0 && rest < copy + 50 {
+            (blocks - rest, groups - 1)
+        } else {
+            (blocks, groups)
+        };
+        let inodes = (blocks * BLOCK / INODE_RATIO).div_ceil(groups.max(1)).next_multiple_of(INODES);
+        let mut layout =
+            Layout { blocks, groups, inodes_per_group: inodes, copy, journal: 0, journal_blocks };
+        if blocks < 2048 || layout.bitmaps(0) + layout.flex_blocks(0) >= blocks.min(GROUP) {
+            let what = format!("{blocks} blocks of 4 KiB are too few for a file system");
+            return Err(SpecError::new("", what).help("give the drive 64MiB or more"));
+        }
+        layout.journal = layout.place_of_journal()?;
+        Ok(layout)
+    }
+
+    /// The first run of free blocks that holds the journal, from the middle group on, where there is more room
+    /// (`get_midpoint_journal_block` of e2fsprogs).
+    fn place_of_journal(&self) -> Result<u64, SpecError> {
+        let middle = group_of(self.blocks / 2);
+        let first = if middle > FLEX { middle / FLEX * FLEX + 1 } else { middle };
+        let mut at = first * GROUP;
+        let mut from_start = false;
+        loop {
+            let end = at + self.journal_blocks;
+            if let Some((start, blocks)) =
+                self.fixed().find(|(start, blocks)| *start < end && start + blocks > at)
+            {
+                at = start + blocks;
+            } else if end <= self.blocks {
+                return Ok(at);
+            } else if from_start {
+                let what = format!("no run of {} free blocks for a journal", self.journal_blocks);
+                return Err(SpecError::new("journal_size", what).help("make the journal smaller"));
+            } else {
+                (at, from_start) = (0, true);
+            }
+        }
+    }
+
+    /// What is taken from the beginning but the journal, as runs of blocks in order.
+    pub(super) fn fixed(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        (0..self.groups).filter_map(move |group| {
+            let copy = if has_copy(group) { self.copy } else { 0 };
+            let flex = if group % FLEX == 0 { self.flex_blocks(group / FLEX) } else { 0 };
+            (copy + flex > 0).then_some((group * GROUP, copy + flex))
+        })
+    }
+
+    /// Groups of a flexible group.
+    fn flex_groups(&self, flex: u64) -> u64 {
+        FLEX.min(self.groups - flex * FLEX)
+    }
+
+    fn flex_blocks(&self, flex: u64) -> u64 {
+        self.flex_groups(flex) * (2 + self.inodes_per_group / INODES)
+    }
+
+    /// First of the block bitmaps of a flexible group; inode bitmaps follow, then inode tables.
+    fn bitmaps(&self, flex: u64) -> u64 {
+        let group = flex * FLEX;
+        group * GROUP + if has_copy(group) { self.copy } else { 0 }
+    }
+
+    /// The super block.
+    pub(super) fn super_block(&self) -> u64 {
+        0
+    }
+
+    /// The block with the bitmap of a group's blocks.
+    pub(super) fn block_bitmap(&self, group: u64) -> u64 {
+        self.bitmaps(group / FLEX) + group % FLEX
+    }
+
+    /// The block with the bitmap of a group's inodes.
+    fn inode_bitmap(&self, group: u64) -> u64 {
+        let flex = group / FLEX;
+        self.bitmaps(flex) + self.flex_groups(flex) + group % FLEX
+    }
+
+    /// The block with the descriptor of a group.
+    pub(super) fn descriptor(&self, group: u64) -> u64 {
+        1 + group / DESCRIPTORS
+    }
+
+    /// Inodes of the file system.
+    pub(super) fn inodes(&self) -> u64 {
+        self.inodes_per_group * self.groups
+    }
+
+    /// The group of an inode.
+    pub(super) fn group_of_inode(&self, number: u32) -> u64 {
+        u64::from(number - 1) / self.inodes_per_group
+    }
+
+    /// The block of the inode table that holds an inode.
+    pub(super) fn inode_block(&self, number: u32) -> u64 {
+        let (group, index) = (self.group_of_inode(number), u64::from(number - 1) % self.inodes_per_group);
+        let flex = group / FLEX;
+        let tables = self.bitmaps(flex) + 2 * self.flex_groups(flex);
+        tables + group % FLEX * (self.inodes_per_group / INODES) + index / INODES
+    }
+
+    /// The block with the bit of an inode.
+    pub(super) fn bitmap_of_inode(&self, number: u32) -> u64 {
+        self.inode_bitmap(self.group_of_inode(number))
+    }
+
+    /// Where blocks of a file without any are looked for (`ext4_inode_to_goal_block`): the second group of its flexible group.
+    pub(super) fn goal_of_inode(&self, number: u32) -> u64 {
+        let group = self.group_of_inode(number) / FLEX * FLEX;
+        (group + 1).min(self.groups - 1) * GROUP
+    }
+}
+
+/// Whether a group begins with a copy of the super block (`ext2fs_bg_has_super`: 0, 1, powers of 3, 5 and 7).
+fn has_copy(group: u64) -> bool {
+    let power_of = |base: u64| {
+        let mut power = base;
+        while power < group {
+            power *= base;
+        }
+        power == group
+    };
+    group <= 1 || [3, 5, 7].into_iter().any(power_of)
+}
+
+/// Blocks of a copy of the super block, with descriptors reserved for a thousandfold growth (`calc_reserved_gdt_blocks`).
+fn copy_blocks(blocks: u64, groups: u64) -> u64 {
+    let descriptors = groups.div_ceil(DESCRIPTORS);
+    let most = blocks.saturating_mul(1024).min(u64::from(u32::MAX));
+    let reserved = most.div_ceil(GROUP).div_ceil(DESCRIPTORS).saturating_sub(descriptors).min(BLOCK / 4);
+    1 + descriptors + reserved
+}

@@ -1,0 +1,293 @@
+//! Which blocks an allocation gets, as `fs/ext4/mballoc.c` decides: the goal behind the file's last block, requests made larger
+//! than what is asked for (`ext4_mb_normalize_request`), and what is too much kept for the file, or for small files together.
+//!
+//! Left out: `mb_optimize_scan` (groups are tried one after another, as with it for the first four), alignment to stripes, and a locality
+//! group for each core: there is one, as there is one flusher for a drive. What `bigalloc` changes is left out too.
+
+use super::extents::Extent;
+use super::layout::{BLOCK, GROUP, Layout, group_of};
+use super::space::Space;
+
+/// Blocks up to which a file shares a preallocation with others (`s_mb_stream_request`).
+const STREAM_REQUEST: u64 = 16;
+/// Blocks of such a preallocation (`s_mb_group_prealloc`, `MB_DEFAULT_GROUP_PREALLOC`).
+const GROUP_PREALLOC: u64 = 512;
+/// Of them, how many are kept before the oldest five go (`ext4_mb_add_n_trim`).
+const GROUP_PREALLOCS: usize = 8;
+const TRIMMED: usize = 5;
+/// Blocks that delayed allocation never promises, at most (`ext4_calculate_resv_clusters`).
+const MOST_RESERVED: u64 = 4096;
+
+/// Blocks that are kept for pages of a file (an inode's `ext4_prealloc_space`). Part of it that is used splits it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Prealloc {
+    pub(super) page: u64,
+    pub(super) block: u64,
+    pub(super) pages: u64,
+}
+
+impl Prealloc {
+    fn end(&self) -> u64 {
+        self.page + self.pages
+    }
+}
+
+/// What is asked for (`ext4_allocation_request`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    /// First page.
+    pub(super) page: u64,
+    /// Pages.
+    pub(super) pages: u64,
+    /// Pages of the file.
+    pub(super) size: u64,
+    /// Where the first page would best lie.
+    pub(super) goal: u64,
+    /// The extents before and behind.
+    pub(super) left: Option<Extent>,
+    pub(super) right: Option<Extent>,
+}
+
+/// Blocks that were found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Grant {
+    pub(super) block: u64,
+    /// At least one, at most what was asked for.
+    pub(super) blocks: u64,
+}
+
+/// The allocator of a file system.
+#[derive(Clone, Debug)]
+pub(super) struct Allocator {
+    /// What neither a file nor a preallocation has.
+    space: Space,
+    /// Blocks that no file has.
+    free: u64,
+    /// Blocks promised to delayed pages.
+    promised: u64,
+    reserved: u64,
+    /// The group of the last large request (`s_mb_last_group`).
+    last: u64,
+    /// First block and length of what is kept for small files, the oldest first.
+    small: Vec<(u64, u64)>,
+}
+
+impl Allocator {
+    /// Everything that is not taken by the layout is free.
+    pub(super) fn new(layout: &Layout) -> Allocator {
+        let mut space = Space::new(layout.blocks);
+        layout.fixed().for_each(|(block, blocks)| space.take_what_is_free(block, blocks));
+        if layout.journal_blocks > 0 {
+            space.take(layout.journal, layout.journal_blocks);
+        }
+        let free = space.free();
+        let reserved = (layout.blocks / 50).min(MOST_RESERVED);
+        Allocator { space, free, promised: 0, reserved, last: 0, small: Vec::new() }
+    }
+
+    /// Blocks that are neither in a file nor promised.
+    pub(super) fn available(&self) -> u64 {
+        self.free - self.promised
+    }
+
+    /// Promises blocks to delayed pages (`ext4_da_reserve_space`); whether there are as many (`ext4_has_free_clusters`).
+    pub(super) fn promise(&mut self, blocks: u64) -> bool {
+        let has = self.available() >= blocks + self.reserved;
+        self.promised += if has { blocks } else { 0 };
+        has
+    }
+
+    /// Takes a promise back, for pages that are gone or are being allocated.
+    pub(super) fn unpromise(&mut self, blocks: u64) {
+        self.promised -= blocks;
+    }
+
+    /// Blocks for data of a file. None if nothing is free beside what other files have preallocated.
+    pub(super) fn data(&mut self, request: &Request, preallocs: &mut Vec<Prealloc>) -> Option<Grant> {
+        let grant = self.preallocated(request, preallocs).or_else(|| {
+            if is_small(request) { self.for_small(request) } else { self.for_large(request, preallocs) }
+        })?;
+        self.free -= grant.blocks;
+        Some(grant)
+    }
+
+    /// A block for metadata, in the group of a goal or behind it.
+    pub(super) fn metadata(&mut self, goal: u64) -> Option<u64> {
+        let (block, _) = self.space.find(group_of(goal), 1)?;
+        self.space.take(block, 1);
+        self.free -= 1;
+        Some(block)
+    }
+
+    /// The next free run from a block on, around the end of the drive, at most so many blocks, for a file that was there before: what
+    /// requests of 8 MiB one after another get, in one piece.
+    pub(super) fn run(&mut self, goal: u64, most: u64) -> Option<Grant> {
+        let (block, blocks) = self.space.next(goal).or_else(|| self.space.next(0))?;
+        let blocks = blocks.min(most);
+        self.space.take(block, blocks);
+        self.free -= blocks;
+        self.last = group_of(block + blocks - 1);
+        Some(Grant { block, blocks })
+    }
+
+    /// Blocks come back.
+    pub(super) fn free(&mut self, block: u64, blocks: u64) {
+        self.space.give(block, blocks);
+        self.free += blocks;
+    }
+
+    /// Preallocated blocks come back.
+    pub(super) fn discard(&mut self, preallocs: &mut Vec<Prealloc>) {
+        preallocs.drain(..).for_each(|kept| self.space.give(kept.block, kept.pages));
+    }
+
+    /// What is kept for small files comes back.
+    pub(super) fn discard_small(&mut self) {
+        self.small.drain(..).for_each(|(block, blocks)| self.space.give(block, blocks));
+    }
+
+    /// `ext4_mb_use_preallocated`: what is kept for these pages, or for small files, nearest to the goal.
+    fn preallocated(&mut self, request: &Request, preallocs: &mut Vec<Prealloc>) -> Option<Grant> {
+        let holds = |kept: &Prealloc| kept.page <= request.page && request.page < kept.end();
+        if let Some(at) = preallocs.iter().position(holds) {
+            let kept = preallocs.swap_remove(at);
+            let before = request.page - kept.page;
+            let blocks = request.pages.min(kept.pages - before);
+            let grant = Grant { block: kept.block + before, blocks };
+            keep(preallocs, Prealloc { pages: before, ..kept });
+            let used = before + blocks;
+            keep(
+                preallocs,
+                Prealloc { page: kept.page + used, block: kept.block + used, pages: kept.pages - used },
+            );
+            return Some(grant);
+        }
+        if !is_small(request) {
+            return None;
+        }
+        let enough = self.small.iter().enumerate().filter(|(_, (_, blocks))| *blocks >= request.pages);
+        let (at, _) = enough.min_by_key(|(_, (block, _))| block.abs_diff(request.goal))?;
+        Some(self.use_small(at, request.pages))
+    }
+
+    fn use_small(&mut self, at: usize, pages: u64) -> Grant {
+        let (block, left) = &mut self.small[at];
+        let grant = Grant { block: *block, blocks: pages.min(*left) };
+        *block += grant.blocks;
+        *left -= grant.blocks;
+        if *left == 0 {
+            self.small.remove(at);
+        }
+        grant
+    }
+
+    /// `ext4_mb_normalize_group_request` and what follows.
+    fn for_small(&mut self, request: &Request) -> Option<Grant> {
+        let (block, blocks) = self.space.find(group_of(request.goal), GROUP_PREALLOC)?;
+        self.space.take(block, blocks);
+        if self.small.len() >= GROUP_PREALLOCS {
+            for (block, blocks) in self.small.drain(..TRIMMED) {
+                self.space.give(block, blocks);
+            }
+        }
+        self.small.push((block, blocks));
+        Some(self.use_small(self.small.len() - 1, request.pages))
+    }
+
+    fn for_large(&mut self, request: &Request, preallocs: &mut Vec<Prealloc>) -> Option<Grant> {
+        let (page, pages) = normalize(request, preallocs);
+        let (block, found) = match self.at_goal(request, page, pages) {
+            Some(block) => (block, pages),
+            None => {
+                // Large files go on where the last large request went, whichever file that was for.
+                let (block, found) = self.space.find(self.last, pages)?;
+                self.last = group_of(block);
+                (block, found)
+            }
+        };
+        self.space.take(block, found);
+        if found <= request.pages {
+            return Some(Grant { block, blocks: found });
+        }
+        let first = if found < pages { window(request, page, found) } else { page };
+        let before = request.page - first;
+        let blocks = request.pages.min(found - before);
+        keep(preallocs, Prealloc { page: first, block, pages: before });
+        let used = before + blocks;
+        keep(preallocs, Prealloc { page: first + used, block: block + used, pages: found - used });
+        Some(Grant { block: block + before, blocks })
+    }
+
+    /// The whole of a request beside an extent that it goes on (`ext4_mb_find_by_goal`, for which `ext4_mb_normalize_request` sets
+    /// `EXT4_MB_HINT_TRY_GOAL`): its first block. It has to lie in one group.
+    fn at_goal(&mut self, request: &Request, page: u64, pages: u64) -> Option<u64> {
+        let left =
+            request.left.filter(|left| left.page + left.pages == page).map(|left| left.block + left.pages);
+        let right = request.right.filter(|right| right.page == page + pages);
+        let goal = left.or_else(|| right.and_then(|right| right.block.checked_sub(pages)))?;
+        let fits = goal % GROUP + pages <= GROUP && self.space.free_from(goal) >= pages;
+        if fits {
+            self.last = group_of(goal);
+        }
+        fits.then_some(goal)
+    }
+}
+
+/// Whether a request is for a file that shares its preallocation with others (`ext4_mb_group_or_file`).
+fn is_small(request: &Request) -> bool {
+    request.size.max(request.page + request.pages) <= STREAM_REQUEST
+}
+
+fn keep(preallocs: &mut Vec<Prealloc>, kept: Prealloc) {
+    if kept.pages > 0 {
+        preallocs.push(kept);
+    }
+}
+
+/// First page that a run shorter than the normalized request stands for (`ext4_mb_new_inode_pa`): what was asked for lies in it.
+fn window(request: &Request, page: u64, found: u64) -> u64 {
+    let mut win = (request.page - page).min(found - request.pages);
+    let odd = request.page % found;
+    if odd > 0 && odd < win {
+        win = odd;
+    }
+    request.page - win
+}
+
+/// What is asked for in place of a request of a large file: its first page, and pages (`ext4_mb_normalize_request`).
+pub(super) fn normalize(request: &Request, preallocs: &[Prealloc]) -> (u64, u64) {
+    let bytes = request.size.max(request.page + request.pages) * BLOCK;
+    let blocks = |bytes: u64| bytes / BLOCK;
+    let aligned = |shift: u64| request.page / blocks(1 << shift) * blocks(1 << shift);
+    let (mut start, mut pages) = match bytes {
+        0..=0x10_0000 => (0, blocks(bytes.next_power_of_two().max(16 << 10))),
+        0x10_0001..=0x40_0000 => (aligned(21), blocks(2 << 20)),
+        0x40_0001..=0x80_0000 => (aligned(22), blocks(4 << 20)),
+        // The last branch of the kernel's is never taken with blocks of 4 KiB: its `max` is 8192.
+        _ => (aligned(23), blocks(8 << 20)),
+    };
+    if let Some(left) = request.left
+        && start < left.page + left.pages
+    {
+        let end = left.page + left.pages;
+        pages -= end - start;
+        start = end;
+    }
+    if let Some(right) = request.right
+        && start + pages > right.page
+    {
+        pages = right.page - start;
+    }
+    let mut end = start + pages;
+    for kept in preallocs {
+        if kept.page >= end || kept.end() <= start {
+            continue;
+        }
+        if kept.end() <= request.page {
+            start = kept.end();
+        } else if kept.page > request.page {
+            end = kept.page;
+        }
+    }
+    (start, (end - start).min(GROUP))
+}

@@ -1,0 +1,232 @@
+//! What is left after a cut of power, as `fs/jbd2/recovery.c` finds it.
+
+use super::extents::{Extent, ExtentTree};
+use super::{Content, Ext4, Tid};
+use crate::Inode;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a transaction changes of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Record {
+    Create,
+    Unlink,
+    /// Its length in bytes.
+    Size(u64),
+    /// Where pages lie.
+    Map(Extent),
+    /// Pages from here on have no blocks.
+    Hole {
+        from: u64,
+    },
+    /// A page is in the journal.
+    Data {
+        page: u64,
+    },
+}
+
+/// A file after recovery.
+#[derive(Clone, Debug, Default)]
+pub struct RecoveredFile {
+    /// Length in bytes.
+    pub size: u64,
+    extents: ExtentTree,
+    /// With data in the journal: pages with the last transaction that has them.
+    journaled: BTreeMap<u64, Tid>,
+}
+
+impl RecoveredFile {
+    /// Where its pages lie, in order. What is unwritten, or missing, reads as zeroes.
+    pub fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
+        self.extents.iter().copied()
+    }
+
+    /// With data in the journal: the transaction whose copy of a page is read.
+    pub fn journaled(&self, page: u64) -> Option<Tid> {
+        self.journaled.get(&page).copied()
+    }
+
+    fn apply(&mut self, tid: Tid, record: Record) {
+        match record {
+            Record::Size(bytes) => self.size = bytes,
+            Record::Map(extent) => self.extents.set(extent),
+            Record::Hole { from } => {
+                self.extents.remove(from, u64::MAX, |_| {});
+                self.journaled.retain(|page, _| *page < from);
+            }
+            Record::Data { page } => {
+                self.journaled.insert(page, tid);
+            }
+            Record::Create | Record::Unlink => {}
+        }
+    }
+}
+
+/// Files after recovery.
+#[derive(Clone, Debug, Default)]
+pub struct Recovered {
+    /// The newest transaction that counts.
+    pub last: Tid,
+    /// How many were replayed.
+    pub replayed: u32,
+    /// Files.
+    pub files: BTreeMap<Inode, RecoveredFile>,
+}
+
+/// Why a file system is broken after a cut of power.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A commit block is there, and a block of its transaction is not.
+    Torn {
+        /// The transaction.
+        tid: Tid,
+    },
+    /// A block is older than what was committed, and the log has no copy of it.
+    Lost {
+        /// The block.
+        block: u64,
+        /// The transaction that changed it.
+        tid: Tid,
+    },
+    /// A block is in its home place, and its transaction is not committed.
+    Ahead {
+        /// The block.
+        block: u64,
+        /// The transaction that changed it.
+        tid: Tid,
+    },
+}
+
+/// What transactions hold.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    records: VecDeque<(Tid, Inode, Record)>,
+    /// For each block the transactions that changed it, and whether they freed it.
+    blocks: FxHashMap<u64, Vec<(Tid, bool)>>,
+}
+
+impl History {
+    pub(super) fn add(&mut self, tid: Tid, inode: Inode, record: Record) {
+        self.records.push_back((tid, inode, record));
+    }
+
+    pub(super) fn changed(&mut self, tid: Tid, block: u64) {
+        self.note(tid, block, false);
+    }
+
+    pub(super) fn forgot(&mut self, tid: Tid, block: u64) {
+        self.note(tid, block, true);
+    }
+
+    fn note(&mut self, tid: Tid, block: u64, freed: bool) {
+        let all = self.blocks.entry(block).or_default();
+        match all.last_mut() {
+            Some(last) if last.0 == tid => last.1 = freed,
+            _ => all.push((tid, freed)),
+        }
+    }
+
+    /// The state that transactions leave behind of which `holds` is true.
+    fn files(&self, holds: impl Fn(Inode, Tid) -> bool) -> BTreeMap<Inode, RecoveredFile> {
+        let mut files = BTreeMap::<Inode, RecoveredFile>::new();
+        for (tid, inode, record) in &self.records {
+            if holds(*inode, *tid) {
+                if matches!(record, Record::Unlink) {
+                    files.remove(inode);
+                } else if matches!(record, Record::Create) {
+                    files.insert(*inode, RecoveredFile::default());
+                } else if let Some(file) = files.get_mut(inode) {
+                    file.apply(*tid, *record);
+                }
+            }
+        }
+        files
+    }
+
+    /// Every block that was not freed is as new as the last transaction says, in its place or in the log.
+    fn check(&self, first: Tid, last: Tid, read: &impl Fn(u64) -> Option<Content>) -> Result<(), Fault> {
+        let mut blocks: Vec<_> = self.blocks.iter().collect();
+        blocks.sort_unstable_by_key(|(block, _)| **block);
+        for (block, all) in blocks {
+            let home = match read(*block) {
+                Some(Content::Home { tid }) => tid,
+                _ => Tid(0),
+            };
+            if home > last {
+                return Err(Fault::Ahead { block: *block, tid: home });
+            }
+            let Some((tid, freed)) = all.iter().rev().find(|(tid, _)| *tid <= last).copied() else {
+                continue;
+            };
+            if !freed && home < tid && tid < first {
+                return Err(Fault::Lost { block: *block, tid });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ext4 {
+    /// What a drive holds after a cut of power, once the journal is replayed. `read` tells what a block holds; a block of data, and one that
+    /// was never written, is none. With a journal only, and if what transactions hold [is remembered](Ext4::remember).
+    ///
+    /// # Errors
+    /// A file system that recovery cannot mend.
+    pub fn recover(&self, read: impl Fn(u64) -> Option<Content>) -> Result<Recovered, Fault> {
+        let Some(history) = &self.history else { return Ok(Recovered::default()) };
+        if !self.journal.is_on() {
+            return Ok(self.recover_without(history, &read));
+        }
+        let (first, last) = self.scan(&read)?;
+        history.check(first, last, &read)?;
+        let files = history.files(|_, tid| tid <= last);
+        Ok(Recovered { last, replayed: (last.0 + 1) - first.0, files })
+    }
+
+    /// The first transaction of the log, and the last that is whole (`do_one_pass` with `PASS_SCAN`).
+    fn scan(&self, read: &impl Fn(u64) -> Option<Content>) -> Result<(Tid, Tid), Fault> {
+        let place = self.layout.journal;
+        let Some(Content::Superblock { tail, tid: first }) = read(place) else { return Ok((Tid(1), Tid(0))) };
+        let (mut at, mut tid) = (tail, first);
+        let log = |at: u32| read(place + u64::from(at));
+        loop {
+            let of = match log(at) {
+                Some(Content::Log { tid: found, index: 0, of }) if found == tid => of,
+                // A transaction without changes.
+                Some(Content::Commit { tid: found }) if found == tid => 0,
+                _ => break,
+            };
+            let mut whole = true;
+            for index in 0..of {
+                whole &= log(at) == Some(Content::Log { tid, index, of });
+                at = self.journal.after(at);
+            }
+            if log(at) != Some(Content::Commit { tid }) {
+                break;
+            }
+            if !whole {
+                return Err(Fault::Torn { tid });
+            }
+            at = self.journal.after(at);
+            tid.0 += 1;
+        }
+        Ok((first, Tid(tid.0 - 1)))
+    }
+
+    /// Without a journal: of each file what all of its blocks of metadata hold. Bitmaps are for `e2fsck` to mend.
+    fn recover_without(&self, history: &History, read: &impl Fn(u64) -> Option<Content>) -> Recovered {
+        let home = |block: u64| match read(block) {
+            Some(Content::Home { tid }) => tid,
+            _ => Tid(0),
+        };
+        let mut known = BTreeMap::new();
+        for at in 0..self.files.len() {
+            let inode = Inode(at as u32);
+            let Some(file) = self.file(inode) else { continue };
+            let blocks = std::iter::once(self.layout.inode_block(file.number)).chain(file.extents.blocks());
+            known.insert(inode, blocks.map(home).min().unwrap_or_default());
+        }
+        let files = history.files(|inode, tid| known.get(&inode).is_some_and(|last| tid <= *last));
+        Recovered { last: Tid(0), replayed: 0, files }
+    }
+}
