@@ -12,6 +12,7 @@
 
 mod apache;
 mod arrivals;
+mod db;
 mod images;
 mod list;
 mod objects;
