@@ -19,9 +19,9 @@ pub struct Dirtier {
     /// It is looked at when it has dirtied so many.
     pub nr_dirtied_pause: u64,
     /// When its last pause ended, or would have; zero before the first time.
-    dirty_paused_when: Jiffies,
+    pub(super) dirty_paused_when: Jiffies,
     /// Pages that it pauses for again, because nothing may be dirtied for its device.
-    stuck: Option<u64>,
+    pub(super) stuck: Option<u64>,
 }
 
 impl Default for Dirtier {
@@ -47,7 +47,7 @@ impl Dirtier {
 
     /// The pause for pages, if it is worth one. The time that the task has spent on something else since its last pause counts; what
     /// is not paused is owed.
-    fn throttle(
+    pub(super) fn throttle(
         &mut self,
         hz: u64,
         max_pause: Jiffies,

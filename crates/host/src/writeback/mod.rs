@@ -22,6 +22,7 @@
 mod account;
 mod balance;
 mod bandwidth;
+mod batch;
 mod clock;
 mod flusher;
 mod fprop;
@@ -193,6 +194,16 @@ impl Writeback {
     /// Pages of all drives that are being written (`nr_writeback`).
     pub fn writeback(&self) -> u64 {
         self.domain.writeback
+    }
+
+    /// Dirty pages of a drive.
+    pub fn dirty_on(&self, drive: u16) -> u64 {
+        self.wbs[usize::from(drive)].reclaimable
+    }
+
+    /// Pages of a drive that are being written.
+    pub fn writeback_on(&self, drive: u16) -> u64 {
+        self.wbs[usize::from(drive)].writeback
     }
 
     /// Dirty pages of an inode.
