@@ -1,6 +1,7 @@
-//! Chores of the repository: `cargo xtask tidy | new | gen | golden | bench | mutants | soak`.
+//! Chores of the repository: `cargo xtask tidy | new | gen | golden | bench | mutants | soak | calibrate-pagecache`.
 
 mod bench;
+mod calibrate;
 mod golden;
 mod manual;
 mod mutants;
@@ -49,6 +50,8 @@ enum Chore {
     Mutants,
     /// Drives the flash device in all combinations under its shadow, in the release profile
     Soak(soak::Options),
+    /// Measures the page cache of a real Linux (User-Mode Linux) on a device of known speed
+    CalibratePagecache(calibrate::Options),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Chore::Bench(options) => bench::run(&options),
         Chore::Mutants => mutants::run(),
         Chore::Soak(options) => soak::run(&options),
+        Chore::CalibratePagecache(options) => calibrate::run(&options),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

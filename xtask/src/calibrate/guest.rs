@@ -1,0 +1,220 @@
+//! The side that runs inside of the guest: sets the kernel up, runs fio, and samples the kernel's counters beside it.
+
+use super::plan::{self, OUTCOME, Outcome, PLAN, Plan, Stall, Target};
+use super::sample::Sample;
+use anyhow::{Context, Result, bail};
+use flate2::read::GzDecoder;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Where the init script makes folders: the file system of devices is writable.
+const FILES: &str = "/dev/cal/fs";
+const LOGS: &str = "/dev/cal/log";
+const DEVICE: &str = "/dev/vda";
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// Does what the plan in the shared folder says.
+pub(super) fn run(folder: &Path) -> Result<()> {
+    let plan: Plan = plan::load(folder, PLAN)?;
+    for (name, value) in &plan.settings {
+        let path = setting(name);
+        fs::write(&path, value).with_context(|| format!("{name} = {value}"))?;
+    }
+    if plan.prepare {
+        call("mkfs.ext4", &["-q", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", DEVICE])?;
+    }
+    if plan.target == Target::Ext4 {
+        call("mount", &["-t", "ext4", "-o", "noatime", DEVICE, FILES])?;
+    }
+    call("sync", &[])?;
+    fs::write("/proc/sys/vm/drop_caches", "3")?;
+    let facts = facts();
+    let (samples, report) = measure(&plan)?;
+    if plan.prepare {
+        call("umount", &[FILES])?;
+    }
+    plan::save(folder, OUTCOME, &Outcome { facts, samples, fio: report, stalls: stalls()? })
+}
+
+/// The file of a setting.
+fn setting(name: &str) -> PathBuf {
+    match name.split_once('.') {
+        Some(("queue", key)) => Path::new("/sys/block/vda/queue").join(key),
+        _ => Path::new("/proc/sys").join(name.replace('.', "/")),
+    }
+}
+
+fn call(program: &str, arguments: &[&str]) -> Result<()> {
+    let status =
+        Command::new(program).args(arguments).status().with_context(|| format!("{program} did not start"))?;
+    if !status.success() {
+        bail!("{program} failed: {status}");
+    }
+    Ok(())
+}
+
+/// Of the kernel, its memory and its block device.
+fn facts() -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    let mut note = |name: &str, text: Option<String>| {
+        if let Some(text) = text {
+            facts.insert(name.to_owned(), text.trim().to_owned());
+        }
+    };
+    for name in ["ostype", "osrelease", "version"] {
+        note(&format!("kernel.{name}"), fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok());
+    }
+    let options = config().unwrap_or_default();
+    for name in
+        ["HZ", "PREEMPT_NONE", "NO_HZ_IDLE", "HIGH_RES_TIMERS", "LRU_GEN", "CGROUP_WRITEBACK", "NR_CPUS"]
+    {
+        let value = options.lines().find_map(|line| line.strip_prefix(&format!("CONFIG_{name}=")));
+        note(&format!("config.{name}"), Some(value.unwrap_or("n").to_owned()));
+    }
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    for name in ["MemTotal", "MemFree", "MemAvailable", "Cached"] {
+        note(
+            &format!("memory.{name}"),
+            memory.lines().find_map(|line| line.strip_prefix(&format!("{name}:"))).map(str::to_owned),
+        );
+    }
+    for name in [
+        "scheduler",
+        "nr_requests",
+        "max_sectors_kb",
+        "max_segments",
+        "max_segment_size",
+        "read_ahead_kb",
+        "rotational",
+        "wbt_lat_usec",
+        "write_cache",
+    ] {
+        note(&format!("queue.{name}"), fs::read_to_string(setting(&format!("queue.{name}"))).ok());
+    }
+    for name in [
+        "dirty_ratio",
+        "dirty_background_ratio",
+        "dirty_bytes",
+        "dirty_background_bytes",
+        "dirty_expire_centisecs",
+        "dirty_writeback_centisecs",
+        "min_free_kbytes",
+        "swappiness",
+    ] {
+        note(&format!("vm.{name}"), fs::read_to_string(setting(&format!("vm.{name}"))).ok());
+    }
+    facts
+}
+
+/// The options that the kernel was built with.
+fn config() -> Option<String> {
+    let mut text = String::new();
+    GzDecoder::new(fs::File::open("/proc/config.gz").ok()?).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Runs fio and samples until it ends.
+fn measure(plan: &Plan) -> Result<(Vec<Sample>, serde_json::Value)> {
+    let _ = fs::remove_dir_all(LOGS);
+    fs::create_dir_all(LOGS)?;
+    let (begin, over) = (Instant::now(), AtomicBool::new(false));
+    let (samples, output) = thread::scope(|scope| {
+        let sampler = scope.spawn(|| sample(begin, &over));
+        let output = Command::new("fio").args(options(plan)).stderr(Stdio::inherit()).output();
+        over.store(true, Ordering::Relaxed);
+        (sampler.join(), output)
+    });
+    let output = output.context("fio did not start")?;
+    if !output.status.success() {
+        bail!("fio failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stdout));
+    }
+    let samples = samples.map_err(|_| anyhow::anyhow!("the sampler died"))??;
+    Ok((samples, serde_json::from_slice(&output.stdout).context("fio printed no JSON")?))
+}
+
+/// fio's command line: places instead of names.
+fn options(plan: &Plan) -> Vec<String> {
+    let place = |option: &String| match (option.strip_prefix("filename="), plan.target) {
+        (Some(name), Target::Ext4) => format!("--filename={FILES}/{name}"),
+        (Some(_), Target::Raw) => format!("--filename={DEVICE}"),
+        (None, _) => format!("--{option}"),
+    };
+    let mut options = vec!["--output-format=json+".to_owned(), "--eta=never".to_owned()];
+    if !plan.prepare {
+        options.push(format!("--write_lat_log={LOGS}/log"));
+    }
+    options.extend(plan.fio.iter().map(place));
+    options
+}
+
+fn sample(begin: Instant, over: &AtomicBool) -> Result<Vec<Sample>> {
+    let mut samples = Vec::new();
+    let mut next = Duration::ZERO;
+    loop {
+        let last = over.load(Ordering::Relaxed);
+        let t_ms = begin.elapsed().as_millis() as u64;
+        let [vmstat, memory, stat] =
+            ["/proc/vmstat", "/proc/meminfo", "/sys/block/vda/stat"].map(fs::read_to_string);
+        samples.push(Sample::parse(t_ms, &vmstat?, &memory?, &stat?)?);
+        if last {
+            return Ok(samples);
+        }
+        next += SAMPLE_EVERY;
+        thread::sleep(next.saturating_sub(begin.elapsed()));
+    }
+}
+
+/// From fio's logs of completion latencies, one file a job.
+fn stalls() -> Result<Vec<Vec<Stall>>> {
+    (1..)
+        .map(|job| Path::new(LOGS).join(format!("log_clat.{job}.log")))
+        .take_while(|path| path.exists())
+        .map(|path| Ok(long_writes(&fs::read_to_string(path)?)))
+        .collect()
+}
+
+/// Lines are: time in ms, latency in ns, direction (1: write), length, offset, priority.
+fn long_writes(log: &str) -> Vec<Stall> {
+    log.lines()
+        .filter_map(|line| {
+            let mut fields = line.split(',').map(|field| field.trim().parse::<u64>().ok());
+            let (t_ms, ns, direction) = (fields.next()??, fields.next()??, fields.next()??);
+            (direction == 1 && ns > 1_000_000).then_some(Stall { t_ms, ns })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_writes_above_a_millisecond_are_stalls() {
+        let log = "5, 2000000, 1, 4096, 0, 0\n6, 1000000, 1, 4096, 0, 0\n7, 3000000, 0, 4096, 0, 0\n8, 1000001, 1, 4096, 0, 0\n";
+        assert_eq!(long_writes(log), [Stall { t_ms: 5, ns: 2_000_000 }, Stall { t_ms: 8, ns: 1_000_001 }]);
+    }
+
+    #[test]
+    fn a_setting_is_a_file_of_proc_or_of_the_queue() {
+        assert_eq!(setting("vm.dirty_ratio"), Path::new("/proc/sys/vm/dirty_ratio"));
+        assert_eq!(setting("queue.read_ahead_kb"), Path::new("/sys/block/vda/queue/read_ahead_kb"));
+    }
+
+    #[test]
+    fn names_of_files_become_places() {
+        let plan = |target| Plan {
+            prepare: true,
+            target,
+            settings: vec![],
+            fio: vec!["name=a".into(), "filename=fit".into()],
+        };
+        assert_eq!(options(&plan(Target::Ext4))[2..], ["--name=a", "--filename=/dev/cal/fs/fit"]);
+        assert_eq!(options(&plan(Target::Raw))[2..], ["--name=a", "--filename=/dev/vda"]);
+    }
+}
