@@ -46,6 +46,8 @@ mod spec;
 mod stats;
 mod submit;
 mod tags;
+#[cfg(test)]
+mod tests;
 mod wbt;
 
 pub use bio::{Bio, BioFlags, Piece};

@@ -3,6 +3,8 @@
 //! Left out: `WBT_RWQ_KSWAPD`, since reclaim of this host writes nothing.
 
 mod depth;
+#[cfg(test)]
+mod tests;
 
 use super::bio::Bio;
 use super::request::Request;

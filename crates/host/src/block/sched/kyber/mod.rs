@@ -2,6 +2,8 @@
 
 mod domain;
 mod histogram;
+#[cfg(test)]
+mod tests;
 
 use super::{Context, Scheduler, SchedulerStats};
 use crate::block::bio::Piece;
@@ -167,7 +169,8 @@ impl Scheduler for Kyber {
         true
     }
     fn shallow(&self, synchronous: bool, _: bool) -> u32 {
-        if synchronous { u32::MAX } else { self.async_depth }
+        // None of a word's one bit is no limit (`__blk_mq_get_tag`).
+        if synchronous || self.async_depth == 0 { u32::MAX } else { self.async_depth }
     }
     fn least_shallow(&self) -> u32 {
         self.async_depth

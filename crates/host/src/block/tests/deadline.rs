@@ -1,0 +1,130 @@
+//! `mq-deadline`, by `__dd_dispatch_request`.
+
+use super::*;
+use crate::block::sched::mq_deadline::Params;
+
+fn deadline(params: Params, queue_depth: u32) -> Bench {
+    let spec = BlockSpec { nr_requests: Some(256), ..spec(SchedulerPolicy::mq_deadline(params)) };
+    Bench::new(&spec, Device { queue_depth, ..DEVICE }, 1)
+}
+
+/// Bios that come while nothing is dispatched.
+fn gather(bench: &mut Bench, bios: impl IntoIterator<Item = Bio>) {
+    let mut plug = Plug::default();
+    for bio in bios {
+        bench.gather(&mut plug, bio, 0);
+    }
+    bench.flush(&mut plug, true);
+}
+
+/// Reads of 4 KiB every 8 KiB.
+fn reads(count: u32) -> impl Iterator<Item = Bio> {
+    (0..count).map(|number| read(u64::from(number) * 8 * KIB, 4 * KIB, number))
+}
+
+/// A batch of 16 reads, another one, then the write that waited, then the reads go on where they were.
+#[test]
+fn a_write_waits_for_two_batches_of_reads() {
+    let mut bench = deadline(Params::default(), 1023);
+    gather(&mut bench, std::iter::once(write(9000 * KIB, 4 * KIB, 100)).chain(reads(40)));
+    bench.settle();
+    let mut expected: Vec<_> = (0..40).map(|number| (IoOp::Read, number * 8, 4)).collect();
+    expected.insert(32, (IoOp::Write, 9000, 4));
+    assert_eq!(bench.commands(), expected);
+    let scheduler = bench.queue.stats().scheduler;
+    assert_eq!((scheduler.read_batches, scheduler.write_batches, scheduler.starved), (3, 1, 1));
+    bench.drain();
+    assert!(bench.queue.is_idle());
+}
+
+/// `writes_starved` of zero: writes that wait go first. `fifo_batch` bounds them in turn.
+#[test]
+fn batches_take_turns_as_the_parameters_say() {
+    let mut bench = deadline(Params { writes_starved: 0, fifo_batch: 4, ..Params::default() }, 1023);
+    let writes = (0..8).map(|number| write((9000 + number * 8) * KIB, 4 * KIB, 100));
+    gather(&mut bench, reads(6).chain(writes));
+    bench.settle();
+    let kinds: String = bench.issued.iter().map(|i| if i.op == IoOp::Read { 'r' } else { 'w' }).collect();
+    // While both wait, `starved` is one and more than zero at each new batch.
+    assert_eq!(kinds, "wwwwwwwwrrrrrr");
+}
+
+/// The drive has the read at 100 KiB, and the one at 200 KiB has been chosen and waits for its tag. Behind it lies 300 KiB; the oldest, at 50
+/// KiB, goes first when 500 ms have passed, and not a picosecond before.
+#[test]
+fn a_request_past_its_deadline_goes_first() {
+    for (late, next) in [(Time::from_ms(500) - Time::from_ps(1), 300), (Time::from_ms(500), 50)] {
+        let mut bench = deadline(Params { fifo_batch: 1, ..Params::default() }, 1);
+        gather(&mut bench, [100, 50, 200, 300].map(|kib| read(kib * KIB, 4 * KIB, kib as u32)));
+        bench.settle();
+        assert_eq!(bench.commands(), [(IoOp::Read, 100, 4)]);
+        bench.now += late;
+        bench.complete(bench.issued[0]);
+        bench.complete(bench.issued[1]);
+        assert_eq!(bench.commands()[1..], [(IoOp::Read, 200, 4), (IoOp::Read, next, 4)]);
+        assert_eq!(bench.queue.stats().scheduler.expired > 0, next == 50);
+    }
+}
+
+/// A bio that closes a gap makes one request of two (`attempt_back_merge`), whose place in the order of age is that of the older one
+/// (`dd_merged_requests`); the tag of the other one is free.
+#[test]
+fn a_bio_between_two_requests_makes_them_one() {
+    let mut bench = deadline(Params::default(), 1);
+    assert_eq!(bench.submit(read(9000 * KIB, 4 * KIB, 0)), Submitted::Queued);
+    gather(&mut bench, [read(8 * KIB, 4 * KIB, 1), read(500 * KIB, 4 * KIB, 2)]);
+    bench.now += Time::from_ms(1);
+    gather(&mut bench, [read(0, 4 * KIB, 3)]);
+    assert_eq!(bench.queue.stats().queued.value(), 4);
+    assert_eq!(bench.submit(read(4 * KIB, 4 * KIB, 4)), Submitted::Queued);
+    let stats = bench.queue.stats();
+    assert_eq!((stats.back_merges, stats.request_merges, stats.queued.value()), (1, 1, 3));
+    bench.drain();
+    assert_eq!(bench.done, [0, 3, 4, 1, 2]);
+    assert!(bench.queue.is_idle());
+}
+
+/// A bio in front of a request joins it (`dd_request_merge`), and what ends there takes up both; not with `front_merges` off.
+#[test]
+fn a_bio_joins_in_front() {
+    for front_merges in [true, false] {
+        let mut bench = deadline(Params { front_merges, ..Params::default() }, 1);
+        assert_eq!(bench.submit(read(9000 * KIB, 4 * KIB, 0)), Submitted::Queued);
+        gather(&mut bench, [write(8 * KIB, 4 * KIB, 1)]);
+        assert_eq!(bench.submit(write(4 * KIB, 4 * KIB, 2)), Submitted::Queued);
+        let merges = bench.queue.stats().front_merges;
+        assert_eq!((merges, bench.queue.stats().queued.value()), (u64::from(front_merges), 3 - merges));
+        bench.drain();
+        assert!(bench.queue.is_idle());
+    }
+}
+
+/// A request from a plug joins one that waits (`elv_attempt_insert_merge`).
+#[test]
+fn a_request_joins_one_that_waits() {
+    let mut bench = deadline(Params::default(), 1);
+    assert_eq!(bench.submit(read(9000 * KIB, 4 * KIB, 0)), Submitted::Queued);
+    let (mut first, mut second) = (Plug::default(), Plug::default());
+    bench.gather(&mut first, write(0, 4 * KIB, 1), 0);
+    bench.gather(&mut second, write(4 * KIB, 4 * KIB, 2), 0);
+    bench.flush(&mut first, true);
+    bench.flush(&mut second, true);
+    assert_eq!((bench.queue.stats().request_merges, bench.queue.stats().queued.value()), (1, 2));
+    bench.settle();
+    bench.drain();
+    assert_eq!(bench.done, [0, 1, 2]);
+}
+
+/// `dd_limit_depth`: of each word so many. Three quarters of 256 requests, 192, are more than a word has, so that nobody is held back (a fault of
+/// this kernel, which later ones have mended).
+#[test]
+fn asynchronous_requests_have_their_depth() {
+    for (async_depth, most) in [(None, 256), (Some(16), 64)] {
+        let mut bench = deadline(Params { async_depth, ..Params::default() }, 1);
+        let queued =
+            (0..300).take_while(|n| bench.submit(write(n * 64 * KIB, 4 * KIB, 0)) == Submitted::Queued);
+        assert_eq!(queued.count(), most);
+        let reads_go_on = bench.submit(read(0, 4 * KIB, 1)) == Submitted::Queued;
+        assert_eq!(reads_go_on, most < 256);
+    }
+}
