@@ -71,7 +71,8 @@ impl Index {
             }
             let parent = &self.nodes[node.parent];
             if node.offset < 63 {
-                return Some((node.parent, parent.first + ((u32::from(node.offset) + 1) << parent.shift)));
+                let page = u64::from(parent.first) + ((u64::from(node.offset) + 1) << parent.shift);
+                return Some((node.parent, u32::try_from(page).ok()?));
             }
             at = node.parent;
         }

@@ -7,6 +7,9 @@
 //! A page that is reclaimed leaves the time of its eviction, counted in evictions and activations. If it returns within as many of these as there
 //! are active pages, it could have stayed had it been active: it is activated at once (`workingset_refault`).
 
+#[cfg(test)]
+mod tests;
+
 use super::{Core, DEF_PRIORITY, Fate, Reclaim, SWAP_CLUSTER_MAX, ScanControl, Tally, shrink_folio};
 use crate::pagecache::folio::flag;
 use crate::pagecache::index::Shadow;
