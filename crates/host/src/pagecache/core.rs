@@ -57,6 +57,15 @@ impl Core {
         self.folios.give(at);
     }
 
+    /// Folios will be looked at, and most of them reclaimed: what is far away comes at the same time.
+    pub(super) fn prefetch(&self, batch: &[u32]) {
+        for &at in batch {
+            self.folios.prefetch(at);
+            let (inode, page) = self.folios.owner(at);
+            self.index.prefetch(inode, page);
+        }
+    }
+
     /// A clean folio is reclaimed (`__remove_mapping`).
     #[inline]
     pub(super) fn reclaim(&mut self, at: u32, shadow: Shadow) {

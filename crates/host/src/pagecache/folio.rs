@@ -34,31 +34,31 @@ pub(super) mod flag {
     pub(in crate::pagecache) const REFS_MASK: u32 = 3 << REFS_SHIFT;
 }
 
-/// Whose page a folio holds.
+/// What is looked at when a folio comes, moves or leaves.
 #[derive(Clone, Copy, Debug)]
-struct Owner {
+struct Record {
+    links: Links,
     inode: Inode,
     page: u32,
+    version: u32,
 }
 
 /// All folios. What is looked at together lies together: a hit reads marks only, four bytes a folio.
 #[derive(Debug, Default)]
 pub(super) struct Folios {
     flags: Vec<u32>,
-    links: Vec<Links>,
-    owners: Vec<Owner>,
-    versions: Vec<u32>,
+    records: Vec<Record>,
     free: Vec<u32>,
 }
 
 impl Linked for Folios {
     #[inline]
     fn links(&self, at: u32) -> Links {
-        self.links[at as usize]
+        self.records[at as usize].links
     }
     #[inline]
     fn links_mut(&mut self, at: u32) -> &mut Links {
-        &mut self.links[at as usize]
+        &mut self.records[at as usize].links
     }
 }
 
@@ -66,17 +66,14 @@ impl Folios {
     /// A folio for a page, with these marks.
     #[inline]
     pub(super) fn take(&mut self, inode: Inode, page: u32, flags: u32) -> u32 {
-        let owner = Owner { inode, page };
+        let record = Record { links: Links::NONE, inode, page, version: 0 };
         if let Some(at) = self.free.pop() {
-            let n = at as usize;
-            (self.flags[n], self.owners[n], self.versions[n]) = (flags | flag::LIVE, owner, 0);
+            (self.flags[at as usize], self.records[at as usize]) = (flags | flag::LIVE, record);
             return at;
         }
         let at = self.flags.len() as u32;
         self.flags.push(flags | flag::LIVE);
-        self.links.push(Links::NONE);
-        self.owners.push(owner);
-        self.versions.push(0);
+        self.records.push(record);
         at
     }
 
@@ -101,18 +98,24 @@ impl Folios {
 
     #[inline]
     pub(super) fn owner(&self, at: u32) -> (Inode, u64) {
-        let Owner { inode, page } = self.owners[at as usize];
+        let Record { inode, page, .. } = self.records[at as usize];
         (inode, page.into())
     }
 
     #[inline]
     pub(super) fn version(&self, at: u32) -> u32 {
-        self.versions[at as usize]
+        self.records[at as usize].version
     }
 
     #[inline]
     pub(super) fn set_version(&mut self, at: u32, version: u32) {
-        self.versions[at as usize] = version;
+        self.records[at as usize].version = version;
+    }
+
+    /// The marks of a folio will be looked at.
+    #[inline]
+    pub(super) fn prefetch(&self, at: u32) {
+        kernel::prefetch(&self.flags[at as usize]);
     }
 
     /// All marks.

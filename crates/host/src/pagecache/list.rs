@@ -89,6 +89,22 @@ impl LruList {
         self.len -= 1;
     }
 
+    /// Takes records off the tail, as many as there is room for, the tail first; how many.
+    pub(super) fn take_tail(&mut self, table: &mut impl Linked, batch: &mut [u32]) -> usize {
+        let mut taken = 0;
+        while taken < batch.len() && self.tail != NONE {
+            batch[taken] = self.tail;
+            taken += 1;
+            self.tail = table.links(self.tail).newer;
+        }
+        match self.tail {
+            NONE => self.head = NONE,
+            tail => table.links_mut(tail).older = NONE,
+        }
+        self.len -= taken as u32;
+        taken
+    }
+
     /// The records, head first.
     pub(super) fn iter<T: Linked>(&self, table: &T) -> impl Iterator<Item = u32> {
         let mut next = self.head;

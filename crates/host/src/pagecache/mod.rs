@@ -131,7 +131,10 @@ impl PageCache {
         let found = self.core.index.find(inode, page);
         let stats = &mut self.core.stats;
         match found {
-            None => stats.misses += 1,
+            None => {
+                stats.misses += 1;
+                self.core.index.prefetch(inode, page);
+            }
             Some(at) if self.core.folios.has(at, flag::UPTODATE) => stats.hits += 1,
             Some(_) => stats.hits_under_read += 1,
         }

@@ -93,7 +93,7 @@ impl Index {
             trees: Vec::new(),
             free_trees: Vec::new(),
             files: FxHashMap::default(),
-            walks: WalkCache::default(),
+            walks: WalkCache::new(pages),
             shadows: LruList::EMPTY,
             shadows_most: pages >> 3,
         }
@@ -151,7 +151,7 @@ impl Index {
                 shift += 6;
             }
             let tree = self.free_trees.pop().unwrap_or(self.trees.len() as u32);
-            let root = self.nodes.insert(Node::new(tree, 0, shift));
+            let root = self.nodes.insert(tree, 0, shift);
             let new = Tree { inode, root, pages: 0, dirty: 0, writeback: 0 };
             match self.trees.get_mut(tree as usize) {
                 Some(free) => *free = new,
@@ -162,12 +162,10 @@ impl Index {
         };
         let mut root = self.trees[tree as usize].root;
         while u64::from(page) >> self.nodes[root].shift >= 64 {
-            let mut above = Node::new(tree, 0, self.nodes[root].shift + 6);
-            above.slots[0] = root;
-            above.words = self.nodes[root].words.map(|word| u64::from(word != 0));
-            let above = self.nodes.insert(above);
-            self.nodes[root].parent = above;
-            self.nodes[root].offset = 0;
+            let words = self.nodes[root].words.map(|word| u64::from(word != 0));
+            let above = self.nodes.insert(tree, 0, self.nodes[root].shift + 6);
+            (self.nodes[above].slots[0], self.nodes[above].words) = (root, words);
+            (self.nodes[root].parent, self.nodes[root].offset) = (above, 0);
             root = above;
         }
         self.trees[tree as usize].root = root;
@@ -176,9 +174,8 @@ impl Index {
 
     fn add_below(&mut self, at: u32, offset: u32) -> u32 {
         let Node { tree, first, shift, .. } = self.nodes[at];
-        let mut node = Node::new(tree, first + (offset << shift), shift - 6);
-        (node.parent, node.offset) = (at, offset as u8);
-        let below = self.nodes.insert(node);
+        let below = self.nodes.insert(tree, first + (offset << shift), shift - 6);
+        (self.nodes[below].parent, self.nodes[below].offset) = (at, offset as u8);
         self.nodes[at].slots[offset as usize] = below;
         self.nodes.set(at, offset, word::USED);
         below
@@ -190,6 +187,16 @@ impl Index {
         let leaf = self.leaf(inode, narrow(page))?;
         let slot = self.nodes[leaf].slots[offset_of(page as u32) as usize];
         (slot < EMPTY).then_some(slot)
+    }
+
+    /// The page of a folio will be removed, or one that is missing inserted.
+    #[inline]
+    pub(super) fn prefetch(&self, inode: Inode, page: u64) {
+        if let Some(leaf) = self.leaf(inode, narrow(page)) {
+            let node = &self.nodes[leaf];
+            kernel::prefetch(&node.slots[offset_of(page as u32) as usize]);
+            kernel::prefetch(&node.words);
+        }
     }
 
     /// A page that is missing is in a folio from now on. The shadow entry that it left when it was reclaimed.

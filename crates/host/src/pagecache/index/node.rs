@@ -39,15 +39,15 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(tree: u32, first: u32, shift: u8) -> Node {
+    const fn new() -> Node {
         Node {
             slots: [EMPTY; 64],
             words: [0; word::COUNT],
             parent: NONE,
-            tree,
-            first,
+            tree: 0,
+            first: 0,
             links: Links::NONE,
-            shift,
+            shift: 0,
             offset: 0,
         }
     }
@@ -93,18 +93,23 @@ impl std::ops::IndexMut<u32> for Nodes {
 }
 
 impl Nodes {
-    pub(super) fn insert(&mut self, node: Node) -> u32 {
-        if let Some(at) = self.free.pop() {
-            self.nodes[at as usize] = node;
-            return at;
-        }
-        let at = self.nodes.len() as u32;
-        assert!(at < EMPTY, "2^31 nodes");
-        self.nodes.push(node);
+    /// An empty node of a tree, without a parent.
+    pub(super) fn insert(&mut self, tree: u32, first: u32, shift: u8) -> u32 {
+        let at = self.free.pop().unwrap_or_else(|| {
+            let at = self.nodes.len() as u32;
+            assert!(at < EMPTY, "2^31 nodes");
+            self.nodes.push(Node::new());
+            at
+        });
+        let node = &mut self.nodes[at as usize];
+        (node.parent, node.tree, node.first, node.shift) = (NONE, tree, first, shift);
         at
     }
 
+    /// A node goes; it is empty, as it will be when it is used again.
     pub(super) fn remove(&mut self, at: u32) {
+        debug_assert!(self.nodes[at as usize].words == [0; word::COUNT]);
+        debug_assert!(self.nodes[at as usize].slots == [EMPTY; 64]);
         self.free.push(at);
     }
 

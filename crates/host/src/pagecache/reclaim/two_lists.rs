@@ -81,14 +81,12 @@ impl TwoLists {
 
     /// `shrink_inactive_list`: at most 32 folios.
     fn shrink_inactive(&mut self, core: &mut Core, count: u64, control: &mut ScanControl, tally: &mut Tally) {
-        let mut kept = [(0, Fate::Keep); SWAP_CLUSTER_MAX as usize];
-        let (mut taken, mut held, before) = (0, 0, *tally);
-        // What is kept comes back when all have been looked at, so that none is met twice.
-        while taken < count
-            && let Some(at) = self.inactive.tail()
-        {
-            taken += 1;
-            self.inactive.remove(&mut core.folios, at);
+        let (mut batch, mut kept) =
+            ([0; SWAP_CLUSTER_MAX as usize], [(0, Fate::Keep); SWAP_CLUSTER_MAX as usize]);
+        let (mut held, before) = (0, *tally);
+        let taken = self.inactive.take_tail(&mut core.folios, &mut batch[..count as usize]);
+        core.prefetch(&batch[..taken]);
+        for &at in &batch[..taken] {
             match shrink_folio(core, at, control, tally) {
                 Fate::Free => {
                     let shadow = self.evict(core, at);
@@ -111,6 +109,7 @@ impl TwoLists {
                 self.inactive.add(&mut core.folios, at);
             }
         }
+        let taken = taken as u64;
         tally.taken += taken;
         tally.wakes_flushers |= taken > 0 && tally.unqueued_dirty - before.unqueued_dirty == taken;
     }

@@ -244,6 +244,7 @@ impl Mglru {
             scanned = 0;
         }
         tally.taken += isolated as u64;
+        core.prefetch(&batch[..isolated]);
         let mut kept = 0;
         for n in 0..isolated {
             let at = batch[n];
