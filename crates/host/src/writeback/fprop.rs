@@ -30,14 +30,14 @@ impl Default for Global {
 }
 
 impl Global {
-    /// So many periods have ended. Returns whether any event still counts (`fprop_new_period`).
-    pub(super) fn new_period(&mut self, periods: u64) -> bool {
-        if self.events <= 1 {
-            return false;
+    /// A period has ended. Returns whether it changes anything that further ones end (`fprop_new_period`).
+    pub(super) fn new_period(&mut self) -> bool {
+        let more = self.events > 1;
+        if more {
+            self.events /= 2;
+            self.period += 1;
         }
-        self.events = halved(self.events, periods);
-        self.period += periods;
-        true
+        more
     }
 }
 
@@ -67,10 +67,7 @@ impl Local {
 
     /// Its events, with what they have lost in periods since (`fprop_reflect_period_percpu`).
     fn now(&self, global: &Global) -> u64 {
-        halved(self.events, global.period - self.period)
+        let periods = global.period - self.period;
+        if periods < 64 { self.events >> periods } else { 0 }
     }
-}
-
-fn halved(events: u64, times: u64) -> u64 {
-    if times < 64 { events >> times } else { 0 }
 }

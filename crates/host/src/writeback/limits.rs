@@ -110,16 +110,11 @@ impl Domain {
         3 * self.hz
     }
 
-    /// Ends the periods that have passed (`writeout_period`).
+    /// Ends the periods that have passed (`writeout_period`). The kernel's timer may be late while a processor sleeps; here it is not.
     pub(super) fn age(&mut self, now: Jiffies) {
-        if self.period_time == 0 || now < self.period_time {
-            return;
-        }
-        let missed = (now - self.period_time) / self.period();
-        if self.completions.new_period(missed + 1) {
-            self.period_time += (missed + 1) * self.period();
-        } else {
-            self.period_time = 0;
+        while self.period_time != 0 && self.period_time <= now {
+            let more = self.completions.new_period();
+            self.period_time = if more { self.period_time + self.period() } else { 0 };
         }
     }
 

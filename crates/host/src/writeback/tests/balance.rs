@@ -144,6 +144,9 @@ fn what_a_task_leaves_others_are_charged_for() {
     assert_eq!(writer.task.nr_dirtied, 31);
     writer.write(1, Time::ZERO);
     assert_eq!((writer.task.nr_dirtied, writer.writeback.stats.balances), (0, 1));
+    writer.task = Dirtier::default();
+    writer.write(11, Time::ZERO);
+    assert_eq!(writer.task.nr_dirtied, 11, "once");
 }
 
 #[test]

@@ -26,6 +26,24 @@ fn the_mean_is_over_1024_ticks_and_a_second_one_follows_it() {
 }
 
 #[test]
+fn the_second_mean_falls_only_while_the_first_does() {
+    let mut bandwidth = Bandwidth::new(250, 0);
+    let mut written = 0;
+    let mut after = |pages, at| {
+        written += pages;
+        bandwidth.update(0, written, None, at);
+        (bandwidth.write_bandwidth, bandwidth.avg_write_bandwidth)
+    };
+    // 25600 * 974 / 1024 = 24350, and then 23161.0: 25600 - (25600 - 24350) / 8 = 25444.
+    assert_eq!(after(0, 50), (24_350, 25_600));
+    assert_eq!(after(0, 100), (23_161, 25_444));
+    // (2560000 + 23161 * 974) / 1024 = 24530.1: the first rises, and the second is above it still.
+    assert_eq!(after(10_240, 150), (24_530, 25_444));
+    // 24530 * 974 / 1024 = 23332.2: 25444 - (25444 - 24530) / 8 = 25330.
+    assert_eq!(after(0, 200), (23_332, 25_330));
+}
+
+#[test]
 fn after_a_long_time_only_what_was_written_in_it_counts() {
     let mut bandwidth = Bandwidth::new(250, 0);
     // 102500 pages in 1025 ticks: 25000 a second.
@@ -78,6 +96,10 @@ fn the_rate_falls_and_climbs_in_steps() {
     // Half of the rate is too much; of that, half, and of that an eighth goes each time but the first: 25600 * (31 / 32)^39 = 7421, less
     // what is rounded.
     assert!((7_400..7_421).contains(&low), "{low}");
+    // What was balanced before is much less than the rate: it waits for a second one.
+    (at, dirtied) = (at + 50, dirtied + low * 50 / 250);
+    bandwidth.update(dirtied, at * 25_600 / 250, Some(BELOW), at);
+    assert_eq!(bandwidth.dirty_ratelimit, low);
     let mut before = low;
     for _ in 0..200 {
         (at, dirtied) = (at + 50, dirtied + low * 50 / 250);

@@ -286,6 +286,33 @@ fn what_cannot_be_written_waits_for_the_next_time() {
 }
 
 #[test]
+fn what_cannot_be_written_is_as_young_as_the_youngest() {
+    let mut writeback = busy(AVAIL);
+    let _ = dirty(&mut writeback, A, 10, Time::ZERO);
+    let _ = dirty(&mut writeback, B, 10, ticks(1_000));
+    // At 7672, A alone is older than 30 s, and is skipped: it is behind B now, and its age begins anew.
+    let mut skip = |at| {
+        assert!(writeback.start(0, ticks(at)));
+        let mut seen = Vec::new();
+        loop {
+            match writeback.next(0, AVAIL, ticks(at)) {
+                Step::Write(step) => {
+                    seen.push(step.inode);
+                    writeback.wrote(0, Wrote { pages: 1, skipped: 1, next: 0 }, ticks(at));
+                }
+                Step::Finished { .. } => {}
+                Step::Idle { again_at } => return (seen, again_at),
+            }
+        }
+    };
+    for at in [1_272, 2_552, 3_832, 5_112, 6_392] {
+        assert_eq!(skip(at).0, []);
+    }
+    assert_eq!(skip(7_672), (vec![A], Some(ticks(8_952))));
+    assert_eq!(skip(8_952).0, [B], "older than 30 s since 8500; A is at 15172");
+}
+
+#[test]
 fn what_fsync_has_written_costs_no_step() {
     let mut writeback = writeback(1, AVAIL);
     let _ = dirty(&mut writeback, A, 10, Time::ZERO);

@@ -26,7 +26,7 @@ fn writeback(drives: u16, avail: u64) -> Writeback {
 fn busy(avail: u64) -> Writeback {
     let mut writeback = writeback(1, avail);
     let inode = Inode(9);
-    let _ = writeback.dirtied(inode, 0, 1_023, &mut Dirtier::default(), 0, Time::ZERO);
+    let _ = writeback.dirtied(inode, 0, 1_000, &mut Dirtier::default(), 0, Time::ZERO);
     let _ = writeback.start_all(0, Reason::Vmscan);
     assert!(writeback.start(0, Time::ZERO));
     while !matches!(writeback.next(0, avail, Time::ZERO), Step::Idle { .. }) {
