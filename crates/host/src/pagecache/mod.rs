@@ -145,7 +145,7 @@ impl PageCache {
     /// long ago; a fault's is in the youngest generation where there are such.
     ///
     /// # Panics
-    /// If no page of memory is free (debug builds).
+    /// If the page is the 2^32nd of its file or one behind it: files have at most 16 TiB, as ext4's. If no page of memory is free (debug builds).
     #[inline]
     pub fn insert(&mut self, inode: Inode, page: u64, cause: Cause) -> Folio {
         debug_assert!(self.core.free() > 0, "the caller makes room");

@@ -184,8 +184,8 @@ impl Index {
     /// The folio of a page.
     #[inline]
     pub(super) fn find(&self, inode: Inode, page: u64) -> Option<u32> {
-        let leaf = self.leaf(inode, narrow(page))?;
-        let slot = self.nodes[leaf].slots[offset_of(page as u32) as usize];
+        let page = u32::try_from(page).ok()?;
+        let slot = self.nodes[self.leaf(inode, page)?].slots[offset_of(page) as usize];
         (slot < EMPTY).then_some(slot)
     }
 
@@ -200,9 +200,12 @@ impl Index {
     }
 
     /// A page that is missing is in a folio from now on. The shadow entry that it left when it was reclaimed.
+    ///
+    /// # Panics
+    /// If the page is beyond the 2^32 that a file can have.
     #[inline]
     pub(super) fn insert(&mut self, inode: Inode, page: u64, folio: u32) -> Option<Shadow> {
-        let page = narrow(page);
+        let page = u32::try_from(page).expect("a file has at most 2^32 pages");
         let (leaf, offset) = (self.leaf_for(inode, page), offset_of(page));
         if self.nodes[leaf].is_shadows() {
             self.shadows.remove(&mut self.nodes, leaf);

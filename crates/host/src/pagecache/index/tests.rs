@@ -200,7 +200,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
     #[test]
     fn like_a_sorted_map(steps in steps(), looks in prop::collection::vec((page(), page()), 20)) {
         let (mut index, mut model) = (index(), Model::default());
