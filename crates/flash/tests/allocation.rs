@@ -1,7 +1,9 @@
-//! Static, restricted and full dynamic allocation: how many planes work at once.
+//! Static, restricted and full dynamic allocation: how many planes work at once; and when data leaves a buffer for which dies.
 
 #[path = "allocation/bench.rs"]
 mod bench;
+#[path = "allocation/eviction.rs"]
+mod eviction;
 #[path = "allocation/order.rs"]
 mod order;
 #[path = "allocation/planes.rs"]

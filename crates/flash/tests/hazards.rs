@@ -45,6 +45,7 @@ fn combination() -> Combination {
         registers: false,
         joins: false,
         look_ahead: LookAheadPolicy::none,
+        destage: flash::control::buffer::destage::DestagePolicy::watermarks,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the operations of a controller with a map of pages are for.
 
+use crate::control::buffer::destage::Pace;
 use crate::media::dies::op::Op;
 
 /// What becomes of an operation when it is done.
@@ -14,7 +15,7 @@ pub enum Purpose {
     AbsentMerge,
     /// The rest of a unit that the buffer has in part: `owner` is the merge.
     FlushMerge,
-    /// Units from the buffer.
+    /// Units from the buffer, of [`Pace::Even`].
     Flush,
     /// Garbage collection: `owner` is the group.
     Reclaim,
@@ -22,11 +23,15 @@ pub enum Purpose {
     Map,
     /// Units read ahead of a stream, into the buffer.
     Ahead,
+    /// Units from the buffer, evicted in the foreground.
+    Foreground,
+    /// The same in the background.
+    Background,
 }
 
 impl Purpose {
     /// All, in order.
-    const ALL: [Purpose; 8] = [
+    const ALL: [Purpose; 10] = [
         Purpose::Host,
         Purpose::Absent,
         Purpose::AbsentMerge,
@@ -35,12 +40,33 @@ impl Purpose {
         Purpose::Reclaim,
         Purpose::Map,
         Purpose::Ahead,
+        Purpose::Foreground,
+        Purpose::Background,
     ];
 
     /// What an operation was queued for.
     #[inline]
     pub fn of(op: &Op) -> Purpose {
         Purpose::ALL[usize::from(op.tag)]
+    }
+
+    /// For units that leave the buffer.
+    pub fn of_eviction(pace: Pace) -> Purpose {
+        match pace {
+            Pace::Even => Purpose::Flush,
+            Pace::Foreground => Purpose::Foreground,
+            Pace::Background => Purpose::Background,
+        }
+    }
+
+    /// How units leave the buffer, if that is what it is for.
+    pub fn pace(self) -> Option<Pace> {
+        match self {
+            Purpose::Flush => Some(Pace::Even),
+            Purpose::Foreground => Some(Pace::Foreground),
+            Purpose::Background => Some(Pace::Background),
+            _ => None,
+        }
     }
 
     /// An operation for this purpose.

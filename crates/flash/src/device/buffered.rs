@@ -1,21 +1,28 @@
 //! The data buffer in time: writes into it, reads from it. How its data leaves is in `destage`.
 
+use super::evict::Evictions;
 use super::gather::{RegisterParts, Registers};
 use super::rewrites::Rewrites;
 use super::{Device, Event, Out, milestone};
 use crate::control::buffer::ahead::LookAhead;
+use crate::control::buffer::destage::{Destage, Pace};
 use crate::control::buffer::{Flushed, Sectors, Sets, Write};
+use crate::control::ftl::space::Stream;
 use crate::media::dies::op::Op;
+use crate::media::geometry::Geometry;
 use kernel::resource::Serial;
 use kernel::{Cx, Mutant, Slab, Snapshot, Time, planted};
 use net::Rate;
 use proto::{Command, IoOp, Lpn, Slot};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// What a buffer in time is built from.
 pub struct BufferParts {
     /// The state machine.
     pub buffer: Sets,
+    /// When dirty data leaves.
+    pub destage: Box<dyn Destage>,
     /// Most map units on their way to flash at once.
     pub in_flight: u32,
     /// Host writes wait while as many sectors, or more, want to be flushed or are being flushed.
@@ -65,8 +72,10 @@ pub struct Buffered {
     pub(super) rewrites: Option<Rewrites>,
     /// Commands that wait until everything up to a write sequence number is durable.
     pub(super) barriers: VecDeque<(u64, u32)>,
+    /// What decides when data leaves, if the buffer's own rule does not.
+    pub(super) evictions: Option<Box<Evictions>>,
     /// Units that wait for their program unit to fill up: one for each placement in each set of groups that the
-    /// allocator keeps apart.
+    /// allocator keeps apart; with a policy that decides, as many for each pace.
     pub(super) assemblies: Vec<Vec<Lpn>>,
     /// Placements of the host: as many assemblies follow each other for a set of groups.
     pub(super) placements: u8,
@@ -88,9 +97,12 @@ pub(super) struct Limits {
 }
 
 impl Buffered {
-    /// `lines`: sets of groups that the allocator keeps apart; `planes` of the device.
-    pub(super) fn new(parts: BufferParts, lines: usize, planes: u32, placements: u8) -> Buffered {
+    /// `lines`: sets of groups that the allocator keeps apart.
+    pub(super) fn new(parts: BufferParts, lines: usize, geo: &Geometry, placements: u8) -> Buffered {
+        let evictions = Evictions::new(parts.destage, geo);
+        let paces = if evictions.is_some() { Pace::COUNT } else { 1 };
         Buffered {
+            evictions,
             waiting: vec![VecDeque::new(); parts.buffer.count()],
             waiters: 0,
             buffer: parts.buffer,
@@ -105,11 +117,13 @@ impl Buffered {
                 BufferMemory::Dram { rate, latency } => {
                     Place::Dram { dram: Serial::default(), rate, latency }
                 }
-                BufferMemory::Registers(parts) => Place::Registers(Box::new(Registers::new(&parts, planes))),
+                BufferMemory::Registers(parts) => {
+                    Place::Registers(Box::new(Registers::new(&parts, geo.plane_count)))
+                }
             },
             rewrites: parts.keep.map(Rewrites::new),
             barriers: VecDeque::new(),
-            assemblies: vec![Vec::new(); lines * usize::from(placements)],
+            assemblies: vec![Vec::new(); lines * usize::from(placements) * paces],
             placements,
             stalled: Vec::new(),
             merging: Slab::default(),
@@ -127,6 +141,27 @@ impl Buffered {
             IoOp::Flush => !self.parts.protected,
             IoOp::Read | IoOp::Trim => false,
         }
+    }
+
+    /// Assemblies of a pace.
+    fn assemblies_a_pace(&self) -> usize {
+        self.assemblies.len() / if self.evictions.is_some() { Pace::COUNT } else { 1 }
+    }
+
+    /// Those of one pace.
+    pub(super) fn assemblies_of(&self, pace: Pace) -> Range<usize> {
+        let each = self.assemblies_a_pace();
+        pace as usize * each..(pace as usize + 1) * each
+    }
+
+    /// Who writes what an assembly holds.
+    pub(super) fn stream_of(&self, assembly: usize) -> Stream {
+        Stream::Host((assembly % usize::from(self.placements)) as u8)
+    }
+
+    /// How urgently the units of an assembly leave.
+    pub(super) fn pace_of(&self, assembly: usize) -> Pace {
+        if self.evictions.is_none() { Pace::Even } else { Pace::nth(assembly / self.assemblies_a_pace()) }
     }
 
     /// What is missing of a unit is going to be read.
@@ -150,7 +185,12 @@ impl Buffered {
             Place::Dram { .. } => true,
             Place::Registers(registers) => registers.is_idle(),
         };
-        self.waiters == 0 && self.barriers.is_empty() && self.programs + self.translating == 0 && arrived
+        let evictions = self.evictions.as_ref().is_none_or(|e| e.is_idle());
+        self.waiters == 0
+            && self.barriers.is_empty()
+            && self.programs + self.translating == 0
+            && arrived
+            && evictions
     }
 
     /// Takes back what a protected buffer has kept through a power cut; `home` is the unit's plane.
@@ -188,6 +228,7 @@ impl Buffered {
             waiters: _,
             rewrites,
             barriers: _,
+            evictions,
             assemblies,
             placements: _,
             stalled,
@@ -201,6 +242,7 @@ impl Buffered {
             Place::Registers(registers) => registers.save(out),
         }
         rewrites.iter().for_each(|r| r.save(out));
+        evictions.iter().for_each(|e| e.save(out));
         assemblies.save(out);
         stalled.save(out);
     }
@@ -214,6 +256,9 @@ impl Buffered {
         }
         if let Some(rewrites) = &mut self.rewrites {
             rewrites.load(input)?;
+        }
+        if let Some(evictions) = &mut self.evictions {
+            evictions.load(input)?;
         }
         self.assemblies = Vec::load(input).filter(|a: &Vec<Vec<Lpn>>| a.len() == self.assemblies.len())?;
         self.stalled = Vec::load(input)?;
@@ -276,9 +321,13 @@ impl Device {
             if buffered.is_throttled() {
                 break;
             }
-            let outcome = buffered.buffer.write(lpn, self.sectors(&command, unit));
+            let sectors = self.sectors(&command, unit);
+            let outcome = buffered.buffer.write(lpn, sectors);
             if outcome == Write::Full {
                 break;
+            }
+            if let Some(evictions) = &mut buffered.evictions {
+                evictions.came(sectors.count_ones());
             }
             buffered.buffer.place(lpn, command.placement.min(self.placements - 1));
             if let Some(rewrites) = &mut buffered.rewrites {

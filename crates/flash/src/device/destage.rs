@@ -4,19 +4,18 @@
 use super::buffered::{Buffered, Place};
 use super::{Device, Event, Out, milestone};
 use crate::control::buffer::Flush;
-use crate::control::ftl::space::Stream;
+use crate::control::buffer::destage::Pace;
 use crate::control::purpose::Purpose;
 use crate::media::dies::op::{Class, NO_OP, Op, OpKind};
-use kernel::{Cx, Mutant, planted};
+use kernel::{Cx, Mutant, Time, planted};
 use proto::{Lpn, Slot};
 
 impl Device {
     /// Sends dirty units on their way, as far as the limit allows.
     pub(super) fn flush(&mut self, buffered: &mut Buffered, cx: &mut impl Cx<Event, Out>) {
+        self.before_evictions(buffered, cx);
         while buffered.buffer.flushing() < buffered.parts.in_flight {
-            let is_throttled = buffered.waiters > 0 && buffered.is_throttled();
-            let wanted = is_throttled || buffered.buffer.wants_flush();
-            let next = if wanted { buffered.buffer.next_flush() } else { None };
+            let next = self.next_flush(buffered, cx.now());
             let barrier = buffered.barriers.back().map(|(barrier, _)| *barrier);
             let next = next.or_else(|| barrier.and_then(|b| buffered.buffer.flush_until(b)));
             let Some(flush) = next else { break };
@@ -32,6 +31,7 @@ impl Device {
                 self.destage(buffered, &flush, cx);
             }
         }
+        self.after_evictions(buffered, cx);
         // Nobody else will fill up the assemblies, and somebody waits: pad them.
         let idle = buffered.programs + buffered.translating == 0
             && buffered.merging.is_empty()
@@ -42,6 +42,16 @@ impl Device {
                 self.program_assembly(buffered, assembly, cx);
             }
         }
+    }
+
+    /// The flush that is wanted now, but for those that a flush command asks for.
+    fn next_flush(&mut self, buffered: &mut Buffered, now: Time) -> Option<Flush> {
+        if buffered.evictions.is_some() {
+            return self.next_eviction(buffered, now);
+        }
+        let is_throttled = buffered.waiters > 0 && buffered.is_throttled();
+        let wanted = is_throttled || buffered.buffer.wants_flush();
+        if wanted { buffered.buffer.next_flush() } else { None }
     }
 
     /// The entry of a unit on its way out of the buffer is here.
@@ -104,57 +114,82 @@ impl Device {
 
     pub(super) fn assemble(&mut self, buffered: &mut Buffered, lpn: Lpn, cx: &mut impl Cx<Event, Out>) {
         let placements = usize::from(buffered.placements);
-        let mut assembly = if buffered.assemblies.len() == placements {
-            0
+        let of_pace = buffered.assemblies_of(buffered.buffer.pace(lpn));
+        let mut assembly = if of_pace.len() == placements {
+            of_pace.start
         } else {
             let stripe = self.ftl.geo.stripe_of_unit(lpn.0);
-            self.allocator.line(stripe, &self.ftl.geo) * placements
+            of_pace.start + self.allocator.line(stripe, &self.ftl.geo) * placements
         };
         if placements > 1 {
             assembly += usize::from(buffered.buffer.placement(lpn));
         }
         buffered.assemblies[assembly].push(lpn);
-        if buffered.assemblies[assembly].len() >= self.ftl.geo.units_per_program as usize {
+        if buffered.buffer.pace(lpn) == Pace::Background {
+            self.place_sets(buffered, assembly, cx);
+        } else if buffered.assemblies[assembly].len() >= self.ftl.geo.units_per_program as usize {
             self.program_assembly(buffered, assembly, cx);
         }
     }
 
     /// Programs what an assembly holds; a part of a program unit is padded.
-    fn program_assembly(&mut self, buffered: &mut Buffered, assembly: usize, cx: &mut impl Cx<Event, Out>) {
-        let per_program = self.ftl.geo.units_per_program as usize;
-        let stream = Stream::Host((assembly % usize::from(buffered.placements)) as u8);
+    pub(super) fn program_assembly(
+        &mut self,
+        buffered: &mut Buffered,
+        assembly: usize,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
+        let stream = buffered.stream_of(assembly);
         while !buffered.assemblies[assembly].is_empty() {
-            let units = buffered.assemblies[assembly].len().min(per_program);
             let stripe = self.ftl.geo.stripe_of_unit(buffered.assemblies[assembly][0].0);
             let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
             let closed = self.is_closed_to_host(group);
-            let Some(slot) = (if closed { None } else { self.ftl.reserve(group, stream) }) else {
+            if closed || !self.program_units(buffered, assembly, group, cx) {
                 if !buffered.stalled.contains(&(assembly, group)) {
                     buffered.stalled.push((assembly, group));
                 }
                 self.stalled |= !self.reclaim_for(group, cx);
                 return;
-            };
-            for (n, lpn) in buffered.assemblies[assembly][..units].iter().enumerate() {
-                self.ftl.fill(Slot(slot.0 + n as u64), Some(*lpn));
             }
-            for n in units..per_program {
-                self.ftl.fill(Slot(slot.0 + n as u64), None);
-            }
-            let at = self.ftl.geo.address(slot);
-            let (bytes, register) = self.data_to_program(buffered, &buffered.assemblies[assembly][..units]);
-            let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
-            op.register = register;
-            op.erases = self.erases_of(slot);
-            let name = self.backend.enqueue(cx.now(), Purpose::Flush.tags(op));
-            self.ledger.program_ops += 1;
-            if let Some(shadow) = &mut self.shadow {
-                shadow.line_writes(name, &buffered.assemblies[assembly][..units]);
-            }
-            buffered.assemblies[assembly].drain(..units);
-            buffered.programs += 1;
-            self.reclaim(group, cx);
         }
+    }
+
+    /// Programs the first units of an assembly in a group, as many as fit into a program unit. Whether there was space.
+    pub(super) fn program_units(
+        &mut self,
+        buffered: &mut Buffered,
+        assembly: usize,
+        group: u32,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> bool {
+        let per_program = self.ftl.geo.units_per_program as usize;
+        let stream = buffered.stream_of(assembly);
+        let pace = buffered.pace_of(assembly);
+        let Some(slot) = self.ftl.reserve(group, stream) else { return false };
+        let units = buffered.assemblies[assembly].len().min(per_program);
+        for (n, lpn) in buffered.assemblies[assembly][..units].iter().enumerate() {
+            self.ftl.fill(Slot(slot.0 + n as u64), Some(*lpn));
+        }
+        for n in units..per_program {
+            self.ftl.fill(Slot(slot.0 + n as u64), None);
+        }
+        let at = self.ftl.geo.address(slot);
+        let (bytes, register) = self.data_to_program(buffered, &buffered.assemblies[assembly][..units]);
+        let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
+        op.register = register;
+        op.erases = self.erases_of(slot);
+        let name = self.backend.enqueue(cx.now(), Purpose::of_eviction(pace).tags(op));
+        self.ledger.program_ops += 1;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.line_writes(name, &buffered.assemblies[assembly][..units]);
+        }
+        buffered.assemblies[assembly].drain(..units);
+        buffered.programs += 1;
+        if let Some(evictions) = &mut buffered.evictions {
+            evictions.placed(pace, units as u32);
+        }
+        self.reclaim(group, cx);
+        true
     }
 
     /// Bytes that go over the channel to program units from the buffer, or the plane of the register that has them.
@@ -180,6 +215,11 @@ impl Device {
     pub(super) fn flush_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         buffered.programs -= 1;
+        if let (Some(evictions), Some(pace)) = (&mut buffered.evictions, Purpose::of(op).pace()) {
+            evictions.done(pace, op.units.into());
+            self.stats.evictions.units[pace as usize] += u64::from(op.units);
+            self.stats.evictions.programs[pace as usize] += 1;
+        }
         self.ftl.program(op.slot);
         let mut set = 0;
         for n in 0..u64::from(op.units) {

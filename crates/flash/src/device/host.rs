@@ -4,7 +4,7 @@ use super::{Active, Device, Event, Out, milestone};
 use crate::port::host::Entry;
 use ::stats::Milestones;
 use kernel::{Cx, Mutant, Time, planted_nth};
-use proto::{BufferState, Command, Completion, IoOp, Lpn, Status};
+use proto::{Command, Completion, IoOp, Lpn, Status};
 
 impl Device {
     /// A command enters: the host has written it to its submission queue and rings the doorbell.
@@ -72,6 +72,11 @@ impl Device {
     pub(super) fn ready(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let active = &mut self.active[id];
         active.life.reach(milestone::CONTROLLER, cx.now());
+        if active.command.announced > 0 {
+            let command = active.command;
+            self.announced(&command, cx);
+        }
+        let active = &mut self.active[id];
         if self.ftl.is_worn_out() && matches!(active.command.op, IoOp::Write | IoOp::WriteZeroes) {
             active.status = Status::WriteFault;
             self.complete(id, cx);
@@ -114,14 +119,9 @@ impl Device {
             shadow.leaves(id, status, &self.ftl);
         }
         let errors = u32::from(status != Status::Success);
-        cx.emit(Out::Complete(Completion {
-            tag: active.command.tag,
-            to: active.command.from,
-            status,
-            errors,
-            buffer: BufferState::Unknown,
-        }));
-        let queue = active.command.queue;
+        let (tag, to, queue) = (active.command.tag, active.command.from, active.command.queue);
+        let buffer = self.buffer_state();
+        cx.emit(Out::Complete(Completion { tag, to, status, errors, buffer }));
         self.active.remove(id);
         if self.host.leaves(queue) {
             self.fetch(queue, cx);

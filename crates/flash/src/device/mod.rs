@@ -9,6 +9,7 @@ mod buffered;
 mod checks;
 mod destage;
 mod event;
+mod evict;
 mod gather;
 mod host;
 mod look_ahead;
@@ -34,7 +35,7 @@ pub use gather::{Exit, RegisterCounters, RegisterParts};
 pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
 pub use snapshot::SnapshotFault;
-pub use stats::{DeviceStats, Left, MILESTONES, milestone};
+pub use stats::{DeviceStats, EvictionCounters, Left, MILESTONES, milestone};
 pub use translate::TranslationParts;
 
 use crate::control::ftl::alloc::Allocator;
@@ -168,7 +169,7 @@ impl Device {
             ahead,
             buffered: parts
                 .buffer
-                .map(|b| Buffered::new(b, parts.allocator.lines(geo), geo.plane_count, parts.placements)),
+                .map(|b| Buffered::new(b, parts.allocator.lines(geo), geo, parts.placements)),
             translation: parts.translation.map(|t| Translation::new(t, groups)),
             map_memory: parts.map_memory,
             allocator: parts.allocator,
@@ -238,6 +239,7 @@ impl Device {
             Event::Buffered(id) => self.buffer_accessed(id, cx),
             Event::HostDone(id) => self.host_done(id, cx),
             Event::Known(id) => self.known(id, cx),
+            Event::Sampled(_) => self.sampled(cx),
             Event::Dies(event) => self.dies_event(event, cx),
         }
         self.settle(cx);
@@ -289,7 +291,7 @@ impl Device {
             (Purpose::Host, _) => self.host_read_done(&op, cx),
             (Purpose::Absent, _) => self.absent_done(&op, cx),
             (Purpose::AbsentMerge, _) => self.absent_merge_done(&op, cx),
-            (Purpose::Flush, _) => self.flush_done(&op, cx),
+            (Purpose::Flush | Purpose::Foreground | Purpose::Background, _) => self.flush_done(&op, cx),
             (Purpose::FlushMerge, _) => self.flush_merge_done(&op, cx),
             (Purpose::Reclaim, OpKind::Read) => self.gc_read_done(&op, cx),
             (Purpose::Reclaim, OpKind::Erase) => self.erase_done(&op, cx),

@@ -111,6 +111,7 @@ impl Device {
                 self.advance(group, cx);
             }
         }
+        self.evict_to_idle(cx);
     }
 
     /// Whether host data must not go to a group now.

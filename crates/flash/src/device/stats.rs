@@ -1,6 +1,7 @@
 //! What the device has counted.
 
 use super::AheadCounters;
+use crate::control::buffer::destage::Pace;
 use crate::control::ftl::Ftl;
 use crate::media::dies::Backend;
 use ::stats::{Breakdown, Milestones};
@@ -76,6 +77,8 @@ pub struct DeviceStats {
     pub written_bytes: u64,
     /// Bytes of the host's writes that were refused: nothing of them was programmed.
     pub failed_bytes: u64,
+    /// What has left the buffer, if a policy of its own decides.
+    pub evictions: EvictionCounters,
     /// What the parts had counted when the window began.
     pub(crate) origin: Origin,
 }
@@ -93,6 +96,20 @@ pub(crate) struct Origin {
 }
 
 kernel::snapshot!(Origin { backend, ftl, ahead, channel_busy, die_busy, owed });
+
+/// What has left a buffer whose destaging a policy decides, and what it was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvictionCounters {
+    /// Map units that are on flash, by [`Pace`](crate::control::buffer::destage::Pace): even, foreground, background.
+    pub units: [u64; Pace::COUNT],
+    /// Programs that brought them there.
+    pub programs: [u64; Pace::COUNT],
+    /// Page victimizations that the host has announced.
+    pub announcements: u64,
+    /// Pages of them, of [`proto::ANNOUNCED_PAGE`] bytes.
+    pub announced_pages: u64,
+}
+kernel::snapshot!(EvictionCounters { units, programs, announcements, announced_pages });
 
 /// What a buffer holds that is not on flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,6 +135,7 @@ impl Default for DeviceStats {
             wear_units: 0,
             written_bytes: 0,
             failed_bytes: 0,
+            evictions: EvictionCounters::default(),
             origin: Origin::default(),
         }
     }
@@ -163,12 +181,14 @@ impl DeviceStats {
             wear_units,
             written_bytes,
             failed_bytes,
+            evictions,
             origin,
         } = self;
         [reads, writes, others].into_iter().for_each(|b| b.save(out));
         let counts =
             [unwritten_reads, merge_reads, trimmed_units, gc_runs, wear_units, written_bytes, failed_bytes];
         counts.into_iter().for_each(|n| n.save(out));
+        evictions.save(out);
         origin.save(out);
     }
 
@@ -183,6 +203,7 @@ impl DeviceStats {
         self.wear_units = u64::load(input)?;
         self.written_bytes = u64::load(input)?;
         self.failed_bytes = u64::load(input)?;
+        self.evictions = EvictionCounters::load(input)?;
         self.origin = Origin::load(input)?;
         Some(())
     }

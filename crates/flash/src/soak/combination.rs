@@ -2,6 +2,7 @@
 
 use crate::control::buffer::admit::AdmissionPolicy;
 use crate::control::buffer::ahead::{LookAheadPolicy, sequential};
+use crate::control::buffer::destage::DestagePolicy;
 use crate::control::buffer::evict::EvictionPolicy;
 use crate::control::ftl::Ftl;
 use crate::control::ftl::alloc::Allocation;
@@ -127,6 +128,8 @@ pub struct Combination {
     pub joins: bool,
     /// What the buffer, if there is one, reads ahead.
     pub look_ahead: LookAheadPolicy,
+    /// When written data leaves the buffer, if there is one.
+    pub destage: DestagePolicy,
 }
 
 impl fmt::Display for Combination {
@@ -163,6 +166,8 @@ impl fmt::Display for Combination {
             (self.registers, "registers"),
             (self.joins, "joins"),
             (self.look_ahead != LookAheadPolicy::none, "look_ahead"),
+            (self.destage == DestagePolicy::when_full, "when_full"),
+            (self.is_two_speed(), "two_speed"),
         ];
         switches.iter().filter(|(on, _)| *on).try_for_each(|(_, name)| write!(f, " {name}"))
     }
@@ -240,6 +245,7 @@ impl Combination {
             registers: false,
             joins: false,
             look_ahead: LookAheadPolicy::none,
+            destage: DestagePolicy::watermarks,
         }
     }
 
@@ -287,6 +293,7 @@ impl Combination {
             registers: row[24] == 1,
             joins: row[25] == 1,
             look_ahead: [LookAheadPolicy::none, few_units_ahead(row[0])][row[26]].clone(),
+            destage: DestagePolicy::watermarks,
         }
     }
 
@@ -374,6 +381,31 @@ impl Combination {
         }
     }
 
+    /// The same with a buffer whose data leaves as a policy says, and what that asks for.
+    pub fn with_destage(self, destage: DestagePolicy) -> Combination {
+        let chooses_die = matches!(
+            self.allocation,
+            Allocation::round_robin | Allocation::least_queued(_) | Allocation::full(_)
+        );
+        Combination {
+            reclaim: match self.reclaim {
+                ReclaimUnit::superblock => ReclaimUnit::plane_set,
+                other => other,
+            },
+            allocation: if chooses_die { self.allocation } else { Allocation::round_robin },
+            memory: match self.memory {
+                Memory::Protected | Memory::WriteBackAndReads => self.memory,
+                _ => Memory::WriteBack,
+            },
+            destage,
+            ..self
+        }
+    }
+
+    fn is_two_speed(&self) -> bool {
+        matches!(self.destage, DestagePolicy::two_speed(_))
+    }
+
     /// Few registers, so that pages leave all the time.
     fn gathering(&self) -> Option<RegisterCacheSpec> {
         matches!(self.memory, Memory::Registers | Memory::ProtectedRegisters).then(|| RegisterCacheSpec {
@@ -393,13 +425,16 @@ impl Combination {
         let reads = matches!(self.memory, Memory::WriteBackAndReads | Memory::WriteThroughAndReads);
         let writes = matches!(self.memory, Memory::WriteBack | Memory::Protected | Memory::WriteBackAndReads);
         let is_dram = !matches!(self.memory, Memory::None | Memory::Registers | Memory::ProtectedRegisters);
+        // A page on each of the two planes leaves as one.
+        let sets = if self.is_two_speed() { 2 } else { 1 };
         is_dram.then(|| BufferSpec {
-            capacity: Bytes::new((2 * units + 8) * self.map_unit),
+            capacity: Bytes::new((2 * sets * units + 8) * self.map_unit),
             reads,
             writes,
             high: Share::percent(50),
             low: Share::percent(25),
-            in_flight: Bytes::new((units + 3) * self.map_unit),
+            destage: (self.destage != DestagePolicy::watermarks).then(|| self.destage.clone()),
+            in_flight: Bytes::new((sets * units + 3) * self.map_unit),
             throttle: self.suspend.then(|| Bytes::new((units + 2) * self.map_unit)),
             keep_rewrites: self.copy_back.then(|| Duration::new(Time::from_ms(3))),
             moves: if self.tight { Moves::sectors } else { Moves::units },

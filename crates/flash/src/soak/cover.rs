@@ -1,10 +1,12 @@
 //! Few combinations that cover all pairs of choices.
 
 use super::combination::{Combination, Row, levels};
-use kernel::Rng;
+use crate::control::buffer::destage::{DestagePolicy, two_speed};
+use config::units::{Bytes, Duration, Share};
+use kernel::{Rng, Time};
 
 /// Combinations that cover every possible pair of values, found greedily; and eight of them with registers that gather
-/// writes, each network twice.
+/// writes, each network twice; and twelve of them with buffers whose data leaves by another rule than their own.
 pub fn combinations(seed: u64) -> Vec<Combination> {
     let levels = levels();
     let mut rng = Rng::stream(seed, "soak/combinations");
@@ -27,7 +29,24 @@ pub fn combinations(seed: u64) -> Vec<Combination> {
         let (copy_back, suspend) = (n & 1 == 1, n & 2 == 2);
         all.push(Combination { copy_back, suspend, ..all[3 * n].clone() }.with_registers(n & 4 == 4));
     }
+    for n in 0..12 {
+        let policy = match n % 3 {
+            0 => DestagePolicy::when_full,
+            1 => two_speed(Time::ZERO),
+            _ => two_speed(Time::from_us(700)),
+        };
+        all.push(all[2 * n].clone().with_destage(policy));
+    }
     all
+}
+
+/// Little at once to dies that are idle now or were on average.
+fn two_speed(window: Time) -> DestagePolicy {
+    DestagePolicy::two_speed(two_speed::Params {
+        at_once: Bytes::from_kib(64),
+        window: Duration::new(window),
+        busy: Share::percent(30),
+    })
 }
 
 /// Two fields with a value each.

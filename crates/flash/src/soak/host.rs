@@ -157,6 +157,8 @@ impl Host {
             queue: self.rng.below(3) as u16,
             placement: self.rng.below(4) as u8,
             priority: self.rng.below(4) as u8,
+            // More than any buffer takes at times.
+            announced: if self.issued % 16 == 5 { self.issued as u32 % 97 } else { 0 },
             ..Command::new(self.issued as u32, op, extent.start, extent.end - extent.start)
         }
     }

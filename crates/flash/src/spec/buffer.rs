@@ -3,8 +3,10 @@
 use super::SpecError;
 use crate::control::buffer::admit::AdmissionPolicy;
 use crate::control::buffer::ahead::{LookAheadContext, LookAheadPolicy};
+use crate::control::buffer::destage::{Destage, DestageContext, DestagePolicy};
 use crate::control::buffer::evict::EvictionPolicy;
 use crate::control::buffer::{Buffer, BufferShape};
+use crate::control::ftl::alloc::Allocator;
 use crate::device::{BufferMemory, BufferParts};
 use crate::media::geometry::Geometry;
 use config::units::{Bandwidth, Bytes, Duration, Share};
@@ -22,10 +24,13 @@ pub struct BufferSpec {
     pub reads: bool,
     /// Whether written data waits here; without, a write is acknowledged from flash.
     pub writes: bool,
-    /// Flushing begins when more than this share is dirty.
+    /// Flushing begins when more than this share is dirty; `destage` says what counts.
     pub high: Share,
     /// Flushing goes on until no more than this share is dirty.
     pub low: Share,
+    /// When dirty data leaves, and where to; left out, `watermarks`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destage: Option<DestagePolicy>,
     /// Most data that is on its way from here to flash at once.
     pub in_flight: Bytes,
     /// Host writes wait while as much written data, counted in sectors of 512 B, is on its way to flash or waits for it;
@@ -63,7 +68,7 @@ config::policies! {
 }
 
 impl BufferSpec {
-    pub(crate) fn build(&self, geo: &Geometry) -> Result<BufferParts, SpecError> {
+    pub(crate) fn build(&self, geo: &Geometry, allocator: &dyn Allocator) -> Result<BufferParts, SpecError> {
         let unit = u64::from(geo.shape.unit_bytes);
         let lines = self.capacity.get() / unit;
         let fits = u32::try_from(lines).ok().filter(|n| *n > 0);
@@ -100,9 +105,11 @@ impl BufferSpec {
             high: share(self.high),
             low: share(self.low),
         };
+        let destage = self.destage(&shape, in_flight, geo, allocator)?;
         let context = LookAheadContext { step: u64::from(geo.shape.page_bytes.max(geo.shape.unit_bytes)) };
         Ok(BufferParts {
             buffer: Buffer::new(shape, self.eviction.build(&()), self.admission.build(&())).into(),
+            destage,
             in_flight,
             throttle: self.throttle.map_or(u64::MAX, |t| t.get() / 512),
             moves_sectors: self.moves == Moves::sectors,
@@ -115,5 +122,54 @@ impl BufferSpec {
             },
             look_ahead: self.look_ahead.as_ref().map(|policy| policy.build(&context)),
         })
+    }
+
+    /// When dirty data leaves.
+    fn destage(
+        &self,
+        shape: &BufferShape,
+        in_flight: u32,
+        geo: &Geometry,
+        allocator: &dyn Allocator,
+    ) -> Result<Box<dyn Destage>, SpecError> {
+        let policy = self.destage.clone().unwrap_or_default();
+        let BufferShape { lines, high, low, unit_sectors, .. } = *shape;
+        let destage = policy.build(&DestageContext { high, low, unit_sectors });
+        let name = policy.name();
+        if destage.is_off() {
+            return Ok(destage);
+        }
+        if !self.writes {
+            let what = format!("`{name}` decides when written data leaves, but none waits here");
+            return Err(SpecError::new("buffer.destage", what).help("set flash.buffer.writes = true"));
+        }
+        if low == lines {
+            let what = format!("a buffer that is all dirty is what `{name}` would leave behind");
+            return Err(
+                SpecError::new("buffer.low", what).help("lower flash.buffer.low by a page for each plane")
+            );
+        }
+        if destage.background().is_none() {
+            return Ok(destage);
+        }
+        if allocator.lines(geo) > 1 {
+            let what =
+                format!("`{name}` sends data to idle dies, but the address has a say in where it goes");
+            let help = "choose `round_robin`, `least_queued` or `full`";
+            return Err(SpecError::new("ftl.allocation", what).help(help));
+        }
+        if geo.lanes > geo.die_planes {
+            let what = format!("`{name}` sends data to idle dies, but a reclaim unit spreads over several");
+            return Err(SpecError::new("ftl.reclaim_unit", what).help("choose `block` or `plane_set`"));
+        }
+        let set = geo.shape.planes * geo.units_per_program;
+        if in_flight < set {
+            let what = format!(
+                "{} on the way to flash is less than a page on each plane of a die, {set} map units",
+                self.in_flight
+            );
+            return Err(SpecError::new("buffer.in_flight", what));
+        }
+        Ok(destage)
     }
 }

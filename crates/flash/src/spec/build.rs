@@ -89,6 +89,7 @@ impl FlashSpec {
         }
         let allocator = self.ftl.allocation.build(&ftl.geo);
         let buffer = self.buffer_parts(&ftl.geo, &*allocator)?;
+        let seeks_idle = buffer.as_ref().is_some_and(|b| b.destage.background().is_some());
         let wanted = allocator.wanted();
         let link = self.registers.as_ref().map(|registers| registers.link(&ftl.geo));
         Ok(Device::new(DeviceParts {
@@ -106,7 +107,7 @@ impl FlashSpec {
                 register_reads: self.die.register_reads == Some(true),
                 joins_reads: self.die.join_reads == Some(true),
                 suspend: self.die.suspend(),
-                tells_idle: self.ftl.gc.mode == GcModeSpec::background,
+                tells_idle: self.ftl.gc.mode == GcModeSpec::background || seeks_idle,
                 fold: context.fold,
                 wanted,
                 link,
@@ -129,7 +130,7 @@ impl FlashSpec {
                 let what = "written data waits in a `buffer` or in `registers`, not in both";
                 Err(SpecError::new("registers", what).help("leave one of the two tables out"))
             }
-            (Some(buffer), None) => buffer.build(geo).map(Some),
+            (Some(buffer), None) => buffer.build(geo, allocator).map(Some),
             (None, Some(registers)) => registers.build(geo, allocator).map(Some),
             (None, None) => Ok(None),
         }

@@ -2,6 +2,7 @@
 
 use super::SpecError;
 use crate::control::buffer::admit::AdmissionPolicy;
+use crate::control::buffer::destage::{DestageContext, DestagePolicy};
 use crate::control::buffer::evict::{Eviction, EvictionPolicy};
 use crate::control::buffer::{Buffer, BufferShape, MAX_SECTORS, Sets};
 use crate::control::ftl::alloc::Allocator;
@@ -114,6 +115,11 @@ impl RegisterCacheSpec {
         let places = (0..u64::from(geo.groups)).map(|position| geo.group_at(position) / planes).collect();
         Ok(BufferParts {
             buffer: Sets::spread(sets, places),
+            destage: DestagePolicy::watermarks.build(&DestageContext {
+                high,
+                low: high,
+                unit_sectors: shape.unit_sectors,
+            }),
             in_flight: u32::MAX,
             throttle: u64::MAX,
             moves_sectors: false,

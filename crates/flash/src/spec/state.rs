@@ -218,6 +218,7 @@ fn buffer_is_empty(spec: &BufferSpec) {
         writes: _,
         high: _,
         low: _,
+        destage: _,
         in_flight: _,
         throttle: _,
         keep_rewrites: _,

@@ -78,6 +78,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         registers: false,
         joins: false,
         look_ahead: flash::control::buffer::ahead::LookAheadPolicy::none,
+        destage: flash::control::buffer::destage::DestagePolicy::watermarks,
     };
     let us = |n| Duration::new(Time::from_us(n));
     let [channels, ways, dies, planes] = planes;
@@ -125,6 +126,7 @@ pub(crate) fn buffer(pages: u64) -> BufferSpec {
         writes: true,
         high: Share::percent(50),
         low: Share::percent(25),
+        destage: None,
         in_flight: Bytes::new(pages / 2 * PAGE),
         throttle: None,
         keep_rewrites: None,

@@ -28,6 +28,10 @@ const BUFFER: &[&str] = &[
      in_flight = \"128KiB\", protected = true, eviction = \"lru\", admission = \"always\", moves = \"units\", \
      bandwidth = \"1GB/s\", latency = \"1us\" }",
 ];
+/// The same where dies are chosen at the write.
+const DESTAGED: &[&str] = &[BUFFER[0], "flash.ftl.allocation=least_queued", "flash.ftl.reclaim_unit=block"];
+const WATCHED: &[&str] =
+    &[DESTAGED[0], DESTAGED[1], DESTAGED[2], "flash.buffer.destage={ two_speed = { window = \"500us\" } }"];
 const BAD: &[&str] = &["flash.ftl.over_provisioning=40%", "flash.bad_blocks={ factory = \"0%\" }"];
 /// Blocks that live for 20 erases or so.
 const WORN: &[&str] = &[
@@ -412,6 +416,35 @@ pub(crate) const CASES: &[Case] = &[
         jobs: LOCAL_MIX,
         values: &["10%", "25%", "50%"],
         predicted: Falls("/flash/0/host_programs"),
+    },
+    Case {
+        key: "flash.buffer.destage",
+        context: DESTAGED,
+        jobs: LOCAL_MIX,
+        values: &["watermarks", "when_full", "two_speed"],
+        predicted: Differ,
+    },
+    // One die at a time, and all.
+    Case {
+        key: "flash.buffer.destage.two_speed.at_once",
+        context: DESTAGED,
+        jobs: LOCAL_MIX,
+        values: &["4KiB", "1MiB"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.buffer.destage.two_speed.window",
+        context: DESTAGED,
+        jobs: LOCAL_MIX,
+        values: &["0ns", "100us", "1ms"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.buffer.destage.two_speed.busy",
+        context: WATCHED,
+        jobs: LOCAL_MIX,
+        values: &["1%", "100%"],
+        predicted: Differ,
     },
     Case {
         key: "flash.buffer.in_flight",

@@ -1,6 +1,7 @@
 //! One line of the buffer.
 
 use super::Sectors;
+use super::destage::Pace;
 use super::evict::LineState;
 use kernel::Snapshot;
 use proto::Lpn;
@@ -32,6 +33,8 @@ pub(super) struct Line {
     pub(super) placement: u8,
     /// The same of the data that is being flushed.
     pub(super) flushing_placement: u8,
+    /// How urgently it is.
+    pub(super) pace: Pace,
 }
 
 impl Line {
@@ -51,6 +54,7 @@ impl Line {
             flushing_sectors: 0,
             placement: 0,
             flushing_placement: 0,
+            pace: Pace::Even,
         }
     }
 
@@ -117,6 +121,7 @@ impl Snapshot for Line {
             flushing_sectors,
             placement,
             flushing_placement,
+            pace,
         } = self;
         lpn.0.save(out);
         present.save(out);
@@ -131,6 +136,7 @@ impl Snapshot for Line {
         flushing_sectors.save(out);
         placement.save(out);
         flushing_placement.save(out);
+        pace.save(out);
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         Some(Line {
@@ -147,6 +153,7 @@ impl Snapshot for Line {
             flushing_sectors: u32::load(input)?,
             placement: u8::load(input)?,
             flushing_placement: u8::load(input)?,
+            pace: Pace::load(input)?,
         })
     }
 }

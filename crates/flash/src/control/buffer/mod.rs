@@ -12,6 +12,7 @@
 pub mod admit;
 pub mod ahead;
 mod chain;
+pub mod destage;
 pub mod evict;
 mod line;
 mod order;
@@ -25,6 +26,7 @@ pub use sets::Sets;
 pub use types::{BufferCounters, BufferShape, Flush, Flushed, MAX_SECTORS, Sectors, Write};
 
 use admit::Admission;
+use destage::Pace;
 use evict::{Eviction, LineState};
 use line::Line;
 use order::Order;
@@ -225,6 +227,18 @@ impl Buffer {
         self.find(lpn).map_or(0, |line| self.lines[line as usize].flushing_placement)
     }
 
+    /// A flush that has just begun is more or less urgent than others.
+    pub fn set_pace(&mut self, lpn: Lpn, pace: Pace) {
+        if let Some(line) = self.find(lpn) {
+            self.lines[line as usize].pace = pace;
+        }
+    }
+
+    /// How urgent the flush of a unit is.
+    pub fn pace(&self, lpn: Lpn) -> Pace {
+        self.find(lpn).map_or(Pace::Even, |line| self.lines[line as usize].pace)
+    }
+
     /// The placement of the last write of a unit.
     pub(crate) fn last_placement(&self, lpn: Lpn) -> u8 {
         self.find(lpn).map_or(0, |line| self.lines[line as usize].placement)
@@ -352,6 +366,10 @@ impl Buffer {
     /// Lines that are dirty and not being flushed, without those that are to stay.
     pub fn dirty(&self) -> u32 {
         self.dirty
+    }
+    /// Whether something was turned away for want of room, and none has appeared since.
+    pub fn is_starving(&self) -> bool {
+        self.starving
     }
     /// Sectors that want to be flushed, or are being flushed.
     pub fn unflushed(&self) -> u64 {
@@ -521,6 +539,7 @@ impl Buffer {
         record.flushing_since = record.since;
         record.flushing_sectors = record.dirty.count_ones();
         record.flushing_placement = record.placement;
+        record.pace = Pace::Even;
         self.unflushed = self.unflushed - before + u64::from(record.flushing_sectors);
         record.dirty = 0;
         self.under_way.insert(line, record.flushing_since);

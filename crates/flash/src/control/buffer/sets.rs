@@ -1,5 +1,6 @@
 //! Buffers side by side: each unit has its line in one of them, as its address says. One order of writes spans all.
 
+use super::destage::Pace;
 use super::{Buffer, BufferCounters, BufferShape, Flush, Flushed, Sectors, Write};
 use crate::fastdiv::FastDiv;
 use kernel::Snapshot;
@@ -134,6 +135,26 @@ impl Sets {
     /// [`Buffer::placement`].
     pub fn placement(&self, lpn: Lpn) -> u8 {
         self.of(lpn).placement(lpn)
+    }
+
+    /// [`Buffer::set_pace`].
+    pub fn set_pace(&mut self, lpn: Lpn, pace: Pace) {
+        self.of_mut(lpn).set_pace(lpn, pace);
+    }
+
+    /// [`Buffer::pace`].
+    pub fn pace(&self, lpn: Lpn) -> Pace {
+        self.of(lpn).pace(lpn)
+    }
+
+    /// [`Buffer::dirty`], of all.
+    pub fn dirty(&self) -> u32 {
+        self.sets.iter().map(Buffer::dirty).sum()
+    }
+
+    /// Whether one of them is [starving](Buffer::is_starving).
+    pub fn is_starving(&self) -> bool {
+        self.sets.iter().any(Buffer::is_starving)
     }
 
     pub(crate) fn last_placement(&self, lpn: Lpn) -> u8 {
