@@ -3,7 +3,7 @@
 use super::bio::{Bio, Piece, Stage, Waiting};
 use super::effects::Effects;
 use super::merge::{Attempt, Side};
-use super::plug::{FLUSH_BYTES, MOST, Plug};
+use super::plug::Plug;
 use super::queue::{Queue, Stalled, Submitted, wake};
 use super::request::NONE;
 use super::stats::kind;
@@ -18,12 +18,13 @@ struct Submitter {
     task: u32,
 }
 
-/// What a bio has got so far on its way to a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Got {
-    Nothing,
-    /// Leave to write, after the attempts to merge.
-    Leave,
+/// What is left of a bio.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    bio: Bio,
+    whole: u32,
+    /// Whether its first part has leave to write, after the attempts to merge.
+    leave: bool,
 }
 
 impl Queue {
@@ -56,7 +57,7 @@ impl Queue {
                 return Submitted::Queued;
             }
         }
-        self.submit_rest(bio, whole, Submitter { core, task }, Got::Nothing, plug, now, effects)
+        self.submit_rest(Rest { bio, whole, leave: false }, Submitter { core, task }, plug, now, effects)
     }
 
     /// A task that was [woken](super::Woken) goes on with its bio, on the core that it is on now.
@@ -85,39 +86,36 @@ impl Queue {
             Stage::Tag(_) => {}
         }
         let at = Submitter { core, task: waiting.task };
-        self.submit_rest(waiting.rest, waiting.whole, at, Got::Leave, plug, now, effects)
+        let rest = Rest { bio: waiting.rest, whole: waiting.whole, leave: true };
+        self.submit_rest(rest, at, plug, now, effects)
     }
 
     /// All parts of a bio, one after another (`__bio_split_to_limits`).
-    #[allow(clippy::too_many_arguments)]
     fn submit_rest(
         &mut self,
-        mut rest: Bio,
-        whole: u32,
+        mut rest: Rest,
         at: Submitter,
-        mut got: Got,
         mut plug: Option<&mut Plug>,
         now: Time,
         effects: &mut Effects,
     ) -> Submitted {
         loop {
-            let most = self.requests.limits.unsplit(rest.op);
-            let split = rest.bytes > most;
-            let bio = if split { Bio { bytes: most, ..rest } } else { rest };
-            let piece = Piece { bio, whole, nomerge: split };
-            if let Err(stage) = self.submit_piece(&piece, at, got, plug.as_deref_mut(), now, effects) {
-                let name = self.stall(rest, whole, at.task, stage, now);
-                return Submitted::MustWait(name);
+            let most = self.requests.limits.unsplit(rest.bio.op);
+            let split = rest.bio.bytes > most;
+            let bio = if split { Bio { bytes: most, ..rest.bio } } else { rest.bio };
+            let piece = Piece { bio, whole: rest.whole, nomerge: split };
+            if let Err(stage) = self.submit_piece(&piece, at, rest.leave, plug.as_deref_mut(), now, effects) {
+                return Submitted::MustWait(self.stall(&rest, at.task, stage, now));
             }
-            got = Got::Nothing;
             if !split {
-                self.end_part(whole, Status::Success, effects);
+                self.end_part(rest.whole, Status::Success, effects);
                 return Submitted::Queued;
             }
             self.stats.splits += 1;
-            rest.offset += u64::from(most);
-            rest.bytes -= most;
-            rest.announced = 0;
+            rest.leave = false;
+            rest.bio.offset += u64::from(most);
+            rest.bio.bytes -= most;
+            rest.bio.announced = 0;
         }
     }
 
@@ -126,12 +124,12 @@ impl Queue {
         &mut self,
         piece: &Piece,
         at: Submitter,
-        got: Got,
+        leave: bool,
         mut plug: Option<&mut Plug>,
         now: Time,
         effects: &mut Effects,
     ) -> Result<(), Stage> {
-        if got == Got::Nothing {
+        if !leave {
             if self.merge(piece, at.core, plug.as_deref_mut(), now, effects) {
                 self.wholes.add(piece.whole);
                 return Ok(());
@@ -209,7 +207,8 @@ impl Queue {
         hctx.sched_tags.get(shallow)
     }
 
-    fn stall(&mut self, rest: Bio, whole: u32, task: u32, stage: Stage, since: Time) -> Stalled {
+    fn stall(&mut self, rest: &Rest, task: u32, stage: Stage, since: Time) -> Stalled {
+        let (rest, whole) = (rest.bio, rest.whole);
         let name = self.stalled.insert(Waiting { rest, whole, task, since, stage });
         match stage {
             Stage::Throttled => {
@@ -231,85 +230,8 @@ impl Queue {
         tags.wake_batch(|who| wake(stalled, who, effects));
     }
 
-    /// `blk_add_rq_to_plug`.
-    fn add_to_plug(&mut self, plug: &mut Plug, name: u32, now: Time, effects: &mut Effects) {
-        let full = plug.count >= MOST;
-        let long = plug.count > 0 && self.merges && self.requests[plug.first].bytes >= FLUSH_BYTES;
-        if full || long {
-            self.flush_plug(plug, false, now, effects);
-        }
-        self.requests[name].next = plug.first;
-        plug.first = name;
-        plug.count += 1;
-    }
-
-    /// What a task has gathered becomes visible (`blk_mq_flush_plug_list`): at the end of its work, or because it is about to sleep
-    /// (`from_schedule`). In the second case, or for a scheduler, requests keep the order in which they came; otherwise they go to the driver
-    /// at once, the latest first.
-    pub fn flush_plug(&mut self, plug: &mut Plug, from_schedule: bool, now: Time, effects: &mut Effects) {
-        plug.count = 0;
-        let mut at = std::mem::replace(&mut plug.first, NONE);
-        if !self.elevator && !from_schedule {
-            while at != NONE {
-                let next = std::mem::replace(&mut self.requests[at].next, NONE);
-                self.issue(at, now, effects);
-                at = next;
-            }
-            return;
-        }
-        // `blk_mq_dispatch_plug_list` as of 6.1.21 (34e0a279a993): those of one core after those of another, the core of the latest first, and
-        // each in the order in which they came.
-        let mut gathered = self.turned(at);
-        while let Some(core) = self.latest_core(gathered) {
-            let mut rest = (NONE, NONE);
-            let mut hctx = 0;
-            let mut at = gathered;
-            while at != NONE {
-                let next = self.requests[at].next;
-                self.requests[at].next = NONE;
-                if self.requests[at].core == core {
-                    hctx = self.requests[at].hctx;
-                    self.insert(at, now, effects);
-                } else {
-                    match rest {
-                        (NONE, _) => rest.0 = at,
-                        (_, last) => self.requests[last].next = at,
-                    }
-                    rest.1 = at;
-                }
-                at = next;
-            }
-            gathered = rest.0;
-            if from_schedule {
-                self.run_later(hctx, effects);
-            } else {
-                self.run_now(hctx, effects);
-            }
-        }
-    }
-
-    /// A chain of requests the other way round.
-    fn turned(&mut self, mut at: u32) -> u32 {
-        let mut turned = NONE;
-        while at != NONE {
-            let next = std::mem::replace(&mut self.requests[at].next, turned);
-            (turned, at) = (at, next);
-        }
-        turned
-    }
-
-    /// The core of the last request of a chain.
-    fn latest_core(&self, mut at: u32) -> Option<u16> {
-        let mut core = None;
-        while at != NONE {
-            core = Some(self.requests[at].core);
-            at = self.requests[at].next;
-        }
-        core
-    }
-
     /// A request comes to the scheduler.
-    fn insert(&mut self, name: u32, now: Time, effects: &mut Effects) {
+    pub(super) fn insert(&mut self, name: u32, now: Time, effects: &mut Effects) {
         self.scheduler.insert(&mut self.requests, name, self.merges, now, &mut self.freed);
         self.free_merged(now, effects);
     }

@@ -71,16 +71,24 @@ fn a_request_past_its_deadline_goes_first() {
 #[test]
 fn a_bio_between_two_requests_makes_them_one() {
     let mut bench = deadline(Params::default(), 1);
-    assert_eq!(bench.submit(read(9000 * KIB, 4 * KIB, 0)), Submitted::Queued);
+    for (owner, kib) in [(0, 9000), (5, 9100)] {
+        // The drive has the first, and the second waits for its tag.
+        assert_eq!(bench.submit(read(kib * KIB, 4 * KIB, owner)), Submitted::Queued);
+    }
     gather(&mut bench, [read(8 * KIB, 4 * KIB, 1), read(500 * KIB, 4 * KIB, 2)]);
     bench.now += Time::from_ms(1);
     gather(&mut bench, [read(0, 4 * KIB, 3)]);
-    assert_eq!(bench.queue.stats().queued.value(), 4);
+    assert_eq!(bench.queue.stats().queued.value(), 5);
     assert_eq!(bench.submit(read(4 * KIB, 4 * KIB, 4)), Submitted::Queued);
     let stats = bench.queue.stats();
-    assert_eq!((stats.back_merges, stats.request_merges, stats.queued.value()), (1, 1, 3));
+    assert_eq!((stats.back_merges, stats.request_merges, stats.queued.value()), (1, 1, 4));
+    // The older of the two came 500 ms ago, the other one 499 ms.
+    bench.now += Time::from_ms(499);
+    bench.complete(bench.issued[0]);
+    assert_eq!(bench.queue.stats().scheduler.expired, 1);
+    bench.issued.remove(0);
     bench.drain();
-    assert_eq!(bench.done, [0, 3, 4, 1, 2]);
+    assert_eq!(bench.done, [0, 5, 3, 4, 1, 2]);
     assert!(bench.queue.is_idle());
 }
 

@@ -25,6 +25,11 @@ fn tokens_bound_each_domain() {
     assert_eq!(bench.issued.len(), 129);
     bench.complete(bench.issued[7]);
     assert_eq!(bench.issued.len(), 137);
+    // It waits again, and is woken again.
+    for number in 8..16 {
+        bench.complete(bench.issued[number]);
+    }
+    assert_eq!(bench.issued.len(), 145);
     assert!(bench.queue.stats().scheduler.throttled[1] > 0);
 }
 

@@ -243,17 +243,20 @@ proptest! {
     #[test]
     fn nothing_is_lost_and_nothing_exceeds_its_limit(
         seed in any::<u64>(),
-        scheduler in 0..3usize,
+        scheduler in 0..SchedulerPolicy::all_defaults().len(),
         (queue_depth, requests) in prop_oneof![Just((1, 4)), Just((4, 8)), Just((64, 64)), Just((1023, 256))],
         (cores, queues) in prop_oneof![Just((1, 1)), Just((4, 4)), Just((4, 1)), Just((5, 2))],
         (write_cache, fua, merges, throttled) in any::<(bool, bool, bool, bool)>(),
         max_transfer in prop_oneof![Just(0), Just(64 * KIB)],
     ) {
         let scheduler = SchedulerPolicy::all_defaults().swap_remove(scheduler);
-        let nr_requests = Some(if scheduler.name() == "none" { queue_depth } else { requests });
         let wbt_lat = Duration::new(Time::from_us(if throttled { 300 } else { 0 }));
-        let spec = BlockSpec { scheduler, nr_requests, merges, wbt_lat, ..BlockSpec::default() };
+        let nr_requests = Some(requests);
+        let mut spec = BlockSpec { scheduler, nr_requests, merges, wbt_lat, ..BlockSpec::default() };
         let device = Device { max_transfer, queues, queue_depth, write_cache, fua, ..DEVICE };
+        if Queue::new(&spec, device, cores).is_err() {
+            spec.nr_requests = Some(queue_depth);
+        }
         let mut world = World::new(&spec, device, cores, seed);
         for _ in 0..400 {
             world.step();
