@@ -61,7 +61,7 @@ pub enum Cause {
     ReadAhead,
     /// A write covers it: data that were reclaimed and are written anew are no sign of a working set.
     Write,
-    /// A fault of a mapping asked for it.
+    /// A fault of a mapping asked for it. (Of one that `madvise` called sequential or random, it is a [`Read`](Cause::Read): `lru_gen_enter_fault`.)
     Fault,
     /// A fault asked for others nearby.
     FaultAhead,

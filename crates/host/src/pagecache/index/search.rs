@@ -103,7 +103,7 @@ impl Index {
         {
             let leaf = self.leaf(inode, narrow(page)).expect("it was found");
             let word = self.nodes[leaf].words[tag.word()] >> offset_of(page as u32);
-            let pages = u64::from(word.trailing_ones()).min(to - page + 1).min(left);
+            let pages = u64::from(word.trailing_ones()).min((to - page).saturating_add(1)).min(left);
             match runs[begin..].last_mut() {
                 Some(run) if run.end() == page => run.pages += pages,
                 _ => runs.push(Run { first: page, pages }),
@@ -158,7 +158,8 @@ impl Index {
     pub(in crate::pagecache) fn next_missing(&self, inode: Inode, from: u64, to: u64) -> Option<u64> {
         let mut page = from;
         while page <= to {
-            let Some(leaf) = self.leaf(inode, narrow(page)) else { return Some(page) };
+            let leaf = u32::try_from(page).ok().and_then(|page| self.leaf(inode, page));
+            let Some(leaf) = leaf else { return Some(page) };
             let missing = !self.nodes[leaf].words[word::PRESENT] >> offset_of(page as u32);
             if missing != 0 {
                 let found = page + u64::from(missing.trailing_zeros());

@@ -15,7 +15,7 @@ fn a_file_of_ten_terabytes_costs_what_is_cached_of_it() {
     let (mut index, last) = (index(), 10_000_000_000_000 / crate::PAGE);
     index.insert(FILE, last, 1);
     // 2.4 billion pages are five levels of 64 and a root of four slots: one node of each.
-    assert_eq!((index.nodes.len(), index.files.len()), (6, 1));
+    assert_eq!((index.nodes.len(), index.files.len(), size_of::<Node>()), (6, 1, 320));
     assert_eq!((index.find(FILE, last), index.next_present(FILE, 0)), (Some(1), Some(last)));
     index.insert(FILE, 0, 2);
     // A leaf at the beginning, and four nodes above it below the root.
@@ -38,6 +38,18 @@ fn a_file_that_grows_keeps_what_it_has() {
     .collect();
     assert_eq!(dirty, [3, 4096, 1 << 18, u32::MAX.into()]);
     assert_eq!(index.find(FILE, 64), Some(1));
+    // To the end, wherever that is.
+    let mut runs = Vec::new();
+    index.tagged_runs(FILE, (0, u64::MAX), Tag::Dirty, u64::MAX, &mut runs);
+    assert_eq!(runs.iter().map(|run| run.pages).sum::<u64>(), 4);
+    index.tag_towrite(FILE, 4, u64::MAX);
+    assert_eq!(index.next_tagged(FILE, 0, Tag::ToWrite), Some(4096));
+    let last = u64::from(u32::MAX);
+    assert_eq!(
+        (index.next_miss(FILE, last, 32), index.next_missing(FILE, last, u64::MAX)),
+        (last + 1, Some(last + 1))
+    );
+    assert_eq!((index.find(FILE, last + 1), index.next_present(FILE, last + 1)), (None, None));
     index.check(5).expect("sound");
 }
 

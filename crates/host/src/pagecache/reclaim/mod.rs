@@ -22,12 +22,12 @@ config::policies! {
     pub family ReclaimPolicy: dyn Reclaim, context () {
         /// An active and an inactive list; a second access activates.
         ///
-        /// Linux without `CONFIG_LRU_GEN`, and Debian's kernels unless `/sys/kernel/mm/lru_gen/enabled` says otherwise. With
-        /// the refault distance of `mm/workingset.c` where shadow entries are kept.
+        /// Linux 6.1 unless the other is built in and switched on, which by default it is not. With the refault distance of `mm/workingset.c` where shadow
+        /// entries are kept.
         default two_lists => |_: &()| two_lists::TwoLists::default(),
         /// Generations, and tiers by the number of accesses: the multi-generational LRU.
         ///
-        /// Linux with `CONFIG_LRU_GEN` and `/sys/kernel/mm/lru_gen/enabled`.
+        /// Linux 6.1 with `CONFIG_LRU_GEN`, and `/sys/kernel/mm/lru_gen/enabled` set.
         mglru => |_: &()| mglru::Mglru::default(),
     }
 }
