@@ -1,9 +1,10 @@
 //! Boots a guest on a served block device and waits for its end, with a limit on every step.
 
+use super::disk::Served;
 use super::law::Law;
 use super::plan::{self, OUTCOME, Outcome, PLAN, Plan};
-use super::server::{self, Served};
 use super::store::Store;
+use super::vhost;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -26,8 +27,6 @@ pub(super) struct Programs {
     uml: PathBuf,
     /// The folder with a folder of modules for each release of it.
     modules: PathBuf,
-    /// qemu-storage-daemon: NBD on one side, vhost-user-blk on the other.
-    daemon: PathBuf,
 }
 
 impl Programs {
@@ -35,16 +34,14 @@ impl Programs {
     ///
     /// # Errors
     /// If one is missing, with the package that has it.
-    pub(super) fn find(uml: Option<&Path>, daemon: Option<&Path>) -> Result<Self> {
+    pub(super) fn find(uml: Option<&Path>) -> Result<Self> {
         let uml = program(uml, &["linux.uml", "linux"]).context(
             "no User-Mode Linux: install the Debian package user-mode-linux, or unpack it anywhere (`apt-get download user-mode-linux`, \
              `dpkg -x`) and name its linux.uml with --uml",
         )?;
-        let daemon = program(daemon, &["qemu-storage-daemon"]).context(
-            "no qemu-storage-daemon: install the Debian package qemu-system-common, or unpack it anywhere (its libraries: liburing2, \
-             libfuse3-3) and name it with --storage-daemon",
-        )?;
-        for (name, package) in [("fio", "fio"), ("insmod", "kmod"), ("mkfs.ext4", "e2fsprogs")] {
+        for (name, package) in
+            [("fio", "fio"), ("setpriv", "util-linux"), ("insmod", "kmod"), ("mkfs.ext4", "e2fsprogs")]
+        {
             program(None, &[name])
                 .with_context(|| format!("no {name}: install the Debian package {package}"))?;
         }
@@ -54,14 +51,7 @@ impl Programs {
             .flatten()
             .find(|folder| folder.is_dir());
         let modules = modules.context("no folder lib/uml/modules beside the folder of User-Mode Linux")?;
-        Ok(Self { uml, modules, daemon })
-    }
-
-    /// What the storage daemon says of itself.
-    pub(super) fn daemon_version(&self) -> Result<String> {
-        let output = Command::new(&self.daemon).arg("--version").output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        Ok(text.lines().next().unwrap_or_default().split(" (").next().unwrap_or_default().to_owned())
+        Ok(Self { uml, modules })
     }
 
     /// The init script of the guest, which has the host's files, read only.
@@ -148,26 +138,8 @@ pub(super) fn run(
     plan::save(folder, PLAN, plan)?;
     fs::write(file("init"), programs.script(folder)?)?;
     fs::set_permissions(file("init"), fs::Permissions::from_mode(0o755))?;
-    let listener = UnixListener::bind(file("nbd"))?;
-    let served = thread::spawn(move || server::serve(&listener, PATIENCE, DEVICE_BYTES, law, store));
-    let daemon = Running::start(&programs.daemon, |command| {
-        let vhost = file("vhost");
-        command
-            .arg("--blockdev")
-            .arg(format!("driver=nbd,node-name=disk,server.type=unix,server.path={}", file("nbd").display()))
-            .arg("--export")
-            .arg(format!(
-                "type=vhost-user-blk,id=disk,node-name=disk,writable=on,addr.type=unix,addr.path={}",
-                vhost.display()
-            ))
-    })?;
-    let begin = Instant::now();
-    while !file("vhost").exists() {
-        if begin.elapsed() > PATIENCE {
-            bail!("qemu-storage-daemon offers no device");
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+    let listener = UnixListener::bind(file("disk"))?;
+    let served = thread::spawn(move || vhost::serve(&listener, PATIENCE, DEVICE_BYTES, law, store));
     let console = fs::File::create(file("console"))?;
     let errors = console.try_clone()?;
     let mut guest = Running::start(&programs.uml, |command| {
@@ -175,13 +147,12 @@ pub(super) fn run(
             .arg(format!("mem={memory_mib}M"))
             .args(["rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1", "quiet"])
             .arg(format!("init={}", file("init").display()))
-            .arg(format!("virtio_uml.device={}:2", file("vhost").display()))
+            .arg(format!("virtio_uml.device={}:2", file("disk").display()))
             .stdout(console)
             .stderr(errors)
     })?;
     let ended = guest.ends_within(limit)?;
     drop(guest);
-    drop(daemon);
     let served = served.join().map_err(|_| anyhow::anyhow!("the block device died"))?;
     let last_words = || {
         let text = fs::read(file("console")).unwrap_or_default();

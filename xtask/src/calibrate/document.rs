@@ -35,7 +35,6 @@ pub(super) struct Made {
     pub(super) kernel_version: String,
     pub(super) time: String,
     pub(super) fio: String,
-    pub(super) storage_daemon: String,
     /// Options of the kernel.
     pub(super) config: BTreeMap<String, String>,
     /// fio's options of every job.

@@ -3,15 +3,18 @@
 //! A guest of User-Mode Linux boots anew for each run, on a block device whose speed follows a law of few numbers.
 
 mod boot;
+mod disk;
 mod document;
 mod figures;
 mod guest;
 mod jobs;
 mod law;
+mod memory;
 mod plan;
+mod ring;
 mod sample;
-mod server;
 mod store;
+mod vhost;
 
 use anyhow::{Result, bail};
 use boot::Programs;
@@ -46,9 +49,6 @@ pub(crate) struct Options {
     /// User-Mode Linux, if it is not in the path
     #[arg(long, value_name = "PATH")]
     uml: Option<PathBuf>,
-    /// qemu-storage-daemon, if it is not in the path
-    #[arg(long, value_name = "PATH")]
-    storage_daemon: Option<PathBuf>,
     /// The side inside of the guest, with the folder that it shares with the host
     #[arg(long, value_name = "FOLDER", hide = true)]
     guest: Option<PathBuf>,
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         return guest::run(folder).map(|()| true);
     }
     let jobs = chosen(&options.jobs)?;
-    let programs = Programs::find(options.uml.as_deref(), options.storage_daemon.as_deref())?;
+    let programs = Programs::find(options.uml.as_deref())?;
     let mut document = document::load(&options.out)?;
     if !go_first() {
         println!("note: not allowed to go before other programs; other work on this machine disturbs more");
@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let (_, prepared) = boot::run(&programs, 1024, &prepare(), None, Store::default(), PREPARE_LIMIT)?;
     for job in jobs {
         let (outcomes, measured) = measure(&programs, job, options.repeats, &prepared.store)?;
-        let facts = made(&programs, &outcomes[0])?;
+        let facts = made(&outcomes[0]);
         let document =
             document.get_or_insert_with(|| Document { made: facts.clone(), device: device(), job: vec![] });
         if document.device != device() || document.made != facts {
@@ -158,24 +158,23 @@ fn measure(
 }
 
 /// What is the same for all jobs of a document.
-fn made(programs: &Programs, outcome: &Outcome) -> Result<Made> {
+fn made(outcome: &Outcome) -> Made {
     let fact = |name: &str| outcome.facts.get(name).cloned().unwrap_or_default();
     let config =
         |(name, value): (&String, &String)| Some((name.strip_prefix("config.")?.to_owned(), value.clone()));
-    Ok(Made {
+    Made {
         by: "cargo xtask calibrate-pagecache".into(),
         kernel: format!("{} {}, User-Mode Linux", fact("kernel.ostype"), fact("kernel.osrelease")),
         kernel_version: fact("kernel.version"),
         time: "real".into(),
         fio: outcome.fio["fio version"].as_str().unwrap_or_default().into(),
-        storage_daemon: programs.daemon_version()?,
         config: outcome.facts.iter().filter_map(config).collect(),
         common_fio: COMMON_FIO.iter().map(ToString::to_string).collect(),
         common_settings: COMMON_SETTINGS
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_string()))
             .collect(),
-    })
+    }
 }
 
 fn device() -> DeviceFacts {

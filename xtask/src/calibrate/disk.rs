@@ -1,0 +1,172 @@
+//! The block device behind a virtqueue (virtio 1.1, 5.2): it takes requests at once and answers them when the law says.
+
+use super::law::{Device, Law};
+use super::memory::Memory;
+use super::ring::{Answers, Buffer, Chain, Offers, Places};
+use super::store::Store;
+use anyhow::{Context, Result, bail};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Before the end of a wait the thread spins, as a sleep ends tens of microseconds late.
+const SPIN: Duration = Duration::from_micros(80);
+const OK: u8 = 0;
+const UNSUPPORTED: u8 = 2;
+
+/// What is left of a device when its guest is gone.
+pub(super) struct Served {
+    /// What the device holds.
+    pub(super) store: Store,
+    /// How late each answer was after the law's time, in microseconds, ascending.
+    pub(super) lateness_us: Vec<u64>,
+}
+
+/// A device with a thread that takes requests and one that answers them.
+pub(super) struct Disk {
+    stop: Arc<AtomicBool>,
+    kick: File,
+    takes: JoinHandle<Result<Store>>,
+    answers: JoinHandle<Result<Vec<u64>>>,
+}
+
+/// A request on its way: when its answer is due, and what is in it.
+struct Pending {
+    due_ns: u64,
+    head: u16,
+    status: u8,
+    status_address: u64,
+    written: u32,
+}
+
+impl Disk {
+    /// Serves a queue: the driver writes to `kick`, the device to `call`. Without a law every request is done at once.
+    pub(super) fn start(
+        memory: &Arc<Memory>,
+        places: Places,
+        kick: File,
+        call: File,
+        law: Option<Law>,
+        store: Store,
+    ) -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let begin = Instant::now();
+        let (send, receive) = mpsc::channel();
+        let offers = Offers::new(memory.clone(), places);
+        let given = Answers::new(memory.clone(), places);
+        let (own, ends, kicks) = (memory.clone(), stop.clone(), kick.try_clone()?);
+        let takes = thread::spawn(move || take(&own, offers, &kicks, &ends, begin, law, store, &send));
+        let own = memory.clone();
+        let answers = thread::spawn(move || answer(&own, given, &call, begin, receive));
+        Ok(Self { stop, kick, takes, answers })
+    }
+
+    /// Ends both threads, when nobody offers requests any more.
+    pub(super) fn finish(mut self) -> Result<Served> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.kick.write_all(&1u64.to_ne_bytes())?;
+        let store =
+            self.takes.join().map_err(|_| anyhow::anyhow!("the thread that takes requests died"))??;
+        let answers = self.answers.join().map_err(|_| anyhow::anyhow!("the thread that answers died"))?;
+        let mut lateness_us = answers?;
+        lateness_us.sort_unstable();
+        Ok(Served { store, lateness_us })
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the whole state of a thread")]
+fn take(
+    memory: &Memory,
+    mut offers: Offers,
+    mut kick: &File,
+    stop: &AtomicBool,
+    begin: Instant,
+    law: Option<Law>,
+    mut store: Store,
+    send: &mpsc::Sender<Pending>,
+) -> Result<Store> {
+    let mut device = law.map(Device::new);
+    loop {
+        kick.read_exact(&mut [0; 8])?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(store);
+        }
+        while let Some(chain) = offers.pop()? {
+            let now = begin.elapsed().as_nanos() as u64;
+            let (mut pending, bytes) = perform(memory, &chain, &mut store)?;
+            pending.due_ns = device.as_mut().map_or(now, |device| device.complete(now, bytes));
+            if send.send(pending).is_err() {
+                bail!("nobody answers any more");
+            }
+        }
+    }
+}
+
+/// Moves the data of a request, and says how much it was.
+fn perform(memory: &Memory, chain: &Chain, store: &mut Store) -> Result<(Pending, u64)> {
+    let (Some((head, rest)), Some(status)) = (chain.buffers.split_first(), chain.buffers.last()) else {
+        bail!("a request without buffers");
+    };
+    let data = rest.split_last().context("a request of one buffer")?.1;
+    let kind = u32::from_le_bytes(memory.array(head.address)?);
+    let mut at = u64::from_le_bytes(memory.array(head.address + 8)?) * 512;
+    let bytes: u64 = data.iter().map(|buffer| u64::from(buffer.bytes)).sum();
+    let reads = |buffer: &Buffer| buffer.device_writes;
+    let valid = match kind {
+        0 => data.iter().all(reads),
+        1 => !data.iter().any(reads),
+        _ => false,
+    };
+    let mut pending =
+        Pending { due_ns: 0, head: chain.head, status: OK, status_address: status.address, written: 1 };
+    if !valid {
+        pending.status = UNSUPPORTED;
+        return Ok((pending, 0));
+    }
+    let mut bounce = Vec::new();
+    for buffer in data {
+        bounce.resize(buffer.bytes as usize, 0);
+        if kind == 0 {
+            store.read(at, &mut bounce);
+            memory.write(buffer.address, &bounce)?;
+            pending.written += buffer.bytes;
+        } else {
+            memory.read(buffer.address, &mut bounce)?;
+            store.write(at, &bounce);
+        }
+        at += u64::from(buffer.bytes);
+    }
+    Ok((pending, bytes))
+}
+
+fn answer(
+    memory: &Memory,
+    mut given: Answers,
+    mut call: &File,
+    begin: Instant,
+    receive: mpsc::Receiver<Pending>,
+) -> Result<Vec<u64>> {
+    let mut lateness_us = Vec::new();
+    for pending in receive {
+        wait_until(begin + Duration::from_nanos(pending.due_ns));
+        lateness_us.push((begin.elapsed().as_nanos() as u64 - pending.due_ns) / 1000);
+        memory.write(pending.status_address, &[pending.status])?;
+        if given.push(pending.head, pending.written)? && call.write_all(&1u64.to_ne_bytes()).is_err() {
+            // The guest is gone.
+            break;
+        }
+    }
+    Ok(lateness_us)
+}
+
+fn wait_until(end: Instant) {
+    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        match left.checked_sub(SPIN) {
+            Some(sleep) if !sleep.is_zero() => thread::sleep(sleep),
+            _ => std::hint::spin_loop(),
+        }
+    }
+}
