@@ -14,6 +14,8 @@
 //!
 //! * Times are ticks of the kernel's clock, as they are there: a pause is a whole number of them, and a timer fires at one, never early.
 //! * Counters are exact. The kernel's are sums over processors and may be wrong by a few pages each.
+//! * As in the kernel, a drive that nothing was ever written to has no part of the background's threshold: its flusher, once it runs, writes all that is dirty
+//!   on it, old or not. Who measures writes something first.
 //! * Timers of the kernel that only do sums (ends of periods, bandwidth after a write) are caught up with when somebody looks.
 //! * Left out: memory control groups, real-time tasks, `PF_LOCAL_THROTTLE`, `strictlimit`, laptop mode, `lazytime`.
 //!

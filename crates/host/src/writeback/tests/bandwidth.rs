@@ -1,6 +1,10 @@
 //! `wb_update_write_bandwidth`, `wb_update_dirty_ratelimit`, `wb_bandwidth_estimate_start`.
 
+use super::writeback;
+use crate::Inode;
+use crate::writeback::Dirtier;
 use crate::writeback::bandwidth::{Bandwidth, INIT_BW, Target};
+use kernel::Time;
 
 const BELOW: Target = Target { dirty: 500, setpoint: 1_000, pos_ratio: 2_048 };
 const ABOVE: Target = Target { dirty: 1_500, setpoint: 1_000, pos_ratio: 512 };
@@ -110,4 +114,26 @@ fn the_rate_falls_and_climbs_in_steps() {
         before = rate;
     }
     assert!(before > 20_000, "{before}: towards what the device writes");
+}
+
+#[test]
+fn what_fsync_writes_is_measured_as_well() {
+    let mut writeback = writeback(1, 262_144);
+    let file = Inode(0);
+    let _ = writeback.dirtied(file, 0, 20_480, &mut Dirtier::default(), 0, Time::ZERO);
+    writeback.begin_writepages(0, Time::ZERO);
+    writeback.started(file, 20_480);
+    // After 51 ticks: (10240 * 250 + 25600 * 973) / 1024.
+    writeback.ended(file, 10_240, Time::from_ms(204));
+    writeback.end_writepages(0, Time::from_ms(204));
+    assert_eq!(writeback.wbs[0].bandwidth.write_bandwidth, 26_825);
+    // The last page at tick 101 sets a timer that fires at 152. Whoever looks next sees what it did, in 101 ticks:
+    // (10240 * 250 + 26825 * 923) / 1024 = 26679.2.
+    writeback.ended(file, 10_240, Time::from_ms(404));
+    writeback.end_writepages(0, Time::from_ms(404));
+    assert_eq!(writeback.wbs[0].bandwidth.write_bandwidth, 26_825);
+    writeback.begin_writepages(0, Time::from_s(100));
+    assert_eq!(writeback.wbs[0].bandwidth.write_bandwidth, 26_679);
+    // All has been quiet since: the next estimate begins now.
+    assert_eq!(writeback.wbs[0].bandwidth.stamp, writeback.clock.jiffies(Time::from_s(100)));
 }

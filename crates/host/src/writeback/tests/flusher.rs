@@ -286,6 +286,45 @@ fn what_cannot_be_written_waits_for_the_next_time() {
 }
 
 #[test]
+fn old_data_is_looked_for_every_five_seconds_however_often_the_flusher_runs() {
+    let mut writeback = busy(AVAIL);
+    let _ = dirty(&mut writeback, A, 10, Time::ZERO);
+    for at in [1_272, 2_552, 3_832, 5_112, 6_392] {
+        assert_eq!(run(&mut writeback, ticks(at)).0, []);
+    }
+    // At 7550 the data is older than 30 s, but the last look was at 6392. The timer is set anew: 8800, rounded up.
+    assert_eq!(writeback.wbs[0].flusher.wake(), Wake::Now);
+    assert_eq!(run(&mut writeback, ticks(7_550)), (vec![], vec![], Some(ticks(8_824))));
+    assert_eq!(run(&mut writeback, ticks(8_824)).0, [(A, 10)]);
+}
+
+#[test]
+fn sync_ends_although_somebody_goes_on_writing() {
+    let mut writeback = writeback(1, AVAIL);
+    let _ = dirty(&mut writeback, A, 10, Time::ZERO);
+    let (id, _) = writeback.sync(0);
+    assert!(writeback.start(0, Time::ZERO));
+    the_write(writeback.next(0, AVAIL, Time::ZERO));
+    writeback.started(A, 10);
+    let _ = dirty(&mut writeback, A, 5, ticks(1));
+    writeback.wrote(0, Wrote { pages: 10, skipped: 0, next: 0 }, ticks(1));
+    let finished = Step::Finished { reason: Reason::Sync, pages: 10, work: Some(id) };
+    assert_eq!(writeback.next(0, AVAIL, ticks(1)), finished);
+}
+
+#[test]
+fn an_inode_with_skipped_pages_has_no_second_slice() {
+    let mut writeback = writeback(1, AVAIL);
+    let _ = dirty(&mut writeback, A, 10_000, Time::ZERO);
+    let _ = writeback.start_all(0, Reason::Vmscan);
+    assert!(writeback.start(0, Time::ZERO));
+    let step = the_write(writeback.next(0, AVAIL, Time::ZERO));
+    writeback.started(A, step.pages - 1);
+    writeback.wrote(0, Wrote { pages: step.pages, skipped: 1, next: 0 }, Time::ZERO);
+    assert_eq!((writeback.queued_pages(0), writeback.dirty_on(0)), (0, 10_001 - step.pages));
+}
+
+#[test]
 fn what_cannot_be_written_is_as_young_as_the_youngest() {
     let mut writeback = busy(AVAIL);
     let _ = dirty(&mut writeback, A, 10, Time::ZERO);
