@@ -4,7 +4,7 @@ use config::Diagnostic;
 use kernel::Rng;
 
 use super::options::{Options, Parameter, Tables};
-use super::{HostProgram, apache, db, images, ungzip};
+use super::{HostProgram, apache, db, images, syscalls, ungzip};
 
 /// A program, or why its parameters cannot be.
 pub type Built = Result<Box<dyn HostProgram>, Diagnostic>;
@@ -43,8 +43,17 @@ impl Named<'_> {
     }
 }
 
-const ENTRIES: &[Entry] =
-    &[apache::FETCH, apache::UPLOAD, db::SELECT, db::UPDATE, images::FETCH, images::UPLOAD, ungzip::ENTRY];
+const ENTRIES: &[Entry] = &[
+    apache::FETCH,
+    apache::UPLOAD,
+    db::SELECT,
+    db::UPDATE,
+    images::FETCH,
+    images::UPLOAD,
+    ungzip::ENTRY,
+    syscalls::ENTRY,
+    syscalls::IOLOG,
+];
 
 /// Every program.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {

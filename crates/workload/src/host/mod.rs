@@ -4,6 +4,8 @@
 //! What a call costs is the host's business. Clients are the arrivals of their requests: there is no network. A request's
 //! response time is from the client's send to the last byte of the answer; what a server does after that (its log) only keeps the worker.
 //!
+//! Recorded programs (`strace`, `iolog`) do what a log of a real program says.
+//!
 //! [`open`] finds programs by name; everything that they draw follows from a seed and their name in the run, so that the same requests
 //! come in the same order on any host.
 
@@ -20,6 +22,7 @@ mod options;
 mod served;
 mod server;
 mod sizes;
+mod syscalls;
 mod ungzip;
 
 #[cfg(test)]
@@ -41,4 +44,8 @@ pub trait HostProgram: proto::file::Program {
     fn measured(&self) -> &Served;
     /// How much of its work is done, between zero and one; none if it has no end.
     fn progress(&self) -> Option<f64>;
+    /// What it leaves out of what it was told to do, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

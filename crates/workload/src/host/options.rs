@@ -3,6 +3,7 @@
 use config::Diagnostic;
 use config::units::{Bandwidth, Bytes, Duration};
 use kernel::Time;
+use std::path::Path;
 
 use crate::program::{Key, Params};
 
@@ -21,6 +22,8 @@ pub enum Range {
     Rate(u64, u64),
     /// One of these words.
     Word(&'static [&'static str]),
+    /// The path of a file, without a comma.
+    Path,
 }
 
 /// A parameter of a program.
@@ -48,6 +51,7 @@ impl Parameter {
             Range::Span(least, most) => format!("{} to {}", Duration::new(least), Duration::new(most)),
             Range::Rate(least, most) => format!("{} to {}", Bandwidth::new(least), Bandwidth::new(most)),
             Range::Word(words) => words.join(", "),
+            Range::Path => "the path of a file, without a comma".to_owned(),
         }
     }
 
@@ -69,6 +73,8 @@ impl Parameter {
                 let words: Vec<(&str, u64)> = words.iter().copied().zip(0..).collect();
                 params.word(self.name, &words).map(Value::Whole)
             }
+            // It is read as it is written.
+            Range::Path => Ok(Value::Whole(0)),
         }
     }
 }
@@ -131,6 +137,11 @@ impl Options {
     /// What a word means: meanings in the order of the words of the table.
     pub(crate) fn word<T: Copy>(&self, name: &str, meanings: &[T]) -> T {
         meanings[self.whole(name) as usize]
+    }
+
+    /// A path; none if it was not given.
+    pub(crate) fn path(&self, name: &str) -> Option<&Path> {
+        self.params.text(name).map(Path::new)
     }
 
     /// A diagnostic about a value that does not go with another one.

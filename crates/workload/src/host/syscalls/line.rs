@@ -1,0 +1,284 @@
+//! Lines of `strace -f -ttt -T`.
+
+/// What is wrong with a line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Fault {
+    /// In a sentence without a final stop.
+    pub(super) what: String,
+    /// Where in the line, in bytes.
+    pub(super) at: usize,
+    /// What the reader can do about it.
+    pub(super) help: &'static str,
+    /// A word that is not known.
+    pub(super) given: Option<String>,
+}
+
+const RECORD: &str = "a line is `PID SECONDS.MICROS name(arguments) = result <SECONDS>`, as `strace -f -ttt -T -o FILE` writes it";
+
+impl Fault {
+    pub(super) fn new(what: impl Into<String>, at: usize) -> Fault {
+        Fault { what: what.into(), at, help: RECORD, given: None }
+    }
+}
+
+/// What a line says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Said<'a> {
+    /// A call from its name to its duration.
+    Whole(&'a [u8]),
+    /// A call that has begun, without the mark.
+    Begun(&'a [u8]),
+    /// The rest of the thread's call that has begun.
+    Resumed(&'a [u8]),
+    /// The thread has ended.
+    Ended,
+    /// A signal.
+    Signal,
+}
+
+/// A line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Line<'a> {
+    /// The thread; zero if the log does not say, as there is only one.
+    pub(super) pid: u32,
+    /// When, in nanoseconds.
+    pub(super) at: u64,
+    /// What.
+    pub(super) said: Said<'a>,
+}
+
+/// Reads a line; none if it says nothing of the program.
+///
+/// # Errors
+/// A line that strace does not write, or not with these options.
+pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
+    let text = line.trim_ascii();
+    if text.is_empty() || text.starts_with(b"strace: ") {
+        return Ok(None);
+    }
+    let offset = |rest: &[u8]| rest.as_ptr() as usize - line.as_ptr() as usize;
+    let (pid, rest) = match text.strip_prefix(b"[pid ") {
+        Some(rest) => {
+            let end = memchr::memchr(b']', rest);
+            let end = end.ok_or_else(|| Fault::new("`[pid` without its `]`", offset(text)))?;
+            (rest[..end].trim_ascii(), rest[end + 1..].trim_ascii_start())
+        }
+        None => {
+            let (word, rest) = split_word(text);
+            if word.iter().all(u8::is_ascii_digit) { (word, rest) } else { (&b"0"[..], text) }
+        }
+    };
+    let number = std::str::from_utf8(pid).ok().and_then(|pid| pid.parse::<u32>().ok());
+    let number = number.ok_or_else(|| Fault::new("the process is not a number", offset(pid)))?;
+    let (time, rest) = split_word(rest);
+    let at = nanoseconds(time).ok_or_else(|| Fault {
+        what: "the time is not seconds with a fraction".to_owned(),
+        at: offset(time),
+        help: "times are read as `strace -ttt` writes them: 1700000000.123456",
+        given: None,
+    })?;
+    let said = if rest.starts_with(b"+++ exited") || rest.starts_with(b"+++ killed") {
+        Said::Ended
+    } else if rest.starts_with(b"+++ ") || rest.starts_with(b"--- ") {
+        Said::Signal
+    } else if let Some(resumed) = rest.strip_prefix(b"<... ") {
+        let end = memchr::memmem::find(resumed, b" resumed>");
+        let end = end.ok_or_else(|| Fault::new("`<...` without its `resumed>`", offset(rest)))?;
+        Said::Resumed(&resumed[end + b" resumed>".len()..])
+    } else if let Some(begun) = rest.strip_suffix(b"<unfinished ...>") {
+        Said::Begun(begun)
+    } else {
+        Said::Whole(rest)
+    };
+    Ok(Some(Line { pid: number, at, said }))
+}
+
+fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    (&text[..end], text[end..].trim_ascii_start())
+}
+
+/// Nanoseconds of `SECONDS.FRACTION`.
+fn nanoseconds(text: &[u8]) -> Option<u64> {
+    let dot = memchr::memchr(b'.', text)?;
+    let (whole, fraction) = (&text[..dot], &text[dot + 1..]);
+    let all_digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    if !all_digits(whole) || !all_digits(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let parse = |part: &[u8]| std::str::from_utf8(part).ok()?.parse::<u64>().ok();
+    let scale = 10_u64.pow(9 - fraction.len() as u32);
+    parse(whole)?.checked_mul(1_000_000_000)?.checked_add(parse(fraction)? * scale)
+}
+
+/// Arguments of a call that are looked at; the rest of them is in none.
+const ARGUMENTS: usize = 8;
+
+/// A call that has returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Syscall<'a> {
+    /// What it is called.
+    pub(super) name: &'a [u8],
+    arguments: [&'a [u8]; ARGUMENTS],
+    /// All of its arguments as they are written.
+    pub(super) text: &'a [u8],
+    /// What it returned; none if it failed, did not return, or the kernel begins it again.
+    pub(super) result: Option<i64>,
+    /// How long it took, in nanoseconds.
+    pub(super) took: u64,
+}
+
+impl<'a> Syscall<'a> {
+    /// Reads `name(arguments) = result <SECONDS>`.
+    ///
+    /// # Errors
+    /// Text that is not that.
+    pub(super) fn read(text: &'a [u8]) -> Result<Syscall<'a>, Fault> {
+        let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+        let name = &text[..text.iter().position(|b| !is_name(b)).unwrap_or(text.len())];
+        if name.is_empty() || text.get(name.len()) != Some(&b'(') {
+            return Err(Fault::new("here a call `name(arguments)` was expected", 0));
+        }
+        let mut arguments: [&[u8]; ARGUMENTS] = [b""; ARGUMENTS];
+        let (mut n, mut from) = (0, name.len() + 1);
+        let end = loop {
+            let Some(end) = end_of_argument(text, from) else {
+                return Err(Fault::new("the arguments have no end", name.len()));
+            };
+            if n < ARGUMENTS {
+                arguments[n] = text[from..end].trim_ascii();
+            }
+            (n, from) = (n + 1, end + 1);
+            if text[end] == b')' {
+                break end;
+            }
+        };
+        let rest = text[end + 1..].trim_ascii_start();
+        let Some(result) = rest.strip_prefix(b"=") else {
+            return Err(Fault::new("the call has no result: ` = ` was expected", end + 1));
+        };
+        let (result, took) = match memchr::memrchr(b'<', result) {
+            Some(at) if result.ends_with(b">") => {
+                (&result[..at], nanoseconds(&result[at + 1..result.len() - 1]))
+            }
+            _ => (result, None),
+        };
+        let result = result.trim_ascii();
+        let unknown = result.starts_with(b"?");
+        let took = match took {
+            Some(took) => took,
+            // Who does not return takes no time.
+            None if unknown => 0,
+            None => {
+                let help = "durations of calls are needed: `strace -T` writes them";
+                return Err(Fault { help, ..Fault::new("the call has no duration", end + 1) });
+            }
+        };
+        let value = number(result);
+        if value.is_none() && !unknown {
+            return Err(Fault::new("the result is not a number", end + 1));
+        }
+        let result = value.filter(|value| *value >= 0 || result.starts_with(b"0x"));
+        Ok(Syscall { name, arguments, text: &text[name.len() + 1..end], result, took })
+    }
+
+    /// An argument as it is written; empty if there is none.
+    pub(super) fn argument(&self, n: usize) -> &'a [u8] {
+        self.arguments[n]
+    }
+
+    /// An argument that is a number.
+    pub(super) fn number(&self, n: usize) -> Option<i64> {
+        number(self.arguments[n])
+    }
+
+    /// A number that is not negative.
+    pub(super) fn size(&self, n: usize) -> Option<u64> {
+        self.number(n).and_then(|n| u64::try_from(n).ok())
+    }
+
+    /// Whether an argument has this word in it.
+    pub(super) fn has(&self, n: usize, word: &str) -> bool {
+        memchr::memmem::find(self.arguments[n], word.as_bytes()).is_some()
+    }
+
+    /// The text of an argument that is a string, as strace writes it.
+    pub(super) fn string(&self, n: usize) -> Option<&'a [u8]> {
+        let text = self.arguments[n].strip_prefix(b"\"")?;
+        let end = memchr::memrchr(b'"', text)?;
+        Some(&text[..end])
+    }
+
+    /// A number behind `name=` anywhere in the arguments.
+    pub(super) fn field(&self, name: &str) -> Option<u64> {
+        let at = memchr::memmem::find(self.text, name.as_bytes())? + name.len();
+        number(&self.text[at..]).and_then(|n| u64::try_from(n).ok())
+    }
+}
+
+/// Where an argument that starts at `from` ends: at a comma or the closing parenthesis.
+fn end_of_argument(text: &[u8], from: usize) -> Option<usize> {
+    let (mut depth, mut i) = (0_u32, from);
+    while i < text.len() {
+        match text[i] {
+            b'"' => i = end_of_string(text, i)?,
+            b'/' if text[i..].starts_with(b"/*") => {
+                i += memchr::memmem::find(&text[i..], b"*/")? + 1;
+            }
+            b'<' => i = end_of_path(text, i).unwrap_or(i),
+            b'(' | b'[' | b'{' => depth += 1,
+            b',' if depth == 0 => return Some(i),
+            b')' if depth == 0 => return Some(i),
+            b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+        i += 1;
+    }
+    None
+}
+
+fn end_of_string(text: &[u8], from: usize) -> Option<usize> {
+    let mut i = from + 1;
+    while i < text.len() {
+        match text[i] {
+            b'\\' => i += 1,
+            b'"' => return Some(i),
+            _ => {}
+        }
+        i += 1;
+    }
+    None
+}
+
+/// `3</a/path>`, as `strace -y` writes descriptors: the end of the path whose `<` is at `from`; none if it is a comparison or a shift.
+fn end_of_path(text: &[u8], from: usize) -> Option<usize> {
+    let before = text[..from].last()?;
+    if !(before.is_ascii_digit() || text[..from].ends_with(b"AT_FDCWD")) || text.get(from + 1) == Some(&b'<')
+    {
+        return None;
+    }
+    memchr::memchr_iter(b'>', &text[from..])
+        .map(|at| from + at)
+        .find(|end| text.get(end + 1).is_none_or(|next| b",)]} \t".contains(next)))
+}
+
+/// The number that a text begins with, decimal or hexadecimal.
+pub(super) fn number(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix(b"-") {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    if let Some(hex) = digits.strip_prefix(b"0x") {
+        let end = hex.iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(hex.len());
+        return u64::from_str_radix(std::str::from_utf8(&hex[..end]).ok()?, 16).ok().map(|n| n as i64);
+    }
+    let end = digits.iter().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
+    let value: i64 = std::str::from_utf8(&digits[..end]).ok()?.parse().ok()?;
+    Some(if negative { -value } else { value })
+}
+
+/// The path behind a descriptor, as `strace -y` writes it.
+pub(super) fn path_of(argument: &[u8]) -> Option<&[u8]> {
+    let at = memchr::memchr(b'<', argument)?;
+    argument[at + 1..].strip_suffix(b">")
+}
