@@ -170,3 +170,95 @@ fn wait_until(end: Instant) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::Region;
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+
+    const BASE: u64 = 0x8000;
+    const PLACES: Places = Places { descriptors: BASE, available: BASE + 0x200, used: BASE + 0x300, size: 8 };
+    const HEAD: u64 = BASE + 0x400;
+    const STATUS: u64 = BASE + 0x410;
+    const DATA: u64 = BASE + 0x1000;
+
+    struct Driver {
+        memory: Arc<Memory>,
+        kick: File,
+        call: File,
+        asked: u16,
+    }
+
+    impl Driver {
+        fn start(law: Option<Law>) -> (Self, Disk) {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(0x4000).unwrap();
+            let memory =
+                Arc::new(Memory::new(vec![Region { address: BASE, bytes: 0x4000, offset: 0, file }]));
+            let [kick, call] = [(); 2].map(|()| File::from(eventfd(0, EventfdFlags::empty()).unwrap()));
+            let own = |file: &File| file.try_clone().unwrap();
+            let disk = Disk::start(&memory, PLACES, own(&kick), own(&call), law, Store::default()).unwrap();
+            (Self { memory, kick, call, asked: 0 }, disk)
+        }
+
+        /// One request with 4096 bytes at `DATA`, awaited; its status.
+        fn ask(&mut self, kind: u32, sector: u64) -> u8 {
+            let put = |address, bytes: &[u8]| self.memory.write(address, bytes).unwrap();
+            put(HEAD, &[&kind.to_le_bytes()[..], &[0; 4], &sector.to_le_bytes()].concat());
+            put(STATUS, &[0xff]);
+            let device_writes = if kind == 0 { 2 } else { 0 };
+            let chain = [(HEAD, 16u32, 1u16), (DATA, 4096, 1 | device_writes), (STATUS, 1, 2)];
+            for (at, (address, bytes, flags)) in (0u16..).zip(chain) {
+                let entry = [
+                    &address.to_le_bytes()[..],
+                    &bytes.to_le_bytes(),
+                    &flags.to_le_bytes(),
+                    &(at + 1).to_le_bytes(),
+                ];
+                put(BASE + 16 * u64::from(at), &entry.concat());
+            }
+            put(PLACES.available + 4 + 2 * u64::from(self.asked % 8), &[0, 0]);
+            self.asked += 1;
+            put(PLACES.available + 2, &self.asked.to_le_bytes());
+            self.kick.write_all(&1u64.to_ne_bytes()).unwrap();
+            self.call.read_exact(&mut [0; 8]).unwrap();
+            self.memory.array::<1>(STATUS).unwrap()[0]
+        }
+    }
+
+    #[test]
+    fn what_a_driver_writes_it_reads_and_the_store_keeps() {
+        let (mut driver, disk) = Driver::start(None);
+        driver.memory.write(DATA, &[5; 4096]).unwrap();
+        assert_eq!(driver.ask(1, 8), OK);
+        driver.memory.write(DATA, &[0; 4096]).unwrap();
+        assert_eq!(driver.ask(0, 9), OK);
+        // One sector further: 3584 bytes of fives, then zeros.
+        assert_eq!(driver.memory.array(DATA + 3583).unwrap(), [5, 0]);
+        let served = disk.finish().unwrap();
+        let mut kept = [0; 2];
+        served.store.read(8 * 512 - 1, &mut kept);
+        assert_eq!(kept, [0, 5]);
+        assert_eq!(served.lateness_us.len(), 2);
+    }
+
+    #[test]
+    fn what_was_not_offered_is_refused() {
+        let (mut driver, disk) = Driver::start(None);
+        // A flush, and the device's name.
+        assert_eq!([driver.ask(4, 0), driver.ask(8, 0)], [UNSUPPORTED; 2]);
+        disk.finish().unwrap();
+    }
+
+    #[test]
+    fn an_answer_comes_no_earlier_than_the_law_says() {
+        let (mut driver, disk) = Driver::start(Some(Law { bytes_per_s: 4_096_000, latency_us: 500 }));
+        let begin = Instant::now();
+        driver.ask(1, 0);
+        driver.ask(0, 0);
+        // Twice 0.5 ms and 1 ms.
+        assert!(begin.elapsed() >= Duration::from_millis(3));
+        disk.finish().unwrap();
+    }
+}
