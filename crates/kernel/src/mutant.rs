@@ -169,6 +169,10 @@ mutants! {
         LostFault,
         /// The host drops a part of a GPU's memory that makes room, one in four.
         DroppedGranule,
+        /// A journal writes its commit block before ordered data are on the drive.
+        EarlyCommit,
+        /// A sync that has nothing to commit does not flush the drive.
+        UnflushedSync,
     }
     "workload" {
         /// A request of the host is measured twice, one in 101.

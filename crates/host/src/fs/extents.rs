@@ -112,6 +112,11 @@ impl ExtentTree {
         self.leaves.iter().filter_map(|leaf| leaf.place).chain(self.index.iter().copied())
     }
 
+    /// The leaf block that holds a page, if it is not in the inode.
+    pub(super) fn leaf_block(&self, page: u64) -> Option<u64> {
+        self.leaves.get(self.leaf_of(page))?.place
+    }
+
     /// Blocks of inner nodes that so many leaves need, and their levels.
     fn inner(&self, leaves: u64) -> (u64, u32) {
         let (mut blocks, mut levels, mut nodes) = (0, 0, leaves);
@@ -133,29 +138,42 @@ impl ExtentTree {
         self.touched = Some((first.min(leaf), last.max(leaf)));
     }
 
-    /// Maps pages of which none is mapped. Neighbours are merged within a leaf; a full leaf is split where the extent comes to lie
-    /// (`ext4_ext_insert_extent`, `ext4_ext_split`).
+    /// Maps pages of which none is mapped.
     fn insert(&mut self, extent: Extent) {
         if self.leaves.is_empty() {
-            self.leaves.push(Leaf::default());
+            self.leaves.push(Leaf { extents: vec![extent], records: extent.records(), place: None });
+            self.touch(0);
+            return;
         }
         let leaf = self.leaf_of(extent.page);
+        let at = self.leaves[leaf].extents.partition_point(|other| other.page < extent.page);
+        self.put(leaf, at, 0, [None, Some(extent), None]);
+    }
+
+    /// Puts up to three extents in the place of so many of a leaf; the middle one is merged with its neighbours in the leaf, and a full
+    /// leaf is split there (`ext4_ext_insert_extent`, `ext4_ext_split`).
+    fn put(&mut self, leaf: usize, at: usize, replaced: usize, new: [Option<Extent>; 3]) {
         self.touch(leaf);
         let Leaf { extents, records, .. } = &mut self.leaves[leaf];
-        let mut at = extents.partition_point(|other| other.page < extent.page);
-        if at > 0 && extents[at - 1].goes_on(&extent) {
-            at -= 1;
-            *records -= extents[at].records();
-            extents[at].pages += extent.pages;
-        } else {
-            extents.insert(at, extent);
-        }
+        let sum = |extents: &[Extent]| extents.iter().map(Extent::records).sum::<u64>();
+        let mut at = at;
+        *records -= sum(&extents[at..at + replaced]);
+        extents.splice(at..at + replaced, new.into_iter().flatten());
+        *records += new.iter().flatten().map(Extent::records).sum::<u64>();
+        at += usize::from(new[0].is_some());
         if at + 1 < extents.len() && extents[at].goes_on(&extents[at + 1]) {
             let next = extents.remove(at + 1);
-            *records -= next.records();
+            *records -= next.records() + extents[at].records();
             extents[at].pages += next.pages;
+            *records += extents[at].records();
         }
-        *records += extents[at].records();
+        if at > 0 && extents[at - 1].goes_on(&extents[at]) {
+            let this = extents.remove(at);
+            at -= 1;
+            *records -= this.records() + extents[at].records();
+            extents[at].pages += this.pages;
+            *records += extents[at].records();
+        }
         self.grow(leaf, at);
     }
 
@@ -214,6 +232,17 @@ impl ExtentTree {
 
     /// Maps pages, wherever they lay.
     pub(super) fn set(&mut self, extent: Extent) {
+        let leaf = self.leaf_of(extent.page);
+        if let Some(Leaf { extents, .. }) = self.leaves.get(leaf) {
+            let at = extents.partition_point(|other| other.end() <= extent.page);
+            if let Some(old) =
+                extents.get(at).filter(|old| old.page <= extent.page && extent.end() <= old.end())
+            {
+                let head = (old.page < extent.page).then(|| old.within(0, extent.page));
+                let tail = (extent.end() < old.end()).then(|| old.within(extent.end(), u64::MAX));
+                return self.put(leaf, at, 1, [head, Some(extent), tail]);
+            }
+        }
         self.carve(extent.page, extent.end(), |_| {});
         self.insert(extent);
     }

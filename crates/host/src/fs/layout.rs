@@ -1,5 +1,5 @@
 //! Where the metadata of a file system lie on its drive, as `mke2fs` places them by default: blocks of 4 KiB, groups of
-//! 128 MiB, an inode of 256 B for every 16 KiB, and the bitmaps and inode tables of 16 groups together at the first of them.
+//! 128 MiB, an inode of 256 B for every 16 KiB or more, and the bitmaps and inode tables of 16 groups together at the first of them.
 
 use config::SpecError;
 
@@ -13,8 +13,18 @@ pub(super) const FLEX: u64 = 16;
 const INODES: u64 = BLOCK / 256;
 /// Group descriptors of a block: 64 B each (feature `64bit`).
 const DESCRIPTORS: u64 = BLOCK / 64;
-/// Bytes of a drive for each inode (`inode_ratio`).
-const INODE_RATIO: u64 = 16 << 10;
+/// Blocks of a drive for each inode (`inode_ratio`): from 4 TiB on half as many inodes, from 16 TiB on a quarter (types `big` and `huge` of
+/// `mke2fs.conf`).
+const fn blocks_per_inode(blocks: u64) -> u64 {
+    const TIB: u64 = (1 << 40) / BLOCK;
+    if blocks < 4 * TIB {
+        4
+    } else if blocks < 16 * TIB {
+        8
+    } else {
+        16
+    }
+}
 /// Inode number of the root directory, and of the first file: eleven is `lost+found`.
 pub(super) const ROOT: u32 = 2;
 pub(super) const FIRST: u32 = 12;
@@ -57,7 +67,7 @@ impl Layout {
         } else {
             (blocks, groups)
         };
-        let inodes = (blocks * BLOCK / INODE_RATIO).div_ceil(groups.max(1)).next_multiple_of(INODES);
+        let inodes = (blocks / blocks_per_inode(blocks)).div_ceil(groups.max(1)).next_multiple_of(INODES);
         let mut layout =
             Layout { blocks, groups, inodes_per_group: inodes, copy, journal: 0, journal_blocks };
         if blocks < 2048 || layout.bitmaps(0) + layout.flex_blocks(0) >= blocks.min(GROUP) {
@@ -68,11 +78,14 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The first run of free blocks that holds the journal, from the middle group on, where there is more room
-    /// (`get_midpoint_journal_block` of e2fsprogs).
+    /// The first run of free blocks that holds the journal, from the emptiest group in the middle on (`get_midpoint_journal_block` of
+    /// e2fsprogs).
     fn place_of_journal(&self) -> Result<u64, SpecError> {
         let middle = group_of(self.blocks / 2);
-        let first = if middle > FLEX { middle / FLEX * FLEX + 1 } else { middle };
+        let start = if middle > FLEX { middle / FLEX * FLEX } else { middle.saturating_sub(1) };
+        let end = if middle > FLEX { start + 1 } else { middle + 1 }.min(self.groups - 1);
+        // The first of those with least in them.
+        let first = (start..=end).min_by_key(|group| self.fixed_of(*group)).unwrap_or(start);
         let mut at = first * GROUP;
         let mut from_start = false;
         loop {
@@ -94,11 +107,14 @@ impl Layout {
 
     /// What is taken from the beginning but the journal, as runs of blocks in order.
     pub(super) fn fixed(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        (0..self.groups).filter_map(move |group| {
-            let copy = if has_copy(group) { self.copy } else { 0 };
-            let flex = if group % FLEX == 0 { self.flex_blocks(group / FLEX) } else { 0 };
-            (copy + flex > 0).then_some((group * GROUP, copy + flex))
-        })
+        let groups = (0..self.groups).map(|group| (group * GROUP, self.fixed_of(group)));
+        groups.filter(|(_, blocks)| *blocks > 0)
+    }
+
+    /// Blocks at the start of a group that are taken from the beginning.
+    fn fixed_of(&self, group: u64) -> u64 {
+        let copy = if has_copy(group) { self.copy } else { 0 };
+        copy + if group % FLEX == 0 { self.flex_blocks(group / FLEX) } else { 0 }
     }
 
     /// Groups of a flexible group.

@@ -146,6 +146,13 @@ impl Allocator {
         self.small.drain(..).for_each(|(block, blocks)| self.space.give(block, blocks));
     }
 
+    /// All that is neither in a file nor kept for one.
+    #[cfg(test)]
+    pub(super) fn free_runs(&self) -> Vec<(u64, u64)> {
+        let next = |run: &(u64, u64)| self.space.next(run.0 + run.1);
+        std::iter::successors(self.space.next(0), next).collect()
+    }
+
     /// `ext4_mb_use_preallocated`: what is kept for these pages, or for small files, nearest to the goal.
     fn preallocated(&mut self, request: &Request, preallocs: &mut Vec<Prealloc>) -> Option<Grant> {
         let holds = |kept: &Prealloc| kept.page <= request.page && request.page < kept.end();

@@ -32,6 +32,7 @@ mod name;
 mod ranges;
 mod recovery;
 mod remove;
+pub mod soak;
 mod space;
 mod spec;
 mod stats;
@@ -271,7 +272,8 @@ impl Ext4 {
         self.journal.dirty_count()
     }
 
-    /// Begins to write a block home: what it holds. None if a transaction has taken it since it was found to be dirty.
+    /// Begins to write a block home: what it holds. None if a transaction has taken it since it was found to be dirty, or
+    /// if it is still being written.
     pub fn write_home(&mut self, block: u64) -> Option<Content> {
         self.journal.write_home(block).map(|tid| Content::Home { tid })
     }

@@ -127,10 +127,10 @@ impl History {
     }
 
     /// The state that transactions leave behind of which `holds` is true.
-    fn files(&self, holds: impl Fn(Inode, Tid) -> bool) -> BTreeMap<Inode, RecoveredFile> {
+    fn files(&self, holds: impl Fn(Inode, Tid, Record) -> bool) -> BTreeMap<Inode, RecoveredFile> {
         let mut files = BTreeMap::<Inode, RecoveredFile>::new();
         for (tid, inode, record) in &self.records {
-            if holds(*inode, *tid) {
+            if holds(*inode, *tid, *record) {
                 if matches!(record, Record::Unlink) {
                     files.remove(inode);
                 } else if matches!(record, Record::Create) {
@@ -179,7 +179,7 @@ impl Ext4 {
         }
         let (first, last) = self.scan(&read)?;
         history.check(first, last, &read)?;
-        let files = history.files(|_, tid| tid <= last);
+        let files = history.files(|_, tid, _| tid <= last);
         Ok(Recovered { last, replayed: (last.0 + 1) - first.0, files })
     }
 
@@ -213,20 +213,21 @@ impl Ext4 {
         Ok((first, Tid(tid.0 - 1)))
     }
 
-    /// Without a journal: of each file what all of its blocks of metadata hold. Bitmaps are for `e2fsck` to mend.
+    /// Without a journal: of each file what the blocks hold in which its inode and extents are now. It is what was synced if nothing has
+    /// changed since; bitmaps are for `e2fsck` to mend.
     fn recover_without(&self, history: &History, read: &impl Fn(u64) -> Option<Content>) -> Recovered {
-        let home = |block: u64| match read(block) {
-            Some(Content::Home { tid }) => tid,
-            _ => Tid(0),
+        let holds = |inode: Inode, tid: Tid, record: Record| {
+            let Some(file) = self.file(inode) else { return false };
+            let leaf = match record {
+                Record::Map(extent) => file.extents.leaf_block(extent.page),
+                _ => None,
+            };
+            let home = match read(leaf.unwrap_or_else(|| self.layout.inode_block(file.number))) {
+                Some(Content::Home { tid }) => tid,
+                _ => Tid(0),
+            };
+            tid <= home
         };
-        let mut known = BTreeMap::new();
-        for at in 0..self.files.len() {
-            let inode = Inode(at as u32);
-            let Some(file) = self.file(inode) else { continue };
-            let blocks = std::iter::once(self.layout.inode_block(file.number)).chain(file.extents.blocks());
-            known.insert(inode, blocks.map(home).min().unwrap_or_default());
-        }
-        let files = history.files(|inode, tid| known.get(&inode).is_some_and(|last| tid <= *last));
-        Recovered { last: Tid(0), replayed: 0, files }
+        Recovered { last: Tid(0), replayed: 0, files: history.files(holds) }
     }
 }

@@ -7,9 +7,15 @@ use super::{Ext4, FsError, Handle, Tid};
 use crate::Inode;
 
 impl Ext4 {
+    /// Whether dirty pages that are about to be cut off a file, or removed with it, have to be written first, because a transaction that is being
+    /// committed makes their blocks visible (`jbd2_journal_begin_ordered_truncate`).
+    pub fn must_write_before_truncate(&self, inode: Inode) -> bool {
+        self.journal.is_ordering(inode)
+    }
+
     /// Makes a file shorter or longer (`ext4_setattr`, `ext4_truncate`). Whether it is done: the blocks of a long file are freed over several
     /// transactions (`ext4_ext_truncate_extend_restart`), and until it is done this is to be called again with a new handle. Pages in memory
-    /// behind the end are the caller's.
+    /// behind the end are the caller's: it asks [first](Ext4::must_write_before_truncate) what becomes of them.
     ///
     /// # Errors
     /// No such file.

@@ -2,6 +2,7 @@
 
 use super::{CommitCause, Ext4, Tid};
 use crate::Inode;
+use kernel::{Mutant, planted};
 
 /// What is to be done after the dirty pages of a file have been written and waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +36,7 @@ impl Ext4 {
             return self.force_commit();
         }
         let tid = self.file(inode).map_or(Tid(0), |file| if data_only { file.data_sync } else { file.sync });
-        let flush = barrier && !self.journal.will_flush(tid);
+        let flush = barrier && !self.journal.will_flush(tid) && !planted(Mutant::UnflushedSync);
         if !self.journal.is_done(tid) {
             self.journal.request(tid, CommitCause::Sync);
             Need::Commit { tid, flush }

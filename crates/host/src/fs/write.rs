@@ -76,8 +76,8 @@ impl Ext4 {
         file.stamp = Some(jiffies(now));
         if offset + bytes > file.size {
             file.size = offset + bytes;
-            // `ext4_da_should_update_i_disksize`: at once if the last block has data already.
-            let last = file.extents.next(end - 1).filter(|extent| extent.page < end && !extent.unwritten);
+            // `ext4_da_should_update_i_disksize`: at once if the last page has a block already, be it one that is being written.
+            let last = file.extents.next(end - 1).filter(|extent| extent.page < end);
             if !self.delays() || last.is_some() {
                 file.disk_size = file.size;
             }

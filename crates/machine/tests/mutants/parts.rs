@@ -2,8 +2,10 @@
 
 use super::Run;
 use config::units::{Bytes, Duration, Frequency, TransferRate};
+use host::fs::{FsSpec, soak};
 use kernel::Mutant::{
-    FreeBytes, FreeHeader, FreeHop, FreePrecharge, SharedLink, StaleFetch, StaleTranslation,
+    EarlyCommit, FreeBytes, FreeHeader, FreeHop, FreePrecharge, SharedLink, StaleFetch, StaleTranslation,
+    UnflushedSync,
 };
 use kernel::{Recorder, Time};
 use machine::Loaded;
@@ -25,10 +27,21 @@ pub(super) const PARTS: &[Run] = &[
     Run { name: "two rows of a bank", make: rows, kills: &[FreePrecharge] },
     Run { name: "a write that passes a fetch", make: passed, kills: &[StaleFetch] },
     Run { name: "a page that has gone", make: translation, kills: &[StaleTranslation] },
+    Run { name: "a file system whose power goes", make: power, kills: &[EarlyCommit, UnflushedSync] },
 ];
 
 fn differs<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Vec<String> {
     if found == expected { Vec::new() } else { vec![format!("{what}: {found:?} instead of {expected:?}")] }
+}
+
+/// Without delayed allocation commits have data to wait for. Each run is short, and ends with a cut.
+fn power() -> Vec<String> {
+    let spec = FsSpec { delalloc: false, journal_size: Some(Bytes::new(4 << 20)), ..FsSpec::default() };
+    let plans = (0..200).map(|seed| {
+        let actions = 200 + 2 * seed as u32;
+        soak::Plan { spec: spec.clone(), bytes: 96 << 20, seed, actions }
+    });
+    plans.flat_map(|plan| soak::run(&plan).expect("it can be built").faults).collect()
 }
 
 /// 1 GHz, 32 B a cycle, headers of 8 B, four cycles through: four requests of 136 B, five cycles each, leave by one link.

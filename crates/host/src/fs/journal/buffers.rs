@@ -113,10 +113,10 @@ impl Buffers {
         self.home.remove(&block);
     }
 
-    /// Begins to write a block home: what it holds, if it may be written.
+    /// Begins to write a block home: what it holds, if it may be written and is not being written.
     pub(super) fn write(&mut self, block: u64) -> Option<Tid> {
+        let buffer = self.all.get_mut(&block).filter(|buffer| !buffer.writing)?;
         self.home.remove(&block).then(|| {
-            let buffer = self.all.get_mut(&block).expect("it is known");
             buffer.writing = true;
             buffer.content
         })

@@ -3,7 +3,7 @@
 use super::{CommitCause, Journal, Ordered, Tid};
 use crate::Inode;
 use crate::fs::stats::FsStats;
-use kernel::Time;
+use kernel::{Mutant, Time, planted};
 
 /// Tags of a descriptor block: 16 B each with checksums of version 3 (`journal_block_tag3_t`), behind a header of 12 B; the first is followed
 /// by a UUID of 16 B, and 36 B have to be left for another one.
@@ -123,6 +123,13 @@ impl Commit {
         self.start
     }
 
+    /// Whether it has still to see pages of a file on the drive.
+    pub(super) fn orders(&self, inode: Inode) -> bool {
+        let waits =
+            matches!(self.stage, Stage::Superblock | Stage::Submit(_) | Stage::Log | Stage::Finish(_));
+        waits && self.ordered.iter().any(|ordered| ordered.inode == inode)
+    }
+
     /// Blocks of the log that it will still take.
     pub(super) fn unwritten(&self) -> u32 {
         if self.stage <= Stage::Record { self.of - self.written + 1 } else { 0 }
@@ -231,7 +238,7 @@ impl Journal {
             Stage::Finish(at) => {
                 let ordered = commit.ordered.get(at).copied();
                 commit.stage = if ordered.is_some() { Stage::Finish(at + 1) } else { Stage::Wait };
-                let Ordered { inode, first, end, .. } = ordered?;
+                let Ordered { inode, first, end, .. } = ordered.filter(|_| !planted(Mutant::EarlyCommit))?;
                 Some(Step::Finish { inode, page: first, pages: end - first })
             }
             Stage::Wait => {

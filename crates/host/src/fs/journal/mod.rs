@@ -246,6 +246,11 @@ impl Journal {
         }
     }
 
+    /// Whether the commit that is under way has still to see pages of a file on the drive.
+    pub(super) fn is_ordering(&self, inode: Inode) -> bool {
+        self.committing.as_ref().is_some_and(|commit| commit.orders(inode))
+    }
+
     /// Asks that a transaction be committed, if it is the running one (`jbd2_log_start_commit`).
     pub(super) fn request(&mut self, tid: Tid, cause: CommitCause) {
         if let Some(running) = self.running.as_mut().filter(|running| running.tid == tid) {
