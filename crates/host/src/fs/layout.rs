@@ -114,7 +114,7 @@ impl Layout {
     /// Blocks at the start of a group that are taken from the beginning.
     fn fixed_of(&self, group: u64) -> u64 {
         let copy = if has_copy(group) { self.copy } else { 0 };
-        copy + if group % FLEX == 0 { self.flex_blocks(group / FLEX) } else { 0 }
+        copy + if group.is_multiple_of(FLEX) { self.flex_blocks(group / FLEX) } else { 0 }
     }
 
     /// Groups of a flexible group.

@@ -12,6 +12,8 @@
 //!   With data in the journal its pages are not dirty for write-back then: their blocks are among those of the block device.
 //! * Write-back: [`Ext4::writepages`] with a handle, [`Ext4::map`] for places; when the data of pages that were `Unwritten` are on the drive,
 //!   [`Ext4::end_io`] with a [reserved](Ext4::start_reserved) handle, and only then are the pages clean.
+//! * `O_DIRECT`: [`Ext4::direct_write`] with a handle unless [`Ext4::direct_is_bare`], [`Ext4::map`] for places, and [`Ext4::direct_end`] when the
+//!   data are on the drive.
 //! * `fsync`: write and wait for the pages, then [`Ext4::fsync`] says what is to be done.
 //! * The journal's thread: [`Ext4::commit_due`], [`Ext4::begin_commit`], and [`Ext4::commit_step`] until it is done.
 //! * Blocks in [`Ext4::dirty_metadata`] are dirty pages of the block device: the flusher writes them ([`Ext4::write_home`],
@@ -23,6 +25,7 @@
 //! lazy initialisation of inode tables. Programs run as root: the 5 % that `mke2fs` reserves are theirs.
 
 mod content;
+mod direct;
 mod extents;
 mod file;
 mod journal;
@@ -122,6 +125,10 @@ pub struct Ext4 {
     /// Blocks that become free when a transaction has committed, in order of transactions: first and number.
     pending: VecDeque<(Tid, u64, u64)>,
     history: Option<Box<History>>,
+    /// Lists that are empty between calls.
+    converted: Vec<Extent>,
+    changes: Vec<Change>,
+    new_blocks: Vec<u64>,
     /// What happened since the window began.
     pub stats: FsStats,
 }
@@ -146,6 +153,9 @@ impl Ext4 {
             files: Vec::new(),
             pending: VecDeque::new(),
             history: None,
+            converted: Vec::new(),
+            changes: Vec::new(),
+            new_blocks: Vec::new(),
             stats: FsStats::default(),
         })
     }
@@ -363,19 +373,19 @@ impl Ext4 {
 
     /// Ends a change of a file's extents: its blocks of metadata are allocated, changed, freed.
     fn settle(&mut self, tid: Tid, file: &mut File) {
-        let mut changes = Vec::new();
+        let mut changes = std::mem::take(&mut self.changes);
+        let mut allocated = std::mem::take(&mut self.new_blocks);
         let allocator = &mut self.allocator;
-        let mut allocated = Vec::new();
         let allocate = |goal| {
             let block = allocator.metadata(goal);
             allocated.extend(block);
             block
         };
         file.extents.settle(allocate, |change| changes.push(change));
-        for block in allocated {
+        for block in allocated.drain(..) {
             self.dirty_groups(tid, block, 1);
         }
-        for change in changes {
+        for change in changes.drain(..) {
             match change {
                 Change::Changed(block) => self.dirty(tid, block),
                 Change::Freed(block) => {
@@ -384,5 +394,6 @@ impl Ext4 {
                 }
             }
         }
+        (self.changes, self.new_blocks) = (changes, allocated);
     }
 }

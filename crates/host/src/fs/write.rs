@@ -215,7 +215,7 @@ impl Ext4 {
     }
 
     /// Allocates pages that have no block; whether all of them got one.
-    fn allocate(
+    pub(super) fn allocate(
         &mut self,
         tid: Tid,
         inode: Inode,
@@ -270,16 +270,24 @@ impl Ext4 {
     pub fn end_io(&mut self, handle: &Handle, inode: Inode, page: u64, count: u64) -> Result<(), FsError> {
         let tid = handle.tid;
         let mut file = self.take_file(inode)?;
-        let mut converted = Vec::new();
-        file.extents.convert(page, page + count, |extent| converted.push(extent));
-        if !converted.is_empty() {
-            self.settle(tid, &mut file);
-            self.dirty_inode(tid, inode, &mut file);
-            file.data_sync = tid;
-            converted.into_iter().for_each(|extent| self.record(tid, inode, Record::Map(extent)));
-        }
+        self.convert(tid, inode, &mut file, page, page + count);
         self.put_file(inode, file);
         Ok(())
+    }
+
+    /// What of some pages is unwritten counts from now on.
+    pub(super) fn convert(&mut self, tid: Tid, inode: Inode, file: &mut File, first: u64, end: u64) {
+        let mut converted = std::mem::take(&mut self.converted);
+        file.extents.convert(first, end, |extent| converted.push(extent));
+        if !converted.is_empty() {
+            self.settle(tid, file);
+            self.dirty_inode(tid, inode, file);
+            file.data_sync = tid;
+        }
+        for extent in converted.drain(..) {
+            self.record(tid, inode, Record::Map(extent));
+        }
+        self.converted = converted;
     }
 
     /// The last writer closes a file: what is preallocated for it is given back (`ext4_release_file`), unless pages are delayed.
@@ -306,7 +314,7 @@ impl Ext4 {
 }
 
 /// The first pages of a range that have neither a block nor the promise of one.
-fn next_hole(file: &File, first: u64, end: u64) -> Option<(u64, u64)> {
+pub(super) fn next_hole(file: &File, first: u64, end: u64) -> Option<(u64, u64)> {
     let mut page = first;
     while page < end {
         let extent = file.extents.next(page).filter(|extent| extent.page < end);
@@ -325,7 +333,7 @@ fn next_hole(file: &File, first: u64, end: u64) -> Option<(u64, u64)> {
 }
 
 /// All of them.
-fn holes(file: &File, first: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+pub(super) fn holes(file: &File, first: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
     let mut page = first;
     std::iter::from_fn(move || {
         let hole = next_hole(file, page, end)?;

@@ -1,7 +1,7 @@
 //! What programs, the flusher and the journal's thread do.
 
 use super::drive::Cell;
-use super::{Phase, Promise, Sync, Then, Thread, World};
+use super::{Direct, Page, Phase, Promise, Sync, Then, Thread, World};
 use crate::fs::{
     Checkpoint, CommitCause, Content, FsError, JournalMode, NAME_CREDITS, Need, Place, Step, TRUNCATE_CREDITS,
 };
@@ -28,7 +28,7 @@ impl World {
         // Without a journal what was synced is only sure as long as nothing changes: a block of the file's metadata may go home before
         // those that it points to.
         let unsure = self.spec.data == JournalMode::none;
-        if !self.files[file].there || unsure && self.is_syncing(file) {
+        if !self.files[file].there || unsure && self.is_syncing(file) || self.is_direct(file) {
             return;
         }
         if unsure {
@@ -76,7 +76,7 @@ impl World {
         let known = &self.files[file];
         let busy = known.pages.values().any(|page| page.writing);
         // Truncation waits for pages that are being written.
-        if !known.there || busy || self.is_syncing(file) {
+        if !known.there || busy || self.is_syncing(file) || self.is_direct(file) {
             return;
         }
         let inode = Inode(file as u32);
@@ -172,13 +172,74 @@ impl World {
             }
             Then::Home => self.fs.home_written(write.block),
             Then::Log | Then::Commit => {}
+            Then::Direct { page } => {
+                let direct = self.direct.expect("it is under way");
+                self.files[direct.file].pages.get_mut(&page).expect("it was written").writing = false;
+            }
         }
+    }
+
+    /// A direct write of whole pages begins, to a file that is clean.
+    pub(super) fn write_direct(&mut self) {
+        let file = self.any_file();
+        let known = &self.files[file];
+        let busy = self.direct.is_some() || self.is_syncing(file) || !self.is_clean(file);
+        if !known.there || busy || !self.fs.has_direct() {
+            return;
+        }
+        let inode = Inode(file as u32);
+        let offset = self.rng.below(self.files[file].size / PAGE + 4) * PAGE;
+        let bytes = (1 + self.rng.below(20)) * PAGE;
+        if !self.fs.direct_is_bare(inode, offset, bytes, self.now) {
+            let Some(handle) = self.start(self.fs.direct_credits(inode)) else { return };
+            let begun = self.fs.direct_write(&handle, inode, offset, bytes, self.now);
+            self.stop(handle);
+            if begun.is_err() {
+                return;
+            }
+        }
+        if self.spec.data == JournalMode::none {
+            self.files[file].promise = None;
+        }
+        let has_end = self.fs.direct_has_end(inode, offset, bytes);
+        self.direct = Some(Direct { file, offset, bytes, has_end });
+        self.versions += 1;
+        for page in offset / PAGE..(offset + bytes) / PAGE {
+            let (Place::Mapped { block } | Place::Unwritten { block }) = self.fs.map(inode, page, 1).place
+            else {
+                panic!("page {page} has a block");
+            };
+            let version = self.versions;
+            self.files[file].pages.insert(page, Page { version, dirty: false, writing: true });
+            self.drive.submit(block, Cell::Page { file, page, version }, false, Then::Direct { page });
+        }
+    }
+
+    /// A direct write ends, if all of its pages have been written.
+    pub(super) fn end_direct(&mut self) {
+        let Some(Direct { file, offset, bytes, has_end }) = self.direct else { return };
+        if !self.is_clean(file) {
+            return;
+        }
+        if has_end {
+            let inode = Inode(file as u32);
+            let Some(handle) = self.start(self.fs.direct_credits(inode)) else { return };
+            assert_eq!(self.fs.direct_end(&handle, inode, offset, bytes), Ok(()));
+            self.stop(handle);
+            let known = &mut self.files[file];
+            known.size = known.size.max(offset + bytes);
+        }
+        self.direct = None;
+    }
+
+    fn is_direct(&self, file: usize) -> bool {
+        self.direct.is_some_and(|direct| direct.file == file)
     }
 
     pub(super) fn begin_sync(&mut self) {
         let file = self.any_file();
         let known = &self.files[file];
-        if self.sync.is_some() || !known.there {
+        if self.sync.is_some() || !known.there || self.is_direct(file) {
             return;
         }
         let pages = known.pages.iter().map(|(page, known)| (*page, known.version)).collect();

@@ -90,6 +90,18 @@ enum Then {
     Log,
     /// The commit block.
     Commit,
+    /// A page of a direct write.
+    Direct { page: u64 },
+}
+
+/// A direct write that is under way.
+#[derive(Clone, Copy, Debug)]
+struct Direct {
+    file: usize,
+    offset: u64,
+    bytes: u64,
+    /// Whether the file system has to be told of its end.
+    has_end: bool,
 }
 
 /// How far an `fsync` is.
@@ -129,6 +141,7 @@ struct World {
     files: Vec<Known>,
     versions: u32,
     sync: Option<Sync>,
+    direct: Option<Direct>,
     thread: Thread,
     /// A handle that stays open for a while.
     held: Option<Handle>,
@@ -176,6 +189,7 @@ impl World {
             files,
             versions: 0,
             sync: None,
+            direct: None,
             thread: Thread::Idle,
             held: None,
             full: false,
@@ -209,12 +223,14 @@ impl World {
             9..12 => self.begin_sync(),
             12..22 => self.step_thread(),
             22 => self.request(),
+            23 => self.write_direct(),
             _ => self.complete_one(),
         }
         if self.chance(100) {
             self.write_home_some();
         }
         self.step_sync();
+        self.end_direct();
         self.complete_one();
         if self.full {
             self.make_room();

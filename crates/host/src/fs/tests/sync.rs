@@ -1,6 +1,7 @@
 //! What `fsync` waits for.
 
 use super::*;
+use crate::fs::Run;
 use crate::fs::content::Tid;
 use crate::fs::layout::group_of;
 
@@ -176,4 +177,34 @@ fn a_new_file_commits_its_name() {
     let steps = sync(&mut fs, Inode(7), jiffy(0));
     assert!(matches!(steps[1], Step::Write { count: 5, .. }), "{steps:?}");
     assert_eq!(fs.stats.log_metadata, 4);
+}
+
+/// A direct write: over data only the time changes; behind the end there are the group's two blocks, the inode, and the super block with the
+/// list of orphans, and again the inode when the data are there.
+#[test]
+fn direct_writes_count_when_their_data_are_there() {
+    let mut fs = usual();
+    let direct = |fs: &mut Ext4, offset: u64, now: Time| {
+        assert!(!fs.direct_is_bare(FILE, offset, PAGE, now));
+        let handle = fs.start(fs.direct_credits(FILE), now).expect("nothing is in the way");
+        fs.direct_write(&handle, FILE, offset, PAGE, now).expect("there is room");
+        fs.stop(handle);
+    };
+    direct(&mut fs, 0, jiffy(1));
+    assert!(fs.direct_is_bare(FILE, PAGE, PAGE, jiffy(1)) && !fs.direct_has_end(FILE, 0, PAGE));
+    assert_eq!((fs.fsync(FILE, true), fs.journal.changed()), (Need::Flush, 1));
+    sync(&mut fs, FILE, jiffy(1));
+    direct(&mut fs, 1 << 20, jiffy(1));
+    assert!(fs.direct_has_end(FILE, 1 << 20, PAGE));
+    assert_eq!((fs.size(FILE), fs.journal.changed()), (Some(1 << 20), 4));
+    sync(&mut fs, FILE, jiffy(1));
+    let handle = fs.start(fs.direct_credits(FILE), jiffy(1)).expect("nothing is in the way");
+    fs.direct_end(&handle, FILE, 1 << 20, PAGE).expect("it is there");
+    fs.stop(handle);
+    assert_eq!((fs.size(FILE), fs.journal.changed()), (Some((1 << 20) + PAGE), 2));
+    assert!(matches!(fs.fsync(FILE, true), Need::Commit { .. }));
+    // Into a hole: unwritten until the data are there.
+    write(&mut fs, FILE, 2 << 20, PAGE, jiffy(1));
+    direct(&mut fs, 300 * PAGE, jiffy(1));
+    assert!(matches!(fs.map(FILE, 300, 2), Run { place: Place::Unwritten { .. }, pages: 1 }));
 }
