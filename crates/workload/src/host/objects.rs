@@ -151,7 +151,12 @@ impl<S: Set> Objects<S> {
         let replace = options.word("put", &[false, true]);
         // Each worker may hold one file and be at another.
         let least = 2 * u64::from(workers) + 1;
-        let spares = if replace { least } else { options.whole("keep").max(least) };
+        let uploads = options.real("uploads");
+        let spares = match replace {
+            _ if uploads == 0.0 => 0,
+            true => least,
+            false => options.whole("keep").max(least),
+        };
         const MOST: u64 = 1 << 26;
         if set.len() + spares >= MOST {
             let most = format!("at most {MOST} files: here there are {}", set.len() + spares);
@@ -162,7 +167,7 @@ impl<S: Set> Objects<S> {
         let idle = Job { upload: false, object: 0, file: 0, bytes: 0, done: 0, phase: Phase::Done };
         Ok(Objects {
             rng,
-            uploads: options.real("uploads"),
+            uploads,
             cpu: options.span("cpu"),
             per_kib: options.span("per_kib").ps(),
             chunk: options.whole("chunk"),

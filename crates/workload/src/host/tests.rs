@@ -182,8 +182,10 @@ fn a_closed_loop_follows_littles_law() {
 #[test]
 fn no_file_is_taken_while_it_is_open() {
     for put in ["new,keep=1", "replace"] {
+        // A fetch takes as long as many uploads, so that what it reads is replaced meanwhile, and replaced again.
+        let slow = "chunk=512B,piece=64MiB,per_kib=0us,cpu=10us,theta=4";
         let text = format!(
-            "img-f:size=1MiB,uploads=60,put={put},threads=8,arrivals=closed,clients=8,requests=3000,cpu=10us"
+            "img-f:size=1MiB,uploads=90,put={put},threads=8,arrivals=closed,clients=8,requests=3000,{slow}"
         );
         let mut program = open(&text, "p", 1).unwrap();
         let files = program.files();
@@ -211,8 +213,8 @@ fn no_file_is_taken_while_it_is_open() {
         }
         let served = program.measured();
         assert_eq!(served.requests(), 3_000);
-        // Five standard errors of 60 %.
-        assert!((1_666..=1_934).contains(&served.kinds()[1].ops.requests));
+        // Five standard errors of 90 %.
+        assert!((2_618..=2_782).contains(&served.kinds()[1].ops.requests));
     }
 }
 
