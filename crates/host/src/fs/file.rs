@@ -37,6 +37,8 @@ pub(super) struct File {
     pub(super) data_sync: Tid,
     /// When it was last written; none: long ago.
     pub(super) stamp: Option<u64>,
+    /// It was cut to nothing: what is written since is written back when it is closed (`EXT4_STATE_DA_ALLOC_CLOSE`).
+    pub(super) flush_on_close: bool,
     /// It has no name any more, and its blocks are being freed.
     pub(super) unlinked: bool,
 }
@@ -54,6 +56,7 @@ impl File {
             sync: Tid(0),
             data_sync: Tid(0),
             stamp,
+            flush_on_close: false,
             unlinked: false,
         }
     }

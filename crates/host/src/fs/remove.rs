@@ -21,6 +21,7 @@ impl Ext4 {
     /// No such file.
     pub fn truncate(&mut self, handle: &Handle, inode: Inode, bytes: u64) -> Result<bool, FsError> {
         let mut file = self.take_file(inode)?;
+        file.flush_on_close |= bytes == 0 && self.spec.auto_da_alloc;
         if file.size != bytes || file.disk_size != bytes {
             (file.size, file.disk_size) = (bytes, bytes);
             self.drop_delayed(&mut file, bytes.div_ceil(BLOCK));

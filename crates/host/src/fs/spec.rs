@@ -32,6 +32,8 @@ pub struct FsSpec {
     pub delalloc: bool,
     /// Whether new blocks are marked as unwritten until their data are on the drive. Without delayed allocation they never are.
     pub dioread_nolock: bool,
+    /// Whether a file that was cut to nothing and written anew is written back when it is closed.
+    pub auto_da_alloc: bool,
     /// A transaction commits after so long at the latest.
     #[schemars(extend("x-minimum" = "1ms", "x-maximum" = "900s"))]
     pub commit: Duration,
@@ -48,6 +50,7 @@ impl Default for FsSpec {
             data: JournalMode::ordered,
             delalloc: true,
             dioread_nolock: true,
+            auto_da_alloc: true,
             commit: Duration::new(Time::from_s(5)),
             barrier: true,
             journal_size: None,

@@ -290,13 +290,17 @@ impl Ext4 {
         self.converted = converted;
     }
 
-    /// The last writer closes a file: what is preallocated for it is given back (`ext4_release_file`), unless pages are delayed.
-    pub fn release(&mut self, inode: Inode) {
-        if let Some(file) = self.files.get_mut(inode.0 as usize).and_then(Option::as_deref_mut)
-            && file.delayed.is_empty()
-        {
+    /// The last writer closes a file: what is preallocated for it is given back, unless pages are delayed (`ext4_release_file`). Whether
+    /// its dirty pages are to be written now, without waiting for them (`ext4_alloc_da_blocks`).
+    pub fn release(&mut self, inode: Inode) -> bool {
+        let Some(file) = self.files.get_mut(inode.0 as usize).and_then(Option::as_deref_mut) else {
+            return false;
+        };
+        let flush = std::mem::take(&mut file.flush_on_close) && !file.delayed.is_empty();
+        if file.delayed.is_empty() {
             self.allocator.discard(&mut file.preallocs);
         }
+        flush
     }
 
     /// Whether data of these pages have to be told of by [`Ext4::end_io`] once they are on the drive.

@@ -133,7 +133,7 @@ fn promises_and_preallocations_come_back() {
     assert_eq!(runs(&fs, FILE), [50]);
     write(&mut fs, FILE, 50 * PAGE, PAGE, jiffy(0));
     write_back(&mut fs, FILE, 50, 1, jiffy(0));
-    fs.release(FILE);
+    assert!(!fs.release(FILE));
     let handle = fs.start(TRUNCATE_CREDITS, jiffy(0)).expect("nothing is in the way");
     assert_eq!(fs.unlink(&handle, FILE), Ok(true));
     let tid = handle.tid;
@@ -176,4 +176,21 @@ fn a_file_of_ten_terabytes_is_a_few_thousand_runs() {
     }
     assert!(rounds > 100);
     assert_eq!(runs(&fs, FILE).iter().sum::<u64>(), (1 << 40) / PAGE);
+}
+
+/// `auto_da_alloc`: who cuts a file to nothing and writes it anew finds it on the drive soon after it is closed.
+#[test]
+fn a_file_that_is_replaced_is_written_when_it_is_closed() {
+    for auto_da_alloc in [true, false] {
+        let mut fs = small(&FsSpec { auto_da_alloc, ..FsSpec::default() });
+        fs.exists(FILE, 1 << 20).expect("there is room");
+        write(&mut fs, FILE, 1 << 20, PAGE, jiffy(0));
+        assert!(!fs.release(FILE));
+        let handle = fs.start(TRUNCATE_CREDITS, jiffy(0)).expect("nothing is in the way");
+        assert_eq!(fs.truncate(&handle, FILE, 0), Ok(true));
+        fs.stop(handle);
+        write(&mut fs, FILE, 0, PAGE, jiffy(0));
+        assert_eq!(fs.release(FILE), auto_da_alloc);
+        assert!(!fs.release(FILE));
+    }
 }
