@@ -165,7 +165,7 @@ impl Device {
         let per_program = self.ftl.geo.units_per_program as usize;
         let stream = buffered.stream_of(assembly);
         let pace = buffered.pace_of(assembly);
-        let Some(slot) = self.ftl.reserve(group, stream) else { return false };
+        let Some(slot) = self.ftl.reserve_at(group, stream, pace) else { return false };
         let units = buffered.assemblies[assembly].len().min(per_program);
         for (n, lpn) in buffered.assemblies[assembly][..units].iter().enumerate() {
             self.ftl.fill(Slot(slot.0 + n as u64), Some(*lpn));

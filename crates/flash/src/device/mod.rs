@@ -39,6 +39,7 @@ pub use stats::{DeviceStats, EvictionCounters, Left, MILESTONES, milestone};
 pub use translate::TranslationParts;
 
 use crate::control::ftl::alloc::Allocator;
+use crate::control::ftl::pages::PageCounters;
 use crate::control::ftl::{Ftl, FtlCounters};
 use crate::control::purpose::Purpose;
 use crate::control::recovery::Journal;
@@ -372,6 +373,13 @@ impl Device {
     pub fn window_counters(&self) -> (BackendCounters, FtlCounters) {
         let origin = &self.stats.origin;
         (self.backend.counters.since(&origin.backend), self.ftl.counters.since(&origin.ftl))
+    }
+
+    /// What has been programmed by purpose and type of page since the window began, and the reclaim units that have skipped pages;
+    /// `None` where pages are programmed in order.
+    pub fn window_pages(&self) -> Option<(PageCounters, u64)> {
+        let (counters, skipping) = self.ftl.page_counters()?;
+        Some((counters.since(&self.stats.origin.pages), skipping))
     }
 
     /// Time that each channel and each die has been busy since the window began.

@@ -3,6 +3,7 @@
 use super::AheadCounters;
 use crate::control::buffer::destage::Pace;
 use crate::control::ftl::Ftl;
+use crate::control::ftl::pages::PageCounters;
 use crate::media::dies::Backend;
 use ::stats::{Breakdown, Milestones};
 use kernel::{Snapshot, Time};
@@ -93,9 +94,10 @@ pub(crate) struct Origin {
     pub(crate) die_busy: Vec<Time>,
     /// Programs of map units that the buffer owed.
     pub(crate) owed: u64,
+    pub(crate) pages: PageCounters,
 }
 
-kernel::snapshot!(Origin { backend, ftl, ahead, channel_busy, die_busy, owed });
+kernel::snapshot!(Origin { backend, ftl, ahead, channel_busy, die_busy, owed, pages });
 
 /// What has left a buffer whose destaging a policy decides, and what it was told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,6 +224,7 @@ impl DeviceStats {
             channel_busy: backend.channel_busy(now),
             die_busy: backend.die_busy(now),
             owed,
+            pages: ftl.page_counters().unwrap_or_default().0,
         };
         DeviceStats { origin, ..DeviceStats::default() }
     }

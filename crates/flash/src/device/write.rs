@@ -1,6 +1,7 @@
 //! Host writes that are acknowledged from flash.
 
 use super::{Active, Device, Event, Out, milestone};
+use crate::control::buffer::destage::Pace;
 use crate::control::ftl::space::Stream;
 use crate::control::purpose::Purpose;
 use crate::media::dies::op::{Class, Op, OpKind};
@@ -66,7 +67,8 @@ impl Device {
             let stripe = self.ftl.geo.stripe_of_unit(unit);
             let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
             let closed = self.is_closed_to_host(group);
-            let Some(slot) = (if closed { None } else { self.ftl.reserve(group, stream) }) else {
+            let Some(slot) = (if closed { None } else { self.ftl.reserve_at(group, stream, Pace::Even) })
+            else {
                 self.wait(id, group, cx);
                 break;
             };

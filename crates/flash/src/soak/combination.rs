@@ -8,6 +8,7 @@ use crate::control::ftl::Ftl;
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::functional::{FunctionalWriter, Placement};
 use crate::control::ftl::gc::VictimPolicy;
+use crate::control::ftl::pages::PageOrder;
 use crate::device::Device;
 use crate::media::dies::arbiter::Arbitration;
 use crate::media::dies::sched::{Scheduling, read_first};
@@ -130,6 +131,8 @@ pub struct Combination {
     pub look_ahead: LookAheadPolicy,
     /// When written data leaves the buffer, if there is one.
     pub destage: DestagePolicy,
+    /// Which page of its open blocks a group programs next; one of several needs cells with pages of different types.
+    pub pages: PageOrder,
 }
 
 impl fmt::Display for Combination {
@@ -168,6 +171,8 @@ impl fmt::Display for Combination {
             (self.look_ahead != LookAheadPolicy::none, "look_ahead"),
             (self.destage == DestagePolicy::when_full, "when_full"),
             (self.is_two_speed(), "two_speed"),
+            (matches!(self.pages, PageOrder::by_type(_)), "by_type"),
+            (matches!(self.pages, PageOrder::write_point(_)), "write_point"),
         ];
         switches.iter().filter(|(on, _)| *on).try_for_each(|(_, name)| write!(f, " {name}"))
     }
@@ -246,6 +251,7 @@ impl Combination {
             joins: false,
             look_ahead: LookAheadPolicy::none,
             destage: DestagePolicy::watermarks,
+            pages: PageOrder::in_order,
         }
     }
 
@@ -294,6 +300,7 @@ impl Combination {
             joins: row[25] == 1,
             look_ahead: [LookAheadPolicy::none, few_units_ahead(row[0])][row[26]].clone(),
             destage: DestagePolicy::watermarks,
+            pages: PageOrder::in_order,
         }
     }
 
@@ -366,40 +373,6 @@ impl Combination {
     fn spread(&self) -> Option<SpreadSpec> {
         let share = Share::percent(20);
         self.least_worn.then_some(SpreadSpec { read: share, program: share, erase: share })
-    }
-
-    /// The same with registers that gather writes, and what these ask for.
-    pub fn with_registers(self, protected: bool) -> Combination {
-        Combination {
-            map_unit: self.page,
-            reclaim: ReclaimUnit::block,
-            one_shot: false,
-            allocation: Allocation::striped,
-            memory: if protected { Memory::ProtectedRegisters } else { Memory::Registers },
-            look_ahead: LookAheadPolicy::none,
-            ..self
-        }
-    }
-
-    /// The same with a buffer whose data leaves as a policy says, and what that asks for.
-    pub fn with_destage(self, destage: DestagePolicy) -> Combination {
-        let chooses_die = matches!(
-            self.allocation,
-            Allocation::round_robin | Allocation::least_queued(_) | Allocation::full(_)
-        );
-        Combination {
-            reclaim: match self.reclaim {
-                ReclaimUnit::superblock => ReclaimUnit::plane_set,
-                other => other,
-            },
-            allocation: if chooses_die { self.allocation } else { Allocation::round_robin },
-            memory: match self.memory {
-                Memory::Protected | Memory::WriteBackAndReads => self.memory,
-                _ => Memory::WriteBack,
-            },
-            destage,
-            ..self
-        }
     }
 
     fn is_two_speed(&self) -> bool {
@@ -476,6 +449,7 @@ impl Combination {
             reclaim_unit: self.reclaim,
             stripe: StripeOrder([Digit::Channel, Digit::Way, Digit::Die, Digit::Plane]),
             allocation: self.allocation.clone(),
+            pages: (self.pages != PageOrder::in_order).then(|| self.pages.clone()),
             over_provisioning: Share::percent(if self.gap.is_some() { 60 } else { 50 }),
             placements: self.placements,
             unwritten_read: match (self.tight, self.suspend) {

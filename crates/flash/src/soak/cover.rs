@@ -2,11 +2,13 @@
 
 use super::combination::{Combination, Row, levels};
 use crate::control::buffer::destage::{DestagePolicy, two_speed};
+use crate::control::ftl::pages::{PageOrder, by_type, write_point};
 use config::units::{Bytes, Duration, Share};
 use kernel::{Rng, Time};
 
 /// Combinations that cover every possible pair of values, found greedily; and eight of them with registers that gather
-/// writes, each network twice; and twelve of them with buffers whose data leaves by another rule than their own.
+/// writes, each network twice; and twelve of them with buffers whose data leaves by another rule than their
+/// own, half of which choose pages by their type.
 pub fn combinations(seed: u64) -> Vec<Combination> {
     let levels = levels();
     let mut rng = Rng::stream(seed, "soak/combinations");
@@ -35,7 +37,8 @@ pub fn combinations(seed: u64) -> Vec<Combination> {
             1 => two_speed(Time::ZERO),
             _ => two_speed(Time::from_us(700)),
         };
-        all.push(all[2 * n].clone().with_destage(policy));
+        let changed = all[2 * n].clone().with_destage(policy);
+        all.push(if n < 6 { changed } else { changed.with_pages(pages(n)) });
     }
     all
 }
@@ -47,6 +50,15 @@ fn two_speed(window: Time) -> DestagePolicy {
         window: Duration::new(window),
         busy: Share::percent(30),
     })
+}
+
+/// Few open blocks, and some that may lose pages.
+fn pages(n: usize) -> PageOrder {
+    let region = Bytes::from_kib(1 << 12);
+    match n % 2 {
+        0 => PageOrder::by_type(by_type::Params { open: 2, region }),
+        _ => PageOrder::write_point(write_point::Params { region }),
+    }
 }
 
 /// Two fields with a value each.

@@ -10,6 +10,7 @@ mod mutants;
 mod snapshots;
 #[cfg(test)]
 mod tests;
+mod variants;
 
 pub use combination::{Combination, Fill, Map, Memory};
 pub use cover::combinations;
@@ -41,6 +42,10 @@ pub struct Outcome {
     pub joined_reads: u64,
     /// Units read ahead, what became of them.
     pub ahead: AheadCounters,
+    /// Units that left the buffer by a policy: evenly, in the foreground, in the background.
+    pub evicted: [u64; 3],
+    /// Pages that were skipped, in program units.
+    pub skipped: u64,
     /// Digest of all completions with their times.
     pub digest: u64,
     /// How the run ended.
@@ -115,6 +120,8 @@ pub fn run(
         register_hits: device.backend.counters.register_hits,
         joined_reads: device.backend.counters.joined_reads,
         ahead: device.look_ahead_counters().unwrap_or_default(),
+        evicted: device.stats.evictions.units,
+        skipped: device.window_pages().map_or(0, |(counters, _)| counters.skipped),
         digest: host.digest(),
         end,
         failed: host.failed,

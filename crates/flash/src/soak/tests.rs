@@ -22,6 +22,8 @@ fn every_combination_keeps_its_data() {
     assert!(sum(&|o| o.ahead.used) > 1_000);
     assert!(sum(&|o| o.ahead.met) > 1_000);
     assert!(sum(&|o| o.ahead.dropped) > 1_000);
+    assert!((0..3).all(|pace| sum(&|o| o.evicted[pace]) > 1_000));
+    assert!(sum(&|o| o.skipped) > 1_000);
 }
 
 /// Wherever planes can read on their own, they lose nothing, and folding leaves them as they are.

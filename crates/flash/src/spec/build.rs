@@ -34,6 +34,12 @@ impl FlashSpec {
         let page = self.geometry.page_size.get();
         self.ftl.check(page, page * u64::from(self.geometry.pages))?;
         let unit_pages = (self.ftl.map_unit.get() / page).max(1) as u32;
+        self.ftl.check_pages(&self.cell)?;
+        if unit_pages > 1 && self.ftl.page_choice().is_some() {
+            let what =
+                format!("a page of the next type cannot be chosen for map units of {unit_pages} pages");
+            return Err(SpecError::new("ftl.map_unit", what));
+        }
         let program_pages = self.cell.program_pages();
         if unit_pages > 1 && program_pages > 1 {
             let what = format!(
@@ -86,6 +92,10 @@ impl FlashSpec {
         }
         if self.ftl.isolates() {
             ftl.isolate();
+        }
+        if let Some(choice) = self.ftl.page_choice() {
+            let types = self.cell.page_types(ftl.geo.shape.pages);
+            ftl.choose_pages(choice, types);
         }
         let allocator = self.ftl.allocation.build(&ftl.geo);
         let buffer = self.buffer_parts(&ftl.geo, &*allocator)?;

@@ -1,11 +1,12 @@
 //! The translation layer as a user writes it.
 
-use super::{ReclaimUnit, SpecError, StripeOrder};
+use super::{CellSpec, Programming, ReclaimUnit, SpecError, StripeOrder};
 use crate::control::ftl::Thresholds;
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::gc::VictimPolicy;
 use crate::control::ftl::index::buckets_width;
 use crate::control::ftl::map_cache::{Granularity, MapCache};
+use crate::control::ftl::pages::{PageChoice, PageOrder};
 use crate::control::ftl::wear::WearRule;
 use crate::device::{GcMode, MapMemory, ReclaimPolicy, TranslationParts, Unwritten};
 use crate::media::geometry::Geometry;
@@ -32,6 +33,9 @@ pub struct FtlSpec {
     pub stripe: StripeOrder,
     /// Where host data goes.
     pub allocation: Allocation,
+    /// Which page of its open blocks a group programs next for the host; left out, `in_order`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageOrder>,
     /// Share of the raw capacity that the host does not see.
     pub over_provisioning: Share,
     /// Host data streams that are kept apart, also when they are moved if `gc.streams` says so: a stream for each flow of
@@ -360,17 +364,50 @@ impl FtlSpec {
         if self.isolates() { self.placements.into() } else { 1 }
     }
 
+    /// Reclaim units that the host may have open in a group.
+    fn of_host(&self) -> u64 {
+        self.page_choice().map_or(self.placements.into(), |choice| choice.open().into())
+    }
+
+    /// What chooses pages, if they are not programmed in order.
+    pub(crate) fn page_choice(&self) -> Option<Box<dyn PageChoice>> {
+        let choice = self.pages.as_ref()?.build(&());
+        (!choice.is_off()).then_some(choice)
+    }
+
+    /// Whether pages can be chosen.
+    pub(crate) fn check_pages(&self, cell: &CellSpec) -> Result<(), SpecError> {
+        let (Some(_), Some(order)) = (self.page_choice(), &self.pages) else { return Ok(()) };
+        let name = order.name();
+        if cell.programming != Programming::page || cell.bits == 1 {
+            let what = format!(
+                "`{name}` chooses among pages of different types, but the cells have one, or word lines are programmed as one"
+            );
+            return Err(SpecError::new("ftl.pages", what)
+                .help("choose flash.cell.programming = \"page\" and two bits or more"));
+        }
+        if self.placements > 1 {
+            let what = format!("`{name}` keeps no placements apart, but there are {}", self.placements);
+            return Err(SpecError::new("ftl.placements", what));
+        }
+        if self.wear.static_gap.is_some() {
+            let what = format!("units that `{name}` leaves open could lag behind in wear for ever");
+            return Err(SpecError::new("ftl.wear.static_gap", what).help("leave it out"));
+        }
+        Ok(())
+    }
+
     /// Frontiers of a group: one each for the host's streams and for translation pages if there are any; for moved data,
     /// and for data moved to level wear if it is, one, or one for each placement.
     fn frontiers(&self, maps: bool) -> u64 {
         let moved = 1 + u64::from(self.wear.static_gap.is_some());
-        u64::from(self.placements) + u64::from(maps) + moved * self.movers()
+        self.of_host() + u64::from(maps) + moved * self.movers()
     }
 
     /// The sum, where it is more than the host's streams and one for moved data.
     fn frontiers_in_words(&self, maps: bool) -> String {
         let mut terms =
-            vec![format!("{} of the host", self.placements), format!("{} of moved data", self.movers())];
+            vec![format!("{} of the host", self.of_host()), format!("{} of moved data", self.movers())];
         if self.wear.static_gap.is_some() {
             terms.push(format!("{} of data moved for wear", self.movers()));
         }

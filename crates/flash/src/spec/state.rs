@@ -11,6 +11,7 @@ use super::{
 };
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::gc::VictimPolicy;
+use crate::control::ftl::pages::PageOrder;
 use config::units::{Bytes, Share};
 use serde::Serialize;
 
@@ -45,6 +46,8 @@ struct FtlState {
     reclaim_unit: ReclaimUnit,
     stripe: StripeOrder,
     allocation: Allocation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages: Option<PageOrder>,
     over_provisioning: Share,
     placements: u8,
     gc: GcState,
@@ -138,6 +141,7 @@ impl From<&FtlSpec> for FtlState {
             reclaim_unit,
             stripe,
             allocation,
+            pages,
             over_provisioning,
             placements,
             // What the device answers, and remembers of its answers; nothing has been read.
@@ -155,6 +159,7 @@ impl From<&FtlSpec> for FtlState {
             reclaim_unit: *reclaim_unit,
             stripe: *stripe,
             allocation: allocation.clone(),
+            pages: pages.clone(),
             over_provisioning: *over_provisioning,
             placements: *placements,
             gc: gc.into(),

@@ -3,6 +3,7 @@
 use super::bench::{Bench, PAGE, PROGRAM, Planes, buffer, spec};
 use config::units::{Bytes, Duration, Share};
 use flash::control::buffer::destage::{DestagePolicy, two_speed};
+use flash::control::ftl::pages::{PageOrder, by_type, write_point};
 use flash::spec::FlashSpec;
 use flash::{Event, Out};
 use kernel::Time;
@@ -179,4 +180,50 @@ fn drives_that_cannot_choose_a_die_are_refused() {
     for (spec, key) in [striped, spread, through, narrow, all].iter().zip(keys) {
         assert!(refused(spec).is_some_and(|refused| refused.ends_with(key)), "{key}");
     }
+}
+
+/// Cells of three bits, with times of FastDrain's Table I in thousandths of a program of the bench.
+const TIMES: [Time; 3] = [Time::from_us(560), Time::from_us(2200), Time::from_us(5000)];
+
+/// One plane of TLC that is programmed page by page. How long everything takes if 30 pages come, and then one that announces 60: a
+/// page leaves in the background, then as many in the foreground as leave 20 of 30, then 20 in the background. Map units by purpose and type, and units skipped.
+fn by_types(pages: Option<PageOrder>) -> (u64, [[u64; 4]; 4], u64) {
+    let mut spec = drive([1, 1, 1, 1], 100, by_two(Time::ZERO, 0));
+    spec.geometry.pages = 48;
+    spec.cell.bits = 3;
+    spec.cell.read = vec![Duration::new(Time::from_us(50)); 3];
+    spec.cell.program = TIMES.map(Duration::new).to_vec();
+    spec.ftl.pages = pages;
+    let mut bench = Bench::new(&spec);
+    (0..30).for_each(|page| bench.page(IoOp::Write, page, 0));
+    bench.pass(Time::from_us(200));
+    bench.page(IoOp::Write, 30, 60 * 4);
+    bench.rest();
+    assert_eq!(bench.device.stats.evictions.units, [0, 10, 21]);
+    let (counters, skipping) = bench.device.window_pages().unwrap_or_default();
+    assert_eq!(skipping > 0, counters.skipped > 0);
+    (bench.cx.queue.now().ps(), counters.programs, counters.skipped)
+}
+
+/// Whether a time is that of so many programs of each type, but for what is not spent in arrays.
+fn is_sum(took: u64, programs: [u64; 3]) -> bool {
+    let sum: u64 = TIMES.iter().zip(programs).map(|(time, n)| time.ps() * n).sum();
+    (sum..sum + sum / 50).contains(&took)
+}
+
+#[test]
+fn pages_take_the_time_of_their_type_and_foreground_eviction_the_fast_ones() {
+    // In order: 31 pages are ten word lines and a page.
+    let (took, _, _) = by_types(None);
+    assert!(is_sum(took, [11, 10, 10]), "{took}");
+    // The write point: page 0, then every third to 30, two skipped in front of each, then 31 to 47 and three pages of another
+    // block: 33, 36, 39, 42, 45 and 0 are of the first type.
+    let region = Bytes::new(1 << 40);
+    let (took, programs, skipped) = by_types(Some(PageOrder::write_point(write_point::Params { region })));
+    assert_eq!((programs, skipped), ([[0; 4], [10, 0, 0, 0], [1 + 6, 7, 7, 0], [0; 4]], 20));
+    assert!(is_sum(took, [17, 7, 7]), "{took}");
+    // Lists: ten more blocks are opened. In the background the second pages of all eleven, and nine third ones.
+    let (took, programs, skipped) = by_types(Some(PageOrder::by_type(by_type::Params { open: 12, region })));
+    assert_eq!((programs, skipped), ([[0; 4], [10, 0, 0, 0], [1, 11, 9, 0], [0; 4]], 0));
+    assert!(is_sum(took, [11, 11, 9]), "{took}");
 }

@@ -32,6 +32,16 @@ const BUFFER: &[&str] = &[
 const DESTAGED: &[&str] = &[BUFFER[0], "flash.ftl.allocation=least_queued", "flash.ftl.reclaim_unit=block"];
 const WATCHED: &[&str] =
     &[DESTAGED[0], DESTAGED[1], DESTAGED[2], "flash.buffer.destage={ two_speed = { window = \"500us\" } }"];
+/// Pages of three types, some of which may be chosen.
+const TYPED: &[&str] = &[
+    DESTAGED[0],
+    DESTAGED[1],
+    DESTAGED[2],
+    "flash.buffer.destage=two_speed",
+    "flash.ftl.over_provisioning=50%",
+    "flash.cell.bits=3",
+    "flash.cell.program=[\"560us\", \"2200us\", \"5ms\"]",
+];
 const BAD: &[&str] = &["flash.ftl.over_provisioning=40%", "flash.bad_blocks={ factory = \"0%\" }"];
 /// Blocks that live for 20 erases or so.
 const WORN: &[&str] = &[
@@ -173,6 +183,35 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: MIXED,
         values: &["1", "2", "8"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.pages",
+        context: TYPED,
+        jobs: OVERWRITE,
+        values: &["in_order", "write_point", "by_type"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.pages.by_type.open",
+        context: TYPED,
+        jobs: OVERWRITE,
+        values: &["1", "2", "6"],
+        predicted: Differ,
+    },
+    // Without it, no page is ever skipped.
+    Case {
+        key: "flash.ftl.pages.by_type.region",
+        context: TYPED,
+        jobs: OVERWRITE,
+        values: &["0B", "64GB"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.ftl.pages.write_point.region",
+        context: TYPED,
+        jobs: OVERWRITE,
+        values: &["0B", "64GB"],
         predicted: Differ,
     },
     // The less is free, the longer waits a write whose plane is at work.

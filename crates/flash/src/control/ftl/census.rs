@@ -43,14 +43,15 @@ impl Ftl {
             let unusable = u64::from(self.geo.shape.blocks - group.usable());
             census.states[RuState::Bad as usize] += unusable;
             census.listed_bad += unusable + u64::from(group.retired);
-            census.frontiers += group.open_units().count() as u64;
+            let chosen = || self.pages.iter().flat_map(move |pages| pages.open_units(g));
+            census.frontiers += (group.open_units().count() + chosen().count()) as u64;
             census.listed_closed += group.index.len() as u64;
             let mut given: Vec<u32> = group
                 .rus
                 .iter()
                 .map(|ru| if ru.state == RuState::Free { 0 } else { self.geo.programs_per_ru })
                 .collect();
-            group.open_units().for_each(|(number, taken)| given[number as usize] = taken);
+            group.open_units().chain(chosen()).for_each(|(number, taken)| given[number as usize] = taken);
             for (number, ru) in group.rus.iter().enumerate() {
                 census.states[ru.state as usize] += 1;
                 census.readers += u64::from(ru.readers);
@@ -65,10 +66,13 @@ impl Ftl {
         census
     }
 
-    /// Program units that the array holds in a reclaim unit; `None` if a block has more than there is room for.
+    /// Program units that the array holds in a reclaim unit, or that were skipped in it; `None` if a block has more than there is room for.
     fn programs_of(&self, ru: u64) -> Option<u32> {
         let blocks = (0..self.geo.lanes).map(|lane| self.array.programs(self.geo.block_of_ru(ru, lane)));
-        blocks.map(|n| (n <= self.geo.programs_per_block).then_some(n)).sum()
+        let used: Option<u32> = blocks.map(|n| (n <= self.geo.programs_per_block).then_some(n)).sum();
+        let pending =
+            (0..self.geo.lanes).map(|lane| self.array.pending_skips(self.geo.block_of_ru(ru, lane)));
+        used.map(|used| used + pending.sum::<u32>())
     }
 
     /// Whether each reclaim unit has as many valid slots as it says. The first that has not. O(slots touched, and reclaim

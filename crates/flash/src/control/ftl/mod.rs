@@ -18,6 +18,7 @@ pub mod gc;
 pub(crate) mod index;
 pub mod map_cache;
 mod map_copy;
+pub mod pages;
 mod pools;
 mod recovered;
 mod snapshot;
@@ -95,6 +96,8 @@ pub struct Ftl {
     /// Units behind the host's: translation pages.
     hidden: u64,
     bad: bad::BadBlocks,
+    /// Which pages host data goes to, if not to the next one.
+    pages: Option<Box<pages::Pages>>,
 }
 
 impl Ftl {
@@ -126,6 +129,7 @@ impl Ftl {
             logical,
             hidden,
             bad: bad::BadBlocks::default(),
+            pages: None,
             geo,
         }
     }
@@ -224,6 +228,7 @@ impl Ftl {
     #[inline]
     pub fn can_reserve(&self, group: u32, stream: Stream) -> bool {
         self.groups[group as usize].can_reserve(stream, self.keep(stream))
+            || self.has_open_pages(group, stream)
     }
 
     /// Has the processor fetch the map's entry of a unit that will be looked up soon.
@@ -256,6 +261,9 @@ impl Ftl {
     pub fn reserve(&mut self, group: u32, stream: Stream) -> Option<Slot> {
         let keep = self.keep(stream);
         let (number, index) = self.groups[group as usize].reserve(stream, keep, self.geo.programs_per_ru)?;
+        if self.pages.is_some() && !matches!(stream, Stream::Host(_)) {
+            self.count_moved_page(index);
+        }
         Some(self.geo.slot_of_program(self.join(group, number), index))
     }
 
@@ -528,6 +536,7 @@ impl Ftl {
             self.valid.clear(first.0..first.0 + u64::from(self.geo.units_per_block));
         }
         let erases = erase_blocks(&mut self.array, &self.geo, ru);
+        self.forgets_skips(ru);
         let (group, number) = self.split(ru);
         if self.wears_out() && self.fails(ru) {
             self.groups[group].retire(number);

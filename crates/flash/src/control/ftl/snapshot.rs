@@ -29,6 +29,7 @@ impl Ftl {
             logical: _,
             hidden: _,
             bad,
+            pages,
         } = self;
         array.save(out);
         map.save(out);
@@ -39,6 +40,10 @@ impl Ftl {
         counters.save(out);
         mapped.save(out);
         bad.save(out);
+        if let Some(pages) = pages {
+            pages.save(out);
+            array.save_skips(out);
+        }
         victim.save(out);
     }
 
@@ -60,6 +65,10 @@ impl Ftl {
         self.counters = FtlCounters::load(input)?;
         self.mapped = u64::load(input)?;
         self.bad.load(input)?;
+        if let Some(pages) = &mut self.pages {
+            pages.load(input)?;
+            self.array.load_skips(input, &self.geo)?;
+        }
         self.victim.load(input)
     }
 }

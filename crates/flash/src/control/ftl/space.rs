@@ -292,6 +292,31 @@ impl Group {
         Some((number, taken))
     }
 
+    /// Takes the open unit of a stream away from it, with the program units taken from it.
+    pub(crate) fn take_frontier(&mut self, stream: Stream) -> Option<(u32, u32)> {
+        let open = self.open(stream)?;
+        self.frontiers[stream.index()].ru = NONE;
+        Some(open)
+    }
+
+    /// Opens a free unit that no stream has, while `keep` stay untouched.
+    pub(crate) fn open_free(&mut self, stream: Stream, keep: u32) -> Option<u32> {
+        let ru = if self.free() > keep { self.take_free(stream)? } else { return None };
+        self.rus[ru as usize].state = RuState::Open;
+        Some(ru)
+    }
+
+    /// One more program unit of an open unit is given out.
+    pub(crate) fn gives_out(&mut self, ru: u32) {
+        self.rus[ru as usize].inflight += 1;
+    }
+
+    /// All program units of an open unit have been given out, or were skipped.
+    pub(crate) fn fills(&mut self, ru: u32, clock: u64) {
+        self.rus[ru as usize].state = RuState::Full;
+        self.programmed_run(ru, 0, clock);
+    }
+
     fn take_free(&mut self, stream: Stream) -> Option<u32> {
         let ru = match (stream, &self.by_wear) {
             (Stream::Wear(_), Some(wear)) => self.free.take_most_worn(wear)?,

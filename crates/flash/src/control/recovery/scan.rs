@@ -24,6 +24,7 @@ impl Ftl {
         let mut report = Recovery::default();
         self.array = array;
         self.set_base(base);
+        self.find_skips();
         for ru in 0..self.geo.ru_count {
             if was_being_erased(&self.array, &self.geo, ru) {
                 erase_rest(&mut self.array, &self.geo, ru, &mut erased);

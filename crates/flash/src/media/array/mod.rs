@@ -3,6 +3,7 @@
 //! It owns how far each block is programmed, how often it was erased, and the out-of-band area of each map unit (the
 //! logical address written with the data). Everything else of the device is DRAM.
 
+mod skips;
 mod stamps;
 
 pub(crate) use stamps::{Stamp, Stamps};
@@ -10,7 +11,7 @@ pub(crate) use stamps::{Stamp, Stamps};
 use crate::media::base::Base;
 use crate::media::geometry::Geometry;
 use crate::sparse::Table;
-use kernel::{Mutant, planted_nth};
+use kernel::{Mutant, Snapshot, planted_nth};
 use proto::{Lpn, Slot};
 
 /// Bytes of the out-of-band area that a scan moves over the channel for each map unit: address and stamp.
@@ -31,9 +32,31 @@ pub struct NandArray {
     placements: Vec<u8>,
     /// Sequence numbers, if anybody wants to recover from them.
     pub(crate) stamps: Option<Stamps>,
+    /// Pages that were passed over, if any may be.
+    skips: Option<Box<skips::Skips>>,
 }
 
-kernel::snapshot!(NandArray { oob, programmed, erases, placements, stamps });
+/// All but what was skipped: that is saved where pages are chosen ([`NandArray::save_skips`]).
+impl Snapshot for NandArray {
+    fn save(&self, out: &mut Vec<u8>) {
+        let NandArray { oob, programmed, erases, placements, stamps, skips: _ } = self;
+        oob.save(out);
+        programmed.save(out);
+        erases.save(out);
+        placements.save(out);
+        stamps.save(out);
+    }
+    fn load(input: &mut &[u8]) -> Option<NandArray> {
+        Some(NandArray {
+            oob: Snapshot::load(input)?,
+            programmed: Snapshot::load(input)?,
+            erases: Snapshot::load(input)?,
+            placements: Snapshot::load(input)?,
+            stamps: Snapshot::load(input)?,
+            skips: None,
+        })
+    }
+}
 
 impl NandArray {
     /// An erased array. `logical` bounds the logical addresses that will be written.
@@ -44,6 +67,7 @@ impl NandArray {
             erases: vec![0; geo.block_count as usize],
             placements: vec![0; geo.block_count as usize],
             stamps: None,
+            skips: None,
         }
     }
 
@@ -71,13 +95,16 @@ impl NandArray {
     /// Programs the program unit that starts at `slot`.
     ///
     /// # Panics
-    /// If it is not the next one of its block: NAND blocks are programmed in order.
+    /// If it is not the next one of its block behind those that were skipped: NAND blocks are programmed in order.
     #[inline]
     pub fn program(&mut self, slot: Slot, geo: &Geometry) {
         let (block, unit) = geo.block_of_slot(slot);
         let programmed = &mut self.programmed[block as usize];
         assert_eq!(*programmed * geo.units_per_program, unit, "block {block} programmed out of order");
         *programmed += 1;
+        if self.skips.is_some() {
+            self.pass_skipped(block);
+        }
     }
 
     /// Power went while the program unit at `slot` was being programmed: it is used up, and nothing can be read from it.
@@ -101,6 +128,7 @@ impl NandArray {
     pub fn is_programmed(&self, slot: Slot, geo: &Geometry) -> bool {
         let (block, unit) = geo.block_of_slot(slot);
         unit < self.programmed[block as usize] * geo.units_per_program
+            && !(self.skips.is_some() && self.is_skipped(block, unit / geo.units_per_program))
     }
 
     /// Has the processor fetch the out-of-band word of a slot.
@@ -112,12 +140,15 @@ impl NandArray {
     /// Erases a block.
     #[inline]
     pub fn erase(&mut self, block: u64) {
+        if self.skips.is_some() {
+            self.clear_skips(block);
+        }
         self.programmed[block as usize] = 0;
         self.placements[block as usize] = 0;
         self.erases[block as usize] += u32::from(!planted_nth(Mutant::FreeErase, 16));
     }
 
-    /// Program units of a block that hold data since it was erased.
+    /// Program units of a block that have been used since it was erased: they hold data, or were skipped.
     pub fn programs(&self, block: u64) -> u32 {
         self.programmed[block as usize]
     }
@@ -146,7 +177,7 @@ impl NandArray {
 
     /// Program units of all blocks that hold data since their block was erased.
     pub fn all_programs(&self) -> u64 {
-        self.programmed.iter().map(|n| u64::from(*n)).sum()
+        self.programmed.iter().map(|n| u64::from(*n)).sum::<u64>() - self.used_by_skips()
     }
 
     /// Bytes allocated.

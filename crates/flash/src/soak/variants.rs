@@ -1,0 +1,56 @@
+//! Combinations with what only some devices can have.
+
+use super::combination::{Combination, Memory};
+use crate::control::buffer::ahead::LookAheadPolicy;
+use crate::control::buffer::destage::DestagePolicy;
+use crate::control::ftl::alloc::Allocation;
+use crate::control::ftl::pages::PageOrder;
+use crate::spec::ReclaimUnit;
+
+impl Combination {
+    /// The same with registers that gather writes, and what these ask for.
+    pub fn with_registers(self, protected: bool) -> Combination {
+        Combination {
+            map_unit: self.page,
+            reclaim: ReclaimUnit::block,
+            one_shot: false,
+            allocation: Allocation::striped,
+            memory: if protected { Memory::ProtectedRegisters } else { Memory::Registers },
+            look_ahead: LookAheadPolicy::none,
+            ..self
+        }
+    }
+
+    /// The same with a buffer whose data leaves as a policy says, and what that asks for.
+    pub fn with_destage(self, destage: DestagePolicy) -> Combination {
+        let chooses_die = matches!(
+            self.allocation,
+            Allocation::round_robin | Allocation::least_queued(_) | Allocation::full(_)
+        );
+        Combination {
+            reclaim: match self.reclaim {
+                ReclaimUnit::superblock => ReclaimUnit::plane_set,
+                other => other,
+            },
+            allocation: if chooses_die { self.allocation } else { Allocation::round_robin },
+            memory: match self.memory {
+                Memory::Protected | Memory::WriteBackAndReads => self.memory,
+                _ => Memory::WriteBack,
+            },
+            destage,
+            ..self
+        }
+    }
+
+    /// The same with pages that are chosen by their type, and what that asks for.
+    pub fn with_pages(self, pages: PageOrder) -> Combination {
+        Combination {
+            map_unit: self.map_unit.min(self.page),
+            one_shot: false,
+            placements: 1,
+            gap: None,
+            pages,
+            ..self
+        }
+    }
+}
