@@ -16,6 +16,7 @@ mod sample;
 mod store;
 mod vhost;
 
+use crate::workspace;
 use anyhow::{Result, bail};
 use boot::Programs;
 use clap::Args;
@@ -31,15 +32,16 @@ use store::Store;
 
 /// Slow enough that the host's own speed does not matter.
 const LAW: Law = Law { bytes_per_s: 40_000_000, latency_us: 200 };
+const COMMITTED: &str = "tests/calibration/pagecache/uml-6.1.toml";
 const PREPARE_LIMIT: Duration = Duration::from_secs(120);
 const RUN_LIMIT: Duration = Duration::from_secs(100);
 
 /// What is measured, and with which programs.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The document; jobs that are measured replace those of the same name in it
-    #[arg(long, value_name = "FILE", default_value = "tests/calibration/pagecache/uml-6.1.toml")]
-    out: PathBuf,
+    /// The document, if it is not the committed one; jobs that are measured replace those of the same name in it
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Only these jobs, or groups of jobs by their letter
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     jobs: Vec<String>,
@@ -61,7 +63,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
     let jobs = chosen(&options.jobs)?;
     let programs = Programs::find(options.uml.as_deref())?;
-    let mut document = document::load(&options.out)?;
+    let out = options.out.clone().unwrap_or_else(|| workspace::root().join(COMMITTED));
+    let mut document = document::load(&out)?;
     if !go_first() {
         println!("note: not allowed to go before other programs; other work on this machine disturbs more");
     }
@@ -73,10 +76,10 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         let document =
             document.get_or_insert_with(|| Document { made: facts.clone(), device: device(), job: vec![] });
         if document.device != device() || document.made != facts {
-            bail!("{} was made with something else: give another --out", options.out.display());
+            bail!("{} was made with something else: give another --out", out.display());
         }
         put(&mut document.job, measured);
-        document::save(&options.out, document)?;
+        document::save(&out, document)?;
     }
     Ok(true)
 }
@@ -215,5 +218,31 @@ mod tests {
         assert_eq!(names(&[]).len(), JOBS.len());
         let error = chosen(&["d-ahead".to_owned()]).unwrap_err().to_string();
         assert!(error.starts_with("no job `d-ahead`: there are law-direct, "), "{error}");
+    }
+
+    #[test]
+    fn the_committed_measurement_is_of_this_device_and_has_every_job() {
+        let document = document::load(&workspace::root().join(COMMITTED)).unwrap().unwrap();
+        assert_eq!(document.device, device());
+        let names: Vec<_> = document.job.iter().map(|job| job.name.as_str()).collect();
+        assert_eq!(names, JOBS.iter().map(|job| job.name).collect::<Vec<_>>());
+        for job in &document.job {
+            let series = &job.series;
+            let columns = [
+                &series.dirty_pages,
+                &series.writeback_pages,
+                &series.dirtied_pages,
+                &series.written_pages,
+                &series.cached_kib,
+                &series.read_kib,
+            ];
+            assert!(columns.iter().all(|column| column.len() == series.t_ms.len()), "{}", job.name);
+            assert!(series.t_ms.is_sorted(), "{}", job.name);
+            assert!(
+                job.figures
+                    .values()
+                    .all(|spread| spread.low <= spread.median && spread.median <= spread.high)
+            );
+        }
     }
 }
