@@ -1,6 +1,5 @@
 //! What the operations of a controller with a map of pages are for.
 
-use crate::control::buffer::destage::Pace;
 use crate::media::dies::op::Op;
 
 /// What becomes of an operation when it is done.
@@ -15,7 +14,7 @@ pub enum Purpose {
     AbsentMerge,
     /// The rest of a unit that the buffer has in part: `owner` is the merge.
     FlushMerge,
-    /// Units from the buffer, of [`Pace::Even`].
+    /// Units from the buffer.
     Flush,
     /// Garbage collection: `owner` is the group.
     Reclaim,
@@ -48,25 +47,6 @@ impl Purpose {
     #[inline]
     pub fn of(op: &Op) -> Purpose {
         Purpose::ALL[usize::from(op.tag)]
-    }
-
-    /// For units that leave the buffer.
-    pub fn of_eviction(pace: Pace) -> Purpose {
-        match pace {
-            Pace::Even => Purpose::Flush,
-            Pace::Foreground => Purpose::Foreground,
-            Pace::Background => Purpose::Background,
-        }
-    }
-
-    /// How units leave the buffer, if that is what it is for.
-    pub fn pace(self) -> Option<Pace> {
-        match self {
-            Purpose::Flush => Some(Pace::Even),
-            Purpose::Foreground => Some(Pace::Foreground),
-            Purpose::Background => Some(Pace::Background),
-            _ => None,
-        }
     }
 
     /// An operation for this purpose.

@@ -2,6 +2,7 @@
 //! program unit is full, is programmed, and committed. Who waited for room, or for data to be durable, then goes on.
 
 use super::buffered::{Buffered, Place};
+use super::evict::{pace_of, purpose_of};
 use super::{Device, Event, Out, milestone};
 use crate::control::buffer::Flush;
 use crate::control::buffer::destage::Pace;
@@ -178,7 +179,7 @@ impl Device {
         let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
         op.register = register;
         op.erases = self.erases_of(slot);
-        let name = self.backend.enqueue(cx.now(), Purpose::of_eviction(pace).tags(op));
+        let name = self.backend.enqueue(cx.now(), purpose_of(pace).tags(op));
         self.ledger.program_ops += 1;
         if let Some(shadow) = &mut self.shadow {
             shadow.line_writes(name, &buffered.assemblies[assembly][..units]);
@@ -215,7 +216,8 @@ impl Device {
     pub(super) fn flush_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
         let Some(mut buffered) = self.buffered.take() else { return };
         buffered.programs -= 1;
-        if let (Some(evictions), Some(pace)) = (&mut buffered.evictions, Purpose::of(op).pace()) {
+        if let Some(evictions) = &mut buffered.evictions {
+            let pace = pace_of(op);
             evictions.done(pace, op.units.into());
             self.stats.evictions.units[pace as usize] += u64::from(op.units);
             self.stats.evictions.programs[pace as usize] += 1;

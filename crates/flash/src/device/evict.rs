@@ -9,7 +9,9 @@ use super::{Device, Event, Out};
 use crate::control::buffer::Flush;
 use crate::control::buffer::destage::{Background, Destage, Fill, Pace};
 use crate::control::ftl::space::Stream;
+use crate::control::purpose::Purpose;
 use crate::media::dies::Backend;
+use crate::media::dies::op::Op;
 use crate::media::geometry::Geometry;
 use kernel::{Cx, Snapshot, Time};
 use proto::{BufferState, Command};
@@ -142,6 +144,24 @@ impl Evictions {
             *loads = Loads::load(input).filter(|l| l.busy.len() == dies && l.is_idle.len() == dies)?;
         }
         Some(())
+    }
+}
+
+/// What the programs are for that units leave the buffer by.
+pub(super) fn purpose_of(pace: Pace) -> Purpose {
+    match pace {
+        Pace::Even => Purpose::Flush,
+        Pace::Foreground => Purpose::Foreground,
+        Pace::Background => Purpose::Background,
+    }
+}
+
+/// How the units of a program have left the buffer.
+pub(super) fn pace_of(op: &Op) -> Pace {
+    match Purpose::of(op) {
+        Purpose::Foreground => Pace::Foreground,
+        Purpose::Background => Pace::Background,
+        _ => Pace::Even,
     }
 }
 
