@@ -14,9 +14,11 @@ use compute::simt::sched::WarpScheduling;
 use config::catalogue::{Family, Listed, listed};
 use flash::control::buffer::admit::AdmissionPolicy;
 use flash::control::buffer::ahead::LookAheadPolicy;
+use flash::control::buffer::destage::DestagePolicy;
 use flash::control::buffer::evict::EvictionPolicy;
 use flash::control::ftl::alloc::Allocation;
 use flash::control::ftl::gc::VictimPolicy;
+use flash::control::ftl::pages::PageOrder;
 use flash::direct::spec::Transfer;
 use flash::media::dies::arbiter::Arbitration;
 use flash::media::dies::sched::Scheduling;
@@ -49,12 +51,14 @@ pub const FAMILIES: &[&Family] = &[
     Arbitration::FAMILY,
     Scheduling::FAMILY,
     MultiPlaneRule::FAMILY,
+    DestagePolicy::FAMILY,
     AdmissionPolicy::FAMILY,
     EvictionPolicy::FAMILY,
     LookAheadPolicy::FAMILY,
     Moves::FAMILY,
     ReclaimUnit::FAMILY,
     Allocation::FAMILY,
+    PageOrder::FAMILY,
     MapGranularity::FAMILY,
     UnwrittenRead::FAMILY,
     VictimPolicy::FAMILY,
@@ -216,6 +220,7 @@ mod tests {
                 "flash.ftl.gc.hard",
                 "flash.ftl.gc.start",
                 "flash.ftl.gc.stop",
+                "flash.ftl.pages.by_type.open",
                 "memory.direct.mapping.data_blocks",
                 "memory.direct.mapping.group",
             ],
