@@ -24,6 +24,13 @@ impl SpecError {
         self
     }
 
+    /// The same error as the owner of the table knows it, which calls it `table`.
+    #[must_use]
+    pub fn within(mut self, table: &str) -> SpecError {
+        self.key = format!("{table}.{}", self.key);
+        self
+    }
+
     /// `value`, if it is at least one.
     ///
     /// # Errors

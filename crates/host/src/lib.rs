@@ -5,6 +5,7 @@ pub mod fs;
 mod ids;
 pub mod pagecache;
 pub mod paging;
+pub mod path;
 pub mod stripe;
 pub mod swap;
 pub mod tasks;

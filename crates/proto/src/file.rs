@@ -181,3 +181,18 @@ pub trait Program {
     /// What a thread does next, now that what it did before is done.
     fn next(&mut self, thread: u32, now: Time) -> Next;
 }
+
+impl<P: Program + ?Sized> Program for Box<P> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+    fn files(&self) -> Vec<FileSpec> {
+        (**self).files()
+    }
+    fn threads(&self) -> u32 {
+        (**self).threads()
+    }
+    fn next(&mut self, thread: u32, now: Time) -> Next {
+        (**self).next(thread, now)
+    }
+}

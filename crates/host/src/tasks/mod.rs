@@ -105,8 +105,8 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// Idle cores without threads.
-    pub fn new(spec: &CoresSpec) -> Cores {
+    /// Idle cores without threads; `hz` ticks a second, at which slices end.
+    pub fn new(spec: &CoresSpec, hz: u32) -> Cores {
         let count = usize::from(spec.count);
         // `get_update_sysctl_factor`: by the logarithm of the cores, of which eight are counted at most.
         let factor = u64::from(1 + spec.count.min(8).ilog2());
@@ -117,7 +117,7 @@ impl Cores {
             latency: spec.sched_latency.time().ps() * factor,
             min_granularity: spec.sched_min_granularity.time().ps() * factor,
             wakeup_granularity: spec.sched_wakeup_granularity.time().ps() * factor,
-            tick: Time::period(u64::from(spec.hz)).ps(),
+            tick: Time::period(u64::from(hz)).ps(),
             switch: spec.context_switch.time(),
             wake: spec.idle_exit.time(),
             stats: CoresStats { time: vec![CoreTime::default(); count], ..CoresStats::default() },

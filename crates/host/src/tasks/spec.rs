@@ -1,19 +1,17 @@
 //! What a user writes about the cores of a host.
 
 use config::units::Duration;
+use kernel::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The cores of a host and the scheduler of their threads: Linux's fair one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CoresSpec {
     /// Cores.
     #[schemars(range(min = 1, max = 1024))]
     pub count: u16,
-    /// Ticks a second, at which slices end (`CONFIG_HZ`).
-    #[schemars(range(min = 1, max = 10_000))]
-    pub hz: u32,
     /// In this time every thread of a core gets its turn, on a machine of one core (`sysctl_sched_latency`); 1 + log2 of the cores times as much on
     /// others.
     pub sched_latency: Duration,
@@ -26,4 +24,22 @@ pub struct CoresSpec {
     pub context_switch: Duration,
     /// More of it where the core was idle.
     pub idle_exit: Duration,
+}
+
+impl Default for CoresSpec {
+    /// The scheduler's are Linux's (`kernel/sched/fair.c`).
+    fn default() -> CoresSpec {
+        let us = |us| Duration::new(Time::from_us(us));
+        CoresSpec {
+            // Chosen.
+            count: 8,
+            sched_latency: us(6000),
+            sched_min_granularity: us(750),
+            sched_wakeup_granularity: us(1000),
+            // Lee et al., Asynchronous I/O Stack, USENIX ATC 2019.
+            context_switch: Duration::new(Time::from_ns(950)),
+            // Chosen: what a core needs to leave a shallow idle state (C1).
+            idle_exit: us(2),
+        }
+    }
 }

@@ -8,7 +8,6 @@ const MS: Time = Time::from_ms(1);
 fn spec(count: u16) -> CoresSpec {
     CoresSpec {
         count,
-        hz: 250,
         sched_latency: Duration::new(Time::from_ms(6)),
         sched_min_granularity: Duration::new(Time::from_us(750)),
         sched_wakeup_granularity: Duration::new(MS),
@@ -54,7 +53,7 @@ struct Bench {
 
 impl Bench {
     fn new(spec: &CoresSpec) -> Bench {
-        Bench { cores: Cores::new(spec), clock: Clock::default() }
+        Bench { cores: Cores::new(spec, 250), clock: Clock::default() }
     }
 
     /// A thread that computes for a time.

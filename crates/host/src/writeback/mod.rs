@@ -137,13 +137,19 @@ pub struct Writeback {
 
 impl Writeback {
     /// A host with nothing dirty. `avail` are the pages of memory that may hold dirty ones: free ones and those of files, less
-    /// the kernel's reserves (`global_dirtyable_memory`).
+    /// the kernel's reserves (`global_dirtyable_memory`); `hz` ticks of the kernel's clock in a second: pauses and intervals are whole numbers of them.
     ///
     /// # Errors
     /// The first value that cannot be built, with its key.
-    pub fn new(spec: &WritebackSpec, drives: u16, cores: u16, avail: u64) -> Result<Writeback, SpecError> {
+    pub fn new(
+        spec: &WritebackSpec,
+        hz: u32,
+        drives: u16,
+        cores: u16,
+        avail: u64,
+    ) -> Result<Writeback, SpecError> {
         spec.check(drives)?;
-        let clock = Clock::new(spec.hz);
+        let clock = Clock::new(hz);
         let now = clock.jiffies(Time::ZERO);
         let ratios = Ratios {
             min: spec::percent("min_ratio", spec.min_ratio)?,

@@ -11,31 +11,28 @@ use serde::{Deserialize, Serialize};
 /// Write-back, by the names of Linux (`Documentation/admin-guide/sysctl/vm.rst`, `/sys/class/bdi`). A ratio is of the memory that may hold dirty pages: what is
 /// free and what files have, less the kernel's reserves. It is a whole number of per cent, as in Linux.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct WritebackSpec {
     /// Dirty memory from which flushers write in the background; 10 % if neither it nor the number of bytes is given. As large as the limit or larger,
     /// it counts as half of the limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_background_ratio: Option<Share>,
     /// The same in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "1B", "x-maximum" = "15TiB"))]
     pub dirty_background_bytes: Option<Bytes>,
     /// Dirty memory, pages being written included, that writers must not exceed; they pause from half way between both on. 20 % if neither it nor the
     /// number of bytes is given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_ratio: Option<Share>,
     /// The same in bytes, two pages at least.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "8KiB", "x-maximum" = "15TiB"))]
     pub dirty_bytes: Option<Bytes>,
     /// Age from which dirty data is written whatever its amount (`dirty_expire_centisecs`).
     pub dirty_expire: Duration,
     /// How often flushers look for data of that age (`dirty_writeback_centisecs`); zero for never.
     pub dirty_writeback: Duration,
-    /// Ticks of the kernel's clock in a second (`CONFIG_HZ`): pauses and intervals are whole numbers of them.
-    #[schemars(extend("enum" = [100, 250, 300, 1000], "x-unit" = "Hz"))]
-    pub hz: u32,
     /// Of the limit, what each drive has in any case (`min_ratio` of a bdi); what is left is shared by their speeds.
     pub min_ratio: Share,
     /// Of the limit, what each drive has at most (`max_ratio` of a bdi).
@@ -43,7 +40,7 @@ pub struct WritebackSpec {
 }
 
 impl Default for WritebackSpec {
-    /// Linux's defaults, and the tick of Debian's kernels.
+    /// Linux's defaults.
     fn default() -> WritebackSpec {
         WritebackSpec {
             dirty_background_ratio: None,
@@ -52,7 +49,6 @@ impl Default for WritebackSpec {
             dirty_bytes: None,
             dirty_expire: Duration::new(Time::from_s(30)),
             dirty_writeback: Duration::new(Time::from_s(5)),
-            hz: 250,
             min_ratio: Share::ZERO,
             max_ratio: Share::ONE,
         }
@@ -66,12 +62,6 @@ impl WritebackSpec {
     /// The first value that cannot be built, with its key.
     pub fn check(&self, drives: u16) -> Result<(), SpecError> {
         self.bounds()?;
-        if !matches!(self.hz, 100 | 250 | 300 | 1000) {
-            return Err(SpecError::new(
-                "hz",
-                format!("`hz` is {}; Linux has 100, 250, 300 and 1000", self.hz),
-            ));
-        }
         let (min, max) = (percent("min_ratio", self.min_ratio)?, percent("max_ratio", self.max_ratio)?);
         if min > max {
             let what = format!("{min} % (`min_ratio`) are more than {max} % (`max_ratio`)");

@@ -189,7 +189,7 @@ impl DramCacheSpec {
             let what = format!("{} columns are more than a page of {}", self.backside.burst, PAGE / COLUMN);
             return Err(SpecError::new("backside.burst", what));
         }
-        self.dram.check(COLUMN).map_err(|error| SpecError { key: format!("dram.{}", error.key), ..error })?;
+        self.dram.check(COLUMN).map_err(|error| error.within("dram"))?;
         self.check_rows()
     }
 

@@ -18,15 +18,16 @@ pub struct Params {
     /// Time after which a write is past its deadline.
     pub write_expire: Duration,
     /// Requests of a batch of one direction, in order of position.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 65_536))]
     pub fifo_batch: u32,
     /// Batches of reads that may go in front of writes that wait.
+    #[schemars(range(max = 65_536))]
     pub writes_starved: u32,
     /// Whether a bio may join a request in front of it.
     pub front_merges: bool,
     /// Tags of each word of a queue's tags that writes and asynchronous reads may have. Left out: three quarters of the queue's requests, which
     /// holds nobody back as soon as a word has fewer.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 65_536))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub async_depth: Option<u32>,
 }

@@ -435,7 +435,7 @@ fn a_file_may_go_while_the_flusher_has_it() {
 #[test]
 fn without_an_interval_a_flusher_never_runs_by_itself() {
     let spec = WritebackSpec { dirty_writeback: Duration::default(), ..WritebackSpec::default() };
-    let mut writeback = Writeback::new(&spec, 1, 4, AVAIL).expect("good");
+    let mut writeback = Writeback::new(&spec, 250, 1, 4, AVAIL).expect("good");
     assert_eq!(dirty(&mut writeback, A, 10, Time::ZERO), Wake::Now, "a timer of no ticks");
     // The device has no part of the threshold yet, and so more than it.
     let (written, finished, again_at) = run(&mut writeback, Time::from_s(100));

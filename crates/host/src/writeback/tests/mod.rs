@@ -19,7 +19,7 @@ use kernel::Time;
 
 /// Linux's defaults, four cores.
 fn writeback(drives: u16, avail: u64) -> Writeback {
-    Writeback::new(&WritebackSpec::default(), drives, 4, avail).expect("defaults can be built")
+    Writeback::new(&WritebackSpec::default(), 250, drives, 4, avail).expect("defaults can be built")
 }
 
 /// As [`writeback`] with a drive that all that was ever written is on, so that it has all of the limit.

@@ -38,7 +38,7 @@ fn a_bound_given_twice_is_an_error() {
         dirty_background_bytes: Some(Bytes::from_kib(64)),
         ..spec()
     };
-    assert_eq!(Writeback::new(&twice, 1, 1, 1_000).expect_err("twice").key, "dirty_background_bytes");
+    assert_eq!(Writeback::new(&twice, 250, 1, 1, 1_000).expect_err("twice").key, "dirty_background_bytes");
 }
 
 #[test]

@@ -1,0 +1,138 @@
+//! Reads and writes past the page cache.
+
+use super::frame::{Access, Frame};
+use super::io::{Counter, Io};
+use super::thread::Step;
+use super::{Event, Host, Out};
+use crate::PAGE;
+use crate::block::{Bio, BioFlags};
+use crate::fs::Place;
+use crate::pagecache::Tag;
+use crate::tasks::Task;
+use kernel::Cx;
+use proto::IoOp;
+use proto::file::Program;
+
+/// Pages of a bio at most (`BIO_MAX_VECS`).
+const MOST: u64 = 256;
+
+impl<P: Program> Host<P> {
+    /// `O_DIRECT` (`iomap_dio_rw`): what the page cache has of it is written first, and a write makes it leave.
+    pub(super) fn direct(
+        &mut self,
+        task: Task,
+        access: Access,
+        write: bool,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        let again = Frame::Direct { access, write };
+        let inode = access.inode;
+        let (page, end) = (access.page(), access.end_page());
+        let has = |tag| self.cache.next_tagged(inode, page, tag).is_some_and(|(at, _)| at < end);
+        if has(Tag::Dirty) || has(Tag::Writeback) {
+            self.push(task, again);
+            self.push_integrity(task, inode, page, end);
+            return Step::Again;
+        }
+        if write {
+            self.cache.invalidate(inode, page, end - 1);
+            match self.allocate(task, again, &access, cx) {
+                Err(step) => return step,
+                Ok(false) => {
+                    self.stats.no_space += 1;
+                    return Step::Pay;
+                }
+                Ok(true) => {}
+            }
+        }
+        let disk = self.nodes[inode.0 as usize].disk;
+        let counter = self.waits.counters.insert(Counter::default());
+        let mut at = access.offset;
+        while at < access.end {
+            let pages = (access.end.div_ceil(PAGE) - at / PAGE).min(MOST);
+            let run = self.map(task, inode, at / PAGE, pages);
+            let to = ((at / PAGE + run.pages) * PAGE).min(access.end);
+            let block = match run.place {
+                Place::Mapped { block } => Some(block),
+                Place::Unwritten { block } if write => Some(block),
+                _ => None,
+            };
+            if let Some(block) = block {
+                let owner = self.ios.insert(Io::Counted(counter));
+                // `dio_bio_write_op`.
+                let flags = BioFlags { sync: true, idle: write, ..BioFlags::default() };
+                let op = if write { IoOp::Write } else { IoOp::Read };
+                let (offset, bytes) = (block * PAGE + at % PAGE, (to - at) as u32);
+                self.waits.counters[counter].left += 1;
+                self.charge(task, self.costs.bio);
+                let bio = Bio { op, offset, bytes, flags, owner, announced: 0 };
+                self.thread(task).bios.push_back((disk, bio));
+            }
+            at = to;
+        }
+        if write {
+            self.push(task, Frame::DirectWritten(access));
+        }
+        self.push(task, Frame::Count(counter));
+        self.push(task, Frame::Submit);
+        Step::Pay
+    }
+
+    /// A direct write gets its blocks; whether there was room.
+    fn allocate(
+        &mut self,
+        task: Task,
+        again: Frame,
+        access: &Access,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Result<bool, Step> {
+        let Access { inode, offset, end, .. } = *access;
+        let (bytes, now) = (end - offset, cx.now());
+        let disk = self.nodes[inode.0 as usize].disk;
+        let Some(fs) = &self.disks[usize::from(disk)].fs else {
+            return Ok(end <= self.nodes[inode.0 as usize].bytes);
+        };
+        if fs.direct_is_bare(inode, offset, bytes, now) {
+            return Ok(true);
+        }
+        let credits = fs.direct_credits(inode);
+        let handle = self.start_handle(task, disk, credits, again, cx)?;
+        let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else {
+            return Ok(true);
+        };
+        let done = fs.direct_write(&handle, inode, offset, bytes, now);
+        fs.stop(handle);
+        self.arm_commit(disk, cx);
+        Ok(done.is_ok())
+    }
+
+    /// The data of a direct write are on the drive: the file has them now.
+    pub(super) fn direct_written(
+        &mut self,
+        task: Task,
+        access: Access,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        let Access { inode, offset, end, .. } = access;
+        let disk = self.nodes[inode.0 as usize].disk;
+        let Some(fs) = &self.disks[usize::from(disk)].fs else { return Step::Again };
+        if !fs.direct_has_end(inode, offset, end - offset) {
+            return Step::Again;
+        }
+        let credits = fs.direct_credits(inode);
+        let handle = match self.start_handle(task, disk, credits, Frame::DirectWritten(access), cx) {
+            Ok(handle) => handle,
+            Err(step) => return step,
+        };
+        let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else {
+            return Step::Again;
+        };
+        let done = fs.direct_end(&handle, inode, offset, end - offset);
+        fs.stop(handle);
+        debug_assert!(done.is_ok(), "an open file stays");
+        let node = &mut self.nodes[inode.0 as usize];
+        node.bytes = node.bytes.max(end);
+        self.arm_commit(disk, cx);
+        Step::Pay
+    }
+}

@@ -1,0 +1,277 @@
+//! Between block layer and drive: commands, interrupts, and what bios were for.
+
+use super::frame::Frame;
+use super::io::Io;
+use super::thread::Step;
+use super::{Event, Host, Out};
+use crate::PAGE;
+use crate::block::{Effects, Issued, Submitted};
+use crate::pagecache::Folio;
+use crate::tasks::Task;
+use kernel::{Cx, Inside, Time};
+use proto::{BufferState, Command, Completion, Status};
+
+/// A command at a drive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) disk: u16,
+    issued: Issued,
+}
+
+/// An interrupt vector: that of a hardware queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Vector {
+    /// Completions that no handler has taken.
+    pending: Vec<(Issued, Completion)>,
+    /// Those that one is at.
+    batch: Vec<(Issued, Completion)>,
+    /// Whether a handler is at work, or called.
+    active: bool,
+}
+
+/// A vector as an event names it.
+fn name(disk: u16, hctx: u16) -> u32 {
+    u32::from(disk) << 16 | u32::from(hctx)
+}
+
+fn vector(name: u32) -> (u16, u16) {
+    ((name >> 16) as u16, name as u16)
+}
+
+use proto::file::Program;
+
+impl<P: Program> Host<P> {
+    /// Submits a thread's bios, and flushes its plug; it sleeps if the block layer has no room.
+    pub(super) fn submit(&mut self, task: Task, cx: &mut impl Cx<Event, Out>) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Submit);
+        }
+        let core = self.cores.core_of(task);
+        let mut effects = std::mem::take(&mut self.effects);
+        let mut asleep = false;
+        if let Some((disk, stalled)) = self.thread(task).stalled.take() {
+            let thread = &mut self.threads[task.0 as usize];
+            let queue = &mut self.disks[usize::from(disk)].queue;
+            let plug = &mut thread.plugs[usize::from(disk)];
+            asleep = queue.resume(stalled, core, Some(plug), cx.now(), &mut effects) != Submitted::Queued;
+            self.apply(disk, &mut effects, cx);
+        }
+        while !asleep && let Some((disk, bio)) = self.thread(task).bios.pop_front() {
+            let thread = &mut self.threads[task.0 as usize];
+            let queue = &mut self.disks[usize::from(disk)].queue;
+            let plug = &mut thread.plugs[usize::from(disk)];
+            asleep = queue.submit(bio, core, task.0, Some(plug), cx.now(), &mut effects) != Submitted::Queued;
+            self.apply(disk, &mut effects, cx);
+        }
+        for disk in 0..self.disks.len() as u16 {
+            let thread = &mut self.threads[task.0 as usize];
+            let plug = &mut thread.plugs[usize::from(disk)];
+            self.disks[usize::from(disk)].queue.flush_plug(plug, asleep, cx.now(), &mut effects);
+            self.apply(disk, &mut effects, cx);
+        }
+        self.effects = effects;
+        for disk in 0..self.disks.len() as u16 {
+            self.arm_queue_timer(disk, cx);
+        }
+        if asleep {
+            self.push(task, Frame::Submit);
+            // What it did before it slept may have woken it already.
+            return if self.thread(task).stalled.is_some() { Step::Again } else { Step::Sleep };
+        }
+        Step::Again
+    }
+
+    /// Does what a call of a disk's queue has brought about.
+    pub(super) fn apply(&mut self, disk: u16, effects: &mut Effects, cx: &mut impl Cx<Event, Out>) {
+        let mut at = Time::ZERO;
+        while !(effects.issued.is_empty()
+            && effects.done.is_empty()
+            && effects.woken.is_empty()
+            && effects.runs.is_empty())
+        {
+            for issued in effects.issued.drain(..) {
+                // The driver prepares one command after the other.
+                at += self.costs.request;
+                let sent = self.sent.insert(Sent { disk, issued });
+                cx.after(at, Event::Issue(sent));
+            }
+            for done in effects.done.drain(..) {
+                self.ended(done.owner, done.status, cx);
+            }
+            for woken in effects.woken.drain(..) {
+                let task = Task(woken.task);
+                self.thread(task).stalled = Some((disk, woken.stalled));
+                self.wake(task, cx);
+            }
+            let runs = std::mem::take(&mut effects.runs);
+            for run in &runs {
+                if run.later {
+                    cx.after(Time::ZERO, Event::Run(name(disk, run.hctx)));
+                } else {
+                    self.disks[usize::from(disk)].queue.dispatch(run.hctx, cx.now(), effects);
+                }
+            }
+        }
+    }
+
+    /// A command goes to its drive.
+    pub(super) fn issue(&mut self, sent: u32, cx: &mut impl Cx<Event, Out>) {
+        let Sent { disk, issued } = self.sent[sent];
+        let command = Command {
+            fua: issued.fua,
+            queue: issued.hctx,
+            announced: issued.announced,
+            ..Command::new(sent, issued.op, issued.offset, u64::from(issued.bytes))
+        };
+        cx.emit(Out::Submit { disk, command });
+    }
+
+    /// A hardware queue is run by the kernel's worker.
+    pub(super) fn run_queue(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
+        let (disk, hctx) = vector(named);
+        let mut effects = std::mem::take(&mut self.effects);
+        self.disks[usize::from(disk)].queue.dispatch(hctx, cx.now(), &mut effects);
+        self.apply(disk, &mut effects, cx);
+        self.effects = effects;
+    }
+
+    /// A drive has done a command.
+    pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
+        let Sent { disk, issued } = self.sent[completion.tag];
+        self.sent.remove(completion.tag);
+        let vector = &mut self.disks[usize::from(disk)].vectors[usize::from(issued.hctx)];
+        vector.pending.push((issued, completion));
+        if vector.active {
+            return;
+        }
+        let named = name(disk, issued.hctx);
+        if self.coalescing.0 <= 1 || vector.pending.len() >= usize::from(self.coalescing.0) {
+            self.interrupt(named, cx);
+        } else if vector.pending.len() == 1 {
+            cx.after(self.coalescing.1, Event::Coalesced(named));
+        }
+    }
+
+    /// Completions have waited for others as long as they may.
+    pub(super) fn coalesced(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
+        let (disk, hctx) = vector(named);
+        let vector = &self.disks[usize::from(disk)].vectors[usize::from(hctx)];
+        if !vector.active && !vector.pending.is_empty() {
+            self.interrupt(named, cx);
+        }
+    }
+
+    /// A drive interrupts the core of a queue.
+    fn interrupt(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
+        let (disk, hctx) = vector(named);
+        self.disks[usize::from(disk)].vectors[usize::from(hctx)].active = true;
+        self.stats.interrupts += 1;
+        let core = self.disks[usize::from(disk)].queue.map().cores_of(hctx).start;
+        let delay = self.cores.interrupt(core, self.costs.interrupt, &mut Inside::of(cx));
+        cx.after(delay, Event::Interrupted(named));
+    }
+
+    /// The handler takes what is there (`nvme_poll_cq`).
+    pub(super) fn interrupted(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
+        let (disk, hctx) = vector(named);
+        let at = &mut self.disks[usize::from(disk)];
+        let core = at.queue.map().cores_of(hctx).start;
+        let vector = &mut at.vectors[usize::from(hctx)];
+        std::mem::swap(&mut vector.pending, &mut vector.batch);
+        let pages = vector.batch.iter().map(|(issued, _)| u64::from(issued.bytes).div_ceil(PAGE)).sum();
+        let cost = self.costs.complete.times(vector.batch.len() as u64) + self.costs.end_page.times(pages);
+        let delay = self.cores.interrupt(core, cost, &mut Inside::of(cx));
+        cx.after(delay, Event::Handled(named));
+    }
+
+    /// The handler has done what it had taken, and looks for more.
+    pub(super) fn handled(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
+        let (disk, hctx) = vector(named);
+        let vector = &mut self.disks[usize::from(disk)].vectors[usize::from(hctx)];
+        let mut batch = std::mem::take(&mut vector.batch);
+        vector.active = !vector.pending.is_empty();
+        if vector.active {
+            cx.after(Time::ZERO, Event::Interrupted(named));
+        }
+        let mut effects = std::mem::take(&mut self.effects);
+        for (issued, completion) in batch.drain(..) {
+            self.buffer_says(disk, completion.buffer, cx);
+            self.disks[usize::from(disk)].queue.complete(
+                hctx,
+                issued.tag,
+                completion.status,
+                cx.now(),
+                &mut effects,
+            );
+            self.apply(disk, &mut effects, cx);
+        }
+        self.effects = effects;
+        self.disks[usize::from(disk)].vectors[usize::from(hctx)].batch = batch;
+        self.arm_queue_timer(disk, cx);
+    }
+
+    /// What a drive says of its buffer: nothing in this host follows from it.
+    fn buffer_says(&mut self, _: u16, _: BufferState, _: &mut impl Cx<Event, Out>) {}
+
+    /// A scheduler's timer, or that of throttling.
+    pub(super) fn queue_timer(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) {
+        self.disks[usize::from(disk)].timer = None;
+        let mut effects = std::mem::take(&mut self.effects);
+        self.disks[usize::from(disk)].queue.timer(cx.now(), &mut effects);
+        self.apply(disk, &mut effects, cx);
+        self.effects = effects;
+        self.arm_queue_timer(disk, cx);
+    }
+
+    fn arm_queue_timer(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = &mut self.disks[usize::from(disk)];
+        if at.timer.is_none()
+            && let Some(due) = at.queue.next_timer()
+        {
+            at.timer = Some(due);
+            cx.after(due.since(cx.now()), Event::QueueTimer(disk));
+        }
+    }
+
+    /// A bio has ended.
+    fn ended(&mut self, owner: u32, status: Status, cx: &mut impl Cx<Event, Out>) {
+        let io = self.ios[owner];
+        self.ios.remove(owner);
+        self.stats.errors += u64::from(status != Status::Success);
+        match io {
+            Io::Read { inode, page, pages } => self.filled(inode, page, u64::from(pages)),
+            Io::Write { inode, page, pages, convert: true } => self.convert_later(inode, page, pages, cx),
+            Io::Write { inode, page, pages, convert: false } => self.written(inode, page, pages, cx),
+            Io::Home { disk, block } => self.home_written(disk, block, cx.now()),
+            Io::Counted(counter) => {
+                let counter = &mut self.waits.counters[counter];
+                counter.left -= 1;
+                if counter.left == 0
+                    && let Some(task) = counter.waiter.take()
+                {
+                    self.wake(task, cx);
+                }
+            }
+        }
+        self.wake_woken(cx);
+    }
+
+    /// Waits for all bios of a count.
+    pub(super) fn count(&mut self, task: Task, counter: u32) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Count(counter));
+        }
+        if self.waits.counters[counter].left == 0 {
+            self.waits.counters.remove(counter);
+            return Step::Again;
+        }
+        self.waits.counters[counter].waiter = Some(task);
+        self.push(task, Frame::Count(counter));
+        Step::Sleep
+    }
+
+    /// Those who wait for a page look again.
+    pub(super) fn changed(&mut self, folio: Folio) {
+        self.waits.folio_changed(folio, &mut self.woken);
+    }
+}

@@ -1,0 +1,202 @@
+//! What a thread can be in the middle of.
+
+use crate::fs::Tid;
+use crate::{Inode, PAGE};
+use kernel::Time;
+use proto::file::Call;
+
+/// One step of what a thread does; the thread's stack has those that it returns to below it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Frame {
+    /// Asks a program what its thread does next.
+    Program {
+        /// Which program.
+        program: u16,
+        /// Which of its threads.
+        thread: u32,
+    },
+    /// Takes the next request of a flow of requests.
+    Flow(u16),
+    /// A request of a flow has been served.
+    Answer(u16),
+    /// Enters the kernel.
+    Call(u16, Call),
+    /// `filemap_read`.
+    Read(Access),
+    /// `generic_perform_write`, under the inode's lock.
+    Write(Access),
+    /// `balance_dirty_pages`.
+    Balance(u16),
+    /// Takes the lock of an inode.
+    Lock(Inode),
+    /// Gives it back.
+    Unlock(Inode),
+    /// Submits the thread's bios, one after another, and what has been plugged.
+    Submit,
+    /// Waits for a count of completions.
+    Count(u32),
+    /// Writes dirty pages of a range: `write_cache_pages`.
+    Range(Range),
+    /// Pages of a range that are clean leave.
+    Forget(Range),
+    /// Waits for pages of a range that are being written: `filemap_fdatawait_range`.
+    WaitRange(Range),
+    /// `ext4_sync_file`, or `blkdev_fsync`, after the data.
+    Sync {
+        /// Of this inode.
+        inode: Inode,
+        /// `fdatasync`.
+        data_only: bool,
+    },
+    /// Waits until a transaction is committed.
+    WaitCommit {
+        /// The disk of the journal.
+        disk: u16,
+        /// The transaction.
+        tid: Tid,
+    },
+    /// Makes room in the log of a disk's journal.
+    Checkpoint(u16),
+    /// The superblock of a journal has been written.
+    TailWritten {
+        /// Its disk.
+        disk: u16,
+        /// Where the log begins.
+        tail: u32,
+        /// With which transaction.
+        tid: Tid,
+    },
+    /// Waits for blocks of a disk's metadata that are on their way.
+    WaitHome(u16),
+    /// Makes the journal of a disk durable, for `sync`.
+    SyncDisk(u16),
+    /// Makes a file.
+    Create(Inode),
+    /// Changes the length of a file, or removes it.
+    Resize(Resize),
+    /// Empties the drive's cache.
+    Flush(u16),
+    /// `O_DIRECT`.
+    Direct {
+        /// What it reads or writes.
+        access: Access,
+        /// Whether it writes.
+        write: bool,
+    },
+    /// A direct write is on the drive.
+    DirectWritten(Access),
+    /// A load or store of a mapped page.
+    Touch {
+        /// Of this byte on.
+        access: Access,
+        /// Whether it stores.
+        write: bool,
+    },
+    /// A thread that writes pages itself begins to, or has submitted them.
+    Writepages {
+        /// To this disk.
+        disk: u16,
+        /// Whether it begins.
+        begin: bool,
+    },
+    /// Reclaims memory for a page that the thread needs.
+    Reclaim,
+    /// Sleeps.
+    Nap(Time),
+    /// The flusher of a disk.
+    Flusher(u16),
+    /// The flusher has written what it was told of an inode.
+    Flushed {
+        /// Its disk.
+        disk: u16,
+        /// The inode.
+        inode: Inode,
+        /// Where it began.
+        from: u64,
+    },
+    /// The flusher writes dirty pages of a block device: metadata.
+    Device {
+        /// The disk.
+        disk: u16,
+        /// The next block.
+        from: u64,
+        /// Pages that it may still write.
+        pages: u64,
+    },
+    /// The thread of a disk's journal.
+    Journal(u16),
+    /// The thread that ends what was written into new blocks of a disk.
+    Convert(u16),
+    /// Reclaims memory before others must.
+    Kswapd,
+}
+
+/// Bytes of a file that are read or written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Access {
+    /// The open file.
+    pub(super) file: u32,
+    pub(super) inode: Inode,
+    /// The next byte.
+    pub(super) offset: u64,
+    /// The byte after the last.
+    pub(super) end: u64,
+}
+
+impl Access {
+    pub(super) fn page(&self) -> u64 {
+        self.offset / PAGE
+    }
+
+    /// The page after the last.
+    pub(super) fn end_page(&self) -> u64 {
+        self.end.div_ceil(PAGE)
+    }
+
+    /// Bytes of the page that is next.
+    pub(super) fn in_page(&self) -> u64 {
+        ((self.page() + 1) * PAGE).min(self.end) - self.offset
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.offset >= self.end
+    }
+
+    /// The next page.
+    pub(super) fn advance(&mut self) {
+        self.offset += self.in_page();
+    }
+}
+
+/// Pages of a file that are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Range {
+    pub(super) inode: Inode,
+    /// The next page.
+    pub(super) page: u64,
+    /// The page after the last.
+    pub(super) end: u64,
+    /// Pages that may still be written.
+    pub(super) left: u64,
+    /// For integrity: every page that was dirty at the beginning, whatever is being written of it (`WB_SYNC_ALL`).
+    pub(super) sync: bool,
+    /// Whether pages without blocks get some; otherwise they are passed over.
+    pub(super) allocate: bool,
+}
+
+impl Range {
+    /// All that is dirty of some pages, with what they need.
+    pub(super) fn of(inode: Inode, page: u64, end: u64) -> Range {
+        Range { inode, page, end, left: u64::MAX, sync: false, allocate: true }
+    }
+}
+
+/// A change of a file's length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Resize {
+    pub(super) inode: Inode,
+    /// The new one.
+    pub(super) bytes: u64,
+    /// Whether the file itself goes.
+    pub(super) remove: bool,
+}

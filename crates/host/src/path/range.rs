@@ -1,0 +1,138 @@
+//! Writing dirty pages of a file: `ext4_writepages`, or `generic_writepages` of a drive without a file system.
+
+use super::frame::{Frame, Range};
+use super::io::Io;
+use super::thread::Step;
+use super::{Event, Host, Out};
+use crate::block::{Bio, BioFlags};
+use crate::fs::Place;
+use crate::pagecache::Tag;
+use crate::tasks::Task;
+use crate::{Inode, PAGE};
+use kernel::Cx;
+use proto::IoOp;
+use proto::file::Program;
+
+/// Pages of a bio at most (`BIO_MAX_VECS`), and of a step.
+const BATCH: u64 = 256;
+
+impl<P: Program> Host<P> {
+    /// Writes the next dirty pages of a range, a bio or few at a time.
+    pub(super) fn range(&mut self, task: Task, range: Range, cx: &mut impl Cx<Event, Out>) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Range(range));
+        }
+        let inode = range.inode;
+        let next =
+            self.cache.next_tagged(inode, range.page, Tag::Dirty).filter(|(page, _)| *page < range.end);
+        let Some((first, folio)) = next.filter(|_| range.left > 0) else {
+            let thread = self.thread(task);
+            (thread.left, thread.next_page) = (range.left, if next.is_some() { range.page } else { 0 });
+            return Step::Again;
+        };
+        if self.cache.is_locked(folio) || self.cache.is_writeback(folio) {
+            if self.cache.is_writeback(folio) && !range.sync {
+                return self.pay_then(task, Frame::Range(Range { page: first + 1, ..range }));
+            }
+            self.waits.on_folio(folio, task);
+            self.push(task, Frame::Range(range));
+            return Step::Sleep;
+        }
+        let run = self.map(task, inode, first, BATCH.min(range.left).min(range.end - first));
+        let is_new = matches!(run.place, Place::Delayed | Place::Hole);
+        if is_new && !range.allocate {
+            return self.pay_then(task, Frame::Range(Range { page: first + run.pages, ..range }));
+        }
+        let disk = self.nodes[inode.0 as usize].disk;
+        let handle = if is_new {
+            let fs = self.disks[usize::from(disk)].fs.as_ref();
+            let credits = fs.map_or(0, |fs| fs.writepages_credits(inode));
+            match self.start_handle(task, disk, credits, Frame::Range(range), cx) {
+                Ok(handle) => handle,
+                Err(step) => return step,
+            }
+        } else {
+            None
+        };
+        let pages = self.take_dirty(task, inode, first, run.pages);
+        let mut is_there = true;
+        if let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) {
+            is_there = fs.writepages(&handle, inode, first, pages).is_ok();
+            fs.stop(handle);
+            self.arm_commit(disk, cx);
+        }
+        if is_there {
+            self.writeback.started(inode, pages);
+            self.write_pages(task, &range, first, pages);
+            self.thread(task).submitted += pages;
+        } else {
+            self.drop_pages(inode, first, pages);
+        }
+        let left = range.left - pages;
+        self.push(task, Frame::Range(Range { page: first + pages, left, ..range }));
+        self.push(task, Frame::Submit);
+        Step::Pay
+    }
+
+    /// Takes the marks of dirty pages that lie side by side; how many.
+    fn take_dirty(&mut self, task: Task, inode: Inode, first: u64, most: u64) -> u64 {
+        let mut pages = 0;
+        while pages < most {
+            let Some(folio) = self.cache.find(inode, first + pages) else { break };
+            let busy = self.cache.is_locked(folio) || self.cache.is_writeback(folio);
+            if busy || !self.cache.clear_dirty_for_io(folio) {
+                break;
+            }
+            self.cache.start_writeback(folio);
+            pages += 1;
+        }
+        self.charge(task, self.costs.write_page.times(pages));
+        pages
+    }
+
+    /// Makes bios of pages that have blocks.
+    fn write_pages(&mut self, task: Task, range: &Range, first: u64, pages: u64) {
+        let inode = range.inode;
+        let disk = self.nodes[inode.0 as usize].disk;
+        let mut at = first;
+        while at < first + pages {
+            let run = self.map(task, inode, at, first + pages - at);
+            let (block, convert) = match run.place {
+                Place::Mapped { block } => (block, false),
+                Place::Unwritten { block } => (block, true),
+                Place::Hole | Place::Delayed => unreachable!("pages that are written have blocks"),
+            };
+            let owner = self.ios.insert(Io::Write { inode, page: at, pages: run.pages as u32, convert });
+            let flags = BioFlags { sync: range.sync, background: !range.sync, ..BioFlags::default() };
+            let announced = std::mem::take(&mut self.thread(task).announced);
+            let bytes = (run.pages * PAGE) as u32;
+            let bio = Bio { op: IoOp::Write, offset: block * PAGE, bytes, flags, owner, announced };
+            self.charge(task, self.costs.bio);
+            self.thread(task).bios.push_back((disk, bio));
+            at += run.pages;
+        }
+    }
+
+    /// Waits for pages of a range that are being written.
+    pub(super) fn wait_range(&mut self, task: Task, range: Range) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::WaitRange(range));
+        }
+        let next = self.cache.next_tagged(range.inode, range.page, Tag::Writeback);
+        let Some((page, folio)) = next.filter(|(page, _)| *page < range.end) else { return Step::Again };
+        self.waits.on_folio(folio, task);
+        self.push(task, Frame::WaitRange(Range { page, ..range }));
+        Step::Sleep
+    }
+
+    /// Pages for which there is no room on the drive are clean, and their data lost, as the kernel says in its log.
+    fn drop_pages(&mut self, inode: Inode, page: u64, pages: u64) {
+        for page in page..page + pages {
+            let folio = self.cache.find(inode, page).expect("a page stays while it is being written");
+            self.cache.end_writeback(folio);
+            self.changed(folio);
+        }
+        self.stats.lost += pages;
+        self.writeback.cleaned(inode, pages);
+    }
+}

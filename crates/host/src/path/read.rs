@@ -1,0 +1,233 @@
+//! Reads through the page cache, and faults of mappings.
+
+use super::frame::{Access, Frame};
+use super::io::Io;
+use super::thread::Step;
+use super::{Event, Host, Out};
+use crate::block::{Bio, BioFlags};
+use crate::fs::{self, Place};
+use crate::pagecache::readahead::{Mapping, Request};
+use crate::pagecache::{Cause, Plan};
+use crate::tasks::Task;
+use crate::{Inode, PAGE};
+use kernel::Cx;
+use proto::IoOp;
+use proto::file::Program;
+
+/// Pages that a thread copies before it looks whether others want its core.
+const BATCH: u32 = 32;
+
+impl<P: Program> Host<P> {
+    /// What a read from a page on asks read-ahead for.
+    fn request(&self, access: &Access) -> Request {
+        let index = access.page();
+        let file_pages = self.nodes[access.inode.0 as usize].bytes.div_ceil(PAGE);
+        Request { inode: access.inode, file_pages, index, req_count: access.end_page() - index }
+    }
+
+    /// `filemap_read`.
+    pub(super) fn read(&mut self, task: Task, mut access: Access) -> Step {
+        for _ in 0..BATCH {
+            if access.is_over() {
+                return Step::Pay;
+            }
+            let again = Frame::Read(access);
+            if let Some(marker) = self.cache.find(access.inode, access.page())
+                && self.cache.is_readahead(marker)
+            {
+                let request = self.request(&access);
+                let plan = self.cache.async_ra(&mut self.open[access.file].ra, &request, marker);
+                if plan.is_some() {
+                    self.push(task, again);
+                    return self.fetch(task, &request, plan, Cause::ReadAhead);
+                }
+            }
+            if let Some(step) = self.wait_uptodate(task, access.inode, access.page(), again) {
+                return step;
+            }
+            self.charge(task, self.costs.lookup);
+            let Some(folio) = self.cache.lookup(access.inode, access.page()) else {
+                let request = self.request(&access);
+                let plan = self.cache.sync_ra(&mut self.open[access.file].ra, &request);
+                self.push(task, again);
+                return self.fetch(task, &request, plan, Cause::Read);
+            };
+            let ra = &mut self.open[access.file].ra;
+            if !ra.is_same_page(access.offset) {
+                self.cache.mark_accessed(folio);
+            }
+            self.charge(task, self.costs.copy(access.in_page()));
+            access.advance();
+            self.open[access.file].ra.prev_pos = access.offset;
+        }
+        self.pay_then(task, Frame::Read(access))
+    }
+
+    /// Waits for a page that is being read, and tries again: what the thread does for it, if it has to.
+    pub(super) fn wait_uptodate(
+        &mut self,
+        task: Task,
+        inode: Inode,
+        page: u64,
+        again: Frame,
+    ) -> Option<Step> {
+        let folio = self.cache.find(inode, page).filter(|folio| !self.cache.is_uptodate(*folio))?;
+        if self.owes(task) {
+            return Some(self.pay_then(task, again));
+        }
+        self.stats.page_waits += 1;
+        self.waits.on_folio(folio, task);
+        self.push(task, again);
+        Some(Step::Sleep)
+    }
+
+    /// Brings what a plan names and memory lacks, and the page of the request itself if it is not read ahead.
+    fn fetch(&mut self, task: Task, request: &Request, plan: Option<Plan>, cause: Cause) -> Step {
+        let Request { inode, index, .. } = *request;
+        let mut enough = true;
+        if let Some(plan) = plan {
+            let mut runs = std::mem::take(&mut self.runs);
+            runs.clear();
+            self.cache.missing_runs(inode, plan.first, plan.pages, &mut runs);
+            for run in &runs {
+                let ahead = if matches!(cause, Cause::Fault) { Cause::FaultAhead } else { Cause::ReadAhead };
+                let cause = |page| if page == index { cause } else { ahead };
+                enough = enough && self.bring(task, inode, run.first, run.pages, cause);
+            }
+            self.runs = runs;
+            if let Some(folio) = plan.mark.and_then(|mark| self.cache.find(inode, mark)) {
+                self.cache.set_readahead(folio);
+            }
+        }
+        if enough && self.cache.find(inode, index).is_none() {
+            enough = self.bring(task, inode, index, 1, |_| cause);
+        }
+        if !enough && self.cache.find(inode, index).is_none() {
+            self.push(task, Frame::Reclaim);
+        }
+        self.push(task, Frame::Submit);
+        Step::Pay
+    }
+
+    /// Pages of a range are read although nobody waits for them (`POSIX_FADV_WILLNEED`), as many as the drive takes at once.
+    pub(super) fn will_need(&mut self, task: Task, access: &Access) -> Step {
+        let request = self.request(access);
+        let plan = self.cache.force_ra(&self.open[access.file].ra, &request);
+        self.fetch(task, &request, plan, Cause::ReadAhead)
+    }
+
+    /// Inserts pages that are not in memory and reads them; whether there was memory for all.
+    pub(super) fn bring(
+        &mut self,
+        task: Task,
+        inode: Inode,
+        first: u64,
+        pages: u64,
+        cause: impl Fn(u64) -> Cause,
+    ) -> bool {
+        let mut count = 0;
+        while count < pages && self.has_room() {
+            self.cache.insert(inode, first + count, cause(first + count));
+            count += 1;
+        }
+        self.charge(task, (self.costs.allocate + self.costs.insert).times(count));
+        let mut at = first;
+        while at < first + count {
+            let (offset, run) = self.place(task, inode, at, first + count - at);
+            match offset {
+                Some(offset) => self.read_bio(task, inode, at, run, offset),
+                // What was never written is zeroes.
+                None => self.filled(inode, at, run),
+            }
+            at += run;
+        }
+        count == pages
+    }
+
+    /// What the first of some pages have on the drive, as far as they are alike.
+    pub(super) fn map(&mut self, task: Task, inode: Inode, page: u64, pages: u64) -> fs::Run {
+        self.charge(task, self.costs.map);
+        let disk = usize::from(self.nodes[inode.0 as usize].disk);
+        match &self.disks[disk].fs {
+            None => fs::Run { place: Place::Mapped { block: page }, pages },
+            Some(fs) => fs.map(inode, page, pages),
+        }
+    }
+
+    /// Where the data of pages lie on the drive, in bytes, and how many of them in one piece; nowhere if they were never written.
+    pub(super) fn place(&mut self, task: Task, inode: Inode, page: u64, pages: u64) -> (Option<u64>, u64) {
+        let run = self.map(task, inode, page, pages);
+        match run.place {
+            Place::Mapped { block } => (Some(block * PAGE), run.pages),
+            Place::Hole | Place::Delayed | Place::Unwritten { .. } => (None, run.pages),
+        }
+    }
+
+    fn read_bio(&mut self, task: Task, inode: Inode, page: u64, pages: u64, offset: u64) {
+        let disk = self.nodes[inode.0 as usize].disk;
+        let owner = self.ios.insert(Io::Read { inode, page, pages: pages as u32 });
+        self.charge(task, self.costs.bio);
+        let bytes = (pages * PAGE) as u32;
+        let bio = Bio { op: IoOp::Read, offset, bytes, flags: BioFlags::default(), owner, announced: 0 };
+        self.thread(task).bios.push_back((disk, bio));
+    }
+
+    /// Pages whose data are there.
+    pub(super) fn filled(&mut self, inode: Inode, page: u64, pages: u64) {
+        for page in page..page + pages {
+            let folio = self.cache.find(inode, page).expect("a locked page stays");
+            self.cache.set_uptodate(folio);
+            self.cache.unlock(folio);
+            self.changed(folio);
+        }
+    }
+
+    /// A load or store of a mapped page: a fault the first time (`filemap_fault`), after which the page is mapped.
+    pub(super) fn touch(
+        &mut self,
+        task: Task,
+        access: Access,
+        write: bool,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        let again = Frame::Touch { access, write };
+        if let Some(step) = self.wait_uptodate(task, access.inode, access.page(), again) {
+            return step;
+        }
+        let request = Request { req_count: 1, ..self.request(&access) };
+        let Some(folio) = self.cache.lookup(access.inode, request.index) else {
+            self.charge(task, self.costs.call);
+            let plan = self.cache.sync_mmap_ra(&mut self.open[access.file].ra, &request, Mapping::Normal);
+            self.push(task, again);
+            return self.fetch(task, &request, plan, Cause::Fault);
+        };
+        if self.cache.is_mapped(folio) {
+            self.cache.touch(folio);
+        } else {
+            self.charge(task, self.costs.call);
+            self.cache.map(folio);
+            let plan =
+                self.cache.async_mmap_ra(&mut self.open[access.file].ra, &request, folio, Mapping::Normal);
+            if plan.is_some() {
+                self.push(task, again);
+                return self.fetch(task, &request, plan, Cause::FaultAhead);
+            }
+        }
+        if !write || self.cache.is_dirty(folio) {
+            return Step::Pay;
+        }
+        let start = request.index * PAGE;
+        let bytes = PAGE.min(self.nodes[access.inode.0 as usize].bytes - start);
+        match self.extend(task, again, access.inode, start, bytes, cx) {
+            Err(step) => return step,
+            Ok(false) => self.stats.no_space += 1,
+            Ok(true) => {
+                let disk = self.nodes[access.inode.0 as usize].disk;
+                if self.dirtied(task, folio, disk, cx) {
+                    self.push(task, Frame::Balance(disk));
+                }
+            }
+        }
+        Step::Pay
+    }
+}

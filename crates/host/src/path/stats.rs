@@ -1,0 +1,18 @@
+//! What happened on a host that none of its floors knows alone.
+
+/// Counts since the window began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PathStats {
+    /// Interrupts of drives.
+    pub interrupts: u64,
+    /// Bios that ended with an error.
+    pub errors: u64,
+    /// Writes that found no space on a drive.
+    pub no_space: u64,
+    /// Dirty pages that found none when they were written back: their data are lost.
+    pub lost: u64,
+    /// Times a thread waited for a page that was being read.
+    pub page_waits: u64,
+    /// Times a thread had to reclaim memory itself.
+    pub direct_reclaims: u64,
+}

@@ -1,0 +1,145 @@
+//! What makes files durable.
+
+use super::frame::Frame;
+use super::io::{Counter, Io};
+use super::thread::Step;
+use super::{Event, Host, Out};
+use crate::block::{Bio, BioFlags};
+use crate::fs::Need;
+use crate::tasks::Task;
+use crate::{Inode, PAGE};
+use kernel::Cx;
+use proto::IoOp;
+use proto::file::Program;
+
+impl<P: Program> Host<P> {
+    /// `ext4_sync_file`, or `blkdev_fsync`, after the data have been written.
+    pub(super) fn sync(
+        &mut self,
+        task: Task,
+        inode: Inode,
+        data_only: bool,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        let disk = self.nodes[inode.0 as usize].disk;
+        let need = match &mut self.disks[usize::from(disk)].fs {
+            None => Need::Flush,
+            Some(fs) => fs.fsync(inode, data_only),
+        };
+        self.needs(task, disk, Some(inode), need, cx)
+    }
+
+    /// `sync` of a disk, after all data have been written.
+    pub(super) fn sync_disk(&mut self, task: Task, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
+        let need = match &mut self.disks[usize::from(disk)].fs {
+            None => Need::Flush,
+            Some(fs) => fs.sync_all(),
+        };
+        self.needs(task, disk, None, need, cx)
+    }
+
+    fn needs(
+        &mut self,
+        task: Task,
+        disk: u16,
+        inode: Option<Inode>,
+        need: Need,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        match need {
+            Need::Nothing => {}
+            Need::Flush => self.push(task, Frame::Flush(disk)),
+            Need::Commit { tid, flush } => {
+                if flush {
+                    self.push(task, Frame::Flush(disk));
+                }
+                self.push(task, Frame::WaitCommit { disk, tid });
+            }
+            Need::Write { flush } => {
+                if flush {
+                    self.push(task, Frame::Flush(disk));
+                }
+                self.push(task, Frame::WaitHome(disk));
+                self.settle_home(disk, cx);
+                let Some(fs) = &self.disks[usize::from(disk)].fs else { return Step::Again };
+                let blocks: Vec<u64> = match inode {
+                    Some(inode) => fs.metadata(inode).collect(),
+                    None => fs.dirty_metadata(0).collect(),
+                };
+                for block in blocks {
+                    self.write_home(
+                        task,
+                        disk,
+                        block,
+                        BioFlags { sync: true, meta: true, ..BioFlags::default() },
+                    );
+                }
+                self.settle_home(disk, cx);
+                self.push(task, Frame::Submit);
+            }
+        }
+        Step::Again
+    }
+
+    /// Waits until no block of metadata is on its way to its place.
+    pub(super) fn wait_home(&mut self, task: Task, disk: u16) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::WaitHome(disk));
+        }
+        if self.writeback.being_written(disk).all(|inode| inode != self.disks[usize::from(disk)].device) {
+            return Step::Again;
+        }
+        self.waits.on_home(disk, task);
+        self.push(task, Frame::WaitHome(disk));
+        Step::Sleep
+    }
+
+    /// Empties the drive's cache (`blkdev_issue_flush`).
+    pub(super) fn flush(&mut self, task: Task, disk: u16) -> Step {
+        let counter = self.waits.counters.insert(Counter { left: 1, waiter: None });
+        let owner = self.ios.insert(Io::Counted(counter));
+        let flags = BioFlags { sync: true, preflush: true, ..BioFlags::default() };
+        let bio = Bio { op: IoOp::Flush, offset: 0, bytes: 0, flags, owner, announced: 0 };
+        self.charge(task, self.costs.bio);
+        self.thread(task).bios.push_back((disk, bio));
+        self.push(task, Frame::Count(counter));
+        self.push(task, Frame::Submit);
+        Step::Again
+    }
+
+    /// Bytes of a write become the file's: its blocks are promised or allocated, its length and time change. Whether there was room; otherwise
+    /// what the thread does until it tries again.
+    pub(super) fn extend(
+        &mut self,
+        task: Task,
+        again: Frame,
+        inode: Inode,
+        offset: u64,
+        bytes: u64,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Result<bool, Step> {
+        let disk = self.nodes[inode.0 as usize].disk;
+        let now = cx.now();
+        let at = &self.disks[usize::from(disk)];
+        let Some(fs) = &at.fs else {
+            return Ok(offset + bytes <= self.nodes[inode.0 as usize].bytes.next_multiple_of(PAGE));
+        };
+        let handle = if fs.write_is_bare(inode, offset, bytes, now) {
+            None
+        } else {
+            let credits = fs.write_credits(inode, bytes);
+            self.start_handle(task, disk, credits, again, cx)?
+        };
+        let Some(fs) = &mut self.disks[usize::from(disk)].fs else { return Ok(true) };
+        let done = fs.write(handle.as_ref(), inode, offset, bytes, now);
+        if let Some(handle) = handle {
+            fs.stop(handle);
+            self.arm_commit(disk, cx);
+        }
+        let node = &mut self.nodes[inode.0 as usize];
+        if done.is_ok() {
+            node.bytes = node.bytes.max(offset + bytes);
+        }
+        Ok(done.is_ok())
+    }
+}

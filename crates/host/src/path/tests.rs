@@ -1,0 +1,292 @@
+//! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
+
+use super::*;
+use crate::block::SchedulerPolicy;
+use config::units::Bytes;
+use kernel::EventQueue;
+use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags};
+use proto::{BufferState, IoOp, Port, Status};
+use std::collections::VecDeque;
+
+const MIB: u64 = 1 << 20;
+
+/// A program that does what it is told, and remembers when each thing was done.
+struct Script {
+    files: Vec<FileSpec>,
+    threads: Vec<VecDeque<Next>>,
+    /// When each thread was asked.
+    asked: Vec<Vec<Time>>,
+}
+
+impl Program for Script {
+    fn name(&self) -> &str {
+        "script"
+    }
+    fn files(&self) -> Vec<FileSpec> {
+        self.files.clone()
+    }
+    fn threads(&self) -> u32 {
+        self.threads.len() as u32
+    }
+    fn next(&mut self, thread: u32, now: Time) -> Next {
+        self.asked[thread as usize].push(now);
+        self.threads[thread as usize].pop_front().unwrap_or(Next::End)
+    }
+}
+
+fn script(bytes: Option<u64>, threads: Vec<Vec<Next>>) -> Script {
+    let files = vec![FileSpec { name: "file".to_owned(), bytes, drive: 0 }];
+    let asked = vec![Vec::new(); threads.len()];
+    Script { files, threads: threads.into_iter().map(VecDeque::from).collect(), asked }
+}
+
+fn open() -> Next {
+    Next::Call(Call::Open { fd: Fd(0), file: FileId(0), flags: OpenFlags::default() })
+}
+
+fn read(offset: u64, bytes: u64) -> Next {
+    Next::Call(Call::Read { fd: Fd(0), offset, bytes })
+}
+
+fn write(offset: u64, bytes: u64) -> Next {
+    Next::Call(Call::Write { fd: Fd(0), offset, bytes })
+}
+
+fn sync() -> Next {
+    Next::Call(Call::Sync { fd: Fd(0), data_only: false })
+}
+
+kernel::events! {
+    enum World {
+        /// Of the host.
+        Host(Event),
+        /// The drive has done a command.
+        Done(u32),
+    }
+}
+
+/// Time, and the drive: its commands wait for each other, then a latency.
+#[derive(Default)]
+struct Outside {
+    queue: EventQueue<World>,
+    free: Time,
+    /// Commands that it was given.
+    seen: Vec<Command>,
+}
+
+const LATENCY: Time = Time::from_us(100);
+const RATE: u64 = 100 * MIB;
+
+impl Outside {
+    fn take(&mut self, out: Out) {
+        let Out::Submit { command, .. } = out else { return };
+        let now = self.queue.now();
+        self.free = self.free.max(now) + Time::transfer(command.bytes, RATE);
+        self.queue.after(self.free + LATENCY - now, World::Done(command.tag));
+        self.seen.push(command);
+    }
+}
+
+kernel::context! {
+    Outside: Cx<Event, Out>,
+    queue: |at| at.queue,
+    event: |_at, event| World::Host(event),
+    out: |at, out| at.take(out),
+}
+
+/// A host with a drive of 1 GiB.
+struct Bench {
+    host: Host<Script>,
+    outside: Outside,
+}
+
+impl Bench {
+    fn new(spec: &PathSpec, script: Script) -> Bench {
+        let device =
+            Device { max_transfer: 0, block: 512, queues: 8, queue_depth: 63, write_cache: true, fua: true };
+        let mut host = Host::new(spec, &[DiskSpec { bytes: 1 << 30, device }]).expect("a host");
+        host.add_program(script).expect("files that fit");
+        Bench { host, outside: Outside::default() }
+    }
+
+    /// Runs until all programs have ended, then until nothing happens any more; when the programs ended.
+    fn run(&mut self) -> Time {
+        self.host.begin(&mut self.outside);
+        let mut ended = None;
+        while let Some(event) = self.outside.queue.pop() {
+            match event {
+                World::Host(event) => self.host.handle(event, &mut self.outside),
+                World::Done(tag) => {
+                    let completion = Completion {
+                        tag,
+                        to: Port::default(),
+                        status: Status::Success,
+                        errors: 0,
+                        buffer: BufferState::Unknown,
+                    };
+                    self.host.completed(completion, &mut self.outside);
+                }
+            }
+            if self.host.is_done() {
+                ended.get_or_insert(self.outside.queue.now());
+            }
+        }
+        self.host.check_idle();
+        ended.expect("programs that end")
+    }
+
+    fn asked(&self, thread: usize) -> &[Time] {
+        &self.host.programs[0].program.asked[thread]
+    }
+
+    fn bytes(&self, op: IoOp) -> u64 {
+        self.outside.seen.iter().filter(|command| command.op == op).map(|command| command.bytes).sum()
+    }
+}
+
+fn spec(memory: u64) -> PathSpec {
+    PathSpec { memory: Bytes::new(memory), ..PathSpec::default() }
+}
+
+fn raw(memory: u64) -> PathSpec {
+    PathSpec { fs: OnDrives::Raw, ..spec(memory) }
+}
+
+impl Host<Script> {
+    /// Nothing is under way, and no thread of a program is in the middle of something.
+    fn check_idle(&self) {
+        assert!(self.disks.iter().all(|disk| disk.queue.is_idle()));
+        assert_eq!((self.sent.len(), self.ios.len(), self.waits.counters.len()), (0, 0, 0));
+        assert_eq!((self.cache.nr_dirty(), self.cache.nr_writeback()), (0, 0));
+        assert_eq!((self.writeback.dirty(), self.writeback.writeback()), (0, 0));
+        for thread in &self.threads {
+            assert!(thread.bios.is_empty() && thread.frames.len() <= 1, "{:?}", thread.frames);
+        }
+    }
+}
+
+/// A file of 1 MiB, read twice by pieces of 4 KiB: the drive reads it once, in windows of 16 KiB, 32, 64 and then 128 KiB (`get_init_ra_size`,
+/// `get_next_ra_size`).
+#[test]
+fn a_file_is_read_once_in_windows() {
+    let pieces = (0..512).map(|n| read(n % 256 * 4096, 4096));
+    let program = script(Some(MIB), vec![std::iter::once(open()).chain(pieces).collect()]);
+    let mut bench = Bench::new(&spec(256 * MIB), program);
+    bench.run();
+    assert_eq!(bench.bytes(IoOp::Read), MIB);
+    let sizes: Vec<u64> = bench.outside.seen.iter().map(|command| command.bytes >> 10).collect();
+    assert_eq!(sizes[..4], [16, 32, 64, 128]);
+    let stats = bench.host.cache.stats();
+    // The first page alone misses: all others have been read ahead.
+    assert_eq!((stats.misses, stats.hits), (1, 512));
+    // The second pass takes no time of the drive: calls, look-ups, copies.
+    let asked = bench.asked(0);
+    let second = asked[513] - asked[257];
+    assert!(second < Time::from_us(256), "{second}");
+}
+
+/// What is written stays in memory until it is old: 30 s, when the flusher looks every 5 s.
+#[test]
+fn dirty_pages_are_written_when_they_are_old() {
+    let program = script(None, vec![vec![open(), write(0, MIB)]]);
+    let mut bench = Bench::new(&spec(256 * MIB), program);
+    let ended = bench.run();
+    assert!(ended < Time::from_ms(1), "{ended}");
+    // 256 pages, in requests of 127 segments of a page.
+    let sizes: Vec<u64> = bench.outside.seen.iter().map(|command| command.bytes >> 12).collect();
+    assert_eq!(sizes.iter().filter(|pages| **pages == 127).count(), 2, "{sizes:?}");
+    let now = bench.outside.queue.now();
+    assert!(now > Time::from_s(30) && now < Time::from_s(80), "{now}");
+}
+
+/// A write and `fsync`: the data, then the journal's blocks, then the commit block behind a flush.
+#[test]
+fn fsync_writes_data_then_the_journal_then_commits() {
+    let program = script(None, vec![vec![open(), write(0, 64 << 10), sync()]]);
+    let mut bench = Bench::new(&spec(256 * MIB), program);
+    let ended = bench.run();
+    let seen: Vec<(IoOp, u64, bool)> =
+        bench.outside.seen.iter().map(|command| (command.op, command.bytes, command.fua)).collect();
+    let at = |wanted: (IoOp, u64, bool)| seen.iter().position(|one| *one == wanted);
+    let data = at((IoOp::Write, 64 << 10, false)).expect("the data");
+    let flush = seen.iter().position(|(op, ..)| *op == IoOp::Flush).expect("a flush");
+    let commit = at((IoOp::Write, 4096, true)).expect("a commit block");
+    assert!(data < flush && flush < commit, "{seen:?}");
+    // Three round trips at least: data, log with flush, commit.
+    assert!(ended > LATENCY.times(3), "{ended}");
+}
+
+/// The same on a drive without a file system: the data and a flush.
+#[test]
+fn fsync_of_a_drive_writes_and_flushes() {
+    let command = |tag, op, offset, bytes| Command { flow: 3, ..Command::new(tag, op, offset, bytes) };
+    let program = script(None, vec![]);
+    let mut spec = raw(256 * MIB);
+    spec.block.scheduler = SchedulerPolicy::default();
+    let mut host: Host<Script> = Host::new(
+        &spec,
+        &[DiskSpec {
+            bytes: 1 << 30,
+            device: Device {
+                max_transfer: 0,
+                block: 512,
+                queues: 8,
+                queue_depth: 63,
+                write_cache: true,
+                fua: true,
+            },
+        }],
+    )
+    .unwrap();
+    drop(program);
+    let mut outside = Outside::default();
+    host.submit_request(0, command(0, IoOp::Write, 8192, 8192), &mut outside);
+    host.submit_request(0, command(1, IoOp::Flush, 0, 0), &mut outside);
+    while let Some(event) = outside.queue.pop() {
+        match event {
+            World::Host(event) => host.handle(event, &mut outside),
+            World::Done(tag) => host.completed(
+                Completion {
+                    tag,
+                    to: Port::default(),
+                    status: Status::Success,
+                    errors: 0,
+                    buffer: BufferState::Unknown,
+                },
+                &mut outside,
+            ),
+        }
+    }
+    let seen: Vec<_> =
+        outside.seen.iter().map(|command| (command.op, command.offset, command.bytes)).collect();
+    assert_eq!(seen, [(IoOp::Write, 8192, 8192), (IoOp::Flush, 0, 0)]);
+    assert!(host.is_done());
+    host.check_idle();
+}
+
+/// A file larger than memory is written: writers pause at the drive's speed, and nothing is lost.
+#[test]
+fn a_writer_is_held_to_the_speed_of_the_drive() {
+    let pieces = (0..((256 * MIB) >> 17)).map(|n| write(n << 17, 1 << 17));
+    let program = script(None, vec![std::iter::once(open()).chain(pieces).collect()]);
+    let mut bench = Bench::new(&spec(64 * MIB), program);
+    let ended = bench.run();
+    assert_eq!(bench.host.stats.lost, 0);
+    // 256 MiB at 100 MiB/s, less what may be dirty at the end: 20 % of 64 MiB at most.
+    assert!(ended > Time::from_ms(2_400) && ended < Time::from_ms(2_900), "{ended}");
+    assert!(bench.bytes(IoOp::Write) >= 256 * MIB);
+    assert!(bench.host.writeback.stats.pauses.count() > 0);
+}
+
+/// Two threads wake each other; one sleeps until a time.
+#[test]
+fn threads_wake_each_other() {
+    let compute = Next::Compute(Time::from_us(50));
+    let program =
+        script(None, vec![vec![Next::Wait, compute], vec![Next::Until(Time::from_ms(2)), Next::Wake(0)]]);
+    let mut bench = Bench::new(&spec(64 * MIB), program);
+    bench.run();
+    let (first, second) = (bench.asked(0).to_vec(), bench.asked(1).to_vec());
+    assert!(second[1] >= Time::from_ms(2) && second[1] < Time::from_us(2_010), "{second:?}");
+    assert!(first[1] >= second[1] && first[2] >= first[1] + Time::from_us(50), "{first:?} {second:?}");
+}

@@ -1,0 +1,71 @@
+//! Threads of a host: what each is doing, as a stack of frames.
+
+use super::frame::Frame;
+use crate::block::{Bio, Plug, Stalled};
+use crate::pagecache::ScanControl;
+use crate::writeback::Dirtier;
+use kernel::Time;
+use std::collections::VecDeque;
+
+/// A thread, of a program or of the kernel.
+pub(super) struct Thread {
+    /// What it is doing; the last frame is the innermost.
+    pub(super) frames: Vec<Frame>,
+    /// Core time of the kernel that it has used and not been on a core for.
+    pub(super) owed: Time,
+    /// When it wants to be woken.
+    pub(super) alarm: Option<Time>,
+    /// What it has told the block layer and not shown it, by disk.
+    pub(super) plugs: Vec<Plug>,
+    /// The bio that it could not submit, and its disk.
+    pub(super) stalled: Option<(u16, Stalled)>,
+    /// What it has made dirty.
+    pub(super) dirtier: Dirtier,
+    /// Until when it pauses for that.
+    pub(super) pause: Option<Time>,
+    /// The reclaim that it is in the middle of.
+    pub(super) scan: Option<ScanControl>,
+    /// Pages that it has submitted since it was told to write some, where it goes on, and how many it may still write.
+    pub(super) submitted: u64,
+    pub(super) next_page: u64,
+    pub(super) left: u64,
+    /// Pages of a victimization that its next bio announces.
+    pub(super) announced: u32,
+    /// Bios that it is about to submit, each with its disk.
+    pub(super) bios: VecDeque<(u16, Bio)>,
+}
+
+impl Thread {
+    pub(super) fn new(bottom: Frame, disks: usize) -> Thread {
+        Thread {
+            frames: vec![bottom],
+            owed: Time::ZERO,
+            alarm: None,
+            plugs: (0..disks).map(|_| Plug::default()).collect(),
+            stalled: None,
+            dirtier: Dirtier::default(),
+            pause: None,
+            scan: None,
+            submitted: 0,
+            next_page: 0,
+            left: 0,
+            announced: 0,
+            bios: VecDeque::new(),
+        }
+    }
+}
+
+/// What a thread does after a step of its innermost frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// Goes on at once.
+    Again,
+    /// Is on its core for what it owes, then goes on.
+    Pay,
+    /// Computes.
+    Compute(Time),
+    /// Sleeps until it is woken. It must owe nothing.
+    Sleep,
+    /// Ends.
+    End,
+}

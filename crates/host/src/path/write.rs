@@ -1,0 +1,77 @@
+//! Writes through the page cache.
+
+use super::frame::{Access, Frame};
+use super::thread::Step;
+use super::{Event, Host, Out};
+use crate::PAGE;
+use crate::pagecache::{Cause, Folio};
+use crate::tasks::Task;
+use kernel::Cx;
+use proto::file::Program;
+
+/// Pages that a thread copies before it looks whether others want its core.
+const BATCH: u32 = 32;
+
+impl<P: Program> Host<P> {
+    /// `generic_perform_write`: page by page, with a look at the dirty limits after each.
+    pub(super) fn write(&mut self, task: Task, mut access: Access, cx: &mut impl Cx<Event, Out>) -> Step {
+        let inode = access.inode;
+        let disk = self.nodes[inode.0 as usize].disk;
+        for _ in 0..BATCH {
+            if access.is_over() {
+                return Step::Pay;
+            }
+            let again = Frame::Write(access);
+            if let Some(step) = self.wait_uptodate(task, inode, access.page(), again) {
+                return step;
+            }
+            self.charge(task, self.costs.lookup);
+            let folio = match self.write_begin(task, &access) {
+                Ok(folio) => folio,
+                Err(step) => return step,
+            };
+            let bytes = access.in_page();
+            match self.extend(task, again, inode, access.offset, bytes, cx) {
+                Err(step) => return step,
+                Ok(false) => {
+                    self.stats.no_space += 1;
+                    return Step::Pay;
+                }
+                Ok(true) => {}
+            }
+            self.charge(task, self.costs.copy(bytes));
+            access.advance();
+            if self.dirtied(task, folio, disk, cx) {
+                self.push(task, Frame::Write(access));
+                self.push(task, Frame::Balance(disk));
+                return Step::Pay;
+            }
+        }
+        self.pay_then(task, Frame::Write(access))
+    }
+
+    /// The page that is written to, in memory and unlocked (`write_begin`); otherwise what the thread does until it tries again.
+    fn write_begin(&mut self, task: Task, access: &Access) -> Result<Folio, Step> {
+        let (inode, page, again) = (access.inode, access.page(), Frame::Write(*access));
+        if let Some(folio) = self.cache.lookup(inode, page) {
+            return Ok(folio);
+        }
+        if !self.has_room() {
+            self.push(task, again);
+            self.push(task, Frame::Reclaim);
+            return Err(Step::Again);
+        }
+        // What a write covers in part is read first, if it is there (`__block_write_begin_int`).
+        if access.in_page() < PAGE && page * PAGE < self.nodes[inode.0 as usize].bytes {
+            self.push(task, again);
+            self.push(task, Frame::Submit);
+            self.bring(task, inode, page, 1, |_| Cause::Write);
+            return Err(Step::Pay);
+        }
+        self.charge(task, self.costs.allocate + self.costs.insert);
+        let folio = self.cache.insert(inode, page, Cause::Write);
+        self.cache.set_uptodate(folio);
+        self.cache.unlock(folio);
+        Ok(folio)
+    }
+}
