@@ -334,11 +334,12 @@ fn a_folder_that_cannot_be_written_costs_no_run() {
 #[test]
 fn json_is_one_document_and_nothing_else() {
     let run =
-        run_tiny(&["--workload", "fio:rw=randread,bs=4k,number_ios=50,direct=1,filename=x", "--json"]).well();
+        run_tiny(&["--workload", "fio:rw=randread,bs=4k,number_ios=50,gtod_reduce=1,filename=x", "--json"])
+            .well();
     assert!(run.json().is_object());
     assert_eq!(run.stderr, "", "no progress bar without a terminal");
     let warnings = run.json()["warnings"].to_string();
-    assert!(warnings.contains("direct") && warnings.contains("filename"), "{warnings}");
+    assert!(warnings.contains("gtod_reduce") && warnings.contains("filename"), "{warnings}");
     let folder = tempfile::tempdir().unwrap();
     let trace = file(folder.path(), "t.csv", "0 0 0 8 1\n1000 0 8 8 0\n2000 0 16 8 1\n");
     assert!(nandscape(&["trace", "inspect", "--json", &trace]).well().json().is_array());

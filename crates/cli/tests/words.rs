@@ -98,8 +98,8 @@ fn a_resolved_spec_resolves_to_itself() {
     assert_eq!(nandscape(&["check", &path]).well().stdout, text);
     let table: toml::Table = text.parse().unwrap();
     assert_eq!(table["flash"]["geometry"]["blocks"].as_integer(), Some(600));
-    let checked = nandscape(&["check", "d16", "--workload", "fio:rw=read,bs=4k,direct=1"]).well().stdout;
-    assert!(checked.contains("\n# job: `direct` changes nothing here"), "{checked}");
+    let checked = nandscape(&["check", "d16", "--workload", "fio:rw=read,bs=4k,gtod_reduce=1"]).well().stdout;
+    assert!(checked.contains("\n# job: `gtod_reduce` changes nothing here"), "{checked}");
     assert!(checked.parse::<toml::Table>().is_ok(), "notes are comments");
 }
 

@@ -13,10 +13,12 @@ pub(crate) enum Sender {
     Pager(u16),
     /// Several drives as one.
     Stripe(u16),
+    /// A host's path to its drives.
+    Host(u16),
 }
 
 /// Bits below the kind of a sender in its address.
-const NUMBER: u32 = 14;
+const NUMBER: u32 = 13;
 
 impl Sender {
     /// The address that a completion goes to.
@@ -27,6 +29,7 @@ impl Sender {
             Sender::Memory(number) => 1 << NUMBER | number,
             Sender::Pager(number) => 2 << NUMBER | number,
             Sender::Stripe(number) => 3 << NUMBER | number,
+            Sender::Host(number) => 4 << NUMBER | number,
         })
     }
 
@@ -38,7 +41,8 @@ impl Sender {
             0 => Sender::Injector(number),
             1 => Sender::Memory(number),
             2 => Sender::Pager(number),
-            _ => Sender::Stripe(number),
+            3 => Sender::Stripe(number),
+            _ => Sender::Host(number),
         }
     }
 }
@@ -85,9 +89,11 @@ mod tests {
             Sender::Injector(0),
             Sender::Injector(3),
             Sender::Memory(0),
-            Sender::Memory(16_383),
+            Sender::Memory(8_191),
             Sender::Pager(1),
             Sender::Stripe(7),
+            Sender::Host(0),
+            Sender::Host(8_191),
         ] {
             assert_eq!(Sender::of(sender.port()), sender);
         }

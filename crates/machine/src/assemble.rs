@@ -2,7 +2,7 @@
 
 use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::build::{gpu, server};
+use crate::build::{gpu, host, server};
 use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
@@ -17,7 +17,8 @@ use flash::Device;
 use kernel::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use workload::inject::{HostCost, Injector, Source};
+use workload::host::HostProgram;
+use workload::inject::{HostCost, Injector, Queues, Source};
 use workload::program::{Apps, Program};
 use workload::service::Service;
 
@@ -31,6 +32,9 @@ pub(crate) struct Work {
     sources: Vec<(Box<dyn Source>, u16)>,
     /// The programs of each GPU, by its number.
     programs: BTreeMap<usize, Vec<Box<dyn Program>>>,
+    /// Programs of the host, and whether requests of its pass through its page cache.
+    of_host: Vec<Box<dyn HostProgram>>,
+    buffered: bool,
     /// What each server runs, by its number.
     services: BTreeMap<usize, Box<dyn Service>>,
     warnings: Vec<String>,
@@ -68,12 +72,25 @@ impl Work {
                             .help("its cores serve jobs of one program: give one --workload of that kind"));
                     }
                 }
+                Opened::Host(program) => {
+                    if program.progress().is_none() && loaded.spec.sim.until.is_none() {
+                        let what = format!("`{}` has no end, and the run has none either", program.name());
+                        return Err(Diagnostic::new(what).help("give it one: --set sim.until=10s"));
+                    }
+                    work.warnings.extend(program.notes());
+                    work.of_host.push(program);
+                }
                 Opened::Requests(requests) => {
                     let drive = part_for(loaded, to, drives(loaded), "a load of requests")?;
                     let target = match drive {
+                        Some(drive) if requests.buffered => {
+                            let files = loaded.spec.flash.len() + loaded.spec.stripe.len();
+                            files + drives(loaded).iter().position(|other| *other == drive).unwrap_or(0)
+                        }
                         Some(Id { kind: Kind::Stripe, number }) => loaded.spec.flash.len() + number,
                         drive => drive.map_or(0, |id| id.number),
                     };
+                    work.buffered |= requests.buffered;
                     if drive.is_none() {
                         loaded.drive()?;
                     }
@@ -136,6 +153,7 @@ pub(crate) fn options(
         trace: plan.trace.clone(),
         queue_depth: plan.queue_depth,
         capacity: drive.map_or(Ok(0), |drive| loaded.capacity_of(drive))?,
+        file_bytes: drive.map_or(Ok(0), |drive| host::file_bytes(loaded, drive)).map_err(Box::new),
         seed: plan.seed,
     })
 }
@@ -164,13 +182,15 @@ pub(crate) fn assemble(
     let devices = (0..spec.flash.len()).map(|number| loaded.device_at(number, plan.seed));
     let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
-    let Work { sources, programs, services, mut warnings, ramp } = Work::open(plan, loaded, outside)?;
+    let work = Work::open(plan, loaded, outside)?;
+    let Work { sources, programs, services, of_host, buffered, mut warnings, ramp } = work;
     if outside.wants_an_end() {
         return Ok(None);
     }
     let mut wanted = wanted(plan, loaded, outside)?;
     (outside.watch)(Stage::Building);
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
+    let hosted = if buffered || !of_host.is_empty() { Some(host::build(loaded, of_host)?) } else { None };
     let mut built = Vec::new();
     for (number, programs) in programs {
         built.push(gpu::build(loaded, number, Apps::new(programs), plan.seed).map_err(unfit)?);
@@ -201,7 +221,8 @@ pub(crate) fn assemble(
     for (device, observer) in devices.iter_mut().zip(observers.commands) {
         device.backend.observer = Some(observer);
     }
-    let injector = injector(loaded, sources, observers.requests);
+    let files = hosted.as_ref().map_or(0, |hosted| hosted.drives.len());
+    let injector = injector(loaded, sources, files, observers.requests);
     let of_jobs = first_server.and_then(|number| {
         let server = &spec.cpu[number].spec;
         server.start.warmup.of(server.cores.load.jobs)
@@ -216,6 +237,9 @@ pub(crate) fn assemble(
         let drives = part.linked("drives").iter().map(|drive| drive.number as u16).collect();
         machine = machine.with_stripe(&part.name, loaded.stripe_at(number)?, drives);
     }
+    if let Some(hosted) = hosted {
+        machine = machine.with_host(hosted);
+    }
     for built in built {
         machine = machine.with(built);
     }
@@ -226,13 +250,16 @@ pub(crate) fn assemble(
 fn injector(
     loaded: &Loaded,
     sources: Vec<(Box<dyn Source>, u16)>,
+    files: usize,
     observer: Option<Box<dyn workload::inject::Observer>>,
 ) -> Injector {
     let Some(host) = loaded.spec.host.first() else { return Injector::idle() };
     let cost = HostCost { submit: host.spec.submit.time(), complete: host.spec.complete.time() };
     let drives = loaded.spec.flash.iter().map(|part| queues(&part.spec.flash));
     let stripes = (0..loaded.spec.stripe.len()).map(|number| queues_of(loaded, number));
-    let mut injector = Injector::over(sources, drives.chain(stripes).collect(), cost);
+    // A system call takes no entry of a queue: the kernel's path has its own.
+    let files = std::iter::repeat_n(Queues::UNBOUNDED, files);
+    let mut injector = Injector::over(sources, drives.chain(stripes).chain(files).collect(), cost);
     injector.observer = observer;
     injector
 }

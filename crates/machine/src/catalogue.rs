@@ -1,10 +1,9 @@
 //! The one list of everything that a machine can choose: all policy families. `list`, `explain` and `docs/policies.md`
 //! read it; a new family is a line, a new place that uses one is a field of its type.
 
-pub use crate::result::metrics;
-
 use crate::precondition::Precondition;
 use crate::precondition::steady::Distribution;
+pub use crate::result::metrics;
 use crate::warmup::WarmupPolicy;
 use compute::ooo::sched::ThreadScheduling;
 use compute::ooo::{Arrivals, MissAction};
@@ -29,6 +28,10 @@ use flash::spec::{
     GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule, PageLayout,
     Programming, ReclaimUnit, UnwrittenRead,
 };
+use host::block::SchedulerPolicy;
+use host::fs::JournalMode;
+use host::pagecache::readahead::ReadAheadPolicy;
+use host::pagecache::reclaim::ReclaimPolicy;
 use mem::cache::replace::ReplacementPolicy;
 use mem::dram::sched::DramScheduler;
 use mem::dram_cache::admit::PageAdmission;
@@ -89,6 +92,10 @@ pub const FAMILIES: &[&Family] = &[
     EntranceChoice::FAMILY,
     Precondition::FAMILY,
     Distribution::FAMILY,
+    SchedulerPolicy::FAMILY,
+    ReclaimPolicy::FAMILY,
+    ReadAheadPolicy::FAMILY,
+    JournalMode::FAMILY,
 ];
 
 /// Every family with the keys of a spec that choose from it.
@@ -108,12 +115,13 @@ mod tests {
     use super::*;
 
     /// Choices between forms, each with its own keys, rather than between policies.
-    const FORMS: [&str; 6] = [
+    const FORMS: [&str; 7] = [
         "flash.ftl.mapping",
         "flash.host.link",
         "flash.host.nvme.arbitration",
         "flash.inner.link",
         "flash.inner.nvme.arbitration",
+        "host.linux.fs",
         "memory",
     ];
 

@@ -52,6 +52,8 @@ kinds! {
     Drive(flash::Event, flash::Out),
     /// Several drives as one.
     Stripe(host::stripe::Event, host::stripe::Out),
+    /// A host's path to its drives.
+    Host(host::path::Event, host::path::Out),
     /// The injector of requests.
     Injector(workload::inject::Event, workload::inject::Out),
     /// The multiprocessors of a GPU.

@@ -5,7 +5,7 @@ use crate::complex::{Complex, Ooo, Processor, Simt};
 use crate::event::{Ev, Message};
 use crate::memory::Memory;
 use crate::pager::Pager;
-use crate::parts::{Behind, Built, Drive, Parts, Striped, Target};
+use crate::parts::{Behind, Built, Drive, Hosted, Parts, Striped, Target};
 use crate::warmup::{Cut, Warmup};
 use crate::wires::Wires;
 use config::Diagnostic;
@@ -126,16 +126,37 @@ impl Machine {
         self
     }
 
+    /// Gives the machine a host's path to drives or stripes that it has; the files that fill them are targets of the injector.
+    #[must_use]
+    pub(crate) fn with_host(mut self, hosted: Hosted) -> Machine {
+        let host = self.parts.hosts.len() as u16;
+        let files = (0..hosted.drives.len() as u16).map(|disk| Target::File { host, disk });
+        self.parts.targets.extend(files);
+        self.parts.hosts.push(hosted);
+        self
+    }
+
+    /// The hosts whose path to their drives is simulated.
+    pub(crate) fn hosts(&self) -> &[Hosted] {
+        &self.parts.hosts
+    }
+
     /// What a target of the injector is called, where there are several.
     pub(crate) fn target_of(&self, target: u16) -> Option<&str> {
         let parts = &self.parts;
         if parts.targets.len() < 2 {
             return None;
         }
-        parts.targets.get(usize::from(target)).map(|target| match target {
-            Target::Drive(number) => parts.drives[usize::from(*number)].name.as_str(),
-            Target::Stripe(number) => parts.stripes[usize::from(*number)].name.as_str(),
-        })
+        parts.targets.get(usize::from(target)).map(|target| self.name_of(*target))
+    }
+
+    /// What a target is called.
+    pub(crate) fn name_of(&self, target: Target) -> &str {
+        match target {
+            Target::Drive(number) => &self.parts.drives[usize::from(number)].name,
+            Target::Stripe(number) => &self.parts.stripes[usize::from(number)].name,
+            Target::File { host, .. } => &self.parts.hosts[usize::from(host)].name,
+        }
     }
 
     /// The stripes, each with its name.
@@ -232,6 +253,7 @@ impl Machine {
         let numbers = match memory.drive {
             Target::Drive(drive) => vec![drive],
             Target::Stripe(stripe) => self.parts.stripes[usize::from(stripe)].drives.clone(),
+            Target::File { .. } => Vec::new(),
         };
         numbers
             .into_iter()
@@ -354,6 +376,13 @@ impl Machine {
                     self.injector.handle(event, &mut self.wires.at(0));
                     self.count();
                 }
+                Ev::Host(_) => {
+                    self.parts.handle(event, &mut self.wires);
+                    self.route();
+                    if self.is_done() {
+                        return Some(End::Done);
+                    }
+                }
                 _ => self.parts.handle(event, &mut self.wires),
             }
             self.route();
@@ -382,6 +411,11 @@ impl Machine {
                     self.injector.complete(completion, &mut self.wires.at(0));
                     self.count();
                 }
+                Message::Host(_, host::path::Out::Complete(completion)) => {
+                    self.wires.messages.pop_front();
+                    self.injector.complete(completion, &mut self.wires.at(0));
+                    self.count();
+                }
                 _ => self.parts.deliver(&mut self.wires),
             }
         }
@@ -406,11 +440,15 @@ impl Machine {
         }
     }
 
+    /// Whether all work is done. A host may still have dirty pages, which nobody waits for.
+    fn is_done(&self) -> bool {
+        self.parts.is_done() && self.injector.outstanding() == 0 && self.injector.is_done()
+    }
+
     fn ended(&self) -> End {
-        let injector_is_done = self.injector.outstanding() == 0 && self.injector.is_done();
         if self.failure().is_some() {
             End::Failed
-        } else if !(injector_is_done && self.parts.is_done()) {
+        } else if !self.is_done() {
             End::Deadlock
         } else {
             End::Done

@@ -5,10 +5,12 @@ use crate::complex::{Complex, Processor};
 use crate::memory::Memory;
 use crate::pager::Pager;
 use flash::{Check, Device};
+use host::path::Host;
 use host::stripe::Stripe;
 use kernel::Time;
 use mem::mmu::Mmu;
 use proto::memory::Tally;
+use workload::host::HostProgram;
 
 /// A drive.
 pub(crate) struct Drive {
@@ -30,6 +32,15 @@ pub(crate) struct Striped {
     pub(crate) drives: Vec<u16>,
 }
 
+/// A host's path to its drives, which its programs and its requests take.
+pub(crate) struct Hosted {
+    /// What the user calls it.
+    pub(crate) name: String,
+    pub(crate) host: Host<Box<dyn HostProgram>>,
+    /// Its drives, by its numbers for them.
+    pub(crate) drives: Vec<Target>,
+}
+
 /// What takes block commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
@@ -37,6 +48,13 @@ pub(crate) enum Target {
     Drive(u16),
     /// A stripe of several.
     Stripe(u16),
+    /// The file that fills a drive of a host.
+    File {
+        /// Which host.
+        host: u16,
+        /// Which of its drives.
+        disk: u16,
+    },
 }
 
 /// A memory.
@@ -88,6 +106,7 @@ pub(crate) struct Built {
 pub(crate) struct Parts {
     pub(crate) drives: Vec<Drive>,
     pub(crate) stripes: Vec<Striped>,
+    pub(crate) hosts: Vec<Hosted>,
     /// What the injector can send requests to, by its numbers for them.
     pub(crate) targets: Vec<Target>,
     pub(crate) complexes: Vec<Complex>,
@@ -192,6 +211,7 @@ impl Parts {
     /// Whether all programs have ended and nothing of them is under way.
     pub(crate) fn is_done(&self) -> bool {
         self.complexes.iter().all(|complex| complex.processor.is_done() && self.outstanding(complex) == 0)
+            && self.hosts.iter().all(|at| at.host.is_done())
     }
 
     /// Time that requests of a complex have waited for each stage, all parts together. What waits for a missing page waits in a
@@ -243,6 +263,10 @@ impl Parts {
         }
         for at in &mut self.stripes {
             at.stripe.reset_stats(now);
+        }
+        for at in &mut self.hosts {
+            at.host.reset_stats(now);
+            at.host.programs_mut().for_each(|program| program.reset_stats(now));
         }
     }
 

@@ -11,6 +11,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use workload::cpu_trace;
 use workload::fio;
+use workload::host::{self, HostProgram};
 use workload::inject::Source;
 use workload::program::{self, Program};
 use workload::service::{self, Service};
@@ -55,6 +56,8 @@ pub struct WorkloadOptions {
     pub queue_depth: Option<u32>,
     /// Bytes of the device; zero if there is none.
     pub capacity: u64,
+    /// Bytes of the file that fills it, on its host's file system; or why there is none.
+    pub file_bytes: Result<u64, Box<Diagnostic>>,
     /// The run's seed.
     pub seed: u64,
 }
@@ -67,6 +70,8 @@ pub enum Opened {
     Programs(Vec<Box<dyn Program>>),
     /// What the cores of a server run.
     Service(Box<dyn Service>),
+    /// A program of a host.
+    Host(Box<dyn HostProgram>),
 }
 
 /// Requests of a host.
@@ -79,6 +84,8 @@ pub struct Requests {
     pub ramp: Time,
     /// Whether it is a recorded trace.
     pub is_trace: bool,
+    /// Whether they pass through the host's page cache.
+    pub buffered: bool,
 }
 
 /// What is known of workloads that were looked through.
@@ -97,6 +104,8 @@ enum Named {
     Trace(PathBuf),
     Programs(Vec<Box<dyn Program>>),
     Service(Box<dyn Service>),
+    /// A program of a host, to be opened with its name in the run.
+    Host,
 }
 
 /// What a text names: a program, a service, a shipped workload, an inline job, a job file, else a trace.
@@ -112,6 +121,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     }
     if is_for_a_server(text) {
         return service::open(text).map(Named::Service);
+    }
+    if runs_on_a_host(text) {
+        return Ok(Named::Host);
     }
     let (path, parameters) = file_and_parameters(text);
     if parameters.is_none() && simt_trace::is_gpu_trace(path) {
@@ -134,9 +146,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     let is_there = parts.iter().any(|part| part.exists());
     if !is_there && !name.contains(['/', '.']) {
         let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::entries().map(|e| e.name));
-        let names = names.chain(service::entries().map(|e| e.name));
+        let names = names.chain(service::entries().map(|e| e.name)).chain(host::entries().map(|e| e.name));
         return Err(Diagnostic::new(format!("no workload `{name}`")).allowed(name, names).help(
-            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
+            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a program of a host (apache-u:rate=1000), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
     // A file that is not there is told first.
@@ -173,6 +185,11 @@ fn is_for_a_server(text: &str) -> bool {
     service::entries().any(|entry| entry.name == name_of(text))
 }
 
+/// Whether a text names a program of a host.
+pub(crate) fn runs_on_a_host(text: &str) -> bool {
+    host::entries().any(|entry| entry.name == name_of(text))
+}
+
 /// Whether a text names what a server runs: a program, or the recording of one.
 pub(crate) fn runs_on_a_server(text: &str) -> bool {
     file_of(text).map_or_else(|| is_for_a_server(text), cpu_trace::is_cpu_trace)
@@ -206,7 +223,11 @@ fn is_job_file(path: &Path) -> bool {
 pub fn file_of(text: &str) -> Option<&Path> {
     let text = workload_of(text);
     let shipped = WORKLOADS.iter().any(|(name, ..)| *name == text);
-    let named = shipped || text.starts_with("fio:") || is_program(text) || is_for_a_server(text);
+    let named = shipped
+        || text.starts_with("fio:")
+        || is_program(text)
+        || is_for_a_server(text)
+        || runs_on_a_host(text);
     (!named).then(|| file_and_parameters(text).0)
 }
 
@@ -241,14 +262,25 @@ pub fn open_all(
     let (named, readers) = find_all(texts, options, goes_on)?;
     let mut readers = readers.into_iter();
     let mut opened = Vec::with_capacity(named.len());
-    for (text, named) in texts.iter().zip(named) {
+    for (number, (text, named)) in texts.iter().zip(named).enumerate() {
+        let text = text.as_ref();
         opened.push(match named {
+            Named::Host => {
+                let before =
+                    texts[..number].iter().filter(|other| name_of(other.as_ref()) == name_of(text)).count();
+                let name = if before == 0 {
+                    name_of(text).to_owned()
+                } else {
+                    format!("{}.{before}", name_of(text))
+                };
+                Opened::Host(host::open(text, &name, options.seed)?)
+            }
             Named::Jobs(jobs) => Opened::Requests(from_jobs(&jobs, options)?),
             Named::Programs(programs) => Opened::Programs(programs),
             Named::Service(service) => Opened::Service(service),
             Named::Trace(_) => {
                 let reader = readers.next().ok_or_else(|| Diagnostic::new("a trace that was not opened"))?;
-                Opened::Requests(from_trace(text.as_ref(), reader, options))
+                Opened::Requests(from_trace(text, reader, options))
             }
         });
     }
@@ -282,7 +314,7 @@ fn from_trace(text: &str, reader: TraceReader, options: &WorkloadOptions) -> Req
         None => Replay::Open,
     };
     let source = Box::new(TraceSource::new(trace_name(text), reader, replay));
-    Requests { source, warnings: Vec::new(), ramp: Time::ZERO, is_trace: true }
+    Requests { source, warnings: Vec::new(), ramp: Time::ZERO, is_trace: true, buffered: false }
 }
 
 /// What the flows of a trace are called: its file, or `A+B` of its parts.
@@ -303,9 +335,11 @@ fn trace_name(text: &str) -> String {
 pub fn check(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Checked, Diagnostic> {
     let (named, readers) = find_all(texts, options, &mut |_| true)?;
     let mut checked = Checked { warnings: Vec::new(), has_trace: !readers.is_empty() };
-    for named in named {
-        if let Named::Jobs(jobs) = named {
-            checked.warnings.extend(from_jobs(&jobs, options)?.warnings);
+    for (text, named) in texts.iter().zip(named) {
+        match named {
+            Named::Jobs(jobs) => checked.warnings.extend(from_jobs(&jobs, options)?.warnings),
+            Named::Host => drop(host::open(text.as_ref(), "", options.seed)?),
+            _ => {}
         }
     }
     for mut reader in readers {
@@ -331,7 +365,10 @@ fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Di
         |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
-    let source = FioSource::new(jobs, options.capacity, options.seed)?;
+    let buffered = jobs.buffered()?;
+    let capacity =
+        if buffered { options.file_bytes.clone().map_err(|fault| *fault)? } else { options.capacity };
+    let source = FioSource::new(jobs, capacity, options.seed)?;
     warnings.extend_from_slice(source.doubts());
-    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false })
+    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false, buffered })
 }

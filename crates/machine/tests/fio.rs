@@ -39,8 +39,13 @@ fn every_unsupported_option_is_refused_by_name() {
 /// What is likely not meant reaches the user, once for all clones of a job.
 #[test]
 fn what_a_job_will_not_do_is_said() {
-    let options =
-        WorkloadOptions { trace: TraceOptions::default(), queue_depth: None, capacity: 16 << 20, seed: 1 };
+    let options = WorkloadOptions {
+        trace: TraceOptions::default(),
+        queue_depth: None,
+        capacity: 16 << 20,
+        file_bytes: Ok(0),
+        seed: 1,
+    };
     let said = |job: &str| {
         let Ok(Opened::Requests(opened)) = workloads::open(job, &options) else { panic!("a good job") };
         opened.warnings.join("; ")

@@ -23,6 +23,7 @@ fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
         trace: TraceOptions::default(),
         queue_depth: None,
         capacity: device.capacity(),
+        file_bytes: Ok(0),
         seed: 1,
     };
     let Ok(Opened::Requests(opened)) = workloads::open(job, &options) else { panic!("a good job") };

@@ -87,14 +87,12 @@ fn unsupported_options_say_why_and_their_neutral_values_pass() {
             assert!(error.what.contains(row.doc) && error.what.contains(row.name), "{error}");
         }
     }
-    for text in
-        ["verify=0", "buffered=0", "iodepth_batch=1", "zonemode=none", "io_submit_mode=inline", "nrfiles=1"]
-    {
+    for text in ["verify=0", "iodepth_batch=1", "zonemode=none", "io_submit_mode=inline", "nrfiles=1"] {
         assert_eq!(notes(text).inert.len(), 1, "{text}");
     }
     for text in [
         "verify=crc32c",
-        "buffered=1",
+        "buffered=2",
         "io_submit_mode=offload",
         "filename=/dev/a:/dev/b",
         "ioengine=rbd",
@@ -176,7 +174,7 @@ fn what_is_likely_not_meant_is_a_warning() {
         ("ioengine=psync,iodepth=4", "one request at a time"),
         ("rw=randread,bssplit=4k/50:6k/50", "rounded down"),
         ("size=64KiB", "1000 bytes"),
-        ("direct=0", "direct=0 asks for buffered I/O"),
+        ("direct=0,iodepth=4", "which the kernel serves as they are submitted"),
         ("bsrange=4k-8k,bs=16k", "bs has no effect"),
     ] {
         let warnings = warned(text);
@@ -203,7 +201,7 @@ fn inline_commas_belong_to_the_value_they_follow() {
 
 #[test]
 fn job_files_are_read_section_by_section() {
-    let text = "; a remark\n[global]\nbs=8k ; half a page\ndirect=1\n\n# another\n[one]\nrw = randread\n\
+    let text = "; a remark\n[global]\nbs=8k ; half a page\ngtod_reduce=1\n\n# another\n[one]\nrw = randread\n\
                 [global]\niodepth=4\n[two]\nbs=16k#odd\n\tsize=1m\n[three]\n";
     let jobs = parse_text("a.fio", text).unwrap();
     let of = |jobs: &Jobs, i: usize| (jobs.jobs[i].name.clone(), jobs.jobs[i].bs[0], jobs.jobs[i].iodepth);

@@ -134,6 +134,8 @@ const TIMING: &[Case] = &[
         // Little: 256 requests of 10 us, one or eight at a time.
         (a.depth(), b.depth()) == (1, 8) && a.ended == LATENCY.times(256) && b.ended == LATENCY.times(32)
     }),
+    ("direct", "iodepth=8,size=1m,direct=1", "direct=0", |a, b| (a.depth(), b.depth()) == (8, 1)),
+    ("buffered", "iodepth=8,size=1m", "buffered=1", |a, b| (a.depth(), b.depth()) == (8, 1)),
     ("runtime", "size=64m", "runtime=1ms", |a, b| {
         a.ended > Time::from_ms(100) && b.ended == Time::from_ms(1) && b.data().count() == 100
     }),

@@ -1,6 +1,6 @@
 //! `nandscape explain`.
 
-use super::{list, params, program, service};
+use super::{host, list, params, program, service};
 use crate::output::{Fault, print};
 use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{families, metrics};
@@ -49,6 +49,7 @@ fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     parts.extend(workload(name));
     parts.extend(program::explain(name).map_err(named)?);
     parts.extend(service::explain(name).map_err(named)?);
+    parts.extend(host::explain(name));
     parts.extend(catalogue::explain(families(), name).ok());
     parts.extend(spec_keys(name));
     parts.extend(formats().find(|f| f.name == name).map(format));
@@ -196,6 +197,7 @@ fn unknown(name: &str) -> Diagnostic {
     names.extend(WORKLOADS.iter().map(|(name, ..)| (*name).to_owned()));
     names.extend(workload::program::entries().map(|e| e.name.to_owned()));
     names.extend(workload::service::entries().map(|e| e.name.to_owned()));
+    names.extend(workload::host::entries().map(|e| e.name.to_owned()));
     names.extend(cpu_trace::formats().map(|(name, _)| name.to_owned()));
     names.extend([metrics::MILESTONES, metrics::STAGES].into_iter().flatten().map(|(n, _)| (*n).to_owned()));
     names.extend(families().iter().flat_map(|f| f.family.entries.iter().map(|e| e.name.to_owned())));

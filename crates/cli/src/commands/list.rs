@@ -1,6 +1,6 @@
 //! `nandscape list`.
 
-use super::{program, service};
+use super::{host, program, service};
 use crate::output::{Fault, print};
 use config::catalogue::{self, Listed};
 use config::{Diagnostic, Layers};
@@ -15,7 +15,7 @@ use workload::trace::{formats, written_formats};
 /// What to list.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// systems, workloads, programs, services, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
+    /// systems, workloads, programs, services, host, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
     family: Option<String>,
 }
 
@@ -23,11 +23,12 @@ pub(crate) struct Args {
 type Topic =
     (&'static str, &'static str, fn() -> Result<String, Diagnostic>, fn() -> Result<String, Diagnostic>);
 
-const TOPICS: [Topic; 7] = [
+const TOPICS: [Topic; 8] = [
     ("systems", "Systems (run, check, sweep)", systems, systems),
     ("workloads", "Workloads of a drive (--workload)", workloads, workloads),
     ("programs", "Programs of a GPU (--workload)", programs, programs),
     ("services", "Programs of a server (--workload)", services, services),
+    ("host", "Programs of a host (--workload)", host_programs, host_programs),
     (
         "formats",
         "Trace formats, in the order in which content is recognised (--format)",
@@ -117,6 +118,10 @@ fn programs() -> Result<String, Diagnostic> {
 
 fn services() -> Result<String, Diagnostic> {
     Ok(format!("{}\n\n{}", columns(&service::rows()), service::HELP))
+}
+
+fn host_programs() -> Result<String, Diagnostic> {
+    Ok(format!("{}\n\n{}", columns(&host::rows()), host::HELP))
 }
 
 fn formats_short() -> Result<String, Diagnostic> {

@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod gen_docs;
+mod host;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod params;

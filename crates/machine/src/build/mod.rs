@@ -1,6 +1,7 @@
-//! From a spec to a processor with its network, caches and memory.
+//! From a spec to a processor with its network, caches and memory, and to a host with its path to drives.
 
 pub(crate) mod gpu;
+pub(crate) mod host;
 mod memory;
 mod place;
 pub(crate) mod server;

@@ -1,5 +1,6 @@
 //! What a flash device did.
 
+use super::eviction::{Evictions, PagesByType};
 use crate::machine::Machine;
 use crate::precondition;
 use flash::Device;
@@ -128,6 +129,12 @@ pub struct FlashResult {
     /// Registers that gather writes; left out where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<Registers>,
+    /// How dirty data left the buffer; left out where nothing tells foreground from background and nothing was announced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evictions: Option<Evictions>,
+    /// Which pages were programmed; left out where blocks are filled in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages_by_type: Option<PagesByType>,
     /// Map units programmed for the host.
     pub host_programs: u64,
     /// Map units programmed by garbage collection.
@@ -227,6 +234,8 @@ impl FlashResult {
                 reads: c.reads,
                 moves: c.moves,
             }),
+            evictions: Evictions::collect(device),
+            pages_by_type: PagesByType::collect(device),
             host_programs: host,
             gc_programs: gc - device.stats.wear_units,
             mapping_programs: mapping,

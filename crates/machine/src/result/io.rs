@@ -282,7 +282,7 @@ fn kinds(flow: &FlowStats, seconds: f64) -> Kinds {
     }
 }
 
-fn result(op: &OpStats, seconds: f64) -> OpResult {
+pub(super) fn result(op: &OpStats, seconds: f64) -> OpResult {
     let per_second = |n: f64| if seconds > 0.0 { n / seconds } else { 0.0 };
     let parts = op.parts();
     OpResult {
@@ -331,8 +331,9 @@ pub(super) fn breakdown(machine: &Machine) -> BTreeMap<String, Map<String, Value
         let latency = (total.latency.sum() - split.latency.sum() + fragments.latency.sum()) as f64;
         let inside = device.total_ps() as f64;
         let host = (latency - inside) / 1e3 / commands.max(1) as f64;
-        // A stripe's commands are several of its drives', which they wait for together: the rest is not the host's alone.
-        if host > 0.0 && machine.stripes().next().is_none() {
+        // A stripe's commands are several of its drives', which they wait for together: the rest is not the host's alone. Those of a page cache are
+        // nobody's requests.
+        if host > 0.0 && machine.stripes().next().is_none() && machine.hosts().is_empty() {
             parts.insert("host".into(), host.into());
         }
         all.insert(name.to_owned(), parts);

@@ -193,13 +193,14 @@ fn unit(key: &str, schema: &Map<String, Value>) -> &'static str {
 }
 
 fn unit_of_name(name: &str) -> Option<&'static str> {
-    let rules: [(&str, &str); 14] = [
+    let rules: [(&str, &str); 15] = [
         ("_iops", "1/s"),
         ("_bytes_per_s", "B/s"),
         ("_per_cpu_s", "1/s"),
         ("_per_s", "1/s"),
         ("_ns", "ns"),
         ("_ns_mean", "ns"),
+        ("_bytes_mean", "B"),
         ("_s", "s"),
         ("_bytes", "B"),
         ("_share", "share"),
@@ -213,7 +214,7 @@ fn unit_of_name(name: &str) -> Option<&'static str> {
         "bytes" => Some("B"),
         "seconds" => Some("s"),
         "iops" => Some("1/s"),
-        "requests" | "queue_depth_mean" => Some("requests"),
+        "requests" | "queue_depth_mean" | "queued_mean" | "in_flight_mean" => Some("requests"),
         "jobs" => Some("jobs"),
         "utilisation" => Some("share"),
         "erase_count" => Some("erases"),

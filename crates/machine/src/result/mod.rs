@@ -2,9 +2,11 @@
 
 mod caveats;
 mod cpu;
+mod eviction;
 mod flash;
 mod gpu;
 mod hierarchy;
+mod host;
 mod io;
 mod memory;
 pub mod metrics;
@@ -16,6 +18,7 @@ mod summary;
 pub use self::cpu::CpuResult;
 pub use self::flash::FlashResult;
 pub use self::gpu::GpuResult;
+pub use self::host::HostResult;
 pub use self::io::{Active, FlowResult, Io, Kinds, OpResult};
 pub use self::memory::DirectResult;
 pub use self::stripe::StripeResult;
@@ -73,6 +76,9 @@ pub struct Document {
     /// What the cores of servers that ran a program did, and their memory; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<CpuResult>,
+    /// What hosts did on the path to their drives; left out where no request and no program took it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<HostResult>,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
     /// What stripes of several drives did; left out where there is none.
@@ -196,6 +202,7 @@ impl Document {
             gpu: machine.gpus().map(|(complex, simt)| GpuResult::collect(machine, complex, simt)).collect(),
             cpu,
             io,
+            host: machine.hosts().iter().map(|at| HostResult::collect(machine, at)).collect(),
             flash,
             stripe: machine.stripes().map(|(name, stripe)| StripeResult::collect(name, stripe)).collect(),
             checks,
@@ -256,7 +263,8 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
     for (name, stripe) in machine.stripes() {
         stripe::checks(name, stripe).into_iter().for_each(|(name, ok, detail)| check(&name, ok, detail));
     }
-    let by_itself = machine.complexes().is_empty() && machine.stripes().next().is_none();
+    let by_itself =
+        machine.complexes().is_empty() && machine.stripes().next().is_none() && machine.hosts().is_empty();
     for (number, (_, device)) in machine.drives().enumerate().filter(|_| by_itself) {
         let (answered, recorded) = (injector.answered_in_window_of(number as u16), device.stats.recorded());
         check(

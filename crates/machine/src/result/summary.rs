@@ -30,6 +30,7 @@ pub fn human(document: &Document) -> String {
         let (requests, fragments) = (count(f.requests), count(f.fragments));
         let _ = writeln!(text, "\n  {requests} of the requests went to the device in {fragments} fragments");
     }
+    d.host.iter().for_each(|host| work::host(host, &mut text));
     d.gpu.iter().for_each(|gpu| work::gpu(gpu, &mut text));
     d.cpu.iter().for_each(|cpu| work::cpu(cpu, &mut text));
     let fragments = if d.io.fragments.is_some() { ", each of its fragments by itself," } else { "" };

@@ -13,14 +13,31 @@ impl Parts {
         let target = match from {
             Sender::Memory(number) => self.memories[usize::from(number)].drive,
             Sender::Pager(number) => self.pagers[usize::from(number)].drive,
-            Sender::Injector(_) | Sender::Stripe(_) => unreachable!("they say where"),
+            Sender::Injector(_) | Sender::Stripe(_) | Sender::Host(_) => unreachable!("they say where"),
         };
+        self.submit_to(target, from, command, wires);
+    }
+
+    /// Gives a target a command of a part that is no injector.
+    fn submit_to(&mut self, target: Target, from: Sender, command: Command, wires: &mut Wires) {
         let command = Command { from: from.port(), ..command };
         match target {
+            Target::File { .. } => unreachable!("files are for the injector"),
             Target::Drive(drive) => self.claim(drive, command, wires),
             Target::Stripe(number) => {
                 self.stripes[usize::from(number)].stripe.submit(command, &mut wires.at(number));
             }
+        }
+    }
+
+    /// A host has a command for one of its drives, or has served a request.
+    pub(super) fn host_said(&mut self, from: u16, out: host::path::Out, wires: &mut Wires) {
+        match out {
+            host::path::Out::Submit { disk, command } => {
+                let target = self.hosts[usize::from(from)].drives[usize::from(disk)];
+                self.submit_to(target, Sender::Host(from), command, wires);
+            }
+            host::path::Out::Complete(_) => unreachable!("requests are the injector's"),
         }
     }
 
@@ -40,6 +57,9 @@ impl Parts {
             }
             Target::Stripe(number) => {
                 self.stripes[usize::from(number)].stripe.submit(command, &mut wires.at(number));
+            }
+            Target::File { host, disk } => {
+                self.hosts[usize::from(host)].host.submit_request(disk, command, &mut wires.at(host));
             }
         }
     }
@@ -71,6 +91,9 @@ impl Parts {
                 Pager::Paging(paging) => paging.completed(completion, &mut wires.at(number)),
                 Pager::Swap(swap) => swap.completed(completion, &mut wires.at(number)),
             },
+            Sender::Host(number) => {
+                self.hosts[usize::from(number)].host.completed(completion, &mut wires.at(number));
+            }
             Sender::Injector(_) | Sender::Stripe(_) => unreachable!("they have their own"),
         }
     }

@@ -25,6 +25,9 @@ impl Parts {
                 Processor::Ooo(ooo) => ooo.cores.begin(&mut *ooo.service, here),
             }
         }
+        for (number, at) in (0..).zip(&mut self.hosts) {
+            at.host.begin(&mut wires.at(number));
+        }
     }
 
     /// Runs an event of one of the parts that is no drive, as the word that came from the queue.
@@ -99,6 +102,9 @@ impl Parts {
                 let Pager::Swap(swap) = self.pager(instance) else { unreachable!("its own event") };
                 swap.handle(event, &mut wires.at(instance));
             }
+            Ev::Host(At { instance, event }) => {
+                self.hosts[usize::from(instance)].host.handle(event, &mut wires.at(instance));
+            }
             Ev::Drive(_) | Ev::Injector(_) => unreachable!("{event:#x} is handled elsewhere"),
         }
     }
@@ -143,6 +149,7 @@ impl Parts {
             }
             Message::Paging(from, out) => self.paging_said(from, out, wires),
             Message::Swap(from, out) => self.swap_said(from, out, wires),
+            Message::Host(from, out) => self.host_said(from, out, wires),
             Message::Drive(..) | Message::Injector(..) => unreachable!("{message:?} is delivered elsewhere"),
         }
     }

@@ -19,13 +19,15 @@ use config::units::Duration;
 use config::{Diagnostic, Layers, Place, Resolved};
 use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
+use host::path::PathSpec;
 use host::stripe::Stripe;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use workload::inject::Queues;
 
-/// The host's software: time that a request spends outside the device.
+/// The host's software. Requests that go straight to a drive spend two times outside the device; those that pass through the page cache, and programs,
+/// take the kernel's path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostSoftware {
@@ -33,6 +35,9 @@ pub struct HostSoftware {
     pub submit: Duration,
     /// From the completion's interrupt until the application knows.
     pub complete: Duration,
+    /// The kernel: its cores, page cache, write-back, file system, block layer and driver; left out, it has Linux's defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linux: Option<PathSpec>,
 }
 
 /// The simulation itself. Nothing here changes what the host sees, but when the run ends.

@@ -17,6 +17,7 @@ mod host;
 mod initiator;
 mod l2;
 mod links;
+mod linux;
 mod paging;
 mod placement;
 mod registers;
@@ -137,6 +138,8 @@ const INSIDE: Bench = Bench {
         "memory.initiator.gather.capacity=32KiB",
     ]],
 };
+/// A host with 64 MiB for its page cache.
+const HOST: Bench = Bench { system: "pm9a3", set: &[&["host.linux.memory=64MiB"]] };
 /// Three drives of [`DRIVE`]'s size as one.
 const STRIPED: Bench = Bench { system: "tests/keys/striped.toml", set: &[] };
 /// A GPU with DRAM and flash side by side, caches that hold next to nothing in front of them.
@@ -256,6 +259,8 @@ const GPUS: &[(&Bench, &[Case])] = &[
     (&CACHED, links::CACHED),
     (&PLACED, placement::CASES),
 ];
+/// The cases of hosts.
+const HOSTS: &[(&Bench, &[Case])] = &[(&HOST, linux::CASES)];
 /// The cases of servers.
 const SERVERS: &[(&Bench, &[Case])] = &[
     (&SERVER, server::CASES),
@@ -265,7 +270,7 @@ const SERVERS: &[(&Bench, &[Case])] = &[
 ];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
-    DRIVES.iter().chain(GPUS).chain(SERVERS).flat_map(|(_, cases)| *cases)
+    DRIVES.iter().chain(GPUS).chain(HOSTS).chain(SERVERS).flat_map(|(_, cases)| *cases)
 }
 
 /// The result document of a run with these values set, or the diagnostic.
@@ -372,6 +377,11 @@ fn every_key_of_a_drive_moves_what_it_should() {
 #[test]
 fn every_key_of_a_gpu_moves_what_it_should() {
     assert_eq!(faults("gpus", GPUS), "");
+}
+
+#[test]
+fn every_key_of_a_host_moves_what_it_should() {
+    assert_eq!(faults("hosts", HOSTS), "");
 }
 
 #[test]

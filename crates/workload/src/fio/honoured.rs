@@ -38,6 +38,13 @@ pub(super) const HONOURED: &[FioOption] = &[
     honoured("bs_is_seq_rand", None, bs_is_seq_rand, "read bs as sequential,random instead of read,write"),
     honoured("ba", Some("blockalign"), ba, "alignment of random requests; turns the random map off").list(),
     honoured("ioengine", None, ioengine, "blocking engines have depth 1; asynchronous ones have iodepth"),
+    honoured(
+        "direct",
+        None,
+        direct,
+        "0: through the host's page cache, one request of a job at a time; 1, or left out: straight to the device",
+    ),
+    honoured("buffered", None, buffered, "the opposite of `direct`"),
     honoured("iodepth", None, iodepth, "requests outstanding at most"),
     honoured("numjobs", None, numjobs, "clones of the job, each a flow of its own, on the same region"),
     honoured(
@@ -418,5 +425,15 @@ fn fsync_on_close(job: &mut JobSpec, v: Value) -> Set {
 
 fn sync(job: &mut JobSpec, v: Value) -> Set {
     job.sync = v.word(&[("none", false), ("0", false), ("sync", true), ("dsync", true), ("1", true)])?;
+    Ok(())
+}
+
+fn direct(job: &mut JobSpec, v: Value) -> Set {
+    job.buffered = Some(!v.boolean()?);
+    Ok(())
+}
+
+fn buffered(job: &mut JobSpec, v: Value) -> Set {
+    job.buffered = Some(v.boolean()?);
     Ok(())
 }

@@ -7,9 +7,6 @@ use super::table::{FioOption, inert};
 use super::value::Value;
 
 const FILES: &str = "one simulated device stands in for every file";
-const CACHE: &str = "the system under test says whether a page cache lies in the path";
-const BUFFERED: &str =
-    "asks for buffered I/O, but whether a page cache lies in the path is for the system to say";
 const LAYOUT: &str = "no file is laid out before the run; the state of the device comes from preconditioning";
 const HOST: &str = "the host's processors and memory are not part of this workload";
 const CONTENT: &str = "the content of blocks is not simulated";
@@ -33,7 +30,6 @@ pub(super) const INERT: &[FioOption] = &[
     inert("file_service_type", FILES),
     inert("fallocate", LAYOUT),
     inert("fadvise_hint", "requests go straight to the device"),
-    inert("direct", CACHE).checked(a_boolean).warns("0", BUFFERED),
     inert("overwrite", LAYOUT),
     inert("create_serialize", LAYOUT),
     inert("create_fsync", LAYOUT),
@@ -179,8 +175,4 @@ fn one_file(_: &mut JobSpec, v: Value) -> Result<(), Diagnostic> {
         return Ok(());
     }
     Err(Diagnostic::new(format!("`{text}` names {files} files; {FILES}")).help("give one file, or none"))
-}
-
-fn a_boolean(_: &mut JobSpec, v: Value) -> Result<(), Diagnostic> {
-    v.boolean().map(|_| ())
 }

@@ -3,7 +3,7 @@
 use config::Diagnostic;
 use serde::Serialize;
 
-use super::spec::JobSpec;
+use super::spec::{JobSpec, Pattern};
 use crate::synth::Job;
 
 /// The jobs of one workload.
@@ -52,6 +52,29 @@ impl Jobs {
         let mut starts: Vec<usize> = starts.collect();
         starts.push(self.jobs.len());
         starts.windows(2).map(|pair| &self.jobs[pair[0]..pair[1]]).collect()
+    }
+
+    /// Whether the jobs go through the page cache of a host.
+    ///
+    /// # Errors
+    /// Some do and some do not, or one trims.
+    pub fn buffered(&self) -> Result<bool, Diagnostic> {
+        let Some(job) = self.jobs.iter().find(|job| job.buffered == Some(true)) else { return Ok(false) };
+        if let Some(other) = self.jobs.iter().find(|job| job.buffered != Some(true)) {
+            let what = format!(
+                "job `{}` goes through the page cache and job `{}` does not: the jobs of one workload go one way",
+                job.name, other.name
+            );
+            return Err(Diagnostic::new(what)
+                .at(job.place_of("direct"))
+                .help("give each way a --workload of its own; they run side by side"));
+        }
+        let trims = |job: &&JobSpec| matches!(job.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
+        if let Some(job) = self.jobs.iter().find(trims) {
+            let what = format!("job `{}` trims through the page cache; that is not modelled", job.name);
+            return Err(Diagnostic::new(what).at(job.place_of("rw")).help("trims are for direct=1"));
+        }
+        Ok(true)
     }
 
     /// Settles every job against a device of `capacity` bytes and numbers the flows.

@@ -210,9 +210,6 @@ fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Resu
         Class::Inert => {
             read(job)?;
             notes.inert.push(inert(job, row.doc));
-            if let Some((_, warning)) = row.warns.filter(|(warned, _)| *warned == value) {
-                notes.warnings.push(format!("{shown} {warning}"));
-            }
         }
         Class::Unsupported if assignment.text.is_some() && row.neutral.contains(&value) => {
             notes.inert.push(inert(job, "asks for nothing"));

@@ -197,11 +197,16 @@ impl JobSpec {
     }
 
     fn depth(&self, warnings: &mut Vec<String>) -> u32 {
-        if self.engine != Some(Engine::Blocking) {
+        let buffered = self.buffered == Some(true);
+        if self.engine != Some(Engine::Blocking) && !buffered {
             return self.iodepth;
         }
         if self.iodepth > 1 {
-            let what = "iodepth has no effect with a blocking ioengine: one request at a time, as in fio";
+            let what = if buffered {
+                "iodepth has no effect on buffered requests, which the kernel serves as they are submitted"
+            } else {
+                "iodepth has no effect with a blocking ioengine: one request at a time, as in fio"
+            };
             warnings.push(format!("job `{}`: {what}", self.name));
         }
         1

@@ -32,6 +32,8 @@ pub struct JobSpec {
     pub blockalign: Each<Option<u64>>,
     /// `ioengine`, if given.
     pub engine: Option<Engine>,
+    /// Whether requests pass through the page cache of a host (`direct`, `buffered`), if it is given.
+    pub buffered: Option<bool>,
     /// `iodepth`.
     pub iodepth: u32,
     /// `numjobs`.
@@ -179,6 +181,7 @@ impl JobSpec {
             bs_is_seq_rand: false,
             blockalign: [None; 3],
             engine: None,
+            buffered: None,
             iodepth: 1,
             numjobs: 1,
             size: None,

@@ -34,8 +34,6 @@ pub struct FioOption {
     pub doc: &'static str,
     /// Values of an unsupported option that ask for nothing.
     pub(crate) neutral: &'static [&'static str],
-    /// A value of an inert option that deserves a warning, and the warning.
-    pub(crate) warns: Option<(&'static str, &'static str)>,
     /// Whether its value may hold commas (so that an inline job knows where it ends).
     pub(crate) list: bool,
     /// Reads the value of an honoured option into a job; refuses the values of an inert option that are not inert.
@@ -51,11 +49,6 @@ impl FioOption {
     /// These values of an unsupported option ask for nothing.
     pub(crate) const fn neutral(self, neutral: &'static [&'static str]) -> FioOption {
         FioOption { neutral, ..self }
-    }
-
-    /// This value of an inert option is worth a warning.
-    pub(crate) const fn warns(self, value: &'static str, warning: &'static str) -> FioOption {
-        FioOption { warns: Some((value, warning)), ..self }
     }
 
     /// Not every value of this inert option is inert.
@@ -78,35 +71,17 @@ pub(super) const fn honoured(
     set: Set,
     doc: &'static str,
 ) -> FioOption {
-    FioOption { name, alias, class: Class::Honoured, doc, neutral: &[], warns: None, list: false, set }
+    FioOption { name, alias, class: Class::Honoured, doc, neutral: &[], list: false, set }
 }
 
 /// A row of the inert kind.
 pub(super) const fn inert(name: &'static str, doc: &'static str) -> FioOption {
-    FioOption {
-        name,
-        alias: None,
-        class: Class::Inert,
-        doc,
-        neutral: &[],
-        warns: None,
-        list: false,
-        set: ignore,
-    }
+    FioOption { name, alias: None, class: Class::Inert, doc, neutral: &[], list: false, set: ignore }
 }
 
 /// A row of the unsupported kind.
 pub(super) const fn unsupported(name: &'static str, doc: &'static str) -> FioOption {
-    FioOption {
-        name,
-        alias: None,
-        class: Class::Unsupported,
-        doc,
-        neutral: &[],
-        warns: None,
-        list: false,
-        set: ignore,
-    }
+    FioOption { name, alias: None, class: Class::Unsupported, doc, neutral: &[], list: false, set: ignore }
 }
 
 fn ignore(_: &mut JobSpec, _: Value<'_>) -> Result<(), Diagnostic> {

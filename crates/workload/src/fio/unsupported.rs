@@ -17,7 +17,6 @@ const PRECONDITION: &str = "preconditioning is a matter of --precondition";
 
 /// Rows of the table.
 pub(super) const UNSUPPORTED: &[FioOption] = &[
-    unsupported("buffered", "the system under test says whether a page cache lies in the path").neutral(OFF),
     unsupported("atomic", "torn writes are not modelled").neutral(OFF),
     unsupported("nrfiles", "one simulated device stands in for every file").neutral(&["1"]).or("nr_files"),
     unsupported("opendir", "there are no files to find"),

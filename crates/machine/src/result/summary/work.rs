@@ -3,10 +3,73 @@
 use super::super::cpu::CpuResult;
 use super::super::gpu::GpuResult;
 use super::super::hierarchy::share;
+use super::super::host::HostResult;
 use super::super::memory::{BehindResult, DirectResult, DramCacheResult, EngineResult};
 use super::super::pager::SwapResult;
 use super::{count, time};
 use std::fmt::Write;
+
+/// What a host did on the path to its drives.
+pub(super) fn host(h: &HostResult, text: &mut String) {
+    let cache = &h.page_cache;
+    let _ = writeln!(
+        text,
+        "\n  page cache of {}: {} hits, {} misses; {} pages read ahead, {} evicted; {} pages dirtied, {} written",
+        h.name,
+        count(cache.hits),
+        count(cache.misses),
+        count(cache.read_ahead),
+        count(cache.evicted),
+        count(h.writeback.dirtied),
+        count(h.writeback.written)
+    );
+    let pauses =
+        h.writeback.pause_ns.mean.map_or(String::new(), |mean| format!(", {} on the mean", time(mean)));
+    let cores = &h.cores;
+    let _ = writeln!(
+        text,
+        "  {} pauses of writers{pauses}; {} cores: {:.1} % programs, {:.1} % kernel, {:.1} % interrupts",
+        count(h.writeback.pauses),
+        cores.count,
+        100.0 * cores.user_share,
+        100.0 * cores.system_share,
+        100.0 * cores.interrupt_share
+    );
+    for drive in &h.drives {
+        let block = &drive.block;
+        let _ = writeln!(
+            text,
+            "  {}: {} reads of {:.1} KiB, {} writes of {:.1} KiB, {} flushes",
+            drive.drive,
+            count(block.requests[0]),
+            block.read_bytes_mean / 1024.0,
+            count(block.requests[1]),
+            block.write_bytes_mean / 1024.0,
+            count(block.requests[2])
+        );
+    }
+    for program in &h.programs {
+        let _ = writeln!(
+            text,
+            "\n  {}: {} calls, {:.1} MB/s written",
+            program.name,
+            count(program.calls),
+            program.written_bytes_per_s / 1e6
+        );
+        for (kind, of) in program.requests.iter().filter(|(_, of)| of.requests > 0) {
+            let latency = &of.latency_ns;
+            let figure = |value: Option<f64>| value.map_or_else(|| "-".into(), time);
+            let _ = writeln!(
+                text,
+                "    {kind}: {} requests, {:.0} a second, {} on the mean, p99 {}",
+                count(of.requests),
+                of.iops,
+                figure(latency.mean),
+                figure(latency.p99)
+            );
+        }
+    }
+}
 
 /// What a GPU and its memory did.
 pub(super) fn gpu(g: &GpuResult, text: &mut String) {

@@ -1,0 +1,78 @@
+//! A host's path to its drives.
+
+use crate::parts::{Hosted, Target};
+use crate::spec::{Id, Kind, Loaded, queues, queues_of};
+use config::Diagnostic;
+use flash::spec::FlashSpec;
+use host::block::Device;
+use host::path::{DiskSpec, Host, PathSpec};
+use workload::host::HostProgram;
+
+/// Bytes of a logical block that a host addresses.
+const BLOCK: u32 = 512;
+
+/// The host with its programs.
+///
+/// # Errors
+/// What cannot be built.
+pub(crate) fn build(loaded: &Loaded, programs: Vec<Box<dyn HostProgram>>) -> Result<Hosted, Diagnostic> {
+    let Some(part) = loaded.spec.host.first() else {
+        return Err(Diagnostic::new(format!("the system `{}` has no host", loaded.name)).help(
+            "requests through a page cache, and programs of a host, need the tables `flash` and `host`",
+        ));
+    };
+    let spec = part.spec.linux.clone().unwrap_or_default();
+    let drives = part.linked("drives");
+    let disks = drives.iter().map(|drive| disk(loaded, *drive)).collect::<Result<Vec<_>, _>>()?;
+    let explain = |error| loaded.explain(&format!("{}.linux", part.table()), error);
+    let mut host = Host::new(&spec, &disks).map_err(explain)?;
+    for program in programs {
+        host.add_program(program).map_err(|fault| Diagnostic::new(fault.to_string()))?;
+    }
+    Ok(Hosted { name: part.name.clone(), host, drives: drives.iter().map(|drive| target(*drive)).collect() })
+}
+
+/// Bytes of the file that fills a drive of the host.
+///
+/// # Errors
+/// What cannot be built.
+pub(crate) fn file_bytes(loaded: &Loaded, drive: Id) -> Result<u64, Diagnostic> {
+    let Some(part) = loaded.spec.host.first() else { return Ok(0) };
+    let spec: PathSpec = part.spec.linux.clone().unwrap_or_default();
+    let explain = |error| loaded.explain(&format!("{}.linux", part.table()), error);
+    host::path::file_bytes(&spec, loaded.capacity_of(drive)?).map_err(explain)
+}
+
+fn target(drive: Id) -> Target {
+    match drive.kind {
+        Kind::Stripe => Target::Stripe(drive.number as u16),
+        _ => Target::Drive(drive.number as u16),
+    }
+}
+
+/// What the host's driver learns of a drive.
+fn disk(loaded: &Loaded, drive: Id) -> Result<DiskSpec, Diagnostic> {
+    let (queues, members) = match drive.kind {
+        Kind::Stripe => {
+            let members = loaded.spec.stripe[drive.number].linked("drives");
+            (queues_of(loaded, drive.number), members.iter().map(|member| member.number).collect())
+        }
+        _ => (queues(&loaded.spec.flash[drive.number].spec.flash), vec![drive.number]),
+    };
+    let flash = |number: &usize| &loaded.spec.flash[*number].spec.flash;
+    let device = Device {
+        max_transfer: 0,
+        block: BLOCK,
+        queues: queues.count,
+        queue_depth: queues.depth.saturating_sub(1).clamp(1, 65_535),
+        write_cache: members.iter().any(|number| is_volatile(flash(number))),
+        fua: true,
+    };
+    Ok(DiskSpec { bytes: loaded.capacity_of(drive)?, device })
+}
+
+/// Whether what a drive has taken can be lost with its power.
+fn is_volatile(spec: &FlashSpec) -> bool {
+    spec.buffer.as_ref().is_some_and(|buffer| !buffer.protected)
+        || spec.registers.as_ref().is_some_and(|registers| !registers.protected)
+}
