@@ -9,7 +9,7 @@ use crate::block::{Effects, Issued, Submitted};
 use crate::pagecache::Folio;
 use crate::tasks::Task;
 use kernel::{Cx, Inside, Time};
-use proto::{BufferState, Command, Completion, Status};
+use proto::{Command, Completion, Status};
 
 /// A command at a drive.
 #[derive(Clone, Copy, Debug)]
@@ -209,9 +209,6 @@ impl<P: Program> Host<P> {
         self.disks[usize::from(disk)].vectors[usize::from(hctx)].batch = batch;
         self.arm_queue_timer(disk, cx);
     }
-
-    /// What a drive says of its buffer: nothing in this host follows from it.
-    fn buffer_says(&mut self, _: u16, _: BufferState, _: &mut impl Cx<Event, Out>) {}
 
     /// A scheduler's timer, or that of throttling.
     pub(super) fn queue_timer(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) {

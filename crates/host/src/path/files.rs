@@ -221,6 +221,7 @@ impl<P: Program> Host<P> {
     pub(super) fn push_integrity(&mut self, task: Task, inode: Inode, page: u64, end: u64) {
         let range = Range { sync: true, ..Range::of(inode, page, end) };
         let disk = self.nodes[inode.0 as usize].disk;
+        self.announce_sync(task, inode);
         self.push(task, Frame::WaitRange(range));
         self.push(task, Frame::Writepages { disk, begin: false });
         self.push(task, Frame::Range(range));

@@ -255,8 +255,8 @@ impl<P: Program> Host<P> {
         let device = at.device;
         self.writeback.started(device, 1);
         let owner = self.ios.insert(Io::Home { disk, block });
-        let bio =
-            Bio { op: IoOp::Write, offset: block * PAGE, bytes: PAGE as u32, flags, owner, announced: 0 };
+        let announced = std::mem::take(&mut self.thread(task).announced);
+        let bio = Bio { op: IoOp::Write, offset: block * PAGE, bytes: PAGE as u32, flags, owner, announced };
         self.charge(task, self.costs.write_page + self.costs.bio);
         self.thread(task).bios.push_back((disk, bio));
     }

@@ -1,11 +1,11 @@
 //! A host's path from system calls to drives, in time: what threads do on cores, over the page cache, the file system, the block layer and the
 //! driver, which know no time.
 //!
-//! A thread is a stack of frames ([`frame::Frame`]). A step of the innermost frame happens in no time; what it costs on a core is owed by the thread, which is
+//! A thread is a stack of frames (`frame::Frame`). A step of the innermost frame happens in no time; what it costs on a core is owed by the thread, which is
 //! on its core for that long before anything of it is seen outside, or before it sleeps. Steps are small where others could come between: a few
 //! pages, one bio, one pause. Whoever wakes looks again at what it waited for.
 //!
-//! Work comes from programs ([`Host::run_program`]) and from flows of requests ([`Host::submit_request`]): each flow is a thread that reads and
+//! Work comes from programs ([`Host::add_program`]) and from flows of requests ([`Host::submit_request`]): each flow is a thread that reads and
 //! writes one file of a drive.
 
 mod costs;
@@ -27,6 +27,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod victims;
 mod wait;
 mod write;
 mod writeback;
@@ -35,6 +36,7 @@ pub use costs::CostsSpec;
 pub use names::{Unfit, file_bytes};
 pub use spec::{DriverSpec, OnDrives, PathSpec};
 pub use stats::PathStats;
+pub use victims::{RatiosSpec, VictimizationSpec};
 
 use self::costs::Costs;
 use self::driver::{Sent, Vector};
@@ -43,6 +45,7 @@ use self::flow::Flow;
 use self::frame::Frame;
 use self::io::Io;
 use self::thread::Thread;
+use self::victims::Victims;
 use self::wait::Waits;
 use crate::Inode;
 use crate::block::{Device, Effects, Plug, Queue};
@@ -160,6 +163,7 @@ pub struct Host<P> {
     waits: Waits,
     locks: Lists<Task>,
     kswapd: Task,
+    victims: Victims,
     costs: Costs,
     coalescing: (u16, Time),
     tick: Time,
@@ -197,6 +201,7 @@ impl<P: Program> Host<P> {
         let avail = pages.saturating_sub(cache.watermarks().high);
         let writeback = Writeback::new(&spec.writeback, spec.hz, disks.len() as u16, cores.count(), avail)
             .map_err(|error| error.within("writeback"))?;
+        let victims = Victims::new(spec.victimization.as_ref(), writeback.bounds(), disks.len())?;
         let mut host = Host {
             cores,
             threads: Vec::new(),
@@ -212,6 +217,7 @@ impl<P: Program> Host<P> {
             waits: Waits::default(),
             locks: Lists::default(),
             kswapd: Task(0),
+            victims,
             costs: Costs::new(&spec.costs),
             coalescing: (spec.driver.coalescing_threshold, spec.driver.coalescing_time.time()),
             tick: Time::period(u64::from(spec.hz)),

@@ -1,6 +1,7 @@
 //! What a user writes about a host's path to its drives.
 
 use super::costs::CostsSpec;
+use super::victims::VictimizationSpec;
 use crate::block::BlockSpec;
 use crate::fs::FsSpec;
 use crate::pagecache::PageCacheSpec;
@@ -27,6 +28,9 @@ pub struct PathSpec {
     pub page_cache: PageCacheSpec,
     /// Write-back.
     pub writeback: WritebackSpec,
+    /// What the host tells its drives of the pages that it will write, and does about what they answer; left out, nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub victimization: Option<VictimizationSpec>,
     /// What is on the drives.
     pub fs: OnDrives,
     /// The block layer.
@@ -76,6 +80,7 @@ impl Default for PathSpec {
             cores: CoresSpec::default(),
             page_cache: PageCacheSpec::default(),
             writeback: WritebackSpec::default(),
+            victimization: None,
             fs: OnDrives::Ext4(FsSpec::default()),
             block: BlockSpec::default(),
             driver: DriverSpec::default(),

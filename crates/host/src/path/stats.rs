@@ -13,6 +13,10 @@ pub struct PathStats {
     pub lost: u64,
     /// Times a thread waited for a page that was being read.
     pub page_waits: u64,
+    /// Pages that were announced to drives before they were written.
+    pub announced: u64,
+    /// Times the dirty ratios changed because a drive was full, or was so no more.
+    pub ratio_changes: u64,
     /// Times a thread had to reclaim memory itself.
     pub direct_reclaims: u64,
 }

@@ -1,8 +1,10 @@
 //! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
 
 use super::*;
+use crate::PAGE;
 use crate::block::SchedulerPolicy;
-use config::units::Bytes;
+use crate::writeback::Bound;
+use config::units::{Bytes, Share};
 use kernel::EventQueue;
 use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags};
 use proto::{BufferState, IoOp, Port, Status};
@@ -72,6 +74,10 @@ struct Outside {
     free: Time,
     /// Commands that it was given.
     seen: Vec<Command>,
+    /// When.
+    times: Vec<Time>,
+    /// What it says of its buffer.
+    says: BufferState,
 }
 
 const LATENCY: Time = Time::from_us(100);
@@ -84,6 +90,7 @@ impl Outside {
         self.free = self.free.max(now) + Time::transfer(command.bytes, RATE);
         self.queue.after(self.free + LATENCY - now, World::Done(command.tag));
         self.seen.push(command);
+        self.times.push(now);
     }
 }
 
@@ -122,7 +129,7 @@ impl Bench {
                         to: Port::default(),
                         status: Status::Success,
                         errors: 0,
-                        buffer: BufferState::Unknown,
+                        buffer: self.outside.says,
                     };
                     self.host.completed(completion, &mut self.outside);
                 }
@@ -185,18 +192,19 @@ fn a_file_is_read_once_in_windows() {
     assert!(second < Time::from_us(256), "{second}");
 }
 
-/// What is written stays in memory until it is old: 30 s, when the flusher looks every 5 s.
+/// What is written stays in memory until the flusher looks, after 5 s and what the kernel's timer wheel adds to it. A drive that nothing was written to
+/// has no share of the limits, so that it is written then, whatever its age (`wb_over_bg_thresh`).
 #[test]
-fn dirty_pages_are_written_when_they_are_old() {
+fn dirty_pages_are_written_when_the_flusher_looks() {
     let program = script(None, vec![vec![open(), write(0, MIB)]]);
     let mut bench = Bench::new(&spec(256 * MIB), program);
     let ended = bench.run();
     assert!(ended < Time::from_ms(1), "{ended}");
     // 256 pages, in requests of 127 segments of a page.
-    let sizes: Vec<u64> = bench.outside.seen.iter().map(|command| command.bytes >> 12).collect();
-    assert_eq!(sizes.iter().filter(|pages| **pages == 127).count(), 2, "{sizes:?}");
-    let now = bench.outside.queue.now();
-    assert!(now > Time::from_s(30) && now < Time::from_s(80), "{now}");
+    let seen = bench.outside.seen.iter().zip(&bench.outside.times);
+    let data: Vec<Time> = seen.filter(|(command, _)| command.bytes >> 12 == 127).map(|(_, at)| *at).collect();
+    assert_eq!(data.len(), 2, "{data:?}");
+    assert!(data.iter().all(|at| *at >= Time::from_s(5) && *at < Time::from_us(5_300_000)), "{data:?}");
 }
 
 /// A write and `fsync`: the data, then the journal's blocks, then the commit block behind a flush.
@@ -289,4 +297,53 @@ fn threads_wake_each_other() {
     let (first, second) = (bench.asked(0).to_vec(), bench.asked(1).to_vec());
     assert!(second[1] >= Time::from_ms(2) && second[1] < Time::from_us(2_010), "{second:?}");
     assert!(first[1] >= second[1] && first[2] >= first[1] + Time::from_us(50), "{first:?} {second:?}");
+}
+
+/// A spec that announces, and has other ratios while a drive is full.
+fn talking() -> PathSpec {
+    let full = RatiosSpec { dirty_background_ratio: Share::percent(5), dirty_ratio: Share::percent(30) };
+    PathSpec { victimization: Some(VictimizationSpec { announce: true, full: Some(full) }), ..spec(64 * MIB) }
+}
+
+/// What is announced is what comes: by `fsync` the dirty pages of its file, with the first command; by the flusher those of its lists.
+#[test]
+fn victimizations_are_announced_with_their_first_command() {
+    let synced = script(None, vec![vec![open(), write(0, MIB), sync()]]);
+    let mut bench = Bench::new(&talking(), synced);
+    bench.run();
+    let data: Vec<u32> =
+        bench.outside.seen.iter().map(|command| command.announced).filter(|n| *n > 0).collect();
+    // The five blocks of metadata are written by the flusher later.
+    assert_eq!(data, [256, 5]);
+    let pieces = (0..((64 * MIB) >> 17)).map(|n| write(n << 17, 1 << 17));
+    let written = script(None, vec![std::iter::once(open()).chain(pieces).collect()]);
+    let mut bench = Bench::new(&talking(), written);
+    bench.run();
+    let announced: u64 = bench.outside.seen.iter().map(|command| u64::from(command.announced)).sum();
+    let flushed: u64 = bench.host.writeback.flushers[0].pages.iter().sum();
+    assert!(flushed >= 64 * MIB / PAGE);
+    // A page that becomes dirty while its file is being written may be announced and then counted again.
+    assert!(announced >= flushed && announced <= flushed + flushed / 10, "{announced} of {flushed}");
+    assert_eq!(announced, bench.host.stats.announced);
+}
+
+/// The ratios change with the first completion that says so, and back with one that says the opposite.
+#[test]
+fn a_full_drive_changes_the_ratios() {
+    let program = || script(None, vec![vec![open(), write(0, MIB), sync()]]);
+    let mut bench = Bench::new(&talking(), program());
+    let room = bench.host.writeback.bounds();
+    bench.outside.says = BufferState::Full;
+    bench.run();
+    let full = bench.host.writeback.bounds();
+    assert_eq!((full.background, full.limit), (Bound::Percent(5), Bound::Percent(30)));
+    assert_eq!(bench.host.stats.ratio_changes, 1);
+    bench.outside.says = BufferState::Room;
+    bench.host.add_program(program()).expect("files that fit");
+    bench.run();
+    assert_eq!((bench.host.writeback.bounds(), bench.host.stats.ratio_changes), (room, 2));
+    // A drive that says nothing changes nothing.
+    let mut bench = Bench::new(&talking(), program());
+    bench.run();
+    assert_eq!((bench.host.writeback.bounds(), bench.host.stats.ratio_changes), (room, 0));
 }

@@ -101,6 +101,7 @@ impl<P: Program> Host<P> {
             writeback::Step::Write(write) => {
                 self.thread(task).submitted = 0;
                 let (inode, from, pages) = (write.inode, write.from, write.pages);
+                self.announce_flush(task, disk);
                 self.push(task, Frame::Flushed { disk, inode, from });
                 if inode == self.disks[usize::from(disk)].device {
                     self.push(task, Frame::Device { disk, from, pages });
@@ -146,6 +147,7 @@ impl<P: Program> Host<P> {
             self.push(task, around);
             return Step::Again;
         }
+        self.announced_come(disk, pages);
         // The inode itself is in the journal, or a dirty block of the device.
         self.writeback.wrote(disk, Wrote { pages, skipped: 0, next }, cx.now());
         Step::Again

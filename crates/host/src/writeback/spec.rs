@@ -110,6 +110,19 @@ impl WritebackSpec {
     }
 }
 
+impl DirtyBounds {
+    /// The bounds of two ratios.
+    ///
+    /// # Errors
+    /// One that is no whole number of per cent, with its key.
+    pub fn of_ratios(background: Share, limit: Share) -> Result<DirtyBounds, SpecError> {
+        Ok(DirtyBounds {
+            background: Bound::Percent(percent("dirty_background_ratio", background)?),
+            limit: Bound::Percent(percent("dirty_ratio", limit)?),
+        })
+    }
+}
+
 /// A bound that may be given in either way. In Linux, setting one form clears the other.
 fn bound(ratio: (&str, Option<Share>), bytes: (&str, Option<Bytes>)) -> Result<Option<Bound>, SpecError> {
     Ok(match (ratio.1, bytes.1) {

@@ -103,6 +103,10 @@ pub struct WritebackResult {
     pub dirty_pages: Vec<LevelWindow>,
     /// Pages that were being written, over time.
     pub writeback_pages: Vec<LevelWindow>,
+    /// Pages that were announced to drives before they were written.
+    pub announced: u64,
+    /// Times the dirty ratios changed because a drive's buffer was full, or was so no more.
+    pub ratio_changes: u64,
     /// Dirty pages for which there was no room on the drive when they were written: their data are lost.
     pub lost: u64,
     /// Writes that were refused because there was no room.
@@ -307,6 +311,8 @@ impl WritebackResult {
             pause_ns: Summary::from_ps(pauses),
             dirty_pages: levels(&host.dirty),
             writeback_pages: levels(&host.under_writeback),
+            announced: host.stats.announced,
+            ratio_changes: host.stats.ratio_changes,
             lost: host.stats.lost,
             no_space: host.stats.no_space,
         }

@@ -37,6 +37,16 @@ const REWRITE: &[&str] = &["strace:file=tests/keys/rewrite.strace"];
 const ONE_CORE: &[&str] = &["host.linux.cores.count=1", "host.linux.memory=1GiB", "sim.until=400ms"];
 /// A drive that is slower than memory.
 const LINK: &[&str] = &["flash.host.link={ plain = { bandwidth = \"200MB/s\", latency = \"1us\" } }"];
+/// A drive whose buffer fills, and says so.
+const FILLS: &[&str] = &[
+    "flash.buffer.capacity=8MiB",
+    "flash.buffer.in_flight=4MiB",
+    "flash.buffer.look_ahead=none",
+    "flash.buffer.high=80%",
+    "flash.buffer.low=20%",
+    "flash.buffer.destage=two_speed",
+    "host.linux.victimization={ announce = true, full = { dirty_background_ratio = \"5%\", dirty_ratio = \"10%\" } }",
+];
 const WRITTEN: &[&str] = &["flash.precondition=sequential"];
 /// Blocks are allocated when pages are written, and are the file's at once.
 const PLAIN: &[&str] = &["host.linux.fs.ext4.dioread_nolock=false"];
@@ -223,6 +233,27 @@ pub(crate) const CASES: &[Case] = &[
         context: &[],
         jobs: WRITE,
         values: &["20%", "100%"],
+        predicted: Differ,
+    },
+    Case {
+        key: "host.linux.victimization.announce",
+        context: &[],
+        jobs: WRITE,
+        values: &["false", "true"],
+        predicted: Rises("/host/0/writeback/announced"),
+    },
+    Case {
+        key: "host.linux.victimization.full.dirty_background_ratio",
+        context: FILLS,
+        jobs: WRITE,
+        values: &["2%", "5%", "8%"],
+        predicted: Differ,
+    },
+    Case {
+        key: "host.linux.victimization.full.dirty_ratio",
+        context: FILLS,
+        jobs: WRITE,
+        values: &["12%", "60%"],
         predicted: Differ,
     },
     Case {

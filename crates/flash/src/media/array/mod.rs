@@ -36,7 +36,7 @@ pub struct NandArray {
     skips: Option<Box<skips::Skips>>,
 }
 
-/// All but what was skipped: that is saved where pages are chosen ([`NandArray::save_skips`]).
+/// All but what was skipped: that is saved where pages are chosen (`save_skips`).
 impl Snapshot for NandArray {
     fn save(&self, out: &mut Vec<u8>) {
         let NandArray { oob, programmed, erases, placements, stamps, skips: _ } = self;

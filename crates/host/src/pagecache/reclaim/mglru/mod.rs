@@ -6,7 +6,7 @@
 //! the youngest.
 //!
 //! Accesses through descriptors only count, in the folio: N of them are tier log2 N, rounded up. What tiers above the first are worth is learnt from
-//! refaults ([`control`]): a folio of a protected tier moves to the next generation instead of leaving (`sort_folio`).
+//! refaults (`control.rs`): a folio of a protected tier moves to the next generation instead of leaving (`sort_folio`).
 //!
 //! Left out, since page table entries are no more than two marks here: the walk of page tables by the aging (`walk_mm`) and what it would promote,
 //! and neighbours of an accessed entry (`lru_gen_look_around`); an entry that was accessed is seen when its folio is about to leave, which then
