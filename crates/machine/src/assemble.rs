@@ -190,6 +190,10 @@ pub(crate) fn assemble(
     let mut wanted = wanted(plan, loaded, outside)?;
     (outside.watch)(Stage::Building);
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
+    if buffered || !of_host.is_empty() {
+        let linux = spec.host.first().and_then(|part| part.spec.linux.as_ref());
+        warnings.extend(linux.and_then(|linux| linux.writeback.warning()));
+    }
     let hosted = if buffered || !of_host.is_empty() { Some(host::build(loaded, of_host)?) } else { None };
     let mut built = Vec::new();
     for (number, programs) in programs {

@@ -223,9 +223,8 @@ impl<P: Program> Host<P> {
         let disk = self.nodes[inode.0 as usize].disk;
         self.announce_sync(task, inode);
         self.push(task, Frame::WaitRange(range));
-        self.push(task, Frame::Writepages { disk, begin: false });
-        self.push(task, Frame::Range(range));
-        self.push(task, Frame::Writepages { disk, begin: true });
+        self.push(task, Frame::EndWritepages(disk));
+        self.push(task, Frame::BeginWritepages(range));
     }
 
     pub(super) fn call_sync(&mut self, task: Task, inode: Inode, data_only: bool) -> Step {
@@ -240,7 +239,14 @@ impl<P: Program> Host<P> {
         // The last is done first.
         let steps = [
             (how.wait_after, Frame::WaitRange(range)),
-            (how.write, Frame::Range(Range { sync: how.wait_before && how.wait_after, ..range })),
+            (
+                how.write,
+                if how.wait_before && how.wait_after {
+                    Frame::BeginWritepages(Range { sync: true, ..range })
+                } else {
+                    Frame::Range(range)
+                },
+            ),
             (how.wait_before, Frame::WaitRange(range)),
         ];
         for (_, frame) in steps.into_iter().filter(|(wanted, _)| *wanted) {

@@ -92,13 +92,10 @@ pub(super) enum Frame {
         /// Whether it stores.
         write: bool,
     },
-    /// A thread that writes pages itself begins to, or has submitted them.
-    Writepages {
-        /// To this disk.
-        disk: u16,
-        /// Whether it begins.
-        begin: bool,
-    },
+    /// A thread begins to write a range itself: what is dirty of it now, and nothing that becomes so later.
+    BeginWritepages(Range),
+    /// It has submitted the range, which is on this disk.
+    EndWritepages(u16),
     /// Reclaims memory for a page that the thread needs.
     Reclaim,
     /// Sleeps.

@@ -109,7 +109,7 @@ impl<P: Program> Host<P> {
             }
             fs::Step::Submit { inode, page, pages } => {
                 let range = Range { sync: true, allocate: false, ..Range::of(inode, page, page + pages) };
-                self.push(task, Frame::Range(range));
+                self.push(task, Frame::BeginWritepages(range));
             }
             fs::Step::Finish { inode, page, pages } => {
                 self.push(task, Frame::WaitRange(Range::of(inode, page, page + pages)));

@@ -23,8 +23,8 @@ impl<P: Program> Host<P> {
             return self.pay_then(task, Frame::Range(range));
         }
         let inode = range.inode;
-        let next =
-            self.cache.next_tagged(inode, range.page, Tag::Dirty).filter(|(page, _)| *page < range.end);
+        let tag = if range.sync { Tag::ToWrite } else { Tag::Dirty };
+        let next = self.cache.next_tagged(inode, range.page, tag).filter(|(page, _)| *page < range.end);
         let Some((first, folio)) = next.filter(|_| range.left > 0) else {
             let thread = self.thread(task);
             (thread.left, thread.next_page) = (range.left, if next.is_some() { range.page } else { 0 });

@@ -56,7 +56,8 @@ impl<P: Program> Host<P> {
             Frame::Range(range) => self.range(task, range, cx),
             Frame::Forget(range) => self.forget(task, range),
             Frame::WaitRange(range) => self.wait_range(task, range),
-            Frame::Writepages { disk, begin } => self.writepages(disk, begin, cx),
+            Frame::BeginWritepages(range) => self.begin_writepages(task, range, cx),
+            Frame::EndWritepages(disk) => self.end_writepages(disk, cx),
             Frame::Sync { inode, data_only } => self.sync(task, inode, data_only, cx),
             Frame::SyncDisk(disk) => self.sync_disk(task, disk, cx),
             Frame::WaitCommit { disk, tid } => self.wait_commit(task, disk, tid, cx),
@@ -139,6 +140,8 @@ impl<P: Program> Host<P> {
         let next = running.program.next(thread, now);
         if next == Next::End {
             running.left -= 1;
+            let core = self.cores.core_of(task);
+            self.writeback.exit(&self.threads[task.0 as usize].dirtier, core);
             return Step::End;
         }
         let first = running.first;

@@ -347,3 +347,21 @@ fn a_full_drive_changes_the_ratios() {
     bench.run();
     assert_eq!((bench.host.writeback.bounds(), bench.host.stats.ratio_changes), (room, 0));
 }
+
+/// `fsync` writes what was dirty when it began (`tag_pages_for_writeback`), and does not follow a writer that is ahead of it.
+#[test]
+fn fsync_does_not_follow_a_writer() {
+    let writer = |n: u64| write(n << 20, MIB);
+    // The second thread writes on for as long as the first one's data take to the drive, 320 ms, and a good deal longer.
+    let pieces = (32..160).flat_map(|n| [Next::Compute(Time::from_ms(9)), writer(n)]);
+    let threads = vec![
+        std::iter::once(open()).chain((0..32).map(writer)).chain([sync()]).collect(),
+        std::iter::once(Next::Until(Time::from_ms(60))).chain(pieces).collect(),
+    ];
+    let mut bench = Bench::new(&spec(1024 * MIB), script(None, threads));
+    bench.run();
+    let done = *bench.asked(0).last().expect("it ends");
+    let last = *bench.asked(1).last().expect("it ends");
+    assert!(last > Time::from_ms(640), "{last}");
+    assert!(done > Time::from_ms(320) && done < Time::from_ms(480), "{done}");
+}

@@ -153,13 +153,22 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A thread that writes pages itself begins to, or has submitted them (`do_writepages`).
-    pub(super) fn writepages(&mut self, disk: u16, begin: bool, cx: &mut impl Cx<Event, Out>) -> Step {
-        if begin {
-            self.writeback.begin_writepages(disk, cx.now());
-        } else {
-            self.writeback.end_writepages(disk, cx.now());
-        }
+    /// A thread begins to write a range itself (`do_writepages`, `tag_pages_for_writeback`).
+    pub(super) fn begin_writepages(
+        &mut self,
+        task: Task,
+        range: Range,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        self.writeback.begin_writepages(self.nodes[range.inode.0 as usize].disk, cx.now());
+        self.cache.tag_towrite(range.inode, range.page, range.end.saturating_sub(1));
+        self.push(task, Frame::Range(range));
+        Step::Again
+    }
+
+    /// A thread has submitted what it had to write.
+    pub(super) fn end_writepages(&mut self, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
+        self.writeback.end_writepages(disk, cx.now());
         Step::Again
     }
 

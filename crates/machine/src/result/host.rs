@@ -111,6 +111,8 @@ pub struct WritebackResult {
     pub lost: u64,
     /// Writes that were refused because there was no room.
     pub no_space: u64,
+    /// Reads and writes of pages and of the journal that a drive has answered with an error.
+    pub errors: u64,
 }
 
 /// The path to a drive.
@@ -315,6 +317,7 @@ impl WritebackResult {
             ratio_changes: host.stats.ratio_changes,
             lost: host.stats.lost,
             no_space: host.stats.no_space,
+            errors: host.stats.errors,
         }
     }
 }

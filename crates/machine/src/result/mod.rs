@@ -285,6 +285,16 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
             None => format!("{} completions with an error", injector.errors),
         },
     );
+    for at in machine.hosts() {
+        let (errors, lost) = (at.host.stats.errors, at.host.stats.lost);
+        check(
+            "no data of the page cache is lost",
+            errors + lost == 0,
+            format!(
+                "{errors} answers of drives with an error, {lost} dirty pages without room on their drive"
+            ),
+        );
+    }
     let still = end == End::Deadlock;
     for (complex, simt) in machine.gpus() {
         let (stages, latency) = gpu::tiling(machine, complex, simt);
