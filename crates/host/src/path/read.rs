@@ -94,10 +94,12 @@ impl<P: Program> Host<P> {
                 let cause = |page| if page == index { cause } else { ahead };
                 enough = enough && self.bring(task, inode, run.first, run.pages, cause);
             }
-            self.runs = runs;
-            if let Some(folio) = plan.mark.and_then(|mark| self.cache.find(inode, mark)) {
+            // As in `page_cache_ra_unbounded`, a page that was there before is not marked: who reads it would plan the same again.
+            let came = |page: &u64| runs.iter().any(|run| (run.first..run.first + run.pages).contains(page));
+            if let Some(folio) = plan.mark.filter(came).and_then(|mark| self.cache.find(inode, mark)) {
                 self.cache.set_readahead(folio);
             }
+            self.runs = runs;
         }
         if enough && self.cache.find(inode, index).is_none() {
             enough = self.bring(task, inode, index, 1, |_| cause);
