@@ -2,7 +2,7 @@
 //! program unit is full, is programmed, and committed. Who waited for room, or for data to be durable, then goes on.
 
 use super::buffered::{Buffered, Place};
-use super::evict::{pace_of, purpose_of};
+use super::evict::{Evictions, pace_of, purpose_of};
 use super::{Device, Event, Out, milestone};
 use crate::control::buffer::Flush;
 use crate::control::buffer::destage::Pace;
@@ -128,9 +128,28 @@ impl Device {
         buffered.assemblies[assembly].push(lpn);
         if buffered.buffer.pace(lpn) == Pace::Background {
             self.place_sets(buffered, assembly, cx);
-        } else if buffered.assemblies[assembly].len() >= self.ftl.geo.units_per_program as usize {
+        } else if buffered.assemblies[assembly].len() >= self.gathered(buffered) {
             self.program_assembly(buffered, assembly, cx);
         }
+    }
+
+    /// Units that are programmed at once: those of a program unit, or of a set where a policy decides on evictions.
+    fn gathered(&self, buffered: &Buffered) -> usize {
+        let geo = &self.ftl.geo;
+        let units = if buffered.evictions.is_some() { Evictions::set(geo) } else { geo.units_per_program };
+        units as usize
+    }
+
+    /// The groups that the next program units go to, from one on: it alone, or those of its die for a set.
+    fn groups_of_set(&self, buffered: &Buffered, group: u32) -> impl Iterator<Item = u32> + use<> {
+        let geo = &self.ftl.geo;
+        let (groups, planes) = if buffered.evictions.is_some() {
+            (geo.groups_of_die(geo.first_die_of_group(group)), geo.shape.planes)
+        } else {
+            (group..=group, 1)
+        };
+        let before = (group - groups.start()) as usize;
+        groups.cycle().skip(before).take(planes as usize)
     }
 
     /// Programs what an assembly holds; a part of a program unit is padded.
@@ -144,13 +163,18 @@ impl Device {
         while !buffered.assemblies[assembly].is_empty() {
             let stripe = self.ftl.geo.stripe_of_unit(buffered.assemblies[assembly][0].0);
             let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
-            let closed = self.is_closed_to_host(group);
-            if closed || !self.program_units(buffered, assembly, group, cx) {
-                if !buffered.stalled.contains(&(assembly, group)) {
-                    buffered.stalled.push((assembly, group));
+            for group in self.groups_of_set(buffered, group) {
+                if buffered.assemblies[assembly].is_empty() {
+                    break;
                 }
-                self.stalled |= !self.reclaim_for(group, cx);
-                return;
+                let closed = self.is_closed_to_host(group);
+                if closed || !self.program_units(buffered, assembly, group, cx) {
+                    if !buffered.stalled.contains(&(assembly, group)) {
+                        buffered.stalled.push((assembly, group));
+                    }
+                    self.stalled |= !self.reclaim_for(group, cx);
+                    return;
+                }
             }
         }
     }
