@@ -22,8 +22,8 @@ fn rows_as_json_have_the_fields_of_the_contract() {
         assert!(row["id"].as_str().is_some_and(|id| id.starts_with("latency.")), "{row}");
         assert!(row["where"].is_string() && row["unit"].is_string() && row["note"].is_string(), "{row}");
         assert_eq!(
-            (&row["within"], &row["fit"], &row["kind"]),
-            (&true.into(), &false.into(), &"measured".into())
+            (&row["within"], &row["evidence"], &row["kind"]),
+            (&true.into(), &"clean".into(), &"measured".into())
         );
         assert_eq!(row["paper"], row["measured"]);
     }
@@ -67,7 +67,7 @@ fn points_of_curves_are_written_as_a_table_to_plot() {
 #[test]
 fn what_cannot_be_reproduced_is_said_in_one_diagnostic() {
     for (args, parts) in [
-        (&["fastdrain"][..], &["`fastdrain` is not built yet", "theory", "zng"][..]),
+        (&["flashabacus"][..], &["`flashabacus` is not built yet", "theory", "zng"][..]),
         (&["theroy"], &["did you mean `theory`?"]),
         (&["theory", "--only", "lattency"], &["did you mean `latency`?", "wa"]),
         (&["theory", "--only", "latency.raed"], &["did you mean `latency.read`?"]),

@@ -91,7 +91,7 @@ impl WarmupPolicy {
 }
 
 /// When the measured window begins.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Warmup {
     /// With the completion of the last of this many requests, in the order of their completions: exactly these are left out. On a
     /// server, requests and jobs together, and up to 64 events later.

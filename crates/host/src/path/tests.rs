@@ -194,6 +194,22 @@ fn a_file_is_read_once_in_windows() {
 
 /// What is written stays in memory until the flusher looks, after 5 s and what the kernel's timer wheel adds to it. A drive that nothing was written to
 /// has no share of the limits, so that it is written then, whatever its age (`wb_over_bg_thresh`).
+/// `page_cache_ra_unbounded` marks a page only if it brings it. Who found pages of another reader marked would plan the same again for ever.
+#[test]
+fn readers_of_one_file_come_to_its_end() {
+    for pages in 1..=48 {
+        let reader = |fd: u16, first: u64| {
+            let open = Call::Open { fd: Fd(fd), file: FileId(0), flags: OpenFlags::default() };
+            let chunk = |at: u64| Call::Read { fd: Fd(fd), offset: at * 16 * PAGE, bytes: 16 * PAGE };
+            [open].into_iter().chain((first..4).map(chunk)).map(Next::Call).collect::<Vec<_>>()
+        };
+        let threads = vec![reader(0, 0), reader(1, 1), reader(2, 0), reader(3, 2)];
+        let mut bench = Bench::new(&spec(64 * MIB), script(Some(pages * PAGE), threads));
+        bench.run();
+        assert_eq!(bench.bytes(IoOp::Read), pages * PAGE, "{pages} pages, each read once");
+    }
+}
+
 #[test]
 fn dirty_pages_are_written_when_the_flusher_looks() {
     let program = script(None, vec![vec![open(), write(0, MIB)]]);

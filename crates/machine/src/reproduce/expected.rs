@@ -218,6 +218,7 @@ fn unit(text: &str) -> &'static str {
         "KB" => "KB",
         "kernels" => "kernels",
         "us" => "us",
+        "ms" => "ms",
         _ => "",
     }
 }

@@ -41,9 +41,30 @@ impl Values {
         under: &[Point],
         metric: Metric,
     ) -> Result<Values, Diagnostic> {
-        let (over, under) = (Values::of(found, over, metric)?, Values::of(found, under, metric)?);
-        let pairs = over.0.into_iter().zip(under.0);
-        Ok(Values(pairs.map(|((name, a), (_, b))| (name, a / b)).collect()))
+        Ok(Values::of(found, over, metric)?.over(Values::of(found, under, metric)?))
+    }
+
+    /// The ratio to another value of the same runs, in the same order.
+    pub(crate) fn over(self, under: Values) -> Values {
+        let pairs = self.0.into_iter().zip(under.0);
+        Values(pairs.map(|((name, a), (_, b))| (name, a / b)).collect())
+    }
+
+    /// Half the width of the 95 % confidence interval of the arithmetic mean over workloads, where each workload ran with so many
+    /// seeds, which follow each other; none for a single seed.
+    pub(crate) fn interval(&self, seeds: usize) -> Option<f64> {
+        if seeds < 2 {
+            return None;
+        }
+        let of_seed = |seed: usize| {
+            let values: Vec<f64> = self.0.iter().skip(seed).step_by(seeds).map(|(_, v)| *v).collect();
+            values.iter().sum::<f64>() / values.len() as f64
+        };
+        let means: Vec<f64> = (0..seeds).map(of_seed).collect();
+        let n = seeds as f64;
+        let mean = means.iter().sum::<f64>() / n;
+        let variance = means.iter().map(|m| (m - mean) * (m - mean)).sum::<f64>() / (n - 1.0);
+        Some(student_t_quantile(0.975, seeds as u32 - 1) * (variance / n).sqrt())
     }
 
     /// The product with another value of the same runs, in the same order.
@@ -116,7 +137,18 @@ mod tests {
         assert!((values.geometric() - 2.0).abs() < 1e-12);
         assert!((values.arithmetic() - 2.5).abs() < 1e-12 && (values.harmonic() - 1.6).abs() < 1e-12);
         assert_eq!((values.min(), values.max()), (1.0, 4.0));
-        let squares = values.clone().times(values);
+        let squares = values.clone().times(values.clone());
         assert_eq!((squares.min(), squares.max()), (1.0, 16.0));
+        assert_eq!(squares.over(values).max(), 4.0);
+    }
+
+    /// Means of the seeds are 2, 4 and 6: a variance of 4 over three seeds, and a quantile of 4.303 for two degrees of freedom.
+    #[test]
+    fn the_interval_is_of_the_means_of_the_seeds() {
+        let of = |values: &[f64]| Values(values.iter().map(|v| (String::new(), *v)).collect());
+        let values = of(&[1.0, 3.0, 5.0, 3.0, 5.0, 7.0]);
+        let half = values.interval(3).expect("three seeds");
+        assert!((half - 4.302_65 * (4.0f64 / 3.0).sqrt()).abs() < 1e-3, "{half}");
+        assert_eq!(values.interval(1), None);
     }
 }

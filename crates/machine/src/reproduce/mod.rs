@@ -8,6 +8,7 @@ mod choose;
 mod churn;
 mod data;
 mod expected;
+mod fastdrain;
 mod mean;
 mod mqms;
 mod peers;
@@ -23,7 +24,7 @@ mod zng;
 
 pub use choose::{Chosen, choose};
 pub use plot::{Plot, plots};
-pub use row::{Difference, Row, Rule};
+pub use row::{Difference, Evidence, Row, Rule};
 pub use run::{Report, Request, Sharing, run};
 pub use table::table;
 
@@ -70,6 +71,11 @@ pub const TARGETS: &[Target] = &[
         name: "mqms",
         about: "Gundawar et al., MQMS, 2024: a GPU in the SSD; so far the curves of its motivation",
         work: Work::Study(mqms::entries),
+    },
+    Target {
+        name: "fastdrain",
+        about: "Zhang et al., FastDrain, 2020: a host whose page cache drains into a drive, and what it is measured against",
+        work: Work::Study(fastdrain::entries),
     },
 ];
 

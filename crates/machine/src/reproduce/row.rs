@@ -96,6 +96,28 @@ fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
+/// What stands behind a measured value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// Everything that it depends on was decided before it had been seen.
+    Clean,
+    /// It had been seen when something was corrected, for which there is a source beside the figure.
+    Seen,
+    /// A value was chosen by the figure, or by one that goes with it.
+    Fit,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Evidence::Clean => "clean",
+            Evidence::Seen => "seen",
+            Evidence::Fit => "fit",
+        })
+    }
+}
+
 /// A reference value beside ours.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
@@ -116,8 +138,8 @@ pub struct Row {
     pub tolerance: Rule,
     /// Whether ours stands as the tolerance demands; none if the row was skipped, because its data is not here.
     pub within: Option<bool>,
-    /// Whether the reference was used to choose a parameter. No closed form is.
-    pub fit: bool,
+    /// What a value within its tolerance proves.
+    pub evidence: Evidence,
     /// What a reader must know: configuration, statistics, the sum's parts.
     pub note: String,
 }
@@ -140,14 +162,14 @@ impl Row {
             measured: Some(measured),
             tolerance: rule,
             within: Some(rule.holds(paper, measured)),
-            fit: false,
+            evidence: Evidence::Clean,
             note: String::new(),
         }
     }
 
     /// A row of a sweep, which counts as no figure of the paper.
     pub(crate) fn swept(self) -> Row {
-        Row { kind: "sweep", ..self }
+        Row { kind: "sweep", evidence: Evidence::Clean, ..self }
     }
 
     /// Says where the reference value comes from.
@@ -176,6 +198,11 @@ impl Row {
     /// Whether the row was skipped: it is neither within its tolerance nor off it.
     pub fn is_skipped(&self) -> bool {
         self.within.is_none()
+    }
+
+    /// Whether ours came out of simulated runs and counts.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.kind == MEASURED && !self.is_skipped()
     }
 
     /// Measured less reference: as a share of the reference in per cent, or as it is where that says nothing.
@@ -247,7 +274,7 @@ mod tests {
     fn a_row_has_the_fields_of_the_contract() {
         let row = Row::new("a.b", "ns", 2.0, 2.0, Rule::Share(0.1)).place("formula");
         let json = serde_json::to_value(row).expect("rows serialise");
-        for field in ["id", "where", "unit", "kind", "paper", "measured", "within", "fit", "note"] {
+        for field in ["id", "where", "unit", "kind", "paper", "measured", "within", "evidence", "note"] {
             assert!(json.get(field).is_some(), "no {field}");
         }
         assert_eq!((&json["kind"], &json["within"]), (&"measured".into(), &true.into()));

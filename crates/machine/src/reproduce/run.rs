@@ -266,7 +266,7 @@ mod tests {
                 set: base.clone().chain([format!("cpu.clock={clock}")]).collect(),
                 workloads: vec!["tatp:size=128MiB,work=200".to_owned()],
                 seed: 1,
-                least_footprint: 0,
+                ..Point::default()
             };
             let row = |id: &str, point: Point| {
                 let (name, of) = (id.to_owned(), point.clone());

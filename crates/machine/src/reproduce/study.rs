@@ -3,17 +3,18 @@
 //! A row of a paper is a ratio or a mean over many runs, and most runs serve several rows. So an entry names the points it
 //! needs, every point is run once, side by side, and rows are worked out from what was found.
 
-use super::Row;
+use super::row::{Evidence, Row};
 use crate::result::Document;
 use crate::run::{Outside, Plan, run};
 use crate::state::States;
+use crate::warmup::Warmup;
 use config::Diagnostic;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 
 /// One run.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) struct Point {
     pub(crate) system: String,
     pub(crate) set: Vec<String>,
@@ -21,6 +22,8 @@ pub(crate) struct Point {
     pub(crate) seed: u64,
     /// Bytes that the programs must have between them, so that no buffer holds them: a run with less says nothing.
     pub(crate) least_footprint: u64,
+    /// When the measured window begins.
+    pub(crate) warmup: Option<Warmup>,
 }
 
 impl Point {
@@ -32,8 +35,8 @@ impl Point {
 
     /// What it runs.
     pub(crate) fn plan(&self) -> Plan {
-        let Point { system, set, workloads, seed, least_footprint: _ } = self.clone();
-        Plan { set, workloads, seed, ..Plan::new(&system, "") }
+        let Point { system, set, workloads, seed, least_footprint: _, warmup } = self.clone();
+        Plan { set, workloads, seed, warmup, ..Plan::new(&system, "") }
     }
 
     /// Runs it, alone.
@@ -143,10 +146,20 @@ impl Entry {
         Entry { id: id.into(), compute: Box::new(move |found| compute(found).map(&change)), ..self }
     }
 
-    /// A row that had a part in choosing a parameter or a mechanism, or had been seen when one was chosen: it does not count.
+    /// A row that had a part in choosing a parameter or a mechanism, or had been seen when one was chosen without a source: it
+    /// does not count.
     pub(crate) fn fitted(self) -> Entry {
+        self.with(Evidence::Fit)
+    }
+
+    /// A row that had been seen when something was corrected that has a source of its own.
+    pub(crate) fn seen(self) -> Entry {
+        self.with(Evidence::Seen)
+    }
+
+    fn with(self, evidence: Evidence) -> Entry {
         let id = self.id.clone();
-        self.changed(id, |row| Row { fit: true, ..row })
+        self.changed(id, move |row| Row { evidence, ..row })
     }
 
     /// The further runs; none if a point failed, which the row says.

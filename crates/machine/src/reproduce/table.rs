@@ -1,6 +1,6 @@
 //! Rows as a person likes to read them.
 
-use super::Row;
+use super::{Evidence, Row};
 use std::fmt::Write;
 
 /// A table of the rows, with their notes below it.
@@ -9,19 +9,20 @@ pub fn table(rows: &[Row]) -> String {
     let wide = rows.iter().map(|row| row.id.len()).max().unwrap_or(0).max("id".len());
     let _ = writeln!(
         text,
-        "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  ok",
-        "id", "reference", "measured", "unit", "difference", "tolerance"
+        "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  {:<8}  ok",
+        "id", "reference", "measured", "unit", "difference", "tolerance", "evidence"
     );
     for row in rows {
         let _ = writeln!(
             text,
-            "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  {}",
+            "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  {:<8}  {}",
             row.id,
             number(row.paper),
             row.measured.map_or_else(|| "-".into(), number),
             row.unit,
             row.difference().map_or_else(|| "-".into(), |d| d.to_string()),
             row.tolerance.to_string(),
+            row.evidence,
             match row.within {
                 None => "skipped",
                 Some(true) => "yes",
@@ -41,6 +42,16 @@ pub fn table(rows: &[Row]) -> String {
     let _ = write!(text, "\n{within} of {} rows within tolerance", rows.len() - skipped);
     if skipped > 0 {
         let _ = write!(text, ", {skipped} skipped");
+    }
+    let counted = |evidence| {
+        let of = || rows.iter().filter(move |row| row.evidence == evidence && row.is_measured());
+        let within = of().filter(|row| row.within == Some(true)).count();
+        (of().count() > 0).then(|| format!("{evidence} {within} of {}", of().count()))
+    };
+    let parts: Vec<String> =
+        [Evidence::Clean, Evidence::Seen, Evidence::Fit].into_iter().filter_map(counted).collect();
+    if parts.len() > 1 {
+        let _ = write!(text, " ({})", parts.join(", "));
     }
     text
 }

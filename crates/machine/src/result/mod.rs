@@ -16,15 +16,17 @@ mod stripe;
 mod summary;
 
 pub use self::cpu::CpuResult;
+pub use self::eviction::PagesByType;
 pub use self::flash::FlashResult;
 pub use self::gpu::GpuResult;
-pub use self::host::HostResult;
+pub use self::host::{HostResult, ProgramResult};
 pub use self::io::{Active, FlowResult, Io, Kinds, OpResult};
 pub use self::memory::DirectResult;
 pub use self::stripe::StripeResult;
 pub use self::summary::human;
 
 use crate::machine::{End, Machine};
+use crate::parts::Hosted;
 use crate::precondition;
 use crate::spec::Spec;
 use ::flash::Device;
@@ -325,8 +327,10 @@ fn measured(machine: &Machine) -> Option<(bool, String)> {
     let (by, measured, figures) = match (machine.warmup, machine.cut) {
         (Some(by), _) => (by, false, "its figures are of all of it"),
         (None, Some(cut)) => {
-            // A GPU has no requests to count.
-            let works = machine.gpu().is_some() && machine.now() > machine.measured_from;
+            // A GPU has no requests to count, and the programs of a host count from here.
+            let runs = machine.gpu().is_some() && machine.now() > machine.measured_from;
+            let calls = |at: &Hosted| at.host.programs().any(|program| program.measured().asked().calls > 0);
+            let works = runs || machine.hosts().iter().any(calls);
             (cut.by, works || machine.completed() > cut.jobs, "its figures are of nothing")
         }
         (None, None) => return None,

@@ -152,7 +152,7 @@ impl Suite {
         let size = GIBIBYTES * self.cores;
         let workloads = vec![format!("{program}:size={size}GiB,seed={seed}{}", self.skew())];
         let jobs = u64::from(jobs) * u64::from(self.cores) * u64::from(self.longer);
-        let point = Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint: 0 };
+        let point = Point { system: system.into(), workloads, seed, ..Point::default() };
         let own = if system == "os-swap" { self.os_swap } else { &[] };
         slice(system, self.cores, self.fixed)
             .iter()

@@ -61,7 +61,7 @@ fn of(variant: &Variant, figures: &[Figure], suite: &Suite) -> Vec<Entry> {
         let shown = |name: &&str| if name.ends_with('.') { id.starts_with(name) } else { id == *name };
         let entry = variant.figures.iter().any(shown).then(|| rows::entry(figure, &suite))??;
         let name = format!("astriflash.{}.{id}", variant.name);
-        Some(entry.changed(name, |row| Row { fit: false, ..row.swept() }))
+        Some(entry.changed(name, Row::swept))
     };
     figures.iter().filter_map(entry).collect()
 }

@@ -76,7 +76,7 @@ fn point(system: System, depth: u32, effort: Effort) -> Point {
         set: system.set.iter().map(|set| (*set).to_owned()).collect(),
         workloads: vec![format!("fio:rw=randread,bs=4k,iodepth={depth},number_ios={requests}")],
         seed: 1,
-        least_footprint: 0,
+        ..Point::default()
     }
 }
 

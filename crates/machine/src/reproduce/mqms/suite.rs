@@ -36,7 +36,7 @@ impl Suite {
             set: Vec::new(),
             workloads: vec![workload.into()],
             seed: 1,
-            least_footprint: 0,
+            ..Point::default()
         }
     }
 

@@ -64,7 +64,7 @@ fn run(set: &[String], jobs: u64, context: &Context<'_>) -> Result<CpuResult, Di
         set: MACHINE.iter().map(|set| (*set).to_owned()).chain(set.iter().cloned()).collect(),
         workloads: vec![format!("exponential:mean={instructions},touches={TOUCHES},data={DATA}")],
         seed: 1,
-        least_footprint: 0,
+        ..Point::default()
     }
     .set(&format!("cpu.load.jobs={}", jobs + jobs / 20))
     .set(&format!("cpu.warmup.fixed.jobs={}", jobs / 20));

@@ -36,7 +36,7 @@ fn stations(name: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Di
         ],
         workloads: vec![format!("exponential:mean={}", SERVICE / 500)],
         seed: 1,
-        least_footprint: 0,
+        ..Point::default()
     };
     let document = point.run(context.stop)?;
     let cpu = document.cpu.first().ok_or_else(|| Diagnostic::new(format!("{point}: no cores")))?;

@@ -148,7 +148,7 @@ mod tests {
 
     fn point() -> Point {
         let workloads = ["bfs1:scale=10", "back:n=1024"].map(str::to_owned).into();
-        let point = Point { system: "zng".into(), set: Vec::new(), workloads, seed: 1, least_footprint: 0 };
+        let point = Point { system: "zng".into(), workloads, seed: 1, ..Point::default() };
         TINY.iter().fold(point, |point, set| point.set(set))
     }
 

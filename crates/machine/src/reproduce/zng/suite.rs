@@ -92,7 +92,7 @@ impl Suite {
         };
         let workloads = programs.split('-').flat_map(one).collect();
         let least_footprint = self.least_footprint(programs);
-        let point = Point { system: system.into(), set: Vec::new(), workloads, seed, least_footprint };
+        let point = Point { system: system.into(), workloads, seed, least_footprint, ..Point::default() };
         let point = slice::of(system, self.halvings).iter().fold(point, |point, set| point.set(set));
         match self.until {
             Some(until) => Point { least_footprint: 0, ..point }.set(&format!("sim.until={until}")),

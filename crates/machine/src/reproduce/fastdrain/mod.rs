@@ -1,0 +1,37 @@
+//! FastDrain (Zhang et al., 2020). What was decided before the first ratio was seen, and what was changed after, stands in
+//! `papers/fastdrain/README.md`.
+
+mod metrics;
+mod rows;
+mod suite;
+mod variants;
+
+use super::Effort;
+use super::expected::Expected;
+use super::study::Entry;
+use suite::Suite;
+
+/// The paper's figures.
+fn expected() -> Expected {
+    Expected::read(include_str!("../../../../../papers/fastdrain/expected.toml"))
+}
+
+/// The rows: the paper's, and with everything the sweeps.
+pub(super) fn entries(effort: Effort) -> Vec<Entry> {
+    let suite = Suite::of(effort);
+    let expected = expected();
+    let own = expected.figures().iter().filter_map(|figure| rows::entry(figure, &suite).map(Entry::seen));
+    own.chain(variants::entries(expected.figures(), effort)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_a_row() {
+        let figures: Vec<String> = expected().figures().iter().map(|figure| figure.id.clone()).collect();
+        let rows: Vec<String> = entries(Effort::Full).into_iter().map(|entry| entry.id).collect();
+        assert_eq!((rows.len(), &rows), (12, &figures));
+    }
+}
