@@ -46,6 +46,11 @@ impl<P: Program> Host<P> {
         if self.owes(task) {
             return self.pay_then(task, Frame::Submit);
         }
+        if self.thread(task).waits_for_room && self.thread(task).stalled.is_none() {
+            // Somebody else has woken it: its bio still waits (the loop of `blk_mq_get_tag`).
+            self.push(task, Frame::Submit);
+            return Step::Sleep;
+        }
         let core = self.cores.core_of(task);
         let mut effects = std::mem::take(&mut self.effects);
         let mut asleep = false;
@@ -73,6 +78,7 @@ impl<P: Program> Host<P> {
         for disk in 0..self.disks.len() as u16 {
             self.arm_queue_timer(disk, cx);
         }
+        self.thread(task).waits_for_room = asleep;
         if asleep {
             self.push(task, Frame::Submit);
             // What it did before it slept may have woken it already.

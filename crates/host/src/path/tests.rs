@@ -192,8 +192,6 @@ fn a_file_is_read_once_in_windows() {
     assert!(second < Time::from_us(256), "{second}");
 }
 
-/// What is written stays in memory until the flusher looks, after 5 s and what the kernel's timer wheel adds to it. A drive that nothing was written to
-/// has no share of the limits, so that it is written then, whatever its age (`wb_over_bg_thresh`).
 /// `page_cache_ra_unbounded` marks a page only if it brings it. Who found pages of another reader marked would plan the same again for ever.
 #[test]
 fn readers_of_one_file_come_to_its_end() {
@@ -210,6 +208,8 @@ fn readers_of_one_file_come_to_its_end() {
     }
 }
 
+/// What is written stays in memory until the flusher looks, after 5 s and what the kernel's timer wheel adds to it. A drive that nothing was written to
+/// has no share of the limits, so that it is written then, whatever its age (`wb_over_bg_thresh`).
 #[test]
 fn dirty_pages_are_written_when_the_flusher_looks() {
     let program = script(None, vec![vec![open(), write(0, MIB)]]);
@@ -316,6 +316,23 @@ fn threads_wake_each_other() {
 }
 
 /// A spec that announces, and has other ratios while a drive is full.
+/// `blk_mq_get_tag` looks again whoever wakes a task: what waits for a tag is not forgotten because somebody else has woken its thread.
+#[test]
+fn a_bio_that_waits_for_a_tag_is_not_lost_when_its_thread_is_woken() {
+    let writer = vec![open(), write(0, 64 * PAGE), sync()];
+    let waker: Vec<Next> =
+        (1..200).flat_map(|n| [Next::Until(Time::from_us(20 * n)), Next::Wake(0)]).collect();
+    for scheduler in SchedulerPolicy::all_defaults() {
+        let mut spec = spec(64 * MIB);
+        spec.block.scheduler = scheduler;
+        spec.block.nr_requests = Some(4);
+        spec.block.max_sectors = Bytes::new(PAGE);
+        let mut bench = Bench::new(&spec, script(Some(64 * PAGE), vec![writer.clone(), waker.clone()]));
+        bench.run();
+        assert!(bench.bytes(IoOp::Write) >= 64 * PAGE);
+    }
+}
+
 fn talking() -> PathSpec {
     let full = RatiosSpec { dirty_background_ratio: Share::percent(5), dirty_ratio: Share::percent(30) };
     PathSpec { victimization: Some(VictimizationSpec { announce: true, full: Some(full) }), ..spec(64 * MIB) }

@@ -19,6 +19,8 @@ pub(super) struct Thread {
     pub(super) plugs: Vec<Plug>,
     /// The bio that it could not submit, and its disk.
     pub(super) stalled: Option<(u16, Stalled)>,
+    /// Whether a bio of it waits in the block layer: it submits nothing else before.
+    pub(super) waits_for_room: bool,
     /// What it has made dirty.
     pub(super) dirtier: Dirtier,
     /// Until when it pauses for that.
@@ -43,6 +45,7 @@ impl Thread {
             alarm: None,
             plugs: (0..disks).map(|_| Plug::default()).collect(),
             stalled: None,
+            waits_for_room: false,
             dirtier: Dirtier::default(),
             pause: None,
             scan: None,
