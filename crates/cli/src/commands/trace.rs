@@ -33,7 +33,7 @@ enum Command {
     Convert(ConvertArgs),
     /// Writes a part of a trace
     Sample(SampleArgs),
-    /// Records what a program executes and accesses, with Valgrind, for the cores of a server to run
+    /// Records what a program executes and accesses, with Valgrind, for the cores of a server to run; with --syscalls, what it asks of the kernel
     #[cfg(unix)]
     Capture(capture::Args),
 }

@@ -68,6 +68,12 @@ impl Beside {
         Beside { place: place.to_owned(), path }
     }
 
+    /// Where it is until then.
+    #[cfg(unix)]
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Moves it into its place.
     ///
     /// # Errors

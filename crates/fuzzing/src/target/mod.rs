@@ -4,6 +4,7 @@ mod config;
 mod fio;
 mod gpu_trace;
 mod graph;
+mod host_log;
 mod machine;
 mod profile;
 mod recording;
@@ -36,6 +37,8 @@ pub const TARGETS: &[Target] = &[
     profile::TARGET,
     recording::TARGET,
     state::TARGET,
+    host_log::STRACE,
+    host_log::IOLOG,
     machine::TARGET,
 ];
 

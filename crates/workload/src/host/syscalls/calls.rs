@@ -3,7 +3,8 @@
 use proto::file::{Advice, Call, Fd, FileId, OpenFlags, SyncRange};
 
 use super::descriptors::Target;
-use super::line::{Fault, Syscall, number, path_of};
+use super::line::{Syscall, number, path_of};
+use super::log::Fault;
 use super::table::Kind;
 use super::tracer::{NO_NAME, Tracer};
 
@@ -21,13 +22,30 @@ struct Open {
     append: bool,
 }
 
+/// A call that has returned.
+#[derive(Clone, Copy)]
+pub(super) struct Made<'a> {
+    pub(super) thread: u32,
+    /// The descriptors of its process.
+    pub(super) table: u32,
+    pub(super) kind: Kind,
+    pub(super) call: &'a Syscall<'a>,
+    pub(super) result: i64,
+}
+
+/// Where a range of a file ends.
+fn end_of(offset: u64, bytes: u64) -> Result<u64, Fault> {
+    let end = offset.checked_add(bytes).filter(|end| *end <= i64::MAX as u64);
+    end.ok_or_else(|| Fault::new("the offset is too large: files end below 2^63 bytes", 0))
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Whether a path is of a file system that is on no drive.
 fn is_virtual(path: &str) -> bool {
-    ["/dev/", "/proc/", "/sys/"].iter().any(|root| path.starts_with(root))
+    ["/dev/", "/proc/", "/sys/", "/memfd:"].iter().any(|root| path.starts_with(root))
         || !path.starts_with('/') && path.contains(":[")
 }
 
@@ -49,12 +67,19 @@ impl Tracer {
     /// The path that a directory's descriptor and a name give.
     fn path(&mut self, table: u32, directory: Option<&[u8]>, name: &[u8]) -> String {
         let name = text(name);
+        if let Some(now) = directory.filter(|at| at.starts_with(b"AT_FDCWD")).and_then(path_of) {
+            // `strace -y` says where the process is, which calls without a directory do not.
+            let (now, known) = (String::from_utf8_lossy(now), self.descriptors.directory(table));
+            if *known != now {
+                *known = now.into_owned();
+            }
+        }
         if name.starts_with('/') {
             return normal(&name);
         }
-        let base = match directory {
+        let base = match directory.filter(|at| !at.starts_with(b"AT_FDCWD")) {
             Some(directory) if path_of(directory).is_some() => path_of(directory).map(text),
-            Some(directory) if !directory.starts_with(b"AT_FDCWD") => {
+            Some(directory) => {
                 let number = number(directory).and_then(|n| u32::try_from(n).ok());
                 match number.and_then(|number| self.descriptors.target(table, number)) {
                     Some(Target::Other(path)) => path.clone(),
@@ -66,7 +91,7 @@ impl Tracer {
                     None => None,
                 }
             }
-            _ => Some(self.descriptors.directory(table).clone()),
+            None => Some(self.descriptors.directory(table).clone()),
         };
         normal(&format!("{}/{name}", base.filter(|base| !base.is_empty()).unwrap_or_else(|| ".".to_owned())))
     }
@@ -82,7 +107,7 @@ impl Tracer {
             && !is_virtual(&path)
         {
             // It was open when the log began, and `strace -y` says what it is.
-            let file = self.files.there(&normal(path.trim_end_matches("(deleted)").trim_end()));
+            let file = self.files.there(&normal(&path));
             self.open(thread, (table, descriptor), file, OpenFlags::default(), (false, false))?;
         }
         Ok(match self.descriptors.target(table, descriptor) {
@@ -103,23 +128,15 @@ impl Tracer {
     }
 
     /// As [`Tracer::replay`], for calls on files and descriptors.
-    pub(super) fn file_call(
-        &mut self,
-        thread: u32,
-        table: u32,
-        kind: Kind,
-        call: &Syscall<'_>,
-        result: i64,
-    ) -> Result<Option<bool>, Fault> {
+    pub(super) fn file_call(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
+        let Made { thread, table, kind, call, .. } = made;
         match kind {
-            Kind::Open | Kind::OpenAt | Kind::Create => self.opened(thread, table, kind, call, result),
+            Kind::Open | Kind::OpenAt | Kind::Create => self.opened(made),
             Kind::Close | Kind::CloseRange | Kind::Duplicate | Kind::DuplicateTo | Kind::Control => {
-                Ok(self.descriptor(thread, table, kind, call, result))
+                Ok(self.descriptor(made))
             }
-            Kind::Read | Kind::ReadAt | Kind::Write | Kind::WriteAt => {
-                self.moved(thread, table, kind, call, result as u64)
-            }
-            Kind::SendFile | Kind::CopyRange => self.copied(thread, table, kind, call, result as u64),
+            Kind::Read | Kind::ReadAt | Kind::Write | Kind::WriteAt => self.moved(made),
+            Kind::SendFile | Kind::CopyRange => self.copied(made),
             Kind::Unlink
             | Kind::UnlinkAt
             | Kind::Rename
@@ -128,29 +145,23 @@ impl Tracer {
             | Kind::LinkAt
             | Kind::TruncatePath
             | Kind::ChangeDirectory
-            | Kind::ChangeDirectoryTo => self.named(thread, table, kind, call),
+            | Kind::ChangeDirectoryTo => self.named(made),
             Kind::SyncAll => {
                 self.emit(thread, NO_NAME, Call::SyncAll);
                 Ok(REPLAYED)
             }
-            Kind::Status => self.status(thread, table, call),
+            Kind::Status => self.status(made),
             Kind::Map => {
                 let mapped = self.file(thread, table, call.argument(4))?;
                 self.notes.maps += u64::from(mapped.is_some());
                 Ok(None)
             }
-            _ => self.held(thread, table, kind, call, result),
+            _ => self.held(made),
         }
     }
 
-    fn opened(
-        &mut self,
-        thread: u32,
-        table: u32,
-        kind: Kind,
-        call: &Syscall<'_>,
-        result: i64,
-    ) -> Result<Option<bool>, Fault> {
+    fn opened(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
+        let Made { thread, table, kind, call, result } = made;
         let at = usize::from(kind == Kind::OpenAt);
         let directory = (kind == Kind::OpenAt).then(|| call.argument(0));
         let Some(name) = call.string(at) else {
@@ -186,14 +197,8 @@ impl Tracer {
         Ok(REPLAYED)
     }
 
-    fn descriptor(
-        &mut self,
-        thread: u32,
-        table: u32,
-        kind: Kind,
-        call: &Syscall<'_>,
-        result: i64,
-    ) -> Option<bool> {
+    fn descriptor(&mut self, made: Made<'_>) -> Option<bool> {
+        let Made { thread, table, kind, call, result } = made;
         let mut closed = Vec::new();
         let from = call.size(0).unwrap_or(u64::MAX).min(u64::from(u32::MAX)) as u32;
         let to = result.max(0) as u32;
@@ -222,14 +227,9 @@ impl Tracer {
         if kind == Kind::Close { REPLAYED } else { None }
     }
 
-    fn moved(
-        &mut self,
-        thread: u32,
-        table: u32,
-        kind: Kind,
-        call: &Syscall<'_>,
-        bytes: u64,
-    ) -> Result<Option<bool>, Fault> {
+    fn moved(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
+        let Made { thread, table, kind, call, result } = made;
+        let bytes = result as u64;
         let Some(open) = self.file(thread, table, call.argument(0))? else {
             return Ok(SLEPT);
         };
@@ -241,8 +241,7 @@ impl Tracer {
             _ if open.append && !reads => (self.files.bytes(open.file), true),
             _ => (open.position, true),
         };
-        let end = offset.checked_add(bytes).filter(|end| *end <= i64::MAX as u64);
-        let end = end.ok_or_else(|| Fault::new("the offset is too large: files end below 2^63 bytes", 0))?;
+        let end = end_of(offset, bytes)?;
         self.transfer(thread, open, reads, (offset, bytes));
         if moves {
             self.seek(table, call.argument(0), end);
@@ -264,14 +263,9 @@ impl Tracer {
     }
 
     /// `sendfile(out, in, offset, n)` and `copy_file_range(in, offset, out, offset, n, flags)`: a read, and a write.
-    fn copied(
-        &mut self,
-        thread: u32,
-        table: u32,
-        kind: Kind,
-        call: &Syscall<'_>,
-        bytes: u64,
-    ) -> Result<Option<bool>, Fault> {
+    fn copied(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
+        let Made { thread, table, kind, call, result } = made;
+        let bytes = result as u64;
         let (from, from_at, to, to_at) = match kind {
             Kind::SendFile => (1, 2, 0, None),
             _ => (0, 1, 2, Some(3)),
@@ -289,23 +283,19 @@ impl Tracer {
                 _ if open.append && !reads => self.files.bytes(open.file),
                 _ => open.position,
             };
-            if bytes > 0 && offset.checked_add(bytes).is_some() {
+            if bytes > 0 {
+                let end = end_of(offset, bytes)?;
                 self.transfer(thread, open, reads, (offset, bytes));
                 if given.is_none() {
-                    self.seek(table, argument, offset + bytes);
+                    self.seek(table, argument, end);
                 }
             }
         }
         Ok(if files > 0 { REPLAYED } else { SLEPT })
     }
 
-    fn named(
-        &mut self,
-        thread: u32,
-        table: u32,
-        kind: Kind,
-        call: &Syscall<'_>,
-    ) -> Result<Option<bool>, Fault> {
+    fn named(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
+        let Made { thread, table, kind, call, .. } = made;
         let at_directory = matches!(kind, Kind::UnlinkAt | Kind::RenameAt | Kind::LinkAt);
         let mut paths = [String::new(), String::new()];
         for (n, path) in paths.iter_mut().enumerate() {
@@ -352,7 +342,8 @@ impl Tracer {
     }
 
     /// What the log says of a file's length.
-    fn status(&mut self, thread: u32, table: u32, call: &Syscall<'_>) -> Result<Option<bool>, Fault> {
+    fn status(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
+        let Made { thread, table, call, .. } = made;
         let bytes = call.field("st_size=").or_else(|| call.field("stx_size="));
         let regular = memchr::memmem::find(call.text, b"S_IFREG").is_some();
         self.notes.metadata += 1;
@@ -375,14 +366,8 @@ impl Tracer {
     }
 
     /// Calls on a descriptor that move no data.
-    fn held(
-        &mut self,
-        thread: u32,
-        table: u32,
-        kind: Kind,
-        call: &Syscall<'_>,
-        result: i64,
-    ) -> Result<Option<bool>, Fault> {
+    fn held(&mut self, made: Made<'_>) -> Result<Option<bool>, Fault> {
+        let Made { thread, table, kind, call, result } = made;
         let Some(Open { file, name, .. }) = self.file(thread, table, call.argument(0))? else {
             return Ok(SLEPT);
         };
@@ -427,7 +412,7 @@ impl Tracer {
                 Call::Truncate { fd, bytes: offset }
             }
             Kind::Allocate => {
-                let end = bytes.saturating_add(call.size(3).unwrap_or(0));
+                let end = end_of(bytes, call.size(3).unwrap_or(0))?;
                 if call.number(1) != Some(0) || end <= self.files.bytes(file) {
                     self.notes.metadata += 1;
                     return Ok(None);

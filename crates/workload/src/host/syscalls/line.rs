@@ -1,23 +1,13 @@
 //! Lines of `strace -f -ttt -T`.
 
-/// What is wrong with a line.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
-    /// In a sentence without a final stop.
-    pub(super) what: String,
-    /// Where in the line, in bytes.
-    pub(super) at: usize,
-    /// What the reader can do about it.
-    pub(super) help: &'static str,
-    /// A word that is not known.
-    pub(super) given: Option<String>,
-}
+use super::log::Fault;
 
 const RECORD: &str = "a line is `PID SECONDS.MICROS name(arguments) = result <SECONDS>`, as `strace -f -ttt -T -o FILE` writes it";
 
 impl Fault {
+    /// A line that strace does not write.
     pub(super) fn new(what: impl Into<String>, at: usize) -> Fault {
-        Fault { what: what.into(), at, help: RECORD, given: None }
+        Fault { what: what.into(), at, help: RECORD, word: None }
     }
 }
 
@@ -75,7 +65,7 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
         what: "the time is not seconds with a fraction".to_owned(),
         at: offset(time),
         help: "times are read as `strace -ttt` writes them: 1700000000.123456",
-        given: None,
+        word: None,
     })?;
     let said = if rest.starts_with(b"+++ exited") || rest.starts_with(b"+++ killed") {
         Said::Ended
@@ -85,7 +75,10 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
         let end = memchr::memmem::find(resumed, b" resumed>");
         let end = end.ok_or_else(|| Fault::new("`<...` without its `resumed>`", offset(rest)))?;
         Said::Resumed(&resumed[end + b" resumed>".len()..])
-    } else if let Some(begun) = rest.strip_suffix(b"<unfinished ...>") {
+    } else if let Some(begun) =
+        // The second is written when strace lets a program go.
+        rest.strip_suffix(b"<unfinished ...>").or_else(|| rest.strip_suffix(b"<detached ...>"))
+    {
         Said::Begun(begun)
     } else {
         Said::Whole(rest)
@@ -237,6 +230,9 @@ fn end_of_argument(text: &[u8], from: usize) -> Option<usize> {
     None
 }
 
+/// What `strace -y` writes behind the path of a file that has lost its name.
+const DELETED: &[u8] = b"(deleted)";
+
 fn end_of_string(text: &[u8], from: usize) -> Option<usize> {
     let mut i = from + 1;
     while i < text.len() {
@@ -257,9 +253,10 @@ fn end_of_path(text: &[u8], from: usize) -> Option<usize> {
     {
         return None;
     }
-    memchr::memchr_iter(b'>', &text[from..])
-        .map(|at| from + at)
-        .find(|end| text.get(end + 1).is_none_or(|next| b",)]} \t".contains(next)))
+    memchr::memchr_iter(b'>', &text[from..]).map(|at| from + at).find(|end| {
+        let behind = &text[end + 1..];
+        behind.starts_with(DELETED) || behind.first().is_none_or(|next| b",)]} \t".contains(next))
+    })
 }
 
 /// The number that a text begins with, decimal or hexadecimal.
@@ -277,8 +274,11 @@ pub(super) fn number(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// The path behind a descriptor, as `strace -y` writes it.
+/// The path behind a descriptor, as `strace -y` writes it; that of a file without a name is the one that it had.
 pub(super) fn path_of(argument: &[u8]) -> Option<&[u8]> {
     let at = memchr::memchr(b'<', argument)?;
-    argument[at + 1..].strip_suffix(b">")
+    let path = &argument[at + 1..];
+    // strace before 5.17 writes it into the path.
+    let path = path.strip_suffix(DELETED).unwrap_or(path).strip_suffix(b">")?;
+    Some(path.strip_suffix(DELETED).unwrap_or(path).trim_ascii_end())
 }

@@ -12,16 +12,19 @@
 //! it sleeps again.
 //!
 //! **Files.** Relative names are those of a directory called `.` unless `-y` says which it was. A file was there before if the log opens it without `O_CREAT`,
-//! reads from it what the log has not written, or says its length. Files below `/dev`, `/proc` and `/sys` are no files;
+//! reads from it what the log has not written, or says its length. Files below `/dev`, `/proc` and `/sys` and those of `memfd_create` are no files;
 //! a directory that is opened without `O_DIRECTORY` is a file of no length.
 //!
 //! The log is read twice, once for names, lengths and threads, once while it is replayed, in a window of bounded size; it may be compressed.
+//! [`strace_options`] is what to call strace with, so that the log has what is read here and little else.
 
 mod calls;
+mod contents;
 mod descriptors;
 mod files;
 mod iolog;
 mod line;
+mod log;
 mod notes;
 mod replay;
 mod table;
@@ -29,29 +32,21 @@ mod table;
 mod tests;
 mod tracer;
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use config::{Diagnostic, Place};
+use config::Diagnostic;
 use kernel::Time;
 
 use self::files::Files;
-use self::line::Fault;
+use self::log::{Fault, Log};
 use self::notes::Notes;
-use self::replay::Recorded;
-use self::tracer::Tracer;
+use self::replay::{KINDS, Recorded, kind_of};
+use self::tracer::{Op, Tracer};
 use super::list::{Built, Entry, Named};
 use super::options::{DRIVE, Options, Parameter, Range};
-use crate::trace::{Input, Line, Lines, shown};
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "file",
-        what: "log of `strace -f -ttt -T -o FILE`, plain or compressed (gzip, xz, bzip2, zstd)",
-        default: "",
-        range: Range::Path,
-        source: "none: it must be given",
-    },
+    log::named("log of `strace -f -ttt -T -o FILE`, plain or compressed (gzip, xz, bzip2, zstd)"),
     Parameter {
         name: "times",
         what: "kept: time between calls is computed or slept as in the log; none: there is none",
@@ -76,6 +71,7 @@ const PARAMETERS: &[Parameter] = &[
     DRIVE,
 ];
 
+pub use self::contents::{LogContents, LogKind, log_contents, strace_options};
 pub(super) use self::iolog::ENTRY as IOLOG;
 
 /// The program.
@@ -114,71 +110,34 @@ fn build(options: &Options, named: Named<'_>) -> Built {
 
 /// A log that is being read.
 struct Reader {
-    source: PathBuf,
-    lines: Lines,
+    log: Log,
     tracer: Tracer,
     done: bool,
 }
 
 impl Reader {
-    fn open(path: &Path, settings: Settings, files: Files) -> Result<Reader, Diagnostic> {
-        let input = File::open(path).and_then(Input::new).map_err(|error| unreadable(path, &error))?;
-        let lines = Lines::new(input.bytes);
-        Ok(Reader { source: path.to_owned(), lines, tracer: Tracer::new(settings, files), done: false })
+    fn new(log: Log, settings: Settings, files: Files) -> Reader {
+        Reader { log, tracer: Tracer::new(settings, files), done: false }
     }
 
     /// Takes a line in; at the end of the log all threads end.
     fn advance(&mut self) -> Result<(), Diagnostic> {
-        let source = &self.source;
-        let place = |number, at: usize, text: &[u8]| Place {
-            source: source.display().to_string(),
-            line: number,
-            column: shown(&text[..at.min(text.len())], usize::MAX).chars().count() as u64 + 1,
-            text: shown(text, 200),
-            key: String::new(),
-        };
-        let number = self.lines.number() + 1;
-        match self.lines.next() {
-            Ok(Line::End) => {
-                self.tracer.finish();
-                self.done = true;
-                Ok(())
-            }
-            Ok(Line::TooLong(start)) => {
-                let help = "strace writes shorter lines: `-s` bounds the strings";
-                Err(Diagnostic::new("a line longer than 64 KiB").at(place(number, 0, start)).help(help))
-            }
-            Ok(Line::Text(text)) => {
-                let result = line::read(text).and_then(|line| match line {
-                    Some(line) => self.tracer.line(line).map_err(|fault| {
-                        // A call's place in its line.
-                        let before = match line.said {
-                            line::Said::Whole(call) => call.as_ptr() as usize - text.as_ptr() as usize,
-                            _ => 0,
-                        };
-                        Fault { at: fault.at + before, ..fault }
-                    }),
-                    None => Ok(()),
-                });
-                result.map_err(|fault| diagnostic(&fault, place(number, fault.at, text)))
-            }
-            Err(error) => Err(unreadable(source, &error)),
+        let tracer = &mut self.tracer;
+        let taken = self.log.next(|text| {
+            let Some(line) = line::read(text)? else { return Ok(()) };
+            // A call's place in its line.
+            let before = match line.said {
+                line::Said::Whole(call) => call.as_ptr() as usize - text.as_ptr() as usize,
+                _ => 0,
+            };
+            tracer.line(line).map_err(|fault| Fault { at: fault.at + before, ..fault })
+        })?;
+        if taken.is_none() {
+            self.tracer.finish();
+            self.done = true;
         }
+        Ok(())
     }
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::new(format!("cannot read `{}`: {error}", path.display())).help("give the path of a log")
-}
-
-fn diagnostic(fault: &Fault, place: Place) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new(fault.what.clone()).at(place).help(fault.help);
-    if let Some(given) = &fault.given {
-        diagnostic = diagnostic.allowed(given, table::names());
-        // All of Linux' calls are too long a list.
-        diagnostic.allowed = vec!["a call that Linux 6.1 has on x86-64 or arm64".to_owned()];
-    }
-    diagnostic
 }
 
 /// What a first reading of a log has found.
@@ -187,16 +146,23 @@ struct Survey {
     /// Whether each thread was there when the log began.
     roots: Vec<bool>,
     ops: u64,
+    /// Calls that are replayed, and their bytes, by kind.
+    kinds: [(u64, u64); KINDS.len()],
     notes: Notes,
 }
 
 fn survey(path: &Path, settings: Settings) -> Result<Survey, Diagnostic> {
-    let mut reader = Reader::open(path, settings, Files::default())?;
-    let mut ops = 0;
+    let mut reader = Reader::new(Log::open(path)?, settings, Files::default());
+    let (mut ops, mut kinds) = (0, [(0, 0_u64); KINDS.len()]);
     while !reader.done {
         reader.advance()?;
-        ops += reader.tracer.out.len() as u64;
-        reader.tracer.out.clear();
+        for (_, op) in reader.tracer.out.drain(..) {
+            ops += 1;
+            if let Op::Call(_, call) = op {
+                let (kind, bytes) = kind_of(&call);
+                kinds[kind] = (kinds[kind].0 + 1, kinds[kind].1.saturating_add(bytes));
+            }
+        }
     }
     let roots = reader.tracer.roots();
     if roots.is_empty() {
@@ -204,15 +170,13 @@ fn survey(path: &Path, settings: Settings) -> Result<Survey, Diagnostic> {
         return Err(Diagnostic::new(what).help("`strace -f -ttt -T -o FILE PROGRAM` makes a log"));
     }
     let files = reader.tracer.files.before().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
-    Ok(Survey { files, roots, ops, notes: reader.tracer.notes })
+    Ok(Survey { files, roots, ops, kinds, notes: reader.tracer.notes })
 }
 
-/// Reads a log from memory and throws it away: what fuzzing calls.
+/// Reads a log from memory and throws it away.
 #[cfg(test)]
 fn read_all(text: &[u8], settings: Settings) -> Result<u64, Diagnostic> {
-    let lines = Lines::new(Box::new(std::io::Cursor::new(text.to_vec())));
-    let tracer = Tracer::new(settings, Files::default());
-    let mut reader = Reader { source: PathBuf::from("log"), lines, tracer, done: false };
+    let mut reader = Reader::new(Log::of(text), settings, Files::default());
     let mut ops = 0;
     while !reader.done {
         reader.advance()?;

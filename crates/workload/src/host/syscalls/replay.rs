@@ -9,6 +9,7 @@ use proto::file::{Call, Fd, FileSpec, Next, Program};
 use rustc_hash::FxHashMap;
 
 use super::files::Files;
+use super::log::Log;
 use super::tracer::{NO_NAME, Op};
 use super::{Reader, Settings, Survey, survey};
 use crate::host::HostProgram;
@@ -52,7 +53,7 @@ struct Thread {
     /// A step that could not be made yet.
     held: Option<Op>,
     /// Who waits for its end.
-    joined_by: Option<u32>,
+    joined_by: Vec<u32>,
     under: Option<Under>,
 }
 
@@ -76,7 +77,7 @@ pub(super) struct Recorded {
 }
 
 /// What its calls are called.
-pub(super) const KINDS: &[&str] = &["read", "write", "sync", "other"];
+pub(super) const KINDS: [&str; 4] = ["read", "write", "sync", "other"];
 
 /// The kind of a call, and its bytes.
 pub(super) fn kind_of(call: &Call) -> (usize, u64) {
@@ -117,12 +118,12 @@ impl Recorded {
         settings: Settings,
         drive: u16,
     ) -> Result<Recorded, Diagnostic> {
-        let Survey { files, roots, ops, notes } = survey(path, settings)?;
+        let Survey { files, roots, ops, notes, .. } = survey(path, settings)?;
         let known = Files::known(files.iter().map(|(_, bytes)| *bytes).collect());
         let spec = |(name, bytes)| FileSpec { name, bytes, drive };
         Ok(Recorded {
             name: name.to_owned(),
-            reader: Reader::open(path, settings, known)?,
+            reader: Reader::new(Log::open(path)?, settings, known),
             files: files.into_iter().map(spec).collect(),
             threads: roots.into_iter().map(|begun| Thread { begun, ..Thread::default() }).collect(),
             steps: Lists::default(),
@@ -131,7 +132,7 @@ impl Recorded {
             free: Vec::new(),
             descriptors: 0,
             wakes: VecDeque::new(),
-            served: Served::new(KINDS),
+            served: Served::new(&KINDS),
             progress: (ops, 0),
             notes: notes.sentences(),
         })
@@ -241,6 +242,11 @@ impl Recorded {
         Some(Next::Call(call))
     }
 
+    /// Wakes who waits for a thread that has ended, one after the other, then ends it.
+    fn end(&mut self, thread: u32) -> Next {
+        self.threads[thread as usize].joined_by.pop().map_or(Next::End, Next::Wake)
+    }
+
     /// A step; none if it takes no time.
     fn step(&mut self, thread: u32, op: Op, now: Time) -> Option<Next> {
         match op {
@@ -253,15 +259,13 @@ impl Recorded {
             }
             Op::Join(child) if self.threads[child as usize].ended => None,
             Op::Join(child) => {
-                self.threads[child as usize].joined_by = Some(thread);
+                self.threads[child as usize].joined_by.push(thread);
                 self.threads[thread as usize].held = Some(op);
                 Some(Next::Wait)
             }
             Op::End => {
-                let of = &mut self.threads[thread as usize];
-                of.ended = true;
-                // Its last step was to wake who waits for it, then to end.
-                of.joined_by.take().map_or(Some(Next::End), |parent| Some(Next::Wake(parent)))
+                self.threads[thread as usize].ended = true;
+                Some(self.end(thread))
             }
         }
     }
@@ -289,7 +293,7 @@ impl Program for Recorded {
                 return Next::Wake(other);
             }
             if self.threads[at].ended {
-                return Next::End;
+                return self.end(thread);
             }
             if !self.threads[at].begun {
                 return Next::Wait;

@@ -142,6 +142,14 @@ pub(super) fn kind(name: &[u8]) -> Option<Kind> {
     BY_NAME.binary_search_by_key(&name, |entry| entry.0).ok().map(|at| BY_NAME[at].1)
 }
 
+/// Calls that a replay can do without: only the time between calls is in them.
+pub(super) fn dispensable() -> impl Iterator<Item = &'static str> {
+    CALLS
+        .iter()
+        .filter(|(kind, _)| *kind == Kind::Plain)
+        .flat_map(|(_, names)| names.split_ascii_whitespace())
+}
+
 /// The names of all calls that are known.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     CALLS.iter().flat_map(|(_, names)| names.split_ascii_whitespace())

@@ -1,3 +1,5 @@
+mod written;
+
 use super::{Settings, read_all};
 use crate::host::drive::{Calls, Did, drive};
 use crate::host::{HostProgram, open};
@@ -268,6 +270,13 @@ fn bad_logs_are_refused_with_their_line() {
         ("7 100.000100 io_uring_enter(3, 1, 1, 0, NULL, 8) = 1 <0.000010>", "unknown=skip", 14),
         ("7 100.000100 pread64(3, \"\", 10, 9223372036854775807) = 10 <0.000010>", "too large", 14),
         ("7 99999999.000000 close(3) = 0 <0.000010>", "100 days", 19),
+        ("7 100.000100 nanosleep({tv_sec=9}, NULL) = 0 <8640000.000000>", "ends more than 100 days", 14),
+        (
+            "7 100.000100 copy_file_range(3, [9223372036854775807], 4, NULL, 9, 0) = 9 <0.000010>",
+            "too large",
+            14,
+        ),
+        ("7 100.000100 fallocate(3, 0, 9223372036854775807, 1) = 0 <0.000010>", "too large", 14),
         ("[pid 7 100.000100 close(3) = 0 <0.000010>", "without its `]`", 1),
         ("hello world", "seconds with a fraction", 1),
     ];
@@ -310,6 +319,13 @@ const REAL: &str = r#"28946 1795406806.308798 execve("/usr/bin/gzip", ["gzip", "
 28950 1795406806.312600 copy_file_range(11, NULL, 6</srv/u/out>, [5] => [15], 9223372035781033984, 0) = 10 <0.000040>
 28950 1795406806.312700 exit_group(0)   = ?
 28950 1795406806.312800 +++ exited with 0 +++
+28946 1795406806.312820 openat(AT_FDCWD</srv/u>, "gone", O_RDWR|O_CREAT|O_CLOEXEC, 0777) = 5</srv/u/gone> <0.000029>
+28946 1795406806.312830 unlink("gone")  = 0 <0.000012>
+28946 1795406806.312840 write(5</srv/u/gone>(deleted), ""..., 50) = 50 <0.000019>
+28946 1795406806.312850 fallocate(5</srv/u/gone>(deleted), 0, 0, 40) = 0 <0.000032>
+28946 1795406806.312860 read(9</srv/u/older (deleted)>, ""..., 60) = 60 <0.000032>
+28946 1795406806.312865 write(8</memfd:buffer>(deleted), ""..., 80) = 80 <0.000032>
+28946 1795406806.312870 read(7</srv/u/newer>(deleted), ""..., 70) = 70 <0.000032>
 28946 1795406806.312900 renameat2(AT_FDCWD, "a", AT_FDCWD, "b", RENAME_NOREPLACE) = 0 <0.000040>
 28946 1795406806.313000 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=28950, si_uid=0, si_status=0} ---
 28946 1795406806.326857 exit_group(0)   = ?
@@ -325,7 +341,10 @@ fn lines_of_real_programs_are_read() {
         ("/etc/ld.so.cache", Some(34_983)),
         ("/srv/u/t.txt.gz", Some(116_709)),
         ("/srv/u/out", Some(0)),
-        ("a", Some(0)),
+        ("/srv/u/gone", None),
+        ("/srv/u/older", Some(60)),
+        ("/srv/u/newer", Some(70)),
+        ("/srv/u/a", Some(0)),
     ];
     assert_eq!(names, expected);
     let calls = Calls { time: Time::from_us(3), sync: Time::ZERO };
@@ -340,11 +359,46 @@ fn lines_of_real_programs_are_read() {
             _ => None,
         })
         .collect();
-    assert_eq!(reads, [(0, 116_699), (116_699, 10), (5 + (1 << 40), 10)]);
+    assert_eq!(reads, [(0, 116_699), (116_699, 10), (5 + (1 << 40), 10), (1 << 40, 50), (0, 60), (0, 70)]);
+    // A name without a directory is one of the directory that the program is in.
+    assert!(done.iter().any(|did| did.next == Next::Call(Call::Unlink { file: FileId(3) })));
     let notes = program.notes();
     assert!(notes.iter().any(|note| note.starts_with("1 mappings of files")), "{notes:?}");
-    assert!(notes.iter().any(|note| note.starts_with("1 calls on pipes")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.starts_with("2 calls on pipes")), "{notes:?}");
     program.reset_stats(Time::ZERO);
+}
+
+/// Two threads wait for the same child, as `waitid` with `WNOWAIT` allows: both go on.
+#[test]
+fn a_child_may_be_waited_for_twice() {
+    let text = r#"1 100.000000 clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}, 88) = 2 <0.000010>
+1 100.000100 fork() = 3 <0.000010>
+3 100.000200 sync() = 0 <0.000500>
+3 100.001000 +++ exited with 0 +++
+1 100.000300 waitid(P_PID, 3, {}, WEXITED|WNOWAIT, NULL) = 0 <0.000800>
+1 100.001200 wait4(3, NULL, 0, NULL) = 3 <0.000010>
+2 100.000300 wait4(3, NULL, 0, NULL) = 3 <0.000900>
+"#;
+    let done = run(text, ",times=none");
+    let ended = done.iter().filter(|did| did.next == Next::End).count();
+    assert_eq!(ended, 3, "{done:?}");
+}
+
+/// A thread's times are those of the log, however its lines overlap.
+#[test]
+fn no_time_counts_twice() {
+    let text = "1 100.000000 poll([], 0, 1000) = 0 <1.000000>\n1 100.500000 poll([], 0, 1000) = 0 <1.000000>\n\
+                1 100.600000 poll([], 0, 100) = 0 <0.100000>\n1 102.000000 +++ exited with 0 +++\n";
+    let done = run(text, "");
+    assert_eq!(done.last().map(|did| (did.at, did.next)), Some((Time::from_ms(1_500), Next::End)));
+}
+
+/// A program that strace has let go is in the middle of a call.
+#[test]
+fn a_log_may_end_within_calls() {
+    let text = "1 100.000000 open(\"a\", O_RDONLY) = 3 <0.000001>\n1 100.000100 read(3, \"\", 10) = 10 <0.000010>\n\
+                1 100.000200 read(0,  <detached ...>\n";
+    assert_eq!(of(&run(text, ""), 0).len(), 4);
 }
 
 #[test]
@@ -354,7 +408,7 @@ fn a_log_may_be_compressed() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&packed.finish().unwrap()).unwrap();
     let program = open(&format!("strace:file={}", file.path().display()), "t", 1).unwrap();
-    assert_eq!((program.threads(), program.files().len()), (2, 4));
+    assert_eq!((program.threads(), program.files().len()), (2, 7));
 }
 
 /// A damaged log.

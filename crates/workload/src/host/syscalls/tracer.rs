@@ -1,15 +1,18 @@
 //! Follows a log line by line: threads, descriptors, offsets and files, and what each thread does.
 
+use config::diag::nearest;
 use kernel::Time;
 use proto::file::{Call, Fd, FileId, OpenFlags, SyncRange};
 use rustc_hash::FxHashMap;
 
 use super::Settings;
+use super::calls::Made;
 use super::descriptors::{Closed, Descriptors, Target};
 use super::files::Files;
-use super::line::{Fault, Line, Said, Syscall};
+use super::line::{Line, Said, Syscall};
+use super::log::{Fault, Unknown};
 use super::notes::Notes;
-use super::table::{Kind, kind};
+use super::table::{self, Kind};
 
 /// The most files that may be open at a time: a program's descriptors are numbers of 16 bits, and a replay may close later than the log did.
 const MOST_OPEN: u32 = 1 << 15;
@@ -230,14 +233,20 @@ impl Tracer {
     }
 
     fn call(&mut self, thread: u32, at: u64, call: &Syscall<'_>) -> Result<(), Fault> {
-        let Some(kind) = kind(call.name) else {
+        let Some(kind) = table::kind(call.name) else {
             return self.unknown(call.name);
         };
         let of = &mut self.threads[thread as usize];
         let gap = at.saturating_sub(of.last).saturating_sub(self.settings.overhead);
         of.owed = of.owed.saturating_add(gap);
-        let took = call.took.min(LONGEST);
-        of.last = at.saturating_add(took);
+        let began = at.max(of.last);
+        let end = at.saturating_add(call.took);
+        if end.saturating_sub(self.first.unwrap_or(at)) > LONGEST {
+            return Err(Fault::new("the call ends more than 100 days after the log begins", 0));
+        }
+        // No time counts twice, so that all of a thread's times are within the log's.
+        let took = end.saturating_sub(began);
+        of.last = began + took;
         let sleeps = match (kind, call.result) {
             (Kind::Sleeps | Kind::WaitChild, None) => true,
             // It does not return.
@@ -275,25 +284,30 @@ impl Tracer {
     }
 
     /// A call that is skipped, or why it cannot be.
-    fn skip(&mut self, name: &[u8], what: &str, given: bool, help: &'static str) -> Result<(), Fault> {
+    fn skip(&mut self, name: &[u8], what: &str, known: bool, help: &'static str) -> Result<(), Fault> {
         let name = String::from_utf8_lossy(name).into_owned();
         if self.settings.skip {
             *self.notes.unknown.entry(name).or_default() += 1;
             return Ok(());
         }
         let what = what.replace("{}", &name);
-        Err(Fault { what, at: 0, help, given: given.then_some(name) })
+        // All of Linux' calls are too long a list.
+        let word = (!known).then(|| Unknown {
+            allowed: vec!["a call that Linux 6.1 has on x86-64 or arm64"],
+            nearest: nearest(&name, table::names()),
+        });
+        Err(Fault { what, at: 0, help, word })
     }
 
     fn unknown(&mut self, name: &[u8]) -> Result<(), Fault> {
         let help = "unknown=skip skips and counts calls that are not known; if it moves data of files, the replay lacks that data";
-        self.skip(name, "unknown system call `{}`", true, help)
+        self.skip(name, "unknown system call `{}`", false, help)
     }
 
     fn unsupported(&mut self, name: &[u8]) -> Result<(), Fault> {
         let help = "unknown=skip skips and counts such calls; the replay then lacks what they read and write";
         let what = "system call `{}` cannot be replayed: what it does to files is not in its arguments";
-        self.skip(name, what, false, help)
+        self.skip(name, what, true, help)
     }
 
     /// What a call that has returned does. None: it computed. False: it is replayed. True: it slept.
@@ -351,7 +365,7 @@ impl Tracer {
             }
             _ => {}
         }
-        let done = self.file_call(thread, table, kind, call, result)?;
+        let done = self.file_call(Made { thread, table, kind, call, result })?;
         if done == Some(true) {
             self.notes.other += 1;
         }
@@ -369,7 +383,7 @@ impl Tracer {
     ) -> Result<(), Fault> {
         if self.descriptors.open_files() >= MOST_OPEN {
             let what = format!("more than {MOST_OPEN} files are open at a time");
-            return Err(Fault { what, at: 0, help: "a replay has room for so many", given: None });
+            return Err(Fault { what, at: 0, help: "a replay has room for so many", word: None });
         }
         let name = self.descriptors.name();
         self.files.open(file);
