@@ -17,7 +17,7 @@ pub(super) const STRACE: Target = Target {
     },
     examples: || texts(&[SHELL, THREADS, CALLS]),
     reads: |bytes| take("strace", bytes, "").is_ok(),
-    cases: 4_000,
+    cases: 1_000,
 };
 
 pub(super) const IOLOG: Target = Target {
@@ -26,7 +26,7 @@ pub(super) const IOLOG: Target = Target {
     run: |bytes| ["", ",times=none,direct=yes"].into_iter().for_each(|options| run("iolog", bytes, options)),
     examples: || texts(&[TWO, THREE]),
     reads: |bytes| take("iolog", bytes, "").is_ok(),
-    cases: 4_000,
+    cases: 1_000,
 };
 
 const SHELL: &str = r#"10 100.000000 open("log", O_WRONLY|O_CREAT|O_CLOEXEC, 0644) = 3 <0.000010>
