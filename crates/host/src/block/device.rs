@@ -37,6 +37,8 @@ pub struct Limits {
     pub discard: u32,
     /// Most segments of memory of a read or a write.
     pub segments: u32,
+    /// Bytes of a segment: pages of memory that lie side by side, a page at least.
+    pub segment: u32,
 }
 
 impl Limits {
@@ -52,6 +54,7 @@ impl Limits {
             zeroes: whole(transfer),
             discard: whole(u64::from(u32::MAX)),
             segments: (transfer / PAGE + 1).min(DRIVER_SEGMENTS) as u32,
+            segment: spec.contiguous.get().max(PAGE) as u32,
         }
     }
 
@@ -68,8 +71,14 @@ impl Limits {
     /// Most bytes that a bio can keep without being split (`bio_split_rw`, `bio_split_discard`, `bio_split_write_zeroes`).
     #[inline]
     pub fn unsplit(&self, op: IoOp) -> u32 {
-        let segments = (u64::from(self.segments) * PAGE).min(u64::from(u32::MAX)) as u32;
+        let segments = self.segments.saturating_mul(self.segment);
         if has_data(op) { self.of(op).min(segments) } else { self.of(op) }
+    }
+
+    /// Segments of so many bytes of memory.
+    #[inline]
+    pub(super) fn segments_of(&self, op: IoOp, bytes: u32) -> u32 {
+        if has_data(op) { bytes.div_ceil(self.segment) } else { 1 }
     }
 }
 
@@ -77,11 +86,4 @@ impl Limits {
 #[inline]
 pub(super) fn has_data(op: IoOp) -> bool {
     matches!(op, IoOp::Read | IoOp::Write)
-}
-
-/// Segments of so many bytes of memory: pages that do not lie side by side, each a segment. *Chosen*: it is so for a page cache of single
-/// pages that has been in use for a while.
-#[inline]
-pub(super) fn segments(op: IoOp, bytes: u32) -> u32 {
-    if has_data(op) { u64::from(bytes).div_ceil(PAGE) as u32 } else { 1 }
 }

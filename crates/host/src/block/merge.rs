@@ -1,7 +1,7 @@
 //! Which bios and requests become one (block/blk-merge.c).
 
 use super::bio::Piece;
-use super::device::{has_data, segments};
+use super::device::has_data;
 use super::list::RequestList;
 use super::request::{NONE, Request, Requests};
 use crate::PAGE;
@@ -70,13 +70,14 @@ impl Requests {
         if !without_gap(bio.op, first) {
             return Attempt::Failed;
         }
-        if !self.fits(name, bio.bytes, segments(bio.op, bio.bytes)) {
+        let segments = self.limits.segments_of(bio.op, bio.bytes);
+        if !self.fits(name, bio.bytes, segments) {
             self[name].nomerge = true;
             return Attempt::Failed;
         }
         let request = &mut self[name];
         request.bytes += bio.bytes;
-        request.segments += segments(bio.op, bio.bytes);
+        request.segments += segments;
         request.announced += bio.announced;
         if side == Side::Front {
             request.offset = bio.offset;

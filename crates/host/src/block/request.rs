@@ -1,7 +1,7 @@
 //! Requests: one or more bios side by side, which become one command.
 
 use super::bio::{BioFlags, Piece, Wholes, is_sync};
-use super::device::{Limits, segments};
+use super::device::Limits;
 use super::effects::Done;
 use super::wbt::Account;
 use kernel::{Slab, Time};
@@ -161,7 +161,7 @@ impl Requests {
             flags: bio.flags,
             offset: bio.offset,
             bytes: bio.bytes,
-            segments: segments(bio.op, bio.bytes),
+            segments: self.limits.segments_of(bio.op, bio.bytes),
             nomerge: piece.nomerge,
             announced: bio.announced,
             ..Request::empty(bio.op, core, hctx, now)

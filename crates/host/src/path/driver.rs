@@ -243,8 +243,8 @@ impl<P: Program> Host<P> {
         self.stats.errors += u64::from(status != Status::Success);
         match io {
             Io::Read { inode, page, pages } => self.filled(inode, page, u64::from(pages)),
-            Io::Write { inode, page, pages, convert: true } => self.convert_later(inode, page, pages, cx),
-            Io::Write { inode, page, pages, convert: false } => self.written(inode, page, pages, cx),
+            Io::Write { io_end: Some(io_end), .. } => self.put_io_end(io_end, cx),
+            Io::Write { inode, page, pages, io_end: None } => self.written(inode, page, u64::from(pages), cx),
             Io::Home { disk, block } => self.home_written(disk, block, cx.now()),
             Io::Counted(counter) => {
                 let counter = &mut self.waits.counters[counter];

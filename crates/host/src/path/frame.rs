@@ -179,12 +179,16 @@ pub(super) struct Range {
     pub(super) sync: bool,
     /// Whether pages without blocks get some; otherwise they are passed over.
     pub(super) allocate: bool,
+    /// The extent under way, which has its blocks: the page after its last, zero without one, and what its bios belong to if it is new.
+    pub(super) extent_end: u64,
+    pub(super) io_end: Option<u32>,
 }
 
 impl Range {
     /// All that is dirty of some pages, with what they need.
     pub(super) fn of(inode: Inode, page: u64, end: u64) -> Range {
-        Range { inode, page, end, left: u64::MAX, sync: false, allocate: true }
+        let left = u64::MAX;
+        Range { inode, page, end, left, sync: false, allocate: true, extent_end: 0, io_end: None }
     }
 }
 

@@ -13,13 +13,25 @@ pub(super) enum Io {
         inode: Inode,
         page: u64,
         pages: u32,
-        /// Whether their blocks are new and become the file's only now.
-        convert: bool,
+        /// The [`IoEnd`] that they belong to, if their blocks are new.
+        io_end: Option<u32>,
     },
     /// A block of metadata that goes to its place.
     Home { disk: u16, block: u64 },
     /// One of several that a thread waits for.
     Counted(u32),
+}
+
+/// Pages of an extent that is new on the drive (`ext4_io_end_t`): they are being written until its last bio has ended and a worker has made it the
+/// file's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IoEnd {
+    pub(super) inode: Inode,
+    pub(super) page: u64,
+    /// How many have been submitted.
+    pub(super) pages: u64,
+    /// Bios that have not ended, and the thread that submits them, until it has submitted all (`io_end->count`).
+    pub(super) count: u32,
 }
 
 /// Bios that a thread waits for.

@@ -4,10 +4,10 @@ use super::frame::{Frame, Range};
 use super::io::{Counter, Io};
 use super::thread::Step;
 use super::{Event, Host, Out};
+use crate::PAGE;
 use crate::block::{Bio, BioFlags};
 use crate::fs::{self, Checkpoint, Handle, Tid, Wait};
 use crate::tasks::Task;
-use crate::{Inode, PAGE};
 use kernel::{Cx, Time};
 use proto::IoOp;
 use proto::file::Program;
@@ -320,41 +320,5 @@ impl<P: Program> Host<P> {
             let wake = self.writeback.dirtied(device, disk, now - before, &mut nobody, 0, cx.now());
             self.flusher_wakes(disk, wake, cx);
         }
-    }
-
-    /// Data are on the drive, in blocks that are not the file's yet.
-    pub(super) fn convert_later(
-        &mut self,
-        inode: Inode,
-        page: u64,
-        pages: u32,
-        cx: &mut impl Cx<Event, Out>,
-    ) {
-        let disk = self.nodes[inode.0 as usize].disk;
-        let at = &mut self.disks[usize::from(disk)];
-        at.converting.push_back((inode, page, pages));
-        if let Some(task) = at.converter {
-            self.wake(task, cx);
-        }
-    }
-
-    /// The worker that makes blocks the file's whose data are on the drive (`ext4_end_io_rsv_work`).
-    pub(super) fn convert(&mut self, task: Task, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
-        if self.owes(task) {
-            return self.pay_then(task, Frame::Convert(disk));
-        }
-        self.push(task, Frame::Convert(disk));
-        let at = &mut self.disks[usize::from(disk)];
-        let (Some(fs), Some((inode, page, pages))) = (&mut at.fs, at.converting.pop_front()) else {
-            return Step::Sleep;
-        };
-        let handle = fs.start_reserved(cx.now());
-        let done = fs.end_io(&handle, inode, page, u64::from(pages));
-        fs.stop(handle);
-        debug_assert!(done.is_ok(), "a file stays while its pages are being written");
-        self.charge(task, self.costs.handle + self.costs.end_page.times(u64::from(pages)));
-        self.written(inode, page, pages, cx);
-        self.arm_commit(disk, cx);
-        Step::Again
     }
 }

@@ -15,6 +15,7 @@ mod files;
 mod flow;
 mod frame;
 mod io;
+mod io_end;
 mod journal;
 mod memory;
 mod names;
@@ -43,7 +44,7 @@ use self::driver::{Sent, Vector};
 use self::files::{Node, Open, Running};
 use self::flow::Flow;
 use self::frame::Frame;
-use self::io::Io;
+use self::io::{Io, IoEnd};
 use self::thread::Thread;
 use self::victims::Victims;
 use self::wait::Waits;
@@ -135,7 +136,7 @@ struct Disk {
     log: Option<u32>,
     commit_timer: Option<Time>,
     /// Pages that are on the drive, in blocks that are not the file's yet.
-    converting: VecDeque<(Inode, u64, u32)>,
+    converting: VecDeque<IoEnd>,
 }
 
 /// What a host is told of a drive.
@@ -160,6 +161,7 @@ pub struct Host<P> {
     flows: Vec<Flow>,
     sent: Slab<Sent>,
     ios: Slab<Io>,
+    io_ends: Slab<IoEnd>,
     waits: Waits,
     locks: Lists<Task>,
     kswapd: Task,
@@ -198,7 +200,8 @@ impl<P: Program> Host<P> {
         let pages = spec.memory.get() / crate::PAGE;
         let cores = Cores::new(&spec.cores, spec.hz);
         let cache = PageCache::new(&spec.page_cache, pages).map_err(|error| error.within("page_cache"))?;
-        let avail = pages.saturating_sub(cache.watermarks().high);
+        let at_boot = spec.memory_at_boot.map_or(pages, |memory| (memory.get() / crate::PAGE).max(pages));
+        let avail = at_boot.saturating_sub(cache.watermarks().high);
         let writeback = Writeback::new(&spec.writeback, spec.hz, disks.len() as u16, cores.count(), avail)
             .map_err(|error| error.within("writeback"))?;
         let victims = Victims::new(spec.victimization.as_ref(), writeback.bounds(), disks.len())?;
@@ -214,6 +217,7 @@ impl<P: Program> Host<P> {
             flows: Vec::new(),
             sent: Slab::default(),
             ios: Slab::default(),
+            io_ends: Slab::default(),
             waits: Waits::default(),
             locks: Lists::default(),
             kswapd: Task(0),

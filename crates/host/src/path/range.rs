@@ -5,7 +5,7 @@ use super::io::Io;
 use super::thread::Step;
 use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
-use crate::fs::Place;
+use crate::fs::{Place, WRITEPAGES_MOST};
 use crate::pagecache::Tag;
 use crate::tasks::Task;
 use crate::{Inode, PAGE};
@@ -13,24 +13,30 @@ use kernel::Cx;
 use proto::IoOp;
 use proto::file::Program;
 
-/// Pages of a bio at most (`BIO_MAX_VECS`), and of a step.
-const BATCH: u64 = 256;
+/// Entries of a bio at most (`BIO_MAX_VECS`).
+const MOST: u64 = 256;
+/// Pages with blocks that are looked at in one go: more than a flusher writes of a file before it turns to the next.
+const MOST_MAPPED: u64 = 1 << 16;
 
 impl<P: Program> Host<P> {
     /// Writes the next dirty pages of a range, a bio or few at a time.
-    pub(super) fn range(&mut self, task: Task, range: Range, cx: &mut impl Cx<Event, Out>) -> Step {
+    pub(super) fn range(&mut self, task: Task, mut range: Range, cx: &mut impl Cx<Event, Out>) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Range(range));
         }
         let inode = range.inode;
         let tag = if range.sync { Tag::ToWrite } else { Tag::Dirty };
         let next = self.cache.next_tagged(inode, range.page, tag).filter(|(page, _)| *page < range.end);
+        let free =
+            next.filter(|(_, folio)| !self.cache.is_locked(*folio) && !self.cache.is_writeback(*folio));
+        let goes_on = free.filter(|_| range.left > 0).map(|(page, _)| page);
+        self.leave_extent(&mut range, goes_on, cx);
         let Some((first, folio)) = next.filter(|_| range.left > 0) else {
             let thread = self.thread(task);
             (thread.left, thread.next_page) = (range.left, if next.is_some() { range.page } else { 0 });
             return Step::Again;
         };
-        if self.cache.is_locked(folio) || self.cache.is_writeback(folio) {
+        if free.is_none() {
             if self.cache.is_writeback(folio) && !range.sync {
                 return self.pay_then(task, Frame::Range(Range { page: first + 1, ..range }));
             }
@@ -38,8 +44,11 @@ impl<P: Program> Host<P> {
             self.push(task, Frame::Range(range));
             return Step::Sleep;
         }
-        let run = self.map(task, inode, first, BATCH.min(range.left).min(range.end - first));
+        let mut run = self.map(task, inode, first, range.left.min(range.end - first).min(MOST_MAPPED));
         let is_new = matches!(run.place, Place::Delayed | Place::Hole);
+        if !matches!(run.place, Place::Mapped { .. }) {
+            run.pages = run.pages.min(WRITEPAGES_MOST);
+        }
         if is_new && !range.allocate {
             return self.pay_then(task, Frame::Range(Range { page: first + run.pages, ..range }));
         }
@@ -54,24 +63,58 @@ impl<P: Program> Host<P> {
         } else {
             None
         };
-        let pages = self.take_dirty(task, inode, first, run.pages);
+        if range.extent_end == 0 {
+            range.extent_end = first + self.side_by_side(inode, first, run.pages, tag);
+            let more = self.cache.next_tagged(inode, range.extent_end, tag);
+            if !matches!(run.place, Place::Mapped { .. }) && more.is_none() {
+                // An extent is gathered before it is submitted: what becomes dirty behind the last one meanwhile is not looked for (`scanned_until_end`).
+                range.end = range.end.min(range.extent_end);
+            }
+        }
         let mut is_there = true;
         if let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) {
-            is_there = fs.writepages(&handle, inode, first, pages).is_ok();
+            is_there = fs.writepages(&handle, inode, first, range.extent_end - first).is_ok();
             fs.stop(handle);
             self.arm_commit(disk, cx);
         }
+        let most = self.pages_at_once(disk).min(range.extent_end - first);
+        // A bio ends where the blocks do.
+        let most = if is_there { self.map(task, inode, first, most).pages } else { most };
+        let pages = self.take_dirty(task, inode, first, most);
         if is_there {
             self.writeback.started(inode, pages);
-            self.write_pages(task, &range, first, pages);
+            self.write_pages(task, &mut range, first, pages);
             self.thread(task).submitted += pages;
         } else {
+            range.extent_end = 0;
             self.drop_pages(inode, first, pages);
         }
         let left = range.left - pages;
         self.push(task, Frame::Range(Range { page: first + pages, left, ..range }));
         self.push(task, Frame::Submit);
         Step::Pay
+    }
+
+    /// Pages that begin to be written before the first of them is asked for: those of a bio; of a drive without a file system, whose bios have one page
+    /// each, those of a request.
+    fn pages_at_once(&self, disk: u16) -> u64 {
+        let at = &self.disks[usize::from(disk)];
+        let limits = at.queue.limits();
+        if at.fs.is_some() {
+            MOST * u64::from(limits.segment) / PAGE
+        } else {
+            (u64::from(limits.unsplit(IoOp::Write)) / PAGE).clamp(1, MOST)
+        }
+    }
+
+    /// Pages with a tag that lie side by side in the file (`mpage_prepare_extent_to_map`).
+    fn side_by_side(&mut self, inode: Inode, first: u64, most: u64, tag: Tag) -> u64 {
+        let mut runs = std::mem::take(&mut self.runs);
+        runs.clear();
+        self.cache.tagged_runs(inode, first, first + most - 1, tag, most, &mut runs);
+        let pages = runs[0].pages;
+        self.runs = runs;
+        pages
     }
 
     /// Takes the marks of dirty pages that lie side by side; how many.
@@ -90,19 +133,24 @@ impl<P: Program> Host<P> {
         pages
     }
 
-    /// Makes bios of pages that have blocks.
-    fn write_pages(&mut self, task: Task, range: &Range, first: u64, pages: u64) {
+    /// Makes bios of pages that have blocks: a bio of each on a drive without a file system (`__block_write_full_page`).
+    fn write_pages(&mut self, task: Task, range: &mut Range, first: u64, pages: u64) {
         let inode = range.inode;
         let disk = self.nodes[inode.0 as usize].disk;
+        let most = if self.disks[usize::from(disk)].fs.is_some() { pages } else { 1 };
         let mut at = first;
         while at < first + pages {
-            let run = self.map(task, inode, at, first + pages - at);
-            let (block, convert) = match run.place {
+            let run = self.map(task, inode, at, most.min(first + pages - at));
+            let (block, is_new) = match run.place {
                 Place::Mapped { block } => (block, false),
                 Place::Unwritten { block } => (block, true),
                 Place::Hole | Place::Delayed => unreachable!("pages that are written have blocks"),
             };
-            let owner = self.ios.insert(Io::Write { inode, page: at, pages: run.pages as u32, convert });
+            if is_new {
+                range.io_end = Some(self.get_io_end(range.io_end, inode, at, run.pages));
+            }
+            let io_end = range.io_end.filter(|_| is_new);
+            let owner = self.ios.insert(Io::Write { inode, page: at, pages: run.pages as u32, io_end });
             let flags = BioFlags { sync: range.sync, background: !range.sync, ..BioFlags::default() };
             let announced = std::mem::take(&mut self.thread(task).announced);
             let bytes = (run.pages * PAGE) as u32;

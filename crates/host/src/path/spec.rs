@@ -19,6 +19,11 @@ pub struct PathSpec {
     /// Memory that pages of files may take: what the kernel and the programs themselves need is not counted.
     #[schemars(extend("x-minimum" = "16MiB", "x-maximum" = "4TiB"))]
     pub memory: Bytes,
+    /// The same when the kernel began, before programs took some of it. Writers are held to a limit that begins with the part of this that may be dirty,
+    /// and follows what may be dirty down only slowly (`writeback_set_ratelimit`, `update_dirty_limit`). Left out, or less: as `memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-minimum" = "16MiB", "x-maximum" = "4TiB"))]
+    pub memory_at_boot: Option<Bytes>,
     /// Ticks of the kernel's clock in a second (`CONFIG_HZ`): slices, pauses and intervals end with one.
     #[schemars(extend("enum" = [100, 250, 300, 1000], "x-unit" = "Hz"))]
     pub hz: u32,
@@ -75,6 +80,7 @@ impl Default for PathSpec {
         PathSpec {
             // Chosen: a small server.
             memory: Bytes::from_kib(16 << 20),
+            memory_at_boot: None,
             // Debian's kernels.
             hz: 250,
             cores: CoresSpec::default(),

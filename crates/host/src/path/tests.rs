@@ -105,6 +105,10 @@ kernel::context! {
 struct Bench {
     host: Host<Script>,
     outside: Outside,
+    /// Pages whose write-back has ended, each time that it were more.
+    written: Vec<u64>,
+    /// The most pages that were dirty or being written.
+    most: u64,
 }
 
 impl Bench {
@@ -113,7 +117,7 @@ impl Bench {
             Device { max_transfer: 0, block: 512, queues: 8, queue_depth: 63, write_cache: true, fua: true };
         let mut host = Host::new(spec, &[DiskSpec { bytes: 1 << 30, device }]).expect("a host");
         host.add_program(script).expect("files that fit");
-        Bench { host, outside: Outside::default() }
+        Bench { host, outside: Outside::default(), written: vec![0], most: 0 }
     }
 
     /// Runs until all programs have ended, then until nothing happens any more; when the programs ended.
@@ -136,6 +140,11 @@ impl Bench {
             }
             if self.host.is_done() {
                 ended.get_or_insert(self.outside.queue.now());
+            }
+            self.most = self.most.max(self.host.writeback.dirty() + self.host.writeback.writeback());
+            let written = self.host.cache.stats().written;
+            if self.written.last() != Some(&written) {
+                self.written.push(written);
             }
         }
         self.host.check_idle();
@@ -164,6 +173,7 @@ impl Host<Script> {
     fn check_idle(&self) {
         assert!(self.disks.iter().all(|disk| disk.queue.is_idle()));
         assert_eq!((self.sent.len(), self.ios.len(), self.waits.counters.len()), (0, 0, 0));
+        assert_eq!(self.io_ends.len(), 0);
         assert_eq!((self.cache.nr_dirty(), self.cache.nr_writeback()), (0, 0));
         assert_eq!((self.writeback.dirty(), self.writeback.writeback()), (0, 0));
         for thread in &self.threads {
@@ -284,6 +294,9 @@ fn fsync_of_a_drive_writes_and_flushes() {
     let seen: Vec<_> =
         outside.seen.iter().map(|command| (command.op, command.offset, command.bytes)).collect();
     assert_eq!(seen, [(IoOp::Write, 8192, 8192), (IoOp::Flush, 0, 0)]);
+    // Each page is a bio (`__block_write_full_page`), and joins the one before it in the plug.
+    let stats = host.queue(0).stats();
+    assert_eq!((stats.bios[1], stats.plug_merges, stats.requests[1]), (2, 1, 1));
     assert!(host.is_done());
     host.check_idle();
 }
@@ -300,6 +313,37 @@ fn a_writer_is_held_to_the_speed_of_the_drive() {
     assert!(ended > Time::from_ms(2_400) && ended < Time::from_ms(2_900), "{ended}");
     assert!(bench.bytes(IoOp::Write) >= 256 * MIB);
     assert!(bench.host.writeback.stats.pauses.count() > 0);
+}
+
+/// Pages in new blocks are being written until the last bio of their extent has ended (`ext4_end_bio`, `ext4_put_io_end_defer`): of 3,000, extents of 2,048
+/// (`MAX_WRITEPAGES_EXTENT_LEN`) and 952. Where the blocks are the file's already, each bio of 256 ends by itself.
+#[test]
+fn pages_of_a_new_extent_are_written_together() {
+    let new = script(None, vec![vec![open(), write(0, 3000 * PAGE), sync()]]);
+    let mut bench = Bench::new(&spec(256 * MIB), new);
+    bench.run();
+    assert_eq!(bench.written, [0, 2048, 3000]);
+    let there = script(Some(4 * MIB), vec![vec![open(), write(0, 600 * PAGE), sync()]]);
+    let mut bench = Bench::new(&spec(256 * MIB), there);
+    bench.run();
+    assert_eq!(bench.written, [0, 256, 512, 600]);
+}
+
+/// The limit that writers are held to begins with the memory that there was at boot (`writeback_set_ratelimit`, `hard_dirty_limit`): they go on above
+/// a fifth of what there is now, and come down to it later.
+#[test]
+fn the_limit_begins_with_the_memory_at_boot() {
+    let most = |at_boot: u64| {
+        let pieces = (0..((96 * MIB) >> 17)).map(|n| write(n << 17, 1 << 17));
+        let program = script(None, vec![std::iter::once(open()).chain(pieces).collect()]);
+        let spec = PathSpec { memory_at_boot: Some(Bytes::new(at_boot)), ..spec(64 * MIB) };
+        let mut bench = Bench::new(&spec, program);
+        bench.run();
+        bench.most
+    };
+    let limit = 64 * MIB / PAGE / 5;
+    assert!(most(64 * MIB) <= limit + 32, "{}", most(64 * MIB));
+    assert!(most(96 * MIB) > limit * 6 / 5, "{}", most(96 * MIB));
 }
 
 /// Two threads wake each other; one sleeps until a time.

@@ -173,13 +173,13 @@ impl<P: Program> Host<P> {
     }
 
     /// Pages have been written.
-    pub(super) fn written(&mut self, inode: Inode, page: u64, pages: u32, cx: &mut impl Cx<Event, Out>) {
-        for page in page..page + u64::from(pages) {
+    pub(super) fn written(&mut self, inode: Inode, page: u64, pages: u64, cx: &mut impl Cx<Event, Out>) {
+        for page in page..page + pages {
             let folio = self.cache.find(inode, page).expect("a page stays while it is being written");
             self.cache.end_writeback(folio);
             self.changed(folio);
         }
-        self.writeback.ended(inode, u64::from(pages), cx.now());
+        self.writeback.ended(inode, pages, cx.now());
         self.waits.memory_freed(&mut self.woken);
     }
 }

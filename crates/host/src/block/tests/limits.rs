@@ -16,6 +16,18 @@ fn limits_of_nvme() {
     assert_eq!(Limits::new(&spec, &DEVICE).bytes, 64 << 10);
 }
 
+/// Pages of memory that lie side by side are one segment: 127 of 8 KiB are 1016 KiB, of 64 KiB more than `max_sectors` (`bio_split_rw`).
+#[test]
+fn pages_side_by_side_are_one_segment() {
+    let limits = |kib| {
+        let spec = BlockSpec { contiguous: config::units::Bytes::from_kib(kib), ..BlockSpec::default() };
+        Limits::new(&spec, &Device { max_transfer: 0, ..DEVICE })
+    };
+    let unsplit = [4, 8, 64].map(|kib| limits(kib).unsplit(IoOp::Write) / 1024);
+    assert_eq!(unsplit, [508, 1016, 1280]);
+    assert_eq!(limits(8).segments_of(IoOp::Read, 20 << 10), 3);
+}
+
 /// `bio_split_rw`: 1 MiB is 508 + 508 + 8 KiB by 127 segments, and eight times 128 KiB by such a transfer. The owner hears once.
 #[test]
 fn a_bio_is_split_by_the_limits() {
