@@ -8,6 +8,8 @@ pub(crate) enum Why {
     Steps,
     /// A pause is a whole number of ticks, and the hundredth part of the calls lies between two of them.
     Ticks,
+    /// Of two reads of a window one waits and one does not: chance says which one the median is.
+    Half,
     /// Supposed: the machine under the guest was busy, and some answers came milliseconds late. Who waits for one request at a time
     /// gets less, in each run by another amount.
     Late,
@@ -24,6 +26,7 @@ impl Why {
         match self {
             Why::Steps => "steps",
             Why::Ticks => "ticks",
+            Why::Half => "half",
             Why::Late => "late",
             Why::Core => "core",
             Why::Log => "log",
@@ -99,4 +102,24 @@ pub(crate) const GAPS: &[Gap] = &[
     gap("b-1g-ratio-20-10", "write.pauses", 4.61, Why::Core),
     gap("b-1g-ratio-20-10", "write.pause_total_ms", 6.79, Why::Core),
     gap("b-1g-ratio-20-10", "write.pause_p50_ns", 2.15, Why::Core),
+    gap("law-direct", "write-4k.write_p99_ns", 0.10, Why::Late),
+    gap("law-direct", "write-64k.write_p99_ns", 0.34, Why::Late),
+    gap("law-direct", "write-256k.write_p99_ns", 0.64, Why::Late),
+    gap("law-direct", "read-64k.read_p99_ns", 0.38, Why::Late),
+    gap("law-direct", "read-256k.read_p99_ns", 0.64, Why::Late),
+    gap("law-direct", "deep-write-4k.write_p99_ns", 0.40, Why::Late),
+    gap("law-direct", "deep-read-4k.read_p99_ns", 0.44, Why::Late),
+    gap("law-direct", "deep-write-256k.write_p99_ns", 0.73, Why::Late),
+    gap("d-ahead-128", "read.read_p50_ns", 23.83, Why::Half),
+    gap("d-ahead-128", "read.read_p99_ns", 0.71, Why::Late),
+    gap("d-ahead-0", "read.read_p99_ns", 0.43, Why::Late),
+    gap("i-by-age", "write.write_p99_ns", 0.02, Why::Late),
+    gap("e-large", "read.read_p99_ns", 0.58, Why::Late),
+    gap("e-fit", "read.read_p99_ns", 0.48, Why::Late),
+    gap("f-fit", "mix.read_p99_ns", 0.38, Why::Late),
+    gap("f-large", "mix.read_p99_ns", 0.12, Why::Late),
+    gap("g-write-read", "read.read_p50_ns", 17.97, Why::Half),
+    gap("j-direct-beside", "direct.write_p99_ns", 2.65, Why::Unknown),
+    gap("c-sequential", "write.write_p99_ns", 0.36, Why::Core),
+    gap("c-raw-sequential", "write.write_p99_ns", 0.27, Why::Core),
 ];
