@@ -173,6 +173,10 @@ mutants! {
         EarlyCommit,
         /// A sync that has nothing to commit does not flush the drive.
         UnflushedSync,
+        /// Reclaim frees dirty pages.
+        ReclaimedDirty,
+        /// What a completion says of a drive's buffer is read the other way round, one in 16.
+        CorruptedHead,
     }
     "workload" {
         /// A request of the host is measured twice, one in 101.

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the flash device in all combinations under its shadow, the shipped binary for very long, or damaged input.
+//! `cargo xtask soak`: the flash device in all combinations under its shadow, a host whose power is cut 10,000 times, the shipped binary for very long, or damaged input.
 
 mod endurance;
 
@@ -38,7 +38,27 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     if options.profiles {
         return compare_profiles(options);
     }
-    Ok(test(options, &["--release"]).status()?.success())
+    Ok(test(options, &["--release"]).status()?.success() && cuts(options).status()?.success())
+}
+
+/// The ignored test of the host crate: cuts of power.
+fn cuts(options: &Options) -> Command {
+    let mut command = Command::new("cargo");
+    command
+        .current_dir(workspace::root())
+        .args([
+            "test",
+            "--release",
+            "-p",
+            "nandscape-host",
+            "--lib",
+            "ten_thousand_cuts",
+            "--",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env("SOAK_SEED", options.seed.to_string());
+    command
 }
 
 /// The ignored test of the flash crate.

@@ -7,6 +7,14 @@ use super::{Ext4, FsError, Handle, Place, Tid};
 use crate::Inode;
 use kernel::Time;
 
+impl File {
+    /// Whether a direct write up to a byte makes the file longer, in memory or on the drive (`ext4_extending_io`): what was written to the page
+    /// cache before it and has no blocks yet has made it longer in memory only.
+    fn is_extended_by(&self, end: u64) -> bool {
+        end > self.size || end > self.disk_size
+    }
+}
+
 impl Ext4 {
     /// Whether files can be read and written past the page cache: with data in the journal such calls go through it (`ext4_should_use_dio`).
     pub fn has_direct(&self) -> bool {
@@ -24,7 +32,7 @@ impl Ext4 {
     /// file becomes longer.
     pub fn direct_has_end(&self, inode: Inode, offset: u64, bytes: u64) -> bool {
         let Some(file) = self.file(inode) else { return false };
-        if offset + bytes > file.size {
+        if file.is_extended_by(offset + bytes) {
             return true;
         }
         let (mut page, end) = (offset / BLOCK, (offset + bytes).div_ceil(BLOCK));
@@ -60,7 +68,7 @@ impl Ext4 {
         let (first, end) = (offset / BLOCK, (offset + bytes).div_ceil(BLOCK));
         let result = self.allocate_direct(handle.tid, inode, &mut file, first, end);
         if result.is_ok() {
-            let longer = offset + bytes > file.size;
+            let longer = file.is_extended_by(offset + bytes);
             if longer {
                 // In the list of orphans, so that recovery cuts off what the file does not reach.
                 self.dirty(handle.tid, self.layout.super_block());
@@ -114,8 +122,8 @@ impl Ext4 {
         let mut file = self.take_file(inode)?;
         self.convert(tid, inode, &mut file, offset / BLOCK, (offset + bytes).div_ceil(BLOCK));
         let end = offset + bytes;
-        if end > file.size {
-            file.size = end;
+        if file.is_extended_by(end) {
+            file.size = file.size.max(end);
             file.disk_size = file.disk_size.max(end);
             self.dirty(tid, self.layout.super_block());
             self.dirty_inode(tid, inode, &mut file);

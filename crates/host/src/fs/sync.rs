@@ -54,6 +54,10 @@ impl Ext4 {
         }
         match self.force_commit() {
             Need::Nothing if self.spec.barrier => Need::Flush,
+            // What was written back meanwhile may have come after the flush of a commit that is under way.
+            Need::Commit { tid, .. } => {
+                Need::Commit { tid, flush: self.spec.barrier && !self.journal.will_flush(tid) }
+            }
             need => need,
         }
     }

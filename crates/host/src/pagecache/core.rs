@@ -3,6 +3,7 @@
 use super::folio::{Folios, flag};
 use super::index::{Index, Shadow};
 use super::{Folio, PageCacheStats, Watermarks};
+use kernel::{Mutant, planted};
 
 /// What a node's reclaim remembers (`pgdat->flags`, `lruvec->flags`).
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +70,8 @@ impl Core {
     /// A clean folio is reclaimed (`__remove_mapping`).
     #[inline]
     pub(super) fn reclaim(&mut self, at: u32, shadow: Shadow) {
-        debug_assert!(!self.folios.has(at, flag::DIRTY | flag::WRITEBACK | flag::LOCKED));
+        let dirty = if planted(Mutant::ReclaimedDirty) { 0 } else { flag::DIRTY };
+        debug_assert!(!self.folios.has(at, dirty | flag::WRITEBACK | flag::LOCKED));
         let shadow = Some(shadow).filter(|_| self.keeps_shadows);
         self.drop_folio(at, shadow);
     }

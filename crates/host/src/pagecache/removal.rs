@@ -59,4 +59,23 @@ impl PageCache {
         self.core.index.forget_range(inode, from, to);
         count
     }
+
+    /// The same for pages that a direct write makes old: mapped ones leave, too (`invalidate_inode_pages2_range`), and dirty ones stay. One
+    /// that is locked or under write-back is answered, to be waited for before the next call.
+    pub fn invalidate2(&mut self, inode: Inode, from: u64, to: u64) -> Option<Folio> {
+        let mut next = from;
+        while let Some(page) = self.next_present(inode, next).filter(|page| *page <= to) {
+            let folio = self.find(inode, page).expect("it is present");
+            let flags = self.core.folios.flags(folio.0);
+            if flags & (flag::LOCKED | flag::WRITEBACK) != 0 {
+                return Some(folio);
+            }
+            if flags & flag::DIRTY == 0 {
+                self.remove(folio);
+            }
+            next = page + 1;
+        }
+        self.core.index.forget_range(inode, from, to);
+        None
+    }
 }

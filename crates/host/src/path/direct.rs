@@ -35,7 +35,14 @@ impl<P: Program> Host<P> {
             return Step::Again;
         }
         if write {
-            self.cache.invalidate(inode, page, end - 1);
+            if let Some(folio) = self.cache.invalidate2(inode, page, end - 1) {
+                if self.owes(task) {
+                    return self.pay_then(task, again);
+                }
+                self.waits.on_folio(folio, task);
+                self.push(task, again);
+                return Step::Sleep;
+            }
             match self.allocate(task, again, &access, cx) {
                 Err(step) => return step,
                 Ok(false) => {
@@ -57,6 +64,7 @@ impl<P: Program> Host<P> {
                 Place::Unwritten { block } if write => Some(block),
                 _ => None,
             };
+            self.shadow_direct(inode, at / PAGE, to.div_ceil(PAGE) - at / PAGE, run.place, write);
             if let Some(block) = block {
                 let owner = self.ios.insert(Io::Counted(counter));
                 // `dio_bio_write_op`.
@@ -114,6 +122,16 @@ impl<P: Program> Host<P> {
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
         let Access { inode, offset, end, .. } = access;
+        // What was read meanwhile may be old (`iomap_dio_complete`).
+        if let Some(folio) = self.cache.invalidate2(inode, access.page(), access.end_page() - 1) {
+            if self.owes(task) {
+                return self.pay_then(task, Frame::DirectWritten(access));
+            }
+            self.waits.on_folio(folio, task);
+            self.push(task, Frame::DirectWritten(access));
+            return Step::Sleep;
+        }
+        self.shadow_directed(inode, access.page(), access.end_page());
         let disk = self.nodes[inode.0 as usize].disk;
         let Some(fs) = &self.disks[usize::from(disk)].fs else { return Step::Again };
         if !fs.direct_has_end(inode, offset, end - offset) {

@@ -9,7 +9,7 @@ use crate::block::{Effects, Issued, Submitted};
 use crate::pagecache::Folio;
 use crate::tasks::Task;
 use kernel::{Cx, Inside, Time};
-use proto::{Command, Completion, Status};
+use proto::{BufferState, Command, Completion, Status};
 
 /// A command at a drive.
 #[derive(Clone, Copy, Debug)]
@@ -214,6 +214,17 @@ impl<P: Program> Host<P> {
         self.effects = effects;
         self.disks[usize::from(disk)].vectors[usize::from(hctx)].batch = batch;
         self.arm_queue_timer(disk, cx);
+    }
+
+    /// Completions of a disk that say that it has room, and that it is full, and that no handler has looked at.
+    pub(super) fn waiting(&self, disk: u16) -> [u64; 2] {
+        let vectors = &self.disks[usize::from(disk)].vectors;
+        let waiting = vectors.iter().flat_map(|vector| vector.pending.iter().chain(&vector.batch));
+        waiting.fold([0; 2], |[room, full], (_, completion)| match completion.buffer {
+            BufferState::Unknown => [room, full],
+            BufferState::Room => [room + 1, full],
+            BufferState::Full => [room, full + 1],
+        })
     }
 
     /// A scheduler's timer, or that of throttling.

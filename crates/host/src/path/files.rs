@@ -19,15 +19,16 @@ pub(super) struct Node {
     pub(super) exists: bool,
     /// Descriptors that hold it.
     pub(super) held: u32,
-    /// Who has its lock.
+    /// Whether a thread has its lock for itself, and how many share it.
     locked: bool,
+    shared: u32,
     /// Who waits for it.
     waiting: List,
 }
 
 impl Node {
     pub(super) fn new(disk: u16, bytes: u64, exists: bool) -> Node {
-        Node { disk, bytes, exists, held: 0, locked: false, waiting: List::default() }
+        Node { disk, bytes, exists, held: 0, locked: false, shared: 0, waiting: List::default() }
     }
 }
 
@@ -185,7 +186,11 @@ impl<P: Program> Host<P> {
         if access.is_over() {
             return Step::Again;
         }
-        self.push(task, if direct { Frame::Direct { access, write: false } } else { Frame::Read(access) });
+        if direct {
+            self.push_direct(task, access, false);
+        } else {
+            self.push(task, Frame::Read(access));
+        }
         Step::Again
     }
 
@@ -202,13 +207,26 @@ impl<P: Program> Host<P> {
             self.push_integrity(task, inode, access.page(), access.end_page());
         }
         if flags.direct && self.has_direct(inode) {
-            self.push(task, Frame::Direct { access, write: true });
+            self.push_direct(task, access, true);
         } else {
             self.push(task, Frame::Unlock(inode));
             self.push(task, Frame::Write(access));
             self.push(task, Frame::Lock(inode));
         }
         Step::Again
+    }
+
+    /// A direct read or write, under the inode's lock (`ext4_dio_read_iter`, `ext4_dio_write_iter`); a block device's has none.
+    fn push_direct(&mut self, task: Task, access: Access, write: bool) {
+        let disk = usize::from(self.nodes[access.inode.0 as usize].disk);
+        let locks = self.disks[disk].fs.is_some();
+        if locks {
+            self.push(task, Frame::Unlock(access.inode));
+        }
+        self.push(task, Frame::Direct { access, write });
+        if locks {
+            self.push(task, Frame::LockDirect { access, write, waited: false });
+        }
     }
 
     /// Whether a file can be read and written past the page cache.
@@ -260,8 +278,10 @@ impl<P: Program> Host<P> {
         for disk in 0..self.disks.len() as u16 {
             self.push(task, Frame::SyncDisk(disk));
         }
-        let nodes =
-            (0..self.nodes.len() as u32).map(Inode).filter(|inode| self.cache.dirty_pages(*inode) > 0);
+        let nodes = (0..self.nodes.len() as u32).map(Inode).filter(|inode| {
+            // Pages that a flusher is at are waited for too (`sync_inodes_sb`).
+            self.cache.dirty_pages(*inode) > 0 || self.cache.writeback_pages(*inode) > 0
+        });
         let dirty: Vec<Inode> = nodes.collect();
         for inode in dirty {
             self.push_integrity(task, inode, 0, u64::MAX);
@@ -305,7 +325,7 @@ impl<P: Program> Host<P> {
     /// Takes the lock of an inode (`inode_lock`).
     pub(super) fn lock(&mut self, task: Task, inode: Inode) -> Step {
         let node = &mut self.nodes[inode.0 as usize];
-        if !node.locked {
+        if !node.locked && node.shared == 0 {
             node.locked = true;
             return Step::Again;
         }
@@ -317,11 +337,49 @@ impl<P: Program> Host<P> {
         Step::Sleep
     }
 
+    /// Takes the lock of an inode for a direct read or write: shared, unless a write needs blocks or makes the file longer
+    /// (`ext4_dio_write_checks`). Who shares it does not pass those who wait.
+    pub(super) fn lock_direct(
+        &mut self,
+        task: Task,
+        access: Access,
+        write: bool,
+        waited: bool,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        let Access { inode, offset, end, .. } = access;
+        let disk = usize::from(self.nodes[inode.0 as usize].disk);
+        let fs = self.disks[disk].fs.as_ref();
+        if write && fs.is_some_and(|fs| fs.direct_has_end(inode, offset, end - offset)) {
+            return self.lock(task, inode);
+        }
+        let node = &mut self.nodes[inode.0 as usize];
+        if !node.locked && (waited || node.waiting.is_empty()) {
+            node.shared += 1;
+            if let Some(next) = self.locks.pop(&mut node.waiting) {
+                self.wake(next, cx);
+            }
+            return Step::Again;
+        }
+        if self.owes(task) {
+            return self.pay_then(task, Frame::LockDirect { access, write, waited });
+        }
+        self.locks.push(&mut self.nodes[inode.0 as usize].waiting, task);
+        self.push(task, Frame::LockDirect { access, write, waited: true });
+        Step::Sleep
+    }
+
     /// Gives it back; who waited longest looks again.
     pub(super) fn unlock(&mut self, inode: Inode, cx: &mut impl Cx<Event, Out>) -> Step {
         let node = &mut self.nodes[inode.0 as usize];
-        node.locked = false;
-        if let Some(next) = self.locks.pop(&mut node.waiting) {
+        if node.shared > 0 {
+            node.shared -= 1;
+        } else {
+            node.locked = false;
+        }
+        if node.shared == 0
+            && let Some(next) = self.locks.pop(&mut node.waiting)
+        {
             self.wake(next, cx);
         }
         Step::Again

@@ -29,6 +29,15 @@ pub(super) enum Frame {
     Balance(u16),
     /// Takes the lock of an inode.
     Lock(Inode),
+    /// Takes it for a direct read or write.
+    LockDirect {
+        /// What is read or written.
+        access: Access,
+        /// Whether it writes.
+        write: bool,
+        /// Whether it has waited.
+        waited: bool,
+    },
     /// Gives it back.
     Unlock(Inode),
     /// Submits the thread's bios, one after another, and what has been plugged.
@@ -57,6 +66,19 @@ pub(super) enum Frame {
     },
     /// Makes room in the log of a disk's journal.
     Checkpoint(u16),
+    /// A commit writes the superblock of its journal.
+    Superblock {
+        /// The disk.
+        disk: u16,
+        /// Where.
+        block: u64,
+        /// Where the log begins.
+        tail: u32,
+        /// With which transaction.
+        tid: Tid,
+        /// Force unit access.
+        fua: bool,
+    },
     /// The superblock of a journal has been written.
     TailWritten {
         /// Its disk.
@@ -65,6 +87,17 @@ pub(super) enum Frame {
         tail: u32,
         /// With which transaction.
         tid: Tid,
+        /// Whether it made room in the log.
+        checkpoint: bool,
+    },
+    /// Without a journal: writes dirty blocks of metadata to their places, those of an inode or all.
+    WriteHome {
+        /// The disk.
+        disk: u16,
+        /// Whose.
+        inode: Option<Inode>,
+        /// Whether blocks that are being written are written once more.
+        again: bool,
     },
     /// Waits for blocks of a disk's metadata that are on their way.
     WaitHome(u16),

@@ -6,7 +6,7 @@ use super::thread::Step;
 use super::{Event, Host, Out};
 use crate::PAGE;
 use crate::block::{Bio, BioFlags};
-use crate::fs::{self, Checkpoint, Handle, Tid, Wait};
+use crate::fs::{self, Checkpoint, Content, Handle, Tid, Wait};
 use crate::tasks::Task;
 use kernel::{Cx, Time};
 use proto::IoOp;
@@ -102,9 +102,15 @@ impl<P: Program> Host<P> {
         match step {
             fs::Step::Idle => self.disks[usize::from(disk)].committing = false,
             fs::Step::Handles => unreachable!("handles end in the instant in which they begin"),
-            fs::Step::Began { .. } => self.waits.journal_began(disk, &mut self.woken),
-            fs::Step::Superblock { block, fua, .. } => self.write_and_wait(task, disk, block, false, fua),
-            fs::Step::Commit { block, preflush, fua, .. } => {
+            fs::Step::Began { tid } => {
+                self.shadow_closed(tid);
+                self.waits.journal_began(disk, &mut self.woken);
+            }
+            fs::Step::Superblock { block, tail, tid, fua } => {
+                self.push(task, Frame::Superblock { disk, block, tail, tid, fua });
+            }
+            fs::Step::Commit { block, tid, preflush, fua } => {
+                self.shadow_meta(block, Content::Commit { tid });
                 self.write_and_wait(task, disk, block, preflush, fua);
             }
             fs::Step::Submit { inode, page, pages } => {
@@ -114,7 +120,10 @@ impl<P: Program> Host<P> {
             fs::Step::Finish { inode, page, pages } => {
                 self.push(task, Frame::WaitRange(Range::of(inode, page, page + pages)));
             }
-            fs::Step::Write { block, count, .. } => {
+            fs::Step::Write { block, count, tid, index, of } => {
+                for at in 0..count {
+                    self.shadow_meta(block + u64::from(at), Content::Log { tid, index: index + at, of });
+                }
                 let counter = match self.disks[usize::from(disk)].log {
                     Some(counter) => counter,
                     None => self.waits.counters.insert(Counter::default()),
@@ -196,6 +205,11 @@ impl<P: Program> Host<P> {
         if self.owes(task) {
             return self.pay_then(task, Frame::Checkpoint(disk));
         }
+        if self.disks[usize::from(disk)].writes_tail {
+            self.waits.on_home(disk, task);
+            self.push(task, Frame::Checkpoint(disk));
+            return Step::Sleep;
+        }
         self.settle_home(disk, cx);
         let mut blocks = std::mem::take(&mut self.blocks);
         blocks.clear();
@@ -228,8 +242,7 @@ impl<P: Program> Host<P> {
                 Step::Again
             }
             Checkpoint::Tail { block, tail, tid, flush } => {
-                self.push(task, Frame::TailWritten { disk, tail, tid });
-                self.write_and_wait(task, disk, block, flush, flush);
+                self.write_tail(task, (disk, block), tail, tid, (flush, flush), true);
                 Step::Again
             }
         };
@@ -237,28 +250,70 @@ impl<P: Program> Host<P> {
         step
     }
 
-    pub(super) fn tail_written(&mut self, disk: u16, tail: u32, tid: Tid) -> Step {
-        if let Some(fs) = &mut self.disks[usize::from(disk)].fs {
+    /// A commit writes the superblock (`jbd2_update_log_tail`): after another that is being written, and not if that one is newer.
+    pub(super) fn superblock(
+        &mut self,
+        task: Task,
+        (disk, block): (u16, u64),
+        tail: u32,
+        tid: Tid,
+        fua: bool,
+    ) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Superblock { disk, block, tail, tid, fua });
+        }
+        let at = &self.disks[usize::from(disk)];
+        if at.writes_tail {
+            self.waits.on_home(disk, task);
+            self.push(task, Frame::Superblock { disk, block, tail, tid, fua });
+            return Step::Sleep;
+        }
+        if tid >= at.tail {
+            self.write_tail(task, (disk, block), tail, tid, (false, fua), false);
+        }
+        Step::Again
+    }
+
+    fn write_tail(
+        &mut self,
+        task: Task,
+        (disk, block): (u16, u64),
+        tail: u32,
+        tid: Tid,
+        (flush, fua): (bool, bool),
+        checkpoint: bool,
+    ) {
+        let at = &mut self.disks[usize::from(disk)];
+        (at.writes_tail, at.tail) = (true, tid);
+        self.shadow_meta(block, Content::Superblock { tail, tid });
+        self.push(task, Frame::TailWritten { disk, tail, tid, checkpoint });
+        self.write_and_wait(task, disk, block, flush, fua);
+    }
+
+    pub(super) fn tail_written(&mut self, disk: u16, tail: u32, tid: Tid, checkpoint: bool) -> Step {
+        self.disks[usize::from(disk)].writes_tail = false;
+        self.waits.home_written(disk, &mut self.woken);
+        if checkpoint && let Some(fs) = &mut self.disks[usize::from(disk)].fs {
             fs.tail_written(tail, tid);
         }
         Step::Again
     }
 
-    /// Begins to write a block to its place.
-    pub(super) fn write_home(&mut self, task: Task, disk: u16, block: u64, flags: BioFlags) {
+    /// Begins to write a block to its place; not if it is on its way there, or a transaction has taken it. Whether it does.
+    pub(super) fn write_home(&mut self, task: Task, disk: u16, block: u64, flags: BioFlags) -> bool {
         let at = &mut self.disks[usize::from(disk)];
-        let Some(fs) = &mut at.fs else { return };
-        if fs.write_home(block).is_none() {
-            return;
-        }
+        let Some(fs) = &mut at.fs else { return false };
+        let Some(content) = fs.write_home(block) else { return false };
         at.home -= 1;
         let device = at.device;
+        self.shadow_meta(block, content);
         self.writeback.started(device, 1);
         let owner = self.ios.insert(Io::Home { disk, block });
         let announced = std::mem::take(&mut self.thread(task).announced);
         let bio = Bio { op: IoOp::Write, offset: block * PAGE, bytes: PAGE as u32, flags, owner, announced };
         self.charge(task, self.costs.write_page + self.costs.bio);
         self.thread(task).bios.push_back((disk, bio));
+        true
     }
 
     /// A block is in its place.
@@ -288,13 +343,15 @@ impl<P: Program> Host<P> {
             let most = pages.min(u64::from(MOST)) as usize;
             blocks.extend(fs.dirty_metadata(from).take(most));
         }
+        let mut written = 0;
         for block in &blocks {
-            self.write_home(task, disk, *block, BioFlags { background: true, ..BioFlags::default() });
+            let flags = BioFlags { background: true, ..BioFlags::default() };
+            written += u64::from(self.write_home(task, disk, *block, flags));
         }
         self.settle_home(disk, cx);
         let thread = self.thread(task);
-        thread.submitted += blocks.len() as u64;
-        thread.left = pages - blocks.len() as u64;
+        thread.submitted += written;
+        thread.left = pages - written;
         thread.next_page = blocks.last().map_or(0, |last| last + 1);
         let goes_on = !blocks.is_empty() && thread.left > 0;
         let (from, left) = (thread.next_page, thread.left);

@@ -22,6 +22,8 @@ mod names;
 mod range;
 mod read;
 mod run;
+mod shadow;
+pub mod soak;
 mod spec;
 mod stats;
 mod sync;
@@ -45,12 +47,13 @@ use self::files::{Node, Open, Running};
 use self::flow::Flow;
 use self::frame::Frame;
 use self::io::{Io, IoEnd};
+use self::shadow::Shadow;
 use self::thread::Thread;
 use self::victims::Victims;
 use self::wait::Waits;
 use crate::Inode;
 use crate::block::{Device, Effects, Plug, Queue};
-use crate::fs::{Ext4, JournalMode};
+use crate::fs::{Ext4, JournalMode, Tid};
 use crate::pagecache::{Folio, PageCache, Run};
 use crate::tasks::{self, Cores, Task};
 use crate::writeback::Writeback;
@@ -135,6 +138,9 @@ struct Disk {
     committing: bool,
     log: Option<u32>,
     commit_timer: Option<Time>,
+    /// Whether the journal's superblock is being written, and the transaction that it begins with.
+    writes_tail: bool,
+    tail: Tid,
     /// Pages that are on the drive, in blocks that are not the file's yet.
     converting: VecDeque<IoEnd>,
 }
@@ -177,6 +183,8 @@ pub struct Host<P> {
     blocks: Vec<u64>,
     pageouts: Vec<Folio>,
     effects: Effects,
+    /// An account of what pages hold, for a soak.
+    shadow: Option<Box<Shadow>>,
     /// Dirty pages, and pages that are being written, over time.
     pub dirty: Levels,
     /// The latter.
@@ -231,6 +239,7 @@ impl<P: Program> Host<P> {
             blocks: Vec::new(),
             pageouts: Vec::new(),
             effects: Effects::default(),
+            shadow: None,
             dirty: Levels::new(Time::ZERO, WINDOW, WINDOWS),
             under_writeback: Levels::new(Time::ZERO, WINDOW, WINDOWS),
             stats: PathStats::default(),
@@ -273,6 +282,8 @@ impl<P: Program> Host<P> {
             committing: false,
             log: None,
             commit_timer: None,
+            writes_tail: false,
+            tail: Tid(0),
             converting: VecDeque::new(),
         })
     }

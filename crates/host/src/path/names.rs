@@ -164,22 +164,28 @@ impl<P: Program> Host<P> {
             self.push_integrity(task, inode, first, u64::MAX);
             return Step::Again;
         }
-        let mut dirty = 0;
-        let stays =
-            self.cache.truncate(inode, first, |cache, _, folio| dirty += u64::from(cache.is_dirty(folio)));
-        if dirty > 0 {
-            self.writeback.cleaned(inode, dirty);
-        }
-        if let Some(folio) = stays {
+        // Nobody reads behind the new end from now on (`truncate_setsize`).
+        let node = &mut self.nodes[inode.0 as usize];
+        node.bytes = node.bytes.min(bytes);
+        if let Some(folio) = self.cache.invalidate2(inode, first, u32::MAX.into()) {
             self.waits.on_folio(folio, task);
             self.push(task, Frame::Resize(resize));
             return Step::Sleep;
         }
+        // Data that are not written any more leave in the transaction that has the new length: one before it would show what their blocks had.
         let handle = match self.start_handle(task, disk, TRUNCATE_CREDITS, Frame::Resize(resize), cx) {
             Ok(handle) => handle,
             Err(step) => return step,
         };
+        let mut dirty = 0;
+        let stays =
+            self.cache.truncate(inode, first, |cache, _, folio| dirty += u64::from(cache.is_dirty(folio)));
+        debug_assert!(stays.is_none(), "pages behind the end have been waited for");
+        if dirty > 0 {
+            self.writeback.cleaned(inode, dirty);
+        }
         self.nodes[inode.0 as usize].bytes = bytes;
+        self.shadow_cut(inode, first);
         let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else {
             return Step::Again;
         };

@@ -146,6 +146,7 @@ impl<P: Program> Host<P> {
                 Place::Unwritten { block } => (block, true),
                 Place::Hole | Place::Delayed => unreachable!("pages that are written have blocks"),
             };
+            self.shadow_pages(inode, at, run.pages, block);
             if is_new {
                 range.io_end = Some(self.get_io_end(range.io_end, inode, at, run.pages));
             }

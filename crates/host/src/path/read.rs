@@ -28,6 +28,7 @@ impl<P: Program> Host<P> {
     /// `filemap_read`.
     pub(super) fn read(&mut self, task: Task, mut access: Access) -> Step {
         for _ in 0..BATCH {
+            access.end = access.end.min(self.nodes[access.inode.0 as usize].bytes);
             if access.is_over() {
                 return Step::Pay;
             }
@@ -52,6 +53,7 @@ impl<P: Program> Host<P> {
                 self.push(task, again);
                 return self.fetch(task, &request, plan, Cause::Read);
             };
+            self.shadow_load(access.inode, access.page(), folio);
             let ra = &mut self.open[access.file].ra;
             if !ra.is_same_page(access.offset) {
                 self.cache.mark_accessed(folio);
@@ -178,6 +180,7 @@ impl<P: Program> Host<P> {
     pub(super) fn filled(&mut self, inode: Inode, page: u64, pages: u64) {
         for page in page..page + pages {
             let folio = self.cache.find(inode, page).expect("a locked page stays");
+            self.shadow_filled(inode, page, folio);
             self.cache.set_uptodate(folio);
             self.cache.unlock(folio);
             self.changed(folio);
@@ -192,6 +195,10 @@ impl<P: Program> Host<P> {
         write: bool,
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
+        if access.offset >= self.nodes[access.inode.0 as usize].bytes {
+            // The file has become shorter (`SIGBUS`).
+            return Step::Pay;
+        }
         let again = Frame::Touch { access, write };
         if let Some(step) = self.wait_uptodate(task, access.inode, access.page(), again) {
             return step;
@@ -203,6 +210,7 @@ impl<P: Program> Host<P> {
             self.push(task, again);
             return self.fetch(task, &request, plan, Cause::Fault);
         };
+        self.shadow_load(access.inode, request.index, folio);
         if self.cache.is_mapped(folio) {
             self.cache.touch(folio);
         } else {
@@ -216,6 +224,9 @@ impl<P: Program> Host<P> {
             }
         }
         if !write || self.cache.is_dirty(folio) {
+            if write {
+                self.shadow_store(access.inode, request.index, folio);
+            }
             return Step::Pay;
         }
         let start = request.index * PAGE;
@@ -224,6 +235,7 @@ impl<P: Program> Host<P> {
             Err(step) => return step,
             Ok(false) => self.stats.no_space += 1,
             Ok(true) => {
+                self.shadow_store(access.inode, request.index, folio);
                 let disk = self.nodes[access.inode.0 as usize].disk;
                 if self.dirtied(task, folio, disk, cx) {
                     self.push(task, Frame::Balance(disk));

@@ -50,6 +50,7 @@ impl<P: Program> Host<P> {
             Frame::DirectWritten(access) => self.direct_written(task, access, cx),
             Frame::Balance(disk) => self.balance(task, disk, cx),
             Frame::Lock(inode) => self.lock(task, inode),
+            Frame::LockDirect { access, write, waited } => self.lock_direct(task, access, write, waited, cx),
             Frame::Unlock(inode) => self.unlock(inode, cx),
             Frame::Submit => self.submit(task, cx),
             Frame::Count(counter) => self.count(task, counter),
@@ -58,15 +59,21 @@ impl<P: Program> Host<P> {
             Frame::WaitRange(range) => self.wait_range(task, range),
             Frame::BeginWritepages(range) => self.begin_writepages(task, range, cx),
             Frame::EndWritepages(disk) => self.end_writepages(disk, cx),
-            Frame::Sync { inode, data_only } => self.sync(task, inode, data_only, cx),
-            Frame::SyncDisk(disk) => self.sync_disk(task, disk, cx),
+            Frame::Sync { inode, data_only } => self.sync(task, inode, data_only),
+            Frame::SyncDisk(disk) => self.sync_disk(task, disk),
             Frame::WaitCommit { disk, tid } => self.wait_commit(task, disk, tid, cx),
+            Frame::WriteHome { disk, inode, again } => self.write_homes(task, disk, inode, again, cx),
             Frame::WaitHome(disk) => self.wait_home(task, disk),
             Frame::Flush(disk) => self.flush(task, disk),
             Frame::Create(inode) => self.create(task, inode, cx),
             Frame::Resize(resize) => self.resize(task, resize, cx),
             Frame::Checkpoint(disk) => self.checkpoint(task, disk, cx),
-            Frame::TailWritten { disk, tail, tid } => self.tail_written(disk, tail, tid),
+            Frame::Superblock { disk, block, tail, tid, fua } => {
+                self.superblock(task, (disk, block), tail, tid, fua)
+            }
+            Frame::TailWritten { disk, tail, tid, checkpoint } => {
+                self.tail_written(disk, tail, tid, checkpoint)
+            }
             Frame::Reclaim => self.reclaim(task, cx),
             Frame::Nap(time) => self.sleep_for(task, time, cx),
             Frame::Flusher(disk) => self.flusher(task, disk, cx),

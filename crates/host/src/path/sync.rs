@@ -14,38 +14,25 @@ use proto::file::Program;
 
 impl<P: Program> Host<P> {
     /// `ext4_sync_file`, or `blkdev_fsync`, after the data have been written.
-    pub(super) fn sync(
-        &mut self,
-        task: Task,
-        inode: Inode,
-        data_only: bool,
-        cx: &mut impl Cx<Event, Out>,
-    ) -> Step {
+    pub(super) fn sync(&mut self, task: Task, inode: Inode, data_only: bool) -> Step {
         let disk = self.nodes[inode.0 as usize].disk;
         let need = match &mut self.disks[usize::from(disk)].fs {
             None => Need::Flush,
             Some(fs) => fs.fsync(inode, data_only),
         };
-        self.needs(task, disk, Some(inode), need, cx)
+        self.needs(task, disk, Some(inode), need)
     }
 
     /// `sync` of a disk, after all data have been written.
-    pub(super) fn sync_disk(&mut self, task: Task, disk: u16, cx: &mut impl Cx<Event, Out>) -> Step {
+    pub(super) fn sync_disk(&mut self, task: Task, disk: u16) -> Step {
         let need = match &mut self.disks[usize::from(disk)].fs {
             None => Need::Flush,
             Some(fs) => fs.sync_all(),
         };
-        self.needs(task, disk, None, need, cx)
+        self.needs(task, disk, None, need)
     }
 
-    fn needs(
-        &mut self,
-        task: Task,
-        disk: u16,
-        inode: Option<Inode>,
-        need: Need,
-        cx: &mut impl Cx<Event, Out>,
-    ) -> Step {
+    fn needs(&mut self, task: Task, disk: u16, inode: Option<Inode>, need: Need) -> Step {
         match need {
             Need::Nothing => {}
             Need::Flush => self.push(task, Frame::Flush(disk)),
@@ -59,25 +46,38 @@ impl<P: Program> Host<P> {
                 if flush {
                     self.push(task, Frame::Flush(disk));
                 }
-                self.push(task, Frame::WaitHome(disk));
-                self.settle_home(disk, cx);
-                let Some(fs) = &self.disks[usize::from(disk)].fs else { return Step::Again };
-                let blocks: Vec<u64> = match inode {
-                    Some(inode) => fs.metadata(inode).collect(),
-                    None => fs.dirty_metadata(0).collect(),
-                };
-                for block in blocks {
-                    self.write_home(
-                        task,
-                        disk,
-                        block,
-                        BioFlags { sync: true, meta: true, ..BioFlags::default() },
-                    );
-                }
-                self.settle_home(disk, cx);
-                self.push(task, Frame::Submit);
+                self.push(task, Frame::WriteHome { disk, inode, again: true });
             }
         }
+        Step::Again
+    }
+
+    /// Writes dirty blocks of metadata and waits (`sync_mapping_buffers`). One that is on its way as it was before is written once more:
+    /// whoever began after that has it as it is now.
+    pub(super) fn write_homes(
+        &mut self,
+        task: Task,
+        disk: u16,
+        inode: Option<Inode>,
+        again: bool,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        self.settle_home(disk, cx);
+        let Some(fs) = &self.disks[usize::from(disk)].fs else { return Step::Again };
+        let blocks: Vec<u64> = match inode {
+            Some(inode) => fs.metadata(inode).collect(),
+            None => fs.dirty_metadata(0).collect(),
+        };
+        if again {
+            self.push(task, Frame::WriteHome { disk, inode, again: false });
+        }
+        self.push(task, Frame::WaitHome(disk));
+        for block in blocks {
+            let flags = BioFlags { sync: true, meta: true, ..BioFlags::default() };
+            self.write_home(task, disk, block, flags);
+        }
+        self.settle_home(disk, cx);
+        self.push(task, Frame::Submit);
         Step::Again
     }
 

@@ -6,7 +6,7 @@ use crate::block::SchedulerPolicy;
 use crate::writeback::Bound;
 use config::units::{Bytes, Share};
 use kernel::EventQueue;
-use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags};
+use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, SyncRange};
 use proto::{BufferState, IoOp, Port, Status};
 use std::collections::VecDeque;
 
@@ -441,4 +441,35 @@ fn fsync_does_not_follow_a_writer() {
     let last = *bench.asked(1).last().expect("it ends");
     assert!(last > Time::from_ms(640), "{last}");
     assert!(done > Time::from_ms(320) && done < Time::from_ms(480), "{done}");
+}
+
+/// `sync` waits for pages that somebody else is writing (`sync_inodes_sb`): the journal commits when the data are on the drive.
+#[test]
+fn sync_waits_for_pages_that_are_being_written() {
+    let how = SyncRange { write: true, ..SyncRange::default() };
+    let range = Next::Call(Call::SyncRange { fd: Fd(0), offset: 0, bytes: 0, how });
+    let program = script(None, vec![vec![open(), write(0, 64 << 10), range, Next::Call(Call::SyncAll)]]);
+    let mut bench = Bench::new(&spec(256 * MIB), program);
+    bench.run();
+    assert_eq!(bench.outside.seen[0].bytes, 64 << 10);
+    let times = &bench.outside.times;
+    assert!(times[1] >= times[0] + LATENCY, "{times:?}");
+}
+
+/// A direct write makes what memory has of its pages old, mapped or not (`invalidate_inode_pages2_range`): who reads them goes to the drive.
+#[test]
+fn a_direct_write_leaves_no_old_page() {
+    let direct = OpenFlags { direct: true, ..OpenFlags::default() };
+    let calls = [
+        Call::Open { fd: Fd(1), file: FileId(0), flags: direct },
+        Call::Touch { fd: Fd(0), offset: 0, write: false },
+        Call::Write { fd: Fd(1), offset: 0, bytes: 4096 },
+        Call::Read { fd: Fd(0), offset: 0, bytes: 4096 },
+    ];
+    let program = script(Some(MIB), vec![std::iter::once(open()).chain(calls.map(Next::Call)).collect()]);
+    let mut bench = Bench::new(&spec(256 * MIB), program);
+    bench.run();
+    let ops = bench.outside.seen.iter().filter(|command| command.offset == bench.outside.seen[0].offset);
+    let ops: Vec<IoOp> = ops.map(|command| command.op).collect();
+    assert_eq!(ops, [IoOp::Read, IoOp::Write, IoOp::Read]);
 }

@@ -17,7 +17,7 @@ pub(super) struct Thread {
     pub(super) alarm: Option<Time>,
     /// What it has told the block layer and not shown it, by disk.
     pub(super) plugs: Vec<Plug>,
-    /// The bio that it could not submit, and its disk.
+    /// The bio that it could not submit, and its disk, once there is room.
     pub(super) stalled: Option<(u16, Stalled)>,
     /// Whether a bio of it waits in the block layer: it submits nothing else before.
     pub(super) waits_for_room: bool,

@@ -12,7 +12,7 @@ use crate::tasks::Task;
 use crate::writeback::DirtyBounds;
 use config::SpecError;
 use config::units::Share;
-use kernel::Cx;
+use kernel::{Cx, Mutant, planted_nth};
 use proto::BufferState;
 use proto::file::Program;
 use schemars::JsonSchema;
@@ -102,8 +102,20 @@ impl<P: Program> Host<P> {
         self.stats.announced += pages;
     }
 
+    /// Whether the dirty ratios are those of what drives have said.
+    pub(super) fn ratios_follow(&self) -> bool {
+        let full = self.victims.full.filter(|_| self.victims.is_full.contains(&true));
+        self.writeback.bounds() == full.unwrap_or(self.victims.room)
+    }
+
     /// What a drive says of its buffer in a completion.
     pub(super) fn buffer_says(&mut self, disk: u16, buffer: BufferState, cx: &mut impl Cx<Event, Out>) {
+        let buffer = match buffer {
+            BufferState::Room if planted_nth(Mutant::CorruptedHead, 16) => BufferState::Full,
+            BufferState::Full if planted_nth(Mutant::CorruptedHead, 16) => BufferState::Room,
+            buffer => buffer,
+        };
+        self.shadow_heard(buffer);
         let Some(full) = self.victims.full else { return };
         let is_full = match buffer {
             BufferState::Unknown => return,

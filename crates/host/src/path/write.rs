@@ -26,8 +26,8 @@ impl<P: Program> Host<P> {
                 return step;
             }
             self.charge(task, self.costs.lookup);
-            let folio = match self.write_begin(task, &access) {
-                Ok(folio) => folio,
+            let found = match self.write_begin(task, &access) {
+                Ok(found) => found,
                 Err(step) => return step,
             };
             let bytes = access.in_page();
@@ -39,7 +39,9 @@ impl<P: Program> Host<P> {
                 }
                 Ok(true) => {}
             }
+            let folio = found.unwrap_or_else(|| self.new_page(task, &access));
             self.charge(task, self.costs.copy(bytes));
+            self.shadow_store(inode, access.page(), folio);
             access.advance();
             if self.dirtied(task, folio, disk, cx) {
                 self.push(task, Frame::Write(access));
@@ -50,11 +52,12 @@ impl<P: Program> Host<P> {
         self.pay_then(task, Frame::Write(access))
     }
 
-    /// The page that is written to, in memory and unlocked (`write_begin`); otherwise what the thread does until it tries again.
-    fn write_begin(&mut self, task: Task, access: &Access) -> Result<Folio, Step> {
+    /// The page that is written to, in memory and unlocked, or none if it has only to be inserted (`write_begin`); otherwise what the thread does
+    /// until it tries again.
+    fn write_begin(&mut self, task: Task, access: &Access) -> Result<Option<Folio>, Step> {
         let (inode, page, again) = (access.inode, access.page(), Frame::Write(*access));
         if let Some(folio) = self.cache.lookup(inode, page) {
-            return Ok(folio);
+            return Ok(Some(folio));
         }
         if !self.has_room() {
             self.push(task, again);
@@ -68,10 +71,15 @@ impl<P: Program> Host<P> {
             self.bring(task, inode, page, 1, |_| Cause::Write);
             return Err(Step::Pay);
         }
+        Ok(None)
+    }
+
+    /// A page that a write covers, or that was never written. Nobody sees it before the data are in it.
+    fn new_page(&mut self, task: Task, access: &Access) -> Folio {
         self.charge(task, self.costs.allocate + self.costs.insert);
-        let folio = self.cache.insert(inode, page, Cause::Write);
+        let folio = self.cache.insert(access.inode, access.page(), Cause::Write);
         self.cache.set_uptodate(folio);
         self.cache.unlock(folio);
-        Ok(folio)
+        folio
     }
 }

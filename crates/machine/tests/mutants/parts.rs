@@ -3,9 +3,10 @@
 use super::Run;
 use config::units::{Bytes, Duration, Frequency, TransferRate};
 use host::fs::{FsSpec, soak};
+use host::path;
 use kernel::Mutant::{
-    EarlyCommit, FreeBytes, FreeHeader, FreeHop, FreePrecharge, SharedLink, StaleFetch, StaleTranslation,
-    UnflushedSync,
+    CorruptedHead, EarlyCommit, FreeBytes, FreeHeader, FreeHop, FreePrecharge, ReclaimedDirty, SharedLink,
+    StaleFetch, StaleTranslation, UnflushedSync,
 };
 use kernel::{Recorder, Time};
 use machine::Loaded;
@@ -28,6 +29,11 @@ pub(super) const PARTS: &[Run] = &[
     Run { name: "a write that passes a fetch", make: passed, kills: &[StaleFetch] },
     Run { name: "a page that has gone", make: translation, kills: &[StaleTranslation] },
     Run { name: "a file system whose power goes", make: power, kills: &[EarlyCommit, UnflushedSync] },
+    Run {
+        name: "hosts whose power goes",
+        make: hosts,
+        kills: &[EarlyCommit, UnflushedSync, ReclaimedDirty, CorruptedHead],
+    },
 ];
 
 fn differs<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Vec<String> {
@@ -42,6 +48,12 @@ fn power() -> Vec<String> {
         soak::Plan { spec: spec.clone(), bytes: 96 << 20, seed, actions }
     });
     plans.flat_map(|plan| soak::run(&plan).expect("it can be built").faults).collect()
+}
+
+/// Whole hosts, each with random programs. The first that is not sound ends it.
+fn hosts() -> Vec<String> {
+    let faults = |seed| path::soak::run(&path::soak::Plan::draw(seed)).expect("it can be built").faults;
+    (0..100).map(faults).find(|faults| !faults.is_empty()).unwrap_or_default()
 }
 
 /// 1 GHz, 32 B a cycle, headers of 8 B, four cycles through: four requests of 136 B, five cycles each, leave by one link.

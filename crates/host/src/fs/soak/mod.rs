@@ -8,12 +8,14 @@
 mod act;
 mod check;
 mod drive;
+pub(crate) mod media;
 
 use super::{CommitCause, Ext4, FsSpec, Handle, JournalMode, Tid};
 use crate::Inode;
 use config::SpecError;
-use drive::{Cell, Drive};
+use drive::Drive;
 use kernel::{Rng, Time};
+use media::Cell;
 use std::collections::BTreeMap;
 
 /// Files of the work.

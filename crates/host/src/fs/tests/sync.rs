@@ -208,3 +208,35 @@ fn direct_writes_count_when_their_data_are_there() {
     direct(&mut fs, 300 * PAGE, jiffy(1));
     assert!(matches!(fs.map(FILE, 300, 2), Run { place: Place::Unwritten { .. }, pages: 1 }));
 }
+
+/// `sync` while a transaction is being committed: it flushes the drive itself if that commit has sent its flush already
+/// (`ext4_sync_fs`, `jbd2_trans_will_send_data_barrier`).
+#[test]
+fn sync_flushes_behind_a_commit_that_has_flushed() {
+    let mut fs = usual();
+    write(&mut fs, FILE, 0, PAGE, jiffy(1));
+    write_back(&mut fs, FILE, 0, 1, jiffy(1));
+    assert!(matches!(fs.sync_all(), Need::Commit { flush: false, .. }));
+    assert!(fs.begin_commit(jiffy(1)));
+    while !matches!(fs.commit_step(), Step::Commit { .. }) {
+        assert!(matches!(fs.sync_all(), Need::Commit { flush: false, .. }));
+    }
+    assert!(matches!(fs.sync_all(), Need::Commit { flush: true, .. }));
+}
+
+/// A direct write behind the length that the drive knows, and before that of pages that have no blocks yet, makes the file longer on the drive
+/// (`ext4_extending_io`).
+#[test]
+fn a_direct_write_before_delayed_pages_makes_the_file_longer_on_the_drive() {
+    let mut fs = usual();
+    write(&mut fs, FILE, 2 << 20, PAGE, jiffy(0));
+    let (offset, end) = (3 << 19, (3 << 19) + PAGE);
+    assert!(fs.direct_has_end(FILE, offset, PAGE));
+    let handle = fs.start(fs.direct_credits(FILE), jiffy(0)).expect("nothing is in the way");
+    fs.direct_write(&handle, FILE, offset, PAGE, jiffy(0)).expect("there is room");
+    fs.direct_end(&handle, FILE, offset, PAGE).expect("it is there");
+    fs.stop(handle);
+    let file = fs.file(FILE).expect("it is there");
+    assert_eq!((file.size, file.disk_size), ((2 << 20) + PAGE, end));
+    assert!(!fs.direct_has_end(FILE, offset, PAGE));
+}

@@ -3,6 +3,7 @@
 use super::{Core, ScanControl};
 use crate::pagecache::Folio;
 use crate::pagecache::folio::flag;
+use kernel::{Mutant, planted};
 
 /// Counts of a round (`struct reclaim_stat` and `scan_control.nr`), in pages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,7 +95,7 @@ pub(in crate::pagecache) fn shrink_folio(
         References::Reclaim | References::ReclaimClean => {}
     }
     core.folios.clear(at, flag::MAPPED);
-    if !dirty {
+    if !dirty || planted(Mutant::ReclaimedDirty) {
         return Fate::Free;
     }
     if !(control.kswapd && marked && core.node.dirty) {

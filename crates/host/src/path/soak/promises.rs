@@ -1,0 +1,176 @@
+//! What system calls promise: which versions of which pages survive a cut of power.
+
+use super::work::{Mark, Work, kind_of, of};
+use super::{FILES, World};
+use crate::fs::JournalMode;
+use crate::path::{Host, OnDrives};
+use crate::{Inode, PAGE};
+use proto::file::Call;
+use std::collections::BTreeMap;
+
+/// Of a file, its length in bytes and the versions of its pages, at least.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Promise {
+    pub(super) size: u64,
+    pub(super) pages: BTreeMap<u64, u32>,
+}
+
+impl Promise {
+    /// The file becomes shorter, or may.
+    fn cut(&mut self, bytes: u64) {
+        let end = bytes.div_ceil(PAGE);
+        self.size = self.size.min(bytes);
+        self.pages.retain(|page, _| *page < end);
+    }
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Promises {
+    /// What holds, by file.
+    pub(super) kept: [Option<Promise>; FILES as usize],
+    /// What calls that are under way will promise, by thread.
+    coming: BTreeMap<u32, Vec<(u32, Promise)>>,
+    /// Calls that are under way, by thread.
+    calls: BTreeMap<u32, Call>,
+    /// Calls that have kept their promise.
+    pub(super) acknowledged: u64,
+}
+
+/// The new length of the file of a call that makes it shorter.
+fn cuts(call: Call) -> Option<u64> {
+    match call {
+        Call::Truncate { bytes, .. } => Some(bytes),
+        Call::Unlink { .. } | Call::Open { .. } => Some(0),
+        _ => None,
+    }
+}
+
+/// Whether a call is a write that returns when it is durable.
+fn is_sync(call: Call) -> bool {
+    matches!(call, Call::Write { fd, .. } if kind_of(fd).sync || kind_of(fd).data_sync)
+}
+
+/// Whether a call changes its file.
+fn changes(call: Call) -> bool {
+    matches!(call, Call::Write { .. } | Call::Touch { write: true, .. }) || cuts(call).is_some()
+}
+
+impl World {
+    fn inode(&self, file: u32) -> Inode {
+        inode(&self.host, file)
+    }
+
+    /// A call begins or has ended. `versions` were written before this event.
+    pub(super) fn note(&mut self, mark: Mark, versions: u32) {
+        let Mark { thread, call, begins } = mark;
+        let promises = &mut self.promises;
+        if begins {
+            promises.calls.insert(thread, call);
+            self.begins(thread, call, versions);
+            return;
+        }
+        promises.calls.remove(&thread);
+        if let (Some(file), Some(_)) = (of(call), cuts(call)) {
+            let inode = self.inode(file);
+            let shadow = self.host.shadow.as_mut().expect("it has one");
+            let left = shadow.cutting.get_mut(&inode).expect("its begin was noted");
+            *left -= 1;
+            if *left == 0 {
+                shadow.cutting.remove(&inode);
+            }
+        }
+        for (file, promise) in self.promises.coming.remove(&thread).unwrap_or_default() {
+            self.promises.acknowledged += 1;
+            let kept = self.promises.kept[file as usize].get_or_insert_default();
+            kept.size = kept.size.max(promise.size);
+            for (page, version) in promise.pages {
+                let at = kept.pages.entry(page).or_default();
+                *at = version.max(*at);
+            }
+        }
+    }
+
+    fn begins(&mut self, thread: u32, call: Call, versions: u32) {
+        if let Some(file) = of(call) {
+            if let Some(bytes) = cuts(call) {
+                let inode = self.inode(file);
+                *self.host.shadow.as_mut().expect("it has one").cutting.entry(inode).or_default() += 1;
+                self.cut(file, bytes, matches!(call, Call::Unlink { .. }));
+            }
+            // Without a journal what was synced is only sure as long as nothing changes: a block of metadata may go home before those that it
+            // points to.
+            if changes(call) && self.data() == JournalMode::none {
+                self.promises.kept[file as usize] = None;
+                self.promises.coming.values_mut().for_each(|coming| coming.retain(|(of, _)| *of != file));
+            }
+        }
+        let coming: Vec<(u32, Promise)> = match call {
+            Call::Sync { .. } => of(call).map(|file| (file, self.everything(file))).into_iter().collect(),
+            Call::SyncAll => (0..FILES).map(|file| (file, self.everything(file))).collect(),
+            // (Without a journal, later write-back of other pages changes the file.)
+            Call::Write { offset, bytes, .. } if is_sync(call) && self.data() != JournalMode::none => {
+                let pages = offset / PAGE..(offset + bytes).div_ceil(PAGE);
+                // Whoever writes after has a later version.
+                let pages = pages.map(|page| (page, versions + 1)).collect();
+                of(call).map(|file| (file, Promise { size: offset + bytes, pages })).into_iter().collect()
+            }
+            _ => return,
+        };
+        let coming =
+            coming.into_iter().filter_map(|(file, promise)| Some((file, self.sure(thread, file, promise)?)));
+        let coming = coming.collect();
+        self.promises.coming.insert(thread, coming);
+    }
+
+    /// A file becomes shorter: what was promised of it need not be there any more.
+    fn cut(&mut self, file: u32, bytes: u64, removed: bool) {
+        let Promises { kept, coming, .. } = &mut self.promises;
+        let kept = &mut kept[file as usize];
+        if removed {
+            *kept = None;
+            coming.values_mut().for_each(|coming| coming.retain(|(of, _)| *of != file));
+        }
+        let coming = coming.values_mut().flatten().filter(|(of, _)| *of == file).map(|(_, promise)| promise);
+        kept.iter_mut().chain(coming).for_each(|promise| promise.cut(bytes));
+    }
+
+    /// A promise without what calls that are under way may take from it.
+    fn sure(&self, thread: u32, file: u32, mut promise: Promise) -> Option<Promise> {
+        let others =
+            self.promises.calls.iter().filter(|(other, call)| **other != thread && of(**call) == Some(file));
+        for (_, call) in others {
+            if changes(*call) && self.data() == JournalMode::none
+                || matches!(call, Call::Unlink { .. } | Call::Open { .. })
+            {
+                return None;
+            }
+            if let Some(bytes) = cuts(*call) {
+                promise.cut(bytes);
+            }
+        }
+        Some(promise)
+    }
+
+    /// All of a file, as it is now.
+    fn everything(&self, file: u32) -> Promise {
+        let inode = self.inode(file);
+        let shadow = self.host.shadow.as_ref().expect("it has one");
+        let pages = shadow.newest.range((inode, 0)..(Inode(inode.0 + 1), 0));
+        let pages = pages.map(|((_, page), _)| (*page, shadow.settled(inode, *page)));
+        let pages = pages.filter(|(_, version)| *version > 0).collect();
+        Promise { size: self.host.nodes[inode.0 as usize].bytes, pages }
+    }
+
+    pub(super) fn data(&self) -> JournalMode {
+        match &self.spec.fs {
+            OnDrives::Ext4(fs) => fs.data,
+            OnDrives::Raw => JournalMode::none,
+        }
+    }
+}
+
+/// The inode of a file of the work.
+pub(super) fn inode(host: &Host<Work>, file: u32) -> Inode {
+    host.programs[0].inodes[file as usize]
+}
