@@ -1,7 +1,7 @@
 //! The rows of `nandscape reproduce`, on runs short enough for a test. Statistical tolerances are wider by the
 //! confidence interval of the shorter run.
 
-use machine::reproduce::{Effort, Report, Request, choose, run, table};
+use machine::reproduce::{Effort, Evidence, Report, Request, choose, run, table};
 use std::sync::atomic::AtomicBool;
 
 fn reproduce(target: &str, only: &[&str], jobs: usize) -> Report {
@@ -76,6 +76,17 @@ fn d16_stands_beside_other_simulators() {
 #[test]
 fn known_gaps_are_still_open() {
     all_within("peers", &["gap"], 3);
+}
+
+/// Runs of seconds are too short for the figures themselves: what the paper says of their order must be there already.
+#[test]
+fn a_drive_that_drains_ahead_answers_uploads_sooner_than_one_that_is_full() {
+    let report = reproduce("fastdrain", &["fastdrain.p99.fd", "fastdrain.p99.oracle"], 2);
+    assert_eq!(report.rows.len(), 2);
+    for row in &report.rows {
+        assert!(row.measured.is_some_and(|fall| fall > 0.0), "{}", table(&report.rows));
+        assert_eq!(row.evidence, Evidence::Seen);
+    }
 }
 
 #[test]
