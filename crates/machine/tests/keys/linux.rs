@@ -89,6 +89,13 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Rises("/host/0/page_cache/pages"),
     },
     Case {
+        key: "host.linux.memory_at_boot",
+        context: &[],
+        jobs: WRITE,
+        values: &["128MiB", "1GiB"],
+        predicted: Differ,
+    },
+    Case {
         key: "host.linux.hz",
         context: LINK,
         jobs: WRITE,
@@ -332,6 +339,13 @@ pub(crate) const CASES: &[Case] = &[
         jobs: WRITE,
         values: &["64KiB", "256KiB"],
         predicted: Rises("/host/0/drives/0/block/write_bytes_mean"),
+    },
+    Case {
+        key: "host.linux.block.contiguous",
+        context: &[],
+        jobs: WRITE,
+        values: &["4KiB", "1MiB"],
+        predicted: Differ,
     },
     Case {
         key: "host.linux.block.merges",
