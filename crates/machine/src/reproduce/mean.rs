@@ -116,7 +116,11 @@ impl Values {
     /// Every value, and the means that are not the row's.
     pub(crate) fn note(&self) -> String {
         let each: Vec<String> = self.0.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
-        let spread = self.spread().map_or(String::new(), |s| format!(", 95 % within a factor {s:.2}"));
+        // A value of zero has no logarithm.
+        let spread = self
+            .spread()
+            .filter(|s| s.is_finite())
+            .map_or(String::new(), |s| format!(", 95 % within a factor {s:.2}"));
         format!(
             "{}; geometric {:.3}{spread}, arithmetic {:.3}, harmonic {:.3}",
             each.join(", "),
