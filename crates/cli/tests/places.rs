@@ -142,6 +142,16 @@ fn stands_in(fault: &Diagnostic, source: &str) {
     }
 }
 
+/// A part with a link that cannot be is wrong, and not absent: nothing of a file that it comes from is missing.
+#[test]
+fn a_part_that_is_wrong_is_not_told_as_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let mine = file(folder.path(), "mine.toml", "inherits = \"zng-gddr\"\nl2.memory = 0\n".to_owned());
+    let fault = Loaded::load(&mine, &[]).err().expect("a link is a name");
+    assert!(fault.to_string().contains("`l2.memory` is the name of one part"), "{fault}");
+    stands_in(&fault, &mine);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

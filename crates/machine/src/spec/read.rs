@@ -44,7 +44,14 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
     let keys = schema::keys();
     let (declared, told) = declared(resolved);
     moved_within(resolved, &declared)?;
-    let missing = missing(&resolved.table(), &declared);
+    let root = resolved.table();
+    let mut missing = missing(&root, &declared);
+    // A part that is told is not absent as well, whatever it is called.
+    let is_told = |table: &str| told.iter().any(|(name, _)| name == table);
+    missing.retain(|param| {
+        let table = param.key.split('.').next().unwrap_or_default();
+        told.is_empty() || (root.contains_key(table) && !is_told(table))
+    });
     let mut pieces = resolved.pieces(keys, missing);
     let mut is_whole = told.is_empty();
     // Names of kinds may stand at the root as well as the words do: where a word is misspelt, they are told.
