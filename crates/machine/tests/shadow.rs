@@ -19,6 +19,14 @@ fn small(system: &str) -> &'static [&'static str] {
         "pm9a3x4" => &["flash.count=2", "flash.geometry.blocks=128", "flash.geometry.pages=24"],
         "ssd256" => &["flash.geometry.dies=1", "flash.geometry.blocks=256", "flash.geometry.pages=24"],
         "z-ssd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
+        // All of one family: its buffer is many times the drive otherwise.
+        name if name.starts_with("fastdrain") => &[
+            "flash.geometry.blocks=96",
+            "flash.ftl.over_provisioning=30%",
+            "flash.geometry.pages=24",
+            "flash.buffer.capacity=4MiB",
+            "flash.buffer.in_flight=1MiB",
+        ],
         other => panic!("say how {other} becomes small"),
     }
 }
