@@ -417,7 +417,10 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(damage, 1..6).prop_map(|damages| {
         let mut text = REAL.as_bytes().to_vec();
         for (at, how, byte, n) in damages {
-            let at = at.min(text.len().saturating_sub(1));
+            if text.is_empty() {
+                break;
+            }
+            let at = at.min(text.len() - 1);
             let end = (at + n).min(text.len());
             match how {
                 0 => text[at] = byte,
