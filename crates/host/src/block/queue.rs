@@ -159,6 +159,11 @@ impl Queue {
         self.requests.len() == self.hctxs.len() && self.wholes.is_empty() && self.stalled.is_empty()
     }
 
+    /// Whether a hardware queue will be run although no request ends: a worker has been told to, or will be after a while.
+    pub(crate) fn will_run(&self) -> bool {
+        self.rerun.is_some() || self.hctxs.iter().any(|hctx| hctx.told)
+    }
+
     /// A writer of dirty pages is paused (`balance_dirty_pages`): until a second later, writes are throttled less.
     pub fn writer_paused(&mut self, now: Time) {
         if let Some(wbt) = &mut self.wbt {

@@ -3,6 +3,7 @@
 use super::frame::{Access, Frame};
 use super::io::{Counter, Io};
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::PAGE;
 use crate::block::{Bio, BioFlags};
@@ -39,9 +40,7 @@ impl<P: Program> Host<P> {
                 if self.owes(task) {
                     return self.pay_then(task, again);
                 }
-                self.waits.on_folio(folio, task);
-                self.push(task, again);
-                return Step::Sleep;
+                return self.wait_for(task, Wait::Folio(folio), again);
             }
             match self.allocate(task, again, &access, cx) {
                 Err(step) => return step,
@@ -127,9 +126,7 @@ impl<P: Program> Host<P> {
             if self.owes(task) {
                 return self.pay_then(task, Frame::DirectWritten(access));
             }
-            self.waits.on_folio(folio, task);
-            self.push(task, Frame::DirectWritten(access));
-            return Step::Sleep;
+            return self.wait_for(task, Wait::Folio(folio), Frame::DirectWritten(access));
         }
         self.shadow_directed(inode, access.page(), access.end_page());
         let disk = self.nodes[inode.0 as usize].disk;

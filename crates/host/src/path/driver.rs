@@ -3,6 +3,7 @@
 use super::frame::Frame;
 use super::io::Io;
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::PAGE;
 use crate::block::{Effects, Issued, Submitted};
@@ -29,6 +30,13 @@ pub(super) struct Vector {
     active: bool,
 }
 
+impl Vector {
+    /// Whether it has nothing to do.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.active && self.pending.is_empty() && self.batch.is_empty()
+    }
+}
+
 /// A vector as an event names it.
 fn name(disk: u16, hctx: u16) -> u32 {
     u32::from(disk) << 16 | u32::from(hctx)
@@ -48,8 +56,7 @@ impl<P: Program> Host<P> {
         }
         if self.thread(task).waits_for_room && self.thread(task).stalled.is_none() {
             // Somebody else has woken it: its bio still waits (the loop of `blk_mq_get_tag`).
-            self.push(task, Frame::Submit);
-            return Step::Sleep;
+            return self.wait_for(task, Wait::Room, Frame::Submit);
         }
         let core = self.cores.core_of(task);
         let mut effects = std::mem::take(&mut self.effects);
@@ -80,9 +87,11 @@ impl<P: Program> Host<P> {
         }
         self.thread(task).waits_for_room = asleep;
         if asleep {
-            self.push(task, Frame::Submit);
             // What it did before it slept may have woken it already.
-            return if self.thread(task).stalled.is_some() { Step::Again } else { Step::Sleep };
+            if self.thread(task).stalled.is_none() {
+                return self.wait_for(task, Wait::Room, Frame::Submit);
+            }
+            self.push(task, Frame::Submit);
         }
         Step::Again
     }
@@ -279,9 +288,7 @@ impl<P: Program> Host<P> {
             self.waits.counters.remove(counter);
             return Step::Again;
         }
-        self.waits.counters[counter].waiter = Some(task);
-        self.push(task, Frame::Count(counter));
-        Step::Sleep
+        self.wait_for(task, Wait::Count(counter), Frame::Count(counter))
     }
 
     /// Those who wait for a page look again.

@@ -2,6 +2,7 @@
 
 use super::frame::{Access, Frame, Range, Resize};
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::pagecache::FileRa;
 use crate::tasks::Task;
@@ -23,12 +24,17 @@ pub(super) struct Node {
     locked: bool,
     shared: u32,
     /// Who waits for it.
-    waiting: List,
+    pub(super) waiting: List,
 }
 
 impl Node {
     pub(super) fn new(disk: u16, bytes: u64, exists: bool) -> Node {
         Node { disk, bytes, exists, held: 0, locked: false, shared: 0, waiting: List::default() }
+    }
+
+    /// Whether nobody has its lock.
+    pub(super) fn is_free(&self) -> bool {
+        !self.locked && self.shared == 0
     }
 }
 
@@ -325,16 +331,14 @@ impl<P: Program> Host<P> {
     /// Takes the lock of an inode (`inode_lock`).
     pub(super) fn lock(&mut self, task: Task, inode: Inode) -> Step {
         let node = &mut self.nodes[inode.0 as usize];
-        if !node.locked && node.shared == 0 {
+        if node.is_free() {
             node.locked = true;
             return Step::Again;
         }
         if self.owes(task) {
             return self.pay_then(task, Frame::Lock(inode));
         }
-        self.locks.push(&mut self.nodes[inode.0 as usize].waiting, task);
-        self.push(task, Frame::Lock(inode));
-        Step::Sleep
+        self.wait_for(task, Wait::Lock(inode), Frame::Lock(inode))
     }
 
     /// Takes the lock of an inode for a direct read or write: shared, unless a write needs blocks or makes the file longer
@@ -356,17 +360,13 @@ impl<P: Program> Host<P> {
         let node = &mut self.nodes[inode.0 as usize];
         if !node.locked && (waited || node.waiting.is_empty()) {
             node.shared += 1;
-            if let Some(next) = self.locks.pop(&mut node.waiting) {
-                self.wake(next, cx);
-            }
+            self.wake_next(inode, cx);
             return Step::Again;
         }
         if self.owes(task) {
             return self.pay_then(task, Frame::LockDirect { access, write, waited });
         }
-        self.locks.push(&mut self.nodes[inode.0 as usize].waiting, task);
-        self.push(task, Frame::LockDirect { access, write, waited: true });
-        Step::Sleep
+        self.wait_for(task, Wait::Lock(inode), Frame::LockDirect { access, write, waited: true })
     }
 
     /// Gives it back; who waited longest looks again.
@@ -377,11 +377,19 @@ impl<P: Program> Host<P> {
         } else {
             node.locked = false;
         }
-        if node.shared == 0
-            && let Some(next) = self.locks.pop(&mut node.waiting)
-        {
-            self.wake(next, cx);
+        if node.shared == 0 {
+            self.wake_next(inode, cx);
         }
         Step::Again
+    }
+
+    /// Wakes who has waited longest for the lock of an inode. Who was woken by something else meanwhile may stand in the list once more than it
+    /// waits.
+    fn wake_next(&mut self, inode: Inode, cx: &mut impl Cx<Event, Out>) {
+        while let Some(next) = self.locks.pop(&mut self.nodes[inode.0 as usize].waiting) {
+            if self.thread(next).wait == Some(Wait::Lock(inode)) {
+                return self.wake(next, cx);
+            }
+        }
     }
 }

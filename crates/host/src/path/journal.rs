@@ -3,10 +3,11 @@
 use super::frame::{Frame, Range};
 use super::io::{Counter, Io};
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::PAGE;
 use crate::block::{Bio, BioFlags};
-use crate::fs::{self, Checkpoint, Content, Handle, Tid, Wait};
+use crate::fs::{self, Checkpoint, Content, Handle, Tid};
 use crate::tasks::Task;
 use kernel::{Cx, Time};
 use proto::IoOp;
@@ -31,16 +32,14 @@ impl<P: Program> Host<P> {
                 self.charge(task, self.costs.handle);
                 Ok(Some(handle))
             }
-            Err(Wait::Locked) => {
+            Err(fs::Wait::Locked) => {
                 self.wake_journal(disk, cx);
                 if self.owes(task) {
                     return Err(self.pay_then(task, frame));
                 }
-                self.waits.on_journal(disk, task);
-                self.push(task, frame);
-                Err(Step::Sleep)
+                Err(self.wait_for(task, Wait::Transaction(disk), frame))
             }
-            Err(Wait::Space) => {
+            Err(fs::Wait::Space) => {
                 self.push(task, frame);
                 self.push(task, Frame::Checkpoint(disk));
                 Err(Step::Again)
@@ -195,9 +194,7 @@ impl<P: Program> Host<P> {
             return Step::Again;
         }
         self.wake_journal(disk, cx);
-        self.waits.on_commit(disk, task);
-        self.push(task, frame);
-        Step::Sleep
+        self.wait_for(task, Wait::Commit(disk), frame)
     }
 
     /// Makes room in the log (`__jbd2_log_wait_for_space`).
@@ -206,16 +203,14 @@ impl<P: Program> Host<P> {
             return self.pay_then(task, Frame::Checkpoint(disk));
         }
         if self.disks[usize::from(disk)].writes_tail {
-            self.waits.on_home(disk, task);
-            self.push(task, Frame::Checkpoint(disk));
-            return Step::Sleep;
+            return self.wait_for(task, Wait::Home(disk), Frame::Checkpoint(disk));
         }
         self.settle_home(disk, cx);
         let mut blocks = std::mem::take(&mut self.blocks);
         blocks.clear();
         let Some(fs) = &mut self.disks[usize::from(disk)].fs else { return Step::Again };
         let next = fs.checkpoint(&mut blocks);
-        if next != Checkpoint::Done {
+        if !matches!(next, Checkpoint::Done | Checkpoint::Wait) {
             self.push(task, Frame::Checkpoint(disk));
         }
         let step = match next {
@@ -233,10 +228,7 @@ impl<P: Program> Host<P> {
                 self.push(task, Frame::Submit);
                 Step::Again
             }
-            Checkpoint::Wait => {
-                self.waits.on_home(disk, task);
-                Step::Sleep
-            }
+            Checkpoint::Wait => self.wait_for(task, Wait::Home(disk), Frame::Checkpoint(disk)),
             Checkpoint::Commit(tid) => {
                 self.push(task, Frame::WaitCommit { disk, tid });
                 Step::Again
@@ -264,9 +256,8 @@ impl<P: Program> Host<P> {
         }
         let at = &self.disks[usize::from(disk)];
         if at.writes_tail {
-            self.waits.on_home(disk, task);
-            self.push(task, Frame::Superblock { disk, block, tail, tid, fua });
-            return Step::Sleep;
+            let again = Frame::Superblock { disk, block, tail, tid, fua };
+            return self.wait_for(task, Wait::Home(disk), again);
         }
         if tid >= at.tail {
             self.write_tail(task, (disk, block), tail, tid, (false, fua), false);

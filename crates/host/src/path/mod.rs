@@ -26,6 +26,7 @@ mod shadow;
 pub mod soak;
 mod spec;
 mod stats;
+mod stuck;
 mod sync;
 #[cfg(test)]
 mod tests;

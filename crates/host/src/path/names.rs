@@ -3,6 +3,7 @@
 use super::files::Node;
 use super::frame::{Frame, Resize};
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Disk, Event, Host, OnDrives, Out, PathSpec};
 use crate::fs::{Ext4, FsError, NAME_CREDITS, TRUNCATE_CREDITS};
 use crate::pagecache::Tag;
@@ -168,9 +169,7 @@ impl<P: Program> Host<P> {
         let node = &mut self.nodes[inode.0 as usize];
         node.bytes = node.bytes.min(bytes);
         if let Some(folio) = self.cache.invalidate2(inode, first, u32::MAX.into()) {
-            self.waits.on_folio(folio, task);
-            self.push(task, Frame::Resize(resize));
-            return Step::Sleep;
+            return self.wait_for(task, Wait::Folio(folio), Frame::Resize(resize));
         }
         // Data that are not written any more leave in the transaction that has the new length: one before it would show what their blocks had.
         let handle = match self.start_handle(task, disk, TRUNCATE_CREDITS, Frame::Resize(resize), cx) {

@@ -3,6 +3,7 @@
 use super::frame::{Frame, Range};
 use super::io::Io;
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
 use crate::fs::{Place, WRITEPAGES_MOST};
@@ -40,9 +41,7 @@ impl<P: Program> Host<P> {
             if self.cache.is_writeback(folio) && !range.sync {
                 return self.pay_then(task, Frame::Range(Range { page: first + 1, ..range }));
             }
-            self.waits.on_folio(folio, task);
-            self.push(task, Frame::Range(range));
-            return Step::Sleep;
+            return self.wait_for(task, Wait::Folio(folio), Frame::Range(range));
         }
         let mut run = self.map(task, inode, first, range.left.min(range.end - first).min(MOST_MAPPED));
         let is_new = matches!(run.place, Place::Delayed | Place::Hole);
@@ -169,9 +168,7 @@ impl<P: Program> Host<P> {
         }
         let next = self.cache.next_tagged(range.inode, range.page, Tag::Writeback);
         let Some((page, folio)) = next.filter(|(page, _)| *page < range.end) else { return Step::Again };
-        self.waits.on_folio(folio, task);
-        self.push(task, Frame::WaitRange(Range { page, ..range }));
-        Step::Sleep
+        self.wait_for(task, Wait::Folio(folio), Frame::WaitRange(Range { page, ..range }))
     }
 
     /// Pages for which there is no room on the drive are clean, and their data lost, as the kernel says in its log.

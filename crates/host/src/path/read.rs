@@ -3,6 +3,7 @@
 use super::frame::{Access, Frame};
 use super::io::Io;
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
 use crate::fs::{self, Place};
@@ -78,9 +79,7 @@ impl<P: Program> Host<P> {
             return Some(self.pay_then(task, again));
         }
         self.stats.page_waits += 1;
-        self.waits.on_folio(folio, task);
-        self.push(task, again);
-        Some(Step::Sleep)
+        Some(self.wait_for(task, Wait::Folio(folio), again))
     }
 
     /// Brings what a plan names and memory lacks, and the page of the request itself if it is not read ahead.

@@ -124,7 +124,8 @@ impl<P: Program> Host<P> {
         if !self.cores.sleeps(task) {
             return;
         }
-        self.thread(task).alarm = None;
+        let thread = self.thread(task);
+        (thread.alarm, thread.wait) = (None, None);
         self.cores.wake(task, Time::ZERO, Mode::System, &mut Inside::of(cx));
     }
 

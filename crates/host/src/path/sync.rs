@@ -3,6 +3,7 @@
 use super::frame::Frame;
 use super::io::{Counter, Io};
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
 use crate::fs::Need;
@@ -89,9 +90,7 @@ impl<P: Program> Host<P> {
         if self.writeback.being_written(disk).all(|inode| inode != self.disks[usize::from(disk)].device) {
             return Step::Again;
         }
-        self.waits.on_home(disk, task);
-        self.push(task, Frame::WaitHome(disk));
-        Step::Sleep
+        self.wait_for(task, Wait::Home(disk), Frame::WaitHome(disk))
     }
 
     /// Empties the drive's cache (`blkdev_issue_flush`).

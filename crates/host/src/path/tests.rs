@@ -138,6 +138,7 @@ impl Bench {
                     self.host.completed(completion, &mut self.outside);
                 }
             }
+            assert_eq!(self.host.stuck(), None);
             if self.host.is_done() {
                 ended.get_or_insert(self.outside.queue.now());
             }
@@ -472,4 +473,45 @@ fn a_direct_write_leaves_no_old_page() {
     let ops = bench.outside.seen.iter().filter(|command| command.offset == bench.outside.seen[0].offset);
     let ops: Vec<IoOp> = ops.map(|command| command.op).collect();
     assert_eq!(ops, [IoOp::Read, IoOp::Write, IoOp::Read]);
+}
+
+/// Who is woken by another while it waits for a lock waits for it once more, and stands in its list twice: the one behind it gets the lock all the
+/// same.
+#[test]
+fn who_is_woken_in_between_keeps_nobody_from_a_lock() {
+    let us = |us| Next::Compute(Time::from_us(us));
+    let threads = vec![
+        vec![open(), write(0, 8 * MIB)],
+        vec![us(10), write(0, MIB)],
+        vec![us(30), write(0, MIB)],
+        vec![us(20), Next::Wake(1)],
+    ];
+    let mut bench = Bench::new(&spec(256 * MIB), script(None, threads));
+    bench.run();
+    assert_eq!(bench.host.programs[0].left, 0);
+}
+
+/// A command whose answer the driver has lost: its threads wait for ever, while timers go on.
+#[test]
+fn a_thread_that_waits_in_vain_is_found() {
+    let threads = vec![vec![open(), write(0, MIB), sync()], vec![Next::Compute(Time::from_us(10)), sync()]];
+    let mut bench = Bench::new(&spec(256 * MIB), script(None, threads));
+    bench.host.begin(&mut bench.outside);
+    let mut lost = false;
+    let why = loop {
+        match bench.outside.queue.pop().expect("timers go on") {
+            World::Host(event) => bench.host.handle(event, &mut bench.outside),
+            // As if the drive had answered, and the driver had looked away.
+            World::Done(tag) => {
+                bench.host.sent.remove(tag);
+                lost = true;
+            }
+        }
+        match bench.host.stuck() {
+            Some(why) => break why,
+            None => assert!(bench.outside.queue.now() < Time::from_s(60), "nobody saw it"),
+        }
+    };
+    assert!(lost, "{why}");
+    assert_eq!(why, "drive 0: its queue has bios, and none is under way");
 }

@@ -1,6 +1,7 @@
 //! Threads of a host: what each is doing, as a stack of frames.
 
 use super::frame::Frame;
+use super::wait::Wait;
 use crate::block::{Bio, Plug, Stalled};
 use crate::pagecache::ScanControl;
 use crate::writeback::Dirtier;
@@ -15,6 +16,8 @@ pub(super) struct Thread {
     pub(super) owed: Time,
     /// When it wants to be woken.
     pub(super) alarm: Option<Time>,
+    /// What else it sleeps for.
+    pub(super) wait: Option<Wait>,
     /// What it has told the block layer and not shown it, by disk.
     pub(super) plugs: Vec<Plug>,
     /// The bio that it could not submit, and its disk, once there is room.
@@ -43,6 +46,7 @@ impl Thread {
             frames: vec![bottom],
             owed: Time::ZERO,
             alarm: None,
+            wait: None,
             plugs: (0..disks).map(|_| Plug::default()).collect(),
             stalled: None,
             waits_for_room: false,

@@ -1,10 +1,34 @@
 //! Who waits for what.
 
+use super::Host;
+use super::frame::Frame;
 use super::io::Counter;
+use super::thread::Step;
+use crate::Inode;
 use crate::pagecache::Folio;
 use crate::tasks::Task;
 use kernel::{List, Lists, Slab};
+use proto::file::Program;
 use rustc_hash::FxHashMap;
+
+/// What a thread sleeps for, beside the time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wait {
+    /// A page to be read, unlocked or written.
+    Folio(Folio),
+    /// Room in the block layer.
+    Room,
+    /// The bios of a count.
+    Count(u32),
+    /// The lock of an inode.
+    Lock(Inode),
+    /// A disk's journal to begin another transaction.
+    Transaction(u16),
+    /// It to end a commit.
+    Commit(u16),
+    /// A block of a disk's metadata to be in its place.
+    Home(u16),
+}
 
 /// Threads that sleep until something happens. Each looks again when it wakes, whatever woke it.
 #[derive(Default)]
@@ -22,7 +46,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    pub(super) fn on_folio(&mut self, folio: Folio, task: Task) {
+    fn on_folio(&mut self, folio: Folio, task: Task) {
         self.lists.push(self.folios.entry(folio).or_default(), task);
     }
 
@@ -45,7 +69,7 @@ impl Waits {
         self.take(&mut list, woken);
     }
 
-    pub(super) fn on_journal(&mut self, disk: u16, task: Task) {
+    fn on_journal(&mut self, disk: u16, task: Task) {
         join(&mut self.lists, &mut self.began, disk, task);
     }
 
@@ -54,7 +78,7 @@ impl Waits {
         leave(&mut self.lists, &mut self.began, disk, woken);
     }
 
-    pub(super) fn on_commit(&mut self, disk: u16, task: Task) {
+    fn on_commit(&mut self, disk: u16, task: Task) {
         join(&mut self.lists, &mut self.commits, disk, task);
     }
 
@@ -63,7 +87,7 @@ impl Waits {
         leave(&mut self.lists, &mut self.commits, disk, woken);
     }
 
-    pub(super) fn on_home(&mut self, disk: u16, task: Task) {
+    fn on_home(&mut self, disk: u16, task: Task) {
         join(&mut self.lists, &mut self.homes, disk, task);
     }
 
@@ -92,5 +116,24 @@ fn leave(lists: &mut Lists<Task>, of: &mut [List], disk: u16, woken: &mut Vec<Ta
         while let Some(task) = lists.pop(list) {
             woken.push(task);
         }
+    }
+}
+
+impl<P: Program> Host<P> {
+    /// A thread sleeps until something has happened, then looks again in `again`.
+    pub(super) fn wait_for(&mut self, task: Task, wait: Wait, again: Frame) -> Step {
+        match wait {
+            Wait::Folio(folio) => self.waits.on_folio(folio, task),
+            // The queue knows who waits.
+            Wait::Room => {}
+            Wait::Count(counter) => self.waits.counters[counter].waiter = Some(task),
+            Wait::Lock(inode) => self.locks.push(&mut self.nodes[inode.0 as usize].waiting, task),
+            Wait::Transaction(disk) => self.waits.on_journal(disk, task),
+            Wait::Commit(disk) => self.waits.on_commit(disk, task),
+            Wait::Home(disk) => self.waits.on_home(disk, task),
+        }
+        self.push(task, again);
+        self.thread(task).wait = Some(wait);
+        Step::Sleep
     }
 }

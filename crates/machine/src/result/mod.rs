@@ -288,6 +288,12 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         },
     );
     for at in machine.hosts() {
+        let stuck = at.host.stuck();
+        check(
+            "a thread that waits waits for something under way",
+            stuck.is_none(),
+            stuck.unwrap_or_default(),
+        );
         let (errors, lost) = (at.host.stats.errors, at.host.stats.lost);
         check(
             "no data of the page cache is lost",

@@ -97,8 +97,9 @@ impl World {
         }
     }
 
-    /// What drives have said of their buffers is what the driver has heard, less what it has not looked at; and the ratios follow it.
-    pub(super) fn check_buffers(&mut self) {
+    /// What drives have said of their buffers is what the driver has heard, less what it has not looked at; the ratios follow it; nobody waits in
+    /// vain.
+    pub(super) fn check_running(&mut self) {
         let heard = self.host.shadow.as_ref().expect("it has one").heard;
         let waiting = self.host.waiting(0);
         for (at, name) in ["room", "a full buffer"].into_iter().enumerate() {
@@ -108,6 +109,9 @@ impl World {
                     "the drive has told {said} times of {name}, and the host knows of {known}"
                 ));
             }
+        }
+        if let Some(stuck) = self.host.stuck() {
+            self.faults.push(stuck);
         }
         if !self.host.ratios_follow() {
             self.faults.push("the dirty ratios are not those of what drives say".to_owned());

@@ -229,7 +229,7 @@ impl World {
     }
 
     fn end(mut self) -> Outcome {
-        self.check_buffers();
+        self.check_running();
         self.cut_power();
         let shadow = self.host.shadow.as_mut().expect("it has one");
         self.outcome.faults = std::mem::take(&mut shadow.faults);

@@ -3,17 +3,17 @@
 use crate::result::{Document, OpResult, PagesByType, ProgramResult};
 use config::Diagnostic;
 
-/// The service of a run: its program that answers requests.
+/// The service of a run, which is the first of its programs, and what it answered most.
 ///
 /// # Errors
-/// A document without one.
+/// A document without a program that answered a request.
 fn service(document: &Document) -> Result<(&ProgramResult, &OpResult), Diagnostic> {
-    let programs = document.host.iter().flat_map(|host| &host.programs);
-    let mut served = programs.filter_map(|program| {
-        let kinds = program.requests.values();
-        kinds.max_by_key(|kind| kind.requests).filter(|kind| kind.requests > 0).map(|kind| (program, kind))
+    let program = document.host.first().and_then(|host| host.programs.first());
+    let served = program.and_then(|program| {
+        let most = program.requests.values().max_by_key(|kind| kind.requests)?;
+        (most.requests > 0).then_some((program, most))
     });
-    served.next().ok_or_else(|| Diagnostic::new(format!("no request was answered on {}", document.system)))
+    served.ok_or_else(|| Diagnostic::new(format!("the service answered no request on {}", document.system)))
 }
 
 fn some(value: Option<f64>, what: &str, document: &Document) -> Result<f64, Diagnostic> {
