@@ -1,7 +1,7 @@
 //! Every quantity reads what it writes, refuses what it cannot hold, and says what it would have taken.
 
 use config::diag::Diagnostic;
-use config::units::{Bandwidth, Bytes, Duration, Frequency, Share, TransferRate};
+use config::units::{Bandwidth, Bytes, Duration, Energy, Frequency, Power, Share, TransferRate};
 use kernel::Time;
 use proptest::prelude::*;
 use serde::Deserialize;
@@ -32,6 +32,9 @@ fn amounts_are_those_of_the_unit() {
     assert_eq!(rate("1Gbit/s"), 125_000_000);
     assert_eq!("800MT/s".parse::<TransferRate>().unwrap().per_s(), 800_000_000);
     assert_eq!("1.2GHz".parse::<Frequency>().unwrap().hz(), 1_200_000_000);
+    let attojoules = |text: &str| text.parse::<Energy>().unwrap().attojoules();
+    assert_eq!((attojoules("0.8pJ"), attojoules("50uJ")), (800_000, 50_000_000_000_000));
+    assert_eq!("0.17W".parse::<Power>().unwrap().microwatts(), 170_000);
 }
 
 #[test]
@@ -86,6 +89,7 @@ fn what_is_no_amount_is_refused_and_the_reason_given() {
     assert!(fault::<Bandwidth>("1bit/s").contains("not a whole multiple of 1B/s"));
     assert!(fault::<Bandwidth>("800MT/s").contains("is a transfer rate, not a bandwidth"));
     assert!(fault::<TransferRate>("800MHz").contains("is a frequency, not a transfer rate"));
+    assert!(fault::<Energy>("3W").contains("is a power, not an energy"));
 }
 
 #[test]
@@ -173,6 +177,8 @@ proptest! {
         round_trips(Bandwidth::new(amount));
         round_trips(TransferRate::new(amount));
         round_trips(Frequency::new(amount));
+        round_trips(Energy::new(amount));
+        round_trips(Power::new(amount));
     }
 
     #[test]

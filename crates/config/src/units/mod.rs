@@ -1,4 +1,5 @@
-//! Quantities that carry their unit in the text: `"65us"`, `"16KiB"`, `"3.2GB/s"`, `"800MT/s"`, `"1.2GHz"`, `"7%"`.
+//! Quantities that carry their unit in the text: `"65us"`, `"16KiB"`, `"3.2GB/s"`, `"800MT/s"`, `"1.2GHz"`, `"1.2nJ"`,
+//! `"0.8W"`, `"7%"`.
 //!
 //! Each type reads (`FromStr`, serde), writes (`Display`, serde) and describes itself (JSON Schema). What is written
 //! reads back as the same amount. Arithmetic is exact: an amount that is not a whole number of base units is an error.
@@ -17,7 +18,7 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::diag::Diagnostic;
 pub(crate) use quantity::Quantity;
-use quantity::{BANDWIDTH, BYTES, DURATION, FREQUENCY, TRANSFER_RATE};
+use quantity::{BANDWIDTH, BYTES, DURATION, ENERGY, FREQUENCY, POWER, TRANSFER_RATE};
 
 pub use share::Share;
 
@@ -95,6 +96,14 @@ quantity! {
     /// Clock cycles per second: `"1.2GHz"`.
     Frequency = FREQUENCY, "Frequency"
 }
+quantity! {
+    /// What an operation costs, in whole attojoules: `"1.2nJ"`, `"50uJ"`, `"0.8pJ"`.
+    Energy = ENERGY, "Energy"
+}
+quantity! {
+    /// What a state takes, in whole microwatts: `"0.8W"`, `"22mW"`.
+    Power = POWER, "Power"
+}
 
 impl Duration {
     /// From a span of simulated time.
@@ -163,6 +172,28 @@ impl Frequency {
     }
     /// Cycles per second.
     pub const fn hz(self) -> u64 {
+        self.0
+    }
+}
+
+impl Energy {
+    /// From attojoules.
+    pub const fn new(attojoules: u64) -> Energy {
+        Energy(attojoules)
+    }
+    /// Attojoules.
+    pub const fn attojoules(self) -> u64 {
+        self.0
+    }
+}
+
+impl Power {
+    /// From microwatts.
+    pub const fn new(microwatts: u64) -> Power {
+        Power(microwatts)
+    }
+    /// Microwatts.
+    pub const fn microwatts(self) -> u64 {
         self.0
     }
 }

@@ -156,7 +156,43 @@ pub(super) static FREQUENCY: Quantity = Quantity {
     too_much: "too fast to simulate: time is counted in picoseconds",
 };
 
-static ALL: [&Quantity; 5] = [&DURATION, &BYTES, &BANDWIDTH, &TRANSFER_RATE, &FREQUENCY];
+/// Energy of an operation, in attojoules.
+pub(super) static ENERGY: Quantity = Quantity {
+    noun: "energy",
+    with_article: "an energy",
+    example: "1.2nJ",
+    finest: "1aJ",
+    units: &[
+        unit("aJ", 1),
+        unit("fJ", K),
+        unit("pJ", M),
+        unit("nJ", G),
+        unit("uJ", T),
+        alias("µJ", T, 1),
+        alias("μJ", T, 1),
+        unit("mJ", K * T),
+    ],
+    // What a spec names happens many times in a run.
+    least: None,
+    most: Some("1000mJ"),
+    too_little: "too little",
+    too_much: "too much for one operation",
+};
+
+/// Power of a state, in microwatts.
+pub(super) static POWER: Quantity = Quantity {
+    noun: "power",
+    with_article: "a power",
+    example: "0.8W",
+    finest: "1uW",
+    units: &[unit("uW", 1), alias("µW", 1, 1), alias("μW", 1, 1), unit("mW", K), unit("W", M), unit("kW", G)],
+    least: None,
+    most: Some("1000kW"),
+    too_little: "too little",
+    too_much: "too much for one part",
+};
+
+static ALL: [&Quantity; 7] = [&DURATION, &BYTES, &BANDWIDTH, &TRANSFER_RATE, &FREQUENCY, &ENERGY, &POWER];
 
 impl Quantity {
     /// The quantity of that noun.
