@@ -17,6 +17,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("host", 2),
     ("theory", 2),
     ("sampling", 2),
+    ("nest", 2),
     ("machine", 3),
     ("cli", 4),
     ("py", 4),

@@ -1,0 +1,185 @@
+//! How many operations a piece executes, in closed form.
+
+use std::ops::AddAssign;
+
+use crate::kernel::Kernel;
+use crate::microblock::{Binary, Loop, Microblock, Statement, Term, Unary};
+use crate::piece::Piece;
+use crate::polynomial::points;
+
+/// Operations of one iteration of a loop: the variable goes on, is compared, and the branch is taken.
+pub const OPERATIONS_OF_AN_ITERATION: u64 = 3;
+
+/// Operations by kind.
+///
+/// | what is written | counts as |
+/// |---|---|
+/// | an element on the right-hand side | a load |
+/// | the element that gets the value | a store; in `+=` and its kin a load too: no accumulator is kept in a register |
+/// | `a + b`, `a - b`, `-a` | an addition |
+/// | `a * b` | a multiplication |
+/// | `a / b` | a division |
+/// | `sqrt(a)` | a square root |
+/// | a comparison, `min`, `max`, `abs`; the choice between the two arms of `? :`, which are both computed | a comparison |
+/// | an element with two or more subscripts, each once a statement | an address operation |
+/// | one iteration of a loop | an iteration, which is [`OPERATIONS_OF_AN_ITERATION`] operations |
+///
+/// Literals, scalars, sizes and loop variables cost nothing. With it the inner loop of `C[i][j] += alpha * A[i][k] * B[k][j]` has 4
+/// loads and stores of 13 operations, the 30.77 % that Table 2 of the FlashAbacus paper has for GEMM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Loads.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Additions and subtractions.
+    pub adds: u64,
+    /// Multiplications.
+    pub multiplies: u64,
+    /// Divisions.
+    pub divides: u64,
+    /// Square roots.
+    pub square_roots: u64,
+    /// Comparisons and choices.
+    pub compares: u64,
+    /// Address operations.
+    pub addresses: u64,
+    /// Iterations of loops.
+    pub iterations: u64,
+}
+
+impl Counts {
+    /// All operations.
+    pub fn operations(&self) -> u64 {
+        self.loads + self.stores + self.arithmetic() + self.addresses + self.overhead()
+    }
+
+    /// Operations on values.
+    pub fn arithmetic(&self) -> u64 {
+        self.adds + self.multiplies + self.divides + self.square_roots + self.compares
+    }
+
+    /// Operations that loops cost.
+    pub fn overhead(&self) -> u64 {
+        OPERATIONS_OF_AN_ITERATION * self.iterations
+    }
+
+    /// Loads and stores of all operations, from 0 to 1; 0 without operations.
+    pub fn ldst(&self) -> f64 {
+        (self.loads + self.stores) as f64 / self.operations().max(1) as f64
+    }
+
+    /// So many times as much.
+    #[must_use]
+    pub fn times(mut self, times: u64) -> Counts {
+        for count in self.each() {
+            *count *= times;
+        }
+        self
+    }
+
+    fn each(&mut self) -> [&mut u64; 9] {
+        [
+            &mut self.loads,
+            &mut self.stores,
+            &mut self.adds,
+            &mut self.multiplies,
+            &mut self.divides,
+            &mut self.square_roots,
+            &mut self.compares,
+            &mut self.addresses,
+            &mut self.iterations,
+        ]
+    }
+
+    /// The count that a term adds to.
+    pub(crate) fn of(&mut self, term: &Term) -> Option<&mut u64> {
+        match term {
+            Term::Load(_) => Some(&mut self.loads),
+            Term::Constant(_) | Term::Index(_) => None,
+            Term::Unary(Unary::Negate, _) => Some(&mut self.adds),
+            Term::Unary(Unary::SquareRoot, _) => Some(&mut self.square_roots),
+            Term::Binary(Binary::Add | Binary::Subtract, ..) => Some(&mut self.adds),
+            Term::Binary(Binary::Multiply, ..) => Some(&mut self.multiplies),
+            Term::Binary(Binary::Divide, ..) => Some(&mut self.divides),
+            Term::Unary(Unary::Absolute, _) | Term::Binary(..) | Term::Select(..) => Some(&mut self.compares),
+        }
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, mut other: Counts) {
+        for (own, more) in self.each().into_iter().zip(other.each()) {
+            *own += *more;
+        }
+    }
+}
+
+impl Statement {
+    /// What executing it once costs.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts { stores: 1, ..Counts::default() };
+        for term in &self.terms {
+            if let Some(count) = counts.of(term) {
+                *count += 1;
+            }
+        }
+        counts.addresses = self.references.iter().filter(|one| one.subscripts.len() > 1).count() as u64;
+        counts
+    }
+}
+
+impl Microblock {
+    /// What one iteration of a loop costs without the loops in it; without a loop, what stands outside all costs.
+    pub fn own(&self, around: Option<usize>) -> Counts {
+        let mut own = Counts { iterations: u64::from(around.is_some()), ..Counts::default() };
+        self.statements.iter().filter(|one| one.parent == around).for_each(|one| own += one.counts());
+        own
+    }
+}
+
+impl Kernel {
+    /// How many operations a piece executes. The time it takes does not grow with them.
+    pub fn counts(&self, piece: &Piece) -> Counts {
+        let microblock = self.of(piece);
+        let mut counts = Counts::default();
+        for (id, one) in microblock.statements.iter().enumerate() {
+            let node = Some((microblock.place[id], microblock.place[id]));
+            counts += one.counts().times(times(microblock, piece, one.parent, node));
+        }
+        for (id, one) in microblock.loops.iter().enumerate() {
+            counts.iterations += iterations(microblock, piece, id, one);
+        }
+        counts
+    }
+
+    /// How many iterations of each loop begin in a piece, by its number: the buffer is overwritten.
+    pub fn iterations(&self, piece: &Piece, by_loop: &mut Vec<u64>) {
+        let microblock = self.of(piece);
+        by_loop.clear();
+        let loops = microblock.loops.iter().enumerate();
+        by_loop.extend(loops.map(|(id, one)| iterations(microblock, piece, id, one)));
+    }
+}
+
+/// How many iterations of a loop begin in a piece.
+fn iterations(microblock: &Microblock, piece: &Piece, id: usize, one: &Loop) -> u64 {
+    match piece.path().get(one.level) {
+        // Those that only lead to the piece began with the first of them.
+        Some(step) if one.level < piece.fixed() => u64::from(step.id == id && piece.is_opened(one.level)),
+        _ => times(microblock, piece, Some(id), None),
+    }
+}
+
+/// How often a place is passed.
+fn times(
+    microblock: &Microblock,
+    piece: &Piece,
+    innermost: Option<usize>,
+    nodes: Option<(usize, usize)>,
+) -> u64 {
+    let Some(domain) = piece.domain(microblock, innermost, nodes) else { return 0 };
+    let mut sum = 0;
+    domain.each(&mut |one| sum += points(one));
+    sum
+}

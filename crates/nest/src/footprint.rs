@@ -1,0 +1,182 @@
+//! Which bytes a piece touches.
+
+use std::ops::Range;
+
+use crate::affine::Affine;
+use crate::domain::Domain;
+use crate::kernel::{Array, Kernel};
+use crate::piece::Piece;
+
+/// Bytes of an array that a piece touches: one range, or rows of a block at equal distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The array, by number.
+    pub array: usize,
+    /// Where the first row begins in the array's addresses.
+    pub first: u64,
+    /// Bytes a row.
+    pub row: u64,
+    /// From one row's beginning to the next.
+    pub stride: u64,
+    /// How many rows.
+    pub rows: u64,
+    /// Whether any of it is read.
+    pub reads: bool,
+    /// Whether any of it is written.
+    pub writes: bool,
+}
+
+impl Extent {
+    /// From the first byte to behind the last.
+    pub fn hull(&self) -> Range<u64> {
+        self.first..self.first + (self.rows - 1) * self.stride + self.row
+    }
+
+    /// How many bytes its rows have.
+    pub fn bytes(&self) -> u64 {
+        self.row * self.rows
+    }
+
+    /// Each row's bytes.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let Extent { first, row, stride, rows, .. } = *self;
+        (0..rows).map(move |at| first + at * stride..first + at * stride + row)
+    }
+}
+
+/// Dimensions of an array at most.
+pub(crate) const DIMENSIONS: usize = 4;
+
+/// The least and the most that each subscript of some references reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Block {
+    array: usize,
+    ends: [(i64, i64); DIMENSIONS],
+    reads: bool,
+    writes: bool,
+}
+
+impl Block {
+    fn grow(&mut self, other: &[(i64, i64); DIMENSIONS]) {
+        for (own, more) in self.ends.iter_mut().zip(other) {
+            *own = (own.0.min(more.0), own.1.max(more.1));
+        }
+    }
+
+    /// Whether both together are a block, and no more than they are apart.
+    fn joins(&self, other: &Block) -> bool {
+        let is_inside = |a: &(i64, i64), b: &(i64, i64)| b.0 <= a.0 && a.1 <= b.1;
+        let pairs = || self.ends.iter().zip(&other.ends);
+        if pairs().all(|(a, b)| is_inside(a, b)) || pairs().all(|(a, b)| is_inside(b, a)) {
+            return true;
+        }
+        let mut unlike = pairs().filter(|(a, b)| a != b);
+        match (unlike.next(), unlike.next()) {
+            (Some((a, b)), None) => a.0 <= b.1 + 1 && b.0 <= a.1 + 1,
+            (one, _) => one.is_none(),
+        }
+    }
+
+    fn extent(&self, array: &Array) -> Extent {
+        let element = array.element.bytes();
+        let dimensions = array.shape.len();
+        // A row is what lies inside the outermost dimension with more than one value.
+        let outer = (0..dimensions).find(|at| self.ends[*at].0 < self.ends[*at].1).unwrap_or(dimensions - 1);
+        let stride = element * array.shape[outer + 1..].iter().product::<u64>();
+        let place = |end: fn((i64, i64)) -> i64| {
+            self.ends[..dimensions]
+                .iter()
+                .zip(&array.shape)
+                .fold(0, |sum, (ends, n)| sum * n + end(*ends) as u64)
+        };
+        let (low, high) = self.ends[outer];
+        let rows = (high - low) as u64 + 1;
+        let first = element * place(|ends| ends.0);
+        let row = element * place(|ends| ends.1) - (rows - 1) * stride + element - first;
+        let (row, rows) = if row == stride { (row * rows, 1) } else { (row, rows) };
+        let Block { array, reads, writes, .. } = *self;
+        Extent { array, first, row, stride: if rows == 1 { row } else { stride }, rows, reads, writes }
+    }
+}
+
+/// What footprints are worked out in, so that many of them cost no allocation.
+#[derive(Clone, Debug, Default)]
+pub struct Footprint {
+    blocks: Vec<Block>,
+    /// The result, in the order of the arrays.
+    pub extents: Vec<Extent>,
+}
+
+impl Footprint {
+    /// How many bytes the extents have. Where some of them overlap, these count more than once.
+    pub fn bytes(&self) -> u64 {
+        self.extents.iter().map(Extent::bytes).sum()
+    }
+}
+
+impl Kernel {
+    /// Which bytes a piece touches, array by array. Each byte it touches is in one of the extents.
+    ///
+    /// They are as small as blocks can be: references that fill one block together share an extent, those that are apart have one each.
+    pub fn footprint(&self, piece: &Piece) -> Vec<Extent> {
+        let mut footprint = Footprint::default();
+        self.footprint_into(piece, &mut footprint);
+        footprint.extents
+    }
+
+    /// As [`Kernel::footprint`], into a buffer that is overwritten.
+    pub fn footprint_into(&self, piece: &Piece, into: &mut Footprint) {
+        let microblock = self.of(piece);
+        into.blocks.clear();
+        for site in &microblock.sites {
+            let Some(domain) = piece.domain(microblock, site.parent, Some(site.nodes)) else { continue };
+            let mut found: Option<Block> = None;
+            domain.each(&mut |one| {
+                let Some(ends) = ends(*one, &site.subscripts) else { return };
+                match &mut found {
+                    Some(block) => block.grow(&ends),
+                    None => {
+                        let (reads, writes) = (site.reads, site.writes);
+                        found = Some(Block { array: site.array, ends, reads, writes });
+                    }
+                }
+            });
+            if let Some(block) = found {
+                join(&mut into.blocks, block);
+            }
+        }
+        into.extents.clear();
+        into.extents.extend(into.blocks.iter().map(|block| block.extent(&self.arrays[block.array])));
+    }
+}
+
+/// Adds a block, joined with those that it fills a block with. Sites are in the order of their arrays, and so are blocks.
+fn join(blocks: &mut Vec<Block>, mut block: Block) {
+    let first = blocks.iter().position(|own| own.array == block.array).unwrap_or(blocks.len());
+    let mut at = first;
+    while at < blocks.len() {
+        if !blocks[at].joins(&block) {
+            at += 1;
+            continue;
+        }
+        let own = blocks.swap_remove(at);
+        block.grow(&own.ends);
+        block.reads |= own.reads;
+        block.writes |= own.writes;
+        // The larger one may fill a block with others.
+        at = first;
+    }
+    blocks.push(block);
+}
+
+/// The least and the most of each subscript; nothing where no iteration is left.
+fn ends(mut domain: Domain, subscripts: &[Affine]) -> Option<[(i64, i64); DIMENSIONS]> {
+    if !domain.tighten() {
+        return None;
+    }
+    let mut ends = [(0, 0); DIMENSIONS];
+    for (end, subscript) in ends.iter_mut().zip(subscripts) {
+        *end = domain.range(*subscript);
+    }
+    Some(ends)
+}

@@ -1,0 +1,40 @@
+//! Kernels as loop nests: data from which counts of operations, footprints, accesses and results follow.
+//!
+//! A [`Kernel`] is read from a TOML text ([`Kernel::read`]; `docs/kernels.md` has the language). It is a list of microblocks that run one after
+//! another; a [`Microblock`] is loops and statements over arrays, all bounds and subscripts sums of loop variables. The iterations
+//! of its split loop are dealt out as screens ([`Kernel::screens`]), and a screen is executed section by section
+//! ([`Kernel::sections`]). Each of these is a [`Piece`], of which
+//!
+//! * [`Kernel::counts`] says how many operations it executes, in closed form,
+//! * [`Kernel::footprint`] which bytes of which arrays it touches,
+//! * [`Kernel::accesses`] which elements, one by one, in their true order,
+//! * [`Kernel::execute_piece`] what comes out.
+//!
+//! Nothing is said twice: all four read the same loops.
+
+mod affine;
+mod counts;
+mod dependence;
+mod domain;
+mod execute;
+mod footprint;
+mod kernel;
+mod microblock;
+mod piece;
+mod polynomial;
+mod programs;
+mod read;
+mod sections;
+mod walk;
+
+pub use affine::{Affine, DEPTH, Point};
+pub use counts::{Counts, OPERATIONS_OF_AN_ITERATION};
+pub use dependence::Dependence;
+pub use execute::Data;
+pub use footprint::{Extent, Footprint};
+pub use kernel::{Array, Element, Kernel, Paper, Section};
+pub use microblock::{Binary, Loop, Microblock, Node, Reference, Split, Statement, Term, Unary};
+pub use piece::Piece;
+pub use programs::programs;
+pub use sections::Sections;
+pub use walk::Access;

@@ -1,0 +1,154 @@
+//! Parts of a microblock: what a screen or a section of it executes.
+
+use std::ops::Range;
+
+use crate::affine::{Affine, DEPTH};
+use crate::domain::{Domain, Level};
+use crate::kernel::Kernel;
+use crate::microblock::{Loop, Microblock, Node, Split};
+
+/// A part of a microblock: a sub-range of iterations for some of its loops, from outside inwards.
+///
+/// Iterations are counted from zero in the order in which they run, whatever value the variable has in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The microblock, by its place in the kernel.
+    pub microblock: usize,
+    /// Iterations of the split loop, from and below: all in a piece that is no part of a screen.
+    pub(crate) screen: Option<(u64, u64)>,
+    pub(crate) steps: [Step; DEPTH],
+    pub(crate) depth: usize,
+    /// Only these of what stands in the loop of the last step, which is in one iteration.
+    pub(crate) nodes: Option<(usize, usize)>,
+    /// Steps whose one iteration begins with this piece, a bit each: it has the loop's own operations.
+    pub(crate) opens: u8,
+}
+
+/// A loop on the way inwards. All but the last are in one iteration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Its place among what stands beside it.
+    pub(crate) node: usize,
+    /// The loop, by number.
+    pub(crate) id: usize,
+    pub(crate) from: u64,
+    pub(crate) below: u64,
+}
+
+impl Piece {
+    /// A whole microblock.
+    pub fn whole(microblock: usize) -> Piece {
+        let steps = [Step::default(); DEPTH];
+        Piece { microblock, screen: None, steps, depth: 0, nodes: None, opens: 0 }
+    }
+
+    /// The iterations of the split loop that this is a part of; nothing in a piece that is no part of a screen.
+    pub fn screen(&self) -> Option<Range<u64>> {
+        self.screen.map(|(from, below)| from..below)
+    }
+
+    /// The loops that have less than all their iterations, from outside inwards: by number, with the iterations that they have.
+    pub fn steps(&self) -> impl Iterator<Item = (usize, Range<u64>)> + '_ {
+        self.steps[..self.depth].iter().map(|step| (step.id, step.from..step.below))
+    }
+
+    pub(crate) fn path(&self) -> &[Step] {
+        &self.steps[..self.depth]
+    }
+
+    /// Steps in one iteration, in which single nodes are chosen, against the last, of which a range is executed whole.
+    pub(crate) fn fixed(&self) -> usize {
+        if self.nodes.is_some() { self.depth } else { self.depth.saturating_sub(1) }
+    }
+
+    /// Whether the place of the first iteration of step `at` is in this piece.
+    pub(crate) fn is_opened(&self, at: usize) -> bool {
+        self.opens >> at & 1 == 1
+    }
+
+    /// The iterations of the loops around a place that are in this piece. `None` if the place is not: `nodes` is where it stands,
+    /// from and below, in the innermost loop.
+    pub(crate) fn domain(
+        &self,
+        microblock: &Microblock,
+        innermost: Option<usize>,
+        nodes: Option<(usize, usize)>,
+    ) -> Option<Domain> {
+        let (chain, depth) = microblock.chain(innermost);
+        let mut domain = Domain::default();
+        for (level, id) in chain[..depth].iter().enumerate() {
+            let one = &microblock.loops[*id];
+            let is_within = match (self.path().get(level), self.nodes) {
+                (Some(step), _) => step.id == *id,
+                (None, Some((from, below))) if level == self.depth => (from..below).contains(&one.node),
+                (None, _) => true,
+            };
+            if !is_within {
+                return None;
+            }
+            domain.push(match self.path().get(level) {
+                Some(step) => between(step.from, step.below),
+                None => self.all(one),
+            });
+        }
+        if let Some((first, last)) = nodes
+            && depth <= self.depth
+        {
+            let is_within = match self.nodes {
+                _ if depth < self.depth => false,
+                Some((from, below)) => first < below && from <= last,
+                None => true,
+            };
+            return is_within.then_some(domain);
+        }
+        Some(domain)
+    }
+
+    /// All iterations of a loop that are in the screen.
+    fn all(&self, one: &Loop) -> Level {
+        match self.screen {
+            Some((from, below)) if one.is_split => between(from, below),
+            _ => Level { from: Affine::default(), below: one.trips, most: one.most },
+        }
+    }
+}
+
+fn between(from: u64, below: u64) -> Level {
+    // Iterations of a loop that was read fit into 63 bits.
+    Level { from: Affine::number(from as i64), below: Affine::number(below as i64), most: None }
+}
+
+impl Kernel {
+    /// At most `count` pieces of a microblock that may run at once: ranges of the split loop with equal numbers of iterations, the
+    /// last with the rest. A serial microblock is one piece.
+    pub fn screens(&self, microblock: usize, count: u64) -> impl Iterator<Item = Piece> + use<> {
+        let split = self.microblocks[microblock].split.as_ref();
+        let trips = split.map_or(1, |Split { trips, .. }| *trips);
+        let each = trips.div_ceil(count.max(1)).max(1);
+        let is_split = split.is_some();
+        (0..trips.div_ceil(each)).map(move |at| {
+            let screen = is_split.then(|| (at * each, ((at + 1) * each).min(trips)));
+            Piece { screen, ..Piece::whole(microblock) }
+        })
+    }
+
+    /// The microblock of a piece.
+    pub(crate) fn of(&self, piece: &Piece) -> &Microblock {
+        &self.microblocks[piece.microblock]
+    }
+}
+
+/// What stands where a piece begins to be whole: its nodes, with the loop of the last step.
+pub(crate) fn nodes<'m>(microblock: &'m Microblock, piece: &Piece) -> &'m [Node] {
+    let fixed = piece.fixed();
+    let around = fixed.checked_sub(1).map(|at| piece.steps[at].id);
+    let inside = microblock.inside(around);
+    match piece.nodes {
+        Some((from, below)) => &inside[from..below],
+        None if piece.depth > 0 => {
+            let at = piece.steps[fixed].node;
+            &inside[at..=at]
+        }
+        None => inside,
+    }
+}

@@ -1,0 +1,202 @@
+//! From text to a kernel, or to what is wrong with it.
+
+mod code;
+mod lower;
+mod prove;
+mod split;
+mod syntax;
+mod token;
+
+use std::collections::BTreeMap;
+
+use config::{Diagnostic, Layers, Presets, Resolved};
+use serde::Deserialize;
+
+use crate::affine::is_small;
+use crate::footprint::DIMENSIONS;
+use crate::kernel::{Array, Element, Kernel, Paper, Section};
+use crate::programs::programs;
+use code::Code;
+use lower::Scope;
+use syntax::{FUNCTIONS, WORDS};
+
+/// Elements of an array at most: 2^40.
+const MAX_ELEMENTS: u64 = 1 << 40;
+
+/// Microblocks of a kernel at most.
+const MAX_MICROBLOCKS: usize = 64;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    name: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    sizes: BTreeMap<String, i64>,
+    #[serde(default)]
+    scalars: BTreeMap<String, f64>,
+    arrays: BTreeMap<String, ArrayText>,
+    microblocks: Vec<MicroblockText>,
+    paper: Option<Paper>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArrayText {
+    shape: Vec<String>,
+    element: Element,
+    section: Section,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MicroblockText {
+    #[serde(default)]
+    about: String,
+    split: Option<String>,
+    code: String,
+}
+
+/// Kernels may inherit shipped ones: for other sizes, say.
+struct Shipped;
+
+impl Presets for Shipped {
+    fn find(&self, name: &str) -> Option<(String, String)> {
+        let text = programs().iter().find(|(own, _)| *own == name)?.1;
+        Some((format!("programs/{name}.toml"), text.to_owned()))
+    }
+    fn names(&self) -> Vec<String> {
+        programs().iter().map(|(name, _)| (*name).to_owned()).collect()
+    }
+}
+
+impl Kernel {
+    /// Reads a kernel from TOML; `file_name` is shown in diagnostics. `sizes` replace those of the text.
+    ///
+    /// # Errors
+    /// Whatever `docs/kernels.md` does not allow: the first fault, with file, line, column, what is allowed and the nearest spelling.
+    pub fn read(text: &str, file_name: &str, sizes: &[(String, i64)]) -> Result<Kernel, Diagnostic> {
+        let mut resolved = Layers::from_text(file_name, text, &Shipped)?;
+        let mut parsed: Text = resolved.parse()?;
+        for (name, size) in sizes {
+            let Some(own) = parsed.sizes.get_mut(name) else {
+                let what = format!("`{}` has no size `{name}`", parsed.name);
+                return Err(Diagnostic::new(what).allowed(name, parsed.sizes.keys().cloned()));
+            };
+            *own = *size;
+        }
+        check_names(&parsed, &resolved)?;
+        let arrays = arrays(&parsed, &resolved)?;
+        let mut kernel = Kernel { arrays, ..Kernel::empty(&parsed) };
+        if parsed.microblocks.is_empty() || parsed.microblocks.len() > MAX_MICROBLOCKS {
+            let what = format!("a kernel has 1 to {MAX_MICROBLOCKS} microblocks");
+            return Err(resolved.diagnose("microblocks", what));
+        }
+        for (at, one) in parsed.microblocks.iter().enumerate() {
+            let code = Code::new(&one.code, resolved.place(&format!("microblocks.{at}.code")));
+            let scope = Scope { sizes: &parsed.sizes, scalars: &parsed.scalars, arrays: &kernel.arrays };
+            let (mut microblock, written) = lower::microblock(&scope, &code)?;
+            microblock.about.clone_from(&one.about);
+            prove::subscripts(&kernel.arrays, &microblock, &code, &written)?;
+            if let Some(split) = &one.split {
+                let place = resolved.place(&format!("microblocks.{at}.split"));
+                microblock.split = Some(split::split(&mut microblock, split, place, &code, &written)?);
+            }
+            kernel.microblocks.push(microblock);
+        }
+        check_sections(&kernel, &resolved)?;
+        Ok(kernel)
+    }
+
+    fn empty(parsed: &Text) -> Kernel {
+        Kernel {
+            name: parsed.name.clone(),
+            about: parsed.about.clone(),
+            sizes: parsed.sizes.iter().map(|(name, size)| (name.clone(), *size)).collect(),
+            arrays: Vec::new(),
+            microblocks: Vec::new(),
+            paper: parsed.paper,
+        }
+    }
+}
+
+/// Whether a text can name something.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !WORDS.contains(&name)
+        && !FUNCTIONS.contains(&name)
+}
+
+fn check_names(parsed: &Text, resolved: &Resolved) -> Result<(), Diagnostic> {
+    let sizes = parsed.sizes.keys().map(|name| ("sizes", name));
+    let scalars = parsed.scalars.keys().map(|name| ("scalars", name));
+    let arrays = parsed.arrays.keys().map(|name| ("arrays", name));
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    for (table, name) in sizes.chain(scalars).chain(arrays) {
+        let key = format!("{table}.{name}");
+        if !is_name(name) {
+            let what = format!("`{name}` cannot name something in the code");
+            let help = "a name is letters, digits and `_`, does not begin with a digit, and is no word of the language";
+            return Err(resolved.diagnose(&key, what).help(help));
+        }
+        if let Some(other) = known.insert(name, table) {
+            return Err(resolved.diagnose(&key, format!("`{name}` is in `{other}` already")));
+        }
+    }
+    match parsed.sizes.iter().find(|(_, size)| !is_small(size)) {
+        Some((name, size)) => {
+            let what = format!("`{name}` is {size}; a size is at most 2^40");
+            Err(resolved.diagnose(&format!("sizes.{name}"), what))
+        }
+        None => Ok(()),
+    }
+}
+
+fn arrays(parsed: &Text, resolved: &Resolved) -> Result<Vec<Array>, Diagnostic> {
+    let mut arrays = Vec::new();
+    for (name, one) in &parsed.arrays {
+        let key = format!("arrays.{name}.shape");
+        if one.shape.is_empty() || one.shape.len() > DIMENSIONS {
+            let what = format!("an array has 1 to {DIMENSIONS} dimensions, not {}", one.shape.len());
+            return Err(resolved.diagnose(&key, what));
+        }
+        let mut shape = Vec::new();
+        for (at, text) in one.shape.iter().enumerate() {
+            let code = Code::new(text, resolved.place(&format!("{key}.{at}")));
+            let scope = Scope { sizes: &parsed.sizes, scalars: &parsed.scalars, arrays: &[] };
+            let number = scope.number(&code, &syntax::sum(&code)?)?;
+            let dimension = u64::try_from(number).ok().filter(|elements| *elements > 0);
+            let what = || format!("a dimension of `{name}` is {number}; it must be at least 1");
+            shape.push(dimension.ok_or_else(|| code.fault(0, what()))?);
+        }
+        let elements = shape.iter().try_fold(1u64, |product, n| product.checked_mul(*n));
+        if elements.is_none_or(|elements| elements > MAX_ELEMENTS) {
+            return Err(resolved.diagnose(&key, format!("`{name}` has more than 2^40 elements")));
+        }
+        arrays.push(Array { name: name.clone(), shape, element: one.element, section: one.section });
+    }
+    Ok(arrays)
+}
+
+/// Whether each array is used as its section says.
+fn check_sections(kernel: &Kernel, resolved: &Resolved) -> Result<(), Diagnostic> {
+    for (at, array) in kernel.arrays.iter().enumerate() {
+        let sites = || kernel.microblocks.iter().flat_map(|one| &one.sites).filter(|site| site.array == at);
+        let name = &array.name;
+        let is_read = sites().any(|site| site.reads);
+        let is_written = sites().any(|site| site.writes);
+        let (fault, fitting) = match array.section {
+            Section::Input if is_written => ("an input, yet it is written", "inout"),
+            Section::Input if !is_read => ("an input, yet nothing reads it", "output"),
+            Section::Inout if !is_written => ("an inout, yet nothing writes it", "input"),
+            Section::Output if !is_written => ("an output, yet nothing writes it", "input"),
+            _ => continue,
+        };
+        let key = format!("arrays.{name}.section");
+        let told = resolved.diagnose(&key, format!("`{name}` is {fault}"));
+        return Err(told.help(format!("`section = \"{fitting}\"` would fit")));
+    }
+    Ok(())
+}

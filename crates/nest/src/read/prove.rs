@@ -1,0 +1,134 @@
+//! What must hold in every iteration, proved at the corners of the loops' domain.
+
+use config::Diagnostic;
+
+use super::code::Code;
+use super::lower::Written;
+use super::syntax::For;
+use crate::affine::{Affine, DEPTH, Point};
+use crate::domain::{Domain, Level};
+use crate::kernel::Array;
+use crate::microblock::Microblock;
+use crate::piece::Piece;
+
+/// Numbers that come up while something is proved or counted stay below this, or the kernel is refused.
+const LARGEST: i128 = 1 << 60;
+
+/// Iterations of a loop are no fewer than none, and they can be counted.
+pub(super) fn trips(
+    microblock: &Microblock,
+    id: usize,
+    code: &Code<'_>,
+    written: &For,
+) -> Result<(), Diagnostic> {
+    let one = &microblock.loops[id];
+    let Some(domain) = Piece::whole(0).domain(microblock, Some(id), None) else { return Ok(()) };
+    let most = largest(&domain);
+    if most.iter().try_fold(1, |product: i128, n| product.checked_mul(*n)).is_none_or(|n| n > LARGEST) {
+        let what = format!("the loop over `{}` runs more than 2^60 times, as far as can be told", one.name);
+        return Err(code.fault(written.at, what));
+    }
+    let mut fault = None;
+    domain.each(&mut |side| {
+        let mut around = *side;
+        around.depth -= 1;
+        let trips = side.levels[around.depth].below;
+        if around.tighten() && around.range(trips).0 < 0 {
+            fault = Some(around.point(trips, false));
+        }
+    });
+    let Some(point) = fault else { return Ok(()) };
+    let what = format!(
+        "the loop over `{}` would run backwards{}",
+        one.name,
+        values(microblock, one.parent, &point, &one.trips)
+    );
+    Err(code.fault(written.below.at, what).help("its upper bound is never below its lower one"))
+}
+
+/// Every subscript is inside its array.
+pub(super) fn subscripts(
+    arrays: &[Array],
+    microblock: &Microblock,
+    code: &Code<'_>,
+    written: &Written,
+) -> Result<(), Diagnostic> {
+    for (statement, written) in microblock.statements.iter().zip(written) {
+        for (reference, at) in statement.references.iter().zip(written) {
+            let array = &arrays[reference.array];
+            for (dimension, subscript) in reference.subscripts.iter().enumerate() {
+                let n = i64::try_from(array.shape[dimension]).unwrap_or(i64::MAX);
+                let Some((value, point)) = outside(microblock, statement.parent, subscript, n) else {
+                    continue;
+                };
+                let what = format!(
+                    "`{}` is outside its array: subscript {} would be {value}{}; `{}` has 0 to {} there",
+                    reference.text,
+                    dimension + 1,
+                    values(microblock, statement.parent, &point, subscript),
+                    array.name,
+                    n - 1,
+                );
+                return Err(code.fault(*at, what));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value of a subscript that is not from 0 below `n`, and where it has it.
+fn outside(
+    microblock: &Microblock,
+    parent: Option<usize>,
+    subscript: &Affine,
+    n: i64,
+) -> Option<(i64, Point)> {
+    let domain = Piece::whole(0).domain(microblock, parent, None)?;
+    let most = largest(&domain);
+    let reach = subscript.by.iter().zip(most).map(|(by, most)| i128::from(by.unsigned_abs()) * most);
+    let reach = reach.fold(i128::from(subscript.constant.unsigned_abs()), i128::saturating_add);
+    let mut found = None;
+    domain.each(&mut |side| {
+        let mut side = *side;
+        if !side.tighten() {
+            return;
+        }
+        let (least, most) = side.range(*subscript);
+        if least < 0 {
+            found = Some((least, side.point(*subscript, false)));
+        } else if most >= n || reach > LARGEST {
+            found = Some((most, side.point(*subscript, true)));
+        }
+    });
+    found
+}
+
+/// How many iterations each loop can have, if all numbers in its bounds had the same sign.
+fn largest(domain: &Domain) -> [i128; DEPTH] {
+    let mut most = [1i128; DEPTH];
+    for level in 0..domain.depth {
+        let Level { from, below, most: side } = domain.levels[level];
+        let size = |sum: &Affine| {
+            let terms = sum
+                .by
+                .iter()
+                .zip(&most)
+                .map(|(by, most)| i128::from(by.unsigned_abs()).saturating_mul(*most));
+            terms.fold(i128::from(sum.constant.unsigned_abs()), i128::saturating_add)
+        };
+        let side = side.map_or(0, |side| size(&side));
+        most[level] = size(&below).max(size(&from)).max(side).max(1);
+    }
+    most
+}
+
+/// ` where `i` = 3 and `j` = 4`: the loops that change a sum.
+fn values(microblock: &Microblock, parent: Option<usize>, point: &Point, sum: &Affine) -> String {
+    let (chain, depth) = microblock.chain(parent);
+    let meant = chain[..depth].iter().map(|id| &microblock.loops[*id]);
+    let told: Vec<String> = meant
+        .filter(|one| sum.by[one.level] != 0)
+        .map(|one| format!("`{}` = {}", one.name, one.value.at(point)))
+        .collect();
+    if told.is_empty() { String::new() } else { format!(" where {}", told.join(" and ")) }
+}

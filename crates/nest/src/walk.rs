@@ -1,0 +1,107 @@
+//! Going through a piece iteration by iteration, in its true order.
+
+use crate::affine::{DEPTH, Point};
+use crate::kernel::Kernel;
+use crate::microblock::{Microblock, Node, Statement, Term};
+use crate::piece::{Piece, nodes};
+
+/// An access to an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The array, by number.
+    pub array: usize,
+    /// Where the element begins in the array's addresses.
+    pub byte: u64,
+    /// Whether it is a store.
+    pub write: bool,
+}
+
+/// What looks on.
+pub(crate) trait Visit {
+    /// An iteration of a loop begins.
+    fn iteration(&mut self, id: usize);
+    /// A statement is executed.
+    fn statement(&mut self, statement: &Statement, point: &Point);
+}
+
+/// Goes through a piece.
+pub(crate) fn walk(microblock: &Microblock, piece: &Piece, visit: &mut impl Visit) {
+    let mut point = [0; DEPTH];
+    let fixed = piece.fixed();
+    for (at, step) in piece.path()[..fixed].iter().enumerate() {
+        point[at] = step.from as i64;
+        if piece.is_opened(at) {
+            visit.iteration(step.id);
+        }
+    }
+    let own = nodes(microblock, piece);
+    match piece.path().get(fixed) {
+        Some(last) => {
+            let range = (last.from as i64, last.below as i64);
+            pass(microblock, piece, last.id, range, &mut point, visit);
+        }
+        None => all(microblock, piece, own, &mut point, visit),
+    }
+}
+
+fn all(microblock: &Microblock, piece: &Piece, nodes: &[Node], point: &mut Point, visit: &mut impl Visit) {
+    for node in nodes {
+        match *node {
+            Node::Statement(id) => visit.statement(&microblock.statements[id], point),
+            Node::Loop(id) => {
+                let one = &microblock.loops[id];
+                let range = match piece.screen {
+                    Some((from, below)) if one.is_split => (from as i64, below as i64),
+                    _ => (0, one.trips_at(point)),
+                };
+                pass(microblock, piece, id, range, point, visit);
+            }
+        }
+    }
+}
+
+fn pass(
+    microblock: &Microblock,
+    piece: &Piece,
+    id: usize,
+    (from, below): (i64, i64),
+    point: &mut Point,
+    visit: &mut impl Visit,
+) {
+    let one = &microblock.loops[id];
+    for t in from..below {
+        point[one.level] = t;
+        visit.iteration(id);
+        all(microblock, piece, &one.body, point, visit);
+    }
+    point[one.level] = 0;
+}
+
+/// Tells of each access.
+struct Accesses<'f, F>(&'f mut F);
+
+impl<F: FnMut(Access)> Visit for Accesses<'_, F> {
+    fn iteration(&mut self, _: usize) {}
+
+    #[inline]
+    fn statement(&mut self, statement: &Statement, point: &Point) {
+        let access = |reference: usize, write| {
+            let one = &statement.references[reference];
+            Access { array: one.array, byte: one.byte.at(point) as u64, write }
+        };
+        for term in &statement.terms {
+            if let Term::Load(reference) = term {
+                (self.0)(access(*reference, false));
+            }
+        }
+        (self.0)(access(0, true));
+    }
+}
+
+impl Kernel {
+    /// Calls with every access of a piece, in the order of a sequential execution: of each statement the loads from left to right
+    /// (in `+=` and its kin that of the target first), then the store.
+    pub fn accesses(&self, piece: &Piece, call: &mut impl FnMut(Access)) {
+        walk(self.of(piece), piece, &mut Accesses(call));
+    }
+}

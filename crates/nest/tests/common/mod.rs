@@ -1,0 +1,18 @@
+//! What several tests need.
+
+use nest::{Counts, Data, Kernel, Piece};
+
+/// A kernel with small sizes: every one different, so that no two are taken for each other.
+pub(crate) fn small(name: &str, text: &str) -> Kernel {
+    let whole = Kernel::read(text, name, &[]).unwrap_or_else(|fault| panic!("{fault}"));
+    let size = |(at, (name, _)): (usize, &(String, i64))| {
+        (name.clone(), if name == "t" { 4 } else { 11 + 2 * at as i64 })
+    };
+    let sizes: Vec<(String, i64)> = whole.sizes().iter().enumerate().map(size).collect();
+    Kernel::read(text, name, &sizes).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+/// What executing a piece counts.
+pub(crate) fn counted(kernel: &Kernel, piece: &Piece) -> Counts {
+    kernel.execute_piece(piece, &mut Data::generate(kernel, 1))
+}
