@@ -37,11 +37,35 @@ impl Extent {
         self.row * self.rows
     }
 
+    /// How many groups of `group` bytes it touches, of which the first begins with the array. As quick for many rows as for few.
+    pub fn groups(&self, group: u64) -> u64 {
+        let Extent { first, row, stride, rows, .. } = *self;
+        let hull = self.hull();
+        if rows == 1 || stride - row < group {
+            // No group fits between two rows.
+            return (hull.end - 1) / group - hull.start / group + 1;
+        }
+        let sum = |from: u64| sum_of_quotients(rows.into(), stride.into(), from.into(), group.into());
+        rows + (sum(first + row - 1) - sum(first)) as u64
+    }
+
     /// Each row's bytes.
     pub fn ranges(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let Extent { first, row, stride, rows, .. } = *self;
         (0..rows).map(move |at| first + at * stride..first + at * stride + row)
     }
+}
+
+/// The sum of `(step * i + start) / divisor`, each rounded down, over `i` from zero below `count`; as Euclid's algorithm goes.
+fn sum_of_quotients(count: u128, step: u128, start: u128, divisor: u128) -> u128 {
+    if count == 0 {
+        return 0;
+    }
+    let whole = step / divisor * (count * (count - 1) / 2) + start / divisor * count;
+    let (step, start) = (step % divisor, start % divisor);
+    let last = step * count + start;
+    // The points under the line, counted along the other axis.
+    whole + sum_of_quotients(last / divisor, divisor, last % divisor, step.max(1))
 }
 
 /// Dimensions of an array at most.
@@ -108,9 +132,10 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// How many bytes the extents have. Where some of them overlap, these count more than once.
-    pub fn bytes(&self) -> u64 {
-        self.extents.iter().map(Extent::bytes).sum()
+    /// How many bytes the groups of `group` bytes have that the extents touch, if each array begins with a group. Where extents overlap,
+    /// these count more than once.
+    pub fn bytes_in_groups(&self, group: u64) -> u64 {
+        self.extents.iter().map(|extent| extent.groups(group) * group).sum()
     }
 }
 

@@ -1,8 +1,22 @@
 //! The kernels that are shipped.
 
 /// Name and text of every shipped kernel. A new one is a file and a line.
-const PROGRAMS: &[(&str, &str)] =
-    &[("gemm", include_str!("../programs/gemm.toml")), ("atax", include_str!("../programs/atax.toml"))];
+const PROGRAMS: &[(&str, &str)] = &[
+    ("atax", include_str!("../programs/atax.toml")),
+    ("bicg", include_str!("../programs/bicg.toml")),
+    ("2dcon", include_str!("../programs/2dcon.toml")),
+    ("mvt", include_str!("../programs/mvt.toml")),
+    ("adi", include_str!("../programs/adi.toml")),
+    ("fdtd", include_str!("../programs/fdtd.toml")),
+    ("gesum", include_str!("../programs/gesum.toml")),
+    ("syrk", include_str!("../programs/syrk.toml")),
+    ("3mm", include_str!("../programs/3mm.toml")),
+    ("covar", include_str!("../programs/covar.toml")),
+    ("gemm", include_str!("../programs/gemm.toml")),
+    ("2mm", include_str!("../programs/2mm.toml")),
+    ("syr2k", include_str!("../programs/syr2k.toml")),
+    ("corr", include_str!("../programs/corr.toml")),
+];
 
 /// Name and text of every shipped kernel, in the order of Table 2 of the FlashAbacus paper.
 pub fn programs() -> &'static [(&'static str, &'static str)] {

@@ -25,6 +25,7 @@ pub struct Sections<'k> {
     kernel: &'k Kernel,
     screen: Piece,
     budget: u64,
+    group: u64,
     frames: [Frame; DEPTH + 1],
     depth: usize,
     is_done: bool,
@@ -36,14 +37,15 @@ pub struct Sections<'k> {
 impl Kernel {
     /// A screen in sections, in the order in which they run.
     ///
-    /// A section is the largest number of consecutive iterations of an outermost loop whose footprint has at most `budget` bytes. If one
-    /// iteration alone has more, it is executed by itself, and the loops in it section by section; if no loop is in it, it is a
+    /// A section is the largest number of consecutive iterations of an outermost loop whose footprint, in whole groups of
+    /// `group` bytes, has at most `budget` bytes. If one iteration alone has more, it is executed by itself, and the loops in it section by section; if no loop is in it, it is a
     /// section in spite of its size. Together the sections are the screen: each operation is in exactly one of them.
-    pub fn sections(&self, screen: Piece, budget: u64) -> Sections<'_> {
+    pub fn sections(&self, screen: Piece, budget: u64, group: u64) -> Sections<'_> {
         Sections {
             kernel: self,
             screen,
             budget,
+            group: group.max(1),
             frames: [Frame::default(); DEPTH + 1],
             depth: 0,
             is_done: false,
@@ -170,7 +172,7 @@ impl Sections<'_> {
         piece.steps[piece.depth] = self.step(id, done, done + count);
         piece.depth += 1;
         self.kernel.footprint_into(&piece, &mut self.footprint);
-        self.footprint.bytes() <= self.budget
+        self.footprint.bytes_in_groups(self.group) <= self.budget
     }
 
     /// The way to where the walk is.

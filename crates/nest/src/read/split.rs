@@ -32,7 +32,9 @@ pub(super) fn split(
     let trips = match (first.trips.as_number(), first.most) {
         (Some(trips), None) => u64::try_from(trips).unwrap_or(0),
         _ => {
-            return Err(fault(format!("the bounds of `{name}` depend on other loops, so it cannot be split")));
+            return Err(fault(format!(
+                "the bounds of `{name}` depend on other loops, so it cannot be split"
+            )));
         }
     };
     if !loops.iter().all(|id| is_alike(first, &microblock.loops[*id])) {

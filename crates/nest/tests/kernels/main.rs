@@ -1,0 +1,31 @@
+//! Kernels as loop nests, from outside.
+
+mod damaged;
+mod dependences;
+mod diagnostics;
+mod pages;
+mod pieces;
+mod programs;
+mod reference;
+
+use nest::{Counts, Data, Kernel, Piece};
+
+/// A kernel with small sizes: every one different, so that no two are taken for each other. Blocks have 4 rows, so that the last one
+/// is smaller.
+pub(crate) fn small(name: &str, text: &str) -> Kernel {
+    let whole = read(text, name, &[]);
+    let size = |(at, (name, _)): (usize, &(String, i64))| {
+        (name.clone(), if name == "t" { 4 } else { 11 + 2 * at as i64 })
+    };
+    let sizes: Vec<(String, i64)> = whole.sizes().iter().enumerate().map(size).collect();
+    read(text, name, &sizes)
+}
+
+pub(crate) fn read(text: &str, name: &str, sizes: &[(String, i64)]) -> Kernel {
+    Kernel::read(text, name, sizes).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+/// What executing a piece counts.
+pub(crate) fn counted(kernel: &Kernel, piece: &Piece) -> Counts {
+    kernel.execute_piece(piece, &mut Data::generate(kernel, 1))
+}
