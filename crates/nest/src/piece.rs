@@ -52,6 +52,30 @@ impl Piece {
         self.steps[..self.depth].iter().map(|step| (step.id, step.from..step.below))
     }
 
+    /// The loop that it is a range of iterations of, by number, with that range; nothing if it is several things one after another.
+    pub fn range(&self) -> Option<(usize, Range<u64>)> {
+        let last = self.path().last().filter(|_| self.nodes.is_none());
+        last.map(|step| (step.id, step.from..step.below))
+    }
+
+    /// Of a range of iterations, only these.
+    ///
+    /// # Panics
+    /// If it is no range ([`Piece::range`]), or does not have them.
+    #[must_use]
+    pub fn narrowed(&self, iterations: Range<u64>) -> Piece {
+        let (_, own) = self.range().expect("a range of iterations");
+        assert!(own.start <= iterations.start && iterations.end <= own.end, "{iterations:?} of {own:?}");
+        let mut piece = *self;
+        if iterations.start > own.start {
+            // What leads to the range began with its first iteration.
+            piece.opens = 0;
+        }
+        piece.steps[piece.depth - 1].from = iterations.start;
+        piece.steps[piece.depth - 1].below = iterations.end;
+        piece
+    }
+
     pub(crate) fn path(&self) -> &[Step] {
         &self.steps[..self.depth]
     }
@@ -130,6 +154,64 @@ impl Kernel {
             let screen = is_split.then(|| (at * each, ((at + 1) * each).min(trips)));
             Piece { screen, ..Piece::whole(microblock) }
         })
+    }
+
+    /// What a piece executes one after another: each loop with all its iterations, and the statements between loops. One iteration of a
+    /// loop is what stands in that loop; several are one part, the piece itself. Together the parts are the piece.
+    pub fn parts(&self, piece: &Piece) -> Vec<Piece> {
+        let microblock = self.of(piece);
+        let mut outer = *piece;
+        if let Some((_, range)) = piece.range() {
+            if range.end - range.start != 1 {
+                return vec![*piece];
+            }
+            outer.opens |= 1 << (piece.depth - 1);
+        }
+        let around = piece.path().last().map(|step| step.id);
+        let inside = microblock.inside(around);
+        let (mut node, below) = piece.nodes.unwrap_or((0, inside.len()));
+        let mut parts = Vec::new();
+        while node < below {
+            let mut part = outer;
+            match inside[node] {
+                Node::Statement(_) => {
+                    let rest = inside[node..below].iter();
+                    let count = rest.take_while(|node| matches!(node, Node::Statement(_))).count();
+                    part.nodes = Some((node, node + count));
+                    node += count;
+                }
+                Node::Loop(id) => {
+                    let (from, below) = self.iterations_of(piece, id);
+                    part.nodes = None;
+                    part.steps[part.depth] = Step { node, id, from, below };
+                    part.depth += 1;
+                    node += 1;
+                    if from >= below {
+                        continue;
+                    }
+                }
+            }
+            parts.push(part);
+            // What leads to the parts begins with the first.
+            outer.opens = 0;
+        }
+        if parts.is_empty() {
+            parts.push(Piece { nodes: Some((below, below)), ..outer });
+        }
+        parts
+    }
+
+    /// The iterations of a loop that stands in the first iteration of each loop of a piece's path, from and below.
+    pub(crate) fn iterations_of(&self, piece: &Piece, id: usize) -> (u64, u64) {
+        let one = &self.of(piece).loops[id];
+        if let Some(range) = piece.screen.filter(|_| one.is_split) {
+            return range;
+        }
+        let mut point = [0; DEPTH];
+        for (t, step) in point.iter_mut().zip(piece.path()) {
+            *t = step.from as i64;
+        }
+        (0, u64::try_from(one.trips_at(&point)).unwrap_or(0))
     }
 
     /// The microblock of a piece.

@@ -1,6 +1,6 @@
 //! A screen in parts that fit into memory.
 
-use crate::affine::{DEPTH, Point};
+use crate::affine::DEPTH;
 use crate::footprint::Footprint;
 use crate::kernel::Kernel;
 use crate::microblock::{Microblock, Node};
@@ -109,10 +109,7 @@ impl Sections<'_> {
         let one = &microblock.loops[id];
         let (done, all) = match self.frames[self.depth].trips {
             Some(trips) => trips,
-            None => match self.screen.screen {
-                Some(range) if one.is_split => range,
-                _ => (0, u64::try_from(one.trips_at(&self.point())).unwrap_or(0)),
-            },
+            None => self.kernel.iterations_of(&self.path(), id),
         };
         self.frames[self.depth].trips = Some((done, all));
         if done >= all {
@@ -196,13 +193,5 @@ impl Sections<'_> {
             piece.opens |= u8::from(is_fresh) << level;
         }
         piece
-    }
-
-    fn point(&self) -> Point {
-        let mut point = [0; DEPTH];
-        for (t, frame) in point.iter_mut().zip(&self.frames[..self.depth]) {
-            *t = frame.trips.map_or(0, |(done, _)| done) as i64;
-        }
-        point
     }
 }

@@ -11,8 +11,11 @@ use crate::kernel::Array;
 use crate::microblock::Microblock;
 use crate::piece::Piece;
 
-/// Numbers that come up while something is proved or counted stay below this, or the kernel is refused.
+/// Subscripts that come up while something is proved, and how often loops run, stay below this, or the kernel is refused.
 const LARGEST: i128 = 1 << 60;
+
+/// Terms of polynomials stay below this, before those of opposite signs are added.
+const LARGEST_TERM: i128 = 1 << 90;
 
 /// Iterations of a loop are no fewer than none, and they can be counted.
 pub(super) fn trips(
@@ -23,8 +26,10 @@ pub(super) fn trips(
 ) -> Result<(), Diagnostic> {
     let one = &microblock.loops[id];
     let Some(domain) = Piece::whole(0).domain(microblock, Some(id), None) else { return Ok(()) };
-    let most = largest(&domain);
-    if most.iter().try_fold(1, |product: i128, n| product.checked_mul(*n)).is_none_or(|n| n > LARGEST) {
+    let product = |sizes: [i128; DEPTH]| sizes.iter().try_fold(1i128, |product, n| product.checked_mul(*n));
+    let is_counted = product(most_trips(&domain)).is_some_and(|trips| trips <= LARGEST)
+        && product(largest(&domain)).is_some_and(|term| term <= LARGEST_TERM);
+    if !is_counted {
         let what = format!("the loop over `{}` runs more than 2^60 times, as far as can be told", one.name);
         return Err(code.fault(written.at, what));
     }
@@ -118,6 +123,22 @@ fn largest(domain: &Domain) -> [i128; DEPTH] {
         };
         let side = side.map_or(0, |side| size(&side));
         most[level] = size(&below).max(size(&from)).max(side).max(1);
+    }
+    most
+}
+
+/// How many iterations each loop has at most; at least 1.
+fn most_trips(domain: &Domain) -> [i128; DEPTH] {
+    let mut most = [1i128; DEPTH];
+    for level in 0..domain.depth {
+        let reach = |sum: &Affine| {
+            let terms =
+                sum.by.iter().zip(&most).map(|(by, most)| i128::from((*by).max(0)).saturating_mul(most - 1));
+            terms.fold(i128::from(sum.constant), i128::saturating_add)
+        };
+        let Level { below, most: side, .. } = domain.levels[level];
+        let below = reach(&below);
+        most[level] = side.map_or(below, |side| below.min(reach(&side))).max(1);
     }
     most
 }

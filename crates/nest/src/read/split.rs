@@ -60,16 +60,14 @@ pub(super) fn split(
     Ok(Split { name: name.to_owned(), trips })
 }
 
-/// Whether two loops have the same values in the same iterations.
+/// Whether two loops have the same values in the same iterations, whatever the loops around them do.
 fn is_alike(a: &Loop, b: &Loop) -> bool {
-    let values =
-        |one: &Loop| (one.value.constant, one.value.by[one.level], one.value.deepest() <= Some(one.level));
-    a.trips == b.trips && b.most.is_none() && values(a) == values(b) && is_alone(a) && is_alone(b)
-}
-
-/// Whether a loop's values are the same whatever the loops around it do.
-fn is_alone(one: &Loop) -> bool {
-    one.value.by.iter().enumerate().all(|(level, by)| level == one.level || *by == 0)
+    let fixed = |one: &Loop| {
+        let mut value = one.value;
+        let by = std::mem::take(&mut value.by[one.level]);
+        value.as_number().map(|from| (from, by))
+    };
+    a.trips == b.trips && b.most.is_none() && fixed(a).is_some() && fixed(a) == fixed(b)
 }
 
 /// The level of the split loop around a place.

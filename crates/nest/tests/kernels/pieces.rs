@@ -67,6 +67,33 @@ fn check_sections(kernel: &Kernel, screen: Piece, budget: u64, group: u64) {
     assert_eq!(counts, kernel.counts(&screen), "{screen:?} with {budget} B");
 }
 
+/// Parts of parts, down to single statements, are the piece.
+fn check_parts(kernel: &Kernel, piece: &Piece) {
+    fn all(kernel: &Kernel, piece: &Piece, walked: &mut Vec<Access>) -> Counts {
+        let parts = match piece.range() {
+            Some((_, range)) if range.end - range.start > 1 => {
+                range.map(|at| piece.narrowed(at..at + 1)).collect()
+            }
+            _ => kernel.parts(piece),
+        };
+        let mut counts = Counts::default();
+        for part in parts {
+            assert_eq!(kernel.counts(&part), counted(kernel, &part), "{part:?}");
+            if part.range().is_some() {
+                counts += all(kernel, &part, walked);
+            } else {
+                kernel.accesses(&part, &mut |access| walked.push(access));
+                counts += kernel.counts(&part);
+            }
+        }
+        counts
+    }
+    let mut walked = Vec::new();
+    let counts = all(kernel, piece, &mut walked);
+    assert_eq!(counts, kernel.counts(piece), "{piece:?}");
+    assert_eq!(walked, accesses(kernel, piece), "{piece:?}");
+}
+
 #[test]
 fn footprints_of_shipped_kernels_are_the_bytes_that_they_touch() {
     for (name, text) in programs() {
@@ -264,5 +291,10 @@ proptest! {
     #[test]
     fn sections_of_random_kernels_are_the_kernel(seed: u64, budget in 1u64..4000) {
         check_sections(&Random::kernel(seed), Piece::whole(0), budget, 8);
+    }
+
+    #[test]
+    fn parts_of_random_kernels_are_the_kernel(seed: u64) {
+        check_parts(&Random::kernel(seed), &Piece::whole(0));
     }
 }
