@@ -2,3 +2,4 @@
 
 pub mod ooo;
 pub mod simt;
+pub mod vliw;

@@ -14,6 +14,8 @@ pub struct Access {
     pub byte: u64,
     /// Whether it is a store.
     pub write: bool,
+    /// The innermost loop around it, by number.
+    pub within: Option<usize>,
 }
 
 /// What looks on.
@@ -87,7 +89,8 @@ impl<F: FnMut(Access)> Visit for Accesses<'_, F> {
     fn statement(&mut self, statement: &Statement, point: &Point) {
         let access = |reference: usize, write| {
             let one = &statement.references[reference];
-            Access { array: one.array, byte: one.byte.at(point) as u64, write }
+            let byte = one.byte.at(point) as u64;
+            Access { array: one.array, byte, write, within: statement.parent }
         };
         for term in &statement.terms {
             if let Term::Load(reference) = term {

@@ -1,0 +1,8 @@
+//! Cores of an accelerator: in order, several operations a cycle, chosen by the compiler.
+
+pub mod caches;
+pub mod issue;
+mod spec;
+pub mod stalls;
+
+pub use spec::{CacheSpec, ExpansionSpec, LatencySpec, UnitsSpec};

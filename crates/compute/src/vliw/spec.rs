@@ -1,0 +1,97 @@
+//! The cores of an accelerator as a user writes them.
+
+use config::SpecError;
+use config::units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Functional units of a core: operations of each kind that begin in a cycle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnitsSpec {
+    /// Multiplications.
+    #[schemars(range(min = 1, max = 64))]
+    pub multiply: u32,
+    /// Additions, comparisons, address operations and branches.
+    #[schemars(range(min = 1, max = 64))]
+    pub general: u32,
+    /// Loads and stores.
+    #[schemars(range(min = 1, max = 64))]
+    pub memory: u32,
+}
+
+/// Cycles from the beginning of an operation until its result can be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LatencySpec {
+    /// Of a load that the first-level cache has.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
+    pub load: u32,
+    /// Of a store, until a load sees it.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
+    pub store: u32,
+    /// Of an addition.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
+    pub add: u32,
+    /// Of a multiplication.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
+    pub multiply: u32,
+    /// Of a comparison or a choice.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
+    pub compare: u32,
+    /// Of a division.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
+    pub divide: u32,
+    /// Of a square root.
+    #[schemars(range(min = 1, max = 4_096), extend("x-unit" = "cycles"))]
+    pub square_root: u32,
+}
+
+/// What an operation is made of for which there is no unit: an estimate, and steps that make it better.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpansionSpec {
+    /// Multiplications.
+    #[schemars(range(max = 4_096))]
+    pub multiply: u32,
+    /// Operations of general units.
+    #[schemars(range(max = 4_096))]
+    pub general: u32,
+}
+
+/// A level of a core's caches. Least recently used lines go first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CacheSpec {
+    /// All of it.
+    pub size: Bytes,
+    /// Lines that may have the same place.
+    #[schemars(range(min = 1, max = 64))]
+    pub ways: u32,
+    /// A line: a power of two.
+    pub line: Bytes,
+    /// Cycles for which the core stands still if it misses, until the level behind has answered.
+    #[schemars(range(max = 65_536), extend("x-unit" = "cycles"))]
+    pub miss: u32,
+}
+
+impl CacheSpec {
+    /// Sets.
+    pub(super) fn sets(&self) -> u32 {
+        (self.size.get() / self.line.get() / u64::from(self.ways)) as u32
+    }
+
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        let (size, line) = (self.size.get(), self.line.get());
+        if !line.is_power_of_two() || !(4..=65_536).contains(&line) {
+            let what = format!("a line of {} is not a power of two from 4B to 64KiB", self.line);
+            return Err(SpecError::new("line", what));
+        }
+        let set = line * u64::from(self.ways);
+        if size == 0 || size % set != 0 || size / line > 1 << 24 {
+            let what = format!("{} are not whole sets of {} lines of {}", self.size, self.ways, self.line);
+            return Err(SpecError::new("size", what).help("at most 16,777,216 lines"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Samples against whole executions, address by address.
+
+use super::*;
+use config::units::Bytes;
+
+fn caches(scale: u64) -> (CacheSpec, CacheSpec) {
+    let level = |kib, ways, line, miss| CacheSpec {
+        size: Bytes::from_kib(kib / scale),
+        ways,
+        line: Bytes::new(line),
+        miss,
+    };
+    (level(32, 2, 64, 12), level(512, 4, 128, 60))
+}
+
+/// Every access of a screen.
+fn whole(kernel: &Kernel, screen: &Piece, (first, second): (&CacheSpec, &CacheSpec)) -> Misses {
+    let mut caches = Caches::new(first, second).expect("caches");
+    let starts = starts(kernel);
+    let mut misses = Misses::default();
+    kernel.accesses(screen, &mut |access: Access| {
+        misses += caches.access(starts[access.array] + access.byte, access.write);
+    });
+    misses
+}
+
+/// Cycles for which a core stands still.
+fn stalls(misses: &Misses, (first, second): (&CacheSpec, &CacheSpec)) -> f64 {
+    (misses.first * u64::from(first.miss) + misses.second * u64::from(second.miss)) as f64
+}
+
+/// The programs on caches a sixteenth of the size, with matrices from half of the first level to six times the second.
+#[test]
+fn samples_are_within_five_per_cent_of_whole_executions() {
+    let (first, second) = caches(16);
+    let specs = (&first, &second);
+    let mut off = Vec::new();
+    for (name, text) in nest::programs() {
+        for side in [16, 90, 128] {
+            let sizes: Vec<(String, i64)> = Kernel::read(text, name, &[])
+                .expect("a program")
+                .sizes()
+                .iter()
+                .map(|(name, _)| (name.clone(), side))
+                .collect();
+            let Ok(kernel) = Kernel::read(text, name, &sizes) else { continue };
+            for microblock in 0..kernel.microblocks().len() {
+                let screen = kernel
+                    .screens(microblock, 6)
+                    .nth(2)
+                    .or_else(|| kernel.screens(microblock, 6).last())
+                    .expect("a screen");
+                let sampled = Stalls::sample(&kernel, screen, specs, 1 << 16).expect("a sample");
+                let mut iterations = Vec::new();
+                kernel.iterations(&screen, &mut iterations);
+                let found = stalls(&sampled.of(&iterations, true), specs);
+                let wanted = stalls(&whole(&kernel, &screen, specs), specs);
+                let error = (found - wanted).abs() / wanted.max(1.0);
+                if error > 0.05 {
+                    off.push(format!(
+                        "{name} {side} {microblock}: {found} against {wanted}, {:.1} %",
+                        100.0 * error
+                    ));
+                }
+            }
+        }
+    }
+    assert!(off.is_empty(), "{}:\n{}", off.len(), off.join("\n"));
+}
