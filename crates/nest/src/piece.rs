@@ -42,29 +42,6 @@ impl Piece {
         Piece { microblock, screen: None, steps, depth: 0, nodes: None, opens: 0 }
     }
 
-    /// These iterations of a microblock's split loop.
-    pub fn of_split(microblock: usize, iterations: Range<u64>) -> Piece {
-        Piece { screen: Some((iterations.start, iterations.end)), ..Piece::whole(microblock) }
-    }
-
-    /// These iterations of a loop that stands in the one iteration that this piece is of, or outside all loops; at most all of them.
-    ///
-    /// # Panics
-    /// If the piece is of more than one iteration, or if the loop does not stand there.
-    #[must_use]
-    pub fn step(mut self, kernel: &Kernel, id: usize, iterations: Range<u64>) -> Piece {
-        let one = &kernel.microblocks[self.microblock].loops[id];
-        let around = self.depth.checked_sub(1).map(|at| self.steps[at]);
-        assert!(
-            self.nodes.is_none() && around.is_none_or(|step| step.below == step.from + 1),
-            "not in one iteration"
-        );
-        assert_eq!(around.map(|step| step.id), one.parent, "the loop stands elsewhere");
-        self.steps[self.depth] = Step { node: one.node, id, from: iterations.start, below: iterations.end };
-        self.depth += 1;
-        self
-    }
-
     /// The iterations of the split loop that this is a part of; nothing in a piece that is no part of a screen.
     pub fn screen(&self) -> Option<Range<u64>> {
         self.screen.map(|(from, below)| from..below)

@@ -10,7 +10,7 @@ mod tests;
 use super::caches::{Caches, Misses};
 use super::spec::CacheSpec;
 use config::SpecError;
-use nest::{Access, DEPTH, Kernel, Node, Piece, Point};
+use nest::{Access, Kernel, Piece};
 use std::ops::Range;
 
 /// How many times as much as the second level holds is touched before anything is measured, in at most so many times the accesses that are.
@@ -66,7 +66,7 @@ impl Stalls {
         if counts.loads + counts.stores <= WHOLE * measured {
             sample.execute(&screen, &mut sample.caches()?, true);
         } else {
-            sample.body(screen, &[0; DEPTH], None)?;
+            sample.body(&screen, None)?;
         }
         Ok(Stalls { rates: sample.rates, cold: sample.cold })
     }
@@ -126,115 +126,101 @@ impl Sample<'_> {
         counts.loads + counts.stores
     }
 
-    /// Samples what stands in one iteration, or outside all loops. `point` is where that is; `before` is the iteration before it.
-    fn body(&mut self, piece: Piece, point: &Point, before: Option<Piece>) -> Result<(), SpecError> {
-        let microblock = &self.kernel.microblocks()[piece.microblock];
-        let around = piece.steps().last().map(|(id, _)| id);
-        for node in microblock.inside(around) {
-            match *node {
-                Node::Loop(id) => self.one(piece, point, before, id)?,
+    /// Samples what a piece executes one after another. `before` is the iteration before it.
+    fn body(&mut self, piece: &Piece, before: Option<&Piece>) -> Result<(), SpecError> {
+        let outside = self.rates.len() - 1;
+        let around = piece.range().map_or(outside, |(id, _)| id);
+        for part in self.kernel.parts(piece) {
+            if part.range().is_some() {
+                let before = before.and_then(|before| self.same(before, &part));
+                self.iterations(&part, before)?;
+            } else {
                 // Too seldom to matter among what is around it: it finds nothing.
-                Node::Statement(id) => {
-                    let rate = &mut self.rates[around.unwrap_or(microblock.loops.len())];
-                    rate.misses.second += microblock.statements[id].references.len() as u64;
-                }
+                self.rates[around].misses.second += self.accesses(&part);
             }
         }
-        if let Some(around) = around {
-            self.rates[around].iterations += 1;
-        }
+        self.rates[around].iterations += u64::from(around != outside);
         Ok(())
     }
 
-    /// The iterations of a loop in a piece.
-    fn range(&self, piece: &Piece, point: &Point, id: usize) -> Range<u64> {
-        let one = &self.kernel.microblocks()[piece.microblock].loops[id];
-        match piece.screen() {
-            Some(range) if one.is_split => range,
-            _ => 0..u64::try_from(one.trips_at(point)).unwrap_or(0),
-        }
+    /// The loop of a part in another iteration of what is around it.
+    fn same(&self, other: &Piece, part: &Piece) -> Option<Piece> {
+        let id = part.range()?.0;
+        self.kernel.parts(other).into_iter().find(|part| part.range().is_some_and(|(other, _)| other == id))
     }
 
-    /// Samples a loop.
-    fn one(
-        &mut self,
-        piece: Piece,
-        point: &Point,
-        before: Option<Piece>,
-        id: usize,
-    ) -> Result<(), SpecError> {
-        let kernel = self.kernel;
-        let one = &kernel.microblocks()[piece.microblock].loops[id];
-        let Range { start, end } = self.range(&piece, point, id);
-        if start == end {
+    /// Samples iterations of a loop.
+    fn iterations(&mut self, part: &Piece, before: Option<Piece>) -> Result<(), SpecError> {
+        let Some((id, Range { start, end })) = part.range().filter(|(_, range)| !range.is_empty()) else {
             return Ok(());
-        }
+        };
+        let one = &self.kernel.microblocks()[part.microblock].loops[id];
         let middle = start + (end - start) / 2;
-        if one.is_innermost() || self.bytes(&piece.step(kernel, id, middle..middle + 1)) <= self.forgets {
-            return self.window(piece, point, before, id);
+        if one.is_innermost() || self.bytes(&part.narrowed(middle..middle + 1)) <= self.forgets {
+            return self.window(part, before);
         }
         let places: &[(u64, u64)] = if one.parent.is_none() { &PLACES } else { &PLACES[1..2] };
-        for (part, parts) in places {
-            let at = start + (end - start) * part / parts;
-            let mut point = *point;
-            point[one.level] = at as i64;
-            let before = (at > start).then(|| piece.step(kernel, id, at - 1..at));
-            self.body(piece.step(kernel, id, at..at + 1), &point, before)?;
+        for (place, places) in places {
+            let at = start + (end - start) * place / places;
+            let before = (at > start).then(|| part.narrowed(at - 1..at));
+            self.body(&part.narrowed(at..at + 1), before.as_ref())?;
         }
         Ok(())
     }
 
-    /// Executes consecutive iterations of a loop, after others that make caches forget how they began: those in front of them or, if it has not enough, those of the
-    /// iteration before.
-    fn window(
-        &mut self,
-        piece: Piece,
-        point: &Point,
-        before: Option<Piece>,
-        id: usize,
-    ) -> Result<(), SpecError> {
-        let kernel = self.kernel;
-        let Range { start, end } = self.range(&piece, point, id);
+    /// Executes consecutive iterations of a loop, after others that make caches forget how they began: those in front of them or, if there are not enough, those of
+    /// the same loop before.
+    fn window(&mut self, part: &Piece, before: Option<Piece>) -> Result<(), SpecError> {
+        let Some((id, Range { start, end })) = part.range() else { return Ok(()) };
         let trips = end - start;
         let middle = start + trips / 2;
-        let each = self.accesses(&piece.step(kernel, id, middle..middle + 1)).max(1);
+        let each = self.accesses(&part.narrowed(middle..middle + 1)).max(1);
         // Lines are missed every so many iterations: measured are whole rounds.
-        let round = self.round(piece.microblock, id);
+        let round = self.round(part.microblock, id);
         let measured = self.measured.div_ceil(each).next_multiple_of(round).min(trips);
         let mut caches = self.caches()?;
-        let first = |count: u64| piece.step(kernel, id, start..start + count);
-        let enough = self.enough(trips, each, |count| self.bytes(&first(count)));
-        if piece.steps().next().is_none() {
-            // The screen begins here.
-            let mut cold = self.rates.clone();
-            std::mem::swap(&mut self.rates, &mut cold);
-            self.rates.fill(Rate::default());
-            self.execute(&first(enough), &mut caches, true);
-            std::mem::swap(&mut self.rates, &mut cold);
-            let from = (start + enough).min(end - measured);
-            self.execute(&piece.step(kernel, id, from..from + measured), &mut caches, true);
-            self.begin(&cold);
-            return Ok(());
+        let enough = self.enough(trips, each, |count| self.bytes(&part.narrowed(start..start + count)));
+        if part.steps().count() == 1 {
+            return self.begin(part, enough, measured);
         }
         if enough + measured <= trips {
             let from = start + (trips - enough - measured) / 2;
-            self.execute(&piece.step(kernel, id, from..from + enough), &mut caches, false);
-            self.execute(&piece.step(kernel, id, from + enough..from + enough + measured), &mut caches, true);
+            self.execute(&part.narrowed(from..from + enough), &mut caches, false);
+            self.execute(&part.narrowed(from + enough..from + enough + measured), &mut caches, true);
             return Ok(());
         }
-        if let Some(before) = before {
-            let level = kernel.microblocks()[piece.microblock].loops[id].level;
-            let mut point = *point;
-            point[level - 1] -= 1;
-            let Range { start, end } = self.range(&before, &point, id);
-            let last = |count: u64| before.step(kernel, id, end - count..end);
+        if let Some(before) = before
+            && let Some((_, Range { start, end })) = before.range()
+        {
+            let last = |count: u64| before.narrowed(end - count..end);
             let enough = self.enough(end - start, each, |count| self.bytes(&last(count)));
             if enough > 0 {
                 self.execute(&last(enough), &mut caches, false);
             }
         }
         let measured = (WHOLE * self.measured).div_ceil(each).next_multiple_of(round).min(trips);
-        self.execute(&piece.step(kernel, id, start..start + measured), &mut caches, true);
+        self.execute(&part.narrowed(start..start + measured), &mut caches, true);
+        Ok(())
+    }
+
+    /// The same for a loop that begins a screen. What it misses at first beyond its rate afterwards is what empty caches cost the screen.
+    fn begin(&mut self, part: &Piece, enough: u64, measured: u64) -> Result<(), SpecError> {
+        let Some((_, Range { start, end })) = part.range() else { return Ok(()) };
+        let mut caches = self.caches()?;
+        let none = vec![Rate::default(); self.rates.len()];
+        let rates = std::mem::replace(&mut self.rates, none);
+        self.execute(&part.narrowed(start..start + enough), &mut caches, true);
+        let first = std::mem::replace(&mut self.rates, rates);
+        let from = (start + enough).min(end - measured);
+        self.execute(&part.narrowed(from..from + measured), &mut caches, true);
+        for (first, rate) in first.iter().zip(&self.rates) {
+            let beyond = |of: fn(&Misses) -> u64| {
+                let usual = u128::from(of(&rate.misses)) * u128::from(first.iterations);
+                of(&first.misses).saturating_sub((usual / u128::from(rate.iterations.max(1))) as u64)
+            };
+            self.cold.first += beyond(|misses| misses.first);
+            self.cold.second += beyond(|misses| misses.second);
+        }
         Ok(())
     }
 
@@ -267,18 +253,6 @@ impl Sample<'_> {
         let strides = inside.flat_map(|one| &one.references).map(|one| one.byte.by[level].unsigned_abs());
         // The line and each stride: powers of two decide alone, since the line is one.
         strides.map(|stride| line >> stride.trailing_zeros().min(line.trailing_zeros())).max().unwrap_or(1)
-    }
-
-    /// What a screen has missed at its beginning beyond the rate afterwards is what empty caches cost it.
-    fn begin(&mut self, first: &[Rate]) {
-        for (first, rate) in first.iter().zip(&self.rates) {
-            let beyond = |of: fn(&Misses) -> u64| {
-                let usual = u128::from(of(&rate.misses)) * u128::from(first.iterations);
-                of(&first.misses).saturating_sub((usual / u128::from(rate.iterations.max(1))) as u64)
-            };
-            self.cold.first += beyond(|misses| misses.first);
-            self.cold.second += beyond(|misses| misses.second);
-        }
     }
 
     /// Executes a piece; its misses count if they are measured.
