@@ -3,6 +3,7 @@
 use super::folio::{Folios, flag};
 use super::index::{Index, Shadow};
 use super::{Folio, PageCacheStats, Watermarks};
+use crate::Inode;
 use kernel::{Mutant, planted};
 
 /// What a node's reclaim remembers (`pgdat->flags`, `lruvec->flags`).
@@ -42,19 +43,28 @@ impl Core {
         self.pages.saturating_sub(self.folios.len())
     }
 
+    /// A page comes to a folio that is on no list, with these marks. The shadow entry that it left when it was reclaimed.
+    #[inline]
+    pub(super) fn take_folio(&mut self, inode: Inode, page: u64, flags: u32) -> (u32, Option<Shadow>) {
+        let at = self.folios.take(inode, page as u32, flags);
+        let (leaf, shadow) = self.index.insert(inode, page, at);
+        self.folios.set_leaf(at, leaf);
+        (at, shadow)
+    }
+
     /// A folio that is on no list any more loses its page, and its memory is free.
     #[inline]
     pub(super) fn drop_folio(&mut self, at: u32, shadow: Option<Shadow>) {
-        let (inode, page) = self.folios.owner(at);
+        let (leaf, page) = self.folios.slot(at);
         let flags = self.folios.flags(at);
         let (dirty, writeback) = (flags & flag::DIRTY != 0, flags & flag::WRITEBACK != 0);
         if dirty || writeback {
             self.nr_dirty -= u64::from(dirty);
             self.nr_writeback -= u64::from(writeback);
-            self.index.count(inode, page, -i64::from(dirty), -i64::from(writeback));
+            self.index.count(leaf, -i64::from(dirty), -i64::from(writeback));
         }
         self.stats.read_ahead_wasted += u64::from(flags & flag::AHEAD != 0);
-        self.index.remove(inode, page, shadow);
+        self.index.remove(leaf, page, shadow);
         self.folios.give(at);
     }
 
@@ -62,8 +72,8 @@ impl Core {
     pub(super) fn prefetch(&self, batch: &[u32]) {
         for &at in batch {
             self.folios.prefetch(at);
-            let (inode, page) = self.folios.owner(at);
-            self.index.prefetch(inode, page);
+            let (leaf, page) = self.folios.slot(at);
+            self.index.prefetch(leaf, page);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Folios: pages of memory that hold pages of files.
 
-use super::list::{Linked, Links};
+use super::list::{Linked, Links, NONE};
 use crate::Inode;
 
 /// A page of memory that holds a page of a file, until it is removed; then its name is used again.
@@ -41,6 +41,8 @@ struct Record {
     inode: Inode,
     page: u32,
     version: u32,
+    /// Where the index has the page.
+    leaf: u32,
 }
 
 /// All folios. What is looked at together lies together: a hit reads marks only, four bytes a folio.
@@ -63,10 +65,10 @@ impl Linked for Folios {
 }
 
 impl Folios {
-    /// A folio for a page, with these marks.
+    /// A folio for a page, with these marks; its leaf is said [later](Folios::set_leaf).
     #[inline]
     pub(super) fn take(&mut self, inode: Inode, page: u32, flags: u32) -> u32 {
-        let record = Record { links: Links::NONE, inode, page, version: 0 };
+        let record = Record { links: Links::NONE, inode, page, version: 0, leaf: NONE };
         if let Some(at) = self.free.pop() {
             (self.flags[at as usize], self.records[at as usize]) = (flags | flag::LIVE, record);
             return at;
@@ -100,6 +102,18 @@ impl Folios {
     pub(super) fn owner(&self, at: u32) -> (Inode, u64) {
         let Record { inode, page, .. } = self.records[at as usize];
         (inode, page.into())
+    }
+
+    /// Where the index has the page of a folio: the leaf, and the page.
+    #[inline]
+    pub(super) fn slot(&self, at: u32) -> (u32, u64) {
+        let Record { leaf, page, .. } = self.records[at as usize];
+        (leaf, page.into())
+    }
+
+    #[inline]
+    pub(super) fn set_leaf(&mut self, at: u32, leaf: u32) {
+        self.records[at as usize].leaf = leaf;
     }
 
     #[inline]

@@ -127,9 +127,9 @@ impl PageCache {
         if before & flag::DIRTY != 0 {
             return false;
         }
-        let (inode, page) = core.folios.owner(folio.0);
-        core.index.set_tag(inode, page, Tag::Dirty, true);
-        core.index.count(inode, page, 1, 0);
+        let (leaf, page) = core.folios.slot(folio.0);
+        core.index.set_tag(leaf, page, Tag::Dirty, true);
+        core.index.count(leaf, 1, 0);
         core.nr_dirty += 1;
         core.stats.dirtied += 1;
         true
@@ -143,8 +143,8 @@ impl PageCache {
         if !core.folios.take_flag(folio.0, flag::DIRTY) {
             return false;
         }
-        let (inode, page) = core.folios.owner(folio.0);
-        core.index.count(inode, page, -1, 0);
+        let (leaf, _) = core.folios.slot(folio.0);
+        core.index.count(leaf, -1, 0);
         core.nr_dirty -= 1;
         true
     }
@@ -155,13 +155,13 @@ impl PageCache {
         let core = &mut self.core;
         debug_assert!(!core.folios.has(folio.0, flag::WRITEBACK), "one write-back at a time");
         core.folios.set(folio.0, flag::WRITEBACK);
-        let (inode, page) = core.folios.owner(folio.0);
-        core.index.set_tag(inode, page, Tag::Writeback, true);
+        let (leaf, page) = core.folios.slot(folio.0);
+        core.index.set_tag(leaf, page, Tag::Writeback, true);
         if !core.folios.has(folio.0, flag::DIRTY) {
-            core.index.set_tag(inode, page, Tag::Dirty, false);
+            core.index.set_tag(leaf, page, Tag::Dirty, false);
         }
-        core.index.set_tag(inode, page, Tag::ToWrite, false);
-        core.index.count(inode, page, 0, 1);
+        core.index.set_tag(leaf, page, Tag::ToWrite, false);
+        core.index.count(leaf, 0, 1);
         core.nr_writeback += 1;
     }
 
@@ -178,9 +178,9 @@ impl PageCache {
             core.stats.rotated += 1;
         }
         core.folios.clear(folio.0, flag::WRITEBACK);
-        let (inode, page) = core.folios.owner(folio.0);
-        core.index.set_tag(inode, page, Tag::Writeback, false);
-        core.index.count(inode, page, 0, -1);
+        let (leaf, page) = core.folios.slot(folio.0);
+        core.index.set_tag(leaf, page, Tag::Writeback, false);
+        core.index.count(leaf, 0, -1);
         core.nr_writeback -= 1;
         core.stats.written += 1;
     }

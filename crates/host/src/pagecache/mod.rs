@@ -128,13 +128,10 @@ impl PageCache {
     /// The folio of a page that is asked for; counts hits and misses.
     #[inline]
     pub fn lookup(&mut self, inode: Inode, page: u64) -> Option<Folio> {
-        let found = self.core.index.find(inode, page);
+        let found = self.core.index.find_or_prefetch(inode, page);
         let stats = &mut self.core.stats;
         match found {
-            None => {
-                stats.misses += 1;
-                self.core.index.prefetch(inode, page);
-            }
+            None => stats.misses += 1,
             Some(at) if self.core.folios.has(at, flag::UPTODATE) => stats.hits += 1,
             Some(_) => stats.hits_under_read += 1,
         }
@@ -151,8 +148,7 @@ impl PageCache {
         debug_assert!(self.core.free() > 0, "the caller makes room");
         let ahead = if cause.is_ahead() { flag::AHEAD } else { 0 };
         self.core.stats.read_ahead += u64::from(cause.is_ahead());
-        let at = self.core.folios.take(inode, page as u32, flag::LOCKED | ahead);
-        let shadow = self.core.index.insert(inode, page, at);
+        let (at, shadow) = self.core.take_folio(inode, page, flag::LOCKED | ahead);
         let shadow = shadow.filter(|_| cause != Cause::Write);
         self.reclaim.add(&mut self.core, at, shadow, cause.is_fault());
         Folio(at)

@@ -111,17 +111,18 @@ impl Index {
     }
 
     fn descend(&self, inode: Inode, page: u32) -> Option<u32> {
-        let mut at = self.trees[*self.files.get(&inode)? as usize].root;
-        let mut node = &self.nodes[at];
-        if u64::from(page) >> node.shift >= 64 {
+        let mut at = self.tree(inode)?.root;
+        let mut shift = self.nodes[at].shift;
+        if u64::from(page) >> shift >= 64 {
             return None;
         }
-        while node.shift > 0 {
-            at = node.slots[(page >> node.shift & 63) as usize];
+        // The leaf is far away, and not touched.
+        while shift > 0 {
+            at = self.nodes[at].slots[(page >> shift & 63) as usize];
             if at == EMPTY {
                 return None;
             }
-            node = &self.nodes[at];
+            shift -= 6;
         }
         Some(at)
     }
@@ -189,22 +190,34 @@ impl Index {
         (slot < EMPTY).then_some(slot)
     }
 
-    /// The page of a folio will be removed, or one that is missing inserted.
+    /// The same; if the page is missing it will be inserted.
     #[inline]
-    pub(super) fn prefetch(&self, inode: Inode, page: u64) {
-        if let Some(leaf) = self.leaf(inode, narrow(page)) {
-            let node = &self.nodes[leaf];
-            kernel::prefetch(&node.slots[offset_of(page as u32) as usize]);
-            kernel::prefetch(&node.words);
+    pub(super) fn find_or_prefetch(&self, inode: Inode, page: u64) -> Option<u32> {
+        let page = u32::try_from(page).ok()?;
+        let leaf = self.leaf(inode, page)?;
+        let slot = self.nodes[leaf].slots[offset_of(page) as usize];
+        if slot >= EMPTY {
+            kernel::prefetch(&self.nodes[leaf].words);
+            return None;
         }
+        Some(slot)
     }
 
-    /// A page that is missing is in a folio from now on. The shadow entry that it left when it was reclaimed.
+    /// The page of a folio, which is in this leaf, will be removed.
+    #[inline]
+    pub(super) fn prefetch(&self, leaf: u32, page: u64) {
+        let node = &self.nodes[leaf];
+        kernel::prefetch(&node.slots[offset_of(page as u32) as usize]);
+        kernel::prefetch(&node.words);
+    }
+
+    /// A page that is missing is in a folio from now on: the leaf that it is in, until it is removed, and the shadow entry that it left when it was
+    /// reclaimed.
     ///
     /// # Panics
     /// If the page is beyond the 2^32 that a file can have.
     #[inline]
-    pub(super) fn insert(&mut self, inode: Inode, page: u64, folio: u32) -> Option<Shadow> {
+    pub(super) fn insert(&mut self, inode: Inode, page: u64, folio: u32) -> (u32, Option<Shadow>) {
         let page = u32::try_from(page).expect("a file has at most 2^32 pages");
         let (leaf, offset) = (self.leaf_for(inode, page), offset_of(page));
         if self.nodes[leaf].is_shadows() {
@@ -216,14 +229,12 @@ impl Index {
         self.trees[node.tree as usize].pages += 1;
         self.nodes.set(leaf, offset, word::USED);
         self.nodes.set(leaf, offset, word::PRESENT);
-        (before & SHADOW != 0).then_some(Shadow(before & !SHADOW))
+        (leaf, (before & SHADOW != 0).then_some(Shadow(before & !SHADOW)))
     }
 
-    /// The folio of a page leaves, with all tags of it; a shadow entry may stay.
-    pub(super) fn remove(&mut self, inode: Inode, page: u64, shadow: Option<Shadow>) {
-        let page = narrow(page);
-        let leaf = self.leaf(inode, page).expect("a page in memory has a leaf");
-        let (offset, node) = (offset_of(page), &mut self.nodes[leaf]);
+    /// The folio of a page in this leaf leaves, with all tags of it; a shadow entry may stay.
+    pub(super) fn remove(&mut self, leaf: u32, page: u64, shadow: Option<Shadow>) {
+        let (offset, node) = (offset_of(narrow(page)), &mut self.nodes[leaf]);
         debug_assert!(node.slots[offset as usize] < EMPTY);
         let (tree, words) = (node.tree, node.words);
         node.slots[offset as usize] = shadow.map_or(EMPTY, |shadow| SHADOW | shadow.0);
@@ -326,10 +337,9 @@ impl Index {
         self.tree(inode).map_or(0, |tree| tree.writeback)
     }
 
-    /// So many pages of the file of a page in memory are dirty, or under write-back, more than before.
+    /// So many pages of the file that a leaf belongs to are dirty, or under write-back, more than before.
     #[inline]
-    pub(super) fn count(&mut self, inode: Inode, page: u64, dirty: i64, writeback: i64) {
-        let leaf = self.leaf(inode, narrow(page)).expect("a page in memory has a leaf");
+    pub(super) fn count(&mut self, leaf: u32, dirty: i64, writeback: i64) {
         let tree = &mut self.trees[self.nodes[leaf].tree as usize];
         tree.dirty = tree.dirty.wrapping_add_signed(dirty);
         tree.writeback = tree.writeback.wrapping_add_signed(writeback);

@@ -20,6 +20,59 @@ impl Run {
     }
 }
 
+/// The bits of a leaf that begins at `first` for pages at `from` or behind it.
+#[inline]
+fn at_or_behind(from: u64, first: u64) -> u64 {
+    u64::MAX.checked_shl(from.saturating_sub(first).min(64) as u32).unwrap_or(0)
+}
+
+/// Those for pages up to `to`, which is not before `first`.
+#[inline]
+fn up_to(to: u64, first: u64) -> u64 {
+    u64::MAX >> (63 - (to - first).min(63))
+}
+
+/// Goes over the leaves in which something has a bit of a word, in order, by the words of the nodes above them: which leaf is next does not wait for what
+/// is in the last one. The first leaf may have it only for pages before the range.
+struct Leaves {
+    inode: Inode,
+    which: usize,
+    to: u64,
+    /// The first page behind the node whose bits are gone through.
+    behind: u64,
+    node: u32,
+    bits: u64,
+}
+
+impl Leaves {
+    /// Those that cover pages from `from` on, to `to` inclusive.
+    fn new(inode: Inode, from: u64, to: u64, which: usize) -> Leaves {
+        Leaves { inode, which, to, behind: from, node: NONE, bits: 0 }
+    }
+
+    /// A leaf, and its first page.
+    #[inline]
+    fn next(&mut self, index: &Index) -> Option<(u32, u64)> {
+        if self.bits == 0 {
+            if self.behind > self.to {
+                return None;
+            }
+            let from = u32::try_from(self.behind).ok()?;
+            (self.node, self.bits) = index.branch(self.inode, from, self.which)?;
+            let node = &index.nodes[self.node];
+            self.behind = u64::from(node.first) + (64 << node.shift);
+            if node.shift == 0 {
+                self.bits = 0;
+                return (u64::from(node.first) <= self.to).then_some((self.node, node.first.into()));
+            }
+        }
+        let (node, bit) = (&index.nodes[self.node], self.bits.trailing_zeros());
+        self.bits &= self.bits - 1;
+        let first = u64::from(node.first) + u64::from(bit << 6);
+        (first <= self.to).then_some((node.slots[bit as usize], first))
+    }
+}
+
 impl Index {
     /// The first page from `from` on whose bit of a word is set.
     pub(super) fn next(&self, inode: Inode, from: u64, which: usize) -> Option<u64> {
@@ -38,6 +91,19 @@ impl Index {
     }
 
     fn next_from_root(&self, inode: Inode, from: u32, which: usize) -> Option<u64> {
+        let mut leaves = Leaves::new(inode, from.into(), u64::MAX, which);
+        while let Some((leaf, first)) = leaves.next(self) {
+            let word = self.nodes[leaf].words[which] & at_or_behind(from.into(), first);
+            if word != 0 {
+                return Some(first + u64::from(word.trailing_zeros()));
+            }
+        }
+        None
+    }
+
+    /// The node above leaves, or the leaf that is a root, with the first bit of a word that is set for `from` or anything behind it: the node, and its
+    /// bits from there on. The page at `from` need not be one of those that have it.
+    fn branch(&self, inode: Inode, from: u32, which: usize) -> Option<(u32, u64)> {
         let mut at = self.tree(inode)?.root;
         if u64::from(from) >> self.nodes[at].shift >= 64 {
             return None;
@@ -51,12 +117,12 @@ impl Index {
                 (at, page) = self.behind(at)?;
                 continue;
             }
+            if node.shift <= 6 {
+                return Some((at, word));
+            }
             let next = word.trailing_zeros();
             if next != offset {
                 page = node.first + (next << node.shift);
-            }
-            if node.shift == 0 {
-                return Some(page.into());
             }
             at = node.slots[next as usize];
         }
@@ -97,43 +163,43 @@ impl Index {
         most: u64,
         runs: &mut Vec<Run>,
     ) {
-        let (mut next, mut left, begin) = (from, most, runs.len());
+        let (mut left, begin) = (most, runs.len());
+        let mut leaves = Leaves::new(inode, from, to, tag.word());
         while left > 0
-            && let Some(page) = self.next_tagged(inode, next, tag).filter(|page| *page <= to)
+            && let Some((leaf, first)) = leaves.next(self)
         {
-            let leaf = self.leaf(inode, narrow(page)).expect("it was found");
-            let word = self.nodes[leaf].words[tag.word()] >> offset_of(page as u32);
-            let pages = u64::from(word.trailing_ones()).min((to - page).saturating_add(1)).min(left);
-            match runs[begin..].last_mut() {
-                Some(run) if run.end() == page => run.pages += pages,
-                _ => runs.push(Run { first: page, pages }),
+            let mut word = self.nodes[leaf].words[tag.word()] & at_or_behind(from, first) & up_to(to, first);
+            while word != 0 && left > 0 {
+                let offset = word.trailing_zeros();
+                let pages = u64::from((word >> offset).trailing_ones()).min(left);
+                let page = first + u64::from(offset);
+                match runs[begin..].last_mut() {
+                    Some(run) if run.end() == page => run.pages += pages,
+                    _ => runs.push(Run { first: page, pages }),
+                }
+                left -= pages;
+                word &= at_or_behind(page + pages, first);
             }
-            (next, left) = (page + pages, left - pages);
         }
     }
 
     /// Pages from `from` on, to `to` inclusive, that are dirty get the tag of those to be written (`tag_pages_for_writeback`).
     pub(in crate::pagecache) fn tag_towrite(&mut self, inode: Inode, from: u64, to: u64) {
-        let mut next = from;
-        while let Some(page) = self.next(inode, next, word::DIRTY).filter(|page| *page <= to) {
-            let leaf = self.leaf(inode, narrow(page)).expect("it was found");
-            let node = &self.nodes[leaf];
-            let first = u64::from(node.first);
-            let high = u64::MAX >> (63 - (to - first).min(63));
-            let mut dirty = node.words[word::DIRTY] & high & (u64::MAX << (page - first));
+        let mut leaves = Leaves::new(inode, from, to, word::DIRTY);
+        while let Some((leaf, first)) = leaves.next(self) {
+            let mut dirty =
+                self.nodes[leaf].words[word::DIRTY] & at_or_behind(from, first) & up_to(to, first);
             while dirty != 0 {
                 self.nodes.set(leaf, dirty.trailing_zeros(), word::TOWRITE);
                 dirty &= dirty - 1;
             }
-            next = first + 64;
         }
     }
 
-    /// The page of a folio gets a tag, or loses it.
+    /// The page of a folio, which is in this leaf, gets a tag, or loses it.
     #[inline]
-    pub(in crate::pagecache) fn set_tag(&mut self, inode: Inode, page: u64, tag: Tag, on: bool) {
-        let leaf = self.leaf(inode, narrow(page)).expect("a page in memory has a leaf");
-        let offset = offset_of(page as u32);
+    pub(in crate::pagecache) fn set_tag(&mut self, leaf: u32, page: u64, tag: Tag, on: bool) {
+        let offset = offset_of(narrow(page));
         if on {
             self.nodes.set(leaf, offset, tag.word());
         } else {

@@ -10,6 +10,11 @@ fn index() -> Index {
     Index::new(1 << 20)
 }
 
+/// Of a page in memory.
+fn leaf(index: &Index, page: u64) -> u32 {
+    index.leaf(FILE, page as u32).expect("it is in memory")
+}
+
 #[test]
 fn a_file_of_ten_terabytes_costs_what_is_cached_of_it() {
     let (mut index, last) = (index(), 10_000_000_000_000 / crate::PAGE);
@@ -20,8 +25,8 @@ fn a_file_of_ten_terabytes_costs_what_is_cached_of_it() {
     index.insert(FILE, 0, 2);
     // A leaf at the beginning, and four nodes above it below the root.
     assert_eq!(index.nodes.len(), 11);
-    index.remove(FILE, last, None);
-    index.remove(FILE, 0, None);
+    index.remove(leaf(&index, last), last, None);
+    index.remove(leaf(&index, 0), 0, None);
     assert_eq!((index.nodes.len(), index.files.len()), (0, 0));
 }
 
@@ -29,8 +34,8 @@ fn a_file_of_ten_terabytes_costs_what_is_cached_of_it() {
 fn a_file_that_grows_keeps_what_it_has() {
     let mut index = index();
     for (folio, page) in (0..).zip([3, 64, 4096, 1 << 18, u32::MAX.into()]) {
-        index.insert(FILE, page, folio);
-        index.set_tag(FILE, page, Tag::Dirty, page != 64);
+        let (leaf, _) = index.insert(FILE, page, folio);
+        index.set_tag(leaf, page, Tag::Dirty, page != 64);
     }
     let dirty: Vec<u64> = std::iter::successors(index.next_tagged(FILE, 0, Tag::Dirty), |page| {
         index.next_tagged(FILE, page + 1, Tag::Dirty)
@@ -57,18 +62,18 @@ fn a_file_that_grows_keeps_what_it_has() {
 fn shadow_entries_are_bounded_by_leaves() {
     // Of 32 pages of memory, four leaves of shadow entries.
     let mut index = Index::new(32);
-    for leaf in 0..5 {
-        index.insert(FILE, leaf * 64, leaf as u32);
-        index.remove(FILE, leaf * 64, Some(Shadow(leaf as u32)));
+    for number in 0..5 {
+        let (leaf, _) = index.insert(FILE, number * 64, number as u32);
+        index.remove(leaf, number * 64, Some(Shadow(number as u32)));
     }
     index.check(0).expect("sound");
-    assert_eq!(index.insert(FILE, 0, 9), None, "the oldest is gone");
-    assert_eq!(index.insert(FILE, 64, 10), Some(Shadow(1)));
+    assert_eq!(index.insert(FILE, 0, 9).1, None, "the oldest is gone");
+    assert_eq!(index.insert(FILE, 64, 10).1, Some(Shadow(1)));
     // A leaf with a folio is none of them.
     assert_eq!(index.shadows.len(), 3);
     index.forget_range(FILE, 65, 200);
-    assert_eq!(index.insert(FILE, 128, 11), None);
-    assert_eq!(index.insert(FILE, 256, 12), Some(Shadow(4)));
+    assert_eq!(index.insert(FILE, 128, 11).1, None);
+    assert_eq!(index.insert(FILE, 256, 12).1, Some(Shadow(4)));
     index.check(4).expect("sound");
 }
 
@@ -123,6 +128,8 @@ const TAGS: [Tag; 3] = [Tag::Dirty, Tag::Writeback, Tag::ToWrite];
 #[derive(Default)]
 struct Model {
     pages: BTreeMap<u64, u32>,
+    /// As the index said when a page came.
+    leaves: BTreeMap<u64, u32>,
     shadows: BTreeMap<u64, u32>,
     tags: [BTreeSet<u64>; 3],
 }
@@ -132,11 +139,13 @@ impl Model {
         match step {
             Step::Insert(page) if !self.pages.contains_key(&page) => {
                 let shadow = self.shadows.remove(&page).map(Shadow);
-                prop_assert_eq!(index.insert(FILE, page, number), shadow);
+                let (leaf, before) = index.insert(FILE, page, number);
+                prop_assert_eq!(before, shadow);
                 self.pages.insert(page, number);
+                self.leaves.insert(page, leaf);
             }
             Step::Remove(page, shadow) if self.pages.remove(&page).is_some() => {
-                index.remove(FILE, page, shadow.then_some(Shadow(number)));
+                index.remove(self.leaves[&page], page, shadow.then_some(Shadow(number)));
                 if shadow {
                     self.shadows.insert(page, number);
                 }
@@ -145,7 +154,7 @@ impl Model {
                 }
             }
             Step::Tag(page, tag, on) if self.pages.contains_key(&page) => {
-                index.set_tag(FILE, page, TAGS[usize::from(tag)], on);
+                index.set_tag(self.leaves[&page], page, TAGS[usize::from(tag)], on);
                 let set = &mut self.tags[usize::from(tag)];
                 if on {
                     set.insert(page)

@@ -21,8 +21,7 @@ impl Bench {
 
     fn add(&mut self, page: u64, flags: u32) -> u32 {
         let core = &mut self.cache.core;
-        let at = core.folios.take(FILE, page as u32, flags);
-        let shadow = core.index.insert(FILE, page, at);
+        let (at, shadow) = core.take_folio(FILE, page, flags);
         self.lru.add(core, at, shadow, false);
         at
     }

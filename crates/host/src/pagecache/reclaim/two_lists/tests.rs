@@ -45,8 +45,7 @@ impl Bench {
 
     fn add(&mut self, page: u64) -> Folio {
         let core = &mut self.cache.core;
-        let at = core.folios.take(FILE, page as u32, 0);
-        let shadow = core.index.insert(FILE, page, at);
+        let (at, shadow) = core.take_folio(FILE, page, 0);
         self.lists.add(core, at, shadow, false);
         Folio(at)
     }
