@@ -33,6 +33,10 @@ mod recovery;
 mod space;
 pub mod spec;
 mod storengine;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 pub mod translation;
 pub mod victim;
 

@@ -3,7 +3,8 @@
 //! The first metadata group of every block is read, and all of them where there are entries; blocks that were being filled
 //! have none, and the spare areas of their groups are read instead. Of each group of the map the newest dump is loaded. Entries
 //! of blocks that the dump has taken into account are passed over; of the rest the newest counts. Blocks in which nothing is
-//! valid are erased. The blocks that were written to are closed as they are.
+//! valid are erased. The blocks that were written to are closed as they are: their metadata may be half written, and cannot be
+//! written again, so that their spare areas are read in a later recovery too.
 //!
 //! A cut in the middle of a reclaim may leave a group at its old and its new place. Both hold the same data; the old one counts,
 //! so that the block that was opened for the reclaim is free again and it can begin anew, however often it is cut.
@@ -52,11 +53,10 @@ pub fn recover(spec: &GroupsSpec, durable: Durable) -> Result<(Flashvisor, Recov
     let mut marks = vec![0; new.layout.map_groups() as usize];
     let mut newest = load_dumps(&new, &durable, &mut marks, &mut found);
     let entries = new.layout.group_entries();
-    for (group, spare) in &durable.spares {
-        // What a dump has taken into account.
-        let is_data = spare.index < new.layout.groups();
-        let mark = if is_data { marks[(spare.index / entries) as usize] } else { 0 };
+    for (group, spare) in durable.spares.iter().filter(|(_, spare)| spare.index < new.layout.groups()) {
+        let mark = marks[(spare.index / entries) as usize];
         let known = newest.get(&spare.index).map(|(known, _)| known);
+        // The dump has taken it into account, and has not found it to be what its own entry was made from.
         if spare.made < mark && known.is_none_or(|known| known.version != spare.version) {
             continue;
         }
@@ -83,7 +83,7 @@ fn read_blocks(new: &Flashvisor, durable: &Durable, found: &mut Recovery) {
     }
 }
 
-/// The entries of the newest dumps that name what is still there.
+/// The newest dumps, and their entries that name what is still there.
 fn load_dumps(
     new: &Flashvisor,
     durable: &Durable,
@@ -99,7 +99,8 @@ fn load_dumps(
         }
     }
     let mut newest = BTreeMap::new();
-    for (number, (_, group)) in dumps {
+    for (number, (spare, group)) in dumps {
+        newest.insert(groups + number, (spare, Physical(group)));
         let dumped = &durable.dumps[&group];
         marks[number as usize] = dumped.mark;
         found.dumps += 1;
@@ -148,16 +149,13 @@ fn install(
         if !durable.touched[block as usize] {
             continue;
         }
-        let is_described = durable.described[block as usize];
         let valid = valid[block as usize];
+        new.space.found(block, valid);
         if valid == 0 {
             durable.erase_begins(block);
-            new.space.found(block, 0, true);
             new.space.reclaim(block);
             new.erased(block);
             found.erases += 1;
-        } else {
-            new.space.found(block, valid, is_described);
         }
     }
 }

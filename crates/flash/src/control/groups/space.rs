@@ -229,13 +229,9 @@ impl Space {
     }
 
     /// After a power cut: a block holds something, valid or not; nothing is appended to it.
-    pub(super) fn found(&mut self, block: u32, valid: u32, is_described: bool) {
+    pub(super) fn found(&mut self, block: u32, valid: u32) {
         self.unfree(block, State::Full);
         self.valid[block as usize] = valid;
-        if is_described {
-            self.described(block);
-        } else {
-            self.undescribed.push_back(block);
-        }
+        self.described(block);
     }
 }

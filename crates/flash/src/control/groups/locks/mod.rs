@@ -9,6 +9,8 @@
 //! nodes are augmented with the last one and the kind. So that a search takes as many steps as it finds and the tree is deep,
 //! the last group is kept of whole subtrees too, and of the writers in them.
 
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use tree::{Node, Tree};

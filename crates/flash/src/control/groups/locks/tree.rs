@@ -321,6 +321,16 @@ impl Tree {
 
 #[cfg(test)]
 impl Tree {
+    /// Places of nodes ever used.
+    pub(super) fn places(&self) -> usize {
+        self.nodes.places()
+    }
+
+    /// Nodes that a search can keep without new memory.
+    pub(super) fn path_room(&self) -> usize {
+        self.path.capacity()
+    }
+
     /// Checks order, colours, heights and ends of a subtree; its black height and levels.
     fn check_below(&self, name: u32, parent: u32) -> (u32, u32) {
         if name == NIL {
