@@ -83,8 +83,9 @@ struct Move {
 /// What Storengine has under way.
 ///
 /// The caller takes steps with [`next`](Storengine::next) until there is none, performs them in any order and says
-/// [`done`](Storengine::done) for each; then there may be more. Requests for locks that are granted to [`Owner::Storengine`] it
-/// passes to [`granted`](Storengine::granted).
+/// [`done`](Storengine::done) for each. There may be more after that, after a write or a read of a kernel's that is done, after
+/// [`begin_dump`](Storengine::begin_dump), and after a lock was granted to [`Owner::Storengine`], which the caller passes to
+/// [`granted`](Storengine::granted).
 pub struct Storengine {
     victim: Box<dyn Victim>,
     /// Free blocks below which it reclaims; at least one more than writes of kernels leave.
