@@ -1,7 +1,9 @@
 //! Cores of an accelerator: in order, several operations a cycle, chosen by the compiler.
 
 pub mod caches;
+pub mod chain;
 pub mod issue;
+pub mod sched;
 mod spec;
 pub mod stalls;
 

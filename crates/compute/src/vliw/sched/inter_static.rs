@@ -1,0 +1,22 @@
+//! A core for each application.
+
+use super::AcceleratorScheduler;
+use crate::vliw::chain::{Chain, Unit};
+
+/// The policy.
+pub struct InterStatic {
+    cores: u16,
+}
+
+impl InterStatic {
+    pub(super) fn new(cores: &u16) -> InterStatic {
+        InterStatic { cores: *cores }
+    }
+}
+
+impl AcceleratorScheduler for InterStatic {
+    fn next(&mut self, chain: &Chain, core: u16) -> Option<Unit> {
+        let own = |instance: &u32| chain.app(*instance) % self.cores == core && chain.is_fresh(*instance);
+        chain.open().find(own).map(Unit::Kernel)
+    }
+}

@@ -1,0 +1,20 @@
+//! One microblock at a time.
+
+use super::AcceleratorScheduler;
+use crate::vliw::chain::{Chain, Unit};
+
+/// The policy.
+pub struct IntraInOrder;
+
+impl IntraInOrder {
+    pub(super) fn new(_: &u16) -> IntraInOrder {
+        IntraInOrder
+    }
+}
+
+impl AcceleratorScheduler for IntraInOrder {
+    fn next(&mut self, chain: &Chain, _: u16) -> Option<Unit> {
+        let current = chain.open().next()?;
+        (chain.ready(current) > 0).then_some(Unit::Screen(current))
+    }
+}

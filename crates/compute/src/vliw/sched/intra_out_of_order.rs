@@ -1,0 +1,19 @@
+//! Screens from wherever they may begin.
+
+use super::AcceleratorScheduler;
+use crate::vliw::chain::{Chain, Unit};
+
+/// The policy.
+pub struct IntraOutOfOrder;
+
+impl IntraOutOfOrder {
+    pub(super) fn new(_: &u16) -> IntraOutOfOrder {
+        IntraOutOfOrder
+    }
+}
+
+impl AcceleratorScheduler for IntraOutOfOrder {
+    fn next(&mut self, chain: &Chain, _: u16) -> Option<Unit> {
+        chain.open().find(|instance| chain.ready(*instance) > 0).map(Unit::Screen)
+    }
+}
