@@ -15,6 +15,7 @@ use crate::workloads::{self, Opened, WorkloadOptions};
 use config::Diagnostic;
 use flash::Device;
 use kernel::Time;
+use proto::file::Way;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use workload::host::HostProgram;
@@ -32,9 +33,9 @@ pub(crate) struct Work {
     sources: Vec<(Box<dyn Source>, u16)>,
     /// The programs of each GPU, by its number.
     programs: BTreeMap<usize, Vec<Box<dyn Program>>>,
-    /// Programs of the host, and whether requests of its pass through its page cache.
+    /// Programs of the host, and whether requests of its go through its kernel.
     of_host: Vec<Box<dyn HostProgram>>,
-    buffered: bool,
+    to_file: bool,
     /// What each server runs, by its number.
     services: BTreeMap<usize, Box<dyn Service>>,
     warnings: Vec<String>,
@@ -83,14 +84,15 @@ impl Work {
                 Opened::Requests(requests) => {
                     let drive = part_for(loaded, to, drives(loaded), "a load of requests")?;
                     let target = match drive {
-                        Some(drive) if requests.buffered => {
+                        Some(drive) if requests.to_file => {
                             let files = loaded.spec.flash.len() + loaded.spec.stripe.len();
-                            files + drives(loaded).iter().position(|other| *other == drive).unwrap_or(0)
+                            let disk = drives(loaded).iter().position(|other| *other == drive);
+                            files + disk.unwrap_or(0) * Way::ALL.len()
                         }
                         Some(Id { kind: Kind::Stripe, number }) => loaded.spec.flash.len() + number,
                         drive => drive.map_or(0, |id| id.number),
                     };
-                    work.buffered |= requests.buffered;
+                    work.to_file |= requests.to_file;
                     if drive.is_none() {
                         loaded.drive()?;
                     }
@@ -154,6 +156,10 @@ pub(crate) fn options(
         queue_depth: plan.queue_depth,
         capacity: drive.map_or(Ok(0), |drive| loaded.capacity_of(drive))?,
         file_bytes: drive.map_or(Ok(0), |drive| host::file_bytes(loaded, drive)).map_err(Box::new),
+        kernel: loaded.spec.host.first().and_then(|part| {
+            let linux = part.spec.linux.as_ref()?;
+            Some(linux.driver.poll_queues.unwrap_or(0))
+        }),
         seed: plan.seed,
     })
 }
@@ -183,18 +189,18 @@ pub(crate) fn assemble(
     let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
     let work = Work::open(plan, loaded, outside)?;
-    let Work { sources, programs, services, of_host, buffered, mut warnings, ramp } = work;
+    let Work { sources, programs, services, of_host, to_file, mut warnings, ramp } = work;
     if outside.wants_an_end() {
         return Ok(None);
     }
     let mut wanted = wanted(plan, loaded, outside)?;
     (outside.watch)(Stage::Building);
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
-    if buffered || !of_host.is_empty() {
+    if to_file || !of_host.is_empty() {
         let linux = spec.host.first().and_then(|part| part.spec.linux.as_ref());
         warnings.extend(linux.and_then(|linux| linux.writeback.warning()));
     }
-    let hosted = if buffered || !of_host.is_empty() { Some(host::build(loaded, of_host)?) } else { None };
+    let hosted = if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host)?) } else { None };
     let mut built = Vec::new();
     for (number, programs) in programs {
         built.push(gpu::build(loaded, number, Apps::new(programs), plan.seed).map_err(unfit)?);
@@ -225,7 +231,7 @@ pub(crate) fn assemble(
     for (device, observer) in devices.iter_mut().zip(observers.commands) {
         device.backend.observer = Some(observer);
     }
-    let files = hosted.as_ref().map_or(0, |hosted| hosted.drives.len());
+    let files = hosted.as_ref().map_or(0, |hosted| hosted.drives.len() * Way::ALL.len());
     let injector = injector(loaded, sources, files, observers.requests);
     let of_jobs = first_server.and_then(|number| {
         let server = &spec.cpu[number].spec;

@@ -12,6 +12,7 @@ use config::Diagnostic;
 use flash::{Check, Device};
 use host::stripe::Stripe;
 use kernel::{At, Event as _, Mutant, Time, planted};
+use proto::file::Way;
 use proto::memory::Tally;
 use proto::{Command, Completion};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,7 +131,8 @@ impl Machine {
     #[must_use]
     pub(crate) fn with_host(mut self, hosted: Hosted) -> Machine {
         let host = self.parts.hosts.len() as u16;
-        let files = (0..hosted.drives.len() as u16).map(|disk| Target::File { host, disk });
+        let disks = 0..hosted.drives.len() as u16;
+        let files = disks.flat_map(|disk| Way::ALL.map(|way| Target::File { host, disk, way }));
         self.parts.targets.extend(files);
         self.parts.hosts.push(hosted);
         self

@@ -9,6 +9,7 @@ use host::path::Host;
 use host::stripe::Stripe;
 use kernel::Time;
 use mem::mmu::Mmu;
+use proto::file::Way;
 use proto::memory::Tally;
 use workload::host::HostProgram;
 
@@ -54,6 +55,8 @@ pub(crate) enum Target {
         host: u16,
         /// Which of its drives.
         disk: u16,
+        /// How requests get there.
+        way: Way,
     },
 }
 

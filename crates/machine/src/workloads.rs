@@ -58,6 +58,9 @@ pub struct WorkloadOptions {
     pub capacity: u64,
     /// Bytes of the file that fills it, on its host's file system; or why there is none.
     pub file_bytes: Result<u64, Box<Diagnostic>>,
+    /// Queues without interrupts that the host's kernel has of a drive, if the host says anything of its kernel: then direct requests go
+    /// through it as well.
+    pub kernel: Option<u16>,
     /// The run's seed.
     pub seed: u64,
 }
@@ -84,8 +87,8 @@ pub struct Requests {
     pub ramp: Time,
     /// Whether it is a recorded trace.
     pub is_trace: bool,
-    /// Whether they pass through the host's page cache.
-    pub buffered: bool,
+    /// Whether they go to a file of the host, through its kernel.
+    pub to_file: bool,
 }
 
 /// What is known of workloads that were looked through.
@@ -314,7 +317,7 @@ fn from_trace(text: &str, reader: TraceReader, options: &WorkloadOptions) -> Req
         None => Replay::Open,
     };
     let source = Box::new(TraceSource::new(trace_name(text), reader, replay));
-    Requests { source, warnings: Vec::new(), ramp: Time::ZERO, is_trace: true, buffered: false }
+    Requests { source, warnings: Vec::new(), ramp: Time::ZERO, is_trace: true, to_file: false }
 }
 
 /// What the flows of a trace are called: its file, or `A+B` of its parts.
@@ -365,10 +368,12 @@ fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Di
         |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
-    let buffered = jobs.buffered()?;
+    let ways = jobs.ways(options.kernel.is_some())?;
+    warnings.extend(jobs.polling(options.kernel.unwrap_or_default()));
+    let to_file = ways.is_some();
     let capacity =
-        if buffered { options.file_bytes.clone().map_err(|fault| *fault)? } else { options.capacity };
-    let source = FioSource::new(jobs, capacity, options.seed)?;
+        if to_file { options.file_bytes.clone().map_err(|fault| *fault)? } else { options.capacity };
+    let source = FioSource::new(jobs, capacity, options.seed)?.to_file(ways);
     warnings.extend_from_slice(source.doubts());
-    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false, buffered })
+    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false, to_file })
 }

@@ -44,6 +44,7 @@ fn what_a_job_will_not_do_is_said() {
         queue_depth: None,
         capacity: 16 << 20,
         file_bytes: Ok(0),
+        kernel: None,
         seed: 1,
     };
     let said = |job: &str| {

@@ -24,6 +24,7 @@ fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
         queue_depth: None,
         capacity: device.capacity(),
         file_bytes: Ok(0),
+        kernel: None,
         seed: 1,
     };
     let Ok(Opened::Requests(opened)) = workloads::open(job, &options) else { panic!("a good job") };

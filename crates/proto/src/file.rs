@@ -52,6 +52,32 @@ pub struct SyncRange {
     pub wait_after: bool,
 }
 
+/// How the requests of a flow reach the file that fills a drive of a host.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Way {
+    /// `pread` and `pwrite` through the page cache, one after another.
+    #[default]
+    Buffered,
+    /// The same past the page cache (`O_DIRECT`).
+    Direct,
+    /// `O_DIRECT` with `io_submit` and `io_getevents`: all that there are at once.
+    Aio,
+    /// `O_DIRECT` with `io_uring_enter`: all that there are at once.
+    Uring,
+    /// The same, of a ring whose completions are looked for, not waited for (`IORING_SETUP_IOPOLL`).
+    Polled,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Way; 5] = [Way::Buffered, Way::Direct, Way::Aio, Way::Uring, Way::Polled];
+
+    /// Whether several requests can be under way at once.
+    pub fn is_queued(self) -> bool {
+        matches!(self, Way::Aio | Way::Uring | Way::Polled)
+    }
+}
+
 /// A system call. Offsets and lengths are in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {

@@ -9,6 +9,7 @@ use std::path::Path;
 use config::Diagnostic;
 use fio_common::CAPACITY;
 use proptest::prelude::*;
+use proto::file::Way;
 use workload::fio::{Class, Jobs, Notes, fuzz_one, option, options, parse_file, parse_inline, parse_text};
 
 fn error(text: &str) -> Diagnostic {
@@ -362,5 +363,45 @@ proptest! {
                 prop_assert!(end <= capacity);
             }
         }
+    }
+}
+
+/// Where direct requests go through a host's kernel, engines are its own; where they do not, any goes straight to the drive.
+#[test]
+fn ways_through_a_kernel_are_those_that_it_has() {
+    let ways = |text: &str, kernel| {
+        parse_inline(&format!("fio:rw=randwrite,bs=4k,{text}")).expect(text).ways(kernel)
+    };
+    for (text, way) in [
+        ("direct=0,ioengine=libaio", Way::Buffered),
+        ("direct=1,ioengine=psync,hipri=1", Way::Direct),
+        ("direct=1", Way::Aio),
+        ("direct=1,ioengine=libaio,fsync=4", Way::Aio),
+        ("direct=1,ioengine=io_uring,fsync=4", Way::Uring),
+        ("direct=1,ioengine=io_uring,hipri=1,sync=dsync", Way::Polled),
+    ] {
+        assert_eq!(ways(text, true), Ok(Some(vec![way])), "{text}");
+    }
+    assert_eq!(ways("direct=1,ioengine=posixaio", false), Ok(None));
+    assert_eq!(ways("ioengine=posixaio", true), Ok(None), "without `direct`");
+    for (text, what) in [
+        ("direct=1,ioengine=posixaio", "does not have this ioengine"),
+        ("direct=1,ioengine=io_uring,hipri=1,fsync=4", "takes no fsync"),
+        ("direct=1,rw=randtrim", "trims through the kernel"),
+    ] {
+        let fault = ways(text, true).expect_err(text);
+        assert!(fault.what.contains(what) && fault.place.is_some(), "{fault}");
+    }
+    let polling = |text: &str, queues| {
+        parse_inline(&format!("fio:rw=randread,bs=4k,hipri=1,{text}")).expect(text).polling(queues).join("; ")
+    };
+    assert_eq!(polling("direct=1,ioengine=io_uring", 1), "");
+    for (text, what) in [
+        ("direct=1,ioengine=io_uring", "no queue without interrupts"),
+        ("direct=1,ioengine=pvsync2", "polls for io_uring alone"),
+        ("direct=0,ioengine=pvsync2", "are not polled"),
+        ("ioengine=io_uring", "straight to the drive"),
+    ] {
+        assert!(polling(text, 0).contains(what), "{text}");
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use fio_common::{LATENCY, Run, run, run_file};
 use kernel::Time;
 use proto::IoOp::{self, Flush, Read, Trim, Write};
+use proto::file::Way;
 use workload::fio::{Class, options, parse_inline};
 
 /// An option, a job without it, what to add, and what must hold of the two runs.
@@ -135,6 +136,12 @@ const TIMING: &[Case] = &[
         (a.depth(), b.depth()) == (1, 8) && a.ended == LATENCY.times(256) && b.ended == LATENCY.times(32)
     }),
     ("direct", "iodepth=8,size=1m,direct=1", "direct=0", |a, b| (a.depth(), b.depth()) == (8, 1)),
+    ("hipri", "ioengine=io_uring,direct=1", "hipri=1", |_, _| {
+        let ways = |text| parse_inline(text).expect("a good job").ways(true).expect("through a kernel");
+        let ring = "fio:rw=read,bs=4k,ioengine=io_uring,direct=1";
+        ways(ring) == Some(vec![Way::Uring])
+            && ways("fio:rw=read,bs=4k,ioengine=io_uring,direct=1,hipri=1") == Some(vec![Way::Polled])
+    }),
     ("buffered", "iodepth=8,size=1m", "buffered=1", |a, b| (a.depth(), b.depth()) == (8, 1)),
     ("runtime", "size=64m", "runtime=1ms", |a, b| {
         a.ended > Time::from_ms(100) && b.ended == Time::from_ms(1) && b.data().count() == 100

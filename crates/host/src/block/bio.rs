@@ -20,6 +20,9 @@ pub struct BioFlags {
     pub preflush: bool,
     /// `REQ_FUA`: durable before it completes.
     pub fua: bool,
+    /// `REQ_POLLED`: its task looks for the completion itself. A device without queues for it, and a bio that is split or a flush, ignore it
+    /// (`submit_bio_noacct`, `bio_split_rw`).
+    pub polled: bool,
 }
 
 /// What is asked of the block layer (`struct bio`).
@@ -66,7 +69,7 @@ pub struct Piece {
     pub bio: Bio,
     /// That bio's record.
     pub(super) whole: u32,
-    /// Whether a further part follows: such a one is not merged (`__bio_split_to_limits`).
+    /// Whether a further part follows, or its task looks for it alone: such a one is not merged (`__bio_split_to_limits`).
     pub(super) nomerge: bool,
 }
 

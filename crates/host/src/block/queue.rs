@@ -1,6 +1,6 @@
 //! The queue of a drive: its parts, and what is asked of it as a whole.
 
-use super::bio::{Waiting, Wholes};
+use super::bio::{Bio, Waiting, Wholes};
 use super::device::{Device, Limits};
 use super::effects::{Effects, Run, Woken};
 use super::flush::FlushQueue;
@@ -64,6 +64,8 @@ pub struct Queue {
     pub(super) device: Device,
     pub(super) merges: bool,
     pub(super) map: Map,
+    /// The hardware queues that do not interrupt, which come after the others.
+    polled: Option<Map>,
     pub(super) requests: Requests,
     pub(super) wholes: Wholes,
     pub(super) stalled: Slab<Waiting>,
@@ -90,9 +92,29 @@ impl Queue {
     /// # Panics
     /// If there is no core, or the device has no queue or one without room.
     pub fn new(spec: &BlockSpec, device: Device, cores: u16) -> Result<Queue, SpecError> {
+        Queue::polled(spec, device, cores, 0)
+    }
+
+    /// The same with so many hardware queues besides that do not interrupt, as far as the device has queues and the host has cores for them; one
+    /// queue of the device is left for interrupts (`nvme_setup_irqs`).
+    ///
+    /// # Errors
+    /// As [`Queue::new`].
+    ///
+    /// # Panics
+    /// As [`Queue::new`].
+    pub fn polled(
+        spec: &BlockSpec,
+        device: Device,
+        cores: u16,
+        poll_queues: u16,
+    ) -> Result<Queue, SpecError> {
         assert!(device.queue_depth > 0, "a queue without room");
-        let hctxs = cores.min(device.queues).min(spec.hardware_queues.unwrap_or(u16::MAX));
+        let queues = device.queues.min(cores.saturating_add(poll_queues));
+        let poll_queues = poll_queues.min(cores).min(queues.saturating_sub(1));
+        let hctxs = cores.min(queues - poll_queues).min(spec.hardware_queues.unwrap_or(u16::MAX));
         let map = Map::new(cores, hctxs);
+        let polled = (poll_queues > 0).then(|| Map::new(cores, poll_queues));
         let depth = device.queue_depth;
         // `blk_mq_init_sched`.
         let requests = spec.nr_requests.unwrap_or(2 * depth.min(DEFAULT_REQUESTS));
@@ -107,11 +129,12 @@ impl Queue {
             return Err(SpecError::new("nr_requests", what).help("leave it out, or choose another scheduler"));
         }
         let mut store = Requests::new(Limits::new(spec, &device));
-        let hctxs = (0..hctxs).map(|hctx| {
+        let hctxs = (0..hctxs + poll_queues).map(|hctx| {
             let driver_tags = if elevator { depth } else { requests };
             let mut sched_tags = Tags::new(requests);
             sched_tags.set_shallow(scheduler.least_shallow());
-            let flush = store.insert(Request::empty(IoOp::Flush, map.cores_of(hctx).start, hctx, Time::ZERO));
+            let core = if hctx < map.hctxs() { map.cores_of(hctx).start } else { 0 };
+            let flush = store.insert(Request::empty(IoOp::Flush, core, hctx, Time::ZERO));
             Hctx {
                 tags: Tags::new(driver_tags),
                 sched_tags,
@@ -129,6 +152,7 @@ impl Queue {
             device,
             merges: spec.merges,
             map,
+            polled,
             requests: store,
             wholes: Wholes::default(),
             stalled: Slab::default(),
@@ -144,9 +168,41 @@ impl Queue {
         })
     }
 
-    /// Which hardware queue serves which core.
+    /// Which hardware queue serves which core, of those that interrupt.
     pub fn map(&self) -> Map {
         self.map
+    }
+
+    /// Hardware queues: those that interrupt, then those that do not.
+    pub fn hctxs(&self) -> u16 {
+        self.hctxs.len() as u16
+    }
+
+    /// Whether requests go through a scheduler.
+    pub fn has_elevator(&self) -> bool {
+        self.elevator
+    }
+
+    /// The hardware queue of polled bios of a core, if there are any.
+    pub fn polled_hctx(&self, core: u16) -> Option<u16> {
+        self.polled.map(|polled| self.map.hctxs() + polled.hctx(core))
+    }
+
+    /// Whether a hardware queue does not interrupt.
+    pub fn is_polled(&self, hctx: u16) -> bool {
+        hctx >= self.map.hctxs()
+    }
+
+    /// Whether a polled bio of a core would find a tag: its task must not sleep for one, since nobody else looks for what would free it
+    /// (`REQ_NOWAIT` of `bio_set_polled`).
+    pub fn polled_has_room(&self, core: u16) -> bool {
+        self.polled_hctx(core).is_none_or(|hctx| self.hctxs[usize::from(hctx)].tags.has_room())
+    }
+
+    /// The hardware queue that a bio of a core goes to (`blk_mq_map_queue`).
+    pub(super) fn hctx_of(&self, bio: &Bio, core: u16) -> u16 {
+        let polled = if bio.flags.polled && !bio.is_flush() { self.polled_hctx(core) } else { None };
+        polled.unwrap_or_else(|| self.map.hctx(core))
     }
 
     /// The limits of its requests.

@@ -82,7 +82,7 @@ impl Queue {
         match waiting.stage {
             Stage::Throttled => self.wbt.iter_mut().for_each(|wbt| wbt.arm_if_idle(now)),
             // The wake-up goes to somebody else, if the task has moved (`blk_mq_get_tag`).
-            Stage::Tag(hctx) if self.map.hctx(core) != hctx => self.pass_on(hctx, effects),
+            Stage::Tag(hctx) if self.hctx_of(&waiting.rest, core) != hctx => self.pass_on(hctx, effects),
             Stage::Tag(_) => {}
         }
         let at = Submitter { core, task: waiting.task };
@@ -102,8 +102,10 @@ impl Queue {
         loop {
             let most = self.requests.limits.unsplit(rest.bio.op);
             let split = rest.bio.bytes > most;
+            rest.bio.flags.polled &= !split;
             let bio = if split { Bio { bytes: most, ..rest.bio } } else { rest.bio };
-            let piece = Piece { bio, whole: rest.whole, nomerge: split };
+            let nomerge = split || bio.flags.polled;
+            let piece = Piece { bio, whole: rest.whole, nomerge };
             if let Err(stage) = self.submit_piece(&piece, at, rest.leave, plug.as_deref_mut(), now, effects) {
                 return Submitted::MustWait(self.stall(&rest, at.task, stage, now));
             }
@@ -138,7 +140,7 @@ impl Queue {
                 return Err(Stage::Throttled);
             }
         }
-        let hctx = self.map.hctx(at.core);
+        let hctx = self.hctx_of(&piece.bio, at.core);
         let Some(tag) = self.tag(hctx, &piece.bio) else {
             // What is there is shown to the driver before the task sleeps (`blk_mq_get_tag`).
             self.run_now(hctx, effects);

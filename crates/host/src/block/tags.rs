@@ -71,6 +71,11 @@ impl Tags {
         self.set_shallow(u32::MAX);
     }
 
+    /// Whether one of all is free.
+    pub(super) fn has_room(&self) -> bool {
+        self.used < self.depth
+    }
+
     /// Lends a number whose place in its word is below `shallow`.
     pub(super) fn get(&mut self, shallow: u32) -> Option<u32> {
         let words = self.depth.div_ceil(self.word());

@@ -46,6 +46,13 @@ impl Ext4 {
         false
     }
 
+    /// Whether data of a file would not be found again after a loss of power, whatever the drive has of them: what they need is not in the
+    /// journal yet (`ext4_inode_datasync_dirty`). Without a journal it is taken to be so always.
+    pub fn is_datasync_dirty(&self, inode: Inode) -> bool {
+        let tid = self.file(inode).map_or(Tid(0), |file| file.data_sync);
+        !self.journal.is_on() || !self.journal.is_done(tid)
+    }
+
     /// Credits of a handle for a direct write: those of write-back, and the list of orphans.
     pub fn direct_credits(&self, inode: Inode) -> u32 {
         self.writepages_credits(inode) + 3

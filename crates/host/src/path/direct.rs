@@ -10,7 +10,7 @@ use crate::block::{Bio, BioFlags};
 use crate::fs::Place;
 use crate::pagecache::Tag;
 use crate::tasks::Task;
-use kernel::Cx;
+use kernel::{Cx, Time};
 use proto::IoOp;
 use proto::file::Program;
 
@@ -24,9 +24,10 @@ impl<P: Program> Host<P> {
         task: Task,
         access: Access,
         write: bool,
+        dio: Option<u32>,
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
-        let again = Frame::Direct { access, write };
+        let again = Frame::Direct { access, write, dio };
         let inode = access.inode;
         let (page, end) = (access.page(), access.end_page());
         let has = |tag| self.cache.next_tagged(inode, page, tag).is_some_and(|(at, _)| at < end);
@@ -45,14 +46,22 @@ impl<P: Program> Host<P> {
             match self.allocate(task, again, &access, cx) {
                 Err(step) => return step,
                 Ok(false) => {
+                    debug_assert!(dio.is_none(), "what needs blocks is waited for");
                     self.stats.no_space += 1;
                     return Step::Pay;
                 }
                 Ok(true) => {}
             }
         }
+        self.direct_bios(task, access, write, dio)
+    }
+
+    /// The bios of a direct request, an extent after another (`iomap_dio_bio_iter`).
+    fn direct_bios(&mut self, task: Task, access: Access, write: bool, dio: Option<u32>) -> Step {
+        let inode = access.inode;
         let disk = self.nodes[inode.0 as usize].disk;
-        let counter = self.waits.counters.insert(Counter::default());
+        let counter = if dio.is_none() { Some(self.waits.counters.insert(Counter::default())) } else { None };
+        let (fua, polled) = dio.map_or((false, false), |dio| (self.dios[dio].fua, self.dios[dio].polled));
         let mut at = access.offset;
         while at < access.end {
             let pages = (access.end.div_ceil(PAGE) - at / PAGE).min(MOST);
@@ -65,23 +74,48 @@ impl<P: Program> Host<P> {
             };
             self.shadow_direct(inode, at / PAGE, to.div_ceil(PAGE) - at / PAGE, run.place, write);
             if let Some(block) = block {
-                let owner = self.ios.insert(Io::Counted(counter));
-                // `dio_bio_write_op`.
-                let flags = BioFlags { sync: true, idle: write, ..BioFlags::default() };
+                let io = match (counter, dio) {
+                    (Some(counter), _) => {
+                        self.waits.counters[counter].left += 1;
+                        Io::Counted(counter)
+                    }
+                    (None, dio) => {
+                        let dio = dio.expect("somebody waits, or it is a request of its own");
+                        self.dios[dio].count += 1;
+                        Io::Dio(dio)
+                    }
+                };
+                let owner = self.ios.insert(io);
+                // `dio_bio_write_op`; of several bios none is polled.
+                let polled = polled && (at, to) == (access.offset, access.end);
+                let flags = BioFlags { sync: true, idle: write, fua, polled, ..BioFlags::default() };
                 let op = if write { IoOp::Write } else { IoOp::Read };
                 let (offset, bytes) = (block * PAGE + at % PAGE, (to - at) as u32);
-                self.waits.counters[counter].left += 1;
                 self.charge(task, self.costs.bio);
                 let bio = Bio { op, offset, bytes, flags, owner, announced: 0 };
                 self.thread(task).bios.push_back((disk, bio));
             }
             at = to;
         }
-        if write {
-            self.push(task, Frame::DirectWritten(access));
+        if let Some(counter) = counter {
+            if write {
+                self.push(task, Frame::DirectWritten(access));
+            }
+            self.push(task, Frame::Count(counter));
         }
-        self.push(task, Frame::Count(counter));
+        self.thread(task).prepared = Time::ZERO;
+        self.push(task, Frame::Submitted(dio));
         self.push(task, Frame::Submit);
+        Step::Pay
+    }
+
+    /// A thread has submitted the bios of a direct request: it has prepared their commands itself.
+    pub(super) fn submitted(&mut self, task: Task, dio: Option<u32>, cx: &mut impl Cx<Event, Out>) -> Step {
+        let prepared = std::mem::take(&mut self.thread(task).prepared);
+        self.charge(task, prepared);
+        if let Some(dio) = dio {
+            self.put_dio(dio, cx);
+        }
         Step::Pay
     }
 

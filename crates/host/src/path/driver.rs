@@ -1,5 +1,6 @@
 //! Between block layer and drive: commands, interrupts, and what bios were for.
 
+use super::costs::Costs;
 use super::frame::Frame;
 use super::io::Io;
 use super::thread::Step;
@@ -26,14 +27,31 @@ pub(super) struct Vector {
     pending: Vec<(Issued, Completion)>,
     /// Those that one is at.
     batch: Vec<(Issued, Completion)>,
-    /// Whether a handler is at work, or called.
-    active: bool,
+    /// Whether a handler is at work, or called, or a thread that polls is at work.
+    pub(super) active: bool,
 }
 
 impl Vector {
     /// Whether it has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
         !self.active && self.pending.is_empty() && self.batch.is_empty()
+    }
+
+    /// Whether there is something that nobody is at.
+    pub(super) fn has_more(&self) -> bool {
+        !self.active && !self.pending.is_empty()
+    }
+
+    /// Completions that somebody is at.
+    pub(super) fn taken(&self) -> u64 {
+        self.batch.len() as u64
+    }
+
+    /// Takes what is there (`nvme_poll_cq`); what that costs.
+    pub(super) fn take(&mut self, costs: &Costs) -> Time {
+        std::mem::swap(&mut self.pending, &mut self.batch);
+        let pages = self.batch.iter().map(|(issued, _)| u64::from(issued.bytes).div_ceil(PAGE)).sum();
+        costs.complete.times(self.batch.len() as u64) + costs.end_page.times(pages)
     }
 }
 
@@ -58,7 +76,8 @@ impl<P: Program> Host<P> {
             // Somebody else has woken it: its bio still waits (the loop of `blk_mq_get_tag`).
             return self.wait_for(task, Wait::Room, Frame::Submit);
         }
-        let core = self.cores.core_of(task);
+        let core = self.thread(task).submits_on.unwrap_or(self.cores.core_of(task));
+        let mut prepared = Time::ZERO;
         let mut effects = std::mem::take(&mut self.effects);
         let mut asleep = false;
         if let Some((disk, stalled)) = self.thread(task).stalled.take() {
@@ -66,26 +85,28 @@ impl<P: Program> Host<P> {
             let queue = &mut self.disks[usize::from(disk)].queue;
             let plug = &mut thread.plugs[usize::from(disk)];
             asleep = queue.resume(stalled, core, Some(plug), cx.now(), &mut effects) != Submitted::Queued;
-            self.apply(disk, &mut effects, cx);
+            prepared += self.apply(disk, &mut effects, cx);
         }
         while !asleep && let Some((disk, bio)) = self.thread(task).bios.pop_front() {
             let thread = &mut self.threads[task.0 as usize];
             let queue = &mut self.disks[usize::from(disk)].queue;
             let plug = &mut thread.plugs[usize::from(disk)];
             asleep = queue.submit(bio, core, task.0, Some(plug), cx.now(), &mut effects) != Submitted::Queued;
-            self.apply(disk, &mut effects, cx);
+            prepared += self.apply(disk, &mut effects, cx);
         }
         for disk in 0..self.disks.len() as u16 {
             let thread = &mut self.threads[task.0 as usize];
             let plug = &mut thread.plugs[usize::from(disk)];
             self.disks[usize::from(disk)].queue.flush_plug(plug, asleep, cx.now(), &mut effects);
-            self.apply(disk, &mut effects, cx);
+            prepared += self.apply(disk, &mut effects, cx);
         }
         self.effects = effects;
         for disk in 0..self.disks.len() as u16 {
             self.arm_queue_timer(disk, cx);
         }
-        self.thread(task).waits_for_room = asleep;
+        let thread = self.thread(task);
+        thread.waits_for_room = asleep;
+        thread.prepared += prepared;
         if asleep {
             // What it did before it slept may have woken it already.
             if self.thread(task).stalled.is_none() {
@@ -96,8 +117,8 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// Does what a call of a disk's queue has brought about.
-    pub(super) fn apply(&mut self, disk: u16, effects: &mut Effects, cx: &mut impl Cx<Event, Out>) {
+    /// Does what a call of a disk's queue has brought about; the time of the driver for it.
+    pub(super) fn apply(&mut self, disk: u16, effects: &mut Effects, cx: &mut impl Cx<Event, Out>) -> Time {
         let mut at = Time::ZERO;
         while !(effects.issued.is_empty()
             && effects.done.is_empty()
@@ -127,6 +148,7 @@ impl<P: Program> Host<P> {
                 }
             }
         }
+        at
     }
 
     /// A command goes to its drive.
@@ -159,6 +181,10 @@ impl<P: Program> Host<P> {
         if vector.active {
             return;
         }
+        if self.disks[usize::from(disk)].queue.is_polled(issued.hctx) {
+            return self.seen(disk, issued.hctx, cx);
+        }
+        let vector = &self.disks[usize::from(disk)].vectors[usize::from(issued.hctx)];
         let named = name(disk, issued.hctx);
         if self.coalescing.0 <= 1 || vector.pending.len() >= usize::from(self.coalescing.0) {
             self.interrupt(named, cx);
@@ -191,10 +217,7 @@ impl<P: Program> Host<P> {
         let (disk, hctx) = vector(named);
         let at = &mut self.disks[usize::from(disk)];
         let core = at.queue.map().cores_of(hctx).start;
-        let vector = &mut at.vectors[usize::from(hctx)];
-        std::mem::swap(&mut vector.pending, &mut vector.batch);
-        let pages = vector.batch.iter().map(|(issued, _)| u64::from(issued.bytes).div_ceil(PAGE)).sum();
-        let cost = self.costs.complete.times(vector.batch.len() as u64) + self.costs.end_page.times(pages);
+        let cost = at.vectors[usize::from(hctx)].take(&self.costs);
         let delay = self.cores.interrupt(core, cost, &mut Inside::of(cx));
         cx.after(delay, Event::Handled(named));
     }
@@ -203,11 +226,16 @@ impl<P: Program> Host<P> {
     pub(super) fn handled(&mut self, named: u32, cx: &mut impl Cx<Event, Out>) {
         let (disk, hctx) = vector(named);
         let vector = &mut self.disks[usize::from(disk)].vectors[usize::from(hctx)];
-        let mut batch = std::mem::take(&mut vector.batch);
         vector.active = !vector.pending.is_empty();
         if vector.active {
             cx.after(Time::ZERO, Event::Interrupted(named));
         }
+        self.end_batch(disk, hctx, cx);
+    }
+
+    /// What a handler, or a thread that polls, has taken from a queue ends.
+    pub(super) fn end_batch(&mut self, disk: u16, hctx: u16, cx: &mut impl Cx<Event, Out>) {
+        let mut batch = std::mem::take(&mut self.disks[usize::from(disk)].vectors[usize::from(hctx)].batch);
         let mut effects = std::mem::take(&mut self.effects);
         for (issued, completion) in batch.drain(..) {
             self.buffer_says(disk, completion.buffer, cx);
@@ -266,6 +294,7 @@ impl<P: Program> Host<P> {
             Io::Write { io_end: Some(io_end), .. } => self.put_io_end(io_end, cx),
             Io::Write { inode, page, pages, io_end: None } => self.written(inode, page, u64::from(pages), cx),
             Io::Home { disk, block } => self.home_written(disk, block, cx.now()),
+            Io::Dio(dio) => self.dio_ended(dio, status, cx),
             Io::Counted(counter) => {
                 let counter = &mut self.waits.counters[counter];
                 counter.left -= 1;

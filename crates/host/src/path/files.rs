@@ -193,7 +193,7 @@ impl<P: Program> Host<P> {
             return Step::Again;
         }
         if direct {
-            self.push_direct(task, access, false);
+            self.push_direct(task, access, false, None);
         } else {
             self.push(task, Frame::Read(access));
         }
@@ -213,7 +213,7 @@ impl<P: Program> Host<P> {
             self.push_integrity(task, inode, access.page(), access.end_page());
         }
         if flags.direct && self.has_direct(inode) {
-            self.push_direct(task, access, true);
+            self.push_direct(task, access, true, None);
         } else {
             self.push(task, Frame::Unlock(inode));
             self.push(task, Frame::Write(access));
@@ -222,21 +222,22 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A direct read or write, under the inode's lock (`ext4_dio_read_iter`, `ext4_dio_write_iter`); a block device's has none.
-    fn push_direct(&mut self, task: Task, access: Access, write: bool) {
+    /// A direct read or write, under the inode's lock (`ext4_dio_read_iter`, `ext4_dio_write_iter`), which it has until it has ended, or has
+    /// been submitted if nobody waits for it; a block device's has none.
+    pub(super) fn push_direct(&mut self, task: Task, access: Access, write: bool, dio: Option<u32>) {
         let disk = usize::from(self.nodes[access.inode.0 as usize].disk);
         let locks = self.disks[disk].fs.is_some();
         if locks {
             self.push(task, Frame::Unlock(access.inode));
         }
-        self.push(task, Frame::Direct { access, write });
+        self.push(task, Frame::Direct { access, write, dio });
         if locks {
             self.push(task, Frame::LockDirect { access, write, waited: false });
         }
     }
 
     /// Whether a file can be read and written past the page cache.
-    fn has_direct(&self, inode: Inode) -> bool {
+    pub(super) fn has_direct(&self, inode: Inode) -> bool {
         let disk = usize::from(self.nodes[inode.0 as usize].disk);
         self.disks[disk].fs.as_ref().is_none_or(|fs| fs.has_direct())
     }

@@ -1,55 +1,111 @@
-//! Flows of requests: each is a thread that reads and writes a file, one request after another.
+//! Flows of requests: each is a thread that reads and writes a file, one request after another, or several at once.
 
 use super::frame::Frame;
 use super::thread::Step;
 use super::{Event, Host, Out};
 use crate::tasks::Task;
 use kernel::{Cx, Time};
-use proto::file::OpenFlags;
+use proto::file::{OpenFlags, Way};
 use proto::{BufferState, Command, Completion, IoOp, Status};
 use std::collections::VecDeque;
 
 /// A flow of requests.
 pub(super) struct Flow {
-    /// The drive, and the number of the flow among those of its sender.
-    key: (u16, u16),
-    task: Task,
+    /// The drive, how its requests get there, and the number of the flow among those of its sender that go this way.
+    key: (u16, Way, u16),
+    pub(super) task: Task,
     /// The file as it has opened it.
-    file: u32,
-    waiting: VecDeque<Command>,
+    pub(super) file: u32,
+    pub(super) waiting: VecDeque<Command>,
     /// Whether a request has just been answered.
-    answered: bool,
+    pub(super) answered: bool,
+    /// Requests that it has submitted and that are not answered, if it does not wait for each.
+    pub(super) under_way: u32,
+    /// Of them, those that have ended and that it has not taken.
+    pub(super) done: VecDeque<Completion>,
+    /// Whether it is in the call that waits for the end of one.
+    pub(super) reaping: bool,
+    /// Whether it looks for the end of one on its core.
+    pub(super) spins: bool,
+    /// Flushes of a ring, and the thread that waits for them.
+    pub(super) syncs: VecDeque<Command>,
+    pub(super) worker: Option<Task>,
+}
+
+impl Flow {
+    /// Its drive.
+    pub(super) fn disk(&self) -> u16 {
+        self.key.0
+    }
+
+    pub(super) fn way(&self) -> Way {
+        self.key.1
+    }
+}
+
+/// The answer to a request.
+pub(super) fn answer_to(command: &Command) -> Completion {
+    Completion {
+        tag: command.tag,
+        to: command.from,
+        status: Status::Success,
+        errors: 0,
+        buffer: BufferState::Unknown,
+    }
 }
 
 use proto::file::Program;
 
 impl<P: Program> Host<P> {
-    /// A request of a flow: a system call on the file that fills a drive. Requests of a flow are served one after another; a flush is
-    /// `fsync`, force unit access `O_DSYNC`. A request that is served is told ([`Out::Complete`]).
-    pub fn submit_request(&mut self, disk: u16, command: Command, cx: &mut impl Cx<Event, Out>) {
-        let key = (disk, command.flow);
+    /// A request of a flow: a system call on the file that fills a drive. Requests of a flow are served one after another, or side by side if
+    /// their way is for several ([`Way::is_queued`]); a flush is `fsync`, force unit access `O_DSYNC`. A request that is served is told
+    /// ([`Out::Complete`]).
+    pub fn submit_request(&mut self, disk: u16, way: Way, command: Command, cx: &mut impl Cx<Event, Out>) {
+        let key = (disk, way, command.flow);
         let at = match self.flows.iter().position(|flow| flow.key == key) {
             Some(at) => at,
             None => self.begin_flow(key),
         };
-        let flow = &mut self.flows[at];
-        flow.waiting.push_back(command);
-        let task = flow.task;
-        self.wake(task, cx);
+        self.flows[at].waiting.push_back(command);
+        self.tell_flow(at as u16, cx);
     }
 
-    fn begin_flow(&mut self, key: (u16, u16)) -> usize {
+    fn begin_flow(&mut self, key: (u16, Way, u16)) -> usize {
         let inode = self.whole_file(key.0);
-        let file = self.open(inode, OpenFlags::default());
+        let direct = key.1 != Way::Buffered;
+        let file = self.open(inode, OpenFlags { direct, ..OpenFlags::default() });
         let at = self.flows.len();
         let task = self.spawn(Frame::Flow(at as u16));
-        self.flows.push(Flow { key, task, file, waiting: VecDeque::new(), answered: false });
+        self.flows.push(Flow {
+            key,
+            task,
+            file,
+            waiting: VecDeque::new(),
+            answered: false,
+            under_way: 0,
+            done: VecDeque::new(),
+            reaping: false,
+            spins: false,
+            syncs: VecDeque::new(),
+            worker: None,
+        });
         at
+    }
+
+    /// Something has come for a flow: its thread goes on if it waits for that.
+    pub(super) fn tell_flow(&mut self, at: u16, cx: &mut impl Cx<Event, Out>) {
+        let flow = &mut self.flows[usize::from(at)];
+        let task = flow.task;
+        if std::mem::take(&mut flow.spins) {
+            self.unspin(task, cx);
+        } else if matches!(self.thread(task).frames.last(), Some(Frame::Flow(_))) {
+            self.wake(task, cx);
+        }
     }
 
     /// Requests of flows that have not been served.
     pub fn requests(&self) -> usize {
-        self.flows.iter().map(|flow| flow.waiting.len()).sum()
+        self.flows.iter().map(|flow| flow.waiting.len() + flow.under_way as usize).sum()
     }
 
     /// The next request of a flow.
@@ -58,6 +114,9 @@ impl<P: Program> Host<P> {
             return self.pay_then(task, Frame::Flow(at));
         }
         self.push(task, Frame::Flow(at));
+        if self.flows[usize::from(at)].way().is_queued() {
+            return self.queued(task, at);
+        }
         let flow = &mut self.flows[usize::from(at)];
         let Some(command) = flow.waiting.front().copied() else {
             // Whoever was answered asks for the next in the same instant: the thread of a program that calls again does not sleep in between.
@@ -65,9 +124,14 @@ impl<P: Program> Host<P> {
             return if looks_again { Step::Compute(Time::ZERO) } else { Step::Sleep };
         };
         flow.answered = false;
-        let file = flow.file;
         self.charge(task, self.costs.call);
         self.push(task, Frame::Answer(at));
+        self.serve(task, at, &command)
+    }
+
+    /// A request as a system call that the thread waits for.
+    pub(super) fn serve(&mut self, task: Task, at: u16, command: &Command) -> Step {
+        let file = self.flows[usize::from(at)].file;
         match command.op {
             IoOp::Read => self.call_read(task, file, command.offset, command.bytes),
             IoOp::Write => {
@@ -90,13 +154,7 @@ impl<P: Program> Host<P> {
         let flow = &mut self.flows[usize::from(at)];
         flow.answered = true;
         let Some(command) = flow.waiting.pop_front() else { return Step::Again };
-        cx.emit(Out::Complete(Completion {
-            tag: command.tag,
-            to: command.from,
-            status: Status::Success,
-            errors: 0,
-            buffer: BufferState::Unknown,
-        }));
+        cx.emit(Out::Complete(answer_to(&command)));
         Step::Again
     }
 }

@@ -3,6 +3,7 @@
 use crate::fs::Tid;
 use crate::{Inode, PAGE};
 use kernel::Time;
+use proto::Completion;
 use proto::file::Call;
 
 /// One step of what a thread does; the thread's stack has those that it returns to below it.
@@ -19,6 +20,18 @@ pub(super) enum Frame {
     Flow(u16),
     /// A request of a flow has been served.
     Answer(u16),
+    /// The same of a flow with several requests under way.
+    Answered(u16, Completion),
+    /// A flow takes the end of one of its requests.
+    Reap(u16),
+    /// A flow looks for the ends of its requests.
+    Poll(u16),
+    /// It has found some.
+    Polled(u16),
+    /// The thread that does what a flow's ring cannot do without waiting.
+    Worker(u16),
+    /// It has done it.
+    Worked(u16, Completion),
     /// Enters the kernel.
     Call(u16, Call),
     /// `filemap_read`.
@@ -115,9 +128,17 @@ pub(super) enum Frame {
         access: Access,
         /// Whether it writes.
         write: bool,
+        /// The [`Dio`](super::io::Dio) that it is, if the thread does not wait for it.
+        dio: Option<u32>,
     },
+    /// The bios of a direct request, or of a [`Dio`](super::io::Dio), have been submitted.
+    Submitted(Option<u32>),
     /// A direct write is on the drive.
     DirectWritten(Access),
+    /// The thread that ends direct writes of a disk that nobody waits for.
+    Finish(u16),
+    /// One of them has ended.
+    Finished(u32),
     /// A load or store of a mapped page.
     Touch {
         /// Of this byte on.

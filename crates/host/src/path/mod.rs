@@ -19,6 +19,8 @@ mod io_end;
 mod journal;
 mod memory;
 mod names;
+mod poll;
+mod queued;
 mod range;
 mod read;
 mod run;
@@ -47,7 +49,7 @@ use self::driver::{Sent, Vector};
 use self::files::{Node, Open, Running};
 use self::flow::Flow;
 use self::frame::Frame;
-use self::io::{Io, IoEnd};
+use self::io::{Dio, Io, IoEnd};
 use self::shadow::Shadow;
 use self::thread::Thread;
 use self::victims::Victims;
@@ -144,6 +146,9 @@ struct Disk {
     tail: Tid,
     /// Pages that are on the drive, in blocks that are not the file's yet.
     converting: VecDeque<IoEnd>,
+    /// Direct writes that nobody waits for and whose data are on the drive, and the worker that ends them, once there was one.
+    finishing: VecDeque<u32>,
+    finisher: Option<Task>,
 }
 
 /// What a host is told of a drive.
@@ -168,6 +173,7 @@ pub struct Host<P> {
     flows: Vec<Flow>,
     sent: Slab<Sent>,
     ios: Slab<Io>,
+    dios: Slab<Dio>,
     io_ends: Slab<IoEnd>,
     waits: Waits,
     locks: Lists<Task>,
@@ -226,6 +232,7 @@ impl<P: Program> Host<P> {
             flows: Vec::new(),
             sent: Slab::default(),
             ios: Slab::default(),
+            dios: Slab::default(),
             io_ends: Slab::default(),
             waits: Waits::default(),
             locks: Lists::default(),
@@ -256,8 +263,14 @@ impl<P: Program> Host<P> {
     }
 
     fn disk(&mut self, spec: &PathSpec, number: u16, about: &DiskSpec) -> Result<Disk, SpecError> {
-        let queue = Queue::new(&spec.block, about.device, self.cores.count())
+        let poll_queues = spec.driver.poll_queues.unwrap_or(0);
+        let queue = Queue::polled(&spec.block, about.device, self.cores.count(), poll_queues)
             .map_err(|error| error.within("block"))?;
+        if poll_queues > 0 && queue.has_elevator() {
+            let what = format!("{poll_queues} polled queues (`poll_queues`) and a scheduler");
+            let help = "polled queues are for `block.scheduler = \"none\"` here";
+            return Err(SpecError::new("driver.poll_queues", what).help(help));
+        }
         let (fs, journals_data) = match &spec.fs {
             OnDrives::Raw => (None, false),
             OnDrives::Ext4(fs) => {
@@ -265,7 +278,7 @@ impl<P: Program> Host<P> {
                 (Some(made), fs.data == JournalMode::journal)
             }
         };
-        let vectors = vec![Vector::default(); usize::from(queue.map().hctxs())];
+        let vectors = vec![Vector::default(); usize::from(queue.hctxs())];
         let worker = fs.is_some();
         Ok(Disk {
             queue,
@@ -286,6 +299,8 @@ impl<P: Program> Host<P> {
             writes_tail: false,
             tail: Tid(0),
             converting: VecDeque::new(),
+            finishing: VecDeque::new(),
+            finisher: None,
         })
     }
 

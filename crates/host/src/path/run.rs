@@ -26,6 +26,10 @@ impl<P: Program> Host<P> {
                 Step::Compute(time) => {
                     return self.cores.run(task, time, Mode::User, &mut Inside::of(cx));
                 }
+                Step::Spin => {
+                    let burst = self.tick;
+                    return self.cores.run(task, burst, Mode::System, &mut Inside::of(cx));
+                }
                 Step::Sleep => {
                     debug_assert!(self.thread(task).owed == Time::ZERO, "it sleeps before it has paid");
                     return self.cores.sleep(task, &mut Inside::of(cx));
@@ -42,11 +46,20 @@ impl<P: Program> Host<P> {
             Frame::Program { program, thread } => self.program(task, program, thread, cx),
             Frame::Flow(flow) => self.flow(task, flow),
             Frame::Answer(flow) => self.answer(task, flow, cx),
+            Frame::Answered(flow, completion) => self.answered(task, flow, completion, cx),
+            Frame::Reap(flow) => self.reap(flow, cx),
+            Frame::Poll(flow) => self.poll(task, flow),
+            Frame::Polled(flow) => self.polled(task, flow, cx),
+            Frame::Worker(flow) => self.worker(task, flow),
+            Frame::Worked(flow, completion) => self.worked(task, flow, completion, cx),
             Frame::Call(program, call) => self.call(task, program, call),
             Frame::Read(access) => self.read(task, access),
             Frame::Write(access) => self.write(task, access, cx),
             Frame::Touch { access, write } => self.touch(task, access, write, cx),
-            Frame::Direct { access, write } => self.direct(task, access, write, cx),
+            Frame::Direct { access, write, dio } => self.direct(task, access, write, dio, cx),
+            Frame::Submitted(dio) => self.submitted(task, dio, cx),
+            Frame::Finish(disk) => self.finish(task, disk),
+            Frame::Finished(dio) => self.finished(task, dio, cx),
             Frame::DirectWritten(access) => self.direct_written(task, access, cx),
             Frame::Balance(disk) => self.balance(task, disk, cx),
             Frame::Lock(inode) => self.lock(task, inode),

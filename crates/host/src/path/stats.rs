@@ -5,6 +5,8 @@
 pub struct PathStats {
     /// Interrupts of drives.
     pub interrupts: u64,
+    /// Completions that threads have looked for themselves.
+    pub polled: u64,
     /// Bios that ended with an error.
     pub errors: u64,
     /// Writes that found no space on a drive.

@@ -1,7 +1,8 @@
 //! Whether everybody who waits will be woken: what a run shows that ends while programs are still at work.
 
+use super::flow::Flow;
 use super::frame::Frame;
-use super::io::Io;
+use super::io::{Dio, Io};
 use super::wait::Wait;
 use super::{Disk, Host};
 use crate::Inode;
@@ -25,7 +26,34 @@ impl<P: Program> Host<P> {
             let why = self.idles(disk, at)?;
             Some(format!("drive {disk}: {why}"))
         });
-        of_threads.chain(of_disks).next()
+        let of_flows = (0..).zip(&self.flows).filter_map(|(number, flow)| {
+            let why = self.waits_in_vain(number, flow)?;
+            Some(format!("flow {number}: {why}"))
+        });
+        of_threads.chain(of_disks).chain(of_flows).next()
+    }
+
+    /// Why the requests of a flow would not end, or more of them end than it has.
+    fn waits_in_vain(&self, number: u16, flow: &Flow) -> Option<String> {
+        let of_flow = |dio: &Dio| dio.flow == number;
+        let dios = self.dios.live().filter(|(_, dio)| of_flow(dio)).count();
+        let under_way = flow.under_way as usize;
+        // Others are flushes, and what its thread is in the middle of.
+        if flow.way().is_queued() && dios + flow.done.len() > under_way {
+            return Some(format!("{dios} requests are under way, {} done, of {under_way}", flow.done.len()));
+        }
+        let waits = flow.spins || self.rests(flow.task);
+        if !waits || under_way == 0 {
+            return None;
+        }
+        if !flow.done.is_empty() {
+            return Some("its thread does not take what has ended".into());
+        }
+        let syncs = flow.worker.is_some_and(|worker| !self.rests(worker));
+        let bios = self.ios.live().any(|(_, io)| matches!(io, Io::Dio(dio) if of_flow(&self.dios[*dio])));
+        let finisher = self.disks[usize::from(flow.disk())].finisher;
+        let finishes = finisher.is_some_and(|finisher| !self.rests(finisher));
+        (!syncs && !bios && !finishes).then(|| "none of its requests is under way".into())
     }
 
     /// Whether a thread of the kernel sleeps until there is work.

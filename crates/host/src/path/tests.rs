@@ -1,12 +1,14 @@
 //! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
 
+mod queued;
+
 use super::*;
 use crate::PAGE;
 use crate::block::SchedulerPolicy;
 use crate::writeback::Bound;
 use config::units::{Bytes, Share};
 use kernel::EventQueue;
-use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, SyncRange};
+use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, SyncRange, Way};
 use proto::{BufferState, IoOp, Port, Status};
 use std::collections::VecDeque;
 
@@ -275,8 +277,8 @@ fn fsync_of_a_drive_writes_and_flushes() {
     .unwrap();
     drop(program);
     let mut outside = Outside::default();
-    host.submit_request(0, command(0, IoOp::Write, 8192, 8192), &mut outside);
-    host.submit_request(0, command(1, IoOp::Flush, 0, 0), &mut outside);
+    host.submit_request(0, Way::Buffered, command(0, IoOp::Write, 8192, 8192), &mut outside);
+    host.submit_request(0, Way::Buffered, command(1, IoOp::Flush, 0, 0), &mut outside);
     while let Some(event) = outside.queue.pop() {
         match event {
             World::Host(event) => host.handle(event, &mut outside),

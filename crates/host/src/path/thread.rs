@@ -38,6 +38,10 @@ pub(super) struct Thread {
     pub(super) announced: u32,
     /// Bios that it is about to submit, each with its disk.
     pub(super) bios: VecDeque<(u16, Bio)>,
+    /// Time of the driver for what it has submitted, if it is to pay for it.
+    pub(super) prepared: Time,
+    /// The core that it submits as if it were on: that of the queue on which it looks for completions.
+    pub(super) submits_on: Option<u16>,
 }
 
 impl Thread {
@@ -58,6 +62,8 @@ impl Thread {
             left: 0,
             announced: 0,
             bios: VecDeque::new(),
+            prepared: Time::ZERO,
+            submits_on: None,
         }
     }
 }
@@ -71,6 +77,8 @@ pub(super) enum Step {
     Pay,
     /// Computes.
     Compute(Time),
+    /// Looks for completions until one comes, or its tick is over.
+    Spin,
     /// Sleeps until it is woken. It must owe nothing.
     Sleep,
     /// Ends.

@@ -239,6 +239,23 @@ impl Cores {
         }
     }
 
+    /// A thread that spins has what it spins for: its burst was so long, and what is left of it is no more. It is told as soon as it is on its
+    /// core.
+    pub fn cut(&mut self, task: Task, burst: Time, cx: &mut impl Cx<Event, Infallible>) {
+        let at = self.thread(task).core;
+        let runs = self.cores[usize::from(at)].current == Some(task);
+        let armed = runs && self.cores[usize::from(at)].armed.is_some();
+        if armed {
+            self.account(at, cx.now());
+        }
+        // What is beyond the burst is the change to the thread, which it has not paid yet.
+        let thread = self.thread_mut(task);
+        thread.need = thread.need.since(burst);
+        if armed {
+            self.rearm(at, cx);
+        }
+    }
+
     /// The core that a thread wakes on.
     fn select(&self, from: u16) -> u16 {
         if self.cores[usize::from(from)].is_idle() {

@@ -8,7 +8,7 @@ use host::block::Device;
 use host::block::sched::SchedulerPolicy;
 use host::path::{CostsSpec, DiskSpec, Host, OnDrives, PathSpec};
 use kernel::Time;
-use proto::file::{Call, Next, Program};
+use proto::file::{Call, Next, Program, Way};
 use proto::{BufferState, Command, Completion, IoOp, Port, Status};
 
 const PAGE: u64 = 4096;
@@ -111,7 +111,7 @@ fn call(fio: &mut Fio, thread: u32, host: &mut Host<Fio>, outside: &mut Outside)
             Next::End => return,
             other => unreachable!("one thread without a rate: {other:?}"),
         };
-        return host.submit_request(0, Command { flow: thread as u16, ..command }, outside);
+        return host.submit_request(0, Way::Buffered, Command { flow: thread as u16, ..command }, outside);
     }
 }
 

@@ -53,6 +53,9 @@ pub struct CoresResult {
     pub waited_max_ns: f64,
     /// Interrupts of drives.
     pub interrupts: u64,
+    /// Completions that threads looked for on their cores; left out if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub polled: Option<u64>,
 }
 
 /// The page cache.
@@ -269,6 +272,7 @@ impl CoresResult {
             migrations: cores.stats.migrations,
             waited_max_ns: cores.stats.waited_max.as_ns_f64(),
             interrupts: at.host.stats.interrupts,
+            polled: Some(at.host.stats.polled).filter(|polled| *polled > 0),
         }
     }
 }

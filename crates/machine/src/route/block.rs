@@ -58,8 +58,8 @@ impl Parts {
             Target::Stripe(number) => {
                 self.stripes[usize::from(number)].stripe.submit(command, &mut wires.at(number));
             }
-            Target::File { host, disk } => {
-                self.hosts[usize::from(host)].host.submit_request(disk, command, &mut wires.at(host));
+            Target::File { host, disk, way } => {
+                self.hosts[usize::from(host)].host.submit_request(disk, way, command, &mut wires.at(host));
             }
         }
     }

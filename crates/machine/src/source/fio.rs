@@ -4,6 +4,7 @@ use super::turns::Turns;
 use config::Diagnostic;
 use kernel::Time;
 use proto::IoRequest;
+use proto::file::Way;
 use std::collections::VecDeque;
 use workload::fio::{Group, Jobs};
 use workload::inject::{Next, Source};
@@ -21,6 +22,8 @@ pub struct FioSource {
     names: Vec<String>,
     /// Which of them have a rate of their own.
     paced: Vec<bool>,
+    /// How each gets to the file of a host; none if they go to a drive.
+    ways: Option<Vec<Way>>,
     warnings: Vec<String>,
     groups: VecDeque<Group>,
     running: Vec<Running>,
@@ -57,6 +60,7 @@ impl FioSource {
         Ok(FioSource {
             names,
             paced,
+            ways: None,
             warnings,
             groups,
             running: Vec::new(),
@@ -67,6 +71,12 @@ impl FioSource {
             seed,
             now: Time::ZERO,
         })
+    }
+
+    /// The same whose flows go to the file of a host, each in its way.
+    #[must_use]
+    pub fn to_file(self, ways: Option<Vec<Way>>) -> FioSource {
+        FioSource { ways, ..self }
     }
 
     /// What is likely not meant, now that the device is known.
@@ -181,6 +191,11 @@ impl Source for FioSource {
 
     fn flows(&self) -> Vec<String> {
         self.names.clone()
+    }
+
+    /// The doors of a file are targets side by side, in the order of [`Way::ALL`].
+    fn target(&self, flow: u16) -> u16 {
+        self.ways.as_ref().map_or(0, |ways| ways[usize::from(flow)] as u16)
     }
 
     fn is_open(&self, flow: u16) -> bool {

@@ -23,6 +23,9 @@ const LONG_MIXED: &[&str] = &[
     "fio:rw=randread,bs=4k,size=1g,numjobs=6,offset=2g,norandommap=1,direct=0,time_based,runtime=1200ms",
     "fio:rw=randwrite,bs=4k,size=512m,norandommap=1,direct=0,time_based,runtime=1200ms",
 ];
+/// Past the page cache, with a thread that looks for completions.
+const POLLED: &[&str] =
+    &["fio:rw=randread,bs=4k,size=256m,number_ios=400,direct=1,ioengine=io_uring,hipri=1"];
 /// Programs that compute, and wait for each other's core.
 const CROWD: &[&str] = &["ungzip:processes=3"];
 const LARGE_CROWD: &[&str] = &["ungzip:processes=12"];
@@ -437,6 +440,13 @@ pub(crate) const CASES: &[Case] = &[
         jobs: SYNCED,
         values: &["20us", "200us"],
         predicted: Rises(FLUSH),
+    },
+    Case {
+        key: "host.linux.driver.poll_queues",
+        context: &[],
+        jobs: POLLED,
+        values: &["0", "1"],
+        predicted: Falls(READ_MEAN),
     },
     Case {
         key: "host.linux.costs.call",

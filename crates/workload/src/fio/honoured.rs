@@ -42,9 +42,15 @@ pub(super) const HONOURED: &[FioOption] = &[
         "direct",
         None,
         direct,
-        "0: through the host's page cache, one request of a job at a time; 1, or left out: straight to the device",
+        "0: through the host's page cache, one request of a job at a time; 1: past it, on a host with a kernel (`host.linux`); left out, or on another host: straight to the device",
     ),
     honoured("buffered", None, buffered, "the opposite of `direct`"),
+    honoured(
+        "hipri",
+        None,
+        hipri,
+        "with direct=1 and io_uring on a host with a kernel: the job looks for completions on its core; no effect otherwise",
+    ),
     honoured("iodepth", None, iodepth, "requests outstanding at most"),
     honoured("numjobs", None, numjobs, "clones of the job, each a flow of its own, on the same region"),
     honoured(
@@ -255,13 +261,18 @@ fn ioengine(job: &mut JobSpec, v: Value) -> Set {
         ("psync", Engine::Blocking),
         ("pvsync", Engine::Blocking),
         ("pvsync2", Engine::Blocking),
-        ("libaio", Engine::Queued),
-        ("windowsaio", Engine::Queued),
-        ("solarisaio", Engine::Queued),
-        ("posixaio", Engine::QueuedFlush),
-        ("io_uring", Engine::QueuedFlush),
-        ("io_uring_cmd", Engine::QueuedFlush),
+        ("libaio", Engine::Libaio),
+        ("windowsaio", Engine::OtherQueued),
+        ("solarisaio", Engine::OtherQueued),
+        ("posixaio", Engine::OtherQueuedFlush),
+        ("io_uring", Engine::IoUring),
+        ("io_uring_cmd", Engine::OtherQueuedFlush),
     ])?);
+    Ok(())
+}
+
+fn hipri(job: &mut JobSpec, v: Value) -> Set {
+    job.hipri = v.flag()?;
     Ok(())
 }
 

@@ -151,7 +151,6 @@ pub(super) const INERT: &[FioOption] = &[
     inert("log_store_compressed", LOGS),
     inert("log_alternate_epoch", LOGS).or("log_unix_epoch"),
     inert("log_alternate_epoch_clock_id", LOGS),
-    inert("hipri", CALL),
     inert("hipri_percentage", CALL),
     inert("fixedbufs", CALL),
     inert("registerfiles", CALL),

@@ -1,6 +1,7 @@
 //! What an inline job or a job file holds.
 
 use config::Diagnostic;
+use proto::file::Way;
 use serde::Serialize;
 
 use super::spec::{JobSpec, Pattern};
@@ -54,15 +55,17 @@ impl Jobs {
         starts.windows(2).map(|pair| &self.jobs[pair[0]..pair[1]]).collect()
     }
 
-    /// Whether the jobs go through the page cache of a host.
+    /// How the requests of each flow get to a file through the kernel of a host, in the order of flows; none if they go straight to the
+    /// drive. `direct` says whether the host has one that direct requests pass.
     ///
     /// # Errors
-    /// Some do and some do not, or one trims.
-    pub fn buffered(&self) -> Result<bool, Diagnostic> {
-        let Some(job) = self.jobs.iter().find(|job| job.buffered == Some(true)) else { return Ok(false) };
-        if let Some(other) = self.jobs.iter().find(|job| job.buffered != Some(true)) {
+    /// Some go through it and some do not, or one cannot.
+    pub fn ways(&self, direct: bool) -> Result<Option<Vec<Way>>, Diagnostic> {
+        let Some(job) = self.jobs.iter().find(|job| job.takes_a_file(direct)) else { return Ok(None) };
+        if let Some(other) = self.jobs.iter().find(|job| !job.takes_a_file(direct)) {
+            let how = if job.buffered == Some(true) { "the page cache" } else { "the kernel (`direct=1`)" };
             let what = format!(
-                "job `{}` goes through the page cache and job `{}` does not: the jobs of one workload go one way",
+                "job `{}` goes through {how} and job `{}` does not: the jobs of one workload go one way",
                 job.name, other.name
             );
             return Err(Diagnostic::new(what)
@@ -71,10 +74,26 @@ impl Jobs {
         }
         let trims = |job: &&JobSpec| matches!(job.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
         if let Some(job) = self.jobs.iter().find(trims) {
-            let what = format!("job `{}` trims through the page cache; that is not modelled", job.name);
-            return Err(Diagnostic::new(what).at(job.place_of("rw")).help("trims are for direct=1"));
+            let (how, help) = if job.buffered == Some(true) {
+                ("the page cache", "trims are for direct=1")
+            } else {
+                ("the kernel of a host", "leave `direct` out: the job goes straight to the drive")
+            };
+            let what = format!("job `{}` trims through {how}; that is not modelled", job.name);
+            return Err(Diagnostic::new(what).at(job.place_of("rw")).help(help));
         }
-        Ok(true)
+        let mut ways = Vec::new();
+        for job in &self.jobs {
+            let way = job.way()?;
+            ways.extend(std::iter::repeat_n(way, usize::from(job.numjobs)));
+        }
+        Ok(Some(ways))
+    }
+
+    /// What is likely not meant of the ways of jobs, on a host whose drives have so many queues without interrupts.
+    pub fn polling(&self, poll_queues: u16) -> Vec<String> {
+        let jobs = self.jobs.iter().filter(|job| job.hipri);
+        jobs.filter_map(|job| job.polling(poll_queues)).collect()
     }
 
     /// Settles every job against a device of `capacity` bytes and numbers the flows.

@@ -30,6 +30,7 @@ mod spec;
 mod table;
 mod unsupported;
 mod value;
+mod way;
 
 pub use jobs::{Group, InertOption, Jobs, Notes};
 pub use parse::{parse_file, parse_inline, parse_text};

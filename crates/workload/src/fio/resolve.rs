@@ -52,7 +52,7 @@ impl JobSpec {
                 fsync: self.fsync,
                 fdatasync: self.fdatasync,
                 at_end: (self.end_fsync || self.fsync_on_close) && access.writes(),
-                blocking: self.engine != Some(Engine::QueuedFlush),
+                blocking: !matches!(self.engine, Some(Engine::IoUring | Engine::OtherQueuedFlush)),
             },
             fua: self.sync,
             warnings,

@@ -34,6 +34,8 @@ pub struct JobSpec {
     pub engine: Option<Engine>,
     /// Whether requests pass through the page cache of a host (`direct`, `buffered`), if it is given.
     pub buffered: Option<bool>,
+    /// `hipri`: completions are looked for, if the engine does so.
+    pub hipri: bool,
     /// `iodepth`.
     pub iodepth: u32,
     /// `numjobs`.
@@ -142,10 +144,14 @@ pub enum Pattern {
 pub enum Engine {
     /// One blocking call at a time: `iodepth` is 1 whatever it says.
     Blocking,
-    /// `iodepth` requests in flight, but fsync is a blocking call (libaio, windowsaio).
-    Queued,
-    /// `iodepth` requests in flight, flushes among them (io_uring, posixaio).
-    QueuedFlush,
+    /// libaio: `iodepth` requests in flight, but fsync is a blocking call.
+    Libaio,
+    /// io_uring: `iodepth` requests in flight, flushes among them.
+    IoUring,
+    /// As libaio, of other kernels or libraries (windowsaio, solarisaio).
+    OtherQueued,
+    /// As io_uring (posixaio, io_uring_cmd).
+    OtherQueuedFlush,
 }
 
 /// `random_distribution=`.
@@ -182,6 +188,7 @@ impl JobSpec {
             blockalign: [None; 3],
             engine: None,
             buffered: None,
+            hipri: false,
             iodepth: 1,
             numjobs: 1,
             size: None,

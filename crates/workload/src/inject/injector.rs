@@ -383,7 +383,8 @@ impl Injector {
         // The last one is shared by all that come later.
         let index = (self.flows.len() - 1) as u16;
         let running = &mut self.sources[usize::from(source)];
-        let opened = Flow { index, path: self.targets.open(running.target, FLOWS as u16) };
+        let target = running.target + running.source.target(flow);
+        let opened = Flow { index, path: self.targets.open(target, FLOWS as u16) };
         if running.flows.len() <= usize::from(flow) {
             running.flows.resize(usize::from(flow) + 1, UNSEEN);
         }
@@ -396,12 +397,12 @@ impl Injector {
         for running in &self.sources {
             let names = running.source.flows();
             let seen = running.flows.iter().enumerate().filter(|(_, flow)| flow.index != UNSEEN.index);
-            for (number, Flow { index, .. }) in seen {
+            for (number, Flow { index, path }) in seen {
                 let shared = usize::from(*index) == FLOWS - 1;
                 let name = names.get(number).filter(|_| !shared).cloned();
                 let flow = &mut self.flows[usize::from(*index)];
                 flow.name = name.unwrap_or_else(|| "other".into());
-                flow.target = running.target;
+                flow.target = path.target;
                 flow.open = !shared && running.source.is_open(number as u16);
             }
         }

@@ -39,6 +39,10 @@ pub trait Source {
     }
     /// Names of its flows so far; [`IoRequest::flow`] is an index into them.
     fn flows(&self) -> Vec<String>;
+    /// Which target a flow goes to, counted from the one that the source was given.
+    fn target(&self, _flow: u16) -> u16 {
+        0
+    }
     /// Whether the requests of a flow arrive at times of their own, whatever the device does: an open loop.
     fn is_open(&self, _flow: u16) -> bool {
         false

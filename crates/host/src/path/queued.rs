@@ -1,0 +1,253 @@
+//! Flows with several requests under way: direct requests that are submitted, and taken when they have ended (`fs/aio.c`, `io_uring/rw.c`,
+//! `fs/iomap/direct-io.c`).
+//!
+//! The thread of such a flow does what fio's does with one request a call (`iodepth_batch`, `iodepth_batch_complete_min` of one, which are its
+//! defaults): it submits while it has something to submit, then takes the end of one request, and sleeps in the kernel if none has ended.
+
+use super::flow::answer_to;
+use super::frame::Frame;
+use super::io::Dio;
+use super::thread::Step;
+use super::{Event, Host, Out};
+use crate::tasks::Task;
+use kernel::{Cx, Time};
+use proto::file::Way;
+use proto::{Command, Completion, IoOp, Status};
+
+use proto::file::Program;
+
+impl<P: Program> Host<P> {
+    /// What the thread of a flow does next, whose frame it is in.
+    pub(super) fn queued(&mut self, task: Task, at: u16) -> Step {
+        let flow = &mut self.flows[usize::from(at)];
+        let way = flow.way();
+        if let Some(command) = flow.waiting.front().copied()
+            && self.may_submit(task, at)
+        {
+            return self.submit_queued(task, at, &command);
+        }
+        let flow = &mut self.flows[usize::from(at)];
+        if std::mem::take(&mut flow.answered) {
+            // Whoever was answered asks for the next in the same instant.
+            return Step::Compute(Time::ZERO);
+        }
+        if flow.under_way == 0 && flow.waiting.is_empty() {
+            return Step::Sleep;
+        }
+        // `io_getevents` is a call in any case; of a ring the thread sees what has ended without one.
+        let ended = !flow.done.is_empty();
+        if !flow.reaping && (way == Way::Aio || !ended) {
+            flow.reaping = true;
+            self.charge(task, self.costs.call);
+            return Step::Pay;
+        }
+        if ended {
+            flow.reaping = false;
+            self.push(task, Frame::Reap(at));
+            return Step::Again;
+        }
+        if way == Way::Polled {
+            self.push(task, Frame::Poll(at));
+            return Step::Again;
+        }
+        Step::Sleep
+    }
+
+    /// Whether a flow can submit without sleeping for a tag that only its own look at a queue would free.
+    fn may_submit(&mut self, task: Task, at: u16) -> bool {
+        let flow = &self.flows[usize::from(at)];
+        if flow.way() != Way::Polled {
+            return true;
+        }
+        let (disk, idle) = (usize::from(flow.disk()), flow.under_way == 0);
+        let now_on = self.cores.core_of(task);
+        let core = &mut self.threads[task.0 as usize].submits_on;
+        // As long as something is under way, it stays with the queue where that is.
+        let core = if idle { *core.insert(now_on) } else { *core.get_or_insert(now_on) };
+        self.disks[disk].queue.polled_has_room(core)
+    }
+
+    /// Submits a request (`io_submit`, `io_uring_enter`).
+    fn submit_queued(&mut self, task: Task, at: u16, command: &Command) -> Step {
+        let flow = &mut self.flows[usize::from(at)];
+        flow.waiting.pop_front();
+        flow.under_way += 1;
+        flow.answered = false;
+        let (way, disk, file) = (flow.way(), flow.disk(), flow.file);
+        self.charge(task, self.costs.call);
+        if command.op == IoOp::Flush && way != Way::Aio {
+            return self.hand_over(at, *command);
+        }
+        let mut access = self.access(file, command.offset, command.bytes);
+        let write = command.op == IoOp::Write;
+        if !write {
+            access.end = access.end.min(self.nodes[access.inode.0 as usize].bytes);
+        }
+        let fs = self.disks[usize::from(disk)].fs.as_ref();
+        let bytes = access.end.saturating_sub(access.offset);
+        let needs = write && fs.is_some_and(|fs| fs.direct_has_end(access.inode, access.offset, bytes));
+        if command.op == IoOp::Flush || access.is_over() || needs || !self.has_direct(access.inode) {
+            // `fsync` is a call of its own, what needs blocks is waited for (`IOMAP_DIO_FORCE_WAIT`), and what goes through the page cache
+            // ends before the call does.
+            self.push(task, Frame::Answered(at, answer_to(command)));
+            return if access.is_over() && command.op != IoOp::Flush {
+                Step::Again
+            } else {
+                self.serve(task, at, command)
+            };
+        }
+        // `IOMAP_F_DIRTY`: with metadata that are not in the journal yet, force unit access is not enough.
+        let clean = fs.is_none_or(|fs| !fs.is_datasync_dirty(access.inode));
+        let sync = write && command.fua;
+        let dio = self.dios.insert(Dio {
+            flow: at,
+            completion: answer_to(command),
+            access,
+            write,
+            fua: sync && clean,
+            sync: sync && !clean,
+            polled: way == Way::Polled,
+            count: 1,
+        });
+        self.push_direct(task, access, write, Some(dio));
+        Step::Again
+    }
+
+    /// A bio of a request has ended.
+    pub(super) fn dio_ended(&mut self, dio: u32, status: Status, cx: &mut impl Cx<Event, Out>) {
+        let at = &mut self.dios[dio].completion;
+        if at.status == Status::Success {
+            at.status = status;
+        }
+        self.put_dio(dio, cx);
+    }
+
+    /// One bio less, or all have been submitted; after the last, the request ends: a write to a file in a thread of the kernel
+    /// (`iomap_dio_bio_end_io`), any other where it is (`blkdev_bio_end_io_async`).
+    pub(super) fn put_dio(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let dio = &mut self.dios[name];
+        dio.count -= 1;
+        if dio.count > 0 {
+            return;
+        }
+        let disk = self.flows[usize::from(dio.flow)].disk();
+        if dio.write && self.disks[usize::from(disk)].fs.is_some() {
+            let finisher = match self.disks[usize::from(disk)].finisher {
+                Some(finisher) => finisher,
+                None => {
+                    let finisher = self.spawn(Frame::Finish(disk));
+                    *self.disks[usize::from(disk)].finisher.insert(finisher)
+                }
+            };
+            self.disks[usize::from(disk)].finishing.push_back(name);
+            self.wake(finisher, cx);
+        } else {
+            self.end_dio(name, cx);
+        }
+    }
+
+    /// A request has ended: its flow may take it (`ki_complete`).
+    fn end_dio(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let Dio { flow, completion, .. } = self.dios[name];
+        self.dios.remove(name);
+        self.ended_for(flow, completion, cx);
+    }
+
+    fn ended_for(&mut self, at: u16, completion: Completion, cx: &mut impl Cx<Event, Out>) {
+        self.flows[usize::from(at)].done.push_back(completion);
+        self.tell_flow(at, cx);
+    }
+
+    /// The thread that ends direct writes of a disk's files (`iomap_dio_complete_work`).
+    pub(super) fn finish(&mut self, task: Task, disk: u16) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Finish(disk));
+        }
+        self.push(task, Frame::Finish(disk));
+        let Some(name) = self.disks[usize::from(disk)].finishing.pop_front() else { return Step::Sleep };
+        let Dio { access, sync, .. } = self.dios[name];
+        self.push(task, Frame::Finished(name));
+        if sync {
+            self.push(task, Frame::Sync { inode: access.inode, data_only: true });
+            self.push_integrity(task, access.inode, access.page(), access.end_page());
+        }
+        self.push(task, Frame::DirectWritten(access));
+        Step::Again
+    }
+
+    /// It has done so for one.
+    pub(super) fn finished(&mut self, task: Task, name: u32, cx: &mut impl Cx<Event, Out>) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Finished(name));
+        }
+        self.end_dio(name, cx);
+        Step::Again
+    }
+
+    /// A flow takes the end of one request.
+    pub(super) fn reap(&mut self, at: u16, cx: &mut impl Cx<Event, Out>) -> Step {
+        let flow = &mut self.flows[usize::from(at)];
+        let Some(completion) = flow.done.pop_front() else { return Step::Again };
+        flow.under_way -= 1;
+        flow.answered = true;
+        cx.emit(Out::Complete(completion));
+        Step::Again
+    }
+
+    /// A request has been served in the call that submitted it.
+    pub(super) fn answered(
+        &mut self,
+        task: Task,
+        at: u16,
+        completion: Completion,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Answered(at, completion));
+        }
+        self.flows[usize::from(at)].done.push_front(completion);
+        self.reap(at, cx)
+    }
+
+    /// A ring gives what would make its thread wait to a thread of its own (`io_queue_iowq`): one, *chosen*, so that its flushes come one
+    /// after another.
+    fn hand_over(&mut self, at: u16, command: Command) -> Step {
+        let flow = &mut self.flows[usize::from(at)];
+        flow.syncs.push_back(command);
+        let worker = match flow.worker {
+            Some(worker) => worker,
+            None => {
+                let worker = self.spawn(Frame::Worker(at));
+                *self.flows[usize::from(at)].worker.insert(worker)
+            }
+        };
+        self.woken.push(worker);
+        Step::Pay
+    }
+
+    /// The thread of a ring.
+    pub(super) fn worker(&mut self, task: Task, at: u16) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Worker(at));
+        }
+        self.push(task, Frame::Worker(at));
+        let Some(command) = self.flows[usize::from(at)].syncs.pop_front() else { return Step::Sleep };
+        self.push(task, Frame::Worked(at, answer_to(&command)));
+        self.serve(task, at, &command)
+    }
+
+    /// It has done something.
+    pub(super) fn worked(
+        &mut self,
+        task: Task,
+        at: u16,
+        completion: Completion,
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::Worked(at, completion));
+        }
+        self.ended_for(at, completion, cx);
+        Step::Again
+    }
+}
