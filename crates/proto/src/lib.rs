@@ -6,6 +6,7 @@ mod block;
 pub mod coherence;
 pub mod cpu;
 pub mod file;
+pub mod groups;
 pub mod memory;
 pub mod simt;
 mod units;
