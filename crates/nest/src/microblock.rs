@@ -15,7 +15,7 @@ pub struct Microblock {
     pub statements: Vec<Statement>,
     /// The split loop, if its iterations are dealt out as screens.
     pub split: Option<Split>,
-    /// References by array and subscripts, each once for the loops around it.
+    /// References by array and subscripts, each once for statements beside each other.
     pub(crate) sites: Vec<Site>,
     /// The place of each statement in the body it stands in.
     pub(crate) place: Vec<usize>,
@@ -160,7 +160,7 @@ pub(crate) struct Site {
     pub(crate) subscripts: Vec<Affine>,
     /// The innermost loop around it.
     pub(crate) parent: Option<usize>,
-    /// Its place in the body it stands in: [first, last] of the statements that name it.
+    /// The first and the last of the statements beside each other that name it, by their places in the body.
     pub(crate) nodes: (usize, usize),
     pub(crate) reads: bool,
     pub(crate) writes: bool,

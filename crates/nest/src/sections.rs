@@ -65,7 +65,10 @@ impl Iterator for Sections<'_> {
             let frame = self.frames[self.depth];
             let inside = microblock.inside(frame.around);
             let found = match inside.get(frame.node) {
-                None => self.leave(),
+                None => {
+                    self.leave();
+                    None
+                }
                 Some(Node::Statement(_)) => Some(self.statements(inside)),
                 Some(Node::Loop(id)) => self.iterations(microblock, *id),
             };
@@ -79,10 +82,9 @@ impl Iterator for Sections<'_> {
 
 impl Sections<'_> {
     /// A body is at its end: on to the next iteration of the loop around it.
-    fn leave(&mut self) -> Option<Piece> {
-        let frame = self.frames[self.depth];
-        // Nothing was in it but loops without iterations: the iteration itself remains.
-        let rest = frame.is_fresh.then(|| self.piece(Some((frame.node, frame.node))));
+    ///
+    /// Something of that iteration has been in a piece: one in which nothing is executed touches nothing, and so it fits as it is.
+    fn leave(&mut self) {
         match self.depth.checked_sub(1) {
             None => self.is_done = true,
             Some(outer) => {
@@ -92,7 +94,6 @@ impl Sections<'_> {
                 }
             }
         }
-        rest
     }
 
     /// Statements beside loops.

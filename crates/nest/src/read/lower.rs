@@ -416,18 +416,20 @@ fn value(
     if has_most { None } else { last.checked_with(&own, -1) }
 }
 
-/// References by array and subscripts, each once for the loops around it; in the order of their arrays.
+/// References by array and subscripts, each once for statements beside each other, of which a piece has all or none; in the order of
+/// their arrays.
 fn sites(microblock: &Microblock) -> Vec<Site> {
     let mut sites: Vec<Site> = Vec::new();
     for (at, statement) in microblock.statements.iter().enumerate() {
         let place = microblock.place[at];
+        let before = microblock.inside(statement.parent)[..place].iter().rev();
+        let first = place - before.take_while(|node| matches!(node, Node::Statement(_))).count();
         for (id, one) in statement.references.iter().enumerate() {
             let reads = statement.terms.contains(&Term::Load(id));
             let writes = id == 0;
             let same = |site: &&mut Site| {
-                site.array == one.array
-                    && site.subscripts == one.subscripts
-                    && site.parent == statement.parent
+                let is_beside = site.parent == statement.parent && site.nodes.0 >= first;
+                is_beside && site.array == one.array && site.subscripts == one.subscripts
             };
             match sites.iter_mut().find(same) {
                 Some(site) => {

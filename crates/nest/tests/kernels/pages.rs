@@ -25,6 +25,16 @@ fn examples_are_read_and_counted() {
     }
 }
 
+/// A text says only what differs from the kernel that it inherits.
+#[test]
+fn a_kernel_inherits_a_shipped_one() {
+    let kernel = read("inherits = \"gemm\"\nname = \"mine\"\n[sizes]\nni = 10\n", "mine.toml", &[]);
+    assert_eq!(kernel.name(), "mine");
+    let rows =
+        |name: &str| kernel.arrays().iter().find(|array| array.name == name).map(|array| array.shape[0]);
+    assert_eq!((rows("A"), rows("B")), (Some(10), Some(4096)));
+}
+
 #[test]
 fn the_page_names_every_shipped_kernel() {
     for (name, _) in nest::programs() {
