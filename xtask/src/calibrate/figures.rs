@@ -111,6 +111,8 @@ fn of_fio(job: &Value, figures: &mut Figures) -> Option<()> {
     if sync["total_ios"].as_u64().unwrap_or(0) > 0 {
         note("sync_calls", &sync["total_ios"]);
         note("sync_p50_ns", &sync["lat_ns"]["percentile"]["50.000000"]);
+        note("sync_p90_ns", &sync["lat_ns"]["percentile"]["90.000000"]);
+        note("sync_mean_ns", &sync["lat_ns"]["mean"]);
         note("sync_p99_ns", &sync["lat_ns"]["percentile"]["99.000000"]);
         note("sync_max_ns", &sync["lat_ns"]["max"]);
     }

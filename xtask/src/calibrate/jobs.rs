@@ -1,5 +1,10 @@
 //! The fixed list of jobs.
 
+use super::options::{
+    DIRECT, DIRECT_BESIDE, FITTING_MIX, FITTING_READ, LARGE_MIX, RANDOM, RANDOM_READ, RANDOM_SYNC,
+    READ_BESIDE, SEQUENTIAL, SEQUENTIAL_READ, SEQUENTIAL_SYNC, SLOW_WRITER, SYNC_ALONE, SYNC_BESIDE,
+    SYNC_BESIDE_TWO, TWO_WRITERS, WRITE_READ,
+};
 use super::plan::Target;
 
 /// One job: a guest boots for it, and boots anew for each repeat.
@@ -15,7 +20,7 @@ pub(super) struct Job {
     pub(super) target: Target,
     /// Settings beside [`COMMON_SETTINGS`].
     pub(super) settings: &'static [(&'static str, &'static str)],
-    /// fio's options beside [`COMMON_FIO`]. The files `fit` (256 MiB) and `large` (1280 MiB) are there; others come to be.
+    /// fio's options beside [`COMMON_FIO`](super::options::COMMON_FIO). The files `fit` (256 MiB) and `large` (1280 MiB) are there; others come to be.
     pub(super) fio: &'static [&'static str],
 }
 
@@ -26,60 +31,6 @@ pub(super) const COMMON_SETTINGS: &[(&str, &str)] = &[
     ("queue.rotational", "0"),
     ("queue.max_sectors_kb", "256"),
 ];
-
-/// fio's options for every job: plain system calls, no advice to the kernel, buffers of zeros.
-pub(super) const COMMON_FIO: &[&str] = &[
-    "ioengine=psync",
-    "thread",
-    "zero_buffers",
-    "fallocate=none",
-    "fadvise_hint=0",
-    "invalidate=0",
-    "norandommap",
-    "randrepeat=1",
-    "disable_slat=1",
-    "disable_lat=1",
-    // The others are system calls, which are slow in this guest.
-    "clocksource=cpu",
-];
-
-/// Makes the files that jobs find.
-pub(super) const PREPARE_FIO: &[&str] = &[
-    "name=fit",
-    "filename=fit",
-    "rw=write",
-    "bs=1M",
-    "size=256M",
-    "end_fsync=1",
-    "stonewall",
-    "name=large",
-    "filename=large",
-    "rw=write",
-    "bs=1M",
-    "size=1280M",
-    "end_fsync=1",
-    "stonewall",
-];
-
-const SEQUENTIAL: &[&str] = &["name=write", "filename=new", "rw=write", "bs=64k", "size=1400M", "runtime=15"];
-const RANDOM: &[&str] =
-    &["name=write", "filename=fit", "rw=randwrite", "bs=4k", "size=256M", "time_based", "runtime=20"];
-const SEQUENTIAL_SYNC: &[&str] =
-    &["name=write", "filename=new", "rw=write", "bs=64k", "size=1400M", "fsync=32", "runtime=12"];
-const RANDOM_SYNC: &[&str] = &[
-    "name=write",
-    "filename=fit",
-    "rw=randwrite",
-    "bs=4k",
-    "size=256M",
-    "fsync=32",
-    "time_based",
-    "runtime=12",
-];
-const SEQUENTIAL_READ: &[&str] =
-    &["name=read", "filename=large", "rw=read", "bs=64k", "size=1280M", "runtime=10"];
-const RANDOM_READ: &[&str] =
-    &["name=read", "filename=large", "rw=randread", "bs=4k", "size=1280M", "time_based", "runtime=25"];
 
 const RATIOS_10_5: &[(&str, &str)] = &[("vm.dirty_ratio", "10"), ("vm.dirty_background_ratio", "5")];
 const RATIOS_40_10: &[(&str, &str)] = &[("vm.dirty_ratio", "40"), ("vm.dirty_background_ratio", "10")];
@@ -100,6 +51,12 @@ const OWN_BLOCK_LAYER: &[(&str, &str)] = &[
     ("queue.wbt_lat_usec", "75000"),
     ("queue.max_sectors_kb", "1280"),
 ];
+
+const KYBER: &[(&str, &str)] = &[("queue.scheduler", "kyber")];
+const DEADLINE: &[(&str, &str)] = &[("queue.scheduler", "mq-deadline")];
+/// `wbt_default_latency_nsec` of a device that does not rotate.
+const KYBER_WBT: &[(&str, &str)] = &[("queue.scheduler", "kyber"), ("queue.wbt_lat_usec", "2000")];
+const NONE_WBT: &[(&str, &str)] = &[("queue.wbt_lat_usec", "2000")];
 
 const fn job(
     name: &'static str,
@@ -242,116 +199,38 @@ pub(super) const JOBS: &[Job] = &[
         &[],
         RANDOM_READ,
     ),
-];
-
-const SLOW_WRITER: &[&str] =
-    &["name=write", "filename=new", "rw=write", "bs=64k", "size=1400M", "rate=20m", "runtime=25"];
-const FITTING_READ: &[&str] =
-    &["name=read", "filename=fit", "rw=randread", "bs=4k", "size=256M", "time_based", "runtime=25"];
-const FITTING_MIX: &[&str] = &[
-    "name=mix",
-    "filename=fit",
-    "rw=randrw",
-    "rwmixread=70",
-    "bs=4k",
-    "size=256M",
-    "time_based",
-    "runtime=20",
-];
-const LARGE_MIX: &[&str] = &[
-    "name=mix",
-    "filename=large",
-    "rw=randrw",
-    "rwmixread=70",
-    "bs=4k",
-    "size=1280M",
-    "time_based",
-    "runtime=20",
-];
-const WRITE_READ: &[&str] = &[
-    "name=write",
-    "filename=large",
-    "rw=write",
-    "bs=64k",
-    "size=640M",
-    "stonewall",
-    "name=read",
-    "filename=large",
-    "rw=read",
-    "bs=64k",
-    "size=640M",
-    "stonewall",
-];
-const TWO_WRITERS: &[&str] = &[
-    "name=first",
-    "filename=new",
-    "rw=write",
-    "bs=64k",
-    "size=1000M",
-    "runtime=15",
-    "name=second",
-    "filename=new2",
-    "rw=write",
-    "bs=64k",
-    "size=1000M",
-    "runtime=15",
-];
-const DIRECT_BESIDE: &[&str] = &[
-    "name=write",
-    "filename=new",
-    "rw=write",
-    "bs=64k",
-    "size=1400M",
-    "runtime=15",
-    "name=direct",
-    "filename=fit",
-    "rw=randwrite",
-    "bs=4k",
-    "size=256M",
-    "direct=1",
-    "time_based",
-    "runtime=15",
-];
-const DIRECT: &[&str] = &[
-    "filename=device",
-    "direct=1",
-    "size=1G",
-    "time_based",
-    "runtime=2",
-    "stonewall",
-    "name=write-4k",
-    "rw=write",
-    "bs=4k",
-    "name=write-64k",
-    "rw=write",
-    "bs=64k",
-    "name=write-256k",
-    "rw=write",
-    "bs=256k",
-    "name=read-4k",
-    "rw=read",
-    "bs=4k",
-    "name=read-64k",
-    "rw=read",
-    "bs=64k",
-    "name=read-256k",
-    "rw=read",
-    "bs=256k",
-    "name=deep-write-4k",
-    "ioengine=libaio",
-    "iodepth=8",
-    "rw=randwrite",
-    "bs=4k",
-    "name=deep-read-4k",
-    "ioengine=libaio",
-    "iodepth=8",
-    "rw=randread",
-    "bs=4k",
-    "name=deep-write-256k",
-    "ioengine=libaio",
-    "iodepth=8",
-    "rw=write",
-    "bs=256k",
+    job("l-kyber-alone", "sequential write, fsync after each; kyber", 512, Target::Ext4, KYBER, SYNC_ALONE),
+    job(
+        "l-kyber",
+        "a thread that calls fsync after each write, beside a sequential writer; kyber",
+        512,
+        Target::Ext4,
+        KYBER,
+        SYNC_BESIDE,
+    ),
+    job("l-none", "the same; none", 512, Target::Ext4, &[], SYNC_BESIDE),
+    job("l-deadline", "the same; mq-deadline", 512, Target::Ext4, DEADLINE, SYNC_BESIDE),
+    job("l-kyber-wbt", "the same; kyber, write-back throttled", 512, Target::Ext4, KYBER_WBT, SYNC_BESIDE),
+    job("l-none-wbt", "the same; none, write-back throttled", 512, Target::Ext4, NONE_WBT, SYNC_BESIDE),
+    job(
+        "l-kyber-two",
+        "a thread that calls fsync after each write of 128 KiB, beside two sequential writers; kyber",
+        512,
+        Target::Ext4,
+        KYBER,
+        SYNC_BESIDE_TWO,
+    ),
+    job(
+        "m-kyber",
+        "direct random reads beside a buffered sequential writer; kyber",
+        512,
+        Target::Ext4,
+        KYBER,
+        READ_BESIDE,
+    ),
+    job("m-none", "the same; none", 512, Target::Ext4, &[], READ_BESIDE),
+    job("m-deadline", "the same; mq-deadline", 512, Target::Ext4, DEADLINE, READ_BESIDE),
+    job("m-kyber-wbt", "the same; kyber, write-back throttled", 512, Target::Ext4, KYBER_WBT, READ_BESIDE),
 ];
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod guest;
 mod jobs;
 mod law;
 mod memory;
+mod options;
 mod plan;
 mod ring;
 mod sample;
@@ -21,8 +22,9 @@ use anyhow::{Result, bail};
 use boot::Programs;
 use clap::Args;
 use document::{DeviceFacts, Document, Made, Measured};
-use jobs::{COMMON_FIO, COMMON_SETTINGS, JOBS, Job};
+use jobs::{COMMON_SETTINGS, JOBS, Job};
 use law::Law;
+use options::{COMMON_FIO, PREPARE_FIO};
 use plan::{Outcome, Plan, Target};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -102,7 +104,7 @@ fn go_first() -> bool {
 }
 
 fn prepare() -> Plan {
-    let fio = COMMON_FIO.iter().chain(jobs::PREPARE_FIO).map(ToString::to_string).collect();
+    let fio = COMMON_FIO.iter().chain(PREPARE_FIO).map(ToString::to_string).collect();
     Plan { prepare: true, target: Target::Ext4, settings: vec![], fio }
 }
 

@@ -25,7 +25,7 @@
 //! # What is as in the kernel, and what is not
 //!
 //! The functions that are followed are named where they are. Simpler, since nothing that is measured comes of it: which of several tags that are
-//! free is taken, and how waiting tasks are spread over lists (`Tags`); times are exact and not those of a tick; all work of one call is done
+//! free is taken (`Tags`); times are exact and not those of a tick; all work of one call is done
 //! in an instant. A driver never refuses what has a tag, so `dispatch_busy` and budgets are always at their best. Left out: priorities by
 //! class, `REQ_NOWAIT` but for polled bios, control groups, hybrid polling, polled queues with an elevator, discards of several ranges, `chunk_sectors`, `physical_block_size`.
 

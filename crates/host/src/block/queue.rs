@@ -147,7 +147,10 @@ impl Queue {
         });
         let hctxs = hctxs.collect();
         let target = spec.wbt_lat.time();
-        let wbt = (target > Time::ZERO).then(|| Wbt::new(target, requests, device.write_cache));
+        // It goes by the requests of the scheduler that the queue begins with: nobody tells it of another one, or of `nr_requests`
+        // (`elevator_get_default`, `wbt_init`).
+        let begins_with = if map.hctxs() == 1 { 2 * depth.min(DEFAULT_REQUESTS) } else { depth };
+        let wbt = (target > Time::ZERO).then(|| Wbt::new(target, begins_with, device.write_cache));
         Ok(Queue {
             device,
             merges: spec.merges,

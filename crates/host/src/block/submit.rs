@@ -229,7 +229,7 @@ impl Queue {
     fn pass_on(&mut self, hctx: u16, effects: &mut Effects) {
         let (elevator, stalled) = (self.elevator, &self.stalled);
         let tags = self.hctxs[usize::from(hctx)].bio_tags(elevator);
-        tags.wake_batch(|who| wake(stalled, who, effects));
+        tags.came_back(|who| wake(stalled, who, effects));
     }
 
     /// A request comes to the scheduler.

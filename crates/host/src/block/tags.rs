@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// `SBQ_WAIT_QUEUES`.
-const WAIT_QUEUES: u32 = 8;
+const WAIT_QUEUES: usize = 8;
 /// `SBQ_WAKE_BATCH`.
 const WAKE_BATCH: u32 = 8;
 
@@ -12,9 +12,9 @@ const WAKE_BATCH: u32 = 8;
 /// The bits are words of equal length, so that a limit on the bits of a word (`sbitmap_get_shallow`) keeps the rest for others. The lowest free
 /// number of the word that the last one freed was in is lent: *chosen*, since Linux remembers that for every core.
 ///
-/// Who waits is woken in batches: each time as many numbers have come back as a batch has, as many are woken, in the order in which they
-/// came. *Chosen*: Linux has eight lists of them that take turns. Nothing comes of order but who is first. When nothing is lent any more, all
-/// are woken.
+/// Who waits is in one of eight lists, which take turns: each who comes goes to the next list, and each time as many numbers have come back as a
+/// batch has, as many of one list are woken, in the order in which they came, and the next list is looked at. So one who takes all that came back
+/// does not do so again before another one has been woken. When nothing is lent any more, all are woken.
 #[derive(Debug)]
 pub(super) struct Tags {
     words: Vec<u64>,
@@ -24,9 +24,18 @@ pub(super) struct Tags {
     hint: u32,
     used: u32,
     batch: u32,
-    /// Numbers that have come back since a batch was woken.
-    back: u32,
-    waiting: VecDeque<u32>,
+    lists: [Waiting; WAIT_QUEUES],
+    /// The list that the next one who waits goes to (`wait_index`), and the one that is looked at first (`wake_index`).
+    next: usize,
+    turn: usize,
+}
+
+/// Those in one list (`struct sbq_wait_state`).
+#[derive(Debug, Default)]
+struct Waiting {
+    who: VecDeque<u32>,
+    /// Numbers that have still to come back before some are woken (`wait_cnt`).
+    left: u32,
 }
 
 impl Tags {
@@ -38,9 +47,10 @@ impl Tags {
             shift -= 1;
         }
         let words = vec![0; depth.div_ceil(1 << shift) as usize];
-        let mut tags =
-            Tags { words, shift, depth, hint: 0, used: 0, batch: 1, back: 0, waiting: VecDeque::new() };
+        let lists = Default::default();
+        let mut tags = Tags { words, shift, depth, hint: 0, used: 0, batch: 1, lists, next: 0, turn: 0 };
         tags.set_shallow(u32::MAX);
+        tags.lists.iter_mut().for_each(|list| list.left = tags.batch);
         tags
     }
 
@@ -61,7 +71,11 @@ impl Tags {
         let shallow = shallow.min(self.word());
         let rest = self.depth & (self.word() - 1);
         let reach = (self.depth >> self.shift) * shallow + rest.min(shallow);
-        self.batch = (reach / WAIT_QUEUES).clamp(1, WAKE_BATCH);
+        let batch = (reach / WAIT_QUEUES as u32).clamp(1, WAKE_BATCH);
+        if batch != self.batch {
+            self.batch = batch;
+            self.lists.iter_mut().for_each(|list| list.left = 1);
+        }
     }
 
     /// There are so many numbers from now on, at most as many as at first (`sbitmap_queue_resize`). Those beyond that are lent stay so.
@@ -107,36 +121,38 @@ impl Tags {
         self.words[word as usize] &= !(1 << bit);
         self.used -= 1;
         self.hint = number;
-        if self.waiting.is_empty() {
-            self.back = 0;
-            return;
-        }
-        self.back += 1;
         if self.used == 0 {
-            self.waiting.drain(..).for_each(&mut wake);
-        } else if self.back >= self.batch {
-            self.wake_batch(wake);
-        }
-    }
-
-    /// As many as a batch has are woken.
-    pub(super) fn wake_batch(&mut self, mut wake: impl FnMut(u32)) {
-        self.back = 0;
-        for _ in 0..self.batch {
-            match self.waiting.pop_front() {
-                Some(who) => wake(who),
-                None => break,
+            for turn in (0..WAIT_QUEUES).map(|at| (self.turn + at) % WAIT_QUEUES) {
+                self.lists[turn].who.drain(..).for_each(&mut wake);
             }
+        } else {
+            self.came_back(wake);
         }
     }
 
-    /// Somebody waits, behind the others.
+    /// A number has come back, or whoever was woken for one does not want it (`__sbq_wake_up`).
+    pub(super) fn came_back(&mut self, mut wake: impl FnMut(u32)) {
+        let mut turns = (0..WAIT_QUEUES).map(|at| (self.turn + at) % WAIT_QUEUES);
+        let Some(turn) = turns.find(|turn| !self.lists[*turn].who.is_empty()) else { return };
+        self.turn = turn;
+        let list = &mut self.lists[turn];
+        list.left -= 1;
+        if list.left == 0 {
+            list.left = self.batch;
+            self.turn = (turn + 1) % WAIT_QUEUES;
+            let most = list.who.len().min(self.batch as usize);
+            list.who.drain(..most).for_each(&mut wake);
+        }
+    }
+
+    /// Somebody waits, behind the others of the list whose turn it is (`sbq_wait_ptr`).
     pub(super) fn wait(&mut self, who: u32) {
-        self.waiting.push_back(who);
+        self.lists[self.next].who.push_back(who);
+        self.next = (self.next + 1) % WAIT_QUEUES;
     }
 
     /// Somebody waits no more.
     pub(super) fn forget(&mut self, who: u32) {
-        self.waiting.retain(|other| *other != who);
+        self.lists.iter_mut().for_each(|list| list.who.retain(|other| *other != who));
     }
 }

@@ -24,6 +24,7 @@
 //! Fast commits, quotas, inline data, holes punched, the page at a new end that `truncate` fills with zeroes, trees of hashes in directories,
 //! lazy initialisation of inode tables. Programs run as root: the 5 % that `mke2fs` reserves are theirs.
 
+mod access;
 mod content;
 mod direct;
 mod extents;
@@ -44,6 +45,7 @@ mod sync;
 mod tests;
 mod write;
 
+pub use access::Changes;
 pub use content::{Content, Tid};
 pub use extents::Extent;
 pub use journal::{Checkpoint, CommitCause, Handle, Step, Wait};

@@ -15,6 +15,11 @@ impl Ext4 {
         self.delays() && file.stamp == Some(jiffies(now)) && offset + bytes <= file.size
     }
 
+    /// Whether a write to the page cache allocates blocks.
+    pub fn write_allocates(&self) -> bool {
+        !self.delays()
+    }
+
     /// Credits of a handle for a write of bytes to the page cache.
     pub fn write_credits(&self, inode: Inode, bytes: u64) -> u32 {
         if self.delays() {

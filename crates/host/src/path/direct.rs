@@ -7,7 +7,7 @@ use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::PAGE;
 use crate::block::{Bio, BioFlags};
-use crate::fs::Place;
+use crate::fs::{Changes, Place};
 use crate::pagecache::Tag;
 use crate::tasks::Task;
 use kernel::{Cx, Time};
@@ -137,7 +137,7 @@ impl<P: Program> Host<P> {
             return Ok(true);
         }
         let credits = fs.direct_credits(inode);
-        let handle = self.start_handle(task, disk, credits, again, cx)?;
+        let handle = self.start_handle(task, disk, credits, Changes::Blocks(inode), again, cx)?;
         let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else {
             return Ok(true);
         };
@@ -169,7 +169,14 @@ impl<P: Program> Host<P> {
             return Step::Again;
         }
         let credits = fs.direct_credits(inode);
-        let handle = match self.start_handle(task, disk, credits, Frame::DirectWritten(access), cx) {
+        let handle = match self.start_handle(
+            task,
+            disk,
+            credits,
+            Changes::Inode(inode),
+            Frame::DirectWritten(access),
+            cx,
+        ) {
             Ok(handle) => handle,
             Err(step) => return step,
         };

@@ -298,10 +298,10 @@ impl<P: Program> Host<P> {
             Io::Counted(counter) => {
                 let counter = &mut self.waits.counters[counter];
                 counter.left -= 1;
-                if counter.left == 0
-                    && let Some(task) = counter.waiter.take()
-                {
-                    self.wake(task, cx);
+                if counter.left == 0 {
+                    let (waiter, log) = (counter.waiter.take(), counter.log);
+                    self.log_written(log);
+                    waiter.into_iter().for_each(|task| self.wake(task, cx));
                 }
             }
         }

@@ -77,6 +77,8 @@ pub(super) enum Frame {
         /// The transaction.
         tid: Tid,
     },
+    /// Waits until what is being written to the log of a disk's journal is there.
+    WaitLog(u16),
     /// Makes room in the log of a disk's journal.
     Checkpoint(u16),
     /// A commit writes the superblock of its journal.

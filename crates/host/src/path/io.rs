@@ -62,4 +62,6 @@ pub(super) struct Counter {
     pub(super) left: u32,
     /// Who sleeps until none is left.
     pub(super) waiter: Option<Task>,
+    /// The disk whose log they are written to.
+    pub(super) log: Option<u16>,
 }

@@ -3,8 +3,10 @@
 use super::frame::{Frame, Range};
 use super::io::IoEnd;
 use super::thread::Step;
+use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::Inode;
+use crate::fs::Changes;
 use crate::tasks::Task;
 use kernel::Cx;
 use proto::file::Program;
@@ -58,12 +60,16 @@ impl<P: Program> Host<P> {
         if self.owes(task) {
             return self.pay_then(task, Frame::Convert(disk));
         }
-        self.push(task, Frame::Convert(disk));
         let at = &mut self.disks[usize::from(disk)];
         let (Some(fs), Some(io_end)) = (&mut at.fs, at.converting.pop_front()) else {
+            self.push(task, Frame::Convert(disk));
             return Step::Sleep;
         };
         let IoEnd { inode, page, pages, .. } = io_end;
+        if fs.is_logged(Changes::Inode(inode)) {
+            at.converting.push_front(io_end);
+            return self.wait_for(task, Wait::Log(disk), Frame::Convert(disk));
+        }
         let handle = fs.start_reserved(cx.now());
         let done = fs.end_io(&handle, inode, page, pages);
         fs.stop(handle);
@@ -71,6 +77,7 @@ impl<P: Program> Host<P> {
         self.charge(task, self.costs.handle + self.costs.end_page.times(pages));
         self.written(inode, page, pages, cx);
         self.arm_commit(disk, cx);
+        self.push(task, Frame::Convert(disk));
         Step::Again
     }
 }

@@ -7,7 +7,7 @@ use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::PAGE;
 use crate::block::{Bio, BioFlags};
-use crate::fs::{self, Checkpoint, Content, Handle, Tid};
+use crate::fs::{self, Changes, Checkpoint, Content, Handle, Tid};
 use crate::tasks::Task;
 use kernel::{Cx, Time};
 use proto::IoOp;
@@ -23,10 +23,17 @@ impl<P: Program> Host<P> {
         task: Task,
         disk: u16,
         credits: u32,
+        changes: Changes,
         frame: Frame,
         cx: &mut impl Cx<Event, Out>,
     ) -> Result<Option<Handle>, Step> {
         let Some(fs) = &mut self.disks[usize::from(disk)].fs else { return Ok(None) };
+        if fs.is_logged(changes) {
+            // In Linux its handle is open while it waits. Nobody sees that: the next commit cannot begin before this one has ended.
+            self.push(task, frame);
+            self.push(task, Frame::WaitLog(disk));
+            return Err(Step::Again);
+        }
         match fs.start(credits, cx.now()) {
             Ok(handle) => {
                 self.charge(task, self.costs.handle);
@@ -125,7 +132,7 @@ impl<P: Program> Host<P> {
                 }
                 let counter = match self.disks[usize::from(disk)].log {
                     Some(counter) => counter,
-                    None => self.waits.counters.insert(Counter::default()),
+                    None => self.waits.counters.insert(Counter { log: Some(disk), ..Counter::default() }),
                 };
                 self.disks[usize::from(disk)].log = Some(counter);
                 let mut at = 0;
@@ -149,6 +156,24 @@ impl<P: Program> Host<P> {
             }
         }
         Step::Again
+    }
+
+    /// Waits until what is being written to a disk's log is there.
+    pub(super) fn wait_log(&mut self, task: Task, disk: u16) -> Step {
+        if self.owes(task) {
+            return self.pay_then(task, Frame::WaitLog(disk));
+        }
+        if self.disks[usize::from(disk)].fs.as_ref().is_none_or(|fs| !fs.is_logging()) {
+            return Step::Again;
+        }
+        self.wait_for(task, Wait::Log(disk), Frame::WaitLog(disk))
+    }
+
+    /// What was being written to a disk's log is there: who wants to change blocks of it goes on.
+    pub(super) fn log_written(&mut self, disk: Option<u16>) {
+        let Some(disk) = disk else { return };
+        self.disks[usize::from(disk)].fs.iter_mut().for_each(fs::Ext4::log_written);
+        self.waits.log_written(disk, &mut self.woken);
     }
 
     /// Writes a block, after a flush if that is wanted, and waits.

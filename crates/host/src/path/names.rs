@@ -5,7 +5,7 @@ use super::frame::{Frame, Resize};
 use super::thread::Step;
 use super::wait::Wait;
 use super::{Disk, Event, Host, OnDrives, Out, PathSpec};
-use crate::fs::{Ext4, FsError, NAME_CREDITS, TRUNCATE_CREDITS};
+use crate::fs::{Changes, Ext4, FsError, NAME_CREDITS, TRUNCATE_CREDITS};
 use crate::pagecache::Tag;
 use crate::tasks::Task;
 use crate::{Inode, PAGE};
@@ -133,10 +133,12 @@ impl<P: Program> Host<P> {
     /// Makes a file (`ext4_create`).
     pub(super) fn create(&mut self, task: Task, inode: Inode, cx: &mut impl Cx<Event, Out>) -> Step {
         let disk = self.nodes[inode.0 as usize].disk;
-        let handle = match self.start_handle(task, disk, NAME_CREDITS, Frame::Create(inode), cx) {
-            Ok(handle) => handle,
-            Err(step) => return step,
-        };
+        let handle =
+            match self.start_handle(task, disk, NAME_CREDITS, Changes::Name(inode), Frame::Create(inode), cx)
+            {
+                Ok(handle) => handle,
+                Err(step) => return step,
+            };
         let now = cx.now();
         self.nodes[inode.0 as usize].exists = true;
         let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else {
@@ -172,7 +174,9 @@ impl<P: Program> Host<P> {
             return self.wait_for(task, Wait::Folio(folio), Frame::Resize(resize));
         }
         // Data that are not written any more leave in the transaction that has the new length: one before it would show what their blocks had.
-        let handle = match self.start_handle(task, disk, TRUNCATE_CREDITS, Frame::Resize(resize), cx) {
+        let changes = if remove { Changes::Name(inode) } else { Changes::Blocks(inode) };
+        let handle = match self.start_handle(task, disk, TRUNCATE_CREDITS, changes, Frame::Resize(resize), cx)
+        {
             Ok(handle) => handle,
             Err(step) => return step,
         };

@@ -6,7 +6,7 @@ use super::thread::Step;
 use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
-use crate::fs::{Place, WRITEPAGES_MOST};
+use crate::fs::{Changes, Place, WRITEPAGES_MOST};
 use crate::pagecache::Tag;
 use crate::tasks::Task;
 use crate::{Inode, PAGE};
@@ -55,7 +55,7 @@ impl<P: Program> Host<P> {
         let handle = if is_new {
             let fs = self.disks[usize::from(disk)].fs.as_ref();
             let credits = fs.map_or(0, |fs| fs.writepages_credits(inode));
-            match self.start_handle(task, disk, credits, Frame::Range(range), cx) {
+            match self.start_handle(task, disk, credits, Changes::Blocks(inode), Frame::Range(range), cx) {
                 Ok(handle) => handle,
                 Err(step) => return step,
             }

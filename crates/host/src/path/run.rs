@@ -75,6 +75,7 @@ impl<P: Program> Host<P> {
             Frame::Sync { inode, data_only } => self.sync(task, inode, data_only),
             Frame::SyncDisk(disk) => self.sync_disk(task, disk),
             Frame::WaitCommit { disk, tid } => self.wait_commit(task, disk, tid, cx),
+            Frame::WaitLog(disk) => self.wait_log(task, disk),
             Frame::WriteHome { disk, inode, again } => self.write_homes(task, disk, inode, again, cx),
             Frame::WaitHome(disk) => self.wait_home(task, disk),
             Frame::Flush(disk) => self.flush(task, disk),

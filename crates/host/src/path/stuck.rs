@@ -92,6 +92,10 @@ impl<P: Program> Host<P> {
                 let journal = self.disks[usize::from(disk)].journal;
                 journal.is_none_or(|journal| self.rests(journal)).then_some("the journal rests")
             }
+            Wait::Log(disk) => {
+                let fs = self.disks[usize::from(disk)].fs.as_ref();
+                fs.is_none_or(|fs| !fs.is_logging()).then_some("nothing is being written to the log")
+            }
             Wait::Home(disk) => {
                 let home = |io: &Io| matches!(io, Io::Home { disk: other, .. } if *other == disk);
                 let under_way = self.ios.live().any(|(_, io)| home(io));

@@ -6,7 +6,7 @@ use super::thread::Step;
 use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
-use crate::fs::Need;
+use crate::fs::{Changes, Need};
 use crate::tasks::Task;
 use crate::{Inode, PAGE};
 use kernel::Cx;
@@ -95,7 +95,7 @@ impl<P: Program> Host<P> {
 
     /// Empties the drive's cache (`blkdev_issue_flush`).
     pub(super) fn flush(&mut self, task: Task, disk: u16) -> Step {
-        let counter = self.waits.counters.insert(Counter { left: 1, waiter: None });
+        let counter = self.waits.counters.insert(Counter { left: 1, ..Counter::default() });
         let owner = self.ios.insert(Io::Counted(counter));
         let flags = BioFlags { sync: true, preflush: true, ..BioFlags::default() };
         let bio = Bio { op: IoOp::Flush, offset: 0, bytes: 0, flags, owner, announced: 0 };
@@ -127,7 +127,8 @@ impl<P: Program> Host<P> {
             None
         } else {
             let credits = fs.write_credits(inode, bytes);
-            self.start_handle(task, disk, credits, again, cx)?
+            let changes = if fs.write_allocates() { Changes::Blocks(inode) } else { Changes::Inode(inode) };
+            self.start_handle(task, disk, credits, changes, again, cx)?
         };
         let Some(fs) = &mut self.disks[usize::from(disk)].fs else { return Ok(true) };
         let done = fs.write(handle.as_ref(), inode, offset, bytes, now);

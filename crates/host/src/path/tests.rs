@@ -517,3 +517,26 @@ fn a_thread_that_waits_in_vain_is_found() {
     assert!(lost, "{why}");
     assert_eq!(why, "drive 0: its queue has bios, and none is under way");
 }
+
+/// The inode is on its way to the log, which takes 8 KiB / 100 MiB/s + 100 us = 178.125 us: a write that changes it in the next tick goes on then, before the
+/// commit block (`do_get_write_access`). Ticks are of 4 ms; the data of the other thread and the superblock come before the log.
+#[test]
+fn a_write_waits_until_its_inode_is_in_the_log() {
+    let begin = Time::from_us(3_900);
+    let late = Call::Open { fd: Fd(1), file: FileId(0), flags: OpenFlags::default() };
+    let other = Next::Call(Call::Write { fd: Fd(1), offset: 4096, bytes: 4096 });
+    let threads = vec![
+        vec![open(), Next::Until(begin), write(0, 4096), sync()],
+        vec![Next::Call(late), Next::Until(begin + Time::from_us(350)), other],
+    ];
+    let mut bench = Bench::new(&spec(256 * MIB), script(Some(8192), threads));
+    bench.run();
+    let seen = || bench.outside.seen.iter().zip(&bench.outside.times);
+    let (_, logged) = seen().find(|(command, _)| command.bytes == 8192).expect("a log block and the inode");
+    let (_, committed) = seen().find(|(command, _)| command.fua).expect("a commit block");
+    let there = *logged + Time::transfer(8192, RATE) + LATENCY;
+    let [asked, returned] = bench.asked(1)[2..4] else { panic!("two calls and the end") };
+    assert!(*logged < asked && asked < there, "{logged} {asked} {there}");
+    assert!(there < returned && returned < there + Time::from_us(20), "{there} {returned}");
+    assert!(returned < *committed, "{returned} {committed}");
+}

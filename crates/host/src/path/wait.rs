@@ -26,6 +26,8 @@ pub(super) enum Wait {
     Transaction(u16),
     /// It to end a commit.
     Commit(u16),
+    /// Blocks of its log to be written.
+    Log(u16),
     /// A block of a disk's metadata to be in its place.
     Home(u16),
 }
@@ -38,9 +40,10 @@ pub(super) struct Waits {
     folios: FxHashMap<Folio, List>,
     /// For memory.
     memory: List,
-    /// By disk: for a commit to begin, for one to end, for blocks of metadata to be in their places.
+    /// By disk: for a commit to begin, for one to end, for its log to be written, for blocks of metadata to be in their places.
     began: Vec<List>,
     commits: Vec<List>,
+    logs: Vec<List>,
     homes: Vec<List>,
     pub(super) counters: Slab<Counter>,
 }
@@ -87,6 +90,15 @@ impl Waits {
         leave(&mut self.lists, &mut self.commits, disk, woken);
     }
 
+    fn on_log(&mut self, disk: u16, task: Task) {
+        join(&mut self.lists, &mut self.logs, disk, task);
+    }
+
+    /// Blocks are in the log.
+    pub(super) fn log_written(&mut self, disk: u16, woken: &mut Vec<Task>) {
+        leave(&mut self.lists, &mut self.logs, disk, woken);
+    }
+
     fn on_home(&mut self, disk: u16, task: Task) {
         join(&mut self.lists, &mut self.homes, disk, task);
     }
@@ -130,6 +142,7 @@ impl<P: Program> Host<P> {
             Wait::Lock(inode) => self.locks.push(&mut self.nodes[inode.0 as usize].waiting, task),
             Wait::Transaction(disk) => self.waits.on_journal(disk, task),
             Wait::Commit(disk) => self.waits.on_commit(disk, task),
+            Wait::Log(disk) => self.waits.on_log(disk, task),
             Wait::Home(disk) => self.waits.on_home(disk, task),
         }
         self.push(task, again);

@@ -5,7 +5,9 @@ use kernel::{Rng, Time};
 use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, Program};
 
 /// Files that are on the file system before a job, with their blocks.
-const THERE: [(&str, u64); 3] = [("fit", 256 << 20), ("large", 1280 << 20), ("device", 1 << 30)];
+const THERE: [(&str, u64); 2] = [("fit", 256 << 20), ("large", 1280 << 20)];
+/// The block device, for jobs that use it as it is.
+const DEVICE: (&str, u64) = ("device", 1 << 30);
 
 /// The options of a job of fio, and what it has done.
 #[derive(Clone, Debug)]
@@ -173,7 +175,8 @@ impl Fio {
             }
         }
         let (mut files, mut threads) = (Vec::<FileSpec>::new(), Vec::new());
-        for (name, bytes) in THERE {
+        let device = works.iter().any(|work| work.file == DEVICE.0).then_some(DEVICE);
+        for (name, bytes) in THERE.into_iter().chain(device) {
             files.push(FileSpec { name: name.to_owned(), bytes: Some(bytes), drive: 0 });
         }
         for (number, work) in works.iter_mut().enumerate() {

@@ -58,8 +58,11 @@ fn guest(job: &Job) -> PathSpec {
     spec.block.max_sectors = Bytes::from_kib(job.number("queue.max_sectors_kb"));
     // The guest has just booted: its requests have up to 320 pages (job `k`), and 126 segments at most (`queue.max_segments`).
     spec.block.contiguous = Bytes::from_kib(8 << 10);
-    if job.fact("queue.scheduler").contains("[mq-deadline]") {
+    let scheduler = job.fact("queue.scheduler");
+    if scheduler.contains("[mq-deadline]") {
         spec.block.scheduler = SchedulerPolicy::mq_deadline(Default::default());
+    } else if scheduler.contains("[kyber]") {
+        spec.block.scheduler = SchedulerPolicy::kyber(Default::default());
     }
     spec.page_cache.read_ahead_kb = Bytes::from_kib(job.number("queue.read_ahead_kb"));
     spec.page_cache.min_free_kbytes = Some(Bytes::from_kib(job.number("vm.min_free_kbytes")));
@@ -221,6 +224,9 @@ fn of_work(work: &Work, figures: &mut Figures) {
         note(&format!("{way}_p50_ns"), quantile(ns(side), 50));
         note(&format!("{way}_p99_ns"), quantile(ns(side), 99));
     }
+    note("sync_calls", work.sync.times.len() as f64);
+    note("sync_mean_ns", ns(&work.sync).iter().sum::<f64>() / work.sync.times.len().max(1) as f64);
+    note("sync_p90_ns", quantile(ns(&work.sync), 90));
     let pauses: Vec<f64> = ns(&work.write).into_iter().filter(|ns| *ns >= 5e6).collect();
     note("pauses", pauses.len() as f64);
     note("pause_total_ms", pauses.iter().sum::<f64>() / 1e6);

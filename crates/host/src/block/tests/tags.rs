@@ -29,6 +29,27 @@ fn words_and_batches_are_the_kernel_s() {
     assert_eq!((woken(256, u32::MAX), woken(31, u32::MAX), woken(16, 1)), (8, 3, 1));
 }
 
+/// Two wait for 32 tags: one of list 0, one of list 1 (`sbq_wait_ptr`). Four that come back (32 / 8) wake list 0 alone, although there is one for each. Who
+/// takes all four and waits again is in list 2: the next four wake list 1 before him.
+#[test]
+fn lists_of_those_who_wait_take_turns() {
+    let mut tags = Tags::new(32);
+    let mut lent: Vec<_> = std::iter::from_fn(|| tags.get(u32::MAX)).collect();
+    let [greedy, other] = [7, 8];
+    tags.wait(greedy);
+    tags.wait(other);
+    let mut woken = Vec::new();
+    for round in 1..=3 {
+        for tag in lent.drain(..4) {
+            tags.put(tag, |who| woken.push(who));
+        }
+        assert_eq!(woken.len(), round);
+        lent.extend((0..4).map(|_| tags.get(u32::MAX).expect("four came back")));
+        tags.wait(woken[round - 1]);
+    }
+    assert_eq!(woken, [greedy, other, greedy]);
+}
+
 /// `sbitmap_get_shallow`: 48 of 64 bits in each of four words are 192 of 256; the rest is for others.
 #[test]
 fn a_shallow_depth_leaves_the_end_of_each_word() {

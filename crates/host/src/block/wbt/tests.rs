@@ -3,7 +3,7 @@
 use super::Wbt;
 use super::depth::Depth;
 use crate::block::tests::{Bench, DEVICE, KIB, read, spec, write};
-use crate::block::{Bio, BioFlags, BlockSpec, Device, SchedulerPolicy, Submitted};
+use crate::block::{Bio, BioFlags, BlockSpec, Device, Queue, SchedulerPolicy, Submitted};
 use config::units::Duration;
 use kernel::Time;
 
@@ -165,4 +165,27 @@ fn an_idle_drive_returns_to_the_middle() {
         windows += 1;
     }
     assert_eq!((windows, wbt.depth.step), (5, 0));
+}
+
+/// `wbt_init` reads `nr_requests` of the scheduler that a queue begins with: `mq-deadline`, 2 * 32, of a drive of one queue; none, 1,023, of one of more. What is
+/// chosen later changes nothing. Scaled up to its end the depth is three quarters of that.
+#[test]
+fn the_depth_is_that_of_the_first_scheduler() {
+    let device = |queues, queue_depth| Device {
+        max_transfer: 0,
+        block: 512,
+        queues,
+        queue_depth,
+        write_cache: true,
+        fua: true,
+    };
+    for scheduler in SchedulerPolicy::all_defaults() {
+        for (device, most) in [(device(1, 32), 48), (device(2, 1023), 767)] {
+            let spec = BlockSpec { scheduler: scheduler.clone(), ..BlockSpec::default() };
+            let mut queue = Queue::new(&spec, device, 2).expect("it can be built");
+            let depth = &mut queue.wbt.as_mut().expect("it throttles").depth;
+            while depth.scale_up() {}
+            assert_eq!(depth.max, most);
+        }
+    }
 }

@@ -29,6 +29,11 @@ impl Buffer {
         self.running || self.committing
     }
 
+    /// Whether the log gets the block itself: the transaction that is being committed holds it, and the running one has not changed it since.
+    pub(super) fn is_shadowed(&self) -> bool {
+        self.committing && !self.running && !self.forgotten
+    }
+
     pub(super) fn is_committing(&self) -> bool {
         self.committing
     }

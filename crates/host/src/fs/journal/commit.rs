@@ -110,6 +110,8 @@ pub(super) struct Commit {
     start: u32,
     of: u32,
     written: u32,
+    /// Whether some of them are on their way there.
+    logging: bool,
     /// Where the log may begin once the commit block is on the drive.
     tail: Option<(u32, Tid)>,
 }
@@ -133,6 +135,14 @@ impl Commit {
     /// Blocks of the log that it will still take.
     pub(super) fn unwritten(&self) -> u32 {
         if self.stage <= Stage::Record { self.of - self.written + 1 } else { 0 }
+    }
+
+    pub(super) fn is_logging(&self) -> bool {
+        self.logging
+    }
+
+    pub(super) fn log_written(&mut self) {
+        self.logging = false;
     }
 
     /// Whether its flush is still to come.
@@ -209,6 +219,7 @@ impl Journal {
             start: self.head,
             of: descriptors + revoke_blocks + copies,
             written: 0,
+            logging: false,
             tail: None,
         });
         Step::Began { tid }
@@ -279,6 +290,7 @@ impl Journal {
             self.take_log_block();
         });
         commit.written += count;
+        commit.logging = true;
         Some(Step::Write { block, count, tid: commit.tid, index, of: commit.of })
     }
 

@@ -251,6 +251,21 @@ impl Journal {
         self.committing.as_ref().is_some_and(|commit| commit.orders(inode))
     }
 
+    /// Whether a commit writes blocks to the log at this time.
+    pub(super) fn is_logging(&self) -> bool {
+        self.committing.as_ref().is_some_and(Commit::is_logging)
+    }
+
+    /// Whether it writes this one as it is (`buffer_shadow`).
+    pub(super) fn is_logged(&self, block: u64) -> bool {
+        self.is_logging() && self.buffers.get(block).is_shadowed()
+    }
+
+    /// Blocks of the log that were begun to be written are there.
+    pub(super) fn log_written(&mut self) {
+        self.committing.iter_mut().for_each(Commit::log_written);
+    }
+
     /// Asks that a transaction be committed, if it is the running one (`jbd2_log_start_commit`).
     pub(super) fn request(&mut self, tid: Tid, cause: CommitCause) {
         if let Some(running) = self.running.as_mut().filter(|running| running.tid == tid) {

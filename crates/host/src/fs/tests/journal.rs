@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fs::content::Tid;
-use crate::fs::{Checkpoint, CommitCause, Content, TRUNCATE_CREDITS, Wait};
+use crate::fs::{Changes, Checkpoint, CommitCause, Content, TRUNCATE_CREDITS, Wait};
 
 /// Seventeen files; the one of [`OTHER`] has its inode in another block of the table than the first.
 fn two_blocks() -> Ext4 {
@@ -192,4 +192,39 @@ fn freed_metadata_are_revoked() {
     // Revoke block, descriptor, super block, inode, bitmap and descriptor of the group.
     assert!(matches!(steps[0], Step::Write { count: 6, .. }), "{steps:?}");
     assert_eq!(fs.available(), before + 6);
+}
+
+/// `do_get_write_access`: a block on its way to the log is not changed until it is there. Inodes 12 and 17 are in two blocks of the table, their groups in one
+/// block of descriptors.
+#[test]
+fn a_block_that_is_being_logged_is_not_changed() {
+    let mut fs = two_blocks();
+    write(&mut fs, FILE, 0, PAGE, jiffy(1));
+    assert!(matches!(fs.fsync(FILE, false), Need::Commit { .. }));
+    assert!(fs.begin_commit(jiffy(1)));
+    let [own, other] = [FILE, OTHER].map(Changes::Inode);
+    for step in [fs.commit_step(), fs.commit_step()] {
+        assert!(matches!(step, Step::Began { .. } | Step::Superblock { .. }), "{step:?}");
+        assert!(!fs.is_logged(own));
+    }
+    // The inode and a descriptor of the log's.
+    assert!(matches!(fs.commit_step(), Step::Write { count: 2, .. }));
+    assert!(fs.is_logged(own) && fs.is_logged(Changes::Name(OTHER)) && !fs.is_logged(other));
+    // No bitmap is in the log, nor a descriptor of groups.
+    assert!(!fs.is_logged(Changes::Blocks(OTHER)));
+    fs.log_written();
+    assert!(!fs.is_logging() && !fs.is_logged(own));
+}
+
+/// What was changed before the log is written has a copy for the log (`b_frozen_data`), and may go on changing.
+#[test]
+fn a_block_that_was_changed_before_it_is_logged_may_change() {
+    let mut fs = two_blocks();
+    write(&mut fs, FILE, 0, PAGE, jiffy(1));
+    assert!(matches!(fs.fsync(FILE, false), Need::Commit { .. }));
+    assert!(fs.begin_commit(jiffy(1)));
+    while !matches!(fs.commit_step(), Step::Superblock { .. }) {}
+    write(&mut fs, FILE, 0, PAGE, jiffy(2));
+    assert!(matches!(fs.commit_step(), Step::Write { .. }));
+    assert!(fs.is_logging() && !fs.is_logged(Changes::Inode(FILE)));
 }
