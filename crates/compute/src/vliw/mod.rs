@@ -2,6 +2,7 @@
 
 pub mod caches;
 pub mod chain;
+pub mod frames;
 pub mod issue;
 pub mod sched;
 mod spec;
