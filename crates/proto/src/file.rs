@@ -1,7 +1,7 @@
 //! System calls on files, and the programs that make them.
 //!
 //! A host runs programs on its cores. A program has threads; each does one thing after another: it computes, calls the kernel, or sleeps. What a call
-//! does and how long it takes is the host's business; a program learns only that it has returned.
+//! does and how long it takes is the host's business; a program learns that it has returned, and if it has failed, why.
 
 use kernel::Time;
 
@@ -196,6 +196,18 @@ pub enum Next {
     End,
 }
 
+/// Why a call has failed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CallError {
+    /// `ENOSPC`: there is no room on the drive.
+    NoSpace,
+    /// `EIO`, past the page cache `ENODATA`: the drive has failed a command; of `fsync`, one of those that have written the file's data since
+    /// somebody was last told (`errseq_t`).
+    Io,
+    /// `EROFS`: the journal has been given up after a failed command.
+    ReadOnly,
+}
+
 /// A program of a host.
 pub trait Program {
     /// What it is called in results.
@@ -206,6 +218,8 @@ pub trait Program {
     fn threads(&self) -> u32;
     /// What a thread does next, now that what it did before is done.
     fn next(&mut self, thread: u32, now: Time) -> Next;
+    /// The last call of a thread has failed, or done a part of what it should; the thread is asked what it does next in the same instant.
+    fn failed(&mut self, _thread: u32, _error: CallError) {}
 }
 
 impl<P: Program + ?Sized> Program for Box<P> {
@@ -220,5 +234,8 @@ impl<P: Program + ?Sized> Program for Box<P> {
     }
     fn next(&mut self, thread: u32, now: Time) -> Next {
         (**self).next(thread, now)
+    }
+    fn failed(&mut self, thread: u32, error: CallError) {
+        (**self).failed(thread, error);
     }
 }

@@ -12,7 +12,7 @@ use crate::pagecache::Tag;
 use crate::tasks::Task;
 use kernel::{Cx, Time};
 use proto::IoOp;
-use proto::file::Program;
+use proto::file::{CallError, Program};
 
 /// Pages of a bio at most (`BIO_MAX_VECS`).
 const MOST: u64 = 256;
@@ -45,12 +45,12 @@ impl<P: Program> Host<P> {
             }
             match self.allocate(task, again, &access, cx) {
                 Err(step) => return step,
-                Ok(false) => {
+                Ok(Some(error)) => {
                     debug_assert!(dio.is_none(), "what needs blocks is waited for");
-                    self.stats.no_space += 1;
+                    self.refuse(task, error);
                     return Step::Pay;
                 }
-                Ok(true) => {}
+                Ok(None) => {}
             }
         }
         self.direct_bios(task, access, write, dio)
@@ -114,37 +114,42 @@ impl<P: Program> Host<P> {
         let prepared = std::mem::take(&mut self.thread(task).prepared);
         self.charge(task, prepared);
         if let Some(dio) = dio {
+            self.fail_dio(task, dio);
             self.put_dio(dio, cx);
         }
         Step::Pay
     }
 
-    /// A direct write gets its blocks; whether there was room.
+    /// A direct write gets its blocks; or why it does not.
     fn allocate(
         &mut self,
         task: Task,
         again: Frame,
         access: &Access,
         cx: &mut impl Cx<Event, Out>,
-    ) -> Result<bool, Step> {
+    ) -> Result<Option<CallError>, Step> {
         let Access { inode, offset, end, .. } = *access;
         let (bytes, now) = (end - offset, cx.now());
         let disk = self.nodes[inode.0 as usize].disk;
-        let Some(fs) = &self.disks[usize::from(disk)].fs else {
-            return Ok(end <= self.nodes[inode.0 as usize].bytes);
+        let at = &self.disks[usize::from(disk)];
+        let Some(fs) = &at.fs else {
+            return Ok((end > self.nodes[inode.0 as usize].bytes).then_some(CallError::NoSpace));
         };
         if fs.direct_is_bare(inode, offset, bytes, now) {
-            return Ok(true);
+            return Ok(None);
+        }
+        if at.aborted {
+            return Ok(Some(CallError::ReadOnly));
         }
         let credits = fs.direct_credits(inode);
         let handle = self.start_handle(task, disk, credits, Changes::Blocks(inode), again, cx)?;
         let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else {
-            return Ok(true);
+            return Ok(None);
         };
         let done = fs.direct_write(&handle, inode, offset, bytes, now);
         fs.stop(handle);
         self.arm_commit(disk, cx);
-        Ok(done.is_ok())
+        Ok(done.is_err().then_some(CallError::NoSpace))
     }
 
     /// The data of a direct write are on the drive: the file has them now.
@@ -155,6 +160,10 @@ impl<P: Program> Host<P> {
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
         let Access { inode, offset, end, .. } = access;
+        if self.has_failed(task) {
+            // What could not be written does not count (`iomap_dio_complete`).
+            return Step::Again;
+        }
         // What was read meanwhile may be old (`iomap_dio_complete`).
         if let Some(folio) = self.cache.invalidate2(inode, access.page(), access.end_page() - 1) {
             if self.owes(task) {

@@ -64,7 +64,7 @@ fn vector(name: u32) -> (u16, u16) {
     ((name >> 16) as u16, name as u16)
 }
 
-use proto::file::Program;
+use proto::file::{CallError, Program};
 
 impl<P: Program> Host<P> {
     /// Submits a thread's bios, and flushes its plug; it sleeps if the block layer has no room.
@@ -290,14 +290,19 @@ impl<P: Program> Host<P> {
         self.ios.remove(owner);
         self.stats.errors += u64::from(status != Status::Success);
         match io {
-            Io::Read { inode, page, pages } => self.filled(inode, page, u64::from(pages)),
-            Io::Write { io_end: Some(io_end), .. } => self.put_io_end(io_end, cx),
-            Io::Write { inode, page, pages, io_end: None } => self.written(inode, page, u64::from(pages), cx),
+            Io::Read { inode, page, pages } if status == Status::Success => {
+                self.filled(inode, page, u64::from(pages));
+            }
+            Io::Read { inode, page, pages } => self.unfilled(inode, page, u64::from(pages)),
+            Io::Write { inode, page, pages, io_end } => {
+                self.note_written(inode, page, u64::from(pages), status, io_end, cx);
+            }
             Io::Home { disk, block } => self.home_written(disk, block, cx.now()),
             Io::Dio(dio) => self.dio_ended(dio, status, cx),
             Io::Counted(counter) => {
                 let counter = &mut self.waits.counters[counter];
                 counter.left -= 1;
+                counter.failed |= status != Status::Success;
                 if counter.left == 0 {
                     let (waiter, log) = (counter.waiter.take(), counter.log);
                     self.log_written(log);
@@ -314,6 +319,9 @@ impl<P: Program> Host<P> {
             return self.pay_then(task, Frame::Count(counter));
         }
         if self.waits.counters[counter].left == 0 {
+            if self.waits.counters[counter].failed {
+                self.fail(task, CallError::Io);
+            }
             self.waits.counters.remove(counter);
             return Step::Again;
         }

@@ -1,5 +1,6 @@
 //! Files, who has them open, and what a system call does first.
 
+use super::failure::Errors;
 use super::frame::{Access, Frame, Range, Resize};
 use super::thread::Step;
 use super::wait::Wait;
@@ -25,11 +26,22 @@ pub(super) struct Node {
     shared: u32,
     /// Who waits for it.
     pub(super) waiting: List,
+    /// Whether its data could not be written.
+    pub(super) errors: Errors,
 }
 
 impl Node {
     pub(super) fn new(disk: u16, bytes: u64, exists: bool) -> Node {
-        Node { disk, bytes, exists, held: 0, locked: false, shared: 0, waiting: List::default() }
+        Node {
+            disk,
+            bytes,
+            exists,
+            held: 0,
+            locked: false,
+            shared: 0,
+            waiting: List::default(),
+            errors: Errors::default(),
+        }
     }
 
     /// Whether nobody has its lock.
@@ -44,6 +56,8 @@ pub(super) struct Open {
     pub(super) inode: Inode,
     pub(super) flags: OpenFlags,
     pub(super) ra: FileRa,
+    /// What it has been told of the file's errors.
+    pub(super) since: u32,
 }
 
 /// A program that runs.
@@ -71,8 +85,9 @@ impl<P: Program> Host<P> {
     pub(super) fn open(&mut self, inode: Inode, flags: OpenFlags) -> u32 {
         let node = &mut self.nodes[inode.0 as usize];
         node.held += 1;
+        let since = node.errors.sample();
         let ra = self.new_ra(inode);
-        self.open.insert(Open { inode, flags, ra })
+        self.open.insert(Open { inode, flags, ra, since })
     }
 
     /// The read-ahead of a file that is opened: the most at once, and what the drive takes at once.
@@ -114,8 +129,8 @@ impl<P: Program> Host<P> {
                 Step::Again
             }
             Call::Sync { fd, data_only } => {
-                let inode = self.open[self.file(program, fd)].inode;
-                self.call_sync(task, inode, data_only)
+                let file = self.file(program, fd);
+                self.call_sync(task, file, data_only)
             }
             Call::SyncRange { fd, offset, bytes, how } => {
                 let inode = self.open[self.file(program, fd)].inode;
@@ -209,7 +224,7 @@ impl<P: Program> Host<P> {
         let Open { inode, flags, .. } = self.open[file];
         if flags.sync || flags.data_sync {
             let data_only = !flags.sync;
-            self.push(task, Frame::Sync { inode, data_only });
+            self.push(task, Frame::Sync { file, data_only });
             self.push_integrity(task, inode, access.page(), access.end_page());
         }
         if flags.direct && self.has_direct(inode) {
@@ -252,8 +267,9 @@ impl<P: Program> Host<P> {
         self.push(task, Frame::BeginWritepages(range));
     }
 
-    pub(super) fn call_sync(&mut self, task: Task, inode: Inode, data_only: bool) -> Step {
-        self.push(task, Frame::Sync { inode, data_only });
+    pub(super) fn call_sync(&mut self, task: Task, file: u32, data_only: bool) -> Step {
+        let inode = self.open[file].inode;
+        self.push(task, Frame::Sync { file, data_only });
         self.push_integrity(task, inode, 0, u64::MAX);
         Step::Again
     }

@@ -138,10 +138,7 @@ impl<P: Program> Host<P> {
                 self.open[file].flags.data_sync = command.fua;
                 self.call_write(task, file, command.offset, command.bytes)
             }
-            IoOp::Flush => {
-                let inode = self.open[file].inode;
-                self.call_sync(task, inode, false)
-            }
+            IoOp::Flush => self.call_sync(task, file, false),
             IoOp::Trim | IoOp::WriteZeroes => unreachable!("files are not punched: the machine refuses it"),
         }
     }
@@ -154,7 +151,8 @@ impl<P: Program> Host<P> {
         let flow = &mut self.flows[usize::from(at)];
         flow.answered = true;
         let Some(command) = flow.waiting.pop_front() else { return Step::Again };
-        cx.emit(Out::Complete(answer_to(&command)));
+        let status = self.status(task, command.op);
+        cx.emit(Out::Complete(Completion { status, ..answer_to(&command) }));
         Step::Again
     }
 }

@@ -3,8 +3,8 @@
 use crate::fs::Tid;
 use crate::{Inode, PAGE};
 use kernel::Time;
-use proto::Completion;
 use proto::file::Call;
+use proto::{Completion, IoOp};
 
 /// One step of what a thread does; the thread's stack has those that it returns to below it.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(super) enum Frame {
     /// A request of a flow has been served.
     Answer(u16),
     /// The same of a flow with several requests under way.
-    Answered(u16, Completion),
+    Answered(u16, IoOp, Completion),
     /// A flow takes the end of one of its requests.
     Reap(u16),
     /// A flow looks for the ends of its requests.
@@ -65,8 +65,8 @@ pub(super) enum Frame {
     WaitRange(Range),
     /// `ext4_sync_file`, or `blkdev_fsync`, after the data.
     Sync {
-        /// Of this inode.
-        inode: Inode,
+        /// Of this open file.
+        file: u32,
         /// `fdatasync`.
         data_only: bool,
     },

@@ -64,4 +64,6 @@ pub(super) struct Counter {
     pub(super) waiter: Option<Task>,
     /// The disk whose log they are written to.
     pub(super) log: Option<u16>,
+    /// Whether one has failed.
+    pub(super) failed: bool,
 }

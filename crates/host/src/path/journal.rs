@@ -90,6 +90,7 @@ impl<P: Program> Host<P> {
             return self.pay_then(task, Frame::Journal(disk));
         }
         self.push(task, Frame::Journal(disk));
+        self.abort_journal(task, disk);
         let at = &mut self.disks[usize::from(disk)];
         let Some(fs) = &mut at.fs else { return Step::End };
         if !at.committing {
@@ -216,6 +217,7 @@ impl<P: Program> Host<P> {
         }
         let fs = self.disks[usize::from(disk)].fs.as_ref();
         if fs.is_none_or(|fs| fs.is_committed(tid)) {
+            self.check_journal(task, disk);
             return Step::Again;
         }
         self.wake_journal(disk, cx);

@@ -11,6 +11,7 @@
 mod costs;
 mod direct;
 mod driver;
+mod failure;
 mod files;
 mod flow;
 mod frame;
@@ -149,6 +150,8 @@ struct Disk {
     /// Direct writes that nobody waits for and whose data are on the drive, and the worker that ends them, once there was one.
     finishing: VecDeque<u32>,
     finisher: Option<Task>,
+    /// Whether its journal could not write.
+    aborted: bool,
 }
 
 /// What a host is told of a drive.
@@ -301,6 +304,7 @@ impl<P: Program> Host<P> {
             converting: VecDeque::new(),
             finishing: VecDeque::new(),
             finisher: None,
+            aborted: false,
         })
     }
 

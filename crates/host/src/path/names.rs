@@ -11,7 +11,7 @@ use crate::tasks::Task;
 use crate::{Inode, PAGE};
 use config::SpecError;
 use kernel::Cx;
-use proto::file::Program;
+use proto::file::{CallError, Program};
 use std::fmt;
 
 /// Why a program cannot run on a host.
@@ -146,7 +146,9 @@ impl<P: Program> Host<P> {
         };
         let made = fs.create(&handle, inode, now);
         fs.stop(handle);
-        self.stats.no_space += u64::from(made.is_err());
+        if made.is_err() {
+            self.refuse(task, CallError::NoSpace);
+        }
         self.arm_commit(disk, cx);
         Step::Again
     }

@@ -89,7 +89,7 @@ impl<P: Program> Host<P> {
         if command.op == IoOp::Flush || access.is_over() || needs || !self.has_direct(access.inode) {
             // `fsync` is a call of its own, what needs blocks is waited for (`IOMAP_DIO_FORCE_WAIT`), and what goes through the page cache
             // ends before the call does.
-            self.push(task, Frame::Answered(at, answer_to(command)));
+            self.push(task, Frame::Answered(at, command.op, answer_to(command)));
             return if access.is_over() && command.op != IoOp::Flush {
                 Step::Again
             } else {
@@ -153,6 +153,16 @@ impl<P: Program> Host<P> {
         self.ended_for(flow, completion, cx);
     }
 
+    /// What a thread has done for a request has failed, if it has.
+    pub(super) fn fail_dio(&mut self, task: Task, name: u32) {
+        let op = if self.dios[name].write { IoOp::Write } else { IoOp::Read };
+        let status = self.status(task, op);
+        let at = &mut self.dios[name].completion.status;
+        if *at == Status::Success {
+            *at = status;
+        }
+    }
+
     fn ended_for(&mut self, at: u16, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         self.flows[usize::from(at)].done.push_back(completion);
         self.tell_flow(at, cx);
@@ -165,10 +175,13 @@ impl<P: Program> Host<P> {
         }
         self.push(task, Frame::Finish(disk));
         let Some(name) = self.disks[usize::from(disk)].finishing.pop_front() else { return Step::Sleep };
-        let Dio { access, sync, .. } = self.dios[name];
+        let Dio { access, sync, completion, .. } = self.dios[name];
         self.push(task, Frame::Finished(name));
+        if completion.status != Status::Success {
+            return Step::Again;
+        }
         if sync {
-            self.push(task, Frame::Sync { inode: access.inode, data_only: true });
+            self.push(task, Frame::Sync { file: access.file, data_only: true });
             self.push_integrity(task, access.inode, access.page(), access.end_page());
         }
         self.push(task, Frame::DirectWritten(access));
@@ -180,6 +193,7 @@ impl<P: Program> Host<P> {
         if self.owes(task) {
             return self.pay_then(task, Frame::Finished(name));
         }
+        self.fail_dio(task, name);
         self.end_dio(name, cx);
         Step::Again
     }
@@ -199,12 +213,13 @@ impl<P: Program> Host<P> {
         &mut self,
         task: Task,
         at: u16,
-        completion: Completion,
+        (op, mut completion): (IoOp, Completion),
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
         if self.owes(task) {
-            return self.pay_then(task, Frame::Answered(at, completion));
+            return self.pay_then(task, Frame::Answered(at, op, completion));
         }
+        completion.status = self.status(task, op);
         self.flows[usize::from(at)].done.push_front(completion);
         self.reap(at, cx)
     }
@@ -241,12 +256,13 @@ impl<P: Program> Host<P> {
         &mut self,
         task: Task,
         at: u16,
-        completion: Completion,
+        mut completion: Completion,
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
         if self.owes(task) {
             return self.pay_then(task, Frame::Worked(at, completion));
         }
+        completion.status = self.status(task, IoOp::Flush);
         self.ended_for(at, completion, cx);
         Step::Again
     }

@@ -12,7 +12,7 @@ use crate::tasks::Task;
 use crate::{Inode, PAGE};
 use kernel::Cx;
 use proto::IoOp;
-use proto::file::Program;
+use proto::file::{CallError, Program};
 
 /// Entries of a bio at most (`BIO_MAX_VECS`).
 const MOST: u64 = 256;
@@ -87,6 +87,7 @@ impl<P: Program> Host<P> {
         } else {
             range.extent_end = 0;
             self.drop_pages(inode, first, pages);
+            self.fail(task, CallError::NoSpace);
         }
         let left = range.left - pages;
         self.push(task, Frame::Range(Range { page: first + pages, left, ..range }));

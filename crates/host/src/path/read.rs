@@ -30,7 +30,7 @@ impl<P: Program> Host<P> {
     pub(super) fn read(&mut self, task: Task, mut access: Access) -> Step {
         for _ in 0..BATCH {
             access.end = access.end.min(self.nodes[access.inode.0 as usize].bytes);
-            if access.is_over() {
+            if access.is_over() || self.has_failed(task) {
                 return Step::Pay;
             }
             let again = Frame::Read(access);
@@ -194,8 +194,8 @@ impl<P: Program> Host<P> {
         write: bool,
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
-        if access.offset >= self.nodes[access.inode.0 as usize].bytes {
-            // The file has become shorter (`SIGBUS`).
+        if access.offset >= self.nodes[access.inode.0 as usize].bytes || self.has_failed(task) {
+            // The file has become shorter, or could not be read (`SIGBUS`).
             return Step::Pay;
         }
         let again = Frame::Touch { access, write };
@@ -232,8 +232,8 @@ impl<P: Program> Host<P> {
         let bytes = PAGE.min(self.nodes[access.inode.0 as usize].bytes - start);
         match self.extend(task, again, access.inode, start, bytes, cx) {
             Err(step) => return step,
-            Ok(false) => self.stats.no_space += 1,
-            Ok(true) => {
+            Ok(Some(error)) => self.refuse(task, error),
+            Ok(None) => {
                 self.shadow_store(access.inode, request.index, folio);
                 let disk = self.nodes[access.inode.0 as usize].disk;
                 if self.dirtied(task, folio, disk, cx) {

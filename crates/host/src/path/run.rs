@@ -46,7 +46,7 @@ impl<P: Program> Host<P> {
             Frame::Program { program, thread } => self.program(task, program, thread, cx),
             Frame::Flow(flow) => self.flow(task, flow),
             Frame::Answer(flow) => self.answer(task, flow, cx),
-            Frame::Answered(flow, completion) => self.answered(task, flow, completion, cx),
+            Frame::Answered(flow, op, completion) => self.answered(task, flow, (op, completion), cx),
             Frame::Reap(flow) => self.reap(flow, cx),
             Frame::Poll(flow) => self.poll(task, flow),
             Frame::Polled(flow) => self.polled(task, flow, cx),
@@ -72,7 +72,7 @@ impl<P: Program> Host<P> {
             Frame::WaitRange(range) => self.wait_range(task, range),
             Frame::BeginWritepages(range) => self.begin_writepages(task, range, cx),
             Frame::EndWritepages(disk) => self.end_writepages(disk, cx),
-            Frame::Sync { inode, data_only } => self.sync(task, inode, data_only),
+            Frame::Sync { file, data_only } => self.sync(task, file, data_only),
             Frame::SyncDisk(disk) => self.sync_disk(task, disk),
             Frame::WaitCommit { disk, tid } => self.wait_commit(task, disk, tid, cx),
             Frame::WaitLog(disk) => self.wait_log(task, disk),
@@ -158,7 +158,11 @@ impl<P: Program> Host<P> {
             return self.pay_then(task, Frame::Program { program, thread });
         }
         let now = cx.now();
+        let failed = self.thread(task).failed.take();
         let running = &mut self.programs[usize::from(program)];
+        if let Some(error) = failed {
+            running.program.failed(thread, error);
+        }
         let next = running.program.next(thread, now);
         if next == Next::End {
             running.left -= 1;

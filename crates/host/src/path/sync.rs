@@ -11,12 +11,21 @@ use crate::tasks::Task;
 use crate::{Inode, PAGE};
 use kernel::Cx;
 use proto::IoOp;
-use proto::file::Program;
+use proto::file::{CallError, Program};
 
 impl<P: Program> Host<P> {
-    /// `ext4_sync_file`, or `blkdev_fsync`, after the data have been written.
-    pub(super) fn sync(&mut self, task: Task, inode: Inode, data_only: bool) -> Step {
+    /// `ext4_sync_file`, or `blkdev_fsync`, after the data have been written; no more than that if some could not be.
+    pub(super) fn sync(&mut self, task: Task, file: u32, data_only: bool) -> Step {
+        self.check_written(task, file);
+        if self.has_failed(task) {
+            return Step::Again;
+        }
+        let inode = self.open[file].inode;
         let disk = self.nodes[inode.0 as usize].disk;
+        if self.disks[usize::from(disk)].aborted {
+            self.fail(task, CallError::ReadOnly);
+            return Step::Again;
+        }
         let need = match &mut self.disks[usize::from(disk)].fs {
             None => Need::Flush,
             Some(fs) => fs.fsync(inode, data_only),
@@ -106,7 +115,13 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// Bytes of a write become the file's: its blocks are promised or allocated, its length and time change. Whether there was room; otherwise
+    /// A write is refused, and its call fails.
+    pub(super) fn refuse(&mut self, task: Task, error: CallError) {
+        self.stats.no_space += u64::from(error == CallError::NoSpace);
+        self.fail(task, error);
+    }
+
+    /// Bytes of a write become the file's: its blocks are promised or allocated, its length and time change. Or why not; otherwise
     /// what the thread does until it tries again.
     pub(super) fn extend(
         &mut self,
@@ -116,13 +131,17 @@ impl<P: Program> Host<P> {
         offset: u64,
         bytes: u64,
         cx: &mut impl Cx<Event, Out>,
-    ) -> Result<bool, Step> {
+    ) -> Result<Option<CallError>, Step> {
         let disk = self.nodes[inode.0 as usize].disk;
         let now = cx.now();
         let at = &self.disks[usize::from(disk)];
         let Some(fs) = &at.fs else {
-            return Ok(offset + bytes <= self.nodes[inode.0 as usize].bytes.next_multiple_of(PAGE));
+            let fits = offset + bytes <= self.nodes[inode.0 as usize].bytes.next_multiple_of(PAGE);
+            return Ok((!fits).then_some(CallError::NoSpace));
         };
+        if at.aborted {
+            return Ok(Some(CallError::ReadOnly));
+        }
         let handle = if fs.write_is_bare(inode, offset, bytes, now) {
             None
         } else {
@@ -130,7 +149,7 @@ impl<P: Program> Host<P> {
             let changes = if fs.write_allocates() { Changes::Blocks(inode) } else { Changes::Inode(inode) };
             self.start_handle(task, disk, credits, changes, again, cx)?
         };
-        let Some(fs) = &mut self.disks[usize::from(disk)].fs else { return Ok(true) };
+        let Some(fs) = &mut self.disks[usize::from(disk)].fs else { return Ok(None) };
         let done = fs.write(handle.as_ref(), inode, offset, bytes, now);
         if let Some(handle) = handle {
             fs.stop(handle);
@@ -140,6 +159,6 @@ impl<P: Program> Host<P> {
         if done.is_ok() {
             node.bytes = node.bytes.max(offset + bytes);
         }
-        Ok(done.is_ok())
+        Ok(done.is_err().then_some(CallError::NoSpace))
     }
 }

@@ -1,5 +1,6 @@
 //! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
 
+mod failure;
 mod queued;
 
 use super::*;
@@ -8,7 +9,7 @@ use crate::block::SchedulerPolicy;
 use crate::writeback::Bound;
 use config::units::{Bytes, Share};
 use kernel::EventQueue;
-use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, SyncRange, Way};
+use proto::file::{Call, CallError, Fd, FileId, FileSpec, Next, OpenFlags, SyncRange, Way};
 use proto::{BufferState, IoOp, Port, Status};
 use std::collections::VecDeque;
 
@@ -20,6 +21,8 @@ struct Script {
     threads: Vec<VecDeque<Next>>,
     /// When each thread was asked.
     asked: Vec<Vec<Time>>,
+    /// Calls that failed: the thread, how many times it had been asked before it made it, and why.
+    failed: Vec<(u32, usize, CallError)>,
 }
 
 impl Program for Script {
@@ -36,12 +39,15 @@ impl Program for Script {
         self.asked[thread as usize].push(now);
         self.threads[thread as usize].pop_front().unwrap_or(Next::End)
     }
+    fn failed(&mut self, thread: u32, error: CallError) {
+        self.failed.push((thread, self.asked[thread as usize].len() - 1, error));
+    }
 }
 
 fn script(bytes: Option<u64>, threads: Vec<Vec<Next>>) -> Script {
     let files = vec![FileSpec { name: "file".to_owned(), bytes, drive: 0 }];
     let asked = vec![Vec::new(); threads.len()];
-    Script { files, threads: threads.into_iter().map(VecDeque::from).collect(), asked }
+    Script { files, threads: threads.into_iter().map(VecDeque::from).collect(), asked, failed: Vec::new() }
 }
 
 fn open() -> Next {
@@ -69,6 +75,9 @@ kernel::events! {
     }
 }
 
+/// Which commands a drive fails.
+type Fails = fn(&Command) -> bool;
+
 /// Time, and the drive: its commands wait for each other, then a latency.
 #[derive(Default)]
 struct Outside {
@@ -80,6 +89,9 @@ struct Outside {
     times: Vec<Time>,
     /// What it says of its buffer.
     says: BufferState,
+    /// Which commands it fails, and how many of them; those that it is at.
+    fails: Option<(Fails, u32)>,
+    failing: Vec<u32>,
 }
 
 const LATENCY: Time = Time::from_us(100);
@@ -93,6 +105,22 @@ impl Outside {
         self.queue.after(self.free + LATENCY - now, World::Done(command.tag));
         self.seen.push(command);
         self.times.push(now);
+        if let Some((fails, left)) = &mut self.fails
+            && *left > 0
+            && fails(&command)
+        {
+            *left -= 1;
+            self.failing.push(command.tag);
+        }
+    }
+
+    /// How a command ends.
+    fn status(&mut self, tag: u32) -> Status {
+        let failing = self.failing.iter().position(|other| *other == tag);
+        failing.map_or(Status::Success, |at| {
+            self.failing.remove(at);
+            Status::UnrecoveredRead
+        })
     }
 }
 
@@ -133,7 +161,7 @@ impl Bench {
                     let completion = Completion {
                         tag,
                         to: Port::default(),
-                        status: Status::Success,
+                        status: self.outside.status(tag),
                         errors: 0,
                         buffer: self.outside.says,
                     };

@@ -6,6 +6,7 @@ use crate::block::{Bio, Plug, Stalled};
 use crate::pagecache::ScanControl;
 use crate::writeback::Dirtier;
 use kernel::Time;
+use proto::file::CallError;
 use std::collections::VecDeque;
 
 /// A thread, of a program or of the kernel.
@@ -38,6 +39,8 @@ pub(super) struct Thread {
     pub(super) announced: u32,
     /// Bios that it is about to submit, each with its disk.
     pub(super) bios: VecDeque<(u16, Bio)>,
+    /// Why its call has failed.
+    pub(super) failed: Option<CallError>,
     /// Time of the driver for what it has submitted, if it is to pay for it.
     pub(super) prepared: Time,
     /// The core that it submits as if it were on: that of the queue on which it looks for completions.
@@ -62,6 +65,7 @@ impl Thread {
             left: 0,
             announced: 0,
             bios: VecDeque::new(),
+            failed: None,
             prepared: Time::ZERO,
             submits_on: None,
         }

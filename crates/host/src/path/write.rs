@@ -18,7 +18,7 @@ impl<P: Program> Host<P> {
         let inode = access.inode;
         let disk = self.nodes[inode.0 as usize].disk;
         for _ in 0..BATCH {
-            if access.is_over() {
+            if access.is_over() || self.has_failed(task) {
                 return Step::Pay;
             }
             let again = Frame::Write(access);
@@ -33,11 +33,11 @@ impl<P: Program> Host<P> {
             let bytes = access.in_page();
             match self.extend(task, again, inode, access.offset, bytes, cx) {
                 Err(step) => return step,
-                Ok(false) => {
-                    self.stats.no_space += 1;
+                Ok(Some(error)) => {
+                    self.refuse(task, error);
                     return Step::Pay;
                 }
-                Ok(true) => {}
+                Ok(None) => {}
             }
             let folio = found.unwrap_or_else(|| self.new_page(task, &access));
             self.charge(task, self.costs.copy(bytes));

@@ -135,6 +135,8 @@ impl<P: Program> Host<P> {
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
         let thread = self.thread(task);
+        // Nobody asks a flusher: who asks for the file is told by `fsync`.
+        thread.failed = None;
         let (pages, next, left) = (thread.submitted, thread.next_page, thread.left);
         // A range that began in the middle of the file goes on at its beginning (`range_cyclic`).
         if from > 0 && left > 0 && next == 0 {

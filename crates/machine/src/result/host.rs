@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{LevelWindow, Summary, Window};
 use std::collections::BTreeMap;
-use workload::host::HostProgram;
+use workload::host::{Failed, HostProgram};
 
 /// A host: its cores, its page cache, write-back, and each drive's block layer and file system.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -192,6 +192,24 @@ pub struct FsResult {
     pub allocations: u64,
 }
 
+/// System calls that failed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FailedResult {
+    /// Because there was no room (`ENOSPC`).
+    pub no_space: u64,
+    /// Because a drive failed (`EIO`).
+    pub io: u64,
+    /// Because a journal had been given up (`EROFS`).
+    pub read_only: u64,
+}
+
+impl FailedResult {
+    fn of(failed: Failed) -> Option<FailedResult> {
+        let Failed { no_space, io, read_only } = failed;
+        (failed != Failed::default()).then_some(FailedResult { no_space, io, read_only })
+    }
+}
+
 /// A program.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ProgramResult {
@@ -209,6 +227,9 @@ pub struct ProgramResult {
     pub written_bytes_per_s: f64,
     /// Times it asked for durability.
     pub syncs: u64,
+    /// System calls that failed, or did a part of what they should; left out if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailedResult>,
     /// Requests of all kinds by the time at which they were answered.
     pub series: Vec<Window>,
     /// The largest of the windows' mean response times; null without requests.
@@ -379,6 +400,7 @@ impl ProgramResult {
             written_bytes: asked.written_bytes,
             written_bytes_per_s: if seconds > 0.0 { asked.written_bytes as f64 / seconds } else { 0.0 },
             syncs: asked.syncs,
+            failed: FailedResult::of(asked.failed),
             series: served.series().windows().collect(),
             worst_window_ns: served.worst_bin_ns(),
         }

@@ -34,7 +34,7 @@ use kernel::Time;
 
 pub use list::{Built, Entry, entries, open};
 pub use options::{Parameter, Range};
-pub use served::{Asked, Kind, Served};
+pub use served::{Asked, Failed, Kind, Served};
 pub use syscalls::{LogContents, LogKind, log_contents, strace_options};
 
 /// A program that says how it fares.

@@ -1,7 +1,7 @@
 //! What a program measures of itself.
 
 use kernel::Time;
-use proto::file::Call;
+use proto::file::{Call, CallError};
 use stats::{OpStats, Series};
 
 /// Length of a bin of the series, to begin with.
@@ -30,6 +30,19 @@ pub struct Asked {
     pub written_bytes: u64,
     /// `fsync` and `fdatasync`.
     pub syncs: u64,
+    /// Calls that have failed.
+    pub failed: Failed,
+}
+
+/// System calls that have failed, by error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Failed {
+    /// `ENOSPC`.
+    pub no_space: u64,
+    /// `EIO`.
+    pub io: u64,
+    /// `EROFS`.
+    pub read_only: u64,
 }
 
 /// Requests and system calls of a program since its counts were reset.
@@ -97,6 +110,16 @@ impl Served {
             Call::Sync { .. } => self.asked.syncs += 1,
             _ => {}
         }
+    }
+
+    /// The last one has failed.
+    pub(crate) fn fail(&mut self, error: CallError) {
+        let failed = &mut self.asked.failed;
+        *match error {
+            CallError::NoSpace => &mut failed.no_space,
+            CallError::Io => &mut failed.io,
+            CallError::ReadOnly => &mut failed.read_only,
+        } += 1;
     }
 
     /// Forgets everything.

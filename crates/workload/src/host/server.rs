@@ -1,7 +1,7 @@
 //! A service as a program: workers that take requests, threads that help them, and what is measured.
 
 use kernel::Time;
-use proto::file::{Call, FileSpec, Next, Program};
+use proto::file::{Call, CallError, FileSpec, Next, Program};
 
 use super::HostProgram;
 use super::arrivals::{Arrival, Arrivals};
@@ -162,6 +162,10 @@ impl<S: Serve> Program for Server<S> {
             self.served.ask(call);
         }
         next
+    }
+
+    fn failed(&mut self, _: u32, error: CallError) {
+        self.served.fail(error);
     }
 }
 

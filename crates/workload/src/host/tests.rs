@@ -266,3 +266,19 @@ fn what_was_measured_is_forgotten_at_a_reset() {
     assert_eq!(program.measured().asked(), super::Asked::default());
     assert_eq!(program.measured().since(), Time::from_ms(450));
 }
+
+/// Calls that fail are counted, by error, in what a program says of itself.
+#[test]
+fn calls_that_fail_are_counted() {
+    use super::Failed;
+    use proto::file::CallError;
+    for text in ["ungzip:processes=1", "apache-u:rate=100", "db-u"] {
+        let mut program = open(text, "p", 1).unwrap();
+        for error in [CallError::NoSpace, CallError::Io, CallError::Io, CallError::ReadOnly] {
+            program.failed(0, error);
+        }
+        assert_eq!(program.measured().asked().failed, Failed { no_space: 1, io: 2, read_only: 1 });
+        program.reset_stats(Time::ZERO);
+        assert_eq!(program.measured().asked().failed, Failed::default());
+    }
+}

@@ -2,7 +2,7 @@
 
 use config::Diagnostic;
 use kernel::{Rng, Time};
-use proto::file::{Call, Fd, FileId, FileSpec, Next, OpenFlags, Program};
+use proto::file::{Call, CallError, Fd, FileId, FileSpec, Next, OpenFlags, Program};
 
 use super::HostProgram;
 use super::list::{Built, Entry, Named};
@@ -250,6 +250,10 @@ impl Program for Ungzip {
             self.served.ask(call);
         }
         next
+    }
+
+    fn failed(&mut self, _: u32, error: CallError) {
+        self.served.fail(error);
     }
 }
 

@@ -28,6 +28,9 @@ struct Drive {
     free: Vec<Time>,
     /// Commands, with the times at which they came and ended.
     seen: Vec<(Command, Time, Time)>,
+    /// The commands that it fails.
+    fails: fn(&Command) -> bool,
+    failing: Vec<u32>,
     /// Requests that the host has answered since somebody looked.
     answers: Vec<Completion>,
 }
@@ -42,6 +45,9 @@ impl Drive {
                 self.free[first] = end;
                 self.queue.after(end - now, Around::Done(command.tag));
                 self.seen.push((command, now, end));
+                if (self.fails)(&command) {
+                    self.failing.push(command.tag);
+                }
             }
             Out::Complete(completion) => self.answers.push(completion),
         }
@@ -73,8 +79,15 @@ fn host(spec: &PathSpec) -> Host<Script> {
 impl Load {
     fn new(spec: &PathSpec, latency: Time, width: usize) -> Load {
         let free = vec![Time::ZERO; width];
-        let drive =
-            Drive { queue: EventQueue::default(), latency, free, seen: Vec::new(), answers: Vec::new() };
+        let drive = Drive {
+            queue: EventQueue::default(),
+            latency,
+            free,
+            seen: Vec::new(),
+            fails: |_| false,
+            failing: Vec::new(),
+            answers: Vec::new(),
+        };
         Load { host: host(spec), drive, made: Vec::new(), answered: Vec::new() }
     }
 
@@ -90,7 +103,12 @@ impl Load {
         match self.drive.queue.pop()? {
             Around::Host(event) => self.host.handle(event, &mut self.drive),
             Around::Done(tag) => {
-                let (to, status) = (Port::default(), Status::Success);
+                let fails = self.drive.failing.iter().position(|failing| *failing == tag);
+                let status = fails.map_or(Status::Success, |at| {
+                    self.drive.failing.remove(at);
+                    Status::WriteFault
+                });
+                let to = Port::default();
                 let buffer = BufferState::Unknown;
                 self.host.completed(Completion { tag, to, status, errors: 0, buffer }, &mut self.drive);
             }
@@ -327,5 +345,32 @@ fn requests_of_all_ways_end_once() {
         let direct = |command: &&(Command, Time, Time)| command.0.op == IoOp::Write;
         let came: u64 = load.drive.seen.iter().filter(direct).map(|(command, ..)| command.bytes).sum();
         assert!(came >= written, "seed {seed}: {came} of {written}");
+    }
+}
+
+/// A request that the drive fails is answered as failed, on every way; the others are not.
+#[test]
+fn what_the_drive_fails_is_answered_so() {
+    for spec in [plain(), spec(64 * MIB)] {
+        for way in Way::ALL {
+            let mut load = Load::new(&spec, Time::from_us(20), 4);
+            load.ask(way, Command::new(0, IoOp::Read, 0, PAGE));
+            load.drain();
+            let mut answers = Vec::new();
+            load.drive.fails = |command| command.op == IoOp::Write || command.bytes == 3 * PAGE;
+            let durable = |at: u64| Command { fua: true, ..Command::new(0, IoOp::Write, at * PAGE, PAGE) };
+            let large = Command::new(0, IoOp::Read, 64 * PAGE, 3 * PAGE);
+            for command in [durable(0), durable(128), Command::new(0, IoOp::Read, 256 * PAGE, PAGE), large] {
+                load.ask(way, command);
+            }
+            while let Some(more) = load.step() {
+                answers.extend(more);
+            }
+            answers.sort_by_key(|answer| answer.tag);
+            let statuses: Vec<Status> = answers.iter().map(|answer| answer.status).collect();
+            let failed: Vec<bool> = statuses.iter().map(|status| *status != Status::Success).collect();
+            assert_eq!(failed, [true, true, false, true], "{way:?}");
+            load.drain();
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use config::Diagnostic;
 use kernel::{List, Lists, Time};
-use proto::file::{Call, Fd, FileSpec, Next, Program};
+use proto::file::{Call, CallError, Fd, FileSpec, Next, Program};
 use rustc_hash::FxHashMap;
 
 use super::files::Files;
@@ -315,6 +315,10 @@ impl Program for Recorded {
                 return next;
             }
         }
+    }
+
+    fn failed(&mut self, _: u32, error: CallError) {
+        self.served.fail(error);
     }
 }
 
