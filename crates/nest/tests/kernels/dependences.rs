@@ -77,6 +77,9 @@ fn distances_are_those_of_the_subscripts() {
     assert_eq!(small("for i in 4..n step 2 { a[i] = a[i - 4]; b[i] = 1; }"), [(0, 0, text("a[i - 4]"), 2)]);
     // Even elements are never the odd ones.
     assert_eq!(small("for i in 0..n { a[2*i] = a[2*i + 1]; b[i] = 1; }"), []);
+    assert_eq!(small("for i in 0..n { a[2*i + 3] = a[2*i]; b[i] = 1; }"), []);
+    // An element that the loop does not change, stored before it is loaded: in the same iteration.
+    assert_eq!(small("for i in 0..n { a[3] = b[i]; b[i] = a[3]; }"), [(0, 1, text("a[3]"), 0)]);
     // Different elements of a fixed place; and what a compiler cannot tell.
     assert_eq!(small("for i in 0..n { a[3] = a[4]; b[i] = 1; }"), []);
     assert_eq!(small("for i in 0..n { a[2*i] = a[i]; b[i] = 1; }"), [(0, 0, text("a[i]"), 1)]);

@@ -157,6 +157,12 @@ fn iterations_that_depend_on_each_other() {
         let text = kernel("split = \"i\"", code);
         Kernel::read(&text, "small.toml", &[]).unwrap_or_else(|fault| panic!("{fault}"));
     }
+    // Every element is written by one iteration and read by another.
+    says(
+        "split = \"i\"",
+        "for i in 0..4 { y[i] = y[2*i] + A[i][i]; }",
+        &["one writes `y[i]`", "another has `y[2*i]`"],
+    );
     // Blocks of five, four apart, are not.
     let code = "for i in 0..2 { for j in 0..4 { y[3*i + j] = A[j][j]; } }";
     says("split = \"i\"", code, &["may depend on each other"]);

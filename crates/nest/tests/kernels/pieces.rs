@@ -151,6 +151,28 @@ fn screens_are_equal_ranges_of_the_split_loop() {
     assert_eq!(kernel.screens(1, 4).collect::<Vec<_>>(), [Piece::whole(1)]);
 }
 
+/// A row of `x` and one of `y` are 40 B each: of 30 iterations nine fit into 720 B, and eight into 719 B.
+#[test]
+fn sections_are_as_large_as_fits() {
+    let text = "name = \"rows\"\n[sizes]\nn = 30\n[arrays.x]\nshape = [\"n\", \"10\"]\nelement = \"f32\"\nsection = \"input\"\n\
+                [arrays.y]\nshape = [\"n\", \"10\"]\nelement = \"f32\"\nsection = \"output\"\n\
+                [[microblocks]]\nsplit = \"i\"\ncode = \"for i in 0..n { for j in 0..10 { y[i][j] = 0; y[i][j] += x[i][j]; } }\"\n";
+    let kernel = read(text, "rows", &[]);
+    let ranges = |budget| -> Vec<_> {
+        let sections = kernel.sections(Piece::whole(0), budget, 1);
+        sections.filter_map(|piece| piece.range()).map(|(_, range)| range).collect()
+    };
+    assert_eq!(ranges(720), [0..9, 9..18, 18..27, 27..30]);
+    assert_eq!(ranges(719), [0..8, 8..16, 16..24, 24..30]);
+    assert_eq!(ranges(100_000).len(), 1);
+    // A row alone is too large: its elements, four of each at a time.
+    assert_eq!(ranges(32)[..4], [0..4, 4..8, 8..10, 0..4]);
+    // `x` is read, `y` written and read again.
+    let used: Vec<_> =
+        kernel.footprint(&Piece::whole(0)).iter().map(|one| (one.bytes(), one.reads, one.writes)).collect();
+    assert_eq!(used, [(1200, true, false), (1200, true, true)]);
+}
+
 /// Screens of a microblock leave the same values in any order.
 #[test]
 fn screens_do_not_depend_on_each_other() {

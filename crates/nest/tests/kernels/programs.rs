@@ -131,3 +131,37 @@ fn table2() {
         assert!((ldst - paper.ldst).abs() < 6.5 || *name == "adi", "{name}: {ldst} against {}", paper.ldst);
     }
 }
+
+/// A loop of ten iterations over one statement.
+fn ten(statement: &str) -> Kernel {
+    let text = format!(
+        "name = \"ten\"\n[sizes]\nn = 10\n[arrays.A]\nshape = [\"n\", \"n\"]\nelement = \"f32\"\nsection = \"inout\"\n\
+         [arrays.y]\nshape = [\"n\"]\nelement = \"f32\"\nsection = \"inout\"\n\
+         [[microblocks]]\ncode = \"A[0][0] = 0; y[0] = 0; for i in 0..n {{ {statement} }}\"\n"
+    );
+    read(&text, "ten", &[])
+}
+
+/// The table of the page, line by line.
+#[test]
+fn each_operation_is_counted_as_what_it_is() {
+    let one = Counts { stores: 1, ..Counts::default() };
+    for (statement, expected) in [
+        ("y[i] = 1;", one),
+        ("y[i] = n * 1;", Counts { multiplies: 1, ..one }),
+        ("y[i] = i;", one),
+        ("y[i] += 1;", Counts { loads: 1, adds: 1, ..one }),
+        ("y[i] -= -y[i];", Counts { loads: 2, adds: 2, ..one }),
+        ("y[i] *= y[i];", Counts { loads: 2, multiplies: 1, ..one }),
+        ("y[i] /= sqrt(2);", Counts { loads: 1, divides: 1, square_roots: 1, ..one }),
+        ("y[i] = abs(max(1, min(2, 3)));", Counts { compares: 3, ..one }),
+        ("y[i] = 1 >= 2 ? y[0] : y[1];", Counts { loads: 2, compares: 2, ..one }),
+        ("A[i][i] = A[i][i] + A[0][i];", Counts { loads: 2, adds: 1, addresses: 2, ..one }),
+    ] {
+        let kernel = ten(statement);
+        let inner = kernel.parts(&Piece::whole(0)).pop().expect("a loop");
+        let expected = Counts { iterations: 1, ..expected }.times(10);
+        assert_eq!(kernel.counts(&inner), expected, "{statement}");
+        assert_eq!(counted(&kernel, &inner), expected, "{statement}");
+    }
+}
