@@ -2,6 +2,7 @@
 
 mod failure;
 mod queued;
+mod races;
 
 use super::*;
 use crate::PAGE;
@@ -87,6 +88,8 @@ struct Outside {
     seen: Vec<Command>,
     /// When.
     times: Vec<Time>,
+    /// When each is done.
+    ends: Vec<Time>,
     /// What it says of its buffer.
     says: BufferState,
     /// Which commands it fails, and how many of them; those that it is at.
@@ -105,6 +108,7 @@ impl Outside {
         self.queue.after(self.free + LATENCY - now, World::Done(command.tag));
         self.seen.push(command);
         self.times.push(now);
+        self.ends.push(self.free + LATENCY);
         if let Some((fails, left)) = &mut self.fails
             && *left > 0
             && fails(&command)
@@ -390,7 +394,6 @@ fn threads_wake_each_other() {
     assert!(first[1] >= second[1] && first[2] >= first[1] + Time::from_us(50), "{first:?} {second:?}");
 }
 
-/// A spec that announces, and has other ratios while a drive is full.
 /// `blk_mq_get_tag` looks again whoever wakes a task: what waits for a tag is not forgotten because somebody else has woken its thread.
 #[test]
 fn a_bio_that_waits_for_a_tag_is_not_lost_when_its_thread_is_woken() {
@@ -408,6 +411,7 @@ fn a_bio_that_waits_for_a_tag_is_not_lost_when_its_thread_is_woken() {
     }
 }
 
+/// A spec that announces, and has other ratios while a drive is full.
 fn talking() -> PathSpec {
     let full = RatiosSpec { dirty_background_ratio: Share::percent(5), dirty_ratio: Share::percent(30) };
     PathSpec { victimization: Some(VictimizationSpec { announce: true, full: Some(full) }), ..spec(64 * MIB) }

@@ -1,0 +1,144 @@
+//! Calls that meet others half way.
+
+use super::*;
+use crate::Inode;
+use crate::fs::{FsSpec, JournalMode};
+
+fn call(call: Call) -> Next {
+    Next::Call(call)
+}
+
+fn at_us(us: u64) -> Next {
+    Next::Until(Time::from_us(us))
+}
+
+fn ext4(data: JournalMode) -> PathSpec {
+    PathSpec { fs: OnDrives::Ext4(FsSpec { data, ..FsSpec::default() }), ..spec(256 * MIB) }
+}
+
+/// A store to a mapped page that waits for the drive, while the file is cut before it (`truncate_setsize` comes before the pages go): there is no such page any
+/// more (`filemap_fault` answers `VM_FAULT_SIGBUS`), in memory or dirty.
+#[test]
+fn a_page_touched_behind_a_new_end_is_not_there() {
+    let touch = call(Call::Touch { fd: Fd(0), offset: MIB - PAGE, write: true });
+    let cut = call(Call::Truncate { fd: Fd(0), bytes: 0 });
+    // The page comes after 100 us and what its bytes take.
+    for us in [20, 50, 100] {
+        let mut bench = Bench::new(
+            &spec(256 * MIB),
+            script(
+                Some(MIB),
+                vec![vec![open(), touch, Next::Compute(Time::from_us(1))], vec![at_us(us), cut]],
+            ),
+        );
+        bench.run();
+        let page = bench.outside.seen[0];
+        assert!(page.op == IoOp::Read && bench.outside.times[0] < Time::from_us(us), "{us}: {page:?}");
+        assert_eq!(bench.host.cache.file_pages(Inode(0)), 0, "{us}");
+        assert_eq!(bench.host.cache.stats().dirtied, 0, "{us}");
+    }
+}
+
+/// Without a journal, `fsync` writes the blocks of metadata that a file has changed (`sync_mapping_buffers`). One that somebody else has on its way, as it was before,
+/// is written again: between a file's new length and the end of its `fsync` the block of its inode begins to be written, whatever else goes on.
+#[test]
+fn metadata_on_their_way_are_written_again_for_fsync() {
+    let files = |bytes| ["first", "second"].map(|name| FileSpec { name: name.to_owned(), bytes, drive: 0 });
+    let open =
+        |fd: u16| call(Call::Open { fd: Fd(fd), file: FileId(fd.into()), flags: OpenFlags::default() });
+    let fsync = |fd| call(Call::Sync { fd: Fd(fd), data_only: false });
+    let cut = |fd| call(Call::Truncate { fd: Fd(fd), bytes: MIB / 2 });
+    let run = |first: Vec<Next>, second: Vec<Next>| {
+        let program = Script { files: files(Some(MIB)).into(), ..script(None, vec![first, second]) };
+        let mut bench = Bench::new(&ext4(JournalMode::none), program);
+        bench.run();
+        bench
+    };
+    // Both inodes are in one block, which the `fsync` of either writes: alone, each finds out which.
+    let of_fsync = |bench: &Bench, thread: usize| {
+        let [.., cut, synced, _] = *bench.asked(thread) else { panic!("three calls") };
+        let seen = bench.outside.seen.iter().zip(&bench.outside.times);
+        let within = seen.filter(|(command, at)| command.op == IoOp::Write && **at >= cut && **at < synced);
+        within.map(|(command, _)| command.offset).collect::<Vec<u64>>()
+    };
+    let end = Next::Compute(Time::from_us(1));
+    let alone = run(vec![open(0), cut(0), fsync(0), end], vec![]);
+    let other = of_fsync(&run(vec![], vec![open(1), cut(1), fsync(1), end]), 1);
+    let blocks: Vec<u64> = of_fsync(&alone, 0).into_iter().filter(|block| other.contains(block)).collect();
+    assert!(!blocks.is_empty());
+    // The second file is cut at any time while the first one's blocks are on their way.
+    for us in (0..40).map(|n| 10 * n) {
+        let bench = run(vec![open(0), cut(0), fsync(0)], vec![open(1), at_us(us), cut(1), fsync(1), end]);
+        let begun = of_fsync(&bench, 1);
+        assert!(blocks.iter().all(|block| begun.contains(block)), "{us} us: {begun:?} of {blocks:?}");
+    }
+}
+
+/// No block is written while it is being written (a buffer's lock, `PG_writeback`), that of the journal's superblock by a commit and by who makes room in the
+/// log included (`j_checkpoint_mutex`).
+#[test]
+fn no_block_is_on_its_way_twice() {
+    let files: Vec<FileSpec> =
+        (0..4).map(|n| FileSpec { name: format!("file {n}"), bytes: Some(16 * MIB), drive: 0 }).collect();
+    let thread = |n: u16| {
+        let open = Call::Open { fd: Fd(n), file: FileId(n.into()), flags: OpenFlags::default() };
+        let writes = (0..150u64).flat_map(move |at| {
+            let bytes = (1 + (at * 7 + u64::from(n)) % 5) * PAGE;
+            let write = Call::Write { fd: Fd(n), offset: at * 97 % 4096 * PAGE, bytes };
+            [call(write), call(Call::Sync { fd: Fd(n), data_only: false })]
+        });
+        std::iter::once(call(open)).chain(writes).collect()
+    };
+    let mut spec = ext4(JournalMode::journal);
+    let OnDrives::Ext4(fs) = &mut spec.fs else { unreachable!() };
+    fs.journal_size = Some(Bytes::new(4 * MIB));
+    let program = Script { files, ..script(None, (0..4).map(thread).collect()) };
+    let mut bench = Bench::new(&spec, program);
+    bench.run();
+    let Outside { seen, times, ends, .. } = &bench.outside;
+    let mut last = std::collections::BTreeMap::new();
+    for ((command, at), end) in seen.iter().zip(times).zip(ends) {
+        if command.op != IoOp::Write {
+            continue;
+        }
+        for block in command.offset / PAGE..(command.offset + command.bytes) / PAGE {
+            let before = last.insert(block, *end);
+            assert!(
+                before.is_none_or(|end| end <= *at),
+                "block {block} at {at}, on its way until {before:?}"
+            );
+        }
+    }
+}
+
+/// What is gathered is written: what becomes dirty behind the end of the file's last extent meanwhile is not looked for, so that a flusher, or `sync_file_range`, does
+/// not run after who appends (`scanned_until_end` of `mpage_prepare_extent_to_map`).
+#[test]
+fn write_back_does_not_follow_a_writer() {
+    let (first, begin) = (1_000, Time::from_ms(20));
+    let how = SyncRange { write: true, ..SyncRange::default() };
+    let range = call(Call::SyncRange { fd: Fd(0), offset: 0, bytes: 0, how });
+    let pieces =
+        (first..first + 1_000).flat_map(|page| [Next::Compute(Time::from_us(2)), write(page * PAGE, PAGE)]);
+    let threads = vec![
+        vec![open(), write(0, first * PAGE), Next::Until(begin), range, Next::Compute(Time::from_us(1))],
+        std::iter::once(Next::Until(begin)).chain(pieces).collect(),
+    ];
+    let mut bench = Bench::new(&spec(256 * MIB), script(None, threads));
+    bench.run();
+    // Asked again after each piece: the pages that were there at a time.
+    let there = |at: Time| {
+        let asked = bench.asked(1).iter().skip(1).filter(|asked| **asked <= at).count() as u64;
+        first + asked / 2
+    };
+    let returned = *bench.asked(0).last().expect("it ends");
+    let seen = bench.outside.seen.iter().zip(&bench.outside.times);
+    let data: Vec<(u64, Time)> = seen
+        .filter(|(command, at)| command.op == IoOp::Write && **at >= begin && **at <= returned)
+        .map(|(command, at)| (command.bytes / PAGE, *at))
+        .collect();
+    let written: u64 = data.iter().map(|(pages, _)| pages).sum();
+    let (gathered, later) = (there(data[0].1), there(returned));
+    assert!(written >= first && written <= gathered, "{written} of {gathered}");
+    assert!(later > gathered + 10, "the writer was not ahead: {later} and {gathered}");
+}
