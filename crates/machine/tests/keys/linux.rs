@@ -331,8 +331,8 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         key: "host.linux.block.nr_requests",
-        context: &[],
-        jobs: WRITE,
+        context: &["host.linux.block.wbt_lat=0s"],
+        jobs: MIXED,
         values: &["4", "32"],
         predicted: Differ,
     },
