@@ -24,8 +24,9 @@ const FLOORS: &[(&str, u8)] = &[
     ("fuzzing", 4),
 ];
 
-/// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's.
-const WITHIN: &[(&str, &str)] = &[("flash", "net"), ("host", "net"), ("compute", "mem"), ("flash", "mem")];
+/// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's, a kernel of nest's is data.
+const WITHIN: &[(&str, &str)] =
+    &[("flash", "net"), ("host", "net"), ("compute", "mem"), ("flash", "mem"), ("compute", "nest")];
 
 /// Crates that stand apart: closed forms share no code with what they check.
 const ALONE: &[&str] = &["theory"];
