@@ -45,7 +45,7 @@ const HOUSES: &[House] = &[
         above: Some("the machine"),
     },
     // What all share; media and ports, which know nothing of each other; controllers; what looks on; what is built of them:
-    // the drive and flash as memory; its spec.
+    // the drive and flash as memory; its spec; what has its cells and channels, too.
     House {
         folder: "crates/flash/src/",
         path: &[],
@@ -62,6 +62,7 @@ const HOUSES: &[House] = &[
             ("device", 4),
             ("direct", 4),
             ("spec", 5),
+            ("groups", 6),
             ("soak", 6),
         ],
         above: None,
@@ -85,7 +86,7 @@ const HOUSES: &[House] = &[
     House {
         folder: "crates/flash/src/control/",
         path: &["control"],
-        floors: &[("buffer", 0), ("log", 0), ("purpose", 0), ("ftl", 1), ("recovery", 2)],
+        floors: &[("buffer", 0), ("groups", 0), ("log", 0), ("purpose", 0), ("ftl", 1), ("recovery", 2)],
         above: Some("the controllers"),
     },
     // Reclaim units: one of them, their orders, what policies see of them, the groups that hold them.

@@ -1,6 +1,6 @@
 //! From a spec to a device.
 
-use super::{FlashSpec, GcModeSpec, Programming, SpecError};
+use super::{CellSpec, ChannelSpec, FlashSpec, GcModeSpec, Programming, SpecError};
 use crate::control::ftl::Ftl;
 use crate::control::ftl::alloc::Allocator;
 use crate::control::ftl::gc::VictimContext;
@@ -72,7 +72,7 @@ impl FlashSpec {
         let factory = self.bad_blocks.as_ref().map(|bad| bad.factory(&geo, context.seed, &context.name));
         let lost = factory.iter().flat_map(|f| f.lost.iter().copied()).max().unwrap_or(0);
         let logical = self.ftl.logical(&geo, lost)?;
-        let timing = self.timing(&geo, context)?;
+        let timing = timing(&self.cell, &self.channel, &geo, context)?;
         let (translation, hidden) = self.ftl.translation(logical)?.unzip();
         let map_memory = self.ftl.map_memory(&geo, logical)?;
         let victim =
@@ -145,29 +145,36 @@ impl FlashSpec {
             (None, None) => Ok(None),
         }
     }
+}
 
-    fn timing(&self, geo: &Geometry, context: &Built) -> Result<Timing, SpecError> {
-        let cell = &self.cell;
-        let channel = &self.channel;
-        Ok(Timing {
-            read: cell.by_type("cell.read", &cell.read)?,
-            program: cell.by_type("cell.program", &cell.program)?,
-            passes: cell.passes(),
-            one_shot: cell.programming != Programming::page,
-            erase: cell.erase.time(),
-            page_type: cell.page_types(geo.shape.pages),
-            wear_ppm: cell.wear(),
-            spread: cell.spread.as_ref().map(|spread| spread.build(context.seed, &context.name)),
-            read_command: channel.read_command(),
-            column_command: channel.column_command(),
-            program_command: channel.program_command(),
-            erase_command: channel.erase_command(),
-            data_out: channel.data_out(),
-            data_in: channel.data_in(),
-            rate: Rate::new(channel.bytes_per_s()),
-            most_bytes: geo.shape.page_bytes.max(geo.shape.unit_bytes),
-            pages_per_unit: geo.pages_per_unit(),
-            program_pages: geo.shape.program_pages,
-        })
-    }
+/// How long media take that have these cells behind these channels.
+///
+/// # Errors
+/// Another number of times than there are page types; keys `cell.read` and `cell.program`.
+pub(crate) fn timing(
+    cell: &CellSpec,
+    channel: &ChannelSpec,
+    geo: &Geometry,
+    context: &Built,
+) -> Result<Timing, SpecError> {
+    Ok(Timing {
+        read: cell.by_type("cell.read", &cell.read)?,
+        program: cell.by_type("cell.program", &cell.program)?,
+        passes: cell.passes(),
+        one_shot: cell.programming != Programming::page,
+        erase: cell.erase.time(),
+        page_type: cell.page_types(geo.shape.pages),
+        wear_ppm: cell.wear(),
+        spread: cell.spread.as_ref().map(|spread| spread.build(context.seed, &context.name)),
+        read_command: channel.read_command(),
+        column_command: channel.column_command(),
+        program_command: channel.program_command(),
+        erase_command: channel.erase_command(),
+        data_out: channel.data_out(),
+        data_in: channel.data_in(),
+        rate: Rate::new(channel.bytes_per_s()),
+        most_bytes: geo.shape.page_bytes.max(geo.shape.unit_bytes),
+        pages_per_unit: geo.pages_per_unit(),
+        program_pages: geo.shape.program_pages,
+    })
 }

@@ -14,6 +14,7 @@ mod state;
 pub use bad::{BadBlocksSpec, GrownSpec};
 pub use buffer::{BufferSpec, Moves};
 pub use build::Built;
+pub(crate) use build::timing;
 pub use cell::{CellSpec, PageLayout, Programming, SpreadSpec};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
 pub use ftl::{

@@ -1,0 +1,173 @@
+//! Accesses of groups on media: pages on dies, and the link in front of the channels.
+
+use super::{Event, GroupsFlash};
+use crate::control::groups::spec::GroupsSpec;
+use crate::control::groups::{Layout, Logical, Physical, Write};
+use crate::media::dies::op::{Class, Op, OpKind};
+use crate::media::geometry::Address;
+use kernel::resource::Serial;
+use kernel::{Cx, Time};
+use net::Rate;
+use proto::Slot;
+use proto::groups::Tell;
+
+/// What a group is accessed for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    /// A kernel's read.
+    Read { request: u32, logical: Logical },
+    /// A kernel's write.
+    Write { request: u32, write: Write },
+    /// A step of Storengine's.
+    Chore(u32),
+}
+
+/// A group that is read or programmed, or a block that is erased.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) purpose: Purpose,
+    /// The group, or the first one of the block.
+    pub(super) group: Physical,
+    pub(super) class: Class,
+    /// Operations of dies that are to come.
+    pub(super) left: u32,
+    /// Of a read: when the pages that have left their channels are over the link.
+    over: Time,
+    /// When it began.
+    pub(super) since: Time,
+}
+
+/// What operations of groups consist of.
+pub(super) struct Media {
+    planes: u32,
+    blocks: u32,
+    pages: u32,
+    page_bytes: u32,
+    /// Pages of a group.
+    pub(super) group_pages: u32,
+    /// Dies of a channel that a block lies on.
+    pub(super) spread: u32,
+    /// Erases so far, by block.
+    erases: Vec<u32>,
+}
+
+impl Media {
+    pub(super) fn new(spec: &GroupsSpec, layout: &Layout) -> Media {
+        let geometry = &spec.geometry;
+        Media {
+            planes: geometry.planes,
+            blocks: geometry.blocks,
+            pages: geometry.pages,
+            page_bytes: geometry.page.get() as u32,
+            group_pages: geometry.channels * geometry.planes,
+            spread: layout.metadata_groups() / spec.metadata_pages,
+            erases: vec![0; layout.blocks() as usize],
+        }
+    }
+
+    /// An operation on one page, or on its block.
+    fn op(&self, kind: OpKind, class: Class, at: Address, block: u32, owner: u32) -> Op {
+        let plane = u64::from(at.die) * u64::from(self.planes) + u64::from(at.plane);
+        let place = plane * u64::from(self.blocks) + u64::from(at.block);
+        let slot = Slot(place * u64::from(self.pages) + u64::from(at.page));
+        let (units, bytes) = if kind == OpKind::Erase { (0, 0) } else { (1, self.page_bytes) };
+        Op { erases: self.erases[block as usize], ..Op::new(kind, class, at, slot, units, bytes, owner) }
+    }
+}
+
+/// The link, first in, first out each way.
+pub(super) struct Link {
+    rate: Rate,
+    /// To the accelerator: a grant a page.
+    pub(super) inward: Serial,
+    /// To the channels: a grant a group.
+    pub(super) outward: Serial,
+}
+
+impl Link {
+    pub(super) fn new(bytes_per_s: u64) -> Link {
+        Link { rate: Rate::new(bytes_per_s), inward: Serial::default(), outward: Serial::default() }
+    }
+}
+
+impl GroupsFlash {
+    fn access(&mut self, purpose: Purpose, group: Physical, class: Class, left: u32, now: Time) -> u32 {
+        self.accesses.insert(Access { purpose, group, class, left, over: now, since: now })
+    }
+
+    /// Begins to read a group.
+    pub(super) fn begin_read(&mut self, purpose: Purpose, group: Physical, class: Class, now: Time) {
+        let name = self.access(purpose, group, class, self.media.group_pages, now);
+        self.queue(name, OpKind::Read, now);
+    }
+
+    /// Begins to bring a group to the channels, where it is programmed.
+    pub(super) fn begin_program(
+        &mut self,
+        purpose: Purpose,
+        group: Physical,
+        class: Class,
+        cx: &mut impl Cx<Event, Tell>,
+    ) {
+        let now = cx.now();
+        let name = self.access(purpose, group, class, self.media.group_pages, now);
+        let service = self.link.rate.time(self.layout().group_bytes());
+        let over = self.link.outward.grant(now, service);
+        cx.after(over - now, Event::Crossed(name));
+    }
+
+    /// A group has reached the channels.
+    pub(super) fn program(&mut self, name: u32, now: Time) {
+        self.queue(name, OpKind::Program, now);
+    }
+
+    fn queue(&mut self, name: u32, kind: OpKind, now: Time) {
+        let Access { group, class, .. } = self.accesses[name];
+        let block = self.layout().block_of(group).0;
+        for page in self.visor.layout().pages(group) {
+            self.backend.enqueue(now, self.media.op(kind, class, page, block, name));
+        }
+    }
+
+    /// Begins to erase a block.
+    pub(super) fn begin_erase(&mut self, purpose: Purpose, block: u32, now: Time) {
+        let left = self.media.group_pages * self.media.spread;
+        let name = self.access(purpose, self.layout().group(block, 0), Class::Erase, left, now);
+        for page in self.visor.layout().erase(block) {
+            self.backend.enqueue(now, self.media.op(OpKind::Erase, Class::Erase, page, block, name));
+        }
+        self.media.erases[block as usize] += 1;
+    }
+
+    /// A die has done its part of an access; what has been read crosses the link.
+    pub(super) fn page_done(&mut self, op: u32, cx: &mut impl Cx<Event, Tell>) {
+        let Op { owner, kind, bytes, .. } = self.backend.ops[op];
+        self.backend.ops.remove(op);
+        let now = cx.now();
+        let access = &mut self.accesses[owner];
+        access.left -= 1;
+        if kind == OpKind::Read {
+            access.over = self.link.inward.grant(now, self.link.rate.time(bytes.into()));
+        }
+        if access.left > 0 {
+            return;
+        }
+        if kind == OpKind::Read {
+            let wait = access.over - now;
+            cx.after(wait, Event::Arrived(owner));
+        } else {
+            self.access_done(owner, cx);
+        }
+    }
+
+    /// An access is over.
+    pub(super) fn access_done(&mut self, name: u32, cx: &mut impl Cx<Event, Tell>) {
+        let access = self.accesses[name];
+        self.accesses.remove(name);
+        match access.purpose {
+            Purpose::Read { request, logical } => self.group_read(request, logical, &access, cx),
+            Purpose::Write { request, write } => self.group_written(request, write, &access, cx),
+            Purpose::Chore(chore) => self.performed(chore),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+mod keep;
+mod random;
+mod sections;
+mod specs;
+mod time;

@@ -1,0 +1,61 @@
+//! Sections: who waits for whom.
+
+use crate::control::groups::translation::GroupTranslation;
+use crate::groups::testing::{Rig, groups, small};
+use kernel::Time;
+use proto::groups::{Ask, Tell};
+
+fn rig() -> Rig {
+    Rig::new(&small(GroupTranslation::literal), 200)
+}
+
+#[test]
+fn a_writer_waits_for_readers_and_they_do_not_wait_for_one_another() {
+    let mut rig = rig();
+    rig.lock(1, groups(0, 20), false);
+    rig.lock(2, groups(10, 30), false);
+    rig.lock(3, groups(15, 15), true);
+    rig.lock(4, groups(40, 50), true);
+    let now = Some(Time::ZERO);
+    let locked = |rig: &Rig| [1, 2, 3, 4].map(|tag| rig.when(Tell::Locked { tag }));
+    assert_eq!(locked(&rig), [now, now, None, now]);
+    let read = rig.time(Ask::Read { tag: 9, groups: groups(0, 20) });
+    rig.ask(Ask::Unlock { tag: 1 });
+    assert_eq!(locked(&rig), [now, now, None, now]);
+    rig.ask(Ask::Unlock { tag: 2 });
+    assert_eq!(locked(&rig), [now, now, Some(read), now]);
+    let stats = &rig.flash.stats;
+    assert_eq!((stats.locks, stats.lock_wait.count(), stats.lock_wait.max()), (4, 1, Some(read.ps())));
+    rig.check();
+}
+
+#[test]
+fn a_lock_that_is_not_wanted_any_more_holds_up_nobody() {
+    let mut rig = rig();
+    rig.lock(1, groups(0, 20), false);
+    rig.lock(2, groups(10, 30), true);
+    rig.lock(3, groups(15, 15), false);
+    assert_eq!(rig.when(Tell::Locked { tag: 3 }), None);
+    rig.ask(Ask::Unlock { tag: 2 });
+    assert_eq!(rig.when(Tell::Locked { tag: 3 }), Some(Time::ZERO));
+    assert_eq!(rig.when(Tell::Locked { tag: 2 }), None);
+    // A tag is free again.
+    rig.lock(2, groups(60, 70), true);
+    assert_eq!(rig.when(Tell::Locked { tag: 2 }), Some(Time::ZERO));
+    rig.check();
+}
+
+/// A dump copies entries under a lock: it waits for a writer, and goes on when it is gone.
+#[test]
+fn a_dump_waits_for_a_writer() {
+    let mut rig = rig();
+    rig.time(Ask::Write { tag: 0, groups: groups(150, 150) });
+    rig.lock(1, groups(0, 0), true);
+    while rig.step() {}
+    assert_eq!(rig.flash.counters().dumps, 0);
+    rig.check();
+    rig.ask(Ask::Unlock { tag: 1 });
+    rig.run();
+    assert!(rig.flash.is_idle());
+    assert_eq!(rig.flash.counters().dumps, 1);
+}
