@@ -137,6 +137,11 @@ impl Chain {
         screen
     }
 
+    /// Whether a screen is the first of its kernel.
+    pub fn is_first(&self, screen: Screen) -> bool {
+        screen.microblock == 0 && screen.screen == 0
+    }
+
     /// A screen has ended.
     pub fn end(&mut self, screen: Screen) -> Ended {
         let kernel = &mut self.kernels[screen.instance as usize];

@@ -1,5 +1,6 @@
 //! Cores of an accelerator: in order, several operations a cycle, chosen by the compiler.
 
+pub mod accelerator;
 pub mod caches;
 pub mod chain;
 pub mod frames;
@@ -8,4 +9,6 @@ pub mod sched;
 mod spec;
 pub mod stalls;
 
-pub use spec::{CacheSpec, ExpansionSpec, LatencySpec, UnitsSpec};
+pub use spec::{
+    AcceleratorMemory, AcceleratorSpec, CacheSpec, ExpansionSpec, FirmwareSpec, LatencySpec, UnitsSpec,
+};

@@ -1,7 +1,8 @@
 //! The cores of an accelerator as a user writes them.
 
+use super::sched::AcceleratorScheduling;
 use config::SpecError;
-use config::units::Bytes;
+use config::units::{Bandwidth, Bytes, Duration, Frequency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,4 +95,69 @@ impl CacheSpec {
         }
         Ok(())
     }
+}
+
+/// An accelerator: cores, memory, and who tells them what to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceleratorSpec {
+    /// Cores that execute kernels.
+    #[schemars(range(min = 1, max = 64))]
+    pub workers: u16,
+    /// The clock of all cores.
+    pub clock: Frequency,
+    /// Functional units of a core.
+    pub units: UnitsSpec,
+    /// Their latencies.
+    pub latency: LatencySpec,
+    /// What a division is made of.
+    pub divide: ExpansionSpec,
+    /// What a square root is made of.
+    pub square_root: ExpansionSpec,
+    /// The first level of a core's caches: for data, which loads alone allocate in.
+    pub l1: CacheSpec,
+    /// The second.
+    pub l2: CacheSpec,
+    /// The memory that all cores share.
+    pub memory: AcceleratorMemory,
+    /// Which core executes what.
+    pub scheduler: AcceleratorScheduling,
+    /// Sections of a screen that are asked for while one is computed.
+    #[schemars(range(max = 16))]
+    pub ahead: u32,
+    /// What firmware costs.
+    pub costs: FirmwareSpec,
+    /// Accesses of each loop that are measured where caches are sampled.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
+    pub sample: u64,
+}
+
+/// The memory of an accelerator, which keeps page groups of flash.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceleratorMemory {
+    /// All of it.
+    pub size: Bytes,
+    /// What cores, flash and links share.
+    pub bandwidth: Bandwidth,
+}
+
+/// Times of firmware.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FirmwareSpec {
+    /// Cycles of a core that sends a message or takes one.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub message: u32,
+    /// Cycles of Flashvisor to choose what a worker does next.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub schedule: u32,
+    /// Cycles of a core for an entry of the map.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub entry: u32,
+    /// Cycles of a worker for each line of the second level that may have to be written back when a screen ends.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub write_back: u32,
+    /// From Flashvisor's decision to a worker's first instruction of a kernel: power-up and boot.
+    pub boot: Duration,
 }

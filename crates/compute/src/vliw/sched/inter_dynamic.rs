@@ -13,6 +13,10 @@ impl InterDynamic {
 }
 
 impl AcceleratorScheduler for InterDynamic {
+    fn splits(&self) -> bool {
+        false
+    }
+
     fn next(&mut self, chain: &Chain, _: u16) -> Option<Unit> {
         chain.open().find(|instance| chain.is_fresh(*instance)).map(Unit::Kernel)
     }

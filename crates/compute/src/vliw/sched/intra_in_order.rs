@@ -13,6 +13,10 @@ impl IntraInOrder {
 }
 
 impl AcceleratorScheduler for IntraInOrder {
+    fn splits(&self) -> bool {
+        true
+    }
+
     fn next(&mut self, chain: &Chain, _: u16) -> Option<Unit> {
         let current = chain.open().next()?;
         (chain.ready(current) > 0).then_some(Unit::Screen(current))

@@ -13,6 +13,10 @@ impl IntraOutOfOrder {
 }
 
 impl AcceleratorScheduler for IntraOutOfOrder {
+    fn splits(&self) -> bool {
+        true
+    }
+
     fn next(&mut self, chain: &Chain, _: u16) -> Option<Unit> {
         chain.open().find(|instance| chain.ready(*instance) > 0).map(Unit::Screen)
     }

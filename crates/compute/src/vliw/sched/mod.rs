@@ -36,6 +36,8 @@ config::policies! {
 /// Contract: what is named may begin ([`Chain::begin`]). The answer depends on the calls so far and the chain alone. While no screen is under way and a kernel is not over, some core
 /// gets one: nothing waits for ever. No call allocates.
 pub trait AcceleratorScheduler {
+    /// Whether microblocks are dealt out as screens; otherwise each is one piece.
+    fn splits(&self) -> bool;
     /// What a core that has nothing to do begins; nothing if it is to wait until something has ended or come.
     fn next(&mut self, chain: &Chain, core: u16) -> Option<Unit>;
 }

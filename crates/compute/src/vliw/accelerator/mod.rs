@@ -1,0 +1,260 @@
+//! An accelerator that governs its own flash, in time: kernels come, workers execute their screens section by section, Flashvisor says who does what and maps sections, Storengine's core works for flash.
+//!
+//! A message is a visit of Flashvisor's core, one after another. A section is claimed group by group: what memory lacks is asked of flash, and the worker computes when all of it is there. Meanwhile
+//! the next sections are claimed. A changed group goes to flash when its frame is needed, or when its kernel has ended. A kernel begins when all its arrays are locked, and is over when all it leaves is on flash.
+
+mod load;
+mod program;
+mod room;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod work;
+
+pub use stats::{AcceleratorStats, KernelTimes};
+
+use self::load::Instance;
+use self::program::Program;
+use self::room::Fetch;
+use self::work::{Slot, Worker};
+use super::chain::{Chain, Instance as Number};
+use super::frames::Frames;
+use super::issue::Issue;
+use super::sched::AcceleratorScheduler;
+use super::spec::AcceleratorSpec;
+use config::SpecError;
+use kernel::resource::Serial;
+use kernel::{Cx, List, Lists, Slab, Time};
+use nest::Kernel;
+use proto::groups::{Ask, Tell};
+
+/// Bytes of a page group where an accelerator is told nothing else.
+pub const GROUP: u64 = 64 << 10;
+
+kernel::events! {
+    /// What happens in an accelerator.
+    pub enum Event {
+        /// Flashvisor's core has served a message.
+        Served(u32),
+        /// A worker begins what it was told.
+        Begins(u16),
+        /// A worker knows that a section is there.
+        There(u32),
+        /// A worker has computed a section.
+        Computed(u16),
+        /// A worker's caches are written back: its screen is over.
+        Clean(u16),
+        /// Storengine's core has done work for flash.
+        Kept(u32),
+    }
+}
+
+/// What an accelerator says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Out {
+    /// To its flash.
+    Ask(Ask),
+    /// A kernel is over, and all that it leaves is on flash.
+    Over(Number),
+}
+
+/// A message to Flashvisor.
+#[derive(Clone, Copy, Debug)]
+enum Message {
+    /// A kernel's arrays are locked: it may be scheduled.
+    Offloaded(Number),
+    /// A section is to be mapped.
+    Map(u32),
+    /// A worker's screen is over.
+    Ended(u16),
+}
+
+/// What flash was asked.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    /// To lock an array of a kernel.
+    Lock(Number),
+    /// To bring groups.
+    Read(Fetch),
+    /// To program one.
+    Write(u32),
+}
+
+/// An accelerator.
+pub struct Accelerator {
+    spec: AcceleratorSpec,
+    issue: Issue,
+    programs: Vec<Program>,
+    instances: Vec<Instance>,
+    /// Kernels by their number in the chain.
+    chained: Vec<Number>,
+    chain: Chain,
+    scheduler: Box<dyn AcceleratorScheduler>,
+    workers: Vec<Worker>,
+    slots: Vec<Slot>,
+    frames: Frames,
+    /// Groups that have been given to arrays, and that the address space has.
+    given: u32,
+    groups: u32,
+    /// Of each group: whose output it is, and whether flash has it.
+    owner: Vec<Number>,
+    on_flash: Vec<bool>,
+    /// Slots that wait for a group, by group; and for frames.
+    waiting: Lists<u32>,
+    waits: Vec<List>,
+    hungry: std::collections::VecDeque<u32>,
+    asked: Slab<Asked>,
+    messages: Slab<Message>,
+    visor: Serial,
+    storengine: Serial,
+    memory: Serial,
+    scratch: Vec<u64>,
+    /// What was measured.
+    pub stats: AcceleratorStats,
+}
+
+impl Accelerator {
+    /// An idle accelerator over flash with so many page groups.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key.
+    pub fn new(spec: &AcceleratorSpec, groups: u32) -> Result<Accelerator, SpecError> {
+        let frames = spec.memory.size.get() / GROUP;
+        let slots = usize::from(spec.workers) * (spec.ahead as usize + 1);
+        if frames < 4 * slots as u64 || frames > u64::from(u32::MAX) {
+            let what = format!(
+                "{} of memory are {frames} page groups, for {} workers with {} sections each",
+                spec.memory.size,
+                spec.workers,
+                spec.ahead + 1
+            );
+            return Err(SpecError::new("memory.size", what).help("at least four page groups a section"));
+        }
+        super::caches::Caches::new(&spec.l1, &spec.l2)?;
+        let issue = Issue {
+            units: spec.units.clone(),
+            latency: spec.latency.clone(),
+            divide: spec.divide.clone(),
+            square_root: spec.square_root.clone(),
+        };
+        Ok(Accelerator {
+            issue,
+            programs: Vec::new(),
+            instances: Vec::new(),
+            chained: Vec::new(),
+            chain: Chain::default(),
+            scheduler: spec.scheduler.build(&spec.workers),
+            workers: (0..spec.workers).map(|_| Worker::default()).collect(),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
+            frames: Frames::new(frames as u32, groups),
+            given: 0,
+            groups,
+            owner: vec![Number::MAX; groups as usize],
+            on_flash: vec![false; groups as usize],
+            waiting: Lists::default(),
+            waits: vec![List::EMPTY; groups as usize],
+            hungry: std::collections::VecDeque::new(),
+            asked: Slab::default(),
+            messages: Slab::default(),
+            visor: Serial::default(),
+            storengine: Serial::default(),
+            memory: Serial::default(),
+            scratch: Vec::new(),
+            stats: AcceleratorStats::new(spec.workers),
+            spec: spec.clone(),
+        })
+    }
+
+    /// A kernel that can be offloaded: its name for [`Accelerator::offload`]. Its input is on flash from the start, behind that of those before it; all kernels must be known before the first is
+    /// offloaded.
+    ///
+    /// # Errors
+    /// More input than flash holds.
+    ///
+    /// # Panics
+    /// If a kernel has been offloaded.
+    pub fn add(&mut self, kernel: Kernel) -> Result<usize, SpecError> {
+        assert!(self.instances.is_empty(), "a kernel runs already");
+        let program = Program::new(kernel, &self.spec, &self.issue, self.scheduler.splits())?;
+        self.programs.push(program);
+        self.place_inputs(self.programs.len() - 1)?;
+        Ok(self.programs.len() - 1)
+    }
+
+    /// Page groups of input: flash has them from the start, the first of them first.
+    pub fn inputs(&self) -> u32 {
+        self.given
+    }
+
+    /// Whether every kernel is over.
+    pub fn is_idle(&self) -> bool {
+        self.instances.iter().all(|instance| instance.over.is_some()) && self.messages.is_empty()
+    }
+
+    /// Runs an event.
+    pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
+        match event {
+            Event::Served(message) => self.served(message, cx),
+            Event::Begins(worker) => self.begins(worker, cx),
+            Event::There(slot) => self.there(slot, cx),
+            Event::Computed(worker) => self.computed(worker, cx),
+            Event::Clean(worker) => self.send(Message::Ended(worker), 0, cx),
+            Event::Kept(tag) => cx.emit(Out::Ask(Ask::Worked { tag })),
+        }
+    }
+
+    /// Flash answers.
+    pub fn told(&mut self, tell: Tell, cx: &mut impl Cx<Event, Out>) {
+        match tell {
+            Tell::Locked { tag } => {
+                let Asked::Lock(instance) = self.asked[tag] else { unreachable!("the tag of a lock") };
+                self.locked(instance, cx);
+            }
+            Tell::Done { tag, failed } => {
+                self.stats.failed += u64::from(failed);
+                let asked = self.asked[tag];
+                self.asked.remove(tag);
+                match asked {
+                    Asked::Read(fetch) => self.fetched(fetch, cx),
+                    Asked::Write(group) => self.programmed(group, cx),
+                    Asked::Lock(_) => unreachable!("a lock is held, not done"),
+                }
+            }
+            Tell::Work { tag, work } => {
+                let entries = u64::from(work.entries) * u64::from(self.spec.costs.entry);
+                let operations = u64::from(work.operations) * u64::from(self.spec.costs.message);
+                let end = self.storengine.grant(cx.now(), self.time(entries + operations));
+                cx.after(end - cx.now(), Event::Kept(tag));
+            }
+        }
+    }
+
+    fn time(&self, cycles: u64) -> Time {
+        program::time(cycles, &self.spec)
+    }
+
+    fn ask(&mut self, asked: Asked, ask: impl FnOnce(u32) -> Ask, cx: &mut impl Cx<Event, Out>) -> u32 {
+        let tag = self.asked.insert(asked);
+        cx.emit(Out::Ask(ask(tag)));
+        tag
+    }
+
+    /// A message goes to Flashvisor, whose core needs so many cycles for it besides taking it.
+    fn send(&mut self, message: Message, cycles: u64, cx: &mut impl Cx<Event, Out>) {
+        let service = self.time(u64::from(self.spec.costs.message) + cycles);
+        let end = self.visor.grant(cx.now(), service);
+        let name = self.messages.insert(message);
+        cx.after(end - cx.now(), Event::Served(name));
+    }
+
+    fn served(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let message = self.messages[name];
+        self.messages.remove(name);
+        match message {
+            Message::Offloaded(instance) => self.chain_up(instance),
+            Message::Map(slot) => return self.claim(slot, cx),
+            Message::Ended(worker) => self.end_screen(worker, cx),
+        }
+        self.schedule(cx);
+    }
+}

@@ -1,0 +1,92 @@
+//! What an accelerator knows of a kernel before it runs.
+
+use crate::vliw::issue::{Issue, LoopCycles};
+use crate::vliw::spec::AcceleratorSpec;
+use crate::vliw::stalls::Stalls;
+use config::SpecError;
+use kernel::Time;
+use nest::{Kernel, Piece, Section};
+
+/// A kernel, with what its pieces cost.
+pub(super) struct Program {
+    pub(super) kernel: Kernel,
+    /// Screens of each microblock.
+    pub(super) screens: Vec<u32>,
+    /// How many screens a microblock is dealt out as at most.
+    most: u64,
+    loops: Vec<Vec<LoopCycles>>,
+    stalls: Vec<Stalls>,
+    /// Where each input array begins, in page groups: instances share it.
+    pub(super) inputs: Vec<Option<u32>>,
+}
+
+/// What a piece takes of its core and of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// Cycles in which it issues.
+    pub(super) issue: u64,
+    /// Cycles for which it waits for its caches.
+    pub(super) stall: u64,
+    /// Bytes between its caches and memory.
+    pub(super) bytes: u64,
+}
+
+impl Program {
+    /// # Errors
+    /// A cache that cannot be built.
+    pub(super) fn new(
+        kernel: Kernel,
+        spec: &AcceleratorSpec,
+        issue: &Issue,
+        splits: bool,
+    ) -> Result<Program, SpecError> {
+        let most = if splits { u64::from(spec.workers) } else { 1 };
+        let mut program = Program {
+            screens: Vec::new(),
+            most,
+            loops: kernel.microblocks().iter().map(|microblock| issue.of(microblock)).collect(),
+            stalls: Vec::new(),
+            inputs: vec![None; kernel.arrays().len()],
+            kernel,
+        };
+        for microblock in 0..program.kernel.microblocks().len() {
+            let screens: Vec<Piece> = program.kernel.screens(microblock, most).collect();
+            program.screens.push(screens.len() as u32);
+            let middle = screens[screens.len() / 2];
+            program.stalls.push(Stalls::sample(&program.kernel, middle, (&spec.l1, &spec.l2), spec.sample)?);
+        }
+        Ok(program)
+    }
+
+    /// A screen of a microblock.
+    pub(super) fn screen(&self, microblock: u32, screen: u32) -> Piece {
+        let mut screens = self.kernel.screens(microblock as usize, self.most);
+        screens.nth(screen as usize).expect("a screen of the chain")
+    }
+
+    /// What a piece costs; `begins` if caches are empty. `scratch` is overwritten.
+    pub(super) fn cost(
+        &self,
+        piece: &Piece,
+        begins: bool,
+        spec: &AcceleratorSpec,
+        issue: &Issue,
+        scratch: &mut Vec<u64>,
+    ) -> Cost {
+        let cycles = issue.cycles(&self.kernel, piece, &self.loops[piece.microblock], scratch);
+        let misses = self.stalls[piece.microblock].of(scratch, begins);
+        let stall = misses.first * u64::from(spec.l1.miss) + misses.second * u64::from(spec.l2.miss);
+        Cost { issue: cycles, stall, bytes: (misses.second + misses.written) * spec.l2.line.get() }
+    }
+
+    /// Whether an array is shared by all instances.
+    pub(super) fn is_shared(&self, array: usize) -> bool {
+        self.kernel.arrays()[array].section == Section::Input
+    }
+}
+
+/// Cycles as time.
+pub(super) fn time(cycles: u64, spec: &AcceleratorSpec) -> Time {
+    let ps = u128::from(cycles) * 1_000_000_000_000 / u128::from(spec.clock.hz());
+    Time::from_ps(ps as u64)
+}

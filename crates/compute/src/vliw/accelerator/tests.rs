@@ -1,0 +1,247 @@
+//! Kernels on an accelerator whose flash answers after fixed times.
+
+use super::*;
+use crate::vliw::sched::AcceleratorScheduling;
+use crate::vliw::spec::{
+    AcceleratorMemory, AcceleratorSpec, CacheSpec, ExpansionSpec, FirmwareSpec, LatencySpec, UnitsSpec,
+};
+use config::units::{Bandwidth, Bytes, Duration, Frequency};
+use kernel::EventQueue;
+use proto::groups::{Groups, Work};
+use std::collections::{BTreeMap, BTreeSet};
+
+const READ: Time = Time::from_us(100);
+const WRITE: Time = Time::from_ms(2);
+
+fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
+    let cache =
+        |kib, ways, line, miss| CacheSpec { size: Bytes::from_kib(kib), ways, line: Bytes::new(line), miss };
+    AcceleratorSpec {
+        workers,
+        clock: Frequency::new(1_000_000_000),
+        units: UnitsSpec { multiply: 2, general: 4, memory: 2 },
+        latency: LatencySpec {
+            load: 5,
+            store: 1,
+            add: 3,
+            multiply: 4,
+            compare: 1,
+            divide: 27,
+            square_root: 27,
+        },
+        divide: ExpansionSpec { multiply: 5, general: 7 },
+        square_root: ExpansionSpec { multiply: 7, general: 5 },
+        l1: cache(32, 2, 64, 8),
+        l2: cache(512, 4, 128, 85),
+        memory: AcceleratorMemory {
+            size: Bytes::from_kib(8 << 10),
+            bandwidth: Bandwidth::new(6_400_000_000),
+        },
+        scheduler,
+        ahead: 1,
+        costs: FirmwareSpec {
+            message: 100,
+            schedule: 200,
+            entry: 10,
+            write_back: 65,
+            boot: Duration::new(Time::from_us(10)),
+        },
+        sample: 1 << 14,
+    }
+}
+
+kernel::events! {
+    enum World {
+        /// Of the accelerator.
+        Part(Event),
+        /// Flash answers.
+        Tells(u32),
+    }
+}
+
+/// Time, and flash: locks as they come, reads and writes after fixed times.
+#[derive(Default)]
+struct Outside {
+    queue: EventQueue<World>,
+    answers: Vec<(Tell, Option<u32>)>,
+    /// Locks that are held, by tag.
+    held: BTreeMap<u32, (Groups, bool)>,
+    reads: u64,
+    writes: u64,
+    /// Groups whose program is under way, and those that were programmed.
+    under_way: BTreeSet<u32>,
+    written: BTreeSet<u32>,
+    over: Vec<(u32, Time)>,
+}
+
+impl Outside {
+    fn take(&mut self, out: Out) {
+        let now = self.queue.now();
+        let ask = match out {
+            Out::Over(kernel) => return self.over.push((kernel, now)),
+            Out::Ask(ask) => ask,
+        };
+        let programs = match ask {
+            Ask::Write { groups, .. } => Some(groups.first),
+            _ => None,
+        };
+        let (delay, tell) = match ask {
+            Ask::Lock { tag, groups, write } => {
+                let meets = |other: &Groups| other.first <= groups.last && groups.first <= other.last;
+                let conflict = self.held.values().any(|(other, writes)| meets(other) && (write || *writes));
+                assert!(!conflict, "instances have arrays of their own");
+                self.held.insert(tag, (groups, write));
+                (Time::ZERO, Tell::Locked { tag })
+            }
+            Ask::Unlock { tag } => {
+                self.held.remove(&tag).expect("a lock that is held");
+                return;
+            }
+            Ask::Read { tag, groups } => {
+                self.reads += u64::from(groups.count());
+                for group in groups.first..=groups.last {
+                    assert!(!self.under_way.contains(&group), "a group is read while it is programmed");
+                }
+                (READ, Tell::Done { tag, failed: 0 })
+            }
+            Ask::Write { tag, groups } => {
+                self.writes += u64::from(groups.count());
+                assert!(self.under_way.insert(groups.first), "a group is programmed twice at once");
+                self.written.insert(groups.first);
+                (WRITE, Tell::Done { tag, failed: 0 })
+            }
+            Ask::Worked { .. } => return,
+        };
+        self.answers.push((tell, programs));
+        self.queue.after(delay, World::Tells(self.answers.len() as u32 - 1));
+    }
+}
+
+kernel::context! {
+    Outside: Cx<Event, Out>,
+    queue: |at| at.queue,
+    event: |_at, event| World::Part(event),
+    out: |at, out| at.take(out),
+}
+
+/// Runs instances of programs, each of an application of its own number; when each was over.
+fn run(
+    spec: &AcceleratorSpec,
+    kernels: &[(&str, i64)],
+    instances: &[(usize, u16)],
+) -> (Accelerator, Outside) {
+    let mut part = Accelerator::new(spec, 4_096).expect("an accelerator");
+    for (name, side) in kernels {
+        let (_, text) = nest::programs().iter().find(|(known, _)| known == name).expect("a program");
+        let whole = Kernel::read(text, name, &[]).expect("a program");
+        let sizes: Vec<_> = whole.sizes().iter().map(|(size, _)| (size.clone(), *side)).collect();
+        part.add(Kernel::read(text, name, &sizes).expect("sizes")).expect("input that fits");
+    }
+    let mut outside = Outside::default();
+    for (kernel, app) in instances {
+        part.offload(*kernel, *app, &mut outside).expect("output that fits");
+    }
+    while let Some(event) = outside.queue.pop() {
+        match event {
+            World::Part(event) => part.handle(event, &mut outside),
+            World::Tells(at) => {
+                let (tell, programmed) = outside.answers[at as usize];
+                if let Some(group) = programmed {
+                    outside.under_way.remove(&group);
+                }
+                part.told(tell, &mut outside);
+            }
+        }
+    }
+    assert!(part.is_idle(), "kernels are left");
+    assert!(outside.held.is_empty() && part.asked.is_empty() && part.messages.is_empty());
+    (part, outside)
+}
+
+/// Every policy ends all kernels, no sooner than its work allows; what they leave is on flash once.
+#[test]
+fn kernels_end_under_every_policy() {
+    for scheduler in AcceleratorScheduling::all_defaults() {
+        let name = scheduler.name();
+        let (part, outside) = run(
+            &spec(3, scheduler),
+            &[("atax", 512), ("gemm", 128)],
+            &[(0, 0), (0, 1), (1, 2), (1, 3), (0, 4)],
+        );
+        let stats = &part.stats;
+        assert_eq!(outside.over.len(), 5, "{name}");
+        let end = outside.over.iter().map(|(_, time)| *time).max().expect("kernels");
+        let busy: Time = stats.busy.iter().fold(Time::ZERO, |sum, busy| sum + *busy);
+        assert!(end.times(3) >= busy, "{name}: {end} for {busy}");
+        for (busy, held) in stats.busy.iter().zip(&stats.held) {
+            assert!(busy <= held && *held <= end, "{name}");
+        }
+        assert_eq!(stats.fetched, outside.reads, "{name}");
+        assert_eq!(stats.written, outside.writes, "{name}");
+        for times in &stats.kernels {
+            assert!(
+                times.offloaded <= times.begun && times.begun < times.computed && times.computed < times.over,
+                "{name}"
+            );
+        }
+        // Outputs of ATAX are one group each (512 x 4 B), those of GEMM one (128 x 128 x 4 B); memory holds everything, so that each goes once.
+        assert_eq!(outside.writes, 5, "{name}: {:?}", outside.written);
+        // The matrices of both (16 groups, and two of one) and ATAX's vector come once, GEMM's C with each of its instances.
+        assert_eq!(outside.reads, 16 + 1 + 2 + 2, "{name}");
+    }
+}
+
+/// One worker, one kernel of two sections, nothing in memory: message, map, read, message, compute, compute, caches, message, program. The second section is there by
+/// the time that the first is computed.
+#[test]
+fn one_section_takes_what_its_steps_take() {
+    let spec = spec(1, AcceleratorScheduling::intra_in_order);
+    let (mut part, outside) = run(&spec, &[("mvt", 128)], &[(0, 0)]);
+    let [times] = part.stats.kernels[..] else { panic!("one kernel") };
+    // Offload: 100 cycles of Flashvisor; its decision 300, the worker's message 100, the boot.
+    assert_eq!(times.begun - times.offloaded, Time::from_ns(500) + Time::from_us(10));
+    let program = &part.programs[0];
+    let piece = program.screen(0, 0);
+    let cost = program.cost(&piece, true, &part.spec, &part.issue, &mut part.scratch);
+    // A matrix and two vectors, a group each: 100 + 3 x 10 cycles, then flash, then 100 cycles of the worker.
+    let there = Time::from_ns(130) + READ + Time::from_ns(100);
+    let computes = Time::from_ns(cost.issue + cost.stall);
+    // Three groups of each section have 3,072 lines of 128 B together.
+    let ends = Time::from_ns(3_072 * 65 + 100) + Time::from_ns(100);
+    assert_eq!(times.computed - times.begun, there + computes + ends);
+    assert_eq!(times.over - times.computed, WRITE);
+    // Both vectors that change go to flash.
+    assert_eq!((outside.reads, outside.writes), (5, 2));
+}
+
+/// Matrices that memory does not hold: sections wait for frames, changed groups make room and come back, and all kernels end.
+#[test]
+fn more_than_memory_holds_goes_through_it() {
+    for scheduler in AcceleratorScheduling::all_defaults() {
+        let name = scheduler.name();
+        let (part, outside) =
+            run(&spec(3, scheduler), &[("2dcon", 1_400), ("gesum", 900)], &[(0, 0), (1, 1), (0, 2)]);
+        // 1,400 x 1,400 x 4 B are 120 groups, and each instance's output as many.
+        assert!(outside.reads >= 120 + 2 * 50, "{name}: {}", outside.reads);
+        assert!(outside.writes >= 2 * 119, "{name}: {}", outside.writes);
+        assert!(part.stats.hungry > 0, "{name}");
+    }
+}
+
+/// What flash asks of Storengine's core is done one after another.
+#[test]
+fn work_for_flash_takes_time_of_its_core() {
+    let mut part = Accelerator::new(&spec(1, AcceleratorScheduling::default()), 64).expect("an accelerator");
+    let mut outside = Outside::default();
+    let work = Work { entries: 20, operations: 3 };
+    part.told(Tell::Work { tag: 7, work }, &mut outside);
+    part.told(Tell::Work { tag: 8, work }, &mut outside);
+    let mut times = Vec::new();
+    while let Some(event) = outside.queue.pop() {
+        let World::Part(event) = event else { panic!("flash was asked nothing") };
+        part.handle(event, &mut outside);
+        times.push(outside.queue.now());
+    }
+    // 20 entries of 10 cycles and 3 messages of 100: 500 ns each.
+    assert_eq!(times, [Time::from_ns(500), Time::from_us(1)]);
+}

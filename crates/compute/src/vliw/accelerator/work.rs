@@ -1,0 +1,201 @@
+//! Workers: from a screen to its sections, and from one section to the next.
+
+use super::program::Cost;
+use super::{Accelerator, Event, GROUP, Message, Out};
+use crate::vliw::chain::{Ended, Screen, Unit};
+use kernel::{Cx, Time};
+use nest::Piece;
+
+/// A core that executes kernels.
+#[derive(Default)]
+pub(super) struct Worker {
+    unit: Option<Unit>,
+    screen: Option<Screen>,
+    since: Time,
+    /// The sections of its screen, in order; how many have been asked for, and computed.
+    sections: Vec<Piece>,
+    asked: usize,
+    computed: usize,
+    computes: bool,
+    /// Page groups that its screen touches, as far as its caches can hold their lines.
+    lines: u64,
+}
+
+/// A section that a worker has asked for.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) worker: u16,
+    pub(super) groups: Vec<Need>,
+    /// How many of them have been claimed, and how many of those are not there.
+    pub(super) claimed: usize,
+    pub(super) missing: u32,
+    /// Whether its worker knows that all of it is there.
+    pub(super) is_there: bool,
+}
+
+/// A page group that a section needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Need {
+    pub(super) group: u32,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+}
+
+impl Accelerator {
+    /// Tells idle workers what to do.
+    pub(super) fn schedule(&mut self, cx: &mut impl Cx<Event, Out>) {
+        for worker in 0..self.workers.len() {
+            if self.workers[worker].unit.is_some() {
+                continue;
+            }
+            let Some(unit) = self.scheduler.next(&self.chain, worker as u16) else { continue };
+            let screen = self.chain.begin(unit);
+            let cycles = self.spec.costs.schedule + self.spec.costs.message;
+            let decided = self.visor.grant(cx.now(), self.time(cycles.into()));
+            (self.workers[worker].unit, self.workers[worker].screen) = (Some(unit), Some(screen));
+            let taken = self.time(self.spec.costs.message.into());
+            let begins = decided - cx.now() + taken + self.spec.costs.boot.time();
+            cx.after(begins, Event::Begins(worker as u16));
+        }
+    }
+
+    /// A worker begins a screen.
+    pub(super) fn begins(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let screen = self.workers[at].screen.expect("a worker that was told");
+        let number = self.chained[screen.instance as usize] as usize;
+        let instance = &mut self.instances[number];
+        if self.chain.is_first(screen) {
+            instance.times.begun = cx.now();
+        }
+        let program = &self.programs[instance.program];
+        let budget = self.spec.memory.size.get() / self.slots.len() as u64;
+        let piece = program.screen(screen.microblock, screen.screen);
+        let of = &mut self.workers[at];
+        of.sections.clear();
+        of.sections.extend(program.kernel.sections(piece, budget, GROUP));
+        (of.asked, of.computed, of.since, of.lines) = (0, 0, cx.now(), 0);
+        self.stats.screens += 1;
+        for _ in 0..=self.spec.ahead {
+            self.ask_section(worker, cx);
+        }
+    }
+
+    fn slot(&self, worker: u16, section: usize) -> usize {
+        let each = self.spec.ahead as usize + 1;
+        usize::from(worker) * each + section % each
+    }
+
+    /// A worker asks for its next section, if there is one.
+    fn ask_section(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let section = self.workers[at].asked;
+        let Some(piece) = self.workers[at].sections.get(section).copied() else { return };
+        self.workers[at].asked += 1;
+        let slot = self.slot(worker, section);
+        let mut groups = std::mem::take(&mut self.slots[slot].groups);
+        self.needs(worker, &piece, &mut groups);
+        self.workers[at].lines += groups.len() as u64 * GROUP / self.spec.l2.line.get();
+        let cycles = groups.len() as u64 * u64::from(self.spec.costs.entry);
+        self.slots[slot] = Slot { worker, groups, claimed: 0, missing: 0, is_there: false };
+        self.send(Message::Map(slot as u32), cycles, cx);
+    }
+
+    /// The page groups that a section needs, each once, in the order of their numbers.
+    fn needs(&self, worker: u16, piece: &Piece, into: &mut Vec<Need>) {
+        let screen = self.workers[usize::from(worker)].screen.expect("a worker with a screen");
+        let instance = &self.instances[self.chained[screen.instance as usize] as usize];
+        into.clear();
+        for extent in self.programs[instance.program].kernel.footprint(piece) {
+            let first = instance.arrays[extent.array];
+            for bytes in extent.ranges() {
+                let groups = (bytes.start / GROUP) as u32..=((bytes.end - 1) / GROUP) as u32;
+                into.extend(groups.map(|group| Need {
+                    group: first + group,
+                    reads: extent.reads,
+                    writes: extent.writes,
+                }));
+            }
+        }
+        into.sort_unstable_by_key(|need| need.group);
+        into.dedup_by(|next, kept| {
+            let same = next.group == kept.group;
+            if same {
+                (kept.reads, kept.writes) = (kept.reads || next.reads, kept.writes || next.writes);
+            }
+            same
+        });
+    }
+
+    /// A worker knows that a section is there: it computes it, if it is its next.
+    pub(super) fn there(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
+        self.slots[slot as usize].is_there = true;
+        self.compute(self.slots[slot as usize].worker, cx);
+    }
+
+    /// A worker computes its next section, if that is there.
+    fn compute(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let section = self.workers[at].computed;
+        let slot = self.slot(worker, section);
+        if self.workers[at].computes || section >= self.workers[at].asked || !self.slots[slot].is_there {
+            return;
+        }
+        self.workers[at].computes = true;
+        let screen = self.workers[at].screen.expect("a worker with a screen");
+        let program = self.instances[self.chained[screen.instance as usize] as usize].program;
+        let piece = self.workers[at].sections[section];
+        let Cost { issue, stall, bytes } =
+            self.programs[program].cost(&piece, section == 0, &self.spec, &self.issue, &mut self.scratch);
+        // Its traffic shares memory with everybody's: the section ends when both have.
+        let (issues, alone) = (self.time(issue), self.time(issue + stall));
+        let moved =
+            self.memory.grant(cx.now(), Time::transfer(bytes, self.spec.memory.bandwidth.bytes_per_s()));
+        let takes = alone.max(moved - cx.now());
+        self.stats.busy[at] += takes;
+        self.stats.stalled[at] += takes - issues;
+        self.stats.sections += 1;
+        cx.after(takes, Event::Computed(worker));
+    }
+
+    /// A worker has computed a section: it gives it back, asks for another and goes on with the next.
+    pub(super) fn computed(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let slot = self.slot(worker, self.workers[at].computed);
+        self.workers[at].computes = false;
+        self.workers[at].computed += 1;
+        let groups = std::mem::take(&mut self.slots[slot].groups);
+        for need in &groups {
+            self.frames.release(need.group, need.writes);
+        }
+        self.slots[slot].groups = groups;
+        self.slots[slot].is_there = false;
+        self.feed(cx);
+        self.ask_section(worker, cx);
+        if self.workers[at].computed < self.workers[at].sections.len() {
+            return self.compute(worker, cx);
+        }
+        let held = self.spec.l2.size.get() / self.spec.l2.line.get();
+        let lines = self.workers[at].lines.min(held);
+        let cycles = lines * u64::from(self.spec.costs.write_back) + u64::from(self.spec.costs.message);
+        cx.after(self.time(cycles), Event::Clean(worker));
+    }
+
+    /// A worker's screen is over.
+    pub(super) fn end_screen(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let screen = self.workers[at].screen.take().expect("a worker with a screen");
+        self.stats.held[at] += cx.now() - self.workers[at].since;
+        let unit = self.workers[at].unit;
+        let ended = self.chain.end(screen);
+        if ended == Ended::Kernel {
+            self.workers[at].unit = None;
+            return self.end_kernel(self.chained[screen.instance as usize], cx);
+        }
+        if let Some(Unit::Kernel(instance)) = unit {
+            self.workers[at].screen = Some(self.chain.next(instance));
+            return self.begins(worker, cx);
+        }
+        self.workers[at].unit = None;
+    }
+}
