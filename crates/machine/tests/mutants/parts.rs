@@ -53,7 +53,7 @@ fn power() -> Vec<String> {
 /// Whole hosts, each with random programs. The first that is not sound ends it.
 fn hosts() -> Vec<String> {
     let faults = |seed| path::soak::run(&path::soak::Plan::draw(seed)).expect("it can be built").faults;
-    (0..100).map(faults).find(|faults| !faults.is_empty()).unwrap_or_default()
+    (0..300).map(faults).find(|faults| !faults.is_empty()).unwrap_or_default()
 }
 
 /// 1 GHz, 32 B a cycle, headers of 8 B, four cycles through: four requests of 136 B, five cycles each, leave by one link.
