@@ -9,7 +9,7 @@
 //! (Zhang and Jung, EuroSys 2018), section 4.3. Readings of it that are *chosen*:
 //!
 //! * A **block** is what consecutive group numbers fill and what is erased as one: a block in each plane of a die on all
-//!   channels with the literal [translation](translation), such blocks of all dies with the striped one. The first two
+//!   channels with the literal [`translation`], such blocks of all dies with the striped one. The first two
 //!   pages of each hold metadata, so that the numbers of their groups are skipped. They hold the entries of the block's
 //!   groups, and so are programmed after them, when the block is full: data sheets want the pages of a block programmed in
 //!   order, but the paper puts what is known last into the first pages. What a program costs does not depend on it.
