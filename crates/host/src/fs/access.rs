@@ -1,7 +1,7 @@
 //! Who may change a block of metadata while it is being written to the log (`do_get_write_access`).
 
-use super::Ext4;
 use super::layout::{ROOT, group_of};
+use super::{Ext4, Place};
 use crate::Inode;
 
 /// What a handle is about to change first.
@@ -36,6 +36,21 @@ impl Ext4 {
         let group = group.map(|group| [self.layout.block_bitmap(group), self.layout.descriptor(group)]);
         let mut blocks = own.into_iter().chain(root).chain(group.into_iter().flatten());
         blocks.any(|block| self.journal.is_logged(block))
+    }
+
+    /// Whether blocks that have become a file's are still being written as the metadata that they were: who writes data into them waits for that
+    /// (`clean_bdev_aliases`).
+    pub fn is_aliased(&self, inode: Inode, mut page: u64, end: u64) -> bool {
+        while page < end && self.journal.is_writing_home(0, u64::MAX) {
+            let run = self.map(inode, page, end - page);
+            if let Place::Mapped { block } | Place::Unwritten { block } = run.place
+                && self.journal.is_writing_home(block, run.pages)
+            {
+                return true;
+            }
+            page += run.pages;
+        }
+        false
     }
 
     /// Whether blocks are being written to the log.

@@ -52,6 +52,13 @@ impl<P: Program> Host<P> {
                 }
                 Ok(None) => {}
             }
+            let disk = self.nodes[inode.0 as usize].disk;
+            let fs = self.disks[usize::from(disk)].fs.as_ref();
+            if fs.is_some_and(|fs| fs.is_aliased(inode, page, end)) {
+                self.push(task, again);
+                self.push(task, Frame::WaitHome(disk));
+                return Step::Again;
+            }
         }
         self.direct_bios(task, access, write, dio)
     }
@@ -159,12 +166,15 @@ impl<P: Program> Host<P> {
         access: Access,
         cx: &mut impl Cx<Event, Out>,
     ) -> Step {
-        let Access { inode, offset, end, .. } = access;
+        let inode = access.inode;
         if self.has_failed(task) {
             // What could not be written does not count (`iomap_dio_complete`).
             return Step::Again;
         }
-        // What was read meanwhile may be old (`iomap_dio_complete`).
+        if let Err(step) = self.direct_end(task, access, cx) {
+            return step;
+        }
+        // What was read meanwhile may be old, or zeroes of blocks that had no data until now: it leaves after that (`iomap_dio_complete`).
         if let Some(folio) = self.cache.invalidate2(inode, access.page(), access.end_page() - 1) {
             if self.owes(task) {
                 return self.pay_then(task, Frame::DirectWritten(access));
@@ -172,32 +182,27 @@ impl<P: Program> Host<P> {
             return self.wait_for(task, Wait::Folio(folio), Frame::DirectWritten(access));
         }
         self.shadow_directed(inode, access.page(), access.end_page());
+        Step::Pay
+    }
+
+    /// Blocks that a direct write has filled have data, and the file has its length (`ext4_dio_write_end_io`); otherwise what the thread does
+    /// until it tries again.
+    fn direct_end(&mut self, task: Task, access: Access, cx: &mut impl Cx<Event, Out>) -> Result<(), Step> {
+        let Access { inode, offset, end, .. } = access;
         let disk = self.nodes[inode.0 as usize].disk;
-        let Some(fs) = &self.disks[usize::from(disk)].fs else { return Step::Again };
+        let Some(fs) = &self.disks[usize::from(disk)].fs else { return Ok(()) };
         if !fs.direct_has_end(inode, offset, end - offset) {
-            return Step::Again;
+            return Ok(());
         }
-        let credits = fs.direct_credits(inode);
-        let handle = match self.start_handle(
-            task,
-            disk,
-            credits,
-            Changes::Inode(inode),
-            Frame::DirectWritten(access),
-            cx,
-        ) {
-            Ok(handle) => handle,
-            Err(step) => return step,
-        };
-        let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else {
-            return Step::Again;
-        };
+        let (credits, again) = (fs.direct_credits(inode), Frame::DirectWritten(access));
+        let handle = self.start_handle(task, disk, credits, Changes::Inode(inode), again, cx)?;
+        let (Some(fs), Some(handle)) = (&mut self.disks[usize::from(disk)].fs, handle) else { return Ok(()) };
         let done = fs.direct_end(&handle, inode, offset, end - offset);
         fs.stop(handle);
         debug_assert!(done.is_ok(), "an open file stays");
         let node = &mut self.nodes[inode.0 as usize];
         node.bytes = node.bytes.max(end);
         self.arm_commit(disk, cx);
-        Step::Pay
+        Ok(())
     }
 }

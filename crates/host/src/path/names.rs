@@ -160,6 +160,9 @@ impl<P: Program> Host<P> {
             return self.pay_then(task, Frame::Resize(resize));
         }
         let disk = self.nodes[inode.0 as usize].disk;
+        if remove && self.writeback.is_at(inode) {
+            return self.wait_for(task, Wait::Flusher(disk), Frame::Resize(resize));
+        }
         let fs = self.disks[usize::from(disk)].fs.as_ref();
         let first = bytes.div_ceil(PAGE);
         if self.cache.next_tagged(inode, first, Tag::Dirty).is_some()

@@ -77,6 +77,12 @@ impl<P: Program> Host<P> {
             self.arm_commit(disk, cx);
         }
         let most = self.pages_at_once(disk).min(range.extent_end - first);
+        let fs = self.disks[usize::from(disk)].fs.as_ref();
+        if fs.is_some_and(|fs| fs.is_aliased(inode, first, first + most)) {
+            self.push(task, Frame::Range(range));
+            self.push(task, Frame::WaitHome(disk));
+            return Step::Again;
+        }
         // A bio ends where the blocks do.
         let most = if is_there { self.map(task, inode, first, most).pages } else { most };
         let pages = self.take_dirty(task, inode, first, most);

@@ -30,6 +30,8 @@ pub(super) enum Wait {
     Log(u16),
     /// A block of a disk's metadata to be in its place.
     Home(u16),
+    /// The flusher of a disk to have written what it was told of an inode.
+    Flusher(u16),
 }
 
 /// Threads that sleep until something happens. Each looks again when it wakes, whatever woke it.
@@ -40,11 +42,13 @@ pub(super) struct Waits {
     folios: FxHashMap<Folio, List>,
     /// For memory.
     memory: List,
-    /// By disk: for a commit to begin, for one to end, for its log to be written, for blocks of metadata to be in their places.
+    /// By disk: for a commit to begin, for one to end, for its log to be written, for blocks of metadata to be in their places, for the flusher to
+    /// turn to another inode.
     began: Vec<List>,
     commits: Vec<List>,
     logs: Vec<List>,
     homes: Vec<List>,
+    flushers: Vec<List>,
     pub(super) counters: Slab<Counter>,
 }
 
@@ -108,6 +112,15 @@ impl Waits {
         leave(&mut self.lists, &mut self.homes, disk, woken);
     }
 
+    fn on_flusher(&mut self, disk: u16, task: Task) {
+        join(&mut self.lists, &mut self.flushers, disk, task);
+    }
+
+    /// The flusher has written what it was told of an inode.
+    pub(super) fn flushed(&mut self, disk: u16, woken: &mut Vec<Task>) {
+        leave(&mut self.lists, &mut self.flushers, disk, woken);
+    }
+
     fn take(&mut self, list: &mut List, woken: &mut Vec<Task>) {
         while let Some(task) = self.lists.pop(list) {
             woken.push(task);
@@ -144,6 +157,7 @@ impl<P: Program> Host<P> {
             Wait::Commit(disk) => self.waits.on_commit(disk, task),
             Wait::Log(disk) => self.waits.on_log(disk, task),
             Wait::Home(disk) => self.waits.on_home(disk, task),
+            Wait::Flusher(disk) => self.waits.on_flusher(disk, task),
         }
         self.push(task, again);
         self.thread(task).wait = Some(wait);

@@ -152,6 +152,7 @@ impl<P: Program> Host<P> {
         self.announced_come(disk, pages);
         // The inode itself is in the journal, or a dirty block of the device.
         self.writeback.wrote(disk, Wrote { pages, skipped: 0, next }, cx.now());
+        self.waits.flushed(disk, &mut self.woken);
         Step::Again
     }
 

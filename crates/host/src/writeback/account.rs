@@ -62,7 +62,7 @@ impl Writeback {
         let record = self.inodes.of_drive(inode, drive);
         let was = record.flags;
         record.flags = was.with(flags);
-        if was != DirtyFlags::CLEAN || record.on != On::None || record.freeing {
+        if was != DirtyFlags::CLEAN || record.on != On::None {
             return Wake::Nothing;
         }
         let now = self.clock.jiffies(now);
@@ -104,7 +104,6 @@ impl Writeback {
         assert!(record.writeback >= pages, "{inode:?}: {pages} pages written of {}", record.writeback);
         record.writeback -= pages;
         let last = record.writeback == 0;
-        let gone = last && record.freeing && record.on == On::None;
         self.domain.writeback -= pages;
         let wb = &mut self.wbs[usize::from(drive)];
         wb.writeback -= pages;
@@ -115,9 +114,6 @@ impl Writeback {
             // `wb_inode_writeback_end`: a timer that is set already stays.
             let due = self.clock.expiry(jiffies, interval(self.clock.hz()));
             wb.bandwidth_due.get_or_insert(self.clock.time(due));
-        }
-        if gone {
-            self.inodes.forget(inode);
         }
     }
 
@@ -163,25 +159,27 @@ impl Writeback {
         SyncInode::Write
     }
 
-    /// An inode is no more, and has no dirty pages (`evict`). Pages of it that are being written may still end.
+    /// Whether the flusher is in the middle of an inode (`I_SYNC`): one that goes waits for it (`inode_wait_for_writeback`).
+    pub fn is_at(&self, inode: Inode) -> bool {
+        let record = self.inodes.get(inode);
+        record.is_some_and(|record| self.wbs[usize::from(record.drive)].flusher.writing() == Some(inode))
+    }
+
+    /// An inode is no more, and has no pages (`evict`).
     ///
     /// # Panics
-    /// If it has dirty pages.
+    /// If it has dirty pages or some that are being written, or the flusher is at it.
     pub fn evict(&mut self, inode: Inode) {
-        let Some(record) = self.inodes.get_mut(inode) else { return };
+        assert!(!self.is_at(inode), "{inode:?} goes while the flusher is at it");
+        let Some(record) = self.inodes.get(inode) else { return };
+        let (drive, dirty, writeback) = (record.drive, record.dirty, record.writeback);
         let forgotten = planted(Mutant::ReclaimedDirty);
-        assert!(record.dirty == 0 || forgotten, "{inode:?} goes with {} dirty pages", record.dirty);
-        record.freeing = true;
-        record.flags = DirtyFlags::CLEAN;
-        let (drive, writeback) = (record.drive, record.writeback);
-        let wb = &mut self.wbs[usize::from(drive)];
-        if wb.flusher.writing() == Some(inode) {
-            return;
-        }
-        self.inodes.move_to(&mut wb.lists, inode, On::None);
-        if writeback == 0 {
-            self.inodes.forget(inode);
-        }
+        assert!(
+            dirty + writeback == 0 || forgotten,
+            "{inode:?} goes with {dirty} dirty pages, {writeback} being written"
+        );
+        self.inodes.move_to(&mut self.wbs[usize::from(drive)].lists, inode, On::None);
+        self.inodes.forget(inode);
     }
 
     /// What was dirty of an inode, now that it has been written; pages that are dirty again stay so (`__writeback_single_inode`).

@@ -113,20 +113,16 @@ impl Writeback {
         let (all, spent) = (work.mode() == SyncMode::All, work.nr_pages <= 0);
         let record = self.inodes.get_mut(inode).expect("it has just been written");
         let (dirty, clean) = (record.dirty > 0, record.flags == DirtyFlags::CLEAN);
-        let (freeing, writeback) = (record.freeing, record.writeback);
         if !clean && all {
             record.dirtied_when = now;
         }
         let lists = &mut wb.lists;
-        if clean || freeing {
+        if clean {
             self.inodes.move_to(lists, inode, On::None);
         } else if dirty && wrote.skipped == 0 && wrote.pages >= chunk {
             self.inodes.move_to(lists, inode, On::MoreIo);
         } else {
             self.inodes.redirty_tail(lists, inode, now);
-        }
-        if freeing && writeback == 0 {
-            self.inodes.forget(inode);
         }
         let batch = wb.flusher.batch.as_mut().expect("an inode is written in a batch");
         batch.progress += wrote.pages.saturating_sub(wrote.skipped) + u64::from(clean);

@@ -61,8 +61,6 @@ pub(super) struct Record {
     older: u32,
     pub(super) on: On,
     pub(super) flags: DirtyFlags,
-    /// It goes as soon as the flusher lets go of it (`I_FREEING`).
-    pub(super) freeing: bool,
     pub(super) drive: u16,
     pub(super) dirtied_when: Jiffies,
     /// Dirty pages.
@@ -79,7 +77,6 @@ impl Record {
         older: NONE,
         on: On::None,
         flags: DirtyFlags::CLEAN,
-        freeing: false,
         drive: 0,
         dirtied_when: 0,
         dirty: 0,

@@ -13,8 +13,6 @@ pub(super) struct Buffer {
     committing: bool,
     /// The running transaction, or then the one that is being committed, has freed it.
     forgotten: bool,
-    /// It is being written home.
-    writing: bool,
     /// It is a page of a file.
     pub(super) data: bool,
     /// What is written home: the newest committed transaction that holds it.
@@ -38,10 +36,6 @@ impl Buffer {
         self.committing
     }
 
-    pub(super) fn is_writing(&self) -> bool {
-        self.writing
-    }
-
     pub(super) fn checkpoint(&self) -> Tid {
         self.checkpoint
     }
@@ -53,11 +47,18 @@ pub(super) struct Buffers {
     all: FxHashMap<u64, Buffer>,
     /// What may be written home.
     pub(super) home: BTreeSet<u64>,
+    /// What is being written home, whatever became of it since.
+    writing: BTreeSet<u64>,
 }
 
 impl Buffers {
     pub(super) fn get(&self, block: u64) -> Buffer {
         self.all.get(&block).copied().unwrap_or_default()
+    }
+
+    /// Whether one of some blocks that lie side by side is being written home.
+    pub(super) fn is_writing(&self, block: u64, blocks: u64) -> bool {
+        self.writing.range(block..block + blocks).next().is_some()
     }
 
     /// The running transaction holds a block; whether it did not before. What it was before is written home no more, as the journal will.
@@ -120,17 +121,17 @@ impl Buffers {
 
     /// Begins to write a block home: what it holds, if it may be written and is not being written.
     pub(super) fn write(&mut self, block: u64) -> Option<Tid> {
-        let buffer = self.all.get_mut(&block).filter(|buffer| !buffer.writing)?;
+        let buffer = self.all.get(&block).filter(|_| !self.writing.contains(&block))?;
         self.home.remove(&block).then(|| {
-            buffer.writing = true;
+            self.writing.insert(block);
             buffer.content
         })
     }
 
     /// A block has been written home: the transaction that does not need it any more.
     pub(super) fn written(&mut self, block: u64) -> Option<Tid> {
-        let buffer = self.all.get_mut(&block)?;
-        buffer.writing = false;
+        self.writing.remove(&block);
+        let buffer = self.all.get(&block)?;
         if buffer.is_held() || self.home.contains(&block) {
             return None;
         }

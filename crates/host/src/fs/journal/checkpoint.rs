@@ -116,7 +116,7 @@ impl Journal {
                     break;
                 }
             } else {
-                waits |= buffer.is_writing();
+                waits |= self.buffers.is_writing(*block, 1);
             }
         }
         let found = blocks.len() - before;

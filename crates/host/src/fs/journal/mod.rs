@@ -321,6 +321,11 @@ impl Journal {
         self.buffers.write(block)
     }
 
+    /// Whether one of some blocks is being written home.
+    pub(super) fn is_writing_home(&self, block: u64, blocks: u64) -> bool {
+        self.buffers.is_writing(block, blocks)
+    }
+
     /// A block has been written home.
     pub(super) fn home_written(&mut self, block: u64, stats: &mut FsStats) {
         stats.home_blocks += 1;

@@ -45,8 +45,8 @@ const FILES: u32 = 4;
 /// Blocks in the drive's cache from which on it says that it is full.
 const FULL: usize = 96;
 
-/// Events after which all work of a plan of this length is over.
-const TO_THE_END: u64 = 100_000;
+/// Events after which all work of a plan of this length is over, a drive that is slow under throttled write-back included.
+const TO_THE_END: u64 = 400_000;
 
 /// Work that a cut of power ends.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::work::{Mark, Work, kind_of, of};
 use super::{FILES, World};
-use crate::fs::JournalMode;
+use crate::fs::{JournalMode, Place};
 use crate::path::{Host, OnDrives};
 use crate::{Inode, PAGE};
 use proto::file::Call;
@@ -80,8 +80,9 @@ impl World {
                 shadow.cutting.remove(&inode);
             }
         }
-        for (file, promise) in self.promises.coming.remove(&thread).unwrap_or_default() {
+        for (file, mut promise) in self.promises.coming.remove(&thread).unwrap_or_default() {
             self.promises.acknowledged += 1;
+            self.trim(call, file, &mut promise);
             let kept = self.promises.kept[file as usize].get_or_insert_default();
             kept.size = kept.size.max(promise.size);
             for (page, version) in promise.pages {
@@ -111,9 +112,11 @@ impl World {
             // (Without a journal, later write-back of other pages changes the file.)
             Call::Write { offset, bytes, .. } if is_sync(call) && self.data() != JournalMode::none => {
                 let pages = offset / PAGE..(offset + bytes).div_ceil(PAGE);
-                // Whoever writes after has a later version.
-                let pages = pages.map(|page| (page, versions + 1)).collect();
-                of(call).map(|file| (file, Promise { size: offset + bytes, pages })).into_iter().collect()
+                let file = of(call).expect("a write is of a file");
+                let pages = pages.map(|page| (page, self.at_least(file, page, versions))).collect();
+                let mut promise = Promise { size: offset + bytes, pages };
+                self.trim(call, file, &mut promise);
+                vec![(file, promise)]
             }
             _ => return,
         };
@@ -121,6 +124,37 @@ impl World {
             coming.into_iter().filter_map(|(file, promise)| Some((file, self.sure(thread, file, promise)?)));
         let coming = coming.collect();
         self.promises.coming.insert(thread, coming);
+    }
+
+    /// A synchronous write promises no length while data behind its end wait for their blocks, be it when it begins or when it has ended: they will move
+    /// the length that the file has on the drive (`ext4_da_write_end`), and a write in front of them whose blocks are there does not. Its end may be
+    /// lost, in Linux as here. `fsync` writes them all.
+    fn trim(&self, call: Call, file: u32, promise: &mut Promise) {
+        if matches!(call, Call::Write { .. }) && self.has_delayed_behind(file, promise.size) {
+            promise.size = 0;
+        }
+    }
+
+    fn has_delayed_behind(&self, file: u32, end: u64) -> bool {
+        let inode = self.inode(file);
+        let Some(fs) = &self.host.disks[0].fs else { return false };
+        let (mut page, last) = (end.div_ceil(PAGE), self.host.nodes[inode.0 as usize].bytes.div_ceil(PAGE));
+        while page < last {
+            let run = fs.map(inode, page, last - page);
+            if run.place == Place::Delayed {
+                return true;
+            }
+            page += run.pages;
+        }
+        false
+    }
+
+    /// The oldest version that a page may have when a write of it that begins now is durable. Whoever writes after has a later one; of direct writes
+    /// that are under way the drive may take any last.
+    fn at_least(&self, file: u32, page: u64, versions: u32) -> u32 {
+        let shadow = self.host.shadow.as_ref().expect("it has one");
+        let before = shadow.changing.get(&(self.inode(file), page)).map(|(_, before)| *before);
+        before.unwrap_or(versions) + 1
     }
 
     /// A file becomes shorter: what was promised of it need not be there any more.
