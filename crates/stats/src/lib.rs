@@ -7,6 +7,7 @@ mod batch;
 mod batched;
 mod breakdown;
 mod busy;
+mod energy;
 mod gauge;
 mod histogram;
 mod levels;
@@ -24,6 +25,9 @@ pub use batch::{BatchMeans, Interval};
 pub use batched::Batched;
 pub use breakdown::{Breakdown, Milestones, Untiled};
 pub use busy::Busy;
+pub use energy::{
+    Activity, ActivityEnergy, ActivityKind, EnergyDocument, EnergyReport, PowerSeries, PowerWindow, Spent,
+};
 pub use gauge::Gauge;
 pub use histogram::{Bucket, Histogram};
 pub use levels::{LevelWindow, Levels};

@@ -1,9 +1,15 @@
 //! Energy, by activity and over time, as exact integers.
 
+use crate::energy::{Activity, EnergyReport, PowerSeries, Spent};
 use kernel::Time;
 
 /// Energy in attojoules (10⁻¹⁸ J): a microwatt for a picosecond.
 pub type Attojoules = u128;
+
+/// First width of a part's windows. All parts begin with the same, so that their series can be added.
+const WIDTH: Time = Time::from_us(10);
+/// Most windows of a part.
+const WINDOWS: usize = 1_024;
 
 /// What a part has spent, by activity, and in each window of simulated time.
 ///
@@ -12,34 +18,46 @@ pub type Attojoules = u128;
 /// origin; when time goes beyond the last of the allowed windows, neighbours are joined and the width doubles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meter {
+    activities: &'static [Activity],
     origin: Time,
     width: u64,
     limit: usize,
     windows: Vec<Attojoules>,
+    /// The window that was spent in last, and its offset from the origin.
+    latest: usize,
+    latest_start: u64,
     spent: Vec<Attojoules>,
     /// The power of each activity, and since when.
     states: Vec<(u64, Time)>,
 }
 
 impl Meter {
-    /// Of so many activities, none of which takes any power; at most `limit` windows, the first from `origin` on, each `width` long to begin with.
+    /// Of a part's activities, which are named by their places from here on, and none of which takes any power yet.
+    pub fn new(activities: &'static [Activity]) -> Meter {
+        Meter::with_windows(activities, Time::ZERO, WIDTH, WINDOWS)
+    }
+
+    /// At most `limit` windows, the first from `origin` on, each `width` long to begin with.
     ///
     /// # Panics
     /// If `width` is zero or `limit` is less than two.
-    pub fn new(activities: usize, origin: Time, width: Time, limit: usize) -> Meter {
+    pub fn with_windows(activities: &'static [Activity], origin: Time, width: Time, limit: usize) -> Meter {
         assert!(width > Time::ZERO, "windows of no width");
         assert!(limit >= 2, "fewer than two windows");
         Meter {
+            activities,
             origin,
             width: width.ps(),
             limit,
-            windows: Vec::new(),
-            spent: vec![0; activities],
-            states: vec![(0, origin); activities],
+            windows: vec![0],
+            latest: 0,
+            latest_start: 0,
+            spent: vec![0; activities.len()],
+            states: vec![(0, origin); activities.len()],
         }
     }
 
-    /// An operation that was at `now`.
+    /// An operation that was at `now`; one before the origin counts in the first window.
     #[inline]
     pub fn spend(&mut self, activity: usize, now: Time, energy: Attojoules) {
         let at = self.window(now.since(self.origin).ps());
@@ -47,25 +65,51 @@ impl Meter {
         self.spent[activity] += energy;
     }
 
-    /// An operation that takes a power, in microwatts, for a time.
+    /// An operation that took from `from` to `to`: its energy is spread evenly over that time, or over what of it lies behind the origin.
+    #[inline]
+    pub fn spread(&mut self, activity: usize, from: Time, to: Time, energy: Attojoules) {
+        let (from, to) = (from.since(self.origin).ps(), to.since(self.origin).ps());
+        self.spent[activity] += energy;
+        let at = self.window(to.saturating_sub(1));
+        if from >= self.latest_start {
+            self.windows[at] += energy;
+        } else {
+            let whole = u128::from(to - from);
+            self.divide(from, to, |part| energy * u128::from(part) / whole);
+        }
+    }
+
+    /// An operation that takes a power, in microwatts, for a time; nothing before the origin.
+    #[inline]
     pub fn spend_over(&mut self, activity: usize, from: Time, to: Time, microwatts: u64) {
-        let (mut from, to) = (from.since(self.origin).ps(), to.since(self.origin).ps());
+        let (from, to) = (from.since(self.origin).ps(), to.since(self.origin).ps());
         if from >= to {
             return;
         }
+        let energy = u128::from(microwatts) * u128::from(to - from);
+        self.spent[activity] += energy;
         // The last window first: the width is then the one of all of them.
-        self.window(to - 1);
-        while from < to {
-            let at = self.window(from);
-            let end = ((at as u64 + 1) * self.width).min(to);
-            let energy = u128::from(microwatts) * u128::from(end - from);
+        let at = self.window(to - 1);
+        if from >= self.latest_start {
             self.windows[at] += energy;
-            self.spent[activity] += energy;
-            from = end;
+        } else {
+            self.divide(from, to, |part| u128::from(microwatts) * u128::from(part));
+        }
+    }
+
+    /// Gives each window from `from` to `to` what it adds to the energy of so much of that time.
+    fn divide(&mut self, from: u64, to: u64, energy: impl Fn(u64) -> Attojoules) {
+        let (mut at, mut begin, mut given) = ((from / self.width) as usize, from, 0);
+        while begin < to {
+            let end = ((at as u64 + 1) * self.width).min(to);
+            let so_far = energy(end - from);
+            self.windows[at] += so_far - given;
+            (at, begin, given) = (at + 1, end, so_far);
         }
     }
 
     /// An activity takes so much power, in microwatts, from `now` on.
+    #[inline]
     pub fn set_power(&mut self, activity: usize, now: Time, microwatts: u64) {
         let (before, since) = self.states[activity];
         if before != microwatts {
@@ -93,10 +137,26 @@ impl Meter {
         (Time::from_ps(self.width), &self.windows)
     }
 
+    /// What was spent from the origin to `now`, states included.
+    pub fn report(&self, now: Time) -> EnergyReport {
+        let mut meter = self.clone();
+        meter.window(now.since(meter.origin).ps().saturating_sub(1));
+        meter.advance(now);
+        let spent = meter.activities.iter().zip(&meter.spent);
+        EnergyReport {
+            activities: spent
+                .map(|(activity, energy)| Spent { activity: *activity, energy: *energy })
+                .collect(),
+            series: PowerSeries::new(meter.origin, now, Time::from_ps(meter.width), meter.windows),
+        }
+    }
+
     /// Forgets what was spent before `origin`; states go on.
     pub fn reset(&mut self, origin: Time) {
         self.origin = origin;
         self.windows.clear();
+        self.windows.push(0);
+        (self.latest, self.latest_start) = (0, 0);
         self.spent.fill(0);
         self.states.iter_mut().for_each(|(_, since)| *since = origin);
     }
@@ -104,17 +164,26 @@ impl Meter {
     /// The window of a time, in picoseconds from the origin.
     #[inline]
     fn window(&mut self, ps: u64) -> usize {
+        // Most of what is spent falls into the window of what was spent before.
+        if ps.wrapping_sub(self.latest_start) >= self.width {
+            self.turn_to(ps);
+        }
+        self.latest
+    }
+
+    /// Makes the window that holds a time the latest one.
+    #[cold]
+    fn turn_to(&mut self, ps: u64) {
         while ps / self.width >= self.limit as u64 {
             self.double();
         }
-        let at = (ps / self.width) as usize;
-        if at >= self.windows.len() {
-            self.windows.resize(at + 1, 0);
+        self.latest = (ps / self.width) as usize;
+        self.latest_start = self.latest as u64 * self.width;
+        if self.latest >= self.windows.len() {
+            self.windows.resize(self.latest + 1, 0);
         }
-        at
     }
 
-    #[cold]
     fn double(&mut self) {
         self.width = self.width.saturating_mul(2);
         let joined = self.windows.len().div_ceil(2);
@@ -126,59 +195,4 @@ impl Meter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const US: Time = Time::from_us(1);
-    const NANOJOULE: Attojoules = 1_000_000_000;
-
-    #[test]
-    fn operations_and_states_add_up() {
-        let mut meter = Meter::new(2, Time::ZERO, US, 8);
-        // A watt for 2.5 us is 2.5 uJ.
-        meter.set_power(0, Time::ZERO, 1_000_000);
-        meter.spend(1, Time::from_ns(1_200), 40 * NANOJOULE);
-        meter.set_power(0, Time::from_ns(2_500), 0);
-        meter.advance(Time::from_us(4));
-        assert_eq!(meter.spent(), [2_500 * NANOJOULE, 40 * NANOJOULE]);
-        let nanojoules: Vec<_> = meter.windows().1.iter().map(|spent| spent / NANOJOULE).collect();
-        assert_eq!(nanojoules, [1_000, 1_040, 500, 0]);
-    }
-
-    #[test]
-    fn a_measured_window_begins_with_the_states_as_they_are() {
-        let mut meter = Meter::new(1, Time::ZERO, US, 8);
-        meter.set_power(0, Time::ZERO, 3_000_000);
-        meter.advance(US.times(5));
-        meter.reset(US.times(5));
-        meter.advance(US.times(7));
-        assert_eq!(meter.spent(), [6_000 * NANOJOULE]);
-    }
-
-    proptest! {
-        /// Whatever happens, and however often windows double: both accounts have what was spent.
-        #[test]
-        fn windows_and_activities_agree(
-            events in prop::collection::vec((0_usize..3, 0_u64..5_000_000, 0_u64..2_000_000, any::<bool>()), 1..60),
-        ) {
-            let mut meter = Meter::new(3, Time::ZERO, Time::from_ns(10), 16);
-            let (mut now, mut expected, mut powers) = (0, 0_u128, [0_u64; 3]);
-            for (activity, step, amount, is_state) in events {
-                expected += powers.iter().map(|power| u128::from(*power) * u128::from(step)).sum::<u128>();
-                now += step;
-                if is_state {
-                    meter.set_power(activity, Time::from_ps(now), amount);
-                    powers[activity] = amount;
-                } else {
-                    meter.spend(activity, Time::from_ps(now), amount.into());
-                    expected += u128::from(amount);
-                }
-            }
-            meter.advance(Time::from_ps(now));
-            prop_assert_eq!(meter.spent().iter().sum::<u128>(), expected);
-            prop_assert_eq!(meter.windows().1.iter().sum::<u128>(), expected);
-            prop_assert!(meter.windows().1.len() <= 16);
-        }
-    }
-}
+mod tests;
