@@ -20,6 +20,8 @@ pub(super) struct Instance {
     locks: Vec<u32>,
     /// Groups of it that are being written after its end.
     pub(super) leaving: u32,
+    /// The longest screen of the microblock that it is in, of those that have ended.
+    pub(super) longest: Time,
     pub(super) times: KernelTimes,
     pub(super) over: Option<Time>,
 }
@@ -30,79 +32,84 @@ fn groups(program: &Program, array: usize) -> u32 {
 }
 
 impl Accelerator {
-    /// Gives an array its page groups.
-    fn place(&mut self, count: u32, what: &str) -> Result<u32, SpecError> {
-        let first = self.given;
-        match first.checked_add(count).filter(|end| *end <= self.groups) {
-            Some(end) => {
-                self.given = end;
-                Ok(first)
-            }
-            None => {
-                let what = format!(
-                    "{what} needs {count} page groups, and {} of flash's {} are left",
-                    self.groups - first,
-                    self.groups
-                );
-                Err(SpecError::new("groups", what).help("fewer instances, or smaller ones"))
-            }
+    /// Gives an array its page groups: what is on flash from the start gets those from the first on, everything else those from the last down.
+    fn place(&mut self, program: usize, array: usize) -> Result<u32, SpecError> {
+        let of = &self.programs[program];
+        let count = groups(of, array);
+        let left = self.groups - self.inputs - self.others;
+        if count > left {
+            let (name, array) = (of.kernel.name(), &of.kernel.arrays()[array].name);
+            let what = format!(
+                "array `{array}` of `{name}` needs {count} page groups of {} KiB, and {left} of flash's {} are left",
+                GROUP >> 10,
+                self.groups
+            );
+            return Err(SpecError::new("groups", what).help("fewer instances, or smaller ones"));
         }
+        let is_there = of.kernel.arrays()[array].section != Section::Output
+            && of.kernel.arrays()[array].section != Section::Scratch;
+        let first = if is_there { self.inputs } else { self.groups - self.others - count };
+        *(if is_there { &mut self.inputs } else { &mut self.others }) += count;
+        self.on_flash[first as usize..(first + count) as usize].fill(is_there);
+        Ok(first)
     }
 
     pub(super) fn place_inputs(&mut self, program: usize) -> Result<(), SpecError> {
         for array in 0..self.programs[program].inputs.len() {
             if self.programs[program].is_shared(array) {
-                let count = groups(&self.programs[program], array);
-                let name = self.programs[program].kernel.name().to_owned();
-                let first = self.place(count, &name)?;
-                self.on_flash[first as usize..(first + count) as usize].fill(true);
-                self.programs[program].inputs[array] = Some(first);
+                self.programs[program].inputs[array] = Some(self.place(program, array)?);
             }
         }
         Ok(())
     }
 
-    /// An instance of a kernel comes, of an application. Its arrays get their page groups, and are locked.
+    /// An instance of a kernel, of an application: its name for [`Accelerator::offload`]. Its arrays get their page groups; what it reads and then writes is on flash from the start.
     ///
     /// # Errors
-    /// More writable data than flash holds.
-    pub fn offload(
-        &mut self,
-        program: usize,
-        app: u16,
-        cx: &mut impl Cx<Event, Out>,
-    ) -> Result<Number, SpecError> {
+    /// More data than flash holds.
+    pub fn instance(&mut self, program: usize, app: u16) -> Result<Number, SpecError> {
         let number = self.instances.len() as Number;
         let mut arrays = Vec::new();
         for array in 0..self.programs[program].inputs.len() {
             let first = match self.programs[program].inputs[array] {
                 Some(first) => first,
                 None => {
+                    let first = self.place(program, array)?;
                     let count = groups(&self.programs[program], array);
-                    let name = self.programs[program].kernel.name().to_owned();
-                    let first = self.place(count, &name)?;
-                    let range = first as usize..(first + count) as usize;
-                    self.owner[range.clone()].fill(number);
-                    let is_there = self.programs[program].kernel.arrays()[array].section == Section::Inout;
-                    self.on_flash[range].fill(is_there);
+                    self.owner[first as usize..(first + count) as usize].fill(number);
                     first
                 }
             };
             arrays.push(first);
         }
-        let times = KernelTimes { instance: number, offloaded: cx.now(), ..KernelTimes::default() };
-        let unlocked = arrays.len();
         self.instances.push(Instance {
             program,
             app,
+            unlocked: arrays.len(),
             arrays,
-            unlocked,
             locks: Vec::new(),
             leaving: 0,
-            times,
+            longest: Time::ZERO,
+            times: KernelTimes { instance: number, ..KernelTimes::default() },
             over: None,
         });
-        for array in 0..unlocked {
+        Ok(number)
+    }
+
+    /// A host offloads an instance: its description table is in memory, and Flashvisor interrupted, after a time. Then its arrays are locked.
+    pub fn offload(&mut self, number: Number, after: Time, cx: &mut impl Cx<Event, Out>) {
+        self.instances[number as usize].times.offloaded = cx.now();
+        if after > Time::ZERO {
+            cx.after(after, Event::Downloaded(number));
+        } else {
+            self.lock(number, cx);
+        }
+    }
+
+    /// The arrays of a kernel are locked: for reads where instances share them.
+    pub(super) fn lock(&mut self, number: Number, cx: &mut impl Cx<Event, Out>) {
+        let program = self.instances[number as usize].program;
+        for array in 0..self.instances[number as usize].arrays.len() {
             let (shared, count) =
                 (self.programs[program].is_shared(array), groups(&self.programs[program], array));
             let first = self.instances[number as usize].arrays[array];
@@ -111,7 +118,6 @@ impl Accelerator {
             let tag = self.ask(Asked::Lock(number), lock, cx);
             self.instances[number as usize].locks.push(tag);
         }
-        Ok(number)
     }
 
     /// An array of a kernel is locked.
@@ -124,8 +130,9 @@ impl Accelerator {
     }
 
     /// A kernel may be scheduled.
-    pub(super) fn chain_up(&mut self, number: Number) {
-        let instance = &self.instances[number as usize];
+    pub(super) fn chain_up(&mut self, number: Number, now: Time) {
+        let instance = &mut self.instances[number as usize];
+        instance.times.released = now;
         let chained = self.chain.offload(instance.app, &self.programs[instance.program].screens);
         debug_assert_eq!(chained as usize, self.chained.len());
         self.chained.push(number);

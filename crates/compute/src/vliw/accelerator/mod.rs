@@ -34,6 +34,8 @@ pub const GROUP: u64 = 64 << 10;
 kernel::events! {
     /// What happens in an accelerator.
     pub enum Event {
+        /// A kernel's description table is in memory, and Flashvisor is interrupted.
+        Downloaded(u32),
         /// Flashvisor's core has served a message.
         Served(u32),
         /// A worker begins what it was told.
@@ -93,8 +95,9 @@ pub struct Accelerator {
     workers: Vec<Worker>,
     slots: Vec<Slot>,
     frames: Frames,
-    /// Groups that have been given to arrays, and that the address space has.
-    given: u32,
+    /// Groups that have been given to what is on flash from the start, and to everything else: from the first up, and from the last down.
+    inputs: u32,
+    others: u32,
     groups: u32,
     /// Of each group: whose output it is, and whether flash has it.
     owner: Vec<Number>,
@@ -147,7 +150,8 @@ impl Accelerator {
             workers: (0..spec.workers).map(|_| Worker::default()).collect(),
             slots: (0..slots).map(|_| Slot::default()).collect(),
             frames: Frames::new(frames as u32, groups),
-            given: 0,
+            inputs: 0,
+            others: 0,
             groups,
             owner: vec![Number::MAX; groups as usize],
             on_flash: vec![false; groups as usize],
@@ -165,25 +169,50 @@ impl Accelerator {
         })
     }
 
-    /// A kernel that can be offloaded: its name for [`Accelerator::offload`]. Its input is on flash from the start, behind that of those before it; all kernels must be known before the first is
-    /// offloaded.
+    /// A kernel that can be offloaded: its name for [`Accelerator::instance`]. Its input, which instances share, is on flash from the start.
     ///
     /// # Errors
     /// More input than flash holds.
-    ///
-    /// # Panics
-    /// If a kernel has been offloaded.
     pub fn add(&mut self, kernel: Kernel) -> Result<usize, SpecError> {
-        assert!(self.instances.is_empty(), "a kernel runs already");
         let program = Program::new(kernel, &self.spec, &self.issue, self.scheduler.splits())?;
         self.programs.push(program);
         self.place_inputs(self.programs.len() - 1)?;
         Ok(self.programs.len() - 1)
     }
 
-    /// Page groups of input: flash has them from the start, the first of them first.
+    /// Page groups of what is read before anything is written: flash has them from the start, from the first on.
     pub fn inputs(&self) -> u32 {
-        self.given
+        self.inputs
+    }
+
+    /// Workers.
+    pub fn workers(&self) -> u16 {
+        self.spec.workers
+    }
+
+    /// Kernels that are not over.
+    pub fn open(&self) -> usize {
+        self.instances.iter().filter(|instance| instance.over.is_none()).count()
+    }
+
+    /// Requests to flash that it has not answered.
+    pub fn asked(&self) -> usize {
+        self.asked.live().filter(|(_, asked)| !matches!(asked, Asked::Lock(_))).count()
+    }
+
+    /// Sections that wait for a frame of memory.
+    pub fn hungry(&self) -> usize {
+        self.hungry.len()
+    }
+
+    /// Whether no worker waits for as long as something may begin.
+    pub fn is_greedy(&self) -> bool {
+        self.scheduler.is_greedy()
+    }
+
+    /// How long Flashvisor's core, Storengine's, and memory have been busy.
+    pub fn busy(&self, now: Time) -> [Time; 3] {
+        [&self.visor, &self.storengine, &self.memory].map(|serial| serial.busy(now))
     }
 
     /// Whether every kernel is over.
@@ -194,6 +223,7 @@ impl Accelerator {
     /// Runs an event.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
         match event {
+            Event::Downloaded(instance) => self.lock(instance, cx),
             Event::Served(message) => self.served(message, cx),
             Event::Begins(worker) => self.begins(worker, cx),
             Event::There(slot) => self.there(slot, cx),
@@ -251,7 +281,7 @@ impl Accelerator {
         let message = self.messages[name];
         self.messages.remove(name);
         match message {
-            Message::Offloaded(instance) => self.chain_up(instance),
+            Message::Offloaded(instance) => self.chain_up(instance, cx.now()),
             Message::Map(slot) => return self.claim(slot, cx),
             Message::Ended(worker) => self.end_screen(worker, cx),
         }

@@ -3,19 +3,23 @@
 use crate::vliw::chain::Instance;
 use kernel::Time;
 
-/// When a kernel was offloaded, when its first screen began, and when it was over.
+/// When a kernel was offloaded, when its first screen began, and when it was over. A screen's time is from Flashvisor's decision to its knowledge of the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelTimes {
     /// The kernel.
     pub instance: Instance,
     /// Offloaded.
     pub offloaded: Time,
+    /// Flashvisor could schedule it: it was told, and all arrays were locked.
+    pub released: Time,
     /// Its first screen began.
     pub begun: Time,
     /// Its last screen had ended.
     pub computed: Time,
     /// All that it leaves was on flash.
     pub over: Time,
+    /// Its critical path: of each microblock, the time of the longest screen.
+    pub path: Time,
 }
 
 /// What an accelerator has counted.
@@ -27,6 +31,10 @@ pub struct AcceleratorStats {
     pub stalled: Vec<Time>,
     /// Of each worker: time in which it had a screen.
     pub held: Vec<Time>,
+    /// Of each worker: of the latter, the part in which it computed nothing, from one event to the next.
+    pub waited: Vec<Time>,
+    /// Times of all screens that have ended, from Flashvisor's decision to its knowledge of the end.
+    pub work: Time,
     /// Screens, and sections of them.
     pub screens: u64,
     /// The latter.
@@ -52,6 +60,12 @@ pub struct AcceleratorStats {
 impl AcceleratorStats {
     pub(super) fn new(workers: u16) -> AcceleratorStats {
         let none = vec![Time::ZERO; workers.into()];
-        AcceleratorStats { busy: none.clone(), stalled: none.clone(), held: none, ..Default::default() }
+        AcceleratorStats {
+            busy: none.clone(),
+            stalled: none.clone(),
+            held: none.clone(),
+            waited: none,
+            ..Default::default()
+        }
     }
 }

@@ -11,7 +11,10 @@ use nest::Piece;
 pub(super) struct Worker {
     unit: Option<Unit>,
     screen: Option<Screen>,
+    /// When Flashvisor decided on its screen, when that began, and since when it has computed nothing.
+    decided: Time,
     since: Time,
+    idle_since: Time,
     /// The sections of its screen, in order; how many have been asked for, and computed.
     sections: Vec<Piece>,
     asked: usize,
@@ -52,7 +55,8 @@ impl Accelerator {
             let screen = self.chain.begin(unit);
             let cycles = self.spec.costs.schedule + self.spec.costs.message;
             let decided = self.visor.grant(cx.now(), self.time(cycles.into()));
-            (self.workers[worker].unit, self.workers[worker].screen) = (Some(unit), Some(screen));
+            let of = &mut self.workers[worker];
+            (of.unit, of.screen, of.decided) = (Some(unit), Some(screen), cx.now());
             let taken = self.time(self.spec.costs.message.into());
             let begins = decided - cx.now() + taken + self.spec.costs.boot.time();
             cx.after(begins, Event::Begins(worker as u16));
@@ -74,7 +78,8 @@ impl Accelerator {
         let of = &mut self.workers[at];
         of.sections.clear();
         of.sections.extend(program.kernel.sections(piece, budget, GROUP));
-        (of.asked, of.computed, of.since, of.lines) = (0, 0, cx.now(), 0);
+        (of.asked, of.computed, of.lines) = (0, 0, 0);
+        (of.since, of.idle_since) = (cx.now(), cx.now());
         self.stats.screens += 1;
         for _ in 0..=self.spec.ahead {
             self.ask_section(worker, cx);
@@ -142,6 +147,7 @@ impl Accelerator {
             return;
         }
         self.workers[at].computes = true;
+        self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
         let screen = self.workers[at].screen.expect("a worker with a screen");
         let program = self.instances[self.chained[screen.instance as usize] as usize].program;
         let piece = self.workers[at].sections[section];
@@ -163,6 +169,7 @@ impl Accelerator {
         let at = usize::from(worker);
         let slot = self.slot(worker, self.workers[at].computed);
         self.workers[at].computes = false;
+        self.workers[at].idle_since = cx.now();
         self.workers[at].computed += 1;
         let groups = std::mem::take(&mut self.slots[slot].groups);
         for need in &groups {
@@ -186,14 +193,23 @@ impl Accelerator {
         let at = usize::from(worker);
         let screen = self.workers[at].screen.take().expect("a worker with a screen");
         self.stats.held[at] += cx.now() - self.workers[at].since;
+        self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
+        let took = cx.now() - self.workers[at].decided;
+        self.stats.work += took;
         let unit = self.workers[at].unit;
         let ended = self.chain.end(screen);
+        let instance = &mut self.instances[self.chained[screen.instance as usize] as usize];
+        instance.longest = instance.longest.max(took);
+        if ended != Ended::Screen {
+            instance.times.path += std::mem::take(&mut instance.longest);
+        }
         if ended == Ended::Kernel {
             self.workers[at].unit = None;
             return self.end_kernel(self.chained[screen.instance as usize], cx);
         }
         if let Some(Unit::Kernel(instance)) = unit {
             self.workers[at].screen = Some(self.chain.next(instance));
+            self.workers[at].decided = cx.now();
             return self.begins(worker, cx);
         }
         self.workers[at].unit = None;

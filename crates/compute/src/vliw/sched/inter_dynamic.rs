@@ -17,6 +17,10 @@ impl AcceleratorScheduler for InterDynamic {
         false
     }
 
+    fn is_greedy(&self) -> bool {
+        true
+    }
+
     fn next(&mut self, chain: &Chain, _: u16) -> Option<Unit> {
         chain.open().find(|instance| chain.is_fresh(*instance)).map(Unit::Kernel)
     }

@@ -19,6 +19,10 @@ impl AcceleratorScheduler for InterStatic {
         false
     }
 
+    fn is_greedy(&self) -> bool {
+        false
+    }
+
     fn next(&mut self, chain: &Chain, core: u16) -> Option<Unit> {
         let own = |instance: &u32| chain.app(*instance) % self.cores == core && chain.is_fresh(*instance);
         chain.open().find(own).map(Unit::Kernel)

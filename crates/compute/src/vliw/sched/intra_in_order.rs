@@ -17,6 +17,10 @@ impl AcceleratorScheduler for IntraInOrder {
         true
     }
 
+    fn is_greedy(&self) -> bool {
+        false
+    }
+
     fn next(&mut self, chain: &Chain, _: u16) -> Option<Unit> {
         let current = chain.open().next()?;
         (chain.ready(current) > 0).then_some(Unit::Screen(current))

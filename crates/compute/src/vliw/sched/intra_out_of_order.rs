@@ -17,6 +17,10 @@ impl AcceleratorScheduler for IntraOutOfOrder {
         true
     }
 
+    fn is_greedy(&self) -> bool {
+        true
+    }
+
     fn next(&mut self, chain: &Chain, _: u16) -> Option<Unit> {
         chain.open().find(|instance| chain.ready(*instance) > 0).map(Unit::Screen)
     }

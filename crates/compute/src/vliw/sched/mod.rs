@@ -38,6 +38,8 @@ config::policies! {
 pub trait AcceleratorScheduler {
     /// Whether microblocks are dealt out as screens; otherwise each is one piece.
     fn splits(&self) -> bool;
+    /// Whether no core that asks is told to wait while a unit of whichever kernel may begin. Then Graham's bound holds.
+    fn is_greedy(&self) -> bool;
     /// What a core that has nothing to do begins; nothing if it is to wait until something has ended or come.
     fn next(&mut self, chain: &Chain, core: u16) -> Option<Unit>;
 }
