@@ -12,6 +12,8 @@ struct Group {
     place: Place,
     /// Sections that use it.
     pins: u16,
+    /// Sections that wait for a frame for it.
+    wanted: u16,
     /// Whether it was changed since it came, or since its last write to flash began.
     dirty: bool,
     /// Whether it is being written to flash.
@@ -28,8 +30,26 @@ enum Place {
     Here,
 }
 
-const ABSENT: Group =
-    Group { place: Place::Absent, pins: 0, dirty: false, writing: false, older: NONE, newer: NONE };
+const ABSENT: Group = Group {
+    place: Place::Absent,
+    pins: 0,
+    wanted: 0,
+    dirty: false,
+    writing: false,
+    older: NONE,
+    newer: NONE,
+};
+
+impl Group {
+    fn lacks_a_frame(&self) -> bool {
+        self.place == Place::Absent && self.wanted > 0
+    }
+
+    /// Whether its frame can be taken, now or when flash has it.
+    fn is_spare(&self) -> bool {
+        self.place == Place::Here && self.pins == 0 && !self.dirty
+    }
+}
 
 /// What a section finds of a group that it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,13 +78,23 @@ pub struct Frames {
     free: u32,
     clean: Idle,
     dirty: Idle,
+    /// Groups that are wanted and have no frame, and those whose frame can be taken, now or when flash has them.
+    lacking: u32,
+    spare: u32,
 }
 
 impl Frames {
     /// So many empty frames, for groups below a number.
     pub fn new(frames: u32, groups: u32) -> Frames {
         let none = Idle { oldest: NONE, newest: NONE };
-        Frames { groups: vec![ABSENT; groups as usize], free: frames, clean: none, dirty: none }
+        Frames {
+            groups: vec![ABSENT; groups as usize],
+            free: frames,
+            clean: none,
+            dirty: none,
+            lacking: 0,
+            spare: 0,
+        }
     }
 
     /// A section needs a group: it stays until it is [released](Frames::release).
@@ -78,36 +108,63 @@ impl Frames {
         };
         if found.place == Place::Absent {
             self.free -= 1;
-            self.groups[group as usize].place = Place::Coming;
+            self.change(group, |it| it.place = Place::Coming);
         } else if found.pins == 0 && found.place == Place::Here && !found.writing {
             self.leave(group);
         }
-        self.groups[group as usize].pins += 1;
+        self.change(group, |it| it.pins += 1);
         claim
+    }
+
+    /// Whether a group has no frame.
+    pub fn is_absent(&self, group: u32) -> bool {
+        self.groups[group as usize].place == Place::Absent
+    }
+
+    /// A section waits for a frame for a group, until it [no longer does](Frames::unwant).
+    pub fn want(&mut self, group: u32) {
+        self.change(group, |it| it.wanted += 1);
+    }
+
+    /// A section that waited for a frame for a group waits no longer.
+    pub fn unwant(&mut self, group: u32) {
+        self.change(group, |it| it.wanted -= 1);
+    }
+
+    /// Changes what is known of a group, and what follows from it for all.
+    fn change(&mut self, group: u32, change: impl FnOnce(&mut Group)) {
+        let it = &mut self.groups[group as usize];
+        let (lacking, spare) =
+            (self.lacking - u32::from(it.lacks_a_frame()), self.spare - u32::from(it.is_spare()));
+        change(it);
+        (self.lacking, self.spare) =
+            (lacking + u32::from(it.lacks_a_frame()), spare + u32::from(it.is_spare()));
     }
 
     /// A group has come from flash, or is being filled for the first time.
     pub fn arrived(&mut self, group: u32) {
-        let it = &mut self.groups[group as usize];
-        debug_assert!(it.place == Place::Coming && it.pins > 0);
-        it.place = Place::Here;
+        debug_assert!(matches!(self.groups[group as usize], Group { place: Place::Coming, pins: 1.., .. }));
+        self.change(group, |it| it.place = Place::Here);
     }
 
     /// A section needs a group no longer, and has changed it or not.
     pub fn release(&mut self, group: u32, changed: bool) {
-        let it = &mut self.groups[group as usize];
-        debug_assert!(it.place == Place::Here && it.pins > 0);
-        it.pins -= 1;
-        it.dirty |= changed;
+        debug_assert!(matches!(self.groups[group as usize], Group { place: Place::Here, pins: 1.., .. }));
+        self.change(group, |it| {
+            it.pins -= 1;
+            it.dirty |= changed;
+        });
+        let it = self.groups[group as usize];
         if it.pins == 0 && !it.writing {
             self.join(group);
         }
     }
 
-    /// The group that was changed and used longest ago, and that nobody uses: it is being written from now on.
+    /// If sections lack more frames than are empty, can be taken, or will be when flash has their groups: the group that was changed and used longest ago, of those that nobody uses.
+    /// It is being written from now on.
     pub fn write_oldest(&mut self) -> Option<u32> {
         let group = self.dirty.oldest;
-        (group != NONE).then(|| {
+        (group != NONE && self.lacking > self.free + self.spare).then(|| {
             self.leave(group);
             self.begin(group);
             group
@@ -128,8 +185,7 @@ impl Frames {
     }
 
     fn begin(&mut self, group: u32) {
-        let it = &mut self.groups[group as usize];
-        (it.dirty, it.writing) = (false, true);
+        self.change(group, |it| (it.dirty, it.writing) = (false, true));
     }
 
     /// Flash has it.
@@ -148,7 +204,7 @@ impl Frames {
         debug_assert!(it.pins == 0 && !it.writing);
         if it.place == Place::Here {
             self.leave(group);
-            self.groups[group as usize] = ABSENT;
+            self.change(group, |it| *it = Group { wanted: it.wanted, ..ABSENT });
             self.free += 1;
         }
     }

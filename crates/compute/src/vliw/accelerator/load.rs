@@ -161,6 +161,7 @@ impl Accelerator {
             }
         }
         self.leave(number, cx);
+        self.feed(cx);
     }
 
     /// A kernel may be over.

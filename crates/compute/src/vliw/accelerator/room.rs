@@ -13,8 +13,21 @@ pub(super) struct Fetch {
 }
 
 impl Accelerator {
-    /// Claims the groups of a section, as far as there are frames.
+    /// Claims the groups of a section: first what is there or on its way, then as many frames as there are.
     pub(super) fn claim(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
+        let (frames, groups) = (&self.frames, &mut self.slots[slot as usize].groups);
+        groups.sort_unstable_by_key(|need| (frames.is_absent(need.group), need.group));
+        if !self.claim_on(slot, cx) {
+            let of = &self.slots[slot as usize];
+            of.groups[of.claimed..].iter().for_each(|need| self.frames.want(need.group));
+            self.stats.hungry += 1;
+            self.hungry.push_back(slot);
+        }
+        self.make_room(cx);
+    }
+
+    /// Claims the groups of a section that it has not claimed yet, as far as there are frames; whether that were all.
+    fn claim_on(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) -> bool {
         let at = slot as usize;
         let groups = std::mem::take(&mut self.slots[at].groups);
         let mut fetch: Option<Fetch> = None;
@@ -59,13 +72,10 @@ impl Accelerator {
         let of = &mut self.slots[at];
         (of.groups, of.claimed) = (groups, claimed);
         of.missing += missing;
-        if !is_whole {
-            self.stats.hungry += 1;
-            self.hungry.push_back(slot);
-            self.make_room(cx);
-        } else if self.slots[at].missing == 0 {
+        if is_whole && of.missing == 0 {
             self.tell(slot, cx);
         }
+        is_whole
     }
 
     fn bring(&mut self, fetch: Fetch, cx: &mut impl Cx<Event, Out>) {
@@ -99,18 +109,22 @@ impl Accelerator {
     /// Sections that wait for frames go on, the first first, as far as they get.
     pub(super) fn feed(&mut self, cx: &mut impl Cx<Event, Out>) {
         for _ in 0..self.hungry.len() {
-            let Some(slot) = self.hungry.pop_front() else { return };
+            let Some(slot) = self.hungry.pop_front() else { break };
             let before = self.slots[slot as usize].claimed;
-            self.claim(slot, cx);
-            if self.slots[slot as usize].claimed == before {
-                return;
+            let is_whole = self.claim_on(slot, cx);
+            let of = &self.slots[slot as usize];
+            of.groups[before..of.claimed].iter().for_each(|need| self.frames.unwant(need.group));
+            if !is_whole {
+                // All of them go round once, so that their order stays.
+                self.hungry.push_back(slot);
             }
         }
+        self.make_room(cx);
     }
 
-    /// Sections wait for frames: the changed group goes to flash that was used longest ago.
+    /// As many changed groups go to flash as sections lack frames, all at once: those that were used longest ago.
     fn make_room(&mut self, cx: &mut impl Cx<Event, Out>) {
-        if let Some(group) = self.frames.write_oldest() {
+        while let Some(group) = self.frames.write_oldest() {
             self.program_group(group, cx);
         }
     }
@@ -134,8 +148,5 @@ impl Accelerator {
             self.leave(owner, cx);
         }
         self.feed(cx);
-        if !self.hungry.is_empty() {
-            self.make_room(cx);
-        }
     }
 }

@@ -71,6 +71,8 @@ struct Outside {
     /// Groups whose program is under way, and those that were programmed.
     under_way: BTreeSet<u32>,
     written: BTreeSet<u32>,
+    /// When each program was asked for.
+    asked_at: Vec<Time>,
     over: Vec<(u32, Time)>,
 }
 
@@ -108,6 +110,7 @@ impl Outside {
                 self.writes += u64::from(groups.count());
                 assert!(self.under_way.insert(groups.first), "a group is programmed twice at once");
                 self.written.insert(groups.first);
+                self.asked_at.push(now);
                 (WRITE, Tell::Done { tag, failed: 0 })
             }
             Ask::Worked { .. } => return,
@@ -130,12 +133,24 @@ fn run(
     kernels: &[(&str, i64)],
     instances: &[(usize, u16)],
 ) -> (Accelerator, Outside) {
-    let mut part = Accelerator::new(spec, 4_096).expect("an accelerator");
-    for (name, side) in kernels {
+    let read = |(name, side): &(&str, i64)| {
         let (_, text) = nest::programs().iter().find(|(known, _)| known == name).expect("a program");
         let whole = Kernel::read(text, name, &[]).expect("a program");
         let sizes: Vec<_> = whole.sizes().iter().map(|(size, _)| (size.clone(), *side)).collect();
-        part.add(Kernel::read(text, name, &sizes).expect("sizes")).expect("input that fits");
+        Kernel::read(text, name, &sizes).expect("sizes")
+    };
+    run_kernels(spec, kernels.iter().map(read), instances)
+}
+
+/// The same with kernels that are not shipped.
+fn run_kernels(
+    spec: &AcceleratorSpec,
+    kernels: impl Iterator<Item = Kernel>,
+    instances: &[(usize, u16)],
+) -> (Accelerator, Outside) {
+    let mut part = Accelerator::new(spec, 4_096).expect("an accelerator");
+    for kernel in kernels {
+        part.add(kernel).expect("input that fits");
     }
     let mut outside = Outside::default();
     let numbers =
@@ -230,6 +245,54 @@ fn more_than_memory_holds_goes_through_it() {
         assert!(outside.writes >= 2 * 119, "{name}: {}", outside.writes);
         assert!(part.stats.hungry > 0, "{name}");
     }
+}
+
+/// Memory has 128 frames. The first microblock changes 120 groups; the second needs 16 others, 8 of which the empty frames serve. For the other 8, eight groups are programmed at once: it
+/// waits for one program, not for eight, and none is programmed beside them before the kernel ends.
+#[test]
+fn as_many_groups_are_programmed_at_once_as_frames_are_lacking() {
+    let text = r#"
+name = "room"
+[sizes]
+n = 1966080 # 120 groups of 64 KiB
+m = 131072 # 8 groups
+[arrays.x]
+shape = ["m"]
+element = "f32"
+section = "input"
+[arrays.y]
+shape = ["n"]
+element = "f32"
+section = "output"
+[arrays.z]
+shape = ["m"]
+element = "f32"
+section = "output"
+[[microblocks]]
+code = "for i in 0..n { y[i] = 1; }"
+[[microblocks]]
+code = "for i in 0..m { z[i] = x[i]; }"
+"#;
+    let spec = spec(1, AcceleratorScheduling::inter_dynamic);
+    let kernel = Kernel::read(text, "room.toml", &[]).expect("a kernel");
+    let (part, outside) = run_kernels(&spec, [kernel].into_iter(), &[(0, 0)]);
+    let [times] = part.stats.kernels[..] else { panic!("one kernel") };
+    let program = &part.programs[0];
+    let costs = |microblock, begins| {
+        let cost = program.cost(&program.screen(microblock, 0), begins, &spec, &part.issue, &mut Vec::new());
+        Time::from_ns(cost.issue + cost.stall)
+    };
+    // A message, 16 entries, one program, the worker's message; then it computes and writes its caches back: 16 groups have 8,192 lines, of which the second level holds 4,096.
+    let ends = Time::from_ns(4_096 * 65 + 100) + Time::from_ns(100);
+    let second = Time::from_ns(100 + 16 * 10) + WRITE + Time::from_ns(100) + costs(1, true) + ends;
+    // Two sections of the first, 64 and 56 groups: the second's are mapped while the first is computed.
+    let first = Time::from_ns(100 + 64 * 10) + Time::from_ns(100) + costs(0, true) + ends;
+    assert_eq!(times.computed - times.begun, first + second);
+    let early: Vec<Time> = outside.asked_at.iter().copied().filter(|at| *at < times.computed).collect();
+    assert_eq!(early.len(), 8);
+    assert!(early.iter().all(|at| *at == early[0]), "{early:?}");
+    assert_eq!((outside.reads, outside.writes), (8, 128));
+    assert_eq!(part.stats.hungry, 1);
 }
 
 /// What flash asks of Storengine's core is done one after another.

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 struct Plain {
     here: std::collections::BTreeMap<u32, (u16, bool, bool, bool)>,
     order: VecDeque<u32>,
+    wanted: std::collections::BTreeSet<u32>,
 }
 
 impl Plain {
@@ -19,6 +20,14 @@ impl Plain {
         })
     }
 
+    /// Frames that are lacking beyond those that are empty, clean and in nobody's use, or will be when writes are over.
+    fn short(&self, frames: u32) -> i64 {
+        let lacking = self.wanted.iter().filter(|group| !self.here.contains_key(group)).count();
+        let spare =
+            self.here.values().filter(|(pins, coming, dirty, _)| *pins == 0 && !coming && !dirty).count();
+        lacking as i64 - spare as i64 - (i64::from(frames) - self.here.len() as i64)
+    }
+
     fn used(&mut self, group: u32) {
         self.order.retain(|other| *other != group);
         self.order.push_back(group);
@@ -27,7 +36,7 @@ impl Plain {
 
 proptest! {
     #[test]
-    fn frames_agree_with_a_list(steps in prop::collection::vec((0_u32..4, 0_u32..9, any::<bool>()), 1..200)) {
+    fn frames_agree_with_a_list(steps in prop::collection::vec((0_u32..5, 0_u32..9, any::<bool>()), 1..200)) {
         let count = 5;
         let mut frames = Frames::new(count, 9);
         let mut plain = Plain::default();
@@ -66,7 +75,7 @@ proptest! {
                     _ => {}
                 },
                 2 if changed => {
-                    let oldest = plain.idle(true);
+                    let oldest = plain.idle(true).filter(|_| plain.short(count) > 0);
                     prop_assert_eq!(frames.write_oldest(), oldest);
                     if let Some(oldest) = oldest {
                         let it = plain.here.get_mut(&oldest).expect("known");
@@ -81,6 +90,12 @@ proptest! {
                         (it.2, it.3) = (false, true);
                     }
                 }
+                3 => if plain.wanted.remove(&group) {
+                    frames.unwant(group);
+                } else {
+                    frames.want(group);
+                    plain.wanted.insert(group);
+                },
                 _ => if known.is_some_and(|(_, _, _, writing)| writing) {
                     frames.written(group);
                     let it = plain.here.get_mut(&group).expect("known");
@@ -93,4 +108,36 @@ proptest! {
             prop_assert_eq!(frames.free(), count - plain.here.len() as u32);
         }
     }
+}
+
+/// Four frames: one clean, three changed. Two sections want the same two groups, another a third: three are lacking, one of which the clean frame serves, so that two are written,
+/// the oldest first, and no more while these are under way.
+#[test]
+fn as_many_are_written_as_frames_are_lacking() {
+    let mut frames = Frames::new(4, 10);
+    for (group, changed) in [(0, true), (1, false), (2, true), (3, true)] {
+        assert_eq!(frames.claim(group), Claim::Fetch);
+        frames.arrived(group);
+        frames.release(group, changed);
+    }
+    assert_eq!(frames.write_oldest(), None, "nobody lacks a frame");
+    [5, 6, 5, 6, 7].into_iter().for_each(|group| frames.want(group));
+    assert_eq!(
+        [frames.write_oldest(), frames.write_oldest(), frames.write_oldest()],
+        [Some(0), Some(2), None]
+    );
+    // The clean frame goes first. Then both that were written.
+    for (group, claim) in [(5, Claim::Fetch), (6, Claim::NoRoom), (5, Claim::Coming)] {
+        assert_eq!(frames.claim(group), claim);
+    }
+    assert_eq!(frames.write_oldest(), None, "two are under way, for two");
+    [0, 2].into_iter().for_each(|group| frames.written(group));
+    assert_eq!([frames.claim(6), frames.claim(7)], [Claim::Fetch; 2]);
+    // One that is used again before flash has it gives no frame: another is written instead.
+    frames.want(8);
+    assert_eq!(frames.write_oldest(), Some(3));
+    assert_eq!(frames.claim(3), Claim::Here);
+    frames.arrived(5);
+    [true, false].into_iter().for_each(|changed| frames.release(5, changed));
+    assert_eq!(frames.write_oldest(), Some(5));
 }
