@@ -32,13 +32,15 @@ fn what_is_promised_survives_a_cut_of_power() {
 }
 
 /// Plans that few others are like, and what each has shown.
-const RARE: [(u64, &str); 7] = [
+const RARE: [(u64, &str); 9] = [
     (1_518, "a page read before the blocks of a direct write have data, and kept"),
     (22_934, "overlapping direct writes, of which the drive takes the older one last"),
     (151_174, "data on their way to blocks while the metadata that were there are"),
     (177_133, "the same, found after the cut"),
     (154_395, "a synchronous write in front of data without blocks"),
     (517_137, "the same, while another thread gives them blocks"),
+    (681, "a page that is seen before a write's data are in it"),
+    (2_184, "the same"),
     (410_215, "a file with the number of one that the flusher is still at"),
 ];
 
