@@ -24,6 +24,17 @@ pub struct Issue {
     pub square_root: ExpansionSpec,
 }
 
+/// Operations by the kind of unit that begins them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByUnit {
+    /// Loads and stores.
+    pub memory: u64,
+    /// Multiplications.
+    pub multiply: u64,
+    /// All others.
+    pub general: u64,
+}
+
 /// Cycles of a loop without the loops in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopCycles {
@@ -60,27 +71,33 @@ impl Issue {
         let overlaps = around.is_some_and(|id| microblock.loops[id].is_innermost());
         let chains = chains::Chains::of(microblock, around, &self.latency);
         LoopCycles {
-            resources: self.resources(&microblock.own(around)),
+            resources: self.resources(&self.by_unit(&microblock.own(around))),
             recurrence: if overlaps { chains.recurrence() } else { 0 },
             chain: chains.longest(),
             overlaps,
         }
     }
 
-    /// The cycles that units need to begin all of these operations.
-    pub fn resources(&self, counts: &Counts) -> u64 {
+    /// The units that operations need; divisions and roots are what they are made of.
+    pub fn by_unit(&self, counts: &Counts) -> ByUnit {
         let made = |of: fn(&ExpansionSpec) -> u32| {
             u64::from(of(&self.divide)) * counts.divides
                 + u64::from(of(&self.square_root)) * counts.square_roots
         };
-        let memory = counts.loads + counts.stores;
-        let multiply = counts.multiplies + made(|each| each.multiply);
         let overhead = OPERATIONS_OF_AN_ITERATION * counts.iterations;
-        let general = counts.adds + counts.compares + counts.addresses + overhead + made(|each| each.general);
+        ByUnit {
+            memory: counts.loads + counts.stores,
+            multiply: counts.multiplies + made(|each| each.multiply),
+            general: counts.adds + counts.compares + counts.addresses + overhead + made(|each| each.general),
+        }
+    }
+
+    /// The cycles that units need to begin all of these operations.
+    pub fn resources(&self, operations: &ByUnit) -> u64 {
         let each = [
-            memory.div_ceil(u64::from(self.units.memory)),
-            multiply.div_ceil(u64::from(self.units.multiply)),
-            general.div_ceil(u64::from(self.units.general)),
+            operations.memory.div_ceil(u64::from(self.units.memory)),
+            operations.multiply.div_ceil(u64::from(self.units.multiply)),
+            operations.general.div_ceil(u64::from(self.units.general)),
         ];
         each.into_iter().max().unwrap_or(0)
     }

@@ -10,5 +10,6 @@ mod spec;
 pub mod stalls;
 
 pub use spec::{
-    AcceleratorMemory, AcceleratorSpec, CacheSpec, ExpansionSpec, FirmwareSpec, LatencySpec, UnitsSpec,
+    AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, ExpansionSpec, FirmwareSpec, LatencySpec,
+    UnitsSpec,
 };

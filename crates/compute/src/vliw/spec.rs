@@ -97,6 +97,18 @@ impl CacheSpec {
     }
 }
 
+/// How many instructions a program is taken to execute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AcceleratorWork {
+    /// As many as its loops and statements count.
+    #[default]
+    Nest,
+    /// As many as its table `paper` says: `input` (in 10^6 B) over `bki` times a thousand for an instance, whatever sizes it is read with, `ldst` of them loads and stores. They are spread over its
+    /// pieces as the nest's own operations are; the rest of the mix, how much longer than units dependences make a loop, and cache misses stay the nest's. FlashAbacus, Table 2.
+    Table,
+}
+
 /// An accelerator: cores, memory, and who tells them what to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -120,6 +132,9 @@ pub struct AcceleratorSpec {
     pub l2: CacheSpec,
     /// The memory that all cores share.
     pub memory: AcceleratorMemory,
+    /// How many instructions programs execute.
+    #[serde(default)]
+    pub work: AcceleratorWork,
     /// Which core executes what.
     pub scheduler: AcceleratorScheduling,
     /// Sections of a screen that are asked for while one is computed.

@@ -7,6 +7,7 @@ mod load;
 mod program;
 mod room;
 mod stats;
+mod table;
 #[cfg(test)]
 mod tests;
 mod work;

@@ -1,7 +1,8 @@
 //! What an accelerator knows of a kernel before it runs.
 
+use super::table::Table;
 use crate::vliw::issue::{Issue, LoopCycles};
-use crate::vliw::spec::AcceleratorSpec;
+use crate::vliw::spec::{AcceleratorSpec, AcceleratorWork};
 use crate::vliw::stalls::Stalls;
 use config::SpecError;
 use kernel::Time;
@@ -16,6 +17,8 @@ pub(super) struct Program {
     most: u64,
     loops: Vec<Vec<LoopCycles>>,
     stalls: Vec<Stalls>,
+    /// Its work, if it is not what the kernel counts.
+    table: Option<Table>,
     /// Where each input array begins, in page groups: instances share it.
     pub(super) inputs: Vec<Option<u32>>,
 }
@@ -33,7 +36,7 @@ pub(super) struct Cost {
 
 impl Program {
     /// # Errors
-    /// A cache that cannot be built.
+    /// A cache that cannot be built; work by a table that says nothing of the kernel.
     pub(super) fn new(
         kernel: Kernel,
         spec: &AcceleratorSpec,
@@ -46,6 +49,10 @@ impl Program {
             most,
             loops: kernel.microblocks().iter().map(|microblock| issue.of(microblock)).collect(),
             stalls: Vec::new(),
+            table: match spec.work {
+                AcceleratorWork::Nest => None,
+                AcceleratorWork::Table => Some(Table::of(&kernel)?),
+            },
             inputs: vec![None; kernel.arrays().len()],
             kernel,
         };
@@ -73,7 +80,11 @@ impl Program {
         issue: &Issue,
         scratch: &mut Vec<u64>,
     ) -> Cost {
-        let cycles = issue.cycles(&self.kernel, piece, &self.loops[piece.microblock], scratch);
+        let loops = &self.loops[piece.microblock];
+        let cycles = issue.cycles(&self.kernel, piece, loops, scratch);
+        let cycles = self.table.map_or(cycles, |table| {
+            table.cycles(&self.kernel.counts(piece), issue, cycles, (loops, scratch))
+        });
         let misses = self.stalls[piece.microblock].of(scratch, begins);
         let stall = misses.first * u64::from(spec.l1.miss) + misses.second * u64::from(spec.l2.miss);
         Cost { issue: cycles, stall, bytes: (misses.second + misses.written) * spec.l2.line.get() }

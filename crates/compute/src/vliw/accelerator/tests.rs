@@ -1,9 +1,12 @@
 //! Kernels on an accelerator whose flash answers after fixed times.
 
+use super::table::Table;
 use super::*;
+use crate::vliw::issue::ByUnit;
 use crate::vliw::sched::AcceleratorScheduling;
 use crate::vliw::spec::{
-    AcceleratorMemory, AcceleratorSpec, CacheSpec, ExpansionSpec, FirmwareSpec, LatencySpec, UnitsSpec,
+    AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, ExpansionSpec, FirmwareSpec, LatencySpec,
+    UnitsSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Frequency};
 use kernel::EventQueue;
@@ -37,6 +40,7 @@ fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
             size: Bytes::from_kib(8 << 10),
             bandwidth: Bandwidth::new(6_400_000_000),
         },
+        work: AcceleratorWork::Nest,
         scheduler,
         ahead: 1,
         costs: FirmwareSpec {
@@ -311,4 +315,108 @@ fn work_for_flash_takes_time_of_its_core() {
     }
     // 20 entries of 10 cycles and 3 messages of 100: 500 ns each.
     assert_eq!(times, [Time::from_ns(500), Time::from_us(1)]);
+}
+
+/// Instructions of a program by Table 2, by unit, with at most so many screens a microblock.
+fn by_table(kernel: &Kernel, part: &Accelerator, most: u64) -> ByUnit {
+    let table = Table::of(kernel).expect("a row of Table 2");
+    let mut all = ByUnit::default();
+    for microblock in 0..kernel.microblocks().len() {
+        for screen in kernel.screens(microblock, most) {
+            let ByUnit { memory, multiply, general } = table.by_unit(&kernel.counts(&screen), &part.issue);
+            all.memory += memory;
+            all.multiply += multiply;
+            all.general += general;
+        }
+    }
+    all
+}
+
+/// Table 2 as it is printed: input in MB, and the share of loads and stores and input bytes of a thousand instructions. 640 MB / 68.86 B are 9.29 thousand million instructions.
+#[test]
+fn all_programs_have_the_instructions_of_table2() {
+    let rows = [
+        ("atax", 640.0, 45.61, 68.86),
+        ("bicg", 640.0, 46.0, 72.3),
+        ("2dcon", 640.0, 23.96, 35.59),
+        ("mvt", 640.0, 45.1, 72.05),
+        ("adi", 1920.0, 23.96, 35.59),
+        ("fdtd", 1920.0, 27.27, 38.52),
+        ("gesum", 640.0, 48.08, 72.13),
+        ("syrk", 1280.0, 28.21, 5.29),
+        ("3mm", 2560.0, 33.68, 2.48),
+        ("covar", 640.0, 34.33, 2.86),
+        ("gemm", 192.0, 30.77, 5.29),
+        ("2mm", 2560.0, 33.33, 3.76),
+        ("syr2k", 1280.0, 30.19, 1.85),
+        ("corr", 640.0, 33.04, 2.79),
+    ];
+    let part = Accelerator::new(&spec(1, AcceleratorScheduling::default()), 64).expect("an accelerator");
+    for (name, input, ldst, bki) in rows {
+        let (_, text) = nest::programs().iter().find(|(known, _)| *known == name).expect("a program");
+        let kernel = Kernel::read(text, name, &[]).expect("a program");
+        // A whole is rounded once a microblock. Each screen has the loops around the split one for itself, which are a millionth.
+        for (most, apart) in [(1, 5.0), (6, input * 1e3 / bki)] {
+            let all = by_table(&kernel, &part, most);
+            let instructions = (all.memory + all.multiply + all.general) as f64;
+            assert!((instructions - input * 1e9 / bki).abs() <= apart, "{name}: {instructions}");
+            assert!((all.memory as f64 - instructions * ldst / 100.0).abs() <= apart, "{name}");
+        }
+    }
+}
+
+/// `y[i] += A[i][j] * x[j]` over ten by ten: 10 operations an inner iteration (4 of memory, a multiplication, an addition, an address, 3 of the loop) and 3 an outer one, 1,030. Two rows are 206 of them: of
+/// 100,000 instructions, 20,000, of which 40 % are loads and stores. Of the other 12,000, 20 of the nest's 126 are multiplications.
+#[test]
+fn a_screen_has_its_share_of_the_work() {
+    let text = r#"
+name = "share"
+[sizes]
+n = 10
+[arrays.A]
+shape = ["n", "n"]
+element = "f32"
+section = "input"
+[arrays.x]
+shape = ["n"]
+element = "f32"
+section = "input"
+[arrays.y]
+shape = ["n"]
+element = "f32"
+section = "inout"
+[[microblocks]]
+split = "i"
+code = "for i in 0..n { for j in 0..n { y[i] += A[i][j] * x[j]; } }"
+[paper]
+ldst = 40
+bki = 10
+input = 0.001
+microblocks = 1
+serial = 0
+"#;
+    let mut spec = spec(5, AcceleratorScheduling::default());
+    spec.work = AcceleratorWork::Table;
+    let mut part = Accelerator::new(&spec, 64).expect("an accelerator");
+    part.add(Kernel::read(text, "share.toml", &[]).expect("a kernel")).expect("a program");
+    let program = &part.programs[0];
+    let screen = program.screen(0, 3);
+    let table = Table::of(&program.kernel).expect("a table");
+    let found = table.by_unit(&program.kernel.counts(&screen), &part.issue);
+    assert_eq!(found, ByUnit { memory: 8_000, multiply: 1_905, general: 10_095 });
+    // Two units for memory: 4,000 cycles. As written, units need 2 cycles an inner iteration and 1 an outer one, 42; the sum in memory makes it 9, after the last of a row another 4: 190.
+    let cost = program.cost(&screen, true, &spec, &part.issue, &mut Vec::new());
+    assert_eq!(cost.issue, (4_000.0_f64 * 190.0 / 42.0).round() as u64);
+    // Misses are the nest's.
+    let nest = Program::new(
+        program.kernel.clone(),
+        &AcceleratorSpec { work: AcceleratorWork::Nest, ..spec.clone() },
+        &part.issue,
+        true,
+    );
+    let own = nest.expect("a program").cost(&screen, true, &spec, &part.issue, &mut Vec::new());
+    assert_eq!((own.issue, own.stall, own.bytes), (190, cost.stall, cost.bytes));
+    let without = text.split("[paper]").next().expect("the rest");
+    let fault = part.add(Kernel::read(without, "share.toml", &[]).expect("a kernel")).expect_err("no table");
+    assert!(format!("{fault:?}").contains("has no table `paper`"), "{fault:?}");
 }
