@@ -7,6 +7,8 @@ use crate::affine::{Affine, DEPTH, Point};
 pub struct Microblock {
     /// What it does.
     pub about: String,
+    /// The entry of the kernel's text that it was read from: those that it is repeated as have the same.
+    pub text: usize,
     /// What stands outside all loops.
     pub body: Vec<Node>,
     /// All its loops; their numbers elsewhere are places in this list. An outer loop stands before its inner ones.

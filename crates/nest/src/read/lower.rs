@@ -62,6 +62,7 @@ impl<'s, 'k, 't> Builder<'s, 'k, 't> {
     fn new(scope: &'s Scope<'k>, code: &'s Code<'t>) -> Builder<'s, 'k, 't> {
         let microblock = Microblock {
             about: String::new(),
+            text: 0,
             body: Vec::new(),
             loops: Vec::new(),
             statements: Vec::new(),

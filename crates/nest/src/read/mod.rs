@@ -24,7 +24,7 @@ use syntax::{FUNCTIONS, WORDS};
 const MAX_ELEMENTS: u64 = 1 << 40;
 
 /// Microblocks of a kernel at most.
-const MAX_MICROBLOCKS: usize = 64;
+const MAX_MICROBLOCKS: usize = 256;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,6 +55,7 @@ struct MicroblockText {
     #[serde(default)]
     about: String,
     split: Option<String>,
+    repeat: Option<String>,
     code: String,
 }
 
@@ -89,21 +90,11 @@ impl Kernel {
         check_names(&parsed, &resolved)?;
         let arrays = arrays(&parsed, &resolved)?;
         let mut kernel = Kernel { arrays, ..Kernel::empty(&parsed) };
-        if parsed.microblocks.is_empty() || parsed.microblocks.len() > MAX_MICROBLOCKS {
-            let what = format!("a kernel has 1 to {MAX_MICROBLOCKS} microblocks");
-            return Err(resolved.diagnose("microblocks", what));
+        for text in 0..parsed.microblocks.len() {
+            read_microblocks(&mut kernel, &parsed, text, &resolved)?;
         }
-        for (at, one) in parsed.microblocks.iter().enumerate() {
-            let code = Code::new(&one.code, resolved.place(&format!("microblocks.{at}.code")));
-            let scope = Scope { sizes: &parsed.sizes, scalars: &parsed.scalars, arrays: &kernel.arrays };
-            let (mut microblock, written) = lower::microblock(&scope, &code)?;
-            microblock.about.clone_from(&one.about);
-            prove::subscripts(&kernel.arrays, &microblock, &code, &written)?;
-            if let Some(split) = &one.split {
-                let place = resolved.place(&format!("microblocks.{at}.split"));
-                microblock.split = Some(split::split(&mut microblock, split, place, &code, &written)?);
-            }
-            kernel.microblocks.push(microblock);
+        if kernel.microblocks.is_empty() {
+            return Err(resolved.diagnose("microblocks", too_many()));
         }
         check_sections(&kernel, &resolved)?;
         Ok(kernel)
@@ -119,6 +110,56 @@ impl Kernel {
             paper: parsed.paper,
         }
     }
+}
+
+fn too_many() -> String {
+    format!("a kernel has 1 to {MAX_MICROBLOCKS} microblocks")
+}
+
+/// Reads an entry of `microblocks`: one, or as many as it is repeated.
+fn read_microblocks(
+    kernel: &mut Kernel,
+    parsed: &Text,
+    text: usize,
+    resolved: &Resolved,
+) -> Result<(), Diagnostic> {
+    let one = &parsed.microblocks[text];
+    let key = |name: &str| resolved.place(&format!("microblocks.{text}.{name}"));
+    let mut sizes = parsed.sizes.clone();
+    let mut values = 0..1;
+    let mut repeated = None;
+    if let Some(repeat) = &one.repeat {
+        let code = Code::new(repeat, key("repeat"));
+        let scope = Scope { sizes: &parsed.sizes, scalars: &parsed.scalars, arrays: &kernel.arrays };
+        let (name, from, below) = syntax::range(&code)?;
+        let is_known = sizes.contains_key(&name)
+            || parsed.scalars.contains_key(&name)
+            || parsed.arrays.contains_key(&name);
+        if is_known {
+            return Err(code.fault(0, format!("`{name}` has another meaning already")));
+        }
+        values = scope.number(&code, &from)?..scope.number(&code, &below)?;
+        repeated = Some(name);
+    }
+    for value in values {
+        if kernel.microblocks.len() == MAX_MICROBLOCKS {
+            return Err(resolved.diagnose("microblocks", too_many()));
+        }
+        if let Some(name) = &repeated {
+            sizes.insert(name.clone(), value);
+        }
+        let code = Code::new(&one.code, key("code"));
+        let scope = Scope { sizes: &sizes, scalars: &parsed.scalars, arrays: &kernel.arrays };
+        let (mut microblock, written) = lower::microblock(&scope, &code)?;
+        microblock.about.clone_from(&one.about);
+        microblock.text = text;
+        prove::subscripts(&kernel.arrays, &microblock, &code, &written)?;
+        if let Some(split) = &one.split {
+            microblock.split = Some(split::split(&mut microblock, split, key("split"), &code, &written)?);
+        }
+        kernel.microblocks.push(microblock);
+    }
+    Ok(())
 }
 
 /// Whether a text can name something.

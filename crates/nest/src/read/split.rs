@@ -12,7 +12,8 @@ use crate::piece::Piece;
 ///
 /// The loops of that name must stand around all statements, with the same fixed bounds. Two iterations must not touch the same element
 /// if one of them writes it; what is shown for that is sufficient, not necessary: of every two references to an array, one of them a
-/// store, some dimension has the variable times the same factor, and what else stands there differs by less than that factor.
+/// store, each dimension that has the variable times the same factor in both says how many iterations may lie between the two if
+/// they are the same element, and no number but none is left by all of them.
 pub(super) fn split(
     microblock: &mut Microblock,
     name: &str,
@@ -105,10 +106,23 @@ fn forms(microblock: &Microblock, name: &str, statement: &Statement, reference: 
 
 /// Whether two references that are the same element are so in the same iteration of the split loop.
 fn is_apart(a: &[Form], b: &[Form]) -> bool {
-    a.iter().zip(b).any(|(a, b)| {
-        let spread = a.rest.1.max(b.rest.1) - a.rest.0.min(b.rest.0);
-        a.factor == b.factor && spread < a.factor.abs()
-    })
+    // How many iterations the first may be behind the second, by the dimensions so far.
+    let (mut least, mut most) = (i64::MIN, i64::MAX);
+    for (a, b) in a.iter().zip(b).filter(|(a, b)| a.factor == b.factor) {
+        // `factor * iterations` makes up for what the rest of the second is beyond that of the first.
+        let (low, high) = (b.rest.0 - a.rest.1, b.rest.1 - a.rest.0);
+        let factor = a.factor.abs();
+        if factor == 0 {
+            if low > 0 || high < 0 {
+                return true;
+            }
+            continue;
+        }
+        let (low, high) = if a.factor > 0 { (low, high) } else { (-high, -low) };
+        least = least.max(-(-low).div_euclid(factor));
+        most = most.min(high.div_euclid(factor));
+    }
+    least > most || (least, most) == (0, 0)
 }
 
 fn refuse_dependences(

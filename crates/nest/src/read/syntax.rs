@@ -82,6 +82,22 @@ pub(super) fn sum(code: &Code<'_>) -> Result<Expression, Diagnostic> {
     }
 }
 
+/// A name and the values that it has one after another: `name in sum .. sum`.
+pub(super) fn range(code: &Code<'_>) -> Result<(String, Expression, Expression), Diagnostic> {
+    let mut parser = Parser::new(code)?;
+    let name = parser.name("a name")?;
+    if !parser.takes_word("in") {
+        return Err(parser.expected("`in`"));
+    }
+    let from = parser.sum()?;
+    parser.take("..")?;
+    let below = parser.sum()?;
+    match parser.token() {
+        Token::End => Ok((name, from, below)),
+        _ => Err(parser.expected("the end")),
+    }
+}
+
 struct Parser<'c, 't> {
     code: &'c Code<'t>,
     tokens: Vec<(Token<'t>, usize)>,

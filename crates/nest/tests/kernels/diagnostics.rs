@@ -194,3 +194,41 @@ fn grammar() {
         &["more than 6 loops inside one another"],
     );
 }
+
+#[test]
+fn repeated_microblocks() {
+    let code = "for i in 0..n { y[i] = A[i][d]; }";
+    says(
+        "repeat = \"d in 0..n + 1\"",
+        code,
+        &["small.toml:13:24", "`A[i][d]` is outside its array", "would be 8"],
+    );
+    says("repeat = \"n in 0..4\"", code, &["small.toml:11:11", "`n` has another meaning already"]);
+    says("repeat = \"d = 0..4\"", code, &["small.toml:11:13", "expected `in`"]);
+    says("repeat = \"d in 0..i\"", code, &["small.toml:11:19", "`i` is no loop variable here and no size"]);
+    says("repeat = \"d in 4..4\"", code, &["a kernel has 1 to 256 microblocks"]);
+    let text = kernel("repeat = \"d in 0..257\"", "for i in 0..n { y[i] = A[i][d/40]; }");
+    assert!(refused(&text).contains("a kernel has 1 to 256 microblocks"));
+}
+
+/// Two iterations of `b` touch neighbouring blocks: what one writes the next reads in the row below, unless the columns are others.
+#[test]
+fn blocks_of_a_diagonal_are_independent_and_those_of_a_row_are_not() {
+    let text = |column: &str| {
+        let body = format!("B[3*b + i + 1][{column} + j + 1] = B[3*b + i][{column} + j];");
+        kernel(
+            "split = \"b\"",
+            &format!("for b in 0..2 {{ for i in 0..3 {{ for j in 0..3 {{ {body} }} }} }}"),
+        )
+        .replace(
+            "y = { shape = [\"n\"], element = \"f32\", section = \"output\" }",
+            "B = { shape = [\"n\", \"n\"], element = \"f32\", section = \"inout\" }",
+        )
+        .replace("section = \"input\"", "section = \"scratch\"")
+    };
+    Kernel::read(&text("3*(1 - b)"), "small.toml", &[]).unwrap_or_else(|fault| panic!("{fault}"));
+    for column in ["3*b", "0"] {
+        let told = refused(&text(column));
+        assert!(told.contains("iterations of `b` may depend on each other"), "{told}");
+    }
+}

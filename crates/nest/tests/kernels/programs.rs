@@ -16,10 +16,11 @@ fn whole(kernel: &Kernel) -> Counts {
 /// Table 2: microblocks, serial ones, and input. 640 MB is 640 MiB, for GEMM's 192 MB are three squares of 4096 x 4096 x 4 B exactly.
 #[test]
 fn microblocks_and_inputs_are_those_of_table2() {
+    assert_eq!(programs().iter().filter(|(name, text)| read(text, name, &[]).paper().is_some()).count(), 14);
     for (name, text) in programs() {
         let kernel = read(text, name, &[]);
         assert_eq!(kernel.name(), *name);
-        let paper = kernel.paper().expect("a row of Table 2");
+        let Some(paper) = kernel.paper() else { continue };
         assert_eq!(kernel.microblocks().len(), paper.microblocks, "{name}");
         let serial = kernel.microblocks().iter().filter(|one| one.split.is_none()).count();
         assert_eq!(serial, paper.serial, "{name}");
@@ -115,7 +116,7 @@ fn table2() {
     println!("{:8} {:>8}{:>8} {:>9}{:>9} {:>7}{:>7}", "", "nest", "paper", "nest", "paper", "nest", "paper");
     for (name, text) in programs() {
         let kernel = read(text, name, &[]);
-        let paper = kernel.paper().expect("a row of Table 2");
+        let Some(paper) = kernel.paper() else { continue };
         let counts = whole(&kernel);
         let ldst = 100.0 * counts.ldst();
         let input = kernel.input_bytes() as f64;

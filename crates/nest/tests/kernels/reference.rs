@@ -21,8 +21,20 @@ fn values(kernel: &Kernel, data: &Data) -> Values {
 
 /// Executes a kernel in 64 bits and its reference, and compares the arrays that come out.
 fn compare(name: &str, sizes: &[(&str, i64)], outputs: &[&str], reference: impl Fn(&mut Values)) {
+    compare_with(name, "f32", "f64", sizes, outputs, reference);
+}
+
+/// The same of a text of which a part is replaced.
+fn compare_with(
+    name: &str,
+    old: &str,
+    new: &str,
+    sizes: &[(&str, i64)],
+    outputs: &[&str],
+    reference: impl Fn(&mut Values),
+) {
     let text = programs().iter().find(|(own, _)| *own == name).expect("a program").1;
-    let text = text.replace("\"f32\"", "\"f64\"");
+    let text = text.replace(old, new);
     let sizes: Vec<(String, i64)> = sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
     let kernel = read(&text, name, &sizes);
     let mut data = Data::generate(&kernel, 7);
@@ -255,4 +267,45 @@ fn one_step_in_time() {
         set(v, "X", x);
         set(v, "B", b);
     });
+}
+
+/// The score of an alignment by a plain table, in blocks that do not fill it; with gaps that cost much and little.
+#[test]
+fn an_alignment() {
+    for (ti, tj) in [(4, 5), (13, 13), (1, 2)] {
+        for gap in [10.0, 1.0] {
+            let sizes = [("n", N as i64), ("ti", ti), ("tj", tj)];
+            compare_with("nw", "gap = 10", &format!("gap = {gap}"), &sizes, &["items"], |v| {
+                let side = N + 1;
+                let mut items = vec![0.0; side * side];
+                for at in 1..side {
+                    (items[at], items[at * side]) = (-gap * at as f64, -gap * at as f64);
+                }
+                for i in 1..side {
+                    for j in 1..side {
+                        let aligned = items[(i - 1) * side + j - 1] + v["reference"][(i - 1) * N + j - 1];
+                        let skipped = items[(i - 1) * side + j].max(items[i * side + j - 1]) - gap;
+                        items[i * side + j] = aligned.max(skipped);
+                    }
+                }
+                set(v, "items", items);
+            });
+        }
+    }
+}
+
+/// The cheapest way to each column of the last row, by the least over all ways.
+#[test]
+fn a_way_through_a_grid() {
+    fn cheapest(wall: &[f64], row: usize, column: usize) -> f64 {
+        let above = || column.saturating_sub(1)..=(column + 1).min(M - 1);
+        let least = |row: usize| above().map(|column| cheapest(wall, row, column)).fold(f64::MAX, f64::min);
+        wall[row * M + column] + if row == 0 { 0.0 } else { least(row - 1) }
+    }
+    for rows in [2, 3, 6, 7] {
+        compare("path", &[("rows", rows), ("columns", M as i64)], &["result"], |v| {
+            let result = (0..M).map(|column| cheapest(&v["wall"], rows as usize - 1, column)).collect();
+            set(v, "result", result);
+        });
+    }
 }

@@ -56,13 +56,22 @@ impl Program {
             inputs: vec![None; kernel.arrays().len()],
             kernel,
         };
-        for microblock in 0..program.kernel.microblocks().len() {
-            let screens: Vec<Piece> = program.kernel.screens(microblock, most).collect();
-            program.screens.push(screens.len() as u32);
-            let middle = screens[screens.len() / 2];
-            program.stalls.push(Stalls::sample(&program.kernel, middle, (&spec.l1, &spec.l2), spec.sample)?);
+        let caches = (&spec.l1, &spec.l2);
+        for alike in program.kernel.microblocks().chunk_by(|one, next| one.text == next.text) {
+            // Those of one text have the same loops around the same accesses: the middle one stands for all.
+            let first = program.screens.len();
+            let middle = program.screens_of(first + alike.len() / 2);
+            let stalls = Stalls::sample(&program.kernel, middle[middle.len() / 2], caches, spec.sample)?;
+            for microblock in first..first + alike.len() {
+                program.screens.push(program.screens_of(microblock).len() as u32);
+                program.stalls.push(stalls.clone());
+            }
         }
         Ok(program)
+    }
+
+    fn screens_of(&self, microblock: usize) -> Vec<Piece> {
+        self.kernel.screens(microblock, self.most).collect()
     }
 
     /// A screen of a microblock.
