@@ -38,7 +38,7 @@ impl Data {
 }
 
 /// Bits that look random, of two numbers (the finalizer of SplitMix64).
-fn mixed(seed: u64, at: u64) -> u64 {
+pub(crate) fn mixed(seed: u64, at: u64) -> u64 {
     let mut bits = seed.wrapping_add(at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -10,13 +10,14 @@
 //! * [`Kernel::accesses`] which elements, one by one, in their true order,
 //! * [`Kernel::execute_piece`] what comes out.
 //!
-//! Nothing is said twice: all four read the same loops.
+//! Nothing is said twice: all four read the same loops. Programs whose work depends on their data are [executed] on it and watched.
 
 mod affine;
 mod counts;
 mod dependence;
 mod domain;
 mod execute;
+pub mod executed;
 mod footprint;
 mod kernel;
 mod microblock;

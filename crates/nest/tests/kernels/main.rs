@@ -3,6 +3,7 @@
 mod damaged;
 mod dependences;
 mod diagnostics;
+mod executed;
 mod pages;
 mod pieces;
 mod programs;
