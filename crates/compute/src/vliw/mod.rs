@@ -5,6 +5,7 @@ pub mod caches;
 pub mod chain;
 pub mod frames;
 pub mod issue;
+pub mod recorded;
 pub mod sched;
 mod spec;
 pub mod stalls;

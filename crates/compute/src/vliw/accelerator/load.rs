@@ -28,7 +28,7 @@ pub(super) struct Instance {
 
 /// Page groups of an array.
 fn groups(program: &Program, array: usize) -> u32 {
-    program.kernel.arrays()[array].bytes().div_ceil(GROUP) as u32
+    program.arrays[array].bytes.div_ceil(GROUP) as u32
 }
 
 impl Accelerator {
@@ -38,7 +38,7 @@ impl Accelerator {
         let count = groups(of, array);
         let left = self.groups - self.inputs - self.others;
         if count > left {
-            let (name, array) = (of.kernel.name(), &of.kernel.arrays()[array].name);
+            let (name, array) = (&of.name, &of.arrays[array].name);
             let what = format!(
                 "array `{array}` of `{name}` needs {count} page groups of {} KiB, and {left} of flash's {} are left",
                 GROUP >> 10,
@@ -46,8 +46,8 @@ impl Accelerator {
             );
             return Err(SpecError::new("groups", what).help("fewer instances, or smaller ones"));
         }
-        let is_there = of.kernel.arrays()[array].section != Section::Output
-            && of.kernel.arrays()[array].section != Section::Scratch;
+        let is_there =
+            of.arrays[array].section != Section::Output && of.arrays[array].section != Section::Scratch;
         let first = if is_there { self.inputs } else { self.groups - self.others - count };
         *(if is_there { &mut self.inputs } else { &mut self.others }) += count;
         self.on_flash[first as usize..(first + count) as usize].fill(is_there);
@@ -143,7 +143,7 @@ impl Accelerator {
         self.instances[number as usize].times.computed = cx.now();
         let program = self.instances[number as usize].program;
         for array in 0..self.programs[program].inputs.len() {
-            let section = self.programs[program].kernel.arrays()[array].section;
+            let section = self.programs[program].arrays[array].section;
             let (first, count) =
                 (self.instances[number as usize].arrays[array], groups(&self.programs[program], array));
             for group in first..first + count {

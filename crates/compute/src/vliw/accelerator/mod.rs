@@ -4,6 +4,7 @@
 //! the next sections are claimed. A changed group goes to flash when its frame is needed, or when its kernel has ended. A kernel begins when all its arrays are locked, and is over when all it leaves is on flash.
 
 mod load;
+mod nested;
 mod program;
 mod room;
 mod stats;
@@ -27,6 +28,7 @@ use config::SpecError;
 use kernel::resource::Serial;
 use kernel::{Cx, List, Lists, Slab, Time};
 use nest::Kernel;
+use nest::executed::Executed;
 use proto::groups::{Ask, Tell};
 
 /// Bytes of a page group where an accelerator is told nothing else.
@@ -175,7 +177,18 @@ impl Accelerator {
     /// # Errors
     /// More input than flash holds.
     pub fn add(&mut self, kernel: Kernel) -> Result<usize, SpecError> {
-        let program = Program::new(kernel, &self.spec, &self.issue, self.scheduler.splits())?;
+        self.admit(Program::new(kernel, &self.spec, &self.issue, self.scheduler.splits())?)
+    }
+
+    /// The same of a program that is executed on its data, once, before time.
+    ///
+    /// # Errors
+    /// More input than flash holds; work by a table.
+    pub fn add_executed(&mut self, program: &dyn Executed) -> Result<usize, SpecError> {
+        self.admit(Program::executed(program, &self.spec, &self.issue, self.scheduler.splits())?)
+    }
+
+    fn admit(&mut self, program: Program) -> Result<usize, SpecError> {
         self.programs.push(program);
         self.place_inputs(self.programs.len() - 1)?;
         Ok(self.programs.len() - 1)

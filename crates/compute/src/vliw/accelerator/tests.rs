@@ -156,6 +156,12 @@ fn run_kernels(
     for kernel in kernels {
         part.add(kernel).expect("input that fits");
     }
+    let outside = run_part(&mut part, instances);
+    (part, outside)
+}
+
+/// Runs instances of programs that an accelerator has.
+fn run_part(part: &mut Accelerator, instances: &[(usize, u16)]) -> Outside {
     let mut outside = Outside::default();
     let numbers =
         instances.iter().map(|(kernel, app)| part.instance(*kernel, *app).expect("output that fits"));
@@ -176,7 +182,7 @@ fn run_kernels(
     }
     assert!(part.is_idle(), "kernels are left");
     assert!(outside.held.is_empty() && part.asked.is_empty() && part.messages.is_empty());
-    (part, outside)
+    outside
 }
 
 /// Every policy ends all kernels, no sooner than its work allows; what they leave is on flash once.
@@ -401,15 +407,16 @@ serial = 0
     part.add(Kernel::read(text, "share.toml", &[]).expect("a kernel")).expect("a program");
     let program = &part.programs[0];
     let screen = program.screen(0, 3);
-    let table = Table::of(&program.kernel).expect("a table");
-    let found = table.by_unit(&program.kernel.counts(&screen), &part.issue);
+    let kernel = Kernel::read(text, "share.toml", &[]).expect("a kernel");
+    let piece = kernel.screens(0, 5).nth(3).expect("a screen");
+    let found = Table::of(&kernel).expect("a table").by_unit(&kernel.counts(&piece), &part.issue);
     assert_eq!(found, ByUnit { memory: 8_000, multiply: 1_905, general: 10_095 });
     // Two units for memory: 4,000 cycles. As written, units need 2 cycles an inner iteration and 1 an outer one, 42; the sum in memory makes it 9, after the last of a row another 4: 190.
     let cost = program.cost(&screen, true, &spec, &part.issue, &mut Vec::new());
     assert_eq!(cost.issue, (4_000.0_f64 * 190.0 / 42.0).round() as u64);
     // Misses are the nest's.
     let nest = Program::new(
-        program.kernel.clone(),
+        kernel,
         &AcceleratorSpec { work: AcceleratorWork::Nest, ..spec.clone() },
         &part.issue,
         true,
@@ -419,4 +426,23 @@ serial = 0
     let without = text.split("[paper]").next().expect("the rest");
     let fault = part.add(Kernel::read(without, "share.toml", &[]).expect("a kernel")).expect_err("no table");
     assert!(format!("{fault:?}").contains("has no table `paper`"), "{fault:?}");
+}
+
+/// A search over 100,000 nodes beside a nest, under every policy: all of it ends, its levels (7 groups of 64 KiB) go to flash, and input comes from there once.
+#[test]
+fn a_program_that_is_executed_on_its_data_runs_as_a_nest_does() {
+    let nodes = 100_000_u32;
+    let offsets: Vec<u32> = (0..=nodes).map(|node| 2 * node).collect();
+    let edges = (0..2 * nodes).map(|edge| (edge.wrapping_mul(2_654_435_761) >> 8) % nodes).collect();
+    let search = nest::executed::Bfs::new(offsets, edges, 0);
+    for scheduler in AcceleratorScheduling::all_defaults() {
+        let name = scheduler.name();
+        let spec = spec(3, scheduler);
+        let mut part = Accelerator::new(&spec, 4_096).expect("an accelerator");
+        let program = part.add_executed(&search).expect("input that fits");
+        let outside = run_part(&mut part, &[(program, 0), (program, 1)]);
+        assert_eq!(outside.over.len(), 2, "{name}");
+        // 800 kB of nodes and 800 kB of edges: 13 groups each.
+        assert_eq!((outside.reads, outside.writes), (26, 2 * 7), "{name}");
+    }
 }

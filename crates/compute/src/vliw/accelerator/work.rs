@@ -1,10 +1,9 @@
 //! Workers: from a screen to its sections, and from one section to the next.
 
-use super::program::Cost;
+use super::program::{Cost, Part};
 use super::{Accelerator, Event, GROUP, Message, Out};
 use crate::vliw::chain::{Ended, Screen, Unit};
 use kernel::{Cx, Time};
-use nest::Piece;
 
 /// A core that executes kernels.
 #[derive(Default)]
@@ -16,7 +15,7 @@ pub(super) struct Worker {
     since: Time,
     idle_since: Time,
     /// The sections of its screen, in order; how many have been asked for, and computed.
-    sections: Vec<Piece>,
+    sections: Vec<Part>,
     asked: usize,
     computed: usize,
     computes: bool,
@@ -74,10 +73,10 @@ impl Accelerator {
         }
         let program = &self.programs[instance.program];
         let budget = self.spec.memory.size.get() / self.slots.len() as u64;
-        let piece = program.screen(screen.microblock, screen.screen);
+        let part = program.screen(screen.microblock, screen.screen);
         let of = &mut self.workers[at];
         of.sections.clear();
-        of.sections.extend(program.kernel.sections(piece, budget, GROUP));
+        program.sections(part, budget, &mut of.sections);
         (of.asked, of.computed, of.lines) = (0, 0, 0);
         (of.since, of.idle_since) = (cx.now(), cx.now());
         self.stats.screens += 1;
@@ -95,11 +94,11 @@ impl Accelerator {
     fn ask_section(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let section = self.workers[at].asked;
-        let Some(piece) = self.workers[at].sections.get(section).copied() else { return };
+        let Some(part) = self.workers[at].sections.get(section).copied() else { return };
         self.workers[at].asked += 1;
         let slot = self.slot(worker, section);
         let mut groups = std::mem::take(&mut self.slots[slot].groups);
-        self.needs(worker, &piece, &mut groups);
+        self.needs(worker, &part, &mut groups);
         self.workers[at].lines += groups.len() as u64 * GROUP / self.spec.l2.line.get();
         let cycles = groups.len() as u64 * u64::from(self.spec.costs.entry);
         self.slots[slot] = Slot { worker, groups, claimed: 0, missing: 0, is_there: false };
@@ -107,21 +106,14 @@ impl Accelerator {
     }
 
     /// The page groups that a section needs, each once, in the order of their numbers.
-    fn needs(&self, worker: u16, piece: &Piece, into: &mut Vec<Need>) {
+    fn needs(&self, worker: u16, part: &Part, into: &mut Vec<Need>) {
         let screen = self.workers[usize::from(worker)].screen.expect("a worker with a screen");
         let instance = &self.instances[self.chained[screen.instance as usize] as usize];
         into.clear();
-        for extent in self.programs[instance.program].kernel.footprint(piece) {
-            let first = instance.arrays[extent.array];
-            for bytes in extent.ranges() {
-                let groups = (bytes.start / GROUP) as u32..=((bytes.end - 1) / GROUP) as u32;
-                into.extend(groups.map(|group| Need {
-                    group: first + group,
-                    reads: extent.reads,
-                    writes: extent.writes,
-                }));
-            }
-        }
+        self.programs[instance.program].touches(part, |array, groups, reads, writes| {
+            let first = instance.arrays[array];
+            into.extend(groups.map(|group| Need { group: first + group, reads, writes }));
+        });
         into.sort_unstable_by_key(|need| need.group);
         into.dedup_by(|next, kept| {
             let same = next.group == kept.group;
@@ -150,9 +142,9 @@ impl Accelerator {
         self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
         let screen = self.workers[at].screen.expect("a worker with a screen");
         let program = self.instances[self.chained[screen.instance as usize] as usize].program;
-        let piece = self.workers[at].sections[section];
+        let part = self.workers[at].sections[section];
         let Cost { issue, stall, bytes } =
-            self.programs[program].cost(&piece, section == 0, &self.spec, &self.issue, &mut self.scratch);
+            self.programs[program].cost(&part, section == 0, &self.spec, &self.issue, &mut self.scratch);
         // Its traffic shares memory with everybody's: the section ends when both have.
         let (issues, alone) = (self.time(issue), self.time(issue + stall));
         let moved =

@@ -1,0 +1,64 @@
+//! Programs that are loop nests: what their pieces cost follows from one text.
+
+use super::program::Cost;
+use super::table::Table;
+use crate::vliw::issue::{Issue, LoopCycles};
+use crate::vliw::spec::{AcceleratorSpec, AcceleratorWork};
+use crate::vliw::stalls::Stalls;
+use config::SpecError;
+use nest::{Kernel, Piece};
+
+/// A kernel, with what its pieces cost.
+pub(super) struct Nested {
+    pub(super) kernel: Kernel,
+    loops: Vec<Vec<LoopCycles>>,
+    stalls: Vec<Stalls>,
+    /// Its work, if it is not what the kernel counts.
+    table: Option<Table>,
+}
+
+impl Nested {
+    /// A kernel of whose microblocks each is dealt out as at most so many screens.
+    ///
+    /// # Errors
+    /// A cache that cannot be built; work by a table that says nothing of the kernel.
+    pub(super) fn new(
+        kernel: Kernel,
+        spec: &AcceleratorSpec,
+        issue: &Issue,
+        most: u64,
+    ) -> Result<Nested, SpecError> {
+        let mut stalls = Vec::new();
+        let caches = (&spec.l1, &spec.l2);
+        for alike in kernel.microblocks().chunk_by(|one, next| one.text == next.text) {
+            // Those of one text have the same loops around the same accesses: the middle one stands for all.
+            let screens: Vec<Piece> = kernel.screens(stalls.len() + alike.len() / 2, most).collect();
+            let sample = Stalls::sample(&kernel, screens[screens.len() / 2], caches, spec.sample)?;
+            stalls.extend(alike.iter().map(|_| sample.clone()));
+        }
+        let table = match spec.work {
+            AcceleratorWork::Nest => None,
+            AcceleratorWork::Table => Some(Table::of(&kernel)?),
+        };
+        let loops = kernel.microblocks().iter().map(|microblock| issue.of(microblock)).collect();
+        Ok(Nested { kernel, loops, stalls, table })
+    }
+
+    /// What a piece costs; `begins` if caches are empty. `scratch` is overwritten.
+    pub(super) fn cost(
+        &self,
+        piece: &Piece,
+        begins: bool,
+        spec: &AcceleratorSpec,
+        issue: &Issue,
+        scratch: &mut Vec<u64>,
+    ) -> Cost {
+        let loops = &self.loops[piece.microblock];
+        let cycles = issue.cycles(&self.kernel, piece, loops, scratch);
+        let cycles = self.table.map_or(cycles, |table| {
+            table.cycles(&self.kernel.counts(piece), issue, cycles, (loops, scratch))
+        });
+        let misses = self.stalls[piece.microblock].of(scratch, begins);
+        Cost::of(cycles, misses, spec)
+    }
+}
