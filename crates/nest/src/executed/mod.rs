@@ -6,10 +6,12 @@
 
 mod bfs;
 mod nn;
+mod summary;
 mod wc;
 
 pub use bfs::Bfs;
 pub use nn::Nn;
+pub use summary::Summary;
 pub use wc::{Count, Wc};
 
 use crate::counts::Counts;

@@ -1,6 +1,6 @@
 //! Programs that are executed on their data, against plain programs; and what who watches them hears, against what their bodies say.
 
-use nest::executed::{Bfs, Executed, Nn, Watch, Wc};
+use nest::executed::{Bfs, Executed, Nn, Summary, Watch, Wc};
 use nest::{Counts, Section};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -69,6 +69,9 @@ fn account(program: &dyn Executed) -> Account {
     };
     program.execute(&mut account);
     account.close();
+    let serial = account.microblocks.iter().filter(|(_, is_split)| !is_split).count() as u64;
+    let microblocks = account.microblocks.len() as u64;
+    assert_eq!(Summary::of(program), Summary { microblocks, serial, counts: account.all });
     account
 }
 

@@ -72,6 +72,8 @@ impl Recorded {
         let mut recorder = Recorder {
             caches: Caches::new(first, second)?,
             specs: (first, second),
+            line: first.line.get().trailing_zeros(),
+            loaded: u64::MAX,
             bodies: program.bodies().iter().map(|body| of_body(issue, body)).collect(),
             begins,
             group,
@@ -163,6 +165,9 @@ fn cycles(operation: Operation, latency: &LatencySpec) -> u64 {
 struct Recorder<'r> {
     caches: Caches,
     specs: (&'r CacheSpec, &'r CacheSpec),
+    /// Bits of an address within a line of the first level, and the line that the piece has loaded last.
+    line: u32,
+    loaded: u64,
     bodies: Vec<LoopCycles>,
     /// The first group of each array, if all lie one behind the other.
     begins: Vec<u64>,
@@ -186,6 +191,7 @@ impl Watch for Recorder<'_> {
     }
 
     fn piece(&mut self) {
+        self.loaded = u64::MAX;
         let touches = self.found.touches.len();
         self.found.pieces.push(Piece { touches, ..Piece::default() });
         self.found.microblocks.last_mut().expect("a microblock has begun").below += 1;
@@ -199,7 +205,16 @@ impl Watch for Recorder<'_> {
     fn access(&mut self, array: usize, byte: u64, write: bool) {
         let within = byte / self.group;
         let place = self.begins[array] + within;
-        let misses = self.caches.access(place * self.group + byte % self.group, write);
+        let address = place * self.group + byte % self.group;
+        // What was loaded last is in the first level, in front of all others; stores take no line there.
+        let line = address >> self.line;
+        if !write {
+            if self.loaded == line {
+                return;
+            }
+            self.loaded = line;
+        }
+        let misses = self.caches.access(address, write);
         self.last().misses += misses;
         let pieces = self.found.pieces.len();
         let seen = &mut self.seen[place as usize];
