@@ -144,13 +144,13 @@ fn between(from: u64, below: u64) -> Level {
 
 impl Kernel {
     /// At most `count` pieces of a microblock that may run at once: ranges of the split loop with equal numbers of iterations, the
-    /// last with the rest. A serial microblock is one piece.
+    /// last with the rest. A serial microblock is one piece, and so is one whose split loop has no iterations.
     pub fn screens(&self, microblock: usize, count: u64) -> impl Iterator<Item = Piece> + use<> {
         let split = self.microblocks[microblock].split.as_ref();
         let trips = split.map_or(1, |Split { trips, .. }| *trips);
         let each = trips.div_ceil(count.max(1)).max(1);
         let is_split = split.is_some();
-        (0..trips.div_ceil(each)).map(move |at| {
+        (0..trips.div_ceil(each).max(1)).map(move |at| {
             let screen = is_split.then(|| (at * each, ((at + 1) * each).min(trips)));
             Piece { screen, ..Piece::whole(microblock) }
         })

@@ -183,7 +183,7 @@ impl Accelerator {
     /// The same of a program that is executed on its data, once, before time.
     ///
     /// # Errors
-    /// More input than flash holds; work by a table.
+    /// More input than flash holds; work by a table; a piece that memory has no room for.
     pub fn add_executed(&mut self, program: &dyn Executed) -> Result<usize, SpecError> {
         self.admit(Program::executed(program, &self.spec, &self.issue, self.scheduler.splits())?)
     }

@@ -103,7 +103,7 @@ impl Program {
     /// A program that is executed on its data.
     ///
     /// # Errors
-    /// A cache that cannot be built; work by a table.
+    /// A cache that cannot be built; work by a table; a piece that memory has no room for.
     pub(super) fn executed(
         program: &dyn Executed,
         spec: &AcceleratorSpec,
@@ -115,6 +115,16 @@ impl Program {
             return Err(SpecError::new("work", what).help("`work = \"nest\"` takes what the program counts"));
         }
         let recorded = Recorded::of(program, issue, (&spec.l1, &spec.l2), GROUP)?;
+        let slots = u64::from(spec.workers) * (u64::from(spec.ahead) + 1);
+        let room = spec.memory.size.get() / slots / GROUP;
+        if recorded.largest() as u64 > room {
+            let (name, most) = (program.name(), recorded.largest());
+            let what =
+                format!("a piece of `{name}` touches {most} page groups, and a section has room for {room}");
+            return Err(
+                SpecError::new("memory.size", what).help("less data, fewer sections ahead, or more memory")
+            );
+        }
         let most = most(spec, splits);
         let arrays = program.arrays();
         Ok(Program {

@@ -305,6 +305,15 @@ code = "for i in 0..m { z[i] = x[i]; }"
     assert_eq!(part.stats.hungry, 1);
 }
 
+/// A convolution of two by two has no element inside its frame: its kernel ends, and flash is asked nothing.
+#[test]
+fn a_microblock_without_iterations_is_over_at_once() {
+    for scheduler in AcceleratorScheduling::all_defaults() {
+        let (part, outside) = run(&spec(3, scheduler), &[("2dcon", 2)], &[(0, 0), (0, 1)]);
+        assert_eq!((outside.over.len(), outside.reads, outside.writes, part.stats.sections), (2, 0, 0, 0));
+    }
+}
+
 /// What flash asks of Storengine's core is done one after another.
 #[test]
 fn work_for_flash_takes_time_of_its_core() {
@@ -445,4 +454,13 @@ fn a_program_that_is_executed_on_its_data_runs_as_a_nest_does() {
         // 800 kB of nodes and 800 kB of edges: 13 groups each.
         assert_eq!((outside.reads, outside.writes), (26, 2 * 7), "{name}");
     }
+    // What a piece finds lies anywhere: two groups of each of two marks, seven of levels. With what it reads, more than a section's ten.
+    let mut spec = spec(6, AcceleratorScheduling::default());
+    let fault = |spec: &AcceleratorSpec| {
+        let mut part = Accelerator::new(spec, 4_096).expect("an accelerator");
+        format!("{:?}", part.add_executed(&search).expect_err("it cannot run"))
+    };
+    assert!(fault(&spec).contains("and a section has room for 10"));
+    spec.work = AcceleratorWork::Table;
+    assert!(fault(&spec).contains("no table says how much work `bfs` has"));
 }

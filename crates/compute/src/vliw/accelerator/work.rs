@@ -80,6 +80,9 @@ impl Accelerator {
         (of.asked, of.computed, of.lines) = (0, 0, 0);
         (of.since, of.idle_since) = (cx.now(), cx.now());
         self.stats.screens += 1;
+        if self.workers[at].sections.is_empty() {
+            return self.write_back(worker, cx);
+        }
         for _ in 0..=self.spec.ahead {
             self.ask_section(worker, cx);
         }
@@ -174,6 +177,12 @@ impl Accelerator {
         if self.workers[at].computed < self.workers[at].sections.len() {
             return self.compute(worker, cx);
         }
+        self.write_back(worker, cx);
+    }
+
+    /// A worker has computed its screen: its caches go to memory, as far as they may have been changed, and Flashvisor is told.
+    fn write_back(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
         let held = self.spec.l2.size.get() / self.spec.l2.line.get();
         let lines = self.workers[at].lines.min(held);
         let cycles = lines * u64::from(self.spec.costs.write_back) + u64::from(self.spec.costs.message);

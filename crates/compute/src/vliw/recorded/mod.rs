@@ -124,6 +124,11 @@ impl Recorded {
         &self.touches[behind(pieces.start)..behind(pieces.end)]
     }
 
+    /// The most groups that a piece touches.
+    pub fn largest(&self) -> usize {
+        (0..self.pieces.len()).map(|piece| self.touched(piece..piece + 1).len()).max().unwrap_or(0)
+    }
+
     /// Cycles in which a core issues pieces, and what its caches miss in them.
     pub fn cost(&self, pieces: Range<usize>) -> (u64, Misses) {
         self.pieces[pieces].iter().fold((0, Misses::default()), |(cycles, mut misses), piece| {

@@ -108,6 +108,7 @@ fn screens_and_sections_are_ranges_of_pieces() {
     assert_eq!(sums.sections(0..3, 3), [0..2, 2..3]);
     assert_eq!(sums.sections(0..3, 2), [0..1, 1..2, 2..3]);
     assert_eq!(sums.sections(0..3, 4), [Range { start: 0, end: 3 }]);
+    assert_eq!(sums.largest(), 3);
     assert_eq!(sums.sections(3..4, 1), [Range { start: 3, end: 4 }], "more than fits, by itself");
 }
 
