@@ -3,6 +3,7 @@
 
 pub mod catalogue;
 pub mod diag;
+pub mod energy;
 pub mod layer;
 mod policies;
 pub mod policy;

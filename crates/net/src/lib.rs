@@ -2,6 +2,7 @@
 
 mod rate;
 
+pub mod energy;
 pub mod fabric;
 pub mod mesh;
 pub mod noc;

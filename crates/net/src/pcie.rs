@@ -1,7 +1,9 @@
 //! A PCI Express link: two directions, each first in first out, packets with headers.
 
 use crate::Rate;
+use crate::energy::{LinkEnergySpec, LinkMeter};
 use kernel::{Mutant, Snapshot, Time, planted, resource::Serial};
+use stats::EnergyReport;
 
 /// Bytes that framing, sequence number, header and link CRC add to a packet (PCIe base specification: 3 DW + 1 DW
 /// header, 4 B sequence and framing, 4 B LCRC).
@@ -29,6 +31,7 @@ pub struct Link {
     latency: Time,
     to_host: Serial,
     to_device: Serial,
+    meter: Option<Box<LinkMeter>>,
 }
 
 impl Link {
@@ -44,6 +47,7 @@ impl Link {
             latency,
             to_host: Serial::default(),
             to_device: Serial::default(),
+            meter: None,
         }
     }
 
@@ -56,19 +60,50 @@ impl Link {
     /// Sends `bytes` to the host; returns when the last byte leaves the sender.
     #[inline]
     pub fn to_host(&mut self, now: Time, bytes: u64) -> Time {
-        self.to_host.grant(now, self.payload.time(bytes))
+        let service = self.payload.time(bytes);
+        let end = self.to_host.grant(now, service);
+        self.meter(bytes, end - service, end);
+        end
     }
 
     /// Sends `bytes` to the device; returns when the last byte leaves the sender.
     #[inline]
     pub fn to_device(&mut self, now: Time, bytes: u64) -> Time {
         let bytes = if planted(Mutant::FreeBytes) { 0 } else { bytes };
-        self.to_device.grant(now, self.payload.time(bytes))
+        let service = self.payload.time(bytes);
+        let end = self.to_device.grant(now, service);
+        self.meter(bytes, end - service, end);
+        end
     }
 
-    /// Appends how far each direction is booked, and what it has carried; rate and latency are not part of it.
+    #[inline]
+    fn meter(&mut self, bytes: u64, from: Time, to: Time) {
+        if let Some(meter) = &mut self.meter {
+            meter.transfer(bytes, from, to);
+        }
+    }
+
+    /// What it carries and that it is on costs energy from here on.
+    #[must_use]
+    pub fn with_energy(self, spec: &LinkEnergySpec) -> Link {
+        Link { meter: Some(Box::new(LinkMeter::new(spec))), ..self }
+    }
+
+    /// Energy since the measured window began, payload of both directions; `None` if nothing is known of it.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.meter.as_ref().map(|meter| meter.report(now))
+    }
+
+    /// Starts the measured window.
+    pub fn reset_energy(&mut self, now: Time) {
+        if let Some(meter) = &mut self.meter {
+            meter.reset(now);
+        }
+    }
+
+    /// Appends how far each direction is booked, and what it has carried; rate, latency and energy are not part of it.
     pub fn save(&self, out: &mut Vec<u8>) {
-        let Link { payload: _, latency: _, to_host, to_device } = self;
+        let Link { payload: _, latency: _, to_host, to_device, meter: _ } = self;
         to_host.save(out);
         to_device.save(out);
     }
@@ -94,6 +129,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use config::units::{Energy, Power};
 
     #[test]
     fn generations_double() {
@@ -116,5 +152,21 @@ mod tests {
     fn headers_cost() {
         let link = Link::new(1_000_000_000, 256, Time::ZERO);
         assert_eq!(link.bytes_per_s(), 1_000_000_000u64 * 256 / 280);
+    }
+
+    /// 4 KiB at 40 pJ a byte, and 2 us at half a watt.
+    #[test]
+    fn bytes_and_being_on_cost_energy() {
+        let energy = LinkEnergySpec { transfer: Energy::new(40_000_000), on: Power::new(500_000) };
+        let mut link = Link::new(4_000_000_000, 256, Time::ZERO).with_energy(&energy);
+        link.to_host(Time::ZERO, 4_000);
+        link.to_device(Time::ZERO, 96);
+        let report = link.energy(Time::from_us(2)).expect("it has a meter");
+        assert_eq!(report.of("link transfer"), 4_096 * 40_000_000);
+        assert_eq!(report.of("link on"), 500_000 * 2_000_000);
+        assert!(report.conserves());
+        link.reset_energy(Time::from_us(2));
+        assert_eq!(link.energy(Time::from_us(2)).map(|report| report.total()), Some(0));
+        assert_eq!(Link::new(1, 0, Time::ZERO).energy(Time::ZERO), None);
     }
 }

@@ -74,8 +74,10 @@ impl Meter {
         if from >= self.latest_start {
             self.windows[at] += energy;
         } else {
+            // In two parts, so that no product is too large: what each picosecond has, and what is left.
             let whole = u128::from(to - from);
-            self.divide(from, to, |part| energy * u128::from(part) / whole);
+            let (each, left) = (energy / whole, energy % whole);
+            self.divide(from, to, |part| each * u128::from(part) + left * u128::from(part) / whole);
         }
     }
 
@@ -135,6 +137,11 @@ impl Meter {
     /// By window: the width of all of them, and what was spent in each.
     pub fn windows(&self) -> (Time, &[Attojoules]) {
         (Time::from_ps(self.width), &self.windows)
+    }
+
+    /// Whether what was spent by activity is what was spent over time, to the last attojoule.
+    pub fn conserves(&self) -> bool {
+        self.spent.iter().sum::<Attojoules>() == self.windows.iter().sum()
     }
 
     /// What was spent from the origin to `now`, states included.

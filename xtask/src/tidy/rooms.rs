@@ -73,6 +73,7 @@ const HOUSES: &[House] = &[
         path: &["media"],
         floors: &[
             ("geometry", 0),
+            ("energy", 0),
             ("packages", 0),
             ("base", 1),
             ("registers", 1),
@@ -107,6 +108,7 @@ const HOUSES: &[House] = &[
             ("sched", 0),
             ("stats", 0),
             ("spec", 1),
+            ("energy", 2),
             ("model", 2),
             ("sm", 3),
             ("dispatch", 4),
@@ -125,6 +127,7 @@ const HOUSES: &[House] = &[
             ("window", 0),
             ("spec", 1),
             ("stats", 1),
+            ("energy", 2),
             ("l1", 2),
             ("load", 2),
             ("core", 3),

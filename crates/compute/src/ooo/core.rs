@@ -1,5 +1,6 @@
 //! A core: its state.
 
+use super::energy::CoreMeter;
 use super::l1::L1;
 use super::load::Load;
 use super::sched::{Halted, ThreadScheduler};
@@ -198,6 +199,7 @@ pub(super) struct Core {
     /// as the width.
     pub(super) dispatch: u64,
     pub(super) retire: u64,
+    pub(super) meter: Option<Box<CoreMeter>>,
     /// Ports of the data cache, in units of a cycle by the ports.
     pub(super) port: u64,
     /// Something has come that operations in the window, or stores, may have waited for.
@@ -241,6 +243,10 @@ impl Core {
             fence: 0,
             dispatch: 0,
             retire: 0,
+            meter: spec.energy.as_ref().map(|costs| {
+                let cycle = Time::period(spec.clock.hz());
+                Box::new(CoreMeter::new(costs, number, cycle, spec.width.into()))
+            }),
             port: 0,
             unsettled: false,
             sleeping: false,
@@ -281,6 +287,11 @@ impl Core {
     pub(super) fn spend(&mut self, until: u64, what: Spent, stats: &mut CoresStats) {
         if until > self.retire {
             stats.spent[what as usize] += until - self.retire;
+            if what == Spent::Idle
+                && let Some(meter) = &mut self.meter
+            {
+                meter.idles(self.retire, until);
+            }
             self.retire = until;
         }
     }

@@ -14,6 +14,7 @@
 
 mod answers;
 mod core;
+mod energy;
 mod event;
 mod execute;
 mod l1;
@@ -30,12 +31,14 @@ mod window;
 
 pub use event::{Event, Out};
 pub use load::Queue;
-pub use spec::{Arrivals, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, ThreadsSpec, TlbSpec};
+pub use spec::{
+    Arrivals, CpuEnergySpec, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, ThreadsSpec, TlbSpec,
+};
 pub use stats::CoresStats;
 pub use window::Spent;
 
 use self::core::{Core, Shape, Shared, What};
-use ::stats::Mser;
+use ::stats::{EnergyReport, Mser};
 use config::SpecError;
 use event::{LINE, TEXT};
 use kernel::{Cx, Mutant, Slab, Time, planted_nth};
@@ -188,9 +191,23 @@ impl Cores {
         }
     }
 
+    /// Energy of the cores since counters began, and of the rest of their chip; `None` if the spec does not say what they cost. To be asked behind
+    /// [`Cores::account`].
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        let mut all =
+            self.cores.iter().filter_map(|core| Some(core.meter.as_ref()?.report(now, core.retire)));
+        let mut sum = all.next()?;
+        all.for_each(|one| sum.add(&one));
+        Some(sum)
+    }
+
     /// Counters begin anew.
     pub fn reset_stats(&mut self, now: Time) {
         self.account(now);
+        for core in &mut self.cores {
+            let until = core.retire;
+            core.meter.iter_mut().for_each(|meter| meter.reset(now, until));
+        }
         self.shared.stats = CoresStats::default();
         self.shared.tally = Tally::default();
         self.shared.settling = None;

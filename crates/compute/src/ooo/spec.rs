@@ -2,8 +2,9 @@
 
 use super::sched::ThreadScheduling;
 use config::SpecError;
+use config::energy::StatePower;
 use config::schema::product;
-use config::units::{Duration, Frequency};
+use config::units::{Duration, Frequency, Power};
 use kernel::Time;
 use mem::cache::replace::ReplacementPolicy;
 use schemars::JsonSchema;
@@ -59,6 +60,19 @@ pub struct CpuSpec {
     pub threads: ThreadsSpec,
     /// The jobs that come.
     pub load: LoadSpec,
+    /// What they spend; left out, they report no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<CpuEnergySpec>,
+}
+
+/// What the cores of a server spend, and the rest of their chip but its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuEnergySpec {
+    /// Power of a core with its first-level caches: at work while it has something to run, stalls included.
+    pub core: StatePower,
+    /// Power of what belongs to no core: shared caches, network, leakage.
+    pub chip_on: Power,
 }
 
 /// A first-level cache of a core, in lines of 64 B.
@@ -206,6 +220,12 @@ impl CpuSpec {
         self.l1i.check("l1i")?;
         self.l1d.check("l1d")?;
         self.tlb.check()?;
+        if let Some(CpuEnergySpec { core: StatePower { idle, busy }, .. }) = self.energy
+            && busy < idle
+        {
+            let what = format!("{busy} at work are less than {idle} without");
+            return Err(SpecError::new("energy.core.busy", what));
+        }
         self.threads.check(self.cores)?;
         match &self.load.arrivals {
             Arrivals::closed => Ok(()),

@@ -3,6 +3,7 @@
 mod exchange;
 mod hand;
 mod paged;
+mod spent;
 
 use super::sched::ThreadScheduling;
 use super::*;
@@ -35,6 +36,7 @@ fn spec() -> CpuSpec {
             scheduler: ThreadScheduling::priority,
         },
         load: LoadSpec { jobs: 1, arrivals: Arrivals::closed },
+        energy: None,
     }
 }
 

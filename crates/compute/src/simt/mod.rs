@@ -2,6 +2,7 @@
 
 pub mod blocks;
 mod dispatch;
+mod energy;
 mod event;
 pub mod kernels;
 mod model;
@@ -14,12 +15,15 @@ mod tests;
 
 pub use dispatch::{Need, Unfit};
 pub use event::{Event, Out};
-pub use spec::{AluSpec, GpuSpec, L1Spec, LoadStoreSpec, ResidentSpec, SfuSpec, SharedSpec, TlbSpec};
+pub use spec::{
+    AluSpec, GpuEnergySpec, GpuSpec, L1Spec, LoadStoreSpec, ResidentSpec, SfuSpec, SharedSpec, TlbSpec,
+};
 pub use stats::{Counters, GpuStats, KernelStats, LatencySum, SmStats};
 
 use blocks::BlockScheduler;
 use config::SpecError;
 use dispatch::App;
+use energy::GpuMeter;
 use kernel::{Cx, Ticket, Time};
 use kernels::{AppView, KernelScheduler};
 use model::Model;
@@ -66,6 +70,7 @@ pub struct Gpu {
     ended: Vec<u8>,
     /// Whether blocks may have become ready to be taken: a kernel has been launched, an application is held or no longer.
     fresh: bool,
+    meter: Option<Box<GpuMeter>>,
 }
 
 impl Gpu {
@@ -96,6 +101,7 @@ impl Gpu {
             next: 0,
             ended: Vec::new(),
             fresh: false,
+            meter: spec.energy.as_ref().map(|costs| Box::new(GpuMeter::new(costs, spec.sms))),
         })
     }
 
@@ -130,6 +136,9 @@ impl Gpu {
             first = first.min(*due);
         }
         self.first = first;
+        if self.meter.is_some() {
+            self.meter_cycle(cycle);
+        }
         self.take_blocks(cycle + 1, programs, cx);
         self.schedule(cx);
     }
@@ -226,6 +235,9 @@ impl Gpu {
         self.stats.writes.clear();
         self.stats.store_translations = 0;
         self.tally = Tally::default();
+        if let Some(meter) = &mut self.meter {
+            meter.reset(now);
+        }
     }
 
     /// The first cycle, at or after a time, that has not come yet.

@@ -4,8 +4,9 @@ use super::blocks::BlockScheduling;
 use super::kernels::KernelScheduling;
 use super::sched::WarpScheduling;
 use config::SpecError;
+use config::energy::StatePower;
 use config::schema::product;
-use config::units::{Bytes, Frequency};
+use config::units::{Bytes, Frequency, Power};
 use mem::cache::replace::ReplacementPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,19 @@ pub struct GpuSpec {
     pub l1: L1Spec,
     /// The first-level translation lookaside buffer.
     pub tlb: TlbSpec,
+    /// What it spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<GpuEnergySpec>,
+}
+
+/// What multiprocessors spend, and the rest of their chip but its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GpuEnergySpec {
+    /// Power of a multiprocessor: at work in cycles in which it issues an instruction.
+    pub multiprocessor: StatePower,
+    /// Power of what belongs to no multiprocessor: leakage, clocks, network, second-level cache.
+    pub chip_on: Power,
 }
 
 /// What a multiprocessor holds at once. A block stays until its last warp has ended.
@@ -197,7 +211,19 @@ impl GpuSpec {
         positive("load_store.queue", self.load_store.queue.into())?;
         positive("load_store.stores", self.load_store.stores.into())?;
         self.l1.check()?;
+        self.energy.as_ref().map_or(Ok(()), GpuEnergySpec::check)?;
         self.tlb.check()
+    }
+}
+
+impl GpuEnergySpec {
+    fn check(&self) -> Result<(), SpecError> {
+        let StatePower { idle, busy } = self.multiprocessor;
+        if busy < idle {
+            let what = format!("{busy} at work are less than {idle} without");
+            return Err(SpecError::new("energy.multiprocessor.busy", what));
+        }
+        Ok(())
     }
 }
 

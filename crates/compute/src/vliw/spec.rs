@@ -2,7 +2,8 @@
 
 use super::sched::AcceleratorScheduling;
 use config::SpecError;
-use config::units::{Bandwidth, Bytes, Duration, Frequency};
+use config::energy::StatePower;
+use config::units::{Bandwidth, Bytes, Duration, Energy, Frequency, Power};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +146,50 @@ pub struct AcceleratorSpec {
     /// Accesses of each loop that are measured where caches are sampled.
     #[schemars(range(min = 1_024, max = 1_073_741_824))]
     pub sample: u64,
+    /// What it spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<AcceleratorEnergySpec>,
+}
+
+/// What an accelerator spends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceleratorEnergySpec {
+    /// Power of a worker, by what it does.
+    pub worker: WorkerPower,
+    /// Power of each of the two cores that run firmware.
+    pub firmware: StatePower,
+    /// Energy of a byte that crosses memory.
+    pub memory_transfer: Energy,
+    /// Power of memory, whatever crosses it: standby and refresh.
+    pub memory_on: Power,
+    /// Power of the rest of the chip: clocks, leakage and links that belong to no core.
+    pub chip_on: Power,
+}
+
+/// Power of a worker with its caches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerPower {
+    /// Without a screen.
+    pub idle: Power,
+    /// With a screen, while it waits for a section, boots, or has its caches written back.
+    pub waits: Power,
+    /// While it computes, stalls included.
+    pub computes: Power,
+}
+
+impl AcceleratorEnergySpec {
+    /// # Errors
+    /// A core that takes less at work than without.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        let StatePower { idle, busy } = self.firmware;
+        if busy < idle {
+            let what = format!("{busy} at work are less than {idle} without");
+            return Err(SpecError::new("firmware.busy", what));
+        }
+        Ok(())
+    }
 }
 
 /// The memory of an accelerator, which keeps page groups of flash.

@@ -79,6 +79,7 @@ impl Device {
         checks.extend(self.check_look_ahead());
         checks.push(self.check_busy(now));
         checks.push(self.check_array_time());
+        checks.extend(self.check_energy(now));
         checks.extend(self.check_buffer());
         checks.extend(self.check_registers());
         let milestones = [&self.stats.reads, &self.stats.writes, &self.stats.others];
@@ -95,6 +96,24 @@ impl Device {
         checks.push(Check::new("little", little.is_none(), detail));
         checks.extend(self.check_shadow(stop));
         checks
+    }
+
+    /// Two accounts of the same energy; and the energy of dies at work against the time for which they have been at work.
+    fn check_energy(&self, now: Time) -> Vec<Check> {
+        let Some(energy) = self.energy(now) else { return Vec::new() };
+        let series = energy.series.total();
+        let detail = format!("{} aJ by activity, {series} aJ over time", energy.total());
+        let dies = self.window_busy(now).1.into_iter().fold(Time::ZERO, |sum, busy| sum + busy);
+        let expected = self.backend.meter.as_ref().map(|meter| meter.die_busy(dies));
+        let spent = energy.of("die busy");
+        vec![
+            Check::new("energy", energy.conserves(), detail),
+            Check::new(
+                "die_energy",
+                expected == Some(spent),
+                format!("{spent} aJ for {dies} of dies at work"),
+            ),
+        ]
     }
 
     /// What the back end has done against what the FTL has recorded.

@@ -30,6 +30,9 @@ impl Device {
         };
         let id = self.active.insert(active);
         self.ledger.submitted(&self.ftl);
+        if let Some(meter) = &mut self.backend.meter {
+            meter.command_begins(cx.now());
+        }
         if self.shadow.is_some() {
             let durable = self.promises_flash(&command);
             if let Some(shadow) = &mut self.shadow {
@@ -123,6 +126,9 @@ impl Device {
         let buffer = self.buffer_state();
         cx.emit(Out::Complete(Completion { tag, to, status, errors, buffer }));
         self.active.remove(id);
+        if let Some(meter) = &mut self.backend.meter {
+            meter.command_ends(cx.now());
+        }
         if self.host.leaves(queue) {
             self.fetch(queue, cx);
         }

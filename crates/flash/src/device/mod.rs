@@ -44,10 +44,10 @@ use crate::control::ftl::{Ftl, FtlCounters};
 use crate::control::purpose::Purpose;
 use crate::control::recovery::Journal;
 use crate::media::dies::{self, op::OpKind};
-use crate::media::dies::{Backend, BackendCounters, BackendPolicy, timing::Timing};
+use crate::media::dies::{Backend, BackendCounters, BackendPolicy, MediaEnergy, timing::Timing};
 use crate::port::host::{Host, HostParams};
 use crate::shadow::Shadow;
-use ::stats::Milestones;
+use ::stats::{EnergyReport, Milestones};
 use absent::Absent;
 use buffered::Place;
 use checks::Ledger;
@@ -113,6 +113,8 @@ pub struct DeviceParts {
     pub placements: u8,
     /// What reading a unit costs that was never written.
     pub unwritten: Unwritten,
+    /// What media and controllers cost, if it is known.
+    pub energy: Option<MediaEnergy>,
 }
 
 /// One flash device.
@@ -165,8 +167,12 @@ impl Device {
         let ahead = policy.filter(|p| !p.is_off()).map(|p| Box::new(Ahead::new(p)));
         let geo = &parts.ftl.geo;
         let groups = geo.groups as usize;
+        let mut backend = Backend::new(geo, parts.timing, parts.policy);
+        if let Some(costs) = parts.energy {
+            backend.set_energy(costs);
+        }
         Device {
-            backend: Backend::new(geo, parts.timing, parts.policy),
+            backend,
             ahead,
             buffered: parts
                 .buffer
@@ -397,8 +403,20 @@ impl Device {
         )
     }
 
+    /// Energy of dies, channels, controllers and the host's link since the window began; `None` if the spec does not say what they
+    /// cost.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        let mut energy = self.backend.meter.as_ref()?.report(now);
+        energy.add(&self.host.energy(now)?);
+        Some(energy)
+    }
+
     /// Starts the measured window: what happened before is forgotten.
     pub fn reset_stats(&mut self, now: Time) {
+        if let Some(meter) = &mut self.backend.meter {
+            meter.reset(now);
+        }
+        self.host.reset_energy(now);
         self.ledger.begin_window();
         let ahead = self.ahead_totals().unwrap_or_default();
         if let Some(Buffered { place: Place::Registers(registers), .. }) = &mut self.buffered {

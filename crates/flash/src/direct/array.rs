@@ -1,5 +1,6 @@
 //! What the array of a plane does next, and what follows when it has done it.
 
+use super::energy::Spending;
 use super::op::Cargo;
 use super::op::{Kind, Op};
 use super::{Direct, Event, Out};
@@ -45,7 +46,7 @@ impl Direct {
             match op.kind {
                 Kind::Read => {
                     self.planes.get(plane).work = Work::Op(name);
-                    self.work(plane, Time::ZERO, self.times.sense, cx);
+                    self.work(plane, Spending(1, 0, 0), Time::ZERO, self.times.sense, cx);
                     return;
                 }
                 Kind::Program { register } if self.blocks.has_room(op.place) => {
@@ -60,8 +61,19 @@ impl Direct {
     }
 
     /// The array of a plane works for `service` after `delay`.
-    pub(super) fn work(&mut self, plane: u32, delay: Time, service: Time, cx: &mut impl Cx<Event, Out>) {
-        self.planes.works(plane, service, cx.now() + delay + service);
+    pub(super) fn work(
+        &mut self,
+        plane: u32,
+        does: Spending,
+        delay: Time,
+        service: Time,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
+        let begins = cx.now() + delay;
+        self.planes.works(plane, service, begins + service);
+        if let Some(meter) = &mut self.meter {
+            meter.work(does, begins, begins + service);
+        }
         cx.after(delay + service, Event::ArrayDone(plane));
     }
 
@@ -103,7 +115,8 @@ impl Direct {
         let whole = self.registers.get(register).lines == self.lines.all();
         let fill = if whole { Time::ZERO } else { self.times.sense };
         self.stats.fill_reads += u64::from(!whole);
-        self.work(op.place.plane, delay, fill + self.times.program, cx);
+        let does = Spending(u64::from(!whole), 1, 0);
+        self.work(op.place.plane, does, delay, fill + self.times.program, cx);
     }
 
     /// The array of a plane has finished.

@@ -5,6 +5,7 @@
 //! what waits for the plane goes first. The application whose write filled the log block waits for the end of it; others go
 //! on.
 
+use super::energy::Spending;
 use super::op::Kind;
 use super::{Direct, Event, Out};
 use crate::control::log::{Merge, Progress, Step};
@@ -165,11 +166,11 @@ impl Direct {
     /// Nothing else waits for a plane: its merge goes on.
     pub(super) fn start_step(&mut self, plane: u32, step: Option<Step>, cx: &mut impl Cx<Event, Out>) {
         self.planes.get(plane).work = Work::Step;
-        let service = match step.expect("a plane with nothing to do is left alone") {
-            Step::Copy { .. } => self.times.sense + self.times.program,
-            Step::Erase(_) => self.times.erase,
+        let (does, service) = match step.expect("a plane with nothing to do is left alone") {
+            Step::Copy { .. } => (Spending(1, 1, 0), self.times.sense + self.times.program),
+            Step::Erase(_) => (Spending(0, 0, 1), self.times.erase),
         };
-        self.work(plane, Time::ZERO, service, cx);
+        self.work(plane, does, Time::ZERO, service, cx);
     }
 
     /// A step of a merge is done in a plane.

@@ -14,6 +14,7 @@
 
 mod array;
 mod checks;
+mod energy;
 mod merge;
 mod op;
 mod read;
@@ -28,6 +29,7 @@ mod write;
 
 pub use crate::control::log::layout::Place;
 pub use crate::media::planes::Spread;
+pub use energy::DirectEnergySpec;
 pub use spec::DirectSpec;
 pub use stats::{DirectBusy, DirectStats, Dirty};
 
@@ -41,6 +43,7 @@ use crate::media::registers::{Link, Registers};
 use crate::names::NONE;
 use checks::Ledger;
 use config::SpecError;
+use energy::DirectMeter;
 use kernel::resource::Serial;
 use kernel::{Cx, Inside, Rng, Slab, Time};
 use merge::{App, Job, Reclaim};
@@ -178,6 +181,7 @@ pub struct Direct {
     rng: Rng,
     ledger: Ledger,
     shadow: Option<Box<Shadow>>,
+    meter: Option<Box<DirectMeter>>,
     reach: u64,
     /// What happened since the window began.
     pub stats: DirectStats,
@@ -247,6 +251,7 @@ impl Direct {
             rng: Rng::stream(seed, "direct/logs"),
             ledger: Ledger::default(),
             shadow: None,
+            meter: spec.energy.map(|costs| Box::new(DirectMeter::new(costs, layout.planes))),
             reach: spec.reach(),
             stats: DirectStats { plane_writes: vec![0; layout.planes as usize], ..DirectStats::default() },
             tally: Tally::default(),
@@ -397,6 +402,9 @@ impl Direct {
     /// Sends lines of a page of `plane` between its package and the package's controller. Returns when they have left where
     /// they were.
     fn send(&mut self, cargo: Cargo, plane: u32, lines: u64, cx: &mut impl Cx<Event, Out>) -> Time {
+        if let Some(meter) = &mut self.meter {
+            meter.transfer(self.lines.bytes_of(lines), cx.now());
+        }
         let lines = lines.count_ones();
         self.network.send(&self.packages, (cargo, cargo.way()), plane, lines, &mut Inside::of(cx))
     }
@@ -452,6 +460,9 @@ impl Direct {
         }
         self.network.reset(now);
         self.planes.reset(now);
+        if let Some(meter) = &mut self.meter {
+            meter.reset(now);
+        }
     }
 
     /// Follows the data of every line, at a cost of memory and time and no change of results. For an idle part before its

@@ -1,5 +1,6 @@
 //! Flash as memory, as a user writes it.
 
+use super::energy::DirectEnergySpec;
 use crate::control::log::spec::DirectMapping;
 use crate::media::planes::spec::{DirectArray, DirectGeometry, FlashNetwork};
 use crate::media::registers::spec::DirectRegisters;
@@ -41,6 +42,9 @@ pub struct DirectSpec {
     /// Dirty pages that the registers have no room for go to the shared cache; left out, all are programmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<DirectRedirect>,
+    /// What it spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<DirectEnergySpec>,
 }
 
 /// The flash controllers.
@@ -89,6 +93,7 @@ impl DirectSpec {
         self.mapping.check(&self.geometry)?;
         self.array.check()?;
         self.registers.check()?;
+        self.energy.as_ref().map_or(Ok(()), DirectEnergySpec::check)?;
         if let Some(redirect) = &self.redirect {
             SpecError::positive("redirect.window", redirect.window.into())?;
         }

@@ -8,6 +8,7 @@ use crate::media::geometry::Address;
 use kernel::resource::Serial;
 use kernel::{Cx, Time};
 use net::Rate;
+use net::energy::{LinkEnergySpec, LinkMeter};
 use proto::Slot;
 use proto::groups::Tell;
 
@@ -82,16 +83,47 @@ pub(super) struct Link {
     pub(super) inward: Serial,
     /// To the channels: a grant a group.
     pub(super) outward: Serial,
+    pub(super) meter: Option<Box<LinkMeter>>,
 }
 
 impl Link {
-    pub(super) fn new(bytes_per_s: u64) -> Link {
-        Link { rate: Rate::new(bytes_per_s), inward: Serial::default(), outward: Serial::default() }
+    pub(super) fn new(bytes_per_s: u64, energy: Option<&LinkEnergySpec>) -> Link {
+        Link {
+            rate: Rate::new(bytes_per_s),
+            inward: Serial::default(),
+            outward: Serial::default(),
+            meter: energy.map(|spec| Box::new(LinkMeter::new(spec))),
+        }
+    }
+
+    /// A page is on its way to the accelerator; when it is over.
+    fn carry_in(&mut self, now: Time, bytes: u64) -> Time {
+        let service = self.rate.time(bytes);
+        let over = self.inward.grant(now, service);
+        self.meter(bytes, over - service, over);
+        over
+    }
+
+    /// A group is on its way to the channels; when it is over.
+    fn carry_out(&mut self, now: Time, bytes: u64) -> Time {
+        let service = self.rate.time(bytes);
+        let over = self.outward.grant(now, service);
+        self.meter(bytes, over - service, over);
+        over
+    }
+
+    fn meter(&mut self, bytes: u64, from: Time, to: Time) {
+        if let Some(meter) = &mut self.meter {
+            meter.transfer(bytes, from, to);
+        }
     }
 }
 
 impl GroupsFlash {
     fn access(&mut self, purpose: Purpose, group: Physical, class: Class, left: u32, now: Time) -> u32 {
+        if let Some(meter) = &mut self.backend.meter {
+            meter.command_begins(now);
+        }
         self.accesses.insert(Access { purpose, group, class, left, over: now, since: now })
     }
 
@@ -111,8 +143,8 @@ impl GroupsFlash {
     ) {
         let now = cx.now();
         let name = self.access(purpose, group, class, self.media.group_pages, now);
-        let service = self.link.rate.time(self.layout().group_bytes());
-        let over = self.link.outward.grant(now, service);
+        let bytes = self.layout().group_bytes();
+        let over = self.link.carry_out(now, bytes);
         cx.after(over - now, Event::Crossed(name));
     }
 
@@ -147,7 +179,7 @@ impl GroupsFlash {
         let access = &mut self.accesses[owner];
         access.left -= 1;
         if kind == OpKind::Read {
-            access.over = self.link.inward.grant(now, self.link.rate.time(bytes.into()));
+            access.over = self.link.carry_in(now, bytes.into());
         }
         if access.left > 0 {
             return;
@@ -164,6 +196,9 @@ impl GroupsFlash {
     pub(super) fn access_done(&mut self, name: u32, cx: &mut impl Cx<Event, Tell>) {
         let access = self.accesses[name];
         self.accesses.remove(name);
+        if let Some(meter) = &mut self.backend.meter {
+            meter.command_ends(cx.now());
+        }
         match access.purpose {
             Purpose::Read { request, logical } => self.group_read(request, logical, &access, cx),
             Purpose::Write { request, write } => self.group_written(request, write, &access, cx),

@@ -58,6 +58,14 @@ impl GroupsFlash {
             self.sections_are_locked(held),
         ];
         checks.extend(self.media_checks());
+        if let Some((media, link)) = self.backend.meter.as_ref().zip(self.link.meter.as_ref()) {
+            let detail = "by activity, and over time".to_owned();
+            checks.push(Check::new(
+                "two accounts of energy agree",
+                media.conserves() && link.conserves(),
+                detail,
+            ));
+        }
         if let Some(shadow) = &self.shadow {
             let detail = format!("{} of {} reads were wrong", shadow.wrong, shadow.checked);
             checks.push(Check::new("reads bring what was written last", shadow.wrong == 0, detail));

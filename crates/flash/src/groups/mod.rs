@@ -42,7 +42,8 @@ use crate::control::groups::locks::Granted;
 use crate::control::groups::{Flashvisor, GroupCounters, GroupError, Layout, Storengine};
 use crate::media::dies::{self, Backend, BackendCounters};
 use crate::media::geometry::Geometry;
-use crate::spec::{Built, timing};
+use crate::spec::{Built, energy, timing};
+use ::stats::EnergyReport;
 use access::{Access, Link, Media};
 use checks::Ledger;
 use config::SpecError;
@@ -117,11 +118,15 @@ impl GroupsFlash {
         let visor = Flashvisor::new(&spec.groups).map_err(|fault| fault.within("groups"))?;
         let geo = Geometry::new(visor.layout().shape());
         let timing = timing(&spec.cell, &spec.channel, &geo, context)?;
+        let mut backend = Backend::new(&geo, timing, spec.policy(context.fold));
+        if let Some(costs) = &spec.energy {
+            backend.set_energy(energy(costs, &spec.cell)?);
+        }
         Ok(GroupsFlash {
             storengine: Storengine::new(&spec.groups),
-            backend: Backend::new(&geo, timing, spec.policy(context.fold)),
+            backend,
             media: Media::new(&spec.groups, visor.layout()),
-            link: Link::new(spec.link.rate.bytes_per_s()),
+            link: Link::new(spec.link.rate.bytes_per_s(), spec.energy.as_ref().map(|energy| &energy.link)),
             requests: Slab::default(),
             short: VecDeque::new(),
             accesses: Slab::default(),
@@ -225,8 +230,22 @@ impl GroupsFlash {
         self.busy_so_far(now).since(&self.origin.2)
     }
 
+    /// Energy of dies, channels, their controllers and the link since the window began; `None` if the spec does not say what they
+    /// cost. The controllers are at work while a group is read or programmed or a block is erased, its way over the link included.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        let mut energy = self.backend.meter.as_ref()?.report(now);
+        energy.add(&self.link.meter.as_ref()?.report(now));
+        Some(energy)
+    }
+
     /// Starts the measured window: what happened before is forgotten.
     pub fn reset_stats(&mut self, now: Time) {
+        if let Some(meter) = &mut self.backend.meter {
+            meter.reset(now);
+        }
+        if let Some(meter) = &mut self.link.meter {
+            meter.reset(now);
+        }
         self.stats.reset(now);
         self.origin = (self.visor.counters, self.backend.counters.clone(), self.busy_so_far(now));
     }

@@ -3,7 +3,7 @@
 use crate::control::groups::spec::GroupsSpec;
 use crate::media::dies::sched::Scheduling;
 use crate::media::dies::{BackendPolicy, MultiPlane, Sharing, Suspend};
-use crate::spec::{CellSpec, ChannelSpec, GeometrySpec, Programming};
+use crate::spec::{CellSpec, ChannelSpec, FlashEnergySpec, GeometrySpec, Programming};
 use config::SpecError;
 use config::units::Bandwidth;
 use kernel::Time;
@@ -24,6 +24,9 @@ pub struct GroupsFlashSpec {
     pub scheduler: Scheduling,
     /// What connects the channels' controllers with the accelerator.
     pub link: GroupLink,
+    /// What it spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<FlashEnergySpec>,
 }
 
 /// The link between the controllers of the channels and the accelerator's memory: both directions at the same time, each first in,

@@ -36,6 +36,7 @@ fn with_media(groups: GroupsSpec) -> GroupsFlashSpec {
         },
         scheduler: Scheduling::read_first(read_first::Params::default()),
         link: GroupLink { rate: Bandwidth::new(1_830_000_000) },
+        energy: None,
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod array;
 pub mod base;
 pub mod dies;
+pub mod energy;
 pub mod geometry;
 pub mod packages;
 pub mod planes;

@@ -4,6 +4,7 @@ use crate::port::nvme::{Arbitration, Nvme};
 use kernel::{Snapshot, Ticket, Time, resource::Pool};
 use net::pcie::Link;
 use proto::INNER;
+use stats::EnergyReport;
 
 /// Bytes of a completion queue entry.
 const COMPLETION_BYTES: u64 = 16;
@@ -211,6 +212,16 @@ impl Host {
     /// Time that the link of a processor inside the drive has been busy, to it and to the device, up to `now`.
     pub fn inner_busy(&self, now: Time) -> Option<(Time, Time)> {
         self.inner.as_ref().map(|inner| inner.link.busy(now))
+    }
+
+    /// Energy of the host's link since the measured window began, if it is known what it costs.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.outer.link.energy(now)
+    }
+
+    /// Starts the measured window.
+    pub fn reset_energy(&mut self, now: Time) {
+        self.outer.link.reset_energy(now);
     }
 
     /// Controller cores.

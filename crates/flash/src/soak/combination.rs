@@ -366,6 +366,7 @@ impl Combination {
             ftl: self.ftl(),
             host: self.host(),
             inner: None,
+            energy: None,
         }
     }
 

@@ -3,6 +3,8 @@
 
 mod combination;
 mod cover;
+#[cfg(test)]
+mod energy;
 mod host;
 #[cfg(test)]
 mod mutants;

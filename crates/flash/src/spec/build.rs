@@ -5,9 +5,12 @@ use crate::control::ftl::Ftl;
 use crate::control::ftl::alloc::Allocator;
 use crate::control::ftl::gc::VictimContext;
 use crate::device::{BufferParts, Device, DeviceParts};
-use crate::media::dies::BackendPolicy;
 use crate::media::dies::timing::Timing;
+use crate::media::dies::{BackendPolicy, MediaEnergy};
+use crate::media::energy::FlashEnergySpec;
 use crate::media::geometry::{Geometry, Shape};
+use config::units::Duration;
+use kernel::Time;
 use net::Rate;
 
 /// What the caller knows beyond the spec.
@@ -122,10 +125,11 @@ impl FlashSpec {
                 wanted,
                 link,
             },
-            host: self.host.build(self.inner.as_ref(), context.fold)?,
+            host: self.host.build(self.inner.as_ref(), self.energy.as_ref(), context.fold)?,
             gc: self.ftl.reclaim(),
             placements: self.ftl.placements,
             unwritten: self.ftl.unwritten_read.into(),
+            energy: self.energy.as_ref().map(|spec| energy(spec, &self.cell)).transpose()?,
         }))
     }
 
@@ -157,9 +161,12 @@ pub(crate) fn timing(
     geo: &Geometry,
     context: &Built,
 ) -> Result<Timing, SpecError> {
+    let times = |key: &str, times: &[Duration]| -> Result<Vec<Time>, SpecError> {
+        Ok(cell.by_type(key, times)?.into_iter().map(Duration::time).collect())
+    };
     Ok(Timing {
-        read: cell.by_type("cell.read", &cell.read)?,
-        program: cell.by_type("cell.program", &cell.program)?,
+        read: times("cell.read", &cell.read)?,
+        program: times("cell.program", &cell.program)?,
         passes: cell.passes(),
         one_shot: cell.programming != Programming::page,
         erase: cell.erase.time(),
@@ -177,4 +184,25 @@ pub(crate) fn timing(
         pages_per_unit: geo.pages_per_unit(),
         program_pages: geo.shape.program_pages,
     })
+}
+
+/// What media cost that have these cells.
+///
+/// # Errors
+/// Another number of energies than there are page types, or than one where a word line is programmed as one; keys
+/// `energy.read` and `energy.program`.
+pub(crate) fn energy(spec: &FlashEnergySpec, cell: &CellSpec) -> Result<MediaEnergy, SpecError> {
+    let read = cell.by_type("energy.read", &spec.read)?;
+    let program = match cell.programming {
+        Programming::page => cell.by_type("energy.program", &spec.program)?,
+        Programming::one_shot | Programming::two_pass if spec.program.len() == 1 => spec.program.clone(),
+        Programming::one_shot | Programming::two_pass => {
+            let what = format!(
+                "`energy.program` has {} values; a word line that is programmed as one needs 1",
+                spec.program.len()
+            );
+            return Err(SpecError::new("energy.program", what));
+        }
+    };
+    Ok(MediaEnergy::new(spec, read, program))
 }

@@ -131,11 +131,11 @@ impl CellSpec {
         (0..pages).map(|page| of(page) as u8).collect()
     }
 
-    /// A time of each page type.
-    pub(crate) fn by_type(&self, key: &str, times: &[Duration]) -> Result<Vec<Time>, SpecError> {
-        match times {
-            [one] => Ok(vec![one.time(); usize::from(self.bits)]),
-            many if many.len() == usize::from(self.bits) => Ok(many.iter().map(|t| t.time()).collect()),
+    /// A value of each page type.
+    pub(crate) fn by_type<T: Copy>(&self, key: &str, values: &[T]) -> Result<Vec<T>, SpecError> {
+        match values {
+            [one] => Ok(vec![*one; usize::from(self.bits)]),
+            many if many.len() == usize::from(self.bits) => Ok(many.to_vec()),
             other => {
                 let what = format!(
                     "`{key}` has {} values; a cell of {} bits needs 1 or {}",

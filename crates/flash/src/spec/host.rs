@@ -1,6 +1,6 @@
 //! The host interface as a user writes it.
 
-use super::SpecError;
+use super::{FlashEnergySpec, SpecError};
 use crate::port::host::{EntranceParams, HostParams, NvmeParams};
 use crate::port::nvme::Arbitration;
 use config::units::{Bandwidth, Bytes, Duration};
@@ -152,11 +152,19 @@ impl LinkSpec {
 }
 
 impl HostSpec {
-    pub(crate) fn build(&self, inner: Option<&InnerSpec>, fold: bool) -> Result<HostParams, SpecError> {
+    pub(crate) fn build(
+        &self,
+        inner: Option<&InnerSpec>,
+        energy: Option<&FlashEnergySpec>,
+        fold: bool,
+    ) -> Result<HostParams, SpecError> {
         SpecError::positive("host.controller.cores", self.controller.cores.into())?;
         Ok(HostParams {
             outer: EntranceParams {
-                link: self.link.build("host")?,
+                link: match energy {
+                    Some(energy) => self.link.build("host")?.with_energy(&energy.link),
+                    None => self.link.build("host")?,
+                },
                 command_cost: self.controller.command.time(),
                 nvme: self.nvme.as_ref().map(|nvme| nvme.build("host")).transpose()?,
                 fold,

@@ -14,7 +14,7 @@ mod state;
 pub use bad::{BadBlocksSpec, GrownSpec};
 pub use buffer::{BufferSpec, Moves};
 pub use build::Built;
-pub(crate) use build::timing;
+pub(crate) use build::{energy, timing};
 pub use cell::{CellSpec, PageLayout, Programming, SpreadSpec};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
 pub use ftl::{
@@ -26,6 +26,7 @@ pub use registers::{Leaves, RegisterCacheSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 pub use state::FlashState;
 
+pub use crate::media::energy::FlashEnergySpec;
 pub use config::SpecError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,4 +58,7 @@ pub struct FlashSpec {
     /// How a processor inside the drive reaches the device; left out, there is none, and a GPU reaches it as the host does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<InnerSpec>,
+    /// What it spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<FlashEnergySpec>,
 }

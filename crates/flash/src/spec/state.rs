@@ -72,8 +72,19 @@ struct GcState {
 
 impl From<&FlashSpec> for FlashState {
     fn from(spec: &FlashSpec) -> FlashState {
-        let FlashSpec { geometry, cell, channel, die, ftl, buffer, registers, bad_blocks, host, inner } =
-            spec;
+        let FlashSpec {
+            geometry,
+            cell,
+            channel,
+            die,
+            ftl,
+            buffer,
+            registers,
+            bad_blocks,
+            host,
+            inner,
+            energy: _,
+        } = spec;
         channel_is_time(channel);
         buffer.iter().for_each(buffer_is_empty);
         registers.iter().for_each(registers_are_empty);

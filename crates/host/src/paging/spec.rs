@@ -2,6 +2,7 @@
 
 use config::SpecError;
 use config::units::{Bandwidth, Bytes, Duration};
+use net::energy::LinkEnergySpec;
 use net::pcie::{Link, lane_bytes_per_s};
 use proto::memory::PAGE;
 use schemars::JsonSchema;
@@ -69,6 +70,9 @@ pub struct GpuLinkSpec {
     pub max_payload: Bytes,
     /// One-way latency.
     pub latency: Duration,
+    /// What it spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<LinkEnergySpec>,
 }
 
 impl PagingSpec {
@@ -104,6 +108,10 @@ impl GpuLinkSpec {
             return Err(SpecError::new("link.lanes", what));
         }
         SpecError::positive("link.max_payload", self.max_payload.get())?;
-        Ok(Link::new(lane * u64::from(self.lanes), self.max_payload.get(), self.latency.time()))
+        let link = Link::new(lane * u64::from(self.lanes), self.max_payload.get(), self.latency.time());
+        Ok(match &self.energy {
+            Some(energy) => link.with_energy(energy),
+            None => link,
+        })
     }
 }

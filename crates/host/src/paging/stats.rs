@@ -2,6 +2,7 @@
 
 use super::{Paging, Phase};
 use kernel::Time;
+use stats::EnergyReport;
 
 /// Counters of one measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,8 +70,14 @@ impl Paging {
         }
     }
 
+    /// Energy of the link since the window began; `None` if the spec does not say what it costs.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.link.energy(now)
+    }
+
     /// Starts the measured window: what happened before is forgotten.
     pub fn reset_stats(&mut self, now: Time) {
+        self.link.reset_energy(now);
         self.stats = PagingStats { origin: self.busy_since_start(now), ..PagingStats::default() };
         self.tally = proto::memory::Tally::default();
     }

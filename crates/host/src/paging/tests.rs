@@ -45,7 +45,13 @@ fn spec() -> PagingSpec {
         complete: time(COMPLETE),
         copies: 2,
         copy_bandwidth: Bandwidth::new(8_000_000_000),
-        link: GpuLinkSpec { generation: 2, lanes: 16, max_payload: Bytes::new(128), latency: time(LATENCY) },
+        link: GpuLinkSpec {
+            generation: 2,
+            lanes: 16,
+            max_payload: Bytes::new(128),
+            latency: time(LATENCY),
+            energy: None,
+        },
     }
 }
 

@@ -216,6 +216,9 @@ impl<P: Program> Host<P> {
             ));
         }
         let pages = spec.memory.get() / crate::PAGE;
+        if let Some(energy) = &spec.cores.energy {
+            energy.check().map_err(|error| error.within("cores.energy"))?;
+        }
         let cores = Cores::new(&spec.cores, spec.hz);
         let cache = PageCache::new(&spec.page_cache, pages).map_err(|error| error.within("page_cache"))?;
         let at_boot = spec.memory_at_boot.map_or(pages, |memory| (memory.get() / crate::PAGE).max(pages));

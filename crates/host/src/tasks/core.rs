@@ -11,7 +11,7 @@ pub(super) struct Core {
     /// The end of the burst, or of the slice; none between two bursts.
     pub(super) armed: Option<Ticket>,
     /// Since when the thread's time has not been counted.
-    counted: Time,
+    pub(super) counted: Time,
     /// When the thread came onto the core.
     picked: Time,
     /// Who waits for it, in the order of arrival.
@@ -98,9 +98,12 @@ impl Cores {
     pub(super) fn account(&mut self, at: u16, now: Time) {
         let core = &mut self.cores[usize::from(at)];
         let Some(task) = core.current else { return };
-        let ran = now.since(core.counted);
+        let (from, ran) = (core.counted, now.since(core.counted));
         core.counted = core.counted.max(now);
         let thread = &mut self.threads[task.0 as usize];
+        if let Some(meter) = &mut self.meter {
+            meter.ran(thread.mode, from, now);
+        }
         debug_assert!(ran <= thread.need);
         thread.need = thread.need.since(ran);
         thread.vruntime += ran.ps();

@@ -7,13 +7,16 @@
 //! What is left out: weights and groups, the scheduling domains of several sockets, and load balancing but for what an idle core pulls.
 
 mod core;
+mod energy;
 mod spec;
 #[cfg(test)]
 mod tests;
 
+pub use energy::HostEnergySpec;
 pub use spec::CoresSpec;
 
 use self::core::Core;
+use self::energy::CoresMeter;
 use kernel::{Cx, Time};
 use std::convert::Infallible;
 
@@ -100,6 +103,7 @@ pub struct Cores {
     tick: u64,
     switch: Time,
     wake: Time,
+    meter: Option<Box<CoresMeter>>,
     /// What was measured.
     pub stats: CoresStats,
 }
@@ -120,6 +124,7 @@ impl Cores {
             tick: Time::period(u64::from(hz)).ps(),
             switch: spec.context_switch.time(),
             wake: spec.idle_exit.time(),
+            meter: spec.energy.as_ref().map(|costs| Box::new(CoresMeter::new(costs, spec.count))),
             stats: CoresStats { time: vec![CoreTime::default(); count], ..CoresStats::default() },
         }
     }
@@ -277,6 +282,9 @@ impl Cores {
         core.interrupted_until = core.interrupted_until.max(now) + cost;
         self.stats.time[usize::from(at)].interrupt += cost;
         let until = core.interrupted_until;
+        if let Some(meter) = &mut self.meter {
+            meter.interrupts(until - cost, until);
+        }
         if armed {
             self.rearm(at, cx);
         }
@@ -310,5 +318,8 @@ impl Cores {
         }
         let time = vec![CoreTime::default(); self.cores.len()];
         self.stats = CoresStats { time, ..CoresStats::default() };
+        if let Some(meter) = &mut self.meter {
+            meter.reset(now);
+        }
     }
 }

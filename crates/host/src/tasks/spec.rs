@@ -1,5 +1,6 @@
 //! What a user writes about the cores of a host.
 
+use super::energy::HostEnergySpec;
 use config::units::Duration;
 use kernel::Time;
 use schemars::JsonSchema;
@@ -24,6 +25,9 @@ pub struct CoresSpec {
     pub context_switch: Duration,
     /// More of it where the core was idle.
     pub idle_exit: Duration,
+    /// What the processor and its memory spend; left out, the host reports no energy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<HostEnergySpec>,
 }
 
 impl Default for CoresSpec {
@@ -40,6 +44,7 @@ impl Default for CoresSpec {
             context_switch: Duration::new(Time::from_ns(950)),
             // Chosen: what a core needs to leave a shallow idle state (C1).
             idle_exit: us(2),
+            energy: None,
         }
     }
 }

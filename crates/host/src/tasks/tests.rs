@@ -1,5 +1,6 @@
 use super::*;
-use config::units::Duration;
+use config::energy::StatePower;
+use config::units::{Duration, Power};
 use kernel::{EventQueue, Ticket};
 
 const MS: Time = Time::from_ms(1);
@@ -13,6 +14,7 @@ fn spec(count: u16) -> CoresSpec {
         sched_wakeup_granularity: Duration::new(MS),
         context_switch: Duration::new(Time::ZERO),
         idle_exit: Duration::new(Time::ZERO),
+        energy: None,
     }
 }
 
@@ -187,4 +189,29 @@ fn no_time_is_lost() {
     assert_eq!(Time::from_ps(busy), MS.times(360));
     // 360 ms of work on four cores need 90 ms at least; one slice of at most 8 threads' latency may stand over at the end.
     assert!(last >= MS.times(90) && last <= MS.times(90 + 24), "{last}");
+}
+
+/// Two cores of 1 W, 8 W at work, for 20 ms: a thread of 12 ms, an interrupt of 2 ms on the other core. In the middle of the thread's burst a window begins.
+#[test]
+fn cores_cost_what_they_do() {
+    let watts = |watts: u64| Power::new(watts * 1_000_000);
+    let energy = HostEnergySpec {
+        core: StatePower { idle: watts(1), busy: watts(8) },
+        package_on: watts(20),
+        memory_on: watts(3),
+    };
+    let mut bench = Bench::new(&CoresSpec { energy: Some(energy), ..spec(2) });
+    bench.start(MS.times(12));
+    bench.cores.interrupt(1, MS.times(2), &mut bench.clock);
+    bench.until(MS.times(5));
+    let millijoules = |bench: &Bench, at: u64| {
+        let energy = bench.cores.energy(MS.times(at)).expect("it has a meter");
+        assert!(energy.conserves());
+        energy.activities.iter().map(|spent| spent.energy / 1_000_000_000_000_000).collect::<Vec<_>>()
+    };
+    // Cores on, in user mode, in system mode, in interrupts, package on, memory on.
+    assert_eq!(millijoules(&bench, 5), [10, 35, 0, 14, 100, 15]);
+    bench.cores.reset_stats(MS.times(5));
+    assert!(bench.next().is_some());
+    assert_eq!(millijoules(&bench, 20), [30, 49, 0, 0, 300, 45]);
 }

@@ -71,6 +71,7 @@ impl StateSpec {
                     l1d: _,
                     tlb: _,
                     load: _,
+                    energy: _,
                 },
             start: StartSpec { fill_jobs, warmup: _ },
         } = &cpu.spec;
@@ -114,6 +115,7 @@ fn cache(spec: &DramCacheSpec) -> Value {
                 timing: _,
                 refresh: _,
                 scheduler: _,
+                energy: _,
             },
         // Filling takes whatever it asks for.
         admission: _,

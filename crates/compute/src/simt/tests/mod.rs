@@ -2,6 +2,7 @@
 
 mod barriers;
 mod dispatch;
+mod energy;
 mod held;
 mod issue;
 mod memory;
@@ -51,6 +52,7 @@ pub(super) fn small() -> GpuSpec {
             merges: 2,
         },
         tlb: TlbSpec { entries: 64, ways: 64, misses: 4 },
+        energy: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! A message is a visit of Flashvisor's core, one after another. A section is claimed group by group: what memory lacks is asked of flash, and the worker computes when all of it is there. Meanwhile
 //! the next sections are claimed. A changed group goes to flash when its frame is needed, or when its kernel has ended. A kernel begins when all its arrays are locked, and is over when all it leaves is on flash.
 
+mod energy;
 mod load;
 mod nested;
 mod program;
@@ -15,6 +16,7 @@ mod work;
 
 pub use stats::{AcceleratorStats, KernelTimes};
 
+use self::energy::AcceleratorMeter;
 use self::load::Instance;
 use self::program::Program;
 use self::room::Fetch;
@@ -115,6 +117,7 @@ pub struct Accelerator {
     storengine: Serial,
     memory: Serial,
     scratch: Vec<u64>,
+    meter: Option<Box<AcceleratorMeter>>,
     /// What was measured.
     pub stats: AcceleratorStats,
 }
@@ -137,6 +140,9 @@ impl Accelerator {
             return Err(SpecError::new("memory.size", what).help("at least four page groups a section"));
         }
         super::caches::Caches::new(&spec.l1, &spec.l2)?;
+        spec.energy
+            .as_ref()
+            .map_or(Ok(()), |energy| energy.check().map_err(|fault| fault.within("energy")))?;
         let issue = Issue {
             units: spec.units.clone(),
             latency: spec.latency.clone(),
@@ -167,6 +173,7 @@ impl Accelerator {
             storengine: Serial::default(),
             memory: Serial::default(),
             scratch: Vec::new(),
+            meter: spec.energy.as_ref().map(|costs| Box::new(AcceleratorMeter::new(costs, spec.workers))),
             stats: AcceleratorStats::new(spec.workers),
             spec: spec.clone(),
         })
@@ -267,7 +274,9 @@ impl Accelerator {
             Tell::Work { tag, work } => {
                 let entries = u64::from(work.entries) * u64::from(self.spec.costs.entry);
                 let operations = u64::from(work.operations) * u64::from(self.spec.costs.message);
-                let end = self.storengine.grant(cx.now(), self.time(entries + operations));
+                let service = self.time(entries + operations);
+                let end = self.storengine.grant(cx.now(), service);
+                self.firmware(end, service);
                 cx.after(end - cx.now(), Event::Kept(tag));
             }
         }
@@ -287,6 +296,7 @@ impl Accelerator {
     fn send(&mut self, message: Message, cycles: u64, cx: &mut impl Cx<Event, Out>) {
         let service = self.time(u64::from(self.spec.costs.message) + cycles);
         let end = self.visor.grant(cx.now(), service);
+        self.firmware(end, service);
         let name = self.messages.insert(message);
         cx.after(end - cx.now(), Event::Served(name));
     }

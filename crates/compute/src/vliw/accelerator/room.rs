@@ -2,7 +2,7 @@
 
 use super::{Accelerator, Asked, Event, Out};
 use crate::vliw::frames::Claim;
-use kernel::{Cx, Time};
+use kernel::Cx;
 use proto::groups::{Ask, Groups};
 
 /// Groups that flash brings.
@@ -86,7 +86,7 @@ impl Accelerator {
     /// Flash has brought groups: they have crossed memory.
     pub(super) fn fetched(&mut self, fetch: Fetch, cx: &mut impl Cx<Event, Out>) {
         let bytes = u64::from(fetch.count) * super::GROUP;
-        self.memory.grant(cx.now(), Time::transfer(bytes, self.spec.memory.bandwidth.bytes_per_s()));
+        self.carry(cx.now(), bytes);
         for group in fetch.first..fetch.first + fetch.count {
             self.frames.arrived(group);
             let mut list = self.waits[group as usize].take();
@@ -132,7 +132,7 @@ impl Accelerator {
     /// A group goes to flash.
     pub(super) fn program_group(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let groups = Groups { first: group, last: group };
-        self.memory.grant(cx.now(), Time::transfer(super::GROUP, self.spec.memory.bandwidth.bytes_per_s()));
+        self.carry(cx.now(), super::GROUP);
         self.ask(Asked::Write(group), |tag| Ask::Write { tag, groups }, cx);
     }
 

@@ -1,5 +1,7 @@
 //! Kernels on an accelerator whose flash answers after fixed times.
 
+mod spent;
+
 use super::table::Table;
 use super::*;
 use crate::vliw::issue::ByUnit;
@@ -51,6 +53,7 @@ fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
             boot: Duration::new(Time::from_us(10)),
         },
         sample: 1 << 14,
+        energy: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Workers: from a screen to its sections, and from one section to the next.
 
+use super::energy::State;
 use super::program::{Cost, Part};
 use super::{Accelerator, Event, GROUP, Message, Out};
 use crate::vliw::chain::{Ended, Screen, Unit};
@@ -53,7 +54,10 @@ impl Accelerator {
             let Some(unit) = self.scheduler.next(&self.chain, worker as u16) else { continue };
             let screen = self.chain.begin(unit);
             let cycles = self.spec.costs.schedule + self.spec.costs.message;
-            let decided = self.visor.grant(cx.now(), self.time(cycles.into()));
+            let service = self.time(cycles.into());
+            let decided = self.visor.grant(cx.now(), service);
+            self.firmware(decided, service);
+            self.turn(cx.now(), State::Idle, State::Waits);
             let of = &mut self.workers[worker];
             (of.unit, of.screen, of.decided) = (Some(unit), Some(screen), cx.now());
             let taken = self.time(self.spec.costs.message.into());
@@ -150,8 +154,8 @@ impl Accelerator {
             self.programs[program].cost(&part, section == 0, &self.spec, &self.issue, &mut self.scratch);
         // Its traffic shares memory with everybody's: the section ends when both have.
         let (issues, alone) = (self.time(issue), self.time(issue + stall));
-        let moved =
-            self.memory.grant(cx.now(), Time::transfer(bytes, self.spec.memory.bandwidth.bytes_per_s()));
+        let moved = self.carry(cx.now(), bytes);
+        self.turn(cx.now(), State::Waits, State::Computes);
         let takes = alone.max(moved - cx.now());
         self.stats.busy[at] += takes;
         self.stats.stalled[at] += takes - issues;
@@ -165,6 +169,7 @@ impl Accelerator {
         let slot = self.slot(worker, self.workers[at].computed);
         self.workers[at].computes = false;
         self.workers[at].idle_since = cx.now();
+        self.turn(cx.now(), State::Computes, State::Waits);
         self.workers[at].computed += 1;
         let groups = std::mem::take(&mut self.slots[slot].groups);
         for need in &groups {
@@ -206,6 +211,7 @@ impl Accelerator {
         }
         if ended == Ended::Kernel {
             self.workers[at].unit = None;
+            self.turn(cx.now(), State::Waits, State::Idle);
             return self.end_kernel(self.chained[screen.instance as usize], cx);
         }
         if let Some(Unit::Kernel(instance)) = unit {
@@ -214,5 +220,6 @@ impl Accelerator {
             return self.begins(worker, cx);
         }
         self.workers[at].unit = None;
+        self.turn(cx.now(), State::Waits, State::Idle);
     }
 }

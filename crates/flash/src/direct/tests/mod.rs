@@ -1,6 +1,7 @@
 //! Flash as memory from outside.
 
 mod cached;
+mod energy;
 mod random;
 mod reads;
 mod reclaim;

@@ -1,3 +1,4 @@
+mod energy;
 mod keep;
 mod random;
 mod sections;

@@ -8,6 +8,7 @@ pub mod arbiter;
 mod array_time;
 mod channel;
 mod counters;
+mod energy;
 mod event;
 mod idle;
 pub mod observe;
@@ -26,6 +27,7 @@ pub mod timing;
 pub mod transfer;
 
 pub use counters::BackendCounters;
+pub use energy::{MediaEnergy, MediaMeter};
 pub use event::Event;
 pub use idle::{IdlePlanes, Wanted};
 pub use sharing::{MultiPlane, Sharing};
@@ -140,6 +142,8 @@ pub struct Backend {
     links: Option<Links>,
     /// Looks on at every command that ends.
     pub observer: Option<Box<dyn Observer>>,
+    /// What has been spent, if it is known what things cost.
+    pub meter: Option<Box<MediaMeter>>,
 }
 
 /// Policies and switches of a back end.
@@ -215,6 +219,7 @@ impl Backend {
             transfers: Slab::default(),
             links: policy.link.map(|link| Links::new(link, geo.die_planes)),
             observer: None,
+            meter: None,
         }
     }
 
@@ -368,10 +373,18 @@ impl Backend {
             self.occupy(die, now);
         }
         self.array_time.due += array;
-        let d = &mut self.dies[die as usize];
-        if d.suspended.is_none() {
-            d.busy_since = now;
+        if self.meter.is_some() {
+            self.spend_command(first, now, now + tenure);
         }
+        if self.dies[die as usize].suspended.is_none() {
+            self.dies[die as usize].busy_since = now;
+            if !self.is_plane(die)
+                && let Some(meter) = &mut self.meter
+            {
+                meter.die_begins(now);
+            }
+        }
+        let d = &mut self.dies[die as usize];
         d.state = DieState::Working;
         d.active = first;
         d.array_from = now + tenure;
@@ -413,7 +426,11 @@ impl Backend {
 
     fn grant_data(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         let now = cx.now();
-        let tenure = self.leave(self.dies[die as usize].active, now);
+        let first = self.dies[die as usize].active;
+        let tenure = self.leave(first, now);
+        if self.meter.is_some() {
+            self.spend_leaving(first, now, now + tenure);
+        }
         let d = &mut self.dies[die as usize];
         d.state = DieState::Moving;
         let channel = d.channel;
@@ -439,7 +456,10 @@ impl Backend {
         let d = &mut self.dies[die as usize];
         d.ticket = None;
         self.array_time.worked += now - d.array_from;
-        let first = d.active;
+        let (first, from) = (d.active, d.array_from);
+        if self.meter.is_some() {
+            self.spend(first, from, now);
+        }
         let op = &self.ops[first];
         let (is_read, hands_out) = (op.kind == OpKind::Read, op.bytes > 0);
         if is_read {
@@ -478,10 +498,17 @@ impl Backend {
         }
         let d = &mut self.dies[die as usize];
         d.state = DieState::Idle;
-        if d.suspended.is_none() {
+        let is_free = d.suspended.is_none();
+        if is_free {
             d.busy += now - d.busy_since;
         }
         let mut at = std::mem::replace(&mut d.active, NO_OP);
+        if is_free
+            && !self.is_plane(die)
+            && let Some(meter) = &mut self.meter
+        {
+            meter.die_ends(now);
+        }
         if self.observer.is_some() {
             self.show(at, now);
         }

@@ -116,10 +116,13 @@ impl Backend {
     pub(super) fn occupy(&mut self, unit: u32, now: Time) {
         let die = self.die_of(unit);
         let d = &mut self.dies[die as usize];
-        if d.reading == 0 && d.suspended.is_none() {
-            d.busy_since = now;
-        }
         d.reading += 1;
+        if d.reading == 1 && d.suspended.is_none() {
+            d.busy_since = now;
+            if let Some(meter) = &mut self.meter {
+                meter.die_begins(now);
+            }
+        }
     }
 
     /// A plane's read has left its die.
@@ -129,6 +132,9 @@ impl Backend {
         d.reading -= 1;
         if d.reading == 0 && d.suspended.is_none() {
             d.busy += now - d.busy_since;
+            if let Some(meter) = &mut self.meter {
+                meter.die_ends(now);
+            }
         }
     }
 }

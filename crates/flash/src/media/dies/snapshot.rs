@@ -54,6 +54,8 @@ impl Backend {
             transfers: _,
             links,
             observer: _,
+            // Nothing is at work; what was spent belongs to the run before.
+            meter: _,
         } = self;
         dies.iter().for_each(|die| die.save(out));
         channels.iter().for_each(|channel| channel.save(out));

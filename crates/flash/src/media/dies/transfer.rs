@@ -64,6 +64,9 @@ impl Backend {
             Way::Into => self.timing.enter(bytes),
             Way::Out => self.timing.column_command + self.timing.leave(bytes),
         };
+        if let Some(meter) = &mut self.meter {
+            meter.transfer(bytes, cx.now(), cx.now() + tenure);
+        }
         let channel = self.dies[transfer.die as usize].channel;
         self.move_data(channel, tenure, Event::Moved(name), cx);
     }

@@ -1,6 +1,7 @@
 //! Memories alone: latencies, bandwidths, order.
 
 mod bandwidth;
+mod energy;
 mod latency;
 mod order;
 mod presets;

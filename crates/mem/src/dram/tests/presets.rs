@@ -50,6 +50,7 @@ pub(super) fn gddr5() -> DramSpec {
         },
         refresh: refresh(ns(3_900), ns(110)),
         scheduler: scheduler(),
+        energy: None,
     }
 }
 
@@ -78,6 +79,7 @@ pub(super) fn ddr4() -> DramSpec {
         },
         refresh: refresh(ns(7_800), ns(350)),
         scheduler: scheduler(),
+        energy: None,
     }
 }
 
@@ -107,6 +109,7 @@ pub(super) fn lpddr4() -> DramSpec {
         },
         refresh: refresh(ns(3_904), ns(180)),
         scheduler: scheduler(),
+        energy: None,
     }
 }
 
@@ -136,6 +139,7 @@ pub(super) fn ddr3_buffer() -> DramSpec {
         },
         refresh: refresh(ns(7_800), ns(260)),
         scheduler: scheduler(),
+        energy: None,
     }
 }
 
@@ -168,6 +172,7 @@ pub(super) fn optane() -> DramSpec {
         },
         refresh: None,
         scheduler: scheduler(),
+        energy: None,
     }
 }
 

@@ -187,6 +187,7 @@ fn table_1() -> DramCacheSpec {
             },
             refresh: None,
             scheduler: DramScheduler::fr_fcfs(crate::dram::sched::fr_fcfs::Params::default()),
+            energy: None,
         },
     }
 }

@@ -1,0 +1,101 @@
+//! What an accelerator spends: its cores by what they do, its memory by what it carries, the chip by being on.
+
+use super::Accelerator;
+use crate::vliw::spec::AcceleratorEnergySpec;
+use kernel::Time;
+use stats::{Activity, Attojoules, EnergyReport, Meter};
+
+const FIRMWARE_IDLE: usize = 3;
+const FIRMWARE_WORK: usize = 4;
+const MEMORY_TRANSFER: usize = 5;
+const MEMORY_ON: usize = 6;
+const CHIP_ON: usize = 7;
+/// Workers' states come first, in the order of [`State`].
+const ACTIVITIES: [Activity; 8] = [
+    Activity::state("worker idle"),
+    Activity::state("worker waits"),
+    Activity::state("worker computes"),
+    Activity::state("firmware idle"),
+    Activity::state("firmware works"),
+    Activity::operation("memory transfer"),
+    Activity::state("memory on"),
+    Activity::state("chip on"),
+];
+
+/// Cores that run firmware: Flashvisor's and Storengine's.
+const FIRMWARE: u64 = 2;
+
+/// What a worker does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// It has no screen.
+    Idle,
+    /// It has one, and waits: to boot, for a section, for its caches to be written back.
+    Waits,
+    /// It computes, stalls included.
+    Computes,
+}
+
+/// What an accelerator has spent.
+pub(super) struct AcceleratorMeter {
+    costs: AcceleratorEnergySpec,
+    meter: Meter,
+    /// Workers in each state.
+    workers: [u64; 3],
+}
+
+impl AcceleratorMeter {
+    /// So many idle workers.
+    pub(super) fn new(costs: &AcceleratorEnergySpec, workers: u16) -> AcceleratorMeter {
+        let mut meter = Meter::new(&ACTIVITIES);
+        let on = [(FIRMWARE_IDLE, FIRMWARE * costs.firmware.idle.microwatts())].into_iter();
+        let on = on.chain([(MEMORY_ON, costs.memory_on.microwatts()), (CHIP_ON, costs.chip_on.microwatts())]);
+        on.for_each(|(activity, power)| meter.set_power(activity, Time::ZERO, power));
+        let mut part = AcceleratorMeter { costs: costs.clone(), meter, workers: [workers.into(), 0, 0] };
+        part.set_workers(Time::ZERO);
+        part
+    }
+
+    fn set_workers(&mut self, now: Time) {
+        let each = [self.costs.worker.idle, self.costs.worker.waits, self.costs.worker.computes];
+        for (state, (power, workers)) in each.into_iter().zip(self.workers).enumerate() {
+            self.meter.set_power(state, now, power.microwatts() * workers);
+        }
+    }
+}
+
+impl Accelerator {
+    /// Energy since the start; `None` if the spec does not say what things cost.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.meter.as_ref().map(|meter| meter.meter.report(now))
+    }
+
+    /// A worker goes from one state to another.
+    pub(super) fn turn(&mut self, now: Time, from: State, to: State) {
+        if let Some(meter) = &mut self.meter {
+            meter.workers[from as usize] -= 1;
+            meter.workers[to as usize] += 1;
+            meter.set_workers(now);
+        }
+    }
+
+    /// Bytes cross memory; when they have.
+    pub(super) fn carry(&mut self, now: Time, bytes: u64) -> Time {
+        let service = Time::transfer(bytes, self.spec.memory.bandwidth.bytes_per_s());
+        let end = self.memory.grant(now, service);
+        if let Some(meter) = &mut self.meter {
+            let byte = Attojoules::from(meter.costs.memory_transfer.attojoules());
+            meter.meter.spread(MEMORY_TRANSFER, end - service, end, byte * Attojoules::from(bytes));
+        }
+        end
+    }
+
+    /// A core of the firmware will have worked until `end`, for so long.
+    pub(super) fn firmware(&mut self, end: Time, service: Time) {
+        if let Some(meter) = &mut self.meter {
+            let firmware = meter.costs.firmware;
+            let more = firmware.busy.microwatts() - firmware.idle.microwatts();
+            meter.meter.spend_over(FIRMWARE_WORK, end - service, end, more);
+        }
+    }
+}

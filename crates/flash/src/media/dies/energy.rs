@@ -1,0 +1,224 @@
+//! What dies, channels and controllers spend.
+//!
+//! An operation on the array is counted when the array has done it, and spread over the time since it last began; a
+//! transfer is counted when it begins, over the time that it holds its channel.
+
+use super::Backend;
+use super::op::{NO_OP, Op, OpKind};
+use super::timing::Timing;
+use crate::media::energy::FlashEnergySpec;
+use config::energy::StatePower;
+use config::units::Energy;
+use kernel::Time;
+use stats::{Activity, Attojoules, EnergyReport, Meter};
+
+const READ: usize = 0;
+const PROGRAM: usize = 1;
+const ERASE: usize = 2;
+const TRANSFER: usize = 3;
+const DIE_IDLE: usize = 4;
+const DIE_BUSY: usize = 5;
+const CONTROLLER_IDLE: usize = 6;
+const CONTROLLER_BUSY: usize = 7;
+const ACTIVITIES: [Activity; 8] = [
+    Activity::operation("read"),
+    Activity::operation("program"),
+    Activity::operation("erase"),
+    Activity::operation("channel transfer"),
+    Activity::state("die idle"),
+    Activity::state("die busy"),
+    Activity::state("controller idle"),
+    Activity::state("controller busy"),
+];
+
+/// What operations and states of media cost: energies by page type, as many as a cell has bits.
+#[derive(Clone, Debug)]
+pub struct MediaEnergy {
+    /// A page that is read.
+    pub read: Vec<Energy>,
+    /// A page that is programmed; of one-shot programs, one value: a pass over a word line.
+    pub program: Vec<Energy>,
+    /// A block that is erased.
+    pub erase: Energy,
+    /// A byte on a channel.
+    pub transfer: Energy,
+    /// A die.
+    pub die: StatePower,
+    /// All controllers.
+    pub controller: StatePower,
+}
+
+impl MediaEnergy {
+    /// What a spec says, with its energies by page type.
+    pub fn new(spec: &FlashEnergySpec, read: Vec<Energy>, program: Vec<Energy>) -> MediaEnergy {
+        let FlashEnergySpec { erase, transfer, die, controller, .. } = *spec;
+        MediaEnergy { read, program, erase, transfer, die, controller }
+    }
+
+    /// Energy of an operation: of what it reads, and of what it changes.
+    fn of(&self, op: &Op, timing: &Timing) -> [Attojoules; 2] {
+        let pages = |by_type: &[Energy], first: u32, count: u32| -> Attojoules {
+            let types = &timing.page_type[first as usize..(first + count) as usize];
+            types.iter().map(|kind| Attojoules::from(by_type[usize::from(*kind)].attojoules())).sum()
+        };
+        let read = |first, count| pages(&self.read, first, count);
+        let program = || match timing.one_shot {
+            true => Attojoules::from(self.program[0].attojoules()) * Attojoules::from(timing.passes),
+            false => pages(&self.program, op.page, timing.program_pages),
+        };
+        match op.kind {
+            OpKind::Read if op.from_register => [0, 0],
+            OpKind::Read => [read(op.page, timing.pages_per_unit), 0],
+            OpKind::Program => [0, program()],
+            OpKind::CopyBack => [read(op.source_page, timing.program_pages), program()],
+            OpKind::Erase => [0, self.erase.attojoules().into()],
+        }
+    }
+}
+
+/// What media have spent.
+#[derive(Clone, Debug)]
+pub struct MediaMeter {
+    costs: MediaEnergy,
+    meter: Meter,
+    dies: u64,
+    /// Dies at work, and commands inside.
+    busy: u64,
+    commands: u64,
+}
+
+impl MediaMeter {
+    /// So many idle dies.
+    pub(super) fn new(costs: MediaEnergy, dies: u32) -> MediaMeter {
+        let mut meter =
+            MediaMeter { costs, meter: Meter::new(&ACTIVITIES), dies: dies.into(), busy: 0, commands: 0 };
+        meter.set_dies(Time::ZERO);
+        meter.set_controller(Time::ZERO);
+        meter
+    }
+
+    /// A die has taken a command.
+    pub(super) fn die_begins(&mut self, now: Time) {
+        self.busy += 1;
+        self.set_dies(now);
+    }
+
+    /// A die is free.
+    pub(super) fn die_ends(&mut self, now: Time) {
+        self.busy -= 1;
+        self.set_dies(now);
+    }
+
+    fn set_dies(&mut self, now: Time) {
+        let StatePower { idle, busy } = self.costs.die;
+        self.meter.set_power(DIE_IDLE, now, (self.dies - self.busy) * idle.microwatts());
+        self.meter.set_power(DIE_BUSY, now, self.busy * busy.microwatts());
+        if self.commands == 0 {
+            self.set_controller(now);
+        }
+    }
+
+    /// A command has come to the controllers.
+    pub fn command_begins(&mut self, now: Time) {
+        self.commands += 1;
+        self.set_controller(now);
+    }
+
+    /// A command has left them.
+    pub fn command_ends(&mut self, now: Time) {
+        self.commands -= 1;
+        self.set_controller(now);
+    }
+
+    fn set_controller(&mut self, now: Time) {
+        let StatePower { idle, busy } = self.costs.controller;
+        let works = self.commands > 0 || self.busy > 0;
+        self.meter.set_power(CONTROLLER_IDLE, now, if works { 0 } else { idle.microwatts() });
+        self.meter.set_power(CONTROLLER_BUSY, now, if works { busy.microwatts() } else { 0 });
+    }
+
+    /// So many bytes are on a channel.
+    pub(super) fn transfer(&mut self, bytes: u64, from: Time, to: Time) {
+        let byte = Attojoules::from(self.costs.transfer.attojoules());
+        self.meter.spread(TRANSFER, from, to, Attojoules::from(bytes) * byte);
+    }
+
+    /// An array has done what it was told.
+    fn worked(&mut self, op: &Op, timing: &Timing, from: Time, to: Time) {
+        let [read, change] = self.costs.of(op, timing);
+        self.meter.spread(READ, from, to, read);
+        self.meter.spread(if op.kind == OpKind::Erase { ERASE } else { PROGRAM }, from, to, change);
+    }
+
+    /// Energy of dies that have been at work for so long, summed over them.
+    pub(crate) fn die_busy(&self, time: Time) -> Attojoules {
+        Attojoules::from(self.costs.die.busy.microwatts()) * Attojoules::from(time.ps())
+    }
+
+    /// Whether both accounts of what was spent agree.
+    pub(crate) fn conserves(&self) -> bool {
+        self.meter.conserves()
+    }
+
+    /// Energy since the measured window began.
+    pub fn report(&self, now: Time) -> EnergyReport {
+        self.meter.report(now)
+    }
+
+    /// Starts the measured window.
+    pub fn reset(&mut self, now: Time) {
+        self.meter.reset(now);
+    }
+}
+
+impl Backend {
+    /// What happens costs energy from here on.
+    pub(crate) fn set_energy(&mut self, costs: MediaEnergy) {
+        self.meter = Some(Box::new(MediaMeter::new(costs, self.die_count)));
+    }
+
+    /// The array of a unit has finished a command that it last began, or went on with, at `from`.
+    #[cold]
+    pub(super) fn spend(&mut self, first: u32, from: Time, to: Time) {
+        let Some(meter) = &mut self.meter else { return };
+        let mut at = first;
+        while at != NO_OP {
+            let op = &self.ops[at];
+            meter.worked(op, &self.timing, from, to);
+            at = op.mate;
+        }
+    }
+
+    /// A command goes out with the data of its programs.
+    #[cold]
+    pub(super) fn spend_command(&mut self, first: u32, from: Time, to: Time) {
+        let Some(meter) = &mut self.meter else { return };
+        let (mut bytes, mut at) = (0, first);
+        while at != NO_OP {
+            let op = &self.ops[at];
+            if op.kind == OpKind::Program && op.register == NO_OP {
+                bytes += u64::from(op.bytes) * u64::from(self.timing.passes);
+            }
+            at = op.mate;
+        }
+        meter.transfer(bytes, from, to);
+    }
+
+    /// Data of a read leave.
+    #[cold]
+    pub(super) fn spend_leaving(&mut self, first: u32, from: Time, to: Time) {
+        let Some(meter) = &mut self.meter else { return };
+        let (mut bytes, mut lead) = (0, first);
+        while lead != NO_OP {
+            let (mut together, mut at) = (0, lead);
+            while at != NO_OP {
+                together += u64::from(self.ops[at].bytes);
+                at = self.ops[at].joined;
+            }
+            let op = &self.ops[lead];
+            bytes += if op.joined == NO_OP { together } else { together.min(self.timing.most_bytes.into()) };
+            lead = op.mate;
+        }
+        meter.transfer(bytes, from, to);
+    }
+}
