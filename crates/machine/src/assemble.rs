@@ -2,7 +2,7 @@
 
 use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::build::{gpu, host, server};
+use crate::build::{accelerator, gpu, host, server};
 use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use workload::host::HostProgram;
 use workload::inject::{HostCost, Injector, Queues, Source};
+use workload::kernels::Application;
 use workload::program::{Apps, Program};
 use workload::service::Service;
 
@@ -38,6 +39,8 @@ pub(crate) struct Work {
     to_file: bool,
     /// What each server runs, by its number.
     services: BTreeMap<usize, Box<dyn Service>>,
+    /// The applications of each accelerator, by its number.
+    kernels: BTreeMap<usize, Vec<Application>>,
     warnings: Vec<String>,
     ramp: Time,
 }
@@ -72,6 +75,10 @@ impl Work {
                         return Err(Diagnostic::new(what)
                             .help("its cores serve jobs of one program: give one --workload of that kind"));
                     }
+                }
+                Opened::Kernels(applications) => {
+                    let number = accelerator::number_for(plan, loaded, to)?;
+                    work.kernels.entry(number).or_default().extend(applications);
                 }
                 Opened::Host(program) => {
                     if program.progress().is_none() && loaded.spec.sim.until.is_none() {
@@ -189,7 +196,7 @@ pub(crate) fn assemble(
     let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
     let work = Work::open(plan, loaded, outside)?;
-    let Work { sources, programs, services, of_host, to_file, mut warnings, ramp } = work;
+    let Work { sources, programs, services, of_host, to_file, kernels, mut warnings, ramp } = work;
     if outside.wants_an_end() {
         return Ok(None);
     }
@@ -204,6 +211,10 @@ pub(crate) fn assemble(
     let mut built = Vec::new();
     for (number, programs) in programs {
         built.push(gpu::build(loaded, number, Apps::new(programs), plan.seed).map_err(unfit)?);
+    }
+    let mut governed = Vec::new();
+    for (number, applications) in kernels {
+        governed.push(accelerator::build(loaded, number, applications, plan)?);
     }
     let first_server = services.keys().next().copied();
     for (number, service) in services {
@@ -252,6 +263,9 @@ pub(crate) fn assemble(
     }
     for built in built {
         machine = machine.with(built);
+    }
+    for governed in governed {
+        machine = machine.with_governed(governed);
     }
     Ok(Some(Assembled { machine, warnings, preconditions: reports, precondition_cpu_s }))
 }

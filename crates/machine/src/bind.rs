@@ -36,10 +36,11 @@ pub(crate) fn bind<'a>(loaded: &Loaded, texts: &'a [String]) -> Result<Vec<Bound
 fn bound<'a>(loaded: &Loaded, text: &'a str) -> Result<Bound<'a>, Diagnostic> {
     let Some((name, workload)) = split(text) else { return Ok(Bound { text, to: None }) };
     let spec = &loaded.spec;
-    let all = [Kind::Gpu, Kind::Cpu, Kind::Flash, Kind::Stripe]
+    let all = [Kind::Gpu, Kind::Cpu, Kind::Accelerator, Kind::Flash, Kind::Stripe]
         .into_iter()
         .flat_map(|kind| (0..spec.count(kind)).map(move |number| Id { kind, number }));
-    let takes = |id: &Id| matches!(id.kind, Kind::Gpu | Kind::Cpu) || drives(loaded).contains(id);
+    let takes =
+        |id: &Id| matches!(id.kind, Kind::Gpu | Kind::Cpu | Kind::Accelerator) || drives(loaded).contains(id);
     let candidates: Vec<Id> = all.filter(takes).collect();
     let found = candidates.iter().copied().find(|id| spec.name_of(*id) == name);
     if found.is_some() {

@@ -10,6 +10,8 @@ use compute::ooo::{Arrivals, MissAction};
 use compute::simt::blocks::BlockScheduling;
 use compute::simt::kernels::KernelScheduling;
 use compute::simt::sched::WarpScheduling;
+use compute::vliw::AcceleratorWork;
+use compute::vliw::sched::AcceleratorScheduling;
 use config::catalogue::{Family, Listed, listed};
 use flash::control::buffer::admit::AdmissionPolicy;
 use flash::control::buffer::ahead::LookAheadPolicy;
@@ -18,6 +20,9 @@ use flash::control::buffer::evict::EvictionPolicy;
 use flash::control::ftl::alloc::Allocation;
 use flash::control::ftl::gc::VictimPolicy;
 use flash::control::ftl::pages::PageOrder;
+use flash::control::groups::spec::DumpExtent;
+use flash::control::groups::translation::GroupTranslation;
+use flash::control::groups::victim::GroupVictim;
 use flash::direct::spec::Transfer;
 use flash::media::dies::arbiter::Arbitration;
 use flash::media::dies::sched::Scheduling;
@@ -96,6 +101,11 @@ pub const FAMILIES: &[&Family] = &[
     ReclaimPolicy::FAMILY,
     ReadAheadPolicy::FAMILY,
     JournalMode::FAMILY,
+    AcceleratorWork::FAMILY,
+    AcceleratorScheduling::FAMILY,
+    GroupTranslation::FAMILY,
+    GroupVictim::FAMILY,
+    DumpExtent::FAMILY,
 ];
 
 /// Every family with the keys of a spec that choose from it.
@@ -115,7 +125,8 @@ mod tests {
     use super::*;
 
     /// Choices between forms, each with its own keys, rather than between policies.
-    const FORMS: [&str; 7] = [
+    const FORMS: [&str; 8] = [
+        "accelerator.offload.link",
         "flash.ftl.mapping",
         "flash.host.link",
         "flash.host.nvme.arbitration",

@@ -86,6 +86,10 @@ kinds! {
     Paging(host::paging::Event, host::paging::Out),
     /// Paging by an operating system.
     Swap(host::swap::Event, host::swap::Out),
+    /// An accelerator.
+    Accelerator(compute::vliw::accelerator::Event, compute::vliw::accelerator::Out),
+    /// Flash of page groups.
+    GroupFlash(flash::groups::Event, proto::groups::Tell),
 }
 
 #[cfg(test)]

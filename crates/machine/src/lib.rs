@@ -8,6 +8,7 @@ mod build;
 pub mod catalogue;
 pub mod complex;
 mod event;
+mod governed;
 mod load;
 mod machine;
 pub mod memory;

@@ -3,6 +3,7 @@
 use crate::address::Sender;
 use crate::complex::{Complex, Ooo, Processor, Simt};
 use crate::event::{Ev, Message};
+use crate::governed::Governed;
 use crate::memory::Memory;
 use crate::pager::Pager;
 use crate::parts::{Behind, Built, Drive, Hosted, Parts, Striped, Target};
@@ -136,6 +137,18 @@ impl Machine {
         self.parts.targets.extend(files);
         self.parts.hosts.push(hosted);
         self
+    }
+
+    /// Gives the machine an accelerator with the flash that it governs.
+    #[must_use]
+    pub(crate) fn with_governed(mut self, governed: Governed) -> Machine {
+        self.parts.governed.push(governed);
+        self
+    }
+
+    /// The accelerators that have work, each with the flash that it governs.
+    pub(crate) fn governed(&self) -> &[Governed] {
+        &self.parts.governed
     }
 
     /// The hosts whose path to their drives is simulated.
@@ -313,13 +326,20 @@ impl Machine {
         self.injector.requests + self.servers().map(|(_, ooo)| ooo.cores.jobs_ended()).sum::<u64>()
     }
 
-    /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server,
-    /// or of the time that the run was given.
+    /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server, of the kernels
+    /// of an accelerator, or of the time that the run was given.
     pub fn progress(&self) -> Option<f64> {
         let requests = self.injector.progress();
         let jobs = self.server().map(|(_, ooo)| ooo.cores.progress());
+        let kernels = self.governed().iter().map(Governed::progress);
         let time = self.until.map(|until| self.now().ps() as f64 / until.ps().max(1) as f64);
-        requests.into_iter().chain(jobs).chain(time).reduce(f64::max).map(|share| share.min(1.0))
+        requests
+            .into_iter()
+            .chain(jobs)
+            .chain(kernels)
+            .chain(time)
+            .reduce(f64::max)
+            .map(|share| share.min(1.0))
     }
 
     /// The present.
@@ -378,7 +398,7 @@ impl Machine {
                     self.injector.handle(event, &mut self.wires.at(0));
                     self.count();
                 }
-                Ev::Host(_) => {
+                Ev::Host(_) | Ev::Accelerator(_) | Ev::GroupFlash(_) => {
                     self.parts.handle(event, &mut self.wires);
                     self.route();
                     if self.is_done() {

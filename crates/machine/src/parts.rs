@@ -2,6 +2,7 @@
 
 use crate::address::Asker;
 use crate::complex::{Complex, Processor};
+use crate::governed::Governed;
 use crate::memory::Memory;
 use crate::pager::Pager;
 use flash::{Check, Device};
@@ -110,6 +111,8 @@ pub(crate) struct Parts {
     pub(crate) drives: Vec<Drive>,
     pub(crate) stripes: Vec<Striped>,
     pub(crate) hosts: Vec<Hosted>,
+    /// Accelerators, each with the flash that it governs.
+    pub(crate) governed: Vec<Governed>,
     /// What the injector can send requests to, by its numbers for them.
     pub(crate) targets: Vec<Target>,
     pub(crate) complexes: Vec<Complex>,
@@ -215,6 +218,7 @@ impl Parts {
     pub(crate) fn is_done(&self) -> bool {
         self.complexes.iter().all(|complex| complex.processor.is_done() && self.outstanding(complex) == 0)
             && self.hosts.iter().all(|at| at.host.is_done())
+            && self.governed.iter().all(|at| at.accelerator.is_idle())
     }
 
     /// Time that requests of a complex have waited for each stage, all parts together. What waits for a missing page waits in a

@@ -3,13 +3,14 @@
 use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::build::{gpu, server};
+use crate::build::{accelerator, gpu, server};
 use crate::machine::End;
 use crate::result::{Document, Frame, RunFigures};
 use crate::spec::{Kind, Loaded};
 use crate::stall;
 use crate::workloads;
 use config::Diagnostic;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::outside::{Observers, Outside, Stage};
@@ -75,6 +76,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
     let mut warnings = Vec::new();
     let mut has_trace = false;
+    let mut kernels = BTreeMap::<usize, Vec<_>>::new();
     for one in bind(&loaded, &plan.workloads)? {
         let drives = drives(&loaded);
         let drive = one.to.filter(|id| drives.contains(id)).or(drives.first().copied());
@@ -86,10 +88,17 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
             let gpu = part_for(&loaded, one, &of_kind(&loaded, Kind::Gpu), "a program of a GPU")?;
             gpu::tables(&loaded, gpu.map_or(0, |id| id.number))?;
         }
+        if let Some(applications) = found.kernels {
+            let number = accelerator::number_for(plan, &loaded, one)?;
+            kernels.entry(number).or_default().extend(applications);
+        }
         if workloads::runs_on_a_server(text) {
             let cpu = part_for(&loaded, one, &of_kind(&loaded, Kind::Cpu), "a program of a server")?;
             server::tables(&loaded, cpu.map_or(0, |id| id.number))?;
         }
+    }
+    for (number, applications) in kernels {
+        accelerator::build(&loaded, number, applications, plan)?;
     }
     applies::check(plan, has_trace)?;
     Ok((loaded, warnings))

@@ -1,6 +1,7 @@
 //! Who waits for whom since when, for a run that ended without having done its work.
 
 use crate::complex::{Complex, Ooo};
+use crate::governed::Governed;
 use crate::machine::{End, Machine};
 use flash::Device;
 use kernel::Time;
@@ -33,6 +34,7 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
     lines.extend(requests(machine, now));
     lines.extend(sources(machine));
     lines.extend(machine.servers().map(|(complex, ooo)| parts(machine, complex, ooo)));
+    lines.extend(machine.governed().iter().map(Governed::waiting));
     for (_, device) in machine.drives() {
         lines.extend(groups(device));
         lines.extend(dies(device, now));

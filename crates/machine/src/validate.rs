@@ -39,6 +39,7 @@ pub(crate) fn remedy(resolved: &Resolved) -> String {
     let like = match (has(Kind::Cpu), has(Kind::Gpu)) {
         (true, _) => "dram-only",
         (_, true) => "zng",
+        _ if has(Kind::Accelerator) || has(Kind::GroupFlash) => "flashabacus",
         _ => "pm9a3",
     };
     format!(
@@ -90,7 +91,7 @@ fn needs(loaded: &Loaded, id: Id) -> Result<(), Diagnostic> {
     );
     let mut told = loaded.diagnose(name, &what);
     told.listed = loaded.lacking();
-    Err(told.help("a drive needs a part that asks it, such as `host`; a GPU the parts `mmu`, `network`, `l2` and `memory`; a server `mmu`, `fabric`, `directory`, `l2` and `memory`"))
+    Err(told.help("a drive needs a part that asks it, such as `host`; a GPU the parts `mmu`, `network`, `l2` and `memory`; a server `mmu`, `fabric`, `directory`, `l2` and `memory`; an accelerator `group_flash`"))
 }
 
 /// Refuses paging into what is no DRAM.

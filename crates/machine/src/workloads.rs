@@ -13,6 +13,7 @@ use workload::cpu_trace;
 use workload::fio;
 use workload::host::{self, HostProgram};
 use workload::inject::Source;
+use workload::kernels::{self, Application};
 use workload::program::{self, Program};
 use workload::service::{self, Service};
 use workload::simt_trace;
@@ -75,6 +76,8 @@ pub enum Opened {
     Service(Box<dyn Service>),
     /// A program of a host.
     Host(Box<dyn HostProgram>),
+    /// Kernels of an accelerator, by application.
+    Kernels(Vec<Application>),
 }
 
 /// Requests of a host.
@@ -92,12 +95,14 @@ pub struct Requests {
 }
 
 /// What is known of workloads that were looked through.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Checked {
     /// What a user must know about how they were read.
     pub warnings: Vec<String>,
     /// Whether one of them is a recorded trace.
     pub has_trace: bool,
+    /// The kernels of an accelerator among them.
+    pub kernels: Option<Vec<Application>>,
 }
 
 /// What a user's text turned out to name.
@@ -109,6 +114,7 @@ enum Named {
     Service(Box<dyn Service>),
     /// A program of a host, to be opened with its name in the run.
     Host,
+    Kernels(Vec<Application>),
 }
 
 /// What a text names: a program, a service, a shipped workload, an inline job, a job file, else a trace.
@@ -127,6 +133,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     }
     if runs_on_a_host(text) {
         return Ok(Named::Host);
+    }
+    if runs_on_an_accelerator(text) {
+        return kernels::open(text).map(Named::Kernels);
     }
     let (path, parameters) = file_and_parameters(text);
     if parameters.is_none() && simt_trace::is_gpu_trace(path) {
@@ -150,8 +159,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if !is_there && !name.contains(['/', '.']) {
         let names = WORKLOADS.iter().map(|(name, ..)| *name).chain(program::entries().map(|e| e.name));
         let names = names.chain(service::entries().map(|e| e.name)).chain(host::entries().map(|e| e.name));
+        let names = names.chain(kernels::names());
         return Err(Diagnostic::new(format!("no workload `{name}`")).allowed(name, names).help(
-            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a program of a host (apache-u:rate=1000), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
+            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a program of a host (apache-u:rate=1000), kernels of an accelerator (atax:instances=6, mx1), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
     // A file that is not there is told first.
@@ -193,6 +203,11 @@ pub(crate) fn runs_on_a_host(text: &str) -> bool {
     host::entries().any(|entry| entry.name == name_of(text))
 }
 
+/// Whether a text names kernels of an accelerator.
+pub(crate) fn runs_on_an_accelerator(text: &str) -> bool {
+    kernels::names().any(|name| name == name_of(text))
+}
+
 /// Whether a text names what a server runs: a program, or the recording of one.
 pub(crate) fn runs_on_a_server(text: &str) -> bool {
     file_of(text).map_or_else(|| is_for_a_server(text), cpu_trace::is_cpu_trace)
@@ -230,6 +245,7 @@ pub fn file_of(text: &str) -> Option<&Path> {
         || text.starts_with("fio:")
         || is_program(text)
         || is_for_a_server(text)
+        || runs_on_an_accelerator(text)
         || runs_on_a_host(text);
     (!named).then(|| file_and_parameters(text).0)
 }
@@ -281,6 +297,7 @@ pub fn open_all(
             Named::Jobs(jobs) => Opened::Requests(from_jobs(&jobs, options)?),
             Named::Programs(programs) => Opened::Programs(programs),
             Named::Service(service) => Opened::Service(service),
+            Named::Kernels(applications) => Opened::Kernels(applications),
             Named::Trace(_) => {
                 let reader = readers.next().ok_or_else(|| Diagnostic::new("a trace that was not opened"))?;
                 Opened::Requests(from_trace(text, reader, options))
@@ -337,11 +354,12 @@ fn trace_name(text: &str) -> String {
 /// Everything that is wrong with them.
 pub fn check(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Checked, Diagnostic> {
     let (named, readers) = find_all(texts, options, &mut |_| true)?;
-    let mut checked = Checked { warnings: Vec::new(), has_trace: !readers.is_empty() };
+    let mut checked = Checked { has_trace: !readers.is_empty(), ..Checked::default() };
     for (text, named) in texts.iter().zip(named) {
         match named {
             Named::Jobs(jobs) => checked.warnings.extend(from_jobs(&jobs, options)?.warnings),
             Named::Host => drop(host::open(text.as_ref(), "", options.seed)?),
+            Named::Kernels(applications) => checked.kernels.get_or_insert_default().extend(applications),
             _ => {}
         }
     }

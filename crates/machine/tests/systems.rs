@@ -162,7 +162,7 @@ fn systems(alike: fn(&Spec) -> bool) -> impl Iterator<Item = &'static str> {
 
 /// The systems that are a drive alone.
 fn drives() -> impl Iterator<Item = &'static str> {
-    systems(|spec| spec.gpu.is_empty() && spec.cpu.is_empty())
+    systems(|spec| spec.gpu.is_empty() && spec.cpu.is_empty() && spec.accelerator.is_empty())
 }
 
 /// The systems that have a GPU with memory.

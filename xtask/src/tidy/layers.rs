@@ -25,8 +25,14 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 /// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's, a kernel of nest's is data.
-const WITHIN: &[(&str, &str)] =
-    &[("flash", "net"), ("host", "net"), ("compute", "mem"), ("flash", "mem"), ("compute", "nest")];
+const WITHIN: &[(&str, &str)] = &[
+    ("flash", "net"),
+    ("host", "net"),
+    ("compute", "mem"),
+    ("flash", "mem"),
+    ("compute", "nest"),
+    ("workload", "nest"),
+];
 
 /// Crates that stand apart: closed forms share no code with what they check.
 const ALONE: &[&str] = &["theory"];

@@ -1,6 +1,6 @@
 //! `nandscape explain`.
 
-use super::{host, list, params, program, service};
+use super::{host, kernels, list, params, program, service};
 use crate::output::{Fault, print};
 use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{families, metrics};
@@ -18,7 +18,7 @@ const READMES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/readmes.rs"
 /// What to explain.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A policy, a family, a trace format, an fio option, a system, a workload, a program (betw, betw:scale=12, tatp:size=1GiB), a metric or
+    /// A policy, a family, a trace format, an fio option, a system, a workload, a program (betw, betw:scale=12, tatp:size=1GiB, atax, mx1), a metric or
     /// a spec key
     name: String,
 }
@@ -50,6 +50,7 @@ fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     parts.extend(program::explain(name).map_err(named)?);
     parts.extend(service::explain(name).map_err(named)?);
     parts.extend(host::explain(name));
+    parts.extend(kernels::explain(name).map_err(named)?);
     parts.extend(catalogue::explain(families(), name).ok());
     parts.extend(spec_keys(name));
     parts.extend(formats().find(|f| f.name == name).map(format));
@@ -198,6 +199,7 @@ fn unknown(name: &str) -> Diagnostic {
     names.extend(workload::program::entries().map(|e| e.name.to_owned()));
     names.extend(workload::service::entries().map(|e| e.name.to_owned()));
     names.extend(workload::host::entries().map(|e| e.name.to_owned()));
+    names.extend(workload::kernels::names().map(str::to_owned));
     names.extend(cpu_trace::formats().map(|(name, _)| name.to_owned()));
     names.extend([metrics::MILESTONES, metrics::STAGES].into_iter().flatten().map(|(n, _)| (*n).to_owned()));
     names.extend(families().iter().flat_map(|f| f.family.entries.iter().map(|e| e.name.to_owned())));

@@ -1,6 +1,6 @@
 //! `nandscape list`.
 
-use super::{host, program, service};
+use super::{host, kernels, program, service};
 use crate::output::{Fault, print};
 use config::catalogue::{self, Listed};
 use config::{Diagnostic, Layers};
@@ -15,7 +15,7 @@ use workload::trace::{formats, written_formats};
 /// What to list.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// systems, workloads, programs, services, host, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
+    /// systems, workloads, programs, services, host, kernels, formats, fio, families, or part of a family's key (gc, victim, flash.ftl); all if left out
     family: Option<String>,
 }
 
@@ -23,12 +23,13 @@ pub(crate) struct Args {
 type Topic =
     (&'static str, &'static str, fn() -> Result<String, Diagnostic>, fn() -> Result<String, Diagnostic>);
 
-const TOPICS: [Topic; 8] = [
+const TOPICS: [Topic; 9] = [
     ("systems", "Systems (run, check, sweep)", systems, systems),
     ("workloads", "Workloads of a drive (--workload)", workloads, workloads),
     ("programs", "Programs of a GPU (--workload)", programs, programs),
     ("services", "Programs of a server (--workload)", services, services),
     ("host", "Programs of a host (--workload)", host_programs, host_programs),
+    ("kernels", "Kernels of an accelerator (--workload)", kernel_programs, kernel_programs),
     (
         "formats",
         "Trace formats, in the order in which content is recognised (--format)",
@@ -122,6 +123,10 @@ fn services() -> Result<String, Diagnostic> {
 
 fn host_programs() -> Result<String, Diagnostic> {
     Ok(format!("{}\n\n{}", columns(&host::rows()), host::HELP))
+}
+
+fn kernel_programs() -> Result<String, Diagnostic> {
+    Ok(format!("{}\n\n{}", columns(&kernels::rows()), kernels::HELP))
 }
 
 fn formats_short() -> Result<String, Diagnostic> {

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod gen_docs;
 mod host;
 pub(crate) mod init;
+mod kernels;
 pub(crate) mod list;
 pub(crate) mod params;
 mod program;

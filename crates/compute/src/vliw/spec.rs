@@ -98,16 +98,18 @@ impl CacheSpec {
     }
 }
 
-/// How many instructions a program is taken to execute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AcceleratorWork {
-    /// As many as its loops and statements count.
-    #[default]
-    Nest,
-    /// As many as its table `paper` says: `input` (in 10^6 B) over `bki` times a thousand for an instance, whatever sizes it is read with, `ldst` of them loads and stores. They are spread over its
-    /// pieces as the nest's own operations are; the rest of the mix, how much longer than units dependences make a loop, and cache misses stay the nest's. FlashAbacus, Table 2.
-    Table,
+config::policies! {
+    /// How many instructions a program is taken to execute.
+    #[derive(Copy, Eq)]
+    pub family AcceleratorWork: choice {
+        /// As many as its loops and statements count.
+        default nest,
+        /// As many as its table `paper` says.
+        ///
+        /// `input` (in 10^6 B) over `bki` times a thousand for an instance, whatever sizes it is read with, `ldst` of them loads and stores (FlashAbacus, Table 2). They are spread over its
+        /// pieces as the nest's own operations are; the rest of the mix, how much longer than units dependences make a loop, and cache misses stay the nest's.
+        table,
+    }
 }
 
 /// An accelerator: cores, memory, and who tells them what to do.
@@ -118,6 +120,7 @@ pub struct AcceleratorSpec {
     #[schemars(range(min = 1, max = 64))]
     pub workers: u16,
     /// The clock of all cores.
+    #[schemars(extend("x-minimum" = "1MHz"))]
     pub clock: Frequency,
     /// Functional units of a core.
     pub units: UnitsSpec,

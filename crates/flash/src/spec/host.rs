@@ -129,7 +129,10 @@ pub enum NvmeArbitration {
 
 impl LinkSpec {
     /// The link; `table` is where it stands.
-    fn build(&self, table: &str) -> Result<Link, SpecError> {
+    ///
+    /// # Errors
+    /// A generation, lanes or packets that there are not.
+    pub fn build(&self, table: &str) -> Result<Link, SpecError> {
         match self {
             LinkSpec::Plain { bandwidth, latency } => {
                 Ok(Link::new(bandwidth.bytes_per_s(), 0, latency.time()))

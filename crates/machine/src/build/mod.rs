@@ -1,5 +1,6 @@
-//! From a spec to a processor with its network, caches and memory, and to a host with its path to drives.
+//! From a spec to a processor with its network, caches and memory, to a host with its path to drives, and to an accelerator with its flash.
 
+pub(crate) mod accelerator;
 pub(crate) mod gpu;
 pub(crate) mod host;
 mod memory;

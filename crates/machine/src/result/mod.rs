@@ -1,5 +1,6 @@
 //! The result document, `nandscape.result/2`.
 
+mod accelerator;
 mod caveats;
 mod cpu;
 mod eviction;
@@ -15,6 +16,7 @@ mod placement;
 mod stripe;
 mod summary;
 
+pub use self::accelerator::{AcceleratorResult, GroupFlashResult};
 pub use self::cpu::CpuResult;
 pub use self::eviction::PagesByType;
 pub use self::flash::FlashResult;
@@ -81,6 +83,12 @@ pub struct Document {
     /// What hosts did on the path to their drives; left out where no request and no program took it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host: Vec<HostResult>,
+    /// What accelerators that ran kernels did; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accelerator: Vec<AcceleratorResult>,
+    /// What the flash did that they govern; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub group_flash: Vec<GroupFlashResult>,
     /// What the flash devices did.
     pub flash: Vec<FlashResult>,
     /// What stripes of several drives did; left out where there is none.
@@ -204,6 +212,12 @@ impl Document {
             gpu: machine.gpus().map(|(complex, simt)| GpuResult::collect(machine, complex, simt)).collect(),
             cpu,
             io,
+            accelerator: machine
+                .governed()
+                .iter()
+                .map(|at| AcceleratorResult::collect(machine, at))
+                .collect(),
+            group_flash: machine.governed().iter().map(|at| GroupFlashResult::collect(machine, at)).collect(),
             host: machine.hosts().iter().map(|at| HostResult::collect(machine, at)).collect(),
             flash,
             stripe: machine.stripes().map(|(name, stripe)| StripeResult::collect(name, stripe)).collect(),
@@ -320,6 +334,9 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         for c in cpu::checks(machine, complex, ooo, still) {
             check(c.name, c.ok, c.detail);
         }
+    }
+    for at in machine.governed() {
+        at.checks(machine.now()).into_iter().for_each(|c| check(&c.name, c.ok, c.detail));
     }
     for (_, device) in machine.drives() {
         let stop = || stop.load(Ordering::Relaxed);

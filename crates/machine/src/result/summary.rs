@@ -1,5 +1,6 @@
 //! The result as a person likes to read it.
 
+mod kernels;
 mod work;
 
 use super::{Document, FlashResult, FlowResult, Kinds, OpResult};
@@ -33,6 +34,8 @@ pub fn human(document: &Document) -> String {
     d.host.iter().for_each(|host| work::host(host, &mut text));
     d.gpu.iter().for_each(|gpu| work::gpu(gpu, &mut text));
     d.cpu.iter().for_each(|cpu| work::cpu(cpu, &mut text));
+    d.accelerator.iter().for_each(|accelerator| kernels::accelerator(accelerator, &mut text));
+    d.group_flash.iter().for_each(|flash| kernels::flash(flash, &mut text));
     let fragments = if d.io.fragments.is_some() { ", each of its fragments by itself," } else { "" };
     for (name, parts) in &d.breakdown_ns {
         let total: f64 = parts.values().filter_map(serde_json::Value::as_f64).sum();
@@ -77,6 +80,9 @@ fn speed(d: &Document) -> String {
     match (d.gpu.first(), d.cpu.first()) {
         (Some(gpu), _) => format!("{} warp instructions/s", rate(gpu.work.warp_instructions)),
         (_, Some(cpu)) => format!("{} instructions/s", rate(cpu.instructions)),
+        _ if !d.accelerator.is_empty() => {
+            format!("{} sections/s", rate(d.accelerator.iter().map(|of| of.sections).sum()))
+        }
         _ => format!("{} requests/s", count(d.run.requests_per_cpu_s as u64)),
     }
 }

@@ -2,6 +2,7 @@
 
 mod block;
 mod control;
+mod groups;
 mod line;
 mod memory;
 mod translation;
@@ -27,6 +28,9 @@ impl Parts {
         }
         for (number, at) in (0..).zip(&mut self.hosts) {
             at.host.begin(&mut wires.at(number));
+        }
+        for (number, at) in (0..).zip(&mut self.governed) {
+            at.begin(&mut wires.at(number));
         }
     }
 
@@ -105,6 +109,12 @@ impl Parts {
             Ev::Host(At { instance, event }) => {
                 self.hosts[usize::from(instance)].host.handle(event, &mut wires.at(instance));
             }
+            Ev::Accelerator(At { instance, event }) => {
+                self.governed[usize::from(instance)].accelerator.handle(event, &mut wires.at(instance));
+            }
+            Ev::GroupFlash(At { instance, event }) => {
+                self.governed[usize::from(instance)].flash.handle(event, &mut wires.at(instance));
+            }
             Ev::Drive(_) | Ev::Injector(_) => unreachable!("{event:#x} is handled elsewhere"),
         }
     }
@@ -150,6 +160,8 @@ impl Parts {
             Message::Paging(from, out) => self.paging_said(from, out, wires),
             Message::Swap(from, out) => self.swap_said(from, out, wires),
             Message::Host(from, out) => self.host_said(from, out, wires),
+            Message::Accelerator(from, out) => self.accelerator_said(from, out, wires),
+            Message::GroupFlash(from, tell) => self.flash_told(from, tell, wires),
             Message::Drive(..) | Message::Injector(..) => unreachable!("{message:?} is delivered elsewhere"),
         }
     }

@@ -1,9 +1,10 @@
 //! The kinds of parts. A kind is a line here, with the links of its parts in [`super::links`].
 
-use super::own::{DriveSpec, ServerSpec};
+use super::own::{DriveSpec, OffloadedSpec, ServerSpec};
 use super::{HostSoftware, MemorySpec, Sim};
 use compute::simt::GpuSpec;
 use config::Pieces;
+use flash::groups::GroupsFlashSpec;
 use host::paging::PagingSpec;
 use host::stripe::StripeSpec;
 use host::swap::SwapSpec;
@@ -208,6 +209,7 @@ impl Declared {
 
 tables! {
     HostSoftware, GpuSpec, MmuSpec, NocSpec, FabricSpec, DirectorySpec, L2Spec, MemorySpec, PagingSpec, SwapSpec, StripeSpec, PlacementSpec,
+    GroupsFlashSpec,
 }
 
 kinds! {
@@ -239,4 +241,8 @@ kinds! {
     swap: Swap(SwapSpec),
     /// The host's software.
     host: Host(HostSoftware),
+    /// An accelerator that governs its own flash: cores, the memory that they share, and how kernels come to it.
+    accelerator: Accelerator(OffloadedSpec),
+    /// Flash of page groups that an accelerator governs by itself.
+    group_flash: GroupFlash(GroupsFlashSpec),
 }

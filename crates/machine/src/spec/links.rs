@@ -88,6 +88,12 @@ const HOST: &[Link] = &[Link {
         "The drives that requests go to; left out, all that are no stripe's.",
     )
 }];
+const ACCELERATOR: &[Link] = &[link(
+    "storage",
+    &[Kind::GroupFlash],
+    Need::Always,
+    "The flash that it governs, which has its kernels' data.",
+)];
 
 impl Kind {
     /// The links of its parts.
@@ -101,7 +107,10 @@ impl Kind {
             Kind::Host => HOST,
             Kind::Stripe => STRIPE,
             Kind::Placement => PLACEMENT,
-            Kind::Flash | Kind::Mmu | Kind::Network | Kind::Fabric | Kind::Directory => &[],
+            Kind::Accelerator => ACCELERATOR,
+            Kind::GroupFlash | Kind::Flash | Kind::Mmu | Kind::Network | Kind::Fabric | Kind::Directory => {
+                &[]
+            }
         }
     }
 
@@ -112,7 +121,7 @@ impl Kind {
 
     /// Whether it works without anybody who asks it.
     fn is_root(self) -> bool {
-        matches!(self, Kind::Gpu | Kind::Cpu | Kind::Host)
+        matches!(self, Kind::Gpu | Kind::Cpu | Kind::Host | Kind::Accelerator)
     }
 }
 

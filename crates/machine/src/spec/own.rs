@@ -5,8 +5,10 @@ use super::schema::require;
 use crate::precondition::Precondition;
 use crate::warmup::WarmupPolicy;
 use compute::ooo::CpuSpec;
+use compute::vliw::AcceleratorSpec;
 use config::Pieces;
-use flash::spec::FlashSpec;
+use config::units::{Bytes, Duration};
+use flash::spec::{FlashSpec, LinkSpec};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -80,5 +82,51 @@ impl Table for ServerSpec {
         let fill_jobs = pieces.read(&[table, "fill_jobs"], &[]);
         let warmup = pieces.read(&[table, "warmup"], &[]);
         Some(ServerSpec { cores: cores?, start: StartSpec { fill_jobs: fill_jobs?, warmup: warmup? } })
+    }
+}
+
+/// An accelerator, and how kernels come to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OffloadedSpec {
+    /// Its cores and its memory.
+    #[serde(flatten)]
+    pub accelerator: AcceleratorSpec,
+    /// How a host offloads kernels to it.
+    pub offload: OffloadSpec,
+}
+
+/// How a host offloads kernels to an accelerator: each kernel's description table crosses the link into the accelerator's memory, one after
+/// another; then the host interrupts Flashvisor (FlashAbacus, section 4, "Offload").
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OffloadSpec {
+    /// A kernel's description table: its code and what it says of its data sections.
+    pub table: Bytes,
+    /// From the last byte of a table until Flashvisor knows: the host's interrupt, and its way through the link's controller.
+    pub interrupt: Duration,
+    /// The link between the host and the accelerator.
+    pub link: LinkSpec,
+}
+
+/// Keys of an accelerator's table that are no accelerator's.
+#[derive(JsonSchema)]
+struct OfAccelerator {
+    /// How a host offloads kernels to it.
+    #[expect(dead_code, reason = "its schema alone is asked for")]
+    offload: OffloadSpec,
+}
+
+impl Table for OffloadedSpec {
+    fn schema(generator: &mut SchemaGenerator) -> Value {
+        let mut schema = AcceleratorSpec::json_schema(generator).to_value();
+        require(&mut schema, &OfAccelerator::json_schema(generator).to_value());
+        schema
+    }
+
+    fn read(pieces: &mut Pieces<'_>, table: &str, apart: &[&str]) -> Option<OffloadedSpec> {
+        let apart: Vec<&str> = apart.iter().copied().chain(["offload"]).collect();
+        let accelerator = pieces.read(&[table], &apart);
+        let offload = pieces.read(&[table, "offload"], &[]);
+        Some(OffloadedSpec { accelerator: accelerator?, offload: offload? })
     }
 }

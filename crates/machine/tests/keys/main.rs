@@ -4,6 +4,7 @@
 //! refused; or [`INERT`], with the reason why nothing moves and a test that nothing does. A new key without a place in
 //! one of them fails [`every_key_has_its_case`].
 
+mod accelerator;
 mod array;
 mod digests;
 mod direct;
@@ -191,6 +192,19 @@ const SWAPPED: Bench = Bench {
     set: &[SMALL_SERVER, &["swap.memory=1MiB", "swap.free=64KiB", "flash.geometry.blocks=256"]],
 };
 
+/// An accelerator with 16 MiB of memory over 128 MiB of flash on two dies.
+const ACCELERATOR: Bench = Bench {
+    system: "flashabacus",
+    set: &[&[
+        "group_flash.groups.geometry.packages=2",
+        "group_flash.groups.geometry.dies=1",
+        "group_flash.groups.geometry.blocks=32",
+        "group_flash.groups.geometry.pages=32",
+        "accelerator.memory.size=16MiB",
+        "accelerator.sample=16384",
+    ]],
+};
+
 /// One request at a time.
 pub(crate) const ONE_READ: &[&str] = &["fio:rw=randread,bs=4k,iodepth=1,number_ios=200"];
 pub(crate) const ONE_WRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=1,number_ios=200"];
@@ -268,9 +282,12 @@ const SERVERS: &[(&Bench, &[Case])] = &[
     (&SWAPPED, swap::CASES),
     (&SWAPPED, links::SWAPPED),
 ];
+/// The cases of accelerators.
+const ACCELERATORS: &[(&Bench, &[Case])] =
+    &[(&ACCELERATOR, accelerator::CASES), (&ACCELERATOR, accelerator::FLASH)];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
-    DRIVES.iter().chain(GPUS).chain(HOSTS).chain(SERVERS).flat_map(|(_, cases)| *cases)
+    DRIVES.iter().chain(GPUS).chain(HOSTS).chain(SERVERS).chain(ACCELERATORS).flat_map(|(_, cases)| *cases)
 }
 
 /// The result document of a run with these values set, or the diagnostic.
@@ -393,6 +410,11 @@ fn every_key_of_a_server_moves_what_it_should() {
 /// other figure.
 fn is_energy(key: &str) -> bool {
     key.split('.').any(|table| table == "energy")
+}
+
+#[test]
+fn every_key_of_an_accelerator_moves_what_it_should() {
+    assert_eq!(faults("accelerators", ACCELERATORS), "");
 }
 
 #[test]

@@ -37,8 +37,8 @@ impl Nested {
             stalls.extend(alike.iter().map(|_| sample.clone()));
         }
         let table = match spec.work {
-            AcceleratorWork::Nest => None,
-            AcceleratorWork::Table => Some(Table::of(&kernel)?),
+            AcceleratorWork::nest => None,
+            AcceleratorWork::table => Some(Table::of(&kernel)?),
         };
         let loops = kernel.microblocks().iter().map(|microblock| issue.of(microblock)).collect();
         Ok(Nested { kernel, loops, stalls, table })

@@ -110,7 +110,7 @@ impl Program {
         issue: &Issue,
         splits: bool,
     ) -> Result<Program, SpecError> {
-        if spec.work == AcceleratorWork::Table {
+        if spec.work == AcceleratorWork::table {
             let what = format!("no table says how much work `{}` has", program.name());
             return Err(SpecError::new("work", what).help("`work = \"nest\"` takes what the program counts"));
         }

@@ -42,7 +42,7 @@ fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
             size: Bytes::from_kib(8 << 10),
             bandwidth: Bandwidth::new(6_400_000_000),
         },
-        work: AcceleratorWork::Nest,
+        work: AcceleratorWork::nest,
         scheduler,
         ahead: 1,
         costs: FirmwareSpec {
@@ -414,7 +414,7 @@ microblocks = 1
 serial = 0
 "#;
     let mut spec = spec(5, AcceleratorScheduling::default());
-    spec.work = AcceleratorWork::Table;
+    spec.work = AcceleratorWork::table;
     let mut part = Accelerator::new(&spec, 64).expect("an accelerator");
     part.add(Kernel::read(text, "share.toml", &[]).expect("a kernel")).expect("a program");
     let program = &part.programs[0];
@@ -429,7 +429,7 @@ serial = 0
     // Misses are the nest's.
     let nest = Program::new(
         kernel,
-        &AcceleratorSpec { work: AcceleratorWork::Nest, ..spec.clone() },
+        &AcceleratorSpec { work: AcceleratorWork::nest, ..spec.clone() },
         &part.issue,
         true,
     );

@@ -1,0 +1,118 @@
+//! From a spec to an accelerator with the flash that it governs.
+
+use crate::bind::{Bound, of_kind, part_for};
+use crate::governed::{Governed, Offload};
+use crate::plan::Plan;
+use crate::spec::{Kind, Loaded};
+use compute::vliw::accelerator::{Accelerator, GROUP};
+use config::{Diagnostic, Place};
+use flash::groups::GroupsFlash;
+use flash::spec::Built;
+use workload::kernels::Application;
+
+/// Page groups of an accelerator's flash at most: 512 GiB.
+const MOST_GROUPS: u64 = 1 << 23;
+
+/// Refuses accelerators and flash of page groups that cannot be built, or not together.
+///
+/// # Errors
+/// The first value that cannot be.
+pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
+    for (number, part) in loaded.spec.accelerator.iter().enumerate() {
+        flash(loaded, number, 0)?;
+        let explain = |error| loaded.explain(part.table(), error);
+        Accelerator::new(&part.spec.accelerator, 1).map_err(explain)?;
+        part.spec.offload.link.build("offload").map_err(explain)?;
+    }
+    Ok(())
+}
+
+/// The flash of the accelerator of this number, on which nothing was written.
+fn flash(loaded: &Loaded, number: usize, seed: u64) -> Result<(GroupsFlash, &str), Diagnostic> {
+    let part = &loaded.spec.accelerator[number];
+    let Some(storage) = part.link("storage").and_then(|id| loaded.spec.group_flash.get(id.number)) else {
+        return Err(Diagnostic::new(format!("`{}` has no flash that it governs", part.name)));
+    };
+    let explain = |error| loaded.explain(storage.table(), error);
+    storage.spec.check().map_err(explain)?;
+    let geometry = &storage.spec.groups.geometry;
+    let key = |key: &str| format!("{}.groups.geometry.{key}", storage.table());
+    let group = u64::from(geometry.channels) * u64::from(geometry.planes) * geometry.page.get();
+    if group != GROUP {
+        let what = format!(
+            "a page group of {} channels and {} planes with pages of {} is {group} B; an accelerator's memory is divided into groups of {GROUP} B",
+            geometry.channels, geometry.planes, geometry.page,
+        );
+        return Err(loaded.diagnose(&key("page"), &what));
+    }
+    let groups: u64 =
+        [geometry.packages, geometry.dies, geometry.blocks, geometry.pages].map(u64::from).iter().product();
+    if groups > MOST_GROUPS {
+        let what = format!("{groups} page groups; an accelerator governs at most {MOST_GROUPS}");
+        return Err(loaded.diagnose(&key("blocks"), &what));
+    }
+    let context = Built { seed, name: storage.name.clone(), fold: loaded.spec.sim.fold };
+    Ok((GroupsFlash::new(&storage.spec, &context).map_err(explain)?, &storage.name))
+}
+
+/// The accelerator of this number, idle, over flash on which nothing was written.
+fn governed(loaded: &Loaded, number: usize, seed: u64) -> Result<Governed, Diagnostic> {
+    let part = &loaded.spec.accelerator[number];
+    let (flash, storage) = flash(loaded, number, seed)?;
+    let explain = |error| loaded.explain(part.table(), error);
+    let accelerator = Accelerator::new(&part.spec.accelerator, flash.capacity()).map_err(explain)?;
+    let offload = &part.spec.offload;
+    let offload = Offload {
+        link: offload.link.build("offload").map_err(explain)?,
+        table: offload.table.get(),
+        interrupt: offload.interrupt.time(),
+    };
+    Ok(Governed {
+        name: part.name.clone(),
+        storage: storage.to_owned(),
+        accelerator,
+        flash,
+        offload,
+        kernels: Vec::new(),
+    })
+}
+
+/// The accelerator that kernels are for, by its number.
+///
+/// # Errors
+/// There is none, or several and none is said; a warm-up, which such a run has not.
+pub(crate) fn number_for(plan: &Plan, loaded: &Loaded, bound: Bound<'_>) -> Result<usize, Diagnostic> {
+    let all = of_kind(loaded, Kind::Accelerator);
+    let Some(id) = part_for(loaded, bound, &all, "a kernel of an accelerator")? else {
+        return Err(Diagnostic::new(format!("the system `{}` has no accelerator", loaded.name))
+            .help("kernels need the tables `accelerator` and `group_flash`"));
+    };
+    if plan.warmup.is_some() {
+        return Err(Diagnostic::new(
+            "kernels of an accelerator run from their offload to their end: a run of them has no warm-up",
+        )
+        .help("leave --warmup out"));
+    }
+    Ok(id.number)
+}
+
+/// An accelerator with the kernels of a run.
+///
+/// # Errors
+/// More data than its flash holds.
+pub(crate) fn build(
+    loaded: &Loaded,
+    number: usize,
+    applications: Vec<Application>,
+    plan: &Plan,
+) -> Result<Governed, Diagnostic> {
+    let mut governed = governed(loaded, number, plan.seed)?;
+    governed.place(applications, loaded.spec.sim.shadow).map_err(|error| {
+        let text = plan.workloads.join(" ");
+        let place = Place { source: "--workload".to_owned(), text, ..Place::default() };
+        let mut fault = Diagnostic::new(error.what).at(place);
+        fault.help = error.help;
+        fault
+    })?;
+    Ok(governed)
+}

@@ -1,0 +1,108 @@
+//! An accelerator, the flash that it governs, and the host that offloads kernels to it.
+
+mod checks;
+
+use crate::wires::Here;
+use compute::vliw::accelerator::Accelerator;
+use compute::vliw::chain::Instance;
+use config::SpecError;
+use flash::groups::GroupsFlash;
+use kernel::{Cx, Time};
+use net::pcie::Link;
+use workload::kernels::Application;
+
+/// A kernel that is offloaded.
+pub(crate) struct Offloaded {
+    /// Its program.
+    pub(crate) program: String,
+    /// Its application, by its place among those of the run.
+    pub(crate) app: u16,
+    /// Bytes that are there before it starts, those that it shares included.
+    pub(crate) input_bytes: u64,
+    instance: Instance,
+}
+
+/// How kernels come: what crosses the link for each, and what follows.
+pub(crate) struct Offload {
+    pub(crate) link: Link,
+    pub(crate) table: u64,
+    pub(crate) interrupt: Time,
+}
+
+/// An accelerator with the flash that it governs.
+pub(crate) struct Governed {
+    /// What the user calls the accelerator.
+    pub(crate) name: String,
+    /// What the user calls its flash.
+    pub(crate) storage: String,
+    pub(crate) accelerator: Accelerator,
+    pub(crate) flash: GroupsFlash,
+    pub(crate) offload: Offload,
+    /// The kernels of the run, in the order in which they are offloaded.
+    pub(crate) kernels: Vec<Offloaded>,
+}
+
+impl Governed {
+    /// Gives each instance of applications its place: kernels that are the same share what they only read. What is on flash from the start was
+    /// written before the run.
+    ///
+    /// # Errors
+    /// More data than flash holds.
+    pub(crate) fn place(&mut self, applications: Vec<Application>, shadow: bool) -> Result<(), SpecError> {
+        let mut known: Vec<(nest::Kernel, usize)> = Vec::new();
+        for (app, Application { kernel, instances }) in (0..).zip(applications) {
+            let program = match known.iter().find(|(other, _)| *other == kernel) {
+                Some((_, program)) => *program,
+                None => {
+                    let program = self.accelerator.add(kernel.clone())?;
+                    known.push((kernel.clone(), program));
+                    program
+                }
+            };
+            for _ in 0..instances {
+                let instance = self.accelerator.instance(program, app)?;
+                let input_bytes = kernel.input_bytes();
+                self.kernels.push(Offloaded {
+                    program: kernel.name().to_owned(),
+                    app,
+                    input_bytes,
+                    instance,
+                });
+            }
+        }
+        let written = self.flash.assume_written(self.accelerator.inputs());
+        written.map_err(|fault| SpecError::new("groups", fault.to_string()))?;
+        if shadow {
+            self.flash.attach_shadow();
+        }
+        Ok(())
+    }
+
+    /// The host offloads all kernels at once: their tables cross the link one after another.
+    pub(crate) fn begin(&mut self, here: &mut Here<'_>) {
+        let Offload { link, table, interrupt } = &mut self.offload;
+        for kernel in &self.kernels {
+            let now = Cx::<compute::vliw::accelerator::Event, compute::vliw::accelerator::Out>::now(here);
+            let there = link.to_device(now, *table) + link.latency() + *interrupt;
+            self.accelerator.offload(kernel.instance, there - now, here);
+        }
+    }
+
+    /// Share of the kernels that are over.
+    pub(crate) fn progress(&self) -> f64 {
+        1.0 - self.accelerator.open() as f64 / self.kernels.len().max(1) as f64
+    }
+
+    /// What it waits for, in a sentence.
+    pub(crate) fn waiting(&self) -> String {
+        format!(
+            "waiting: {} of {} kernels of `{}`; {} requests to flash are not answered, {} sections wait for memory; flash has {} under way",
+            self.accelerator.open(),
+            self.kernels.len(),
+            self.name,
+            self.accelerator.asked(),
+            self.accelerator.hungry(),
+            self.flash.outstanding()
+        )
+    }
+}

@@ -1,0 +1,156 @@
+//! An accelerator as a machine: kernels from their offload to their end, under every scheduler, with all checks.
+
+use machine::run::{self, Plan, run_alone};
+use serde_json::Value;
+
+/// 128 MiB of flash on two dies behind four channels, 16 MiB of memory.
+const SMALL: &[&str] = &[
+    "group_flash.groups.geometry.packages=2",
+    "group_flash.groups.geometry.dies=1",
+    "group_flash.groups.geometry.blocks=32",
+    "group_flash.groups.geometry.pages=32",
+    "accelerator.memory.size=16MiB",
+    "accelerator.sample=16384",
+    "sim.shadow=true",
+];
+const DOUBLE: &str = "nest:file=tests/accelerator/double.toml";
+const ALL: [&str; 4] =
+    ["flashabacus", "flashabacus-inter-dy", "flashabacus-inter-st", "flashabacus-intra-io"];
+
+fn plan(system: &str, workloads: &[&str], set: &[&str]) -> Plan {
+    let mut plan = Plan::new(system, "");
+    plan.workloads = workloads.iter().map(|text| (*text).to_owned()).collect();
+    plan.set = SMALL.iter().chain(set).map(|text| (*text).to_owned()).collect();
+    plan
+}
+
+fn document(system: &str, workloads: &[&str], set: &[&str]) -> Value {
+    let document =
+        run_alone(&plan(system, workloads, set)).unwrap_or_else(|fault| panic!("{system}: {fault}"));
+    let failed: Vec<_> = document.checks.iter().filter(|check| !check.ok).collect();
+    assert!(document.ok, "{system}: {failed:?}");
+    serde_json::to_value(document).expect("a document has a JSON form")
+}
+
+fn figure(document: &Value, path: &str) -> f64 {
+    document.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no figure {path}"))
+}
+
+fn told(system: &str, workload: &str, set: &[&str]) -> String {
+    run_alone(&plan(system, &[workload], set)).expect_err("it is refused").to_string()
+}
+
+/// One worker and one section, with the numbers of the spec: the kernel's table, the lock, Flashvisor's decision, the boot, the map, a group from flash, the
+/// computation, caches that are written back, the end, a group to flash. Nothing overlaps.
+#[test]
+fn a_makespan_is_the_sum_of_its_steps() {
+    let found = document("flashabacus", &[DOUBLE], &["accelerator.workers=1", "accelerator.ahead=0"]);
+    let one = |path: &str| figure(&found, path);
+    assert_eq!((one("/accelerator/0/screens"), one("/accelerator/0/sections")), (1.0, 1.0));
+    assert_eq!((one("/accelerator/0/groups_fetched"), one("/accelerator/0/groups_fresh")), (1.0, 1.0));
+    assert_eq!(one("/accelerator/0/input_bytes"), 65_536.0);
+    // Two lanes of 500 MB/s, packets of 128 B with 24 B around them.
+    let table = 65_536.0 / (1e9 * 128.0 / 152.0) * 1e9;
+    assert!((one("/accelerator/0/offload_ns") - table).abs() < 1.0);
+    let offload = table + 250.0 + 10_000.0;
+    // Flashvisor takes the message, decides and sends; the worker takes it, and boots.
+    let begins = 100.0 + (500.0 + 100.0) + 100.0 + 10_000.0;
+    assert!((one("/accelerator/0/kernels/0/begun_ns") - offload - begins).abs() < 1.0);
+    // A message with two entries, and one back.
+    let map = 100.0 + 2.0 * 100.0 + 100.0;
+    let (read, write) = (one("/group_flash/0/group_read_ns/mean"), one("/group_flash/0/group_write_ns/mean"));
+    // 16,384 iterations with a load and a store each, for two units.
+    let busy = one("/accelerator/0/workers/0/busy_share") * one("/accelerator/0/makespan_ns");
+    assert!((16_384.0..10.0 * 16_384.0).contains(&busy), "{busy}");
+    // Two groups have 1,024 lines of 128 B.
+    let ends = 1_024.0 * 65.0 + 100.0 + 100.0;
+    let expected = offload + begins + map + read + busy + ends + write;
+    let makespan = one("/accelerator/0/makespan_ns");
+    assert!((makespan - expected).abs() < 3.0, "{makespan}, not {expected}");
+    // The group lies on pages 2 of their blocks, behind two of metadata: the fastest type, both planes together. Eight pages of 8 KiB leave four channels of 800 MB/s in pairs,
+    // and cross a link of 1.83 GB/s one after another.
+    let (sense, pair, page) = (58_000.0, 2.0 * 8_192.0 / 0.8, 8_192.0 / 1.83);
+    assert!(read > sense + pair + page && read < sense + pair + 8.0 * page + 2_000.0, "{read}");
+    let program = 558_000.0 + 65_536.0 / 1.83;
+    assert!(write > program + pair && write < program + pair + 2_000.0, "{write}");
+}
+
+/// Four schedulers, two programs, all checks; the same twice.
+#[test]
+fn every_scheduler_ends_two_programs() {
+    let jobs = ["atax:m=512,n=512,instances=3", "gemm:ni=128,nj=128,nk=128,t=64,instances=3"];
+    for system in ALL {
+        let found = document(system, &jobs, &["accelerator.workers=3"]);
+        let kernels = found.pointer("/accelerator/0/kernels").and_then(Value::as_array).expect("kernels");
+        let programs: Vec<_> =
+            kernels.iter().map(|kernel| kernel["program"].as_str().expect("a name")).collect();
+        assert_eq!(programs, ["atax", "atax", "atax", "gemm", "gemm", "gemm"], "{system}");
+        assert!(kernels.iter().all(|kernel| kernel["over_ns"].as_f64().is_some()), "{system}");
+        // A matrix and a vector, and three matrices, for each instance.
+        let input = 3.0 * 4.0 * (512.0 * 512.0 + 512.0 + 3.0 * 128.0 * 128.0);
+        assert_eq!(figure(&found, "/accelerator/0/input_bytes"), input, "{system}");
+        // ATAX's matrix and vector, A and B once; C for each instance.
+        assert_eq!(figure(&found, "/group_flash/0/groups_read"), 16.0 + 1.0 + 2.0 + 3.0, "{system}");
+        let checks = found["checks"].to_string();
+        assert!(checks.contains("reads bring what was written last"), "{system}: no shadow");
+        let greedy = ["flashabacus", "flashabacus-inter-dy"].contains(&system);
+        assert_eq!(checks.contains("Graham's bound"), greedy, "{system}");
+        let again = document(system, &jobs, &["accelerator.workers=3"]);
+        for part in ["accelerator", "group_flash", "simulated_ns", "checks"] {
+            assert_eq!(found[part], again[part], "{system}: {part}");
+        }
+    }
+}
+
+/// Six instances of one application are on one core with the static scheduler, and on three with the dynamic one.
+#[test]
+fn static_scheduling_keeps_an_application_on_its_core() {
+    let busy = |system: &str| -> Vec<bool> {
+        let found = document(system, &["mvt:n=256,t=64,instances=6"], &["accelerator.workers=3"]);
+        (0..3).map(|n| figure(&found, &format!("/accelerator/0/workers/{n}/busy_share")) > 0.0).collect()
+    };
+    assert_eq!(busy("flashabacus-inter-st"), [true, false, false]);
+    assert_eq!(busy("flashabacus-inter-dy"), [true, true, true]);
+}
+
+/// 32 GB of page groups of 64 KiB have a map of 2 MiB: four bytes each.
+#[test]
+fn the_map_of_the_prototype_has_four_bytes_a_group() {
+    let mut plan = Plan::new("flashabacus", DOUBLE);
+    plan.set = vec!["accelerator.sample=16384".to_owned()];
+    let found = serde_json::to_value(run_alone(&plan).expect("it runs")).expect("a JSON form");
+    let groups = 16.0 * 2.0 * 342.0 / 2.0 * 384.0 / 4.0;
+    assert_eq!(figure(&found, "/group_flash/0/groups"), groups);
+    assert_eq!(figure(&found, "/group_flash/0/map_bytes"), 4.0 * groups);
+    assert!((figure(&found, "/group_flash/0/map_bytes") / f64::from(2 << 20) - 1.0).abs() < 0.003);
+}
+
+#[test]
+fn what_cannot_run_is_told() {
+    let much = told("flashabacus", "fdtd:nx=4096,ny=4096", &[]);
+    assert!(
+        much.contains("page groups") && much.contains("are left") && much.contains("--workload"),
+        "{much}"
+    );
+    let none = told("flashabacus", "bfs1", &[]);
+    assert!(none.contains("has no GPU"), "{none}");
+    let warm = {
+        let mut plan = plan("flashabacus", &[DOUBLE], &[]);
+        plan.warmup = Some(machine::Warmup::Requests(10));
+        run_alone(&plan).expect_err("it is refused").to_string()
+    };
+    assert!(warm.contains("no warm-up"), "{warm}");
+    let other = run_alone(&Plan::new("pm9a3", "atax")).expect_err("it is refused").to_string();
+    assert!(other.contains("the system `pm9a3` has no accelerator"), "{other}");
+    let odd = told("flashabacus", DOUBLE, &["group_flash.groups.geometry.page=4KiB"]);
+    assert!(odd.contains("32768 B") && odd.contains("65536 B"), "{odd}");
+    let unknown = told("flashabacus", "atax:instance=2", &[]);
+    assert!(unknown.contains("instances"), "{unknown}");
+}
+
+/// Looking through a plan finds what a run would refuse.
+#[test]
+fn a_check_places_all_kernels() {
+    assert!(run::check(&plan("flashabacus", &["mvt:n=256,t=64"], &[])).is_ok());
+    assert!(run::check(&plan("flashabacus", &["fdtd:nx=4096,ny=4096"], &[])).is_err());
+}

@@ -1,0 +1,115 @@
+//! The kernels that have names, and how a text becomes applications.
+
+use super::options::Options;
+use super::{Application, mixes};
+use config::Diagnostic;
+use nest::Kernel;
+use std::path::Path;
+
+/// Instances of one text at most.
+const MOST_INSTANCES: u32 = 1_024;
+/// The name of a kernel from a user's file.
+const OWN: &str = "nest";
+/// Instances of each program of a mix where nothing else is said (FlashAbacus, section 5.1).
+const OF_A_MIX: u32 = 4;
+
+/// Something that can be offloaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub what: String,
+}
+
+/// All that can be offloaded by name: programs, a user's own, mixes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    nest::programs().iter().map(|(name, _)| *name).chain([OWN]).chain(mixes::NAMES)
+}
+
+/// The same, with what each is.
+pub fn entries() -> impl Iterator<Item = Entry> {
+    names().map(|name| {
+        let own = || "a kernel of your own: nest:file=MY.toml,instances=2 (docs/kernels.md)".to_owned();
+        let mix =
+            || format!("FlashAbacus's mix {}: six programs, {OF_A_MIX} instances each", name.to_uppercase());
+        let program = nest::programs().iter().find(|(known, _)| *known == name);
+        let what = match program.and_then(|(_, text)| Kernel::read(text, name, &[]).ok()) {
+            Some(kernel) => kernel.about().to_owned(),
+            None if name == OWN => own(),
+            None => mix(),
+        };
+        Entry { name, what }
+    })
+}
+
+/// The applications that a text names: a program, `atax:m=1024,n=1024,instances=2`; a user's own, `nest:file=MY.toml,instances=2`;
+/// a mix, `mx1:assignment=7`.
+///
+/// # Errors
+/// A name, a parameter or a value that is none; whatever is wrong with the user's file.
+pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
+    let options = Options::read(text)?;
+    let name = text.split_once(':').map_or(text, |(name, _)| name).trim();
+    if let Some(number) = mixes::NAMES.iter().position(|mix| *mix == name) {
+        return mix(number, &options);
+    }
+    if name == OWN {
+        return own(&options).map(|one| vec![one]);
+    }
+    let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {
+        let unknown = Diagnostic::new(format!("no kernel `{name}`")).allowed(name, names());
+        return Err(unknown.at(options.place(name)));
+    };
+    application(program, &format!("programs/{name}.toml"), &[], &options).map(|one| vec![one])
+}
+
+/// The kernels of what has a name, for whoever shows them: one of a program, six of a mix; none without a name.
+///
+/// # Errors
+/// As [`open`].
+pub fn explained(text: &str) -> Result<Option<Vec<Application>>, Diagnostic> {
+    let name = text.split_once(':').map_or(text, |(name, _)| name);
+    match names().any(|known| known == name) && (name != OWN || text != OWN) {
+        true => open(text).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Instances of a kernel of this text.
+fn application(
+    program: &str,
+    file: &str,
+    others: &[&str],
+    options: &Options<'_>,
+) -> Result<Application, Diagnostic> {
+    let kernel = Kernel::read(program, file, &[])?;
+    let sizes = kernel.sizes().iter().map(|(size, _)| size.as_str());
+    let known: Vec<&str> = others.iter().copied().chain(["instances"]).chain(sizes).collect();
+    options.only(&known)?;
+    let instances = options.number("instances", 1, 1..=MOST_INSTANCES)?;
+    let sizes = options.sizes(kernel.sizes())?;
+    let kernel = if sizes.is_empty() { kernel } else { Kernel::read(program, file, &sizes)? };
+    Ok(Application { kernel, instances })
+}
+
+fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
+    let Some(file) = options.text("file") else {
+        let what = "a kernel of your own has a file";
+        return Err(Diagnostic::new(what).at(options.place(OWN)).help("write `nest:file=MY.toml`"));
+    };
+    let text = config::read_text(Path::new(file))?;
+    application(&text, file, &["file"], options)
+}
+
+/// Six programs, in the order of the paper's table.
+fn mix(number: usize, options: &Options<'_>) -> Result<Vec<Application>, Diagnostic> {
+    options.only(&["assignment", "instances"])?;
+    let assignment = options.number("assignment", 0, 0..=mixes::ASSIGNMENTS - 1)?;
+    let instances = options.number("instances", OF_A_MIX, 1..=MOST_INSTANCES)?;
+    let of = |program: usize| {
+        let (name, text) = nest::programs()[program];
+        Ok(Application { kernel: Kernel::read(text, name, &[])?, instances })
+    };
+    mixes::assignment(assignment)[number].into_iter().map(of).collect()
+}

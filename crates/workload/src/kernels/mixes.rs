@@ -1,0 +1,104 @@
+//! Which programs FlashAbacus's mixes MX1 to MX14 hold.
+//!
+//! Table 2 has a dot for each program of a mix, but the columns are lost: what is left is how many mixes hold a program, that each holds six, and what
+//! the text says of single ones (sections 5.1 and 5.2). An [`assignment`] is drawn, uniformly, from all that fit: none is chosen by a
+//! figure. They are numbered, so that everybody who names one means the same.
+//!
+//! * The first four kernels of MX1 are data-intensive, the last two are not: programs of which a thousand instructions process tens of bytes, and those of a few.
+//! * MX4, 5, 8 and 14 contain several serial microblocks: two programs with one at least.
+//! * Every mix contains a computing-intensive program.
+//! * The prototype's flash holds every mix: its 32 GB had to. Instances of a program share what they only read.
+
+use kernel::Rng;
+
+/// The mixes.
+pub const NAMES: [&str; 14] =
+    ["mx1", "mx2", "mx3", "mx4", "mx5", "mx6", "mx7", "mx8", "mx9", "mx10", "mx11", "mx12", "mx13", "mx14"];
+
+/// Assignments that can be asked for.
+pub const ASSIGNMENTS: u32 = 200;
+
+/// Programs of a mix.
+pub const PROGRAMS: usize = 6;
+
+/// Dots of each program, in the order of [`nest::programs`].
+const DOTS: [u32; 14] = [4, 4, 5, 9, 9, 8, 8, 5, 4, 5, 8, 7, 4, 4];
+
+/// The programs of Table 2 that process more than 30 B in a thousand instructions, a bit each; the others process less than 6.
+const DATA_INTENSIVE: u16 = 0b0000_0000_0111_1111;
+
+/// Those with a serial microblock: ATAX, BICG, ADI, FDTD, 3MM, COVAR, 2MM, CORR.
+const SERIAL: u16 = 0b0010_1011_0011_0011;
+
+/// The mixes of which the text says that they contain several serial microblocks.
+const SEVERAL_SERIAL: [usize; 4] = [3, 4, 7, 13];
+
+/// Page groups of 64 KiB that four instances of each program need: its input once, everything else four times.
+const GROUPS: [u32; 14] = [
+    10_248, 10_249, 51_195, 10_249, 92_151, 122_869, 10_235, 51_195, 163_824, 81_916, 6_144, 112_629, 61_434,
+    81_920,
+];
+
+/// Page groups of data that fit on the prototype's flash.
+const CAPACITY: u32 = 521_015;
+
+/// Tries to exchange two programs; one in five succeeds, so that each of the 84 places changes some fifty times.
+const EXCHANGES: u32 = 10_000;
+
+/// The programs of each mix, by their places in [`nest::programs`], in that order.
+///
+/// Two programs of two mixes are exchanged, again and again, wherever that breaks no constraint that held: a chain that is symmetric, so that
+/// all assignments that fit are equally likely in the end.
+pub fn assignment(number: u32) -> [[usize; PROGRAMS]; 14] {
+    let mut rng = Rng::stream(number.into(), "mixes of FlashAbacus");
+    let mut mixes = first();
+    let mut faults = faults_of(&mixes);
+    for _ in 0..EXCHANGES {
+        let (a, b) = (rng.below(14) as usize, rng.below(14) as usize);
+        let (from_a, from_b) = (1 << rng.below(14), 1 << rng.below(14));
+        let is_only_in = |one: u16, other: u16, program: u16| one & program != 0 && other & program == 0;
+        if !is_only_in(mixes[a], mixes[b], from_a) || !is_only_in(mixes[b], mixes[a], from_b) {
+            continue;
+        }
+        let before = mixes;
+        mixes[a] ^= from_a | from_b;
+        mixes[b] ^= from_a | from_b;
+        let after = faults_of(&mixes);
+        if after > faults {
+            mixes = before;
+        } else {
+            faults = after;
+        }
+    }
+    mixes.map(|mix| {
+        let mut programs = (0..14).filter(|program| mix & 1 << program != 0);
+        std::array::from_fn(|_| programs.next().expect("six programs"))
+    })
+}
+
+/// Some mixes with the right dots: each program goes to those that have the fewest.
+fn first() -> [u16; 14] {
+    let mut mixes = [0_u16; 14];
+    let mut programs: Vec<usize> = (0..14).collect();
+    programs.sort_by_key(|program| std::cmp::Reverse(DOTS[*program]));
+    for program in programs {
+        let mut order: Vec<usize> = (0..14).collect();
+        order.sort_by_key(|mix| mixes[*mix].count_ones());
+        for mix in order.into_iter().take(DOTS[program] as usize) {
+            mixes[mix] |= 1 << program;
+        }
+    }
+    mixes
+}
+
+/// How far mixes are from what the text says.
+fn faults_of(mixes: &[u16; 14]) -> u32 {
+    let first = (mixes[0] & DATA_INTENSIVE).count_ones().abs_diff(4);
+    let serial = |mix: &usize| 2_u32.saturating_sub((mixes[*mix] & SERIAL).count_ones());
+    let light = mixes.iter().filter(|mix| **mix & !DATA_INTENSIVE == 0).count() as u32;
+    let groups = |mix: &u16| {
+        (0..14).filter(|program| *mix & 1 << program != 0).map(|program| GROUPS[program]).sum::<u32>()
+    };
+    let large = mixes.iter().filter(|mix| groups(mix) > CAPACITY).count() as u32;
+    first + SEVERAL_SERIAL.iter().map(serial).sum::<u32>() + light + large
+}
