@@ -464,6 +464,6 @@ fn a_program_that_is_executed_on_its_data_runs_as_a_nest_does() {
         format!("{:?}", part.add_executed(&search).expect_err("it cannot run"))
     };
     assert!(fault(&spec).contains("and a section has room for 10"));
-    spec.work = AcceleratorWork::Table;
+    spec.work = AcceleratorWork::table;
     assert!(fault(&spec).contains("no table says how much work `bfs` has"));
 }

@@ -18,7 +18,7 @@ const WRITE_POINT: &str = "fastdrain-writepoint";
 
 /// A figure's entry; none for a name that is not known.
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
-    let over_time = suite.only(OVER_TIME);
+    let (over_time, seeds) = (suite.only(OVER_TIME), suite.seeds.len());
     Some(match figure.id.strip_prefix("fastdrain.")? {
         "p99.fd_buf" => fall(figure, suite, BUF, VANILLA),
         "p99.fd_ftl" => fall(figure, suite, FTL, VANILLA),
@@ -29,9 +29,11 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
         "motivation.lsb_only" => fall(figure, suite, LSB, BUF),
         "waste.prior" => of_each(figure, suite, WRITE_POINT, wasted),
         "waste.fd_used" => of_each(figure, suite, FD, used),
-        "series.vanilla_quiet" => new(figure, &over_time, &[], &[VANILLA], |figure, on| {
+        "series.vanilla_quiet" => new(figure, &over_time, &[], &[VANILLA], move |figure, on| {
             let values = on(VANILLA, mean)?;
-            figure.row(values.arithmetic(), format!("mean without the unpackers, ms: {}", values.note()))
+            let note =
+                format!("mean without the unpackers, ms: {}{}", values.note(), interval(&values, seeds, 1.0));
+            figure.row(values.arithmetic(), note)
         }),
         "series.vanilla_peak" => of_each(figure, &over_time, VANILLA, worst_bin),
         "series.fd_ftl_worst" => ratio(figure, &over_time, [BUF, FTL], worst_bin),
