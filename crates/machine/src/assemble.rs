@@ -77,7 +77,7 @@ impl Work {
                     }
                 }
                 Opened::Kernels(applications) => {
-                    let number = accelerator::number_for(plan, loaded, to)?;
+                    let number = accelerator_for(plan, loaded, to)?;
                     work.kernels.entry(number).or_default().extend(applications);
                 }
                 Opened::Host(program) => {
@@ -214,7 +214,7 @@ pub(crate) fn assemble(
     }
     let mut governed = Vec::new();
     for (number, applications) in kernels {
-        governed.push(accelerator::build(loaded, number, applications, plan)?);
+        governed.push(accelerator::build(loaded, number, applications, plan.seed, &plan.workloads)?);
     }
     let first_server = services.keys().next().copied();
     for (number, service) in services {
@@ -348,4 +348,20 @@ fn at_its_key(loaded: &Loaded, mut fault: Diagnostic) -> Diagnostic {
         **place = loaded.resolved().place(&place.key);
     }
     fault
+}
+
+/// The accelerator that kernels are for, by its number.
+pub(crate) fn accelerator_for(plan: &Plan, loaded: &Loaded, bound: Bound<'_>) -> Result<usize, Diagnostic> {
+    let all = of_kind(loaded, Kind::Accelerator);
+    let Some(id) = part_for(loaded, bound, &all, "a kernel of an accelerator")? else {
+        return Err(Diagnostic::new(format!("the system `{}` has no accelerator", loaded.name))
+            .help("kernels need the tables `accelerator` and `group_flash`"));
+    };
+    if plan.warmup.is_some() {
+        return Err(Diagnostic::new(
+            "kernels of an accelerator run from their offload to their end: a run of them has no warm-up",
+        )
+        .help("leave --warmup out"));
+    }
+    Ok(id.number)
 }

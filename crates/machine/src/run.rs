@@ -89,7 +89,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
             gpu::tables(&loaded, gpu.map_or(0, |id| id.number))?;
         }
         if let Some(applications) = found.kernels {
-            let number = accelerator::number_for(plan, &loaded, one)?;
+            let number = assemble::accelerator_for(plan, &loaded, one)?;
             kernels.entry(number).or_default().extend(applications);
         }
         if workloads::runs_on_a_server(text) {
@@ -98,7 +98,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
         }
     }
     for (number, applications) in kernels {
-        accelerator::build(&loaded, number, applications, plan)?;
+        accelerator::build(&loaded, number, applications, plan.seed, &plan.workloads)?;
     }
     applies::check(plan, has_trace)?;
     Ok((loaded, warnings))

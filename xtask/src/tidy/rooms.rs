@@ -30,6 +30,7 @@ const HOUSES: &[House] = &[
             ("event", 1),
             ("wires", 2),
             ("complex", 3),
+            ("governed", 3),
             ("pager", 3),
             ("memory", 4),
             ("warmup", 4),

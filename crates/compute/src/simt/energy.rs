@@ -1,6 +1,5 @@
 //! What multiprocessors spend: all of them take the idle power all the time, more in cycles in which they issue.
 
-use super::Gpu;
 use super::spec::GpuEnergySpec;
 use config::energy::StatePower;
 use kernel::Time;
@@ -39,20 +38,15 @@ impl GpuMeter {
         self.meter.reset(now);
         self.cycles = 0;
     }
-}
 
-impl Gpu {
-    /// Energy of the multiprocessors since counters began, and of the rest of their chip; `None` if the spec does not say what they cost.
-    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
-        self.meter.as_ref().map(|meter| meter.meter.report(now))
+    /// What was spent since counters began.
+    pub(super) fn report(&self, now: Time) -> EnergyReport {
+        self.meter.report(now)
     }
 
-    /// A cycle has been served.
-    pub(super) fn meter_cycle(&mut self, cycle: u64) {
-        let Some(meter) = &mut self.meter else { return };
-        let cycles = self.stats.sms.iter().map(|sm| sm.busy).sum();
-        let (begin, end) = (self.model.period.times(cycle), self.model.period.times(cycle + 1));
-        meter.meter.spend_over(ISSUE, begin, end, meter.issues * (cycles - meter.cycles));
-        meter.cycles = cycles;
+    /// A cycle has been served; so many of all multiprocessors have issued since counters began.
+    pub(super) fn cycle(&mut self, (begin, end): (Time, Time), cycles: u64) {
+        self.meter.spend_over(ISSUE, begin, end, self.issues * (cycles - self.cycles));
+        self.cycles = cycles;
     }
 }

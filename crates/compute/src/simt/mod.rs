@@ -136,8 +136,10 @@ impl Gpu {
             first = first.min(*due);
         }
         self.first = first;
-        if self.meter.is_some() {
-            self.meter_cycle(cycle);
+        if let Some(meter) = &mut self.meter {
+            let period = self.model.period;
+            let issued = self.stats.sms.iter().map(|sm| sm.busy).sum();
+            meter.cycle((period.times(cycle), period.times(cycle + 1)), issued);
         }
         self.take_blocks(cycle + 1, programs, cx);
         self.schedule(cx);
@@ -238,6 +240,11 @@ impl Gpu {
         if let Some(meter) = &mut self.meter {
             meter.reset(now);
         }
+    }
+
+    /// Energy of the multiprocessors since counters began, and of the rest of their chip; `None` if the spec does not say what they cost.
+    pub fn energy(&self, now: Time) -> Option<::stats::EnergyReport> {
+        self.meter.as_ref().map(|meter| meter.report(now))
     }
 
     /// The first cycle, at or after a time, that has not come yet.

@@ -1,9 +1,7 @@
 //! From a spec to an accelerator with the flash that it governs.
 
-use crate::bind::{Bound, of_kind, part_for};
 use crate::governed::{Governed, Offload};
-use crate::plan::Plan;
-use crate::spec::{Kind, Loaded};
+use crate::spec::Loaded;
 use compute::vliw::accelerator::{Accelerator, GROUP};
 use config::{Diagnostic, Place};
 use flash::groups::GroupsFlash;
@@ -77,26 +75,7 @@ fn governed(loaded: &Loaded, number: usize, seed: u64) -> Result<Governed, Diagn
     })
 }
 
-/// The accelerator that kernels are for, by its number.
-///
-/// # Errors
-/// There is none, or several and none is said; a warm-up, which such a run has not.
-pub(crate) fn number_for(plan: &Plan, loaded: &Loaded, bound: Bound<'_>) -> Result<usize, Diagnostic> {
-    let all = of_kind(loaded, Kind::Accelerator);
-    let Some(id) = part_for(loaded, bound, &all, "a kernel of an accelerator")? else {
-        return Err(Diagnostic::new(format!("the system `{}` has no accelerator", loaded.name))
-            .help("kernels need the tables `accelerator` and `group_flash`"));
-    };
-    if plan.warmup.is_some() {
-        return Err(Diagnostic::new(
-            "kernels of an accelerator run from their offload to their end: a run of them has no warm-up",
-        )
-        .help("leave --warmup out"));
-    }
-    Ok(id.number)
-}
-
-/// An accelerator with the kernels of a run.
+/// An accelerator with the kernels of a run, which a user asked for in these words.
 ///
 /// # Errors
 /// More data than its flash holds.
@@ -104,11 +83,12 @@ pub(crate) fn build(
     loaded: &Loaded,
     number: usize,
     applications: Vec<Application>,
-    plan: &Plan,
+    seed: u64,
+    asked: &[String],
 ) -> Result<Governed, Diagnostic> {
-    let mut governed = governed(loaded, number, plan.seed)?;
+    let mut governed = governed(loaded, number, seed)?;
     governed.place(applications, loaded.spec.sim.shadow).map_err(|error| {
-        let text = plan.workloads.join(" ");
+        let text = asked.join(" ");
         let place = Place { source: "--workload".to_owned(), text, ..Place::default() };
         let mut fault = Diagnostic::new(error.what).at(place);
         fault.help = error.help;

@@ -1,17 +1,14 @@
 //! What must hold of every run of an accelerator: bounds of schedules with the times that screens took, and accounts that must agree.
 
 use super::Governed;
-use crate::result::Check;
 use compute::vliw::accelerator::{AcceleratorStats, KernelTimes};
+use flash::Check;
 use kernel::Time;
 
 impl Governed {
     /// All checks; bounds only of a run whose kernels are all over.
     pub(crate) fn checks(&self, now: Time) -> Vec<Check> {
-        let of_flash = self.flash.checks().into_iter();
-        let mut checks: Vec<Check> = of_flash
-            .map(|check| Check { name: check.name.to_owned(), ok: check.ok, detail: check.detail })
-            .collect();
+        let mut checks = self.flash.checks();
         let stats = &self.accelerator.stats;
         checks.push(bound(
             "every page group that an accelerator asks for is answered",
@@ -41,8 +38,8 @@ impl Governed {
     }
 }
 
-fn bound(name: &str, ok: bool, detail: impl FnOnce() -> String) -> Check {
-    Check { name: name.to_owned(), ok, detail: if ok { String::new() } else { detail() } }
+fn bound(name: &'static str, ok: bool, detail: impl FnOnce() -> String) -> Check {
+    Check { name, ok, detail: if ok { String::new() } else { detail() } }
 }
 
 fn groups_agree(stats: &AcceleratorStats, read: u64, written: u64) -> Check {

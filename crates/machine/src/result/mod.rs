@@ -336,7 +336,7 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         }
     }
     for at in machine.governed() {
-        at.checks(machine.now()).into_iter().for_each(|c| check(&c.name, c.ok, c.detail));
+        at.checks(machine.now()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
     for (_, device) in machine.drives() {
         let stop = || stop.load(Ordering::Relaxed);

@@ -14,6 +14,7 @@ mod engine;
 mod frozen;
 mod ftl;
 mod gpu;
+mod group_flash;
 mod host;
 mod initiator;
 mod l2;
@@ -284,7 +285,7 @@ const SERVERS: &[(&Bench, &[Case])] = &[
 ];
 /// The cases of accelerators.
 const ACCELERATORS: &[(&Bench, &[Case])] =
-    &[(&ACCELERATOR, accelerator::CASES), (&ACCELERATOR, accelerator::FLASH)];
+    &[(&ACCELERATOR, accelerator::CASES), (&ACCELERATOR, group_flash::CASES)];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
     DRIVES.iter().chain(GPUS).chain(HOSTS).chain(SERVERS).chain(ACCELERATORS).flat_map(|(_, cases)| *cases)
