@@ -5,11 +5,19 @@
 pub struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,
+    /// Which places are free, to find those that are freed twice.
+    #[cfg(debug_assertions)]
+    is_free: Vec<bool>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { items: Vec::new(), free: Vec::new() }
+        Slab {
+            items: Vec::new(),
+            free: Vec::new(),
+            #[cfg(debug_assertions)]
+            is_free: Vec::new(),
+        }
     }
 }
 
@@ -22,10 +30,14 @@ impl<T> Slab<T> {
     pub fn insert(&mut self, item: T) -> u32 {
         if let Some(name) = self.free.pop() {
             self.items[name as usize] = item;
+            #[cfg(debug_assertions)]
+            (self.is_free[name as usize] = false);
             name
         } else {
             let name = u32::try_from(self.items.len()).ok().filter(|n| *n != u32::MAX).expect("slab is full");
             self.items.push(item);
+            #[cfg(debug_assertions)]
+            self.is_free.push(false);
             name
         }
     }
@@ -33,7 +45,8 @@ impl<T> Slab<T> {
     /// Gives a name back. The record stays readable until its place is reused.
     #[inline]
     pub fn remove(&mut self, name: u32) {
-        debug_assert!(!self.free.contains(&name), "freed twice: {name}");
+        #[cfg(debug_assertions)]
+        assert!(!std::mem::replace(&mut self.is_free[name as usize], true), "freed twice: {name}");
         self.free.push(name);
     }
 
@@ -92,5 +105,17 @@ mod tests {
         slab.insert('e');
         slab.remove(c);
         assert_eq!(slab.live().collect::<Vec<_>>(), [(d, &'d'), (2, &'e')]);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "freed twice: 0")]
+    fn a_name_is_given_back_once() {
+        let mut slab = Slab::default();
+        let a = slab.insert('a');
+        slab.remove(a);
+        let a = slab.insert('b');
+        slab.remove(a);
+        slab.remove(a);
     }
 }

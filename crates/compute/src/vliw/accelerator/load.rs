@@ -23,7 +23,6 @@ pub(super) struct Instance {
     /// The longest screen of the microblock that it is in, of those that have ended.
     pub(super) longest: Time,
     pub(super) times: KernelTimes,
-    pub(super) over: Option<Time>,
 }
 
 /// Page groups of an array.
@@ -82,6 +81,7 @@ impl Accelerator {
             };
             arrays.push(first);
         }
+        self.open += 1;
         self.instances.push(Instance {
             program,
             app,
@@ -91,7 +91,6 @@ impl Accelerator {
             leaving: 0,
             longest: Time::ZERO,
             times: KernelTimes { instance: number, ..KernelTimes::default() },
-            over: None,
         });
         Ok(number)
     }
@@ -170,8 +169,8 @@ impl Accelerator {
         if instance.leaving > 0 {
             return;
         }
-        instance.over = Some(cx.now());
         instance.times.over = cx.now();
+        self.open -= 1;
         self.stats.kernels.push(instance.times);
         for tag in std::mem::take(&mut instance.locks) {
             self.asked.remove(tag);

@@ -93,6 +93,8 @@ pub struct Accelerator {
     issue: Issue,
     programs: Vec<Program>,
     instances: Vec<Instance>,
+    /// Of them, those that are not over.
+    open: usize,
     /// Kernels by their number in the chain.
     chained: Vec<Number>,
     chain: Chain,
@@ -153,6 +155,7 @@ impl Accelerator {
             issue,
             programs: Vec::new(),
             instances: Vec::new(),
+            open: 0,
             chained: Vec::new(),
             chain: Chain::default(),
             scheduler: spec.scheduler.build(&spec.workers),
@@ -213,7 +216,7 @@ impl Accelerator {
 
     /// Kernels that are not over.
     pub fn open(&self) -> usize {
-        self.instances.iter().filter(|instance| instance.over.is_none()).count()
+        self.open
     }
 
     /// Requests to flash that it has not answered.
@@ -238,7 +241,7 @@ impl Accelerator {
 
     /// Whether every kernel is over.
     pub fn is_idle(&self) -> bool {
-        self.instances.iter().all(|instance| instance.over.is_some()) && self.messages.is_empty()
+        self.open == 0 && self.messages.is_empty()
     }
 
     /// Runs an event.
