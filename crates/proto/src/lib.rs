@@ -8,6 +8,7 @@ pub mod cpu;
 pub mod file;
 pub mod groups;
 pub mod memory;
+pub mod offload;
 pub mod simt;
 mod units;
 
