@@ -3,6 +3,7 @@
 //! A host runs programs on its cores. A program has threads; each does one thing after another: it computes, calls the kernel, or sleeps. What a call
 //! does and how long it takes is the host's business; a program learns that it has returned, and if it has failed, why.
 
+use crate::offload::Order;
 use kernel::Time;
 
 /// A descriptor, counted by each program from zero. All threads of a program share its descriptors.
@@ -185,6 +186,13 @@ pub enum Next {
     Compute(Time),
     /// Calls the kernel.
     Call(Call),
+    /// Gives a coprocessor an order through its driver, and sleeps until it is done.
+    Order {
+        /// Which of the host's coprocessors, counted from zero.
+        device: u16,
+        /// What it shall do.
+        order: Order,
+    },
     /// Sleeps until a time; a time that has passed is now.
     Until(Time),
     /// Sleeps until another thread of the program wakes it.

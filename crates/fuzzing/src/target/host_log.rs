@@ -114,6 +114,7 @@ fn replayed(program: &mut dyn HostProgram) {
                 }
                 ready.push(Reverse((now, thread)));
             }
+            Next::Order { order, .. } => panic!("a log has no orders: {order:?}"),
             Next::Call(call) => {
                 called(call, files, &mut descriptors);
                 ready.push(Reverse((now, thread)));

@@ -4,6 +4,7 @@ use crate::fs::Tid;
 use crate::{Inode, PAGE};
 use kernel::Time;
 use proto::file::Call;
+use proto::offload::Order;
 use proto::{Completion, IoOp};
 
 /// One step of what a thread does; the thread's stack has those that it returns to below it.
@@ -34,6 +35,15 @@ pub(super) enum Frame {
     Worked(u16, Completion),
     /// Enters the kernel.
     Call(u16, Call),
+    /// Gives a coprocessor an order.
+    Order {
+        /// Which of them.
+        device: u16,
+        /// What it shall do.
+        order: Order,
+    },
+    /// Waits until an order is done.
+    Ordered(u32),
     /// `filemap_read`.
     Read(Access),
     /// `generic_perform_write`, under the inode's lock.

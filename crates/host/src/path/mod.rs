@@ -20,6 +20,7 @@ mod io_end;
 mod journal;
 mod memory;
 mod names;
+mod order;
 mod poll;
 mod queued;
 mod range;
@@ -51,6 +52,7 @@ use self::files::{Node, Open, Running};
 use self::flow::Flow;
 use self::frame::Frame;
 use self::io::{Dio, Io, IoEnd};
+use self::order::Ordered;
 use self::shadow::Shadow;
 use self::thread::Thread;
 use self::victims::Victims;
@@ -65,6 +67,7 @@ use ::stats::Levels;
 use config::SpecError;
 use kernel::{Cx, Inside, Lists, Slab, Time};
 use proto::file::Program;
+use proto::offload::Order;
 use proto::{Command, Completion};
 use std::collections::VecDeque;
 
@@ -85,6 +88,8 @@ kernel::events! {
         Interrupted(u32),
         /// It has done what it had taken.
         Handled(u32),
+        /// The handler of a coprocessor's interrupt has ended an order.
+        Ordered(u32),
         /// A timer of a disk's queue.
         QueueTimer(u16),
         /// The timer of a disk's flusher.
@@ -109,6 +114,15 @@ pub enum Out {
         disk: u16,
         /// The command.
         command: Command,
+    },
+    /// An order for one of its coprocessors, which says when it is done ([`Host::ordered`]).
+    Order {
+        /// What the host calls it.
+        tag: u32,
+        /// Which coprocessor.
+        device: u16,
+        /// What it shall do.
+        order: Order,
     },
     /// A request of a flow has been served.
     Complete(Completion),
@@ -175,6 +189,7 @@ pub struct Host<P> {
     programs: Vec<Running<P>>,
     flows: Vec<Flow>,
     sent: Slab<Sent>,
+    orders: Slab<Ordered>,
     ios: Slab<Io>,
     dios: Slab<Dio>,
     io_ends: Slab<IoEnd>,
@@ -237,6 +252,7 @@ impl<P: Program> Host<P> {
             programs: Vec::new(),
             flows: Vec::new(),
             sent: Slab::default(),
+            orders: Slab::default(),
             ios: Slab::default(),
             dios: Slab::default(),
             io_ends: Slab::default(),
@@ -420,6 +436,7 @@ impl<P: Program> Host<P> {
             Event::Coalesced(vector) => self.coalesced(vector, cx),
             Event::Interrupted(vector) => self.interrupted(vector, cx),
             Event::Handled(vector) => self.handled(vector, cx),
+            Event::Ordered(tag) => self.order_ended(tag, cx),
             Event::QueueTimer(disk) => self.queue_timer(disk, cx),
             Event::Flusher(disk) => self.flusher_due(disk, cx),
             Event::Commit(disk) => self.commit_due(disk, cx),

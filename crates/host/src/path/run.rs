@@ -53,6 +53,8 @@ impl<P: Program> Host<P> {
             Frame::Worker(flow) => self.worker(task, flow),
             Frame::Worked(flow, completion) => self.worked(task, flow, completion, cx),
             Frame::Call(program, call) => self.call(task, program, call),
+            Frame::Order { device, order } => self.order(task, device, order, cx),
+            Frame::Ordered(tag) => self.wait_order(task, tag),
             Frame::Read(access) => self.read(task, access),
             Frame::Write(access) => self.write(task, access, cx),
             Frame::Touch { access, write } => self.touch(task, access, write, cx),
@@ -177,6 +179,11 @@ impl<P: Program> Host<P> {
             Next::Call(call) => {
                 self.charge(task, self.costs.call);
                 self.push(task, Frame::Call(program, call));
+                Step::Again
+            }
+            Next::Order { device, order } => {
+                self.charge(task, self.costs.call + self.costs.request);
+                self.push(task, Frame::Order { device, order });
                 Step::Again
             }
             Next::Until(time) if time <= now => Step::Again,

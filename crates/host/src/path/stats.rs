@@ -5,6 +5,8 @@
 pub struct PathStats {
     /// Interrupts of drives.
     pub interrupts: u64,
+    /// Orders that coprocessors have done, each with an interrupt of its own.
+    pub orders: u64,
     /// Completions that threads have looked for themselves.
     pub polled: u64,
     /// Bios that ended with an error.

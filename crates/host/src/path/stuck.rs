@@ -102,6 +102,7 @@ impl<P: Program> Host<P> {
                 (!under_way && !self.disks[usize::from(disk)].writes_tail)
                     .then_some("no block of metadata is on its way")
             }
+            Wait::Order(tag) => self.orders[tag].done.then_some("its order is done"),
             Wait::Flusher(disk) => (!self.writeback.is_running(disk)).then_some("the flusher does nothing"),
         };
         why.map(Into::into)

@@ -1,6 +1,7 @@
 //! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
 
 mod failure;
+mod orders;
 mod queued;
 mod races;
 

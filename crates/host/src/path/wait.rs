@@ -32,6 +32,8 @@ pub(super) enum Wait {
     Home(u16),
     /// The flusher of a disk to have written what it was told of an inode.
     Flusher(u16),
+    /// A coprocessor to have done an order.
+    Order(u32),
 }
 
 /// Threads that sleep until something happens. Each looks again when it wakes, whatever woke it.
@@ -149,8 +151,8 @@ impl<P: Program> Host<P> {
     pub(super) fn wait_for(&mut self, task: Task, wait: Wait, again: Frame) -> Step {
         match wait {
             Wait::Folio(folio) => self.waits.on_folio(folio, task),
-            // The queue knows who waits.
-            Wait::Room => {}
+            // The queue, or the order, knows who waits.
+            Wait::Room | Wait::Order(_) => {}
             Wait::Count(counter) => self.waits.counters[counter].waiter = Some(task),
             Wait::Lock(inode) => self.locks.push(&mut self.nodes[inode.0 as usize].waiting, task),
             Wait::Transaction(disk) => self.waits.on_journal(disk, task),

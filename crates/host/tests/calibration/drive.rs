@@ -41,6 +41,7 @@ impl Outside {
                 self.queue.after(Time::ZERO, World::Next(done.tag));
                 return;
             }
+            Out::Order { order, .. } => panic!("there is no coprocessor: {order:?}"),
         };
         let now = self.queue.now();
         self.free = self.free.max(now) + L + Time::transfer(command.bytes, B);

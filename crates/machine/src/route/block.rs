@@ -37,6 +37,7 @@ impl Parts {
                 let target = self.hosts[usize::from(from)].drives[usize::from(disk)];
                 self.submit_to(target, Sender::Host(from), command, wires);
             }
+            host::path::Out::Order { .. } => unreachable!("no host has a coprocessor"),
             host::path::Out::Complete(_) => unreachable!("requests are the injector's"),
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn drive<P: Program + ?Sized>(program: &mut P, calls: &Calls, until: 
         match next {
             Next::Compute(time) => drop(wake(&mut queue, now + time, thread)),
             Next::Call(Call::Sync { .. }) => drop(wake(&mut queue, now + calls.time + calls.sync, thread)),
-            Next::Call(_) => drop(wake(&mut queue, now + calls.time, thread)),
+            Next::Call(_) | Next::Order { .. } => drop(wake(&mut queue, now + calls.time, thread)),
             Next::Until(time) => drop(wake(&mut queue, time.max(now), thread)),
             Next::Wait => asleep[thread as usize] = Some(u64::MAX),
             Next::Wake(other) => {

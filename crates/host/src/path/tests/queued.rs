@@ -49,6 +49,7 @@ impl Drive {
                     self.failing.push(command.tag);
                 }
             }
+            Out::Order { order, .. } => panic!("there is no coprocessor: {order:?}"),
             Out::Complete(completion) => self.answers.push(completion),
         }
     }
