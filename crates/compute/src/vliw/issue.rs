@@ -8,21 +8,8 @@ mod chains;
 #[cfg(test)]
 mod tests;
 
-use super::spec::{ExpansionSpec, LatencySpec, UnitsSpec};
+use super::spec::{CoreSpec, ExpansionSpec};
 use nest::{Counts, Kernel, Microblock, OPERATIONS_OF_AN_ITERATION, Piece};
-
-/// What a core can issue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issue {
-    /// Its units.
-    pub units: UnitsSpec,
-    /// Their latencies.
-    pub latency: LatencySpec,
-    /// What a division is made of.
-    pub divide: ExpansionSpec,
-    /// What a square root is made of.
-    pub square_root: ExpansionSpec,
-}
 
 /// Operations by the kind of unit that begins them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,9 +47,9 @@ impl LoopCycles {
     }
 }
 
-impl Issue {
+impl CoreSpec {
     /// Cycles of each loop of a microblock, by its number, and of what stands outside all.
-    pub fn of(&self, microblock: &Microblock) -> Vec<LoopCycles> {
+    pub fn loops(&self, microblock: &Microblock) -> Vec<LoopCycles> {
         let loops = (0..microblock.loops.len()).map(Some);
         loops.chain([None]).map(|around| self.of_loop(microblock, around)).collect()
     }

@@ -5,12 +5,18 @@ pub mod caches;
 pub mod chain;
 pub mod frames;
 pub mod issue;
+mod program;
 pub mod recorded;
 pub mod sched;
 mod spec;
 pub mod stalls;
+#[cfg(test)]
+mod testing;
 
 pub use spec::{
-    AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, ExpansionSpec, FirmwareSpec, LatencySpec,
-    UnitsSpec,
+    AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec, FirmwareSpec,
+    LatencySpec, UnitsSpec,
 };
+
+/// Bytes of a page group: in these, programs are told what of their arrays is in memory.
+pub const GROUP: u64 = 64 << 10;

@@ -2,7 +2,8 @@
 
 use crate::governed::{Governed, Offload};
 use crate::spec::Loaded;
-use compute::vliw::accelerator::{Accelerator, GROUP};
+use compute::vliw::GROUP;
+use compute::vliw::accelerator::Accelerator;
 use config::{Diagnostic, Place};
 use flash::groups::GroupsFlash;
 use flash::spec::Built;

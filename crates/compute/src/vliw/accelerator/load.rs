@@ -1,13 +1,29 @@
 //! Kernels that come: where their arrays lie, and when they may begin.
 
-use super::program::Program;
 use super::stats::KernelTimes;
 use super::{Accelerator, Asked, Event, GROUP, Message, Out};
 use crate::vliw::chain::Instance as Number;
+use crate::vliw::program::{Part, Program};
 use config::SpecError;
 use kernel::{Cx, Time};
 use nest::Section;
 use proto::groups::{Ask, Groups};
+
+/// A program that can be offloaded.
+pub(super) struct Admitted {
+    pub(super) program: Program,
+    /// The screens of each microblock.
+    pub(super) screens: Vec<Vec<Part>>,
+    /// Where each input array begins, in page groups: instances share it.
+    pub(super) inputs: Vec<Option<u32>>,
+}
+
+impl Admitted {
+    /// Whether an array is shared by all instances.
+    fn is_shared(&self, array: usize) -> bool {
+        self.program.arrays[array].section == Section::Input
+    }
+}
 
 /// A kernel that was offloaded.
 pub(super) struct Instance {
@@ -33,7 +49,7 @@ fn groups(program: &Program, array: usize) -> u32 {
 impl Accelerator {
     /// Gives an array its page groups: what is on flash from the start gets those from the first on, everything else those from the last down.
     fn place(&mut self, program: usize, array: usize) -> Result<u32, SpecError> {
-        let of = &self.programs[program];
+        let of = &self.programs[program].program;
         let count = groups(of, array);
         let left = self.groups - self.inputs - self.others;
         if count > left {
@@ -74,7 +90,7 @@ impl Accelerator {
                 Some(first) => first,
                 None => {
                     let first = self.place(program, array)?;
-                    let count = groups(&self.programs[program], array);
+                    let count = groups(&self.programs[program].program, array);
                     self.owner[first as usize..(first + count) as usize].fill(number);
                     first
                 }
@@ -110,7 +126,7 @@ impl Accelerator {
         let program = self.instances[number as usize].program;
         for array in 0..self.instances[number as usize].arrays.len() {
             let (shared, count) =
-                (self.programs[program].is_shared(array), groups(&self.programs[program], array));
+                (self.programs[program].is_shared(array), groups(&self.programs[program].program, array));
             let first = self.instances[number as usize].arrays[array];
             let range = Groups { first, last: first + count - 1 };
             let lock = |tag| Ask::Lock { tag, groups: range, write: !shared };
@@ -132,7 +148,9 @@ impl Accelerator {
     pub(super) fn chain_up(&mut self, number: Number, now: Time) {
         let instance = &mut self.instances[number as usize];
         instance.times.released = now;
-        let chained = self.chain.offload(instance.app, &self.programs[instance.program].screens);
+        let screens: Vec<u32> =
+            self.programs[instance.program].screens.iter().map(|of| of.len() as u32).collect();
+        let chained = self.chain.offload(instance.app, &screens);
         debug_assert_eq!(chained as usize, self.chained.len());
         self.chained.push(number);
     }
@@ -142,9 +160,11 @@ impl Accelerator {
         self.instances[number as usize].times.computed = cx.now();
         let program = self.instances[number as usize].program;
         for array in 0..self.programs[program].inputs.len() {
-            let section = self.programs[program].arrays[array].section;
-            let (first, count) =
-                (self.instances[number as usize].arrays[array], groups(&self.programs[program], array));
+            let section = self.programs[program].program.arrays[array].section;
+            let (first, count) = (
+                self.instances[number as usize].arrays[array],
+                groups(&self.programs[program].program, array),
+            );
             for group in first..first + count {
                 match section {
                     Section::Input => {}

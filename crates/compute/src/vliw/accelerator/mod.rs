@@ -5,11 +5,8 @@
 
 mod energy;
 mod load;
-mod nested;
-mod program;
 mod room;
 mod stats;
-mod table;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -17,13 +14,13 @@ mod work;
 pub use stats::{AcceleratorStats, KernelTimes};
 
 use self::energy::AcceleratorMeter;
-use self::load::Instance;
-use self::program::Program;
+use self::load::{Admitted, Instance};
 use self::room::Fetch;
 use self::work::{Slot, Worker};
+use super::GROUP;
 use super::chain::{Chain, Instance as Number};
 use super::frames::Frames;
-use super::issue::Issue;
+use super::program::{Costing, Program};
 use super::sched::AcceleratorScheduler;
 use super::spec::AcceleratorSpec;
 use config::SpecError;
@@ -32,9 +29,6 @@ use kernel::{Cx, List, Lists, Slab, Time};
 use nest::Kernel;
 use nest::executed::Executed;
 use proto::groups::{Ask, Tell};
-
-/// Bytes of a page group where an accelerator is told nothing else.
-pub const GROUP: u64 = 64 << 10;
 
 kernel::events! {
     /// What happens in an accelerator.
@@ -90,8 +84,7 @@ enum Asked {
 /// An accelerator.
 pub struct Accelerator {
     spec: AcceleratorSpec,
-    issue: Issue,
-    programs: Vec<Program>,
+    programs: Vec<Admitted>,
     instances: Vec<Instance>,
     /// Of them, those that are not over.
     open: usize,
@@ -141,18 +134,11 @@ impl Accelerator {
             );
             return Err(SpecError::new("memory.size", what).help("at least four page groups a section"));
         }
-        super::caches::Caches::new(&spec.l1, &spec.l2)?;
+        spec.core.check().map_err(|fault| fault.within("core"))?;
         spec.energy
             .as_ref()
             .map_or(Ok(()), |energy| energy.check().map_err(|fault| fault.within("energy")))?;
-        let issue = Issue {
-            units: spec.units.clone(),
-            latency: spec.latency.clone(),
-            divide: spec.divide.clone(),
-            square_root: spec.square_root.clone(),
-        };
         Ok(Accelerator {
-            issue,
             programs: Vec::new(),
             instances: Vec::new(),
             open: 0,
@@ -187,7 +173,8 @@ impl Accelerator {
     /// # Errors
     /// More input than flash holds.
     pub fn add(&mut self, kernel: Kernel) -> Result<usize, SpecError> {
-        self.admit(Program::new(kernel, &self.spec, &self.issue, self.scheduler.splits())?)
+        let program = Program::new(kernel, &self.costing(), self.most())?;
+        self.admit(program)
     }
 
     /// The same of a program that is executed on its data, once, before time.
@@ -195,11 +182,25 @@ impl Accelerator {
     /// # Errors
     /// More input than flash holds; work by a table; a piece that memory has no room for.
     pub fn add_executed(&mut self, program: &dyn Executed) -> Result<usize, SpecError> {
-        self.admit(Program::executed(program, &self.spec, &self.issue, self.scheduler.splits())?)
+        let room = self.spec.memory.size.get() / self.slots.len() as u64 / GROUP;
+        let program = Program::executed(program, &self.costing(), room)?;
+        self.admit(program)
+    }
+
+    fn costing(&self) -> Costing<'_> {
+        Costing { core: &self.spec.core, work: self.spec.work, sample: self.spec.sample }
+    }
+
+    /// How many screens a microblock is dealt out as at most.
+    fn most(&self) -> u64 {
+        if self.scheduler.splits() { self.spec.workers.into() } else { 1 }
     }
 
     fn admit(&mut self, program: Program) -> Result<usize, SpecError> {
-        self.programs.push(program);
+        let screens =
+            (0..program.microblocks()).map(|microblock| program.screens(microblock, self.most())).collect();
+        let inputs = vec![None; program.arrays.len()];
+        self.programs.push(Admitted { program, screens, inputs });
         self.place_inputs(self.programs.len() - 1)?;
         Ok(self.programs.len() - 1)
     }
@@ -286,7 +287,7 @@ impl Accelerator {
     }
 
     fn time(&self, cycles: u64) -> Time {
-        program::time(cycles, &self.spec)
+        self.spec.core.time(cycles)
     }
 
     fn ask(&mut self, asked: Asked, ask: impl FnOnce(u32) -> Ask, cx: &mut impl Cx<Event, Out>) -> u32 {

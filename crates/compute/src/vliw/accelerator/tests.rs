@@ -2,15 +2,13 @@
 
 mod spent;
 
-use super::table::Table;
 use super::*;
 use crate::vliw::issue::ByUnit;
+use crate::vliw::program::Table;
 use crate::vliw::sched::AcceleratorScheduling;
-use crate::vliw::spec::{
-    AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, ExpansionSpec, FirmwareSpec, LatencySpec,
-    UnitsSpec,
-};
-use config::units::{Bandwidth, Bytes, Duration, Frequency};
+use crate::vliw::spec::{AcceleratorMemory, AcceleratorSpec, AcceleratorWork, FirmwareSpec};
+use crate::vliw::testing::core;
+use config::units::{Bandwidth, Bytes, Duration};
 use kernel::EventQueue;
 use proto::groups::{Groups, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,25 +17,9 @@ const READ: Time = Time::from_us(100);
 const WRITE: Time = Time::from_ms(2);
 
 fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
-    let cache =
-        |kib, ways, line, miss| CacheSpec { size: Bytes::from_kib(kib), ways, line: Bytes::new(line), miss };
     AcceleratorSpec {
         workers,
-        clock: Frequency::new(1_000_000_000),
-        units: UnitsSpec { multiply: 2, general: 4, memory: 2 },
-        latency: LatencySpec {
-            load: 5,
-            store: 1,
-            add: 3,
-            multiply: 4,
-            compare: 1,
-            divide: 27,
-            square_root: 27,
-        },
-        divide: ExpansionSpec { multiply: 5, general: 7 },
-        square_root: ExpansionSpec { multiply: 7, general: 5 },
-        l1: cache(32, 2, 64, 8),
-        l2: cache(512, 4, 128, 85),
+        core: core(),
         memory: AcceleratorMemory {
             size: Bytes::from_kib(8 << 10),
             bandwidth: Bandwidth::new(6_400_000_000),
@@ -49,7 +31,6 @@ fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
             message: 100,
             schedule: 200,
             entry: 10,
-            write_back: 65,
             boot: Duration::new(Time::from_us(10)),
         },
         sample: 1 << 14,
@@ -233,8 +214,8 @@ fn one_section_takes_what_its_steps_take() {
     // Offload: 100 cycles of Flashvisor; its decision 300, the worker's message 100, the boot.
     assert_eq!(times.begun - times.offloaded, Time::from_ns(500) + Time::from_us(10));
     let program = &part.programs[0];
-    let piece = program.screen(0, 0);
-    let cost = program.cost(&piece, true, &part.spec, &part.issue, &mut part.scratch);
+    let piece = program.screens[0][0];
+    let cost = program.program.cost(&piece, true, &part.spec.core, &mut part.scratch);
     // A matrix and two vectors, a group each: 100 + 3 x 10 cycles, then flash, then 100 cycles of the worker.
     let there = Time::from_ns(130) + READ + Time::from_ns(100);
     let computes = Time::from_ns(cost.issue + cost.stall);
@@ -291,8 +272,9 @@ code = "for i in 0..m { z[i] = x[i]; }"
     let (part, outside) = run_kernels(&spec, [kernel].into_iter(), &[(0, 0)]);
     let [times] = part.stats.kernels[..] else { panic!("one kernel") };
     let program = &part.programs[0];
-    let costs = |microblock, begins| {
-        let cost = program.cost(&program.screen(microblock, 0), begins, &spec, &part.issue, &mut Vec::new());
+    let costs = |microblock: usize, begins| {
+        let screen = &program.screens[microblock][0];
+        let cost = program.program.cost(screen, begins, &spec.core, &mut Vec::new());
         Time::from_ns(cost.issue + cost.stall)
     };
     // A message, 16 entries, one program, the worker's message; then it computes and writes its caches back: 16 groups have 8,192 lines, of which the second level holds 4,096.
@@ -336,12 +318,12 @@ fn work_for_flash_takes_time_of_its_core() {
 }
 
 /// Instructions of a program by Table 2, by unit, with at most so many screens a microblock.
-fn by_table(kernel: &Kernel, part: &Accelerator, most: u64) -> ByUnit {
+fn by_table(kernel: &Kernel, most: u64) -> ByUnit {
     let table = Table::of(kernel).expect("a row of Table 2");
     let mut all = ByUnit::default();
     for microblock in 0..kernel.microblocks().len() {
         for screen in kernel.screens(microblock, most) {
-            let ByUnit { memory, multiply, general } = table.by_unit(&kernel.counts(&screen), &part.issue);
+            let ByUnit { memory, multiply, general } = table.by_unit(&kernel.counts(&screen), &core());
             all.memory += memory;
             all.multiply += multiply;
             all.general += general;
@@ -369,13 +351,12 @@ fn all_programs_have_the_instructions_of_table2() {
         ("syr2k", 1280.0, 30.19, 1.85),
         ("corr", 640.0, 33.04, 2.79),
     ];
-    let part = Accelerator::new(&spec(1, AcceleratorScheduling::default()), 64).expect("an accelerator");
     for (name, input, ldst, bki) in rows {
         let (_, text) = nest::programs().iter().find(|(known, _)| *known == name).expect("a program");
         let kernel = Kernel::read(text, name, &[]).expect("a program");
         // A whole is rounded once a microblock. Each screen has the loops around the split one for itself, which are a millionth.
         for (most, apart) in [(1, 5.0), (6, input * 1e3 / bki)] {
-            let all = by_table(&kernel, &part, most);
+            let all = by_table(&kernel, most);
             let instructions = (all.memory + all.multiply + all.general) as f64;
             assert!((instructions - input * 1e9 / bki).abs() <= apart, "{name}: {instructions}");
             assert!((all.memory as f64 - instructions * ldst / 100.0).abs() <= apart, "{name}");
@@ -417,23 +398,18 @@ serial = 0
     spec.work = AcceleratorWork::table;
     let mut part = Accelerator::new(&spec, 64).expect("an accelerator");
     part.add(Kernel::read(text, "share.toml", &[]).expect("a kernel")).expect("a program");
-    let program = &part.programs[0];
-    let screen = program.screen(0, 3);
+    let screen = part.programs[0].screens[0][3];
     let kernel = Kernel::read(text, "share.toml", &[]).expect("a kernel");
     let piece = kernel.screens(0, 5).nth(3).expect("a screen");
-    let found = Table::of(&kernel).expect("a table").by_unit(&kernel.counts(&piece), &part.issue);
+    let found = Table::of(&kernel).expect("a table").by_unit(&kernel.counts(&piece), &core());
     assert_eq!(found, ByUnit { memory: 8_000, multiply: 1_905, general: 10_095 });
     // Two units for memory: 4,000 cycles. As written, units need 2 cycles an inner iteration and 1 an outer one, 42; the sum in memory makes it 9, after the last of a row another 4: 190.
-    let cost = program.cost(&screen, true, &spec, &part.issue, &mut Vec::new());
+    let cost = part.programs[0].program.cost(&screen, true, &spec.core, &mut Vec::new());
     assert_eq!(cost.issue, (4_000.0_f64 * 190.0 / 42.0).round() as u64);
     // Misses are the nest's.
-    let nest = Program::new(
-        kernel,
-        &AcceleratorSpec { work: AcceleratorWork::nest, ..spec.clone() },
-        &part.issue,
-        true,
-    );
-    let own = nest.expect("a program").cost(&screen, true, &spec, &part.issue, &mut Vec::new());
+    let by = Costing { core: &spec.core, work: AcceleratorWork::nest, sample: spec.sample };
+    let nest = Program::new(kernel, &by, 5).expect("a program");
+    let own = nest.cost(&screen, true, &spec.core, &mut Vec::new());
     assert_eq!((own.issue, own.stall, own.bytes), (190, cost.stall, cost.bytes));
     let without = text.split("[paper]").next().expect("the rest");
     let fault = part.add(Kernel::read(without, "share.toml", &[]).expect("a kernel")).expect_err("no table");

@@ -1,9 +1,9 @@
 //! Workers: from a screen to its sections, and from one section to the next.
 
 use super::energy::State;
-use super::program::{Cost, Part};
-use super::{Accelerator, Event, GROUP, Message, Out};
+use super::{Accelerator, Event, Message, Out};
 use crate::vliw::chain::{Ended, Screen, Unit};
+use crate::vliw::program::{Cost, Part};
 use kernel::{Cx, Time};
 
 /// A core that executes kernels.
@@ -20,8 +20,8 @@ pub(super) struct Worker {
     asked: usize,
     computed: usize,
     computes: bool,
-    /// Page groups that its screen touches, as far as its caches can hold their lines.
-    lines: u64,
+    /// Page groups of its sections.
+    groups: u64,
 }
 
 /// A section that a worker has asked for.
@@ -77,11 +77,11 @@ impl Accelerator {
         }
         let program = &self.programs[instance.program];
         let budget = self.spec.memory.size.get() / self.slots.len() as u64;
-        let part = program.screen(screen.microblock, screen.screen);
+        let part = program.screens[screen.microblock as usize][screen.screen as usize];
         let of = &mut self.workers[at];
         of.sections.clear();
-        program.sections(part, budget, &mut of.sections);
-        (of.asked, of.computed, of.lines) = (0, 0, 0);
+        program.program.sections(part, budget, &mut of.sections);
+        (of.asked, of.computed, of.groups) = (0, 0, 0);
         (of.since, of.idle_since) = (cx.now(), cx.now());
         self.stats.screens += 1;
         if self.workers[at].sections.is_empty() {
@@ -106,7 +106,7 @@ impl Accelerator {
         let slot = self.slot(worker, section);
         let mut groups = std::mem::take(&mut self.slots[slot].groups);
         self.needs(worker, &part, &mut groups);
-        self.workers[at].lines += groups.len() as u64 * GROUP / self.spec.l2.line.get();
+        self.workers[at].groups += groups.len() as u64;
         let cycles = groups.len() as u64 * u64::from(self.spec.costs.entry);
         self.slots[slot] = Slot { worker, groups, claimed: 0, missing: 0, is_there: false };
         self.send(Message::Map(slot as u32), cycles, cx);
@@ -117,7 +117,7 @@ impl Accelerator {
         let screen = self.workers[usize::from(worker)].screen.expect("a worker with a screen");
         let instance = &self.instances[self.chained[screen.instance as usize] as usize];
         into.clear();
-        self.programs[instance.program].touches(part, |array, groups, reads, writes| {
+        self.programs[instance.program].program.touches(part, |array, groups, reads, writes| {
             let first = instance.arrays[array];
             into.extend(groups.map(|group| Need { group: first + group, reads, writes }));
         });
@@ -151,7 +151,7 @@ impl Accelerator {
         let program = self.instances[self.chained[screen.instance as usize] as usize].program;
         let part = self.workers[at].sections[section];
         let Cost { issue, stall, bytes } =
-            self.programs[program].cost(&part, section == 0, &self.spec, &self.issue, &mut self.scratch);
+            self.programs[program].program.cost(&part, section == 0, &self.spec.core, &mut self.scratch);
         // Its traffic shares memory with everybody's: the section ends when both have.
         let (issues, alone) = (self.time(issue), self.time(issue + stall));
         let moved = self.carry(cx.now(), bytes);
@@ -188,9 +188,8 @@ impl Accelerator {
     /// A worker has computed its screen: its caches go to memory, as far as they may have been changed, and Flashvisor is told.
     fn write_back(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
-        let held = self.spec.l2.size.get() / self.spec.l2.line.get();
-        let lines = self.workers[at].lines.min(held);
-        let cycles = lines * u64::from(self.spec.costs.write_back) + u64::from(self.spec.costs.message);
+        let write_back = self.spec.core.cycles_to_write_back(self.workers[at].groups);
+        let cycles = write_back + u64::from(self.spec.costs.message);
         cx.after(self.time(cycles), Event::Clean(worker));
     }
 

@@ -2,22 +2,13 @@
 //! multiplication 4, an addition 3.
 
 use super::*;
+use crate::vliw::spec::LatencySpec;
 
-fn core() -> Issue {
-    Issue {
-        units: UnitsSpec { multiply: 2, general: 4, memory: 2 },
-        latency: LatencySpec {
-            load: 5,
-            store: 1,
-            add: 3,
-            multiply: 4,
-            compare: 1,
-            divide: 28,
-            square_root: 33,
-        },
-        divide: ExpansionSpec { multiply: 4, general: 3 },
-        square_root: ExpansionSpec { multiply: 7, general: 3 },
-    }
+fn core() -> CoreSpec {
+    let c66x = crate::vliw::testing::core();
+    let latency = LatencySpec { divide: 28, square_root: 33, ..c66x.latency };
+    let divide = ExpansionSpec { multiply: 4, general: 3 };
+    CoreSpec { latency, divide, square_root: ExpansionSpec { multiply: 7, general: 3 }, ..c66x }
 }
 
 fn kernel(arrays: &[(&str, &str, &str)], code: &str) -> Kernel {
@@ -39,7 +30,7 @@ const MATRICES: &[(&str, &str, &str)] =
 fn innermost(kernel: &Kernel) -> LoopCycles {
     let microblock = &kernel.microblocks()[0];
     let at = microblock.loops.iter().position(|one| one.is_innermost()).expect("a loop");
-    core().of(microblock)[at]
+    core().loops(microblock)[at]
 }
 
 /// `C[i][j] += a * A[i][k] * B[k][j]` over `k`: 4 loads and stores on two units, 2 multiplications on two, 1 addition, 3 addresses and 3 of the loop on four: two cycles by
@@ -92,7 +83,7 @@ fn a_division_is_a_sequence() {
 fn a_piece_is_the_sum_of_its_loops() {
     let code = "for i in 0..n { for j in 0..n { for k in 0..n { C[i][j] += a * A[i][k] * B[k][j]; } } }";
     let kernel = kernel(MATRICES, code);
-    let loops = core().of(&kernel.microblocks()[0]);
+    let loops = core().loops(&kernel.microblocks()[0]);
     let cycles = core().cycles(&kernel, &Piece::whole(0), &loops, &mut Vec::new());
     let n = 64_u64;
     assert_eq!(cycles, n * n * n * 9 + n * n * 8 + n * n + n);

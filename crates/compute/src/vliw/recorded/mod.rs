@@ -7,8 +7,8 @@
 mod tests;
 
 use super::caches::{Caches, Misses};
-use super::issue::{Issue, LoopCycles};
-use super::spec::{CacheSpec, LatencySpec};
+use super::issue::LoopCycles;
+use super::spec::{CoreSpec, LatencySpec};
 use config::SpecError;
 use nest::executed::{Area, Body, Executed, Operation, Watch};
 use std::ops::Range;
@@ -52,16 +52,11 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Executes a program, with caches of this kind, in page groups of so many bytes.
+    /// Executes a program on a core, in page groups of so many bytes.
     ///
     /// # Errors
     /// A cache that cannot be built.
-    pub fn of(
-        program: &dyn Executed,
-        issue: &Issue,
-        (first, second): (&CacheSpec, &CacheSpec),
-        group: u64,
-    ) -> Result<Recorded, SpecError> {
+    pub fn of(program: &dyn Executed, core: &CoreSpec, group: u64) -> Result<Recorded, SpecError> {
         let mut groups = 0;
         let begin = |area: &Area| {
             let begin = groups;
@@ -70,11 +65,11 @@ impl Recorded {
         };
         let begins = program.arrays().iter().map(begin).collect();
         let mut recorder = Recorder {
-            caches: Caches::new(first, second)?,
-            specs: (first, second),
-            line: first.line.get().trailing_zeros(),
+            caches: Caches::new(&core.l1, &core.l2)?,
+            core,
+            line: core.l1.line.get().trailing_zeros(),
             loaded: u64::MAX,
-            bodies: program.bodies().iter().map(|body| of_body(issue, body)).collect(),
+            bodies: program.bodies().iter().map(|body| of_body(core, body)).collect(),
             begins,
             group,
             seen: vec![(0, 0); groups as usize],
@@ -92,9 +87,13 @@ impl Recorded {
     /// The pieces of a microblock as at most so many ranges that may run at once; those of a serial one are one range.
     pub fn screens(&self, microblock: usize, most: u64) -> impl Iterator<Item = Range<usize>> + use<> {
         let Microblock { first, below, is_split } = self.microblocks[microblock];
-        let most = if is_split { most as usize } else { 1 };
-        let each = (below - first).div_ceil(most.max(1)).max(1);
-        (first..below).step_by(each).map(move |from| from..(from + each).min(below))
+        deal(first..below, is_split, most)
+    }
+
+    /// Pieces of a microblock as at most so many ranges that may run at once; those of a serial one are one range.
+    pub fn dealt(&self, pieces: Range<usize>, most: u64) -> impl Iterator<Item = Range<usize>> + use<> {
+        let microblock = self.microblocks.partition_point(|one| one.below <= pieces.start);
+        deal(pieces, self.microblocks[microblock].is_split, most)
     }
 
     /// Pieces in ranges that touch at most so many groups; a piece that alone touches more is one.
@@ -138,15 +137,23 @@ impl Recorded {
     }
 }
 
+/// Equal ranges, the last with the rest.
+fn deal(pieces: Range<usize>, is_split: bool, most: u64) -> impl Iterator<Item = Range<usize>> {
+    let most = if is_split { most as usize } else { 1 };
+    let each = pieces.len().div_ceil(most.max(1)).max(1);
+    let below = pieces.end;
+    pieces.step_by(each).map(move |from| from..(from + each).min(below))
+}
+
 fn holds(union: &[(u32, u32)], touch: &Touch) -> bool {
     union.binary_search(&(touch.array, touch.group)).is_ok()
 }
 
 /// The cycles of a body, as of a loop of a nest.
-fn of_body(issue: &Issue, body: &Body) -> LoopCycles {
-    let along = |chain: &[Operation]| chain.iter().map(|one| cycles(*one, &issue.latency)).sum();
+fn of_body(core: &CoreSpec, body: &Body) -> LoopCycles {
+    let along = |chain: &[Operation]| chain.iter().map(|one| cycles(*one, &core.latency)).sum();
     LoopCycles {
-        resources: issue.resources(&issue.by_unit(&body.own)),
+        resources: core.resources(&core.by_unit(&body.own)),
         recurrence: along(body.recurrence),
         chain: along(body.chain),
         overlaps: body.overlaps,
@@ -169,7 +176,7 @@ fn cycles(operation: Operation, latency: &LatencySpec) -> u64 {
 /// Who listens.
 struct Recorder<'r> {
     caches: Caches,
-    specs: (&'r CacheSpec, &'r CacheSpec),
+    core: &'r CoreSpec,
     /// Bits of an address within a line of the first level, and the line that the piece has loaded last.
     line: u32,
     loaded: u64,
@@ -192,7 +199,7 @@ impl Watch for Recorder<'_> {
     fn microblock(&mut self, is_split: bool) {
         let first = self.found.pieces.len();
         self.found.microblocks.push(Microblock { first, below: first, is_split });
-        self.caches = Caches::new(self.specs.0, self.specs.1).expect("caches that were built before");
+        self.caches = Caches::new(&self.core.l1, &self.core.l2).expect("caches that were built before");
     }
 
     fn piece(&mut self) {

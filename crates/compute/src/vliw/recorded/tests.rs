@@ -1,39 +1,14 @@
 //! Programs written down by hand, and what is heard of them.
 
 use super::*;
-use crate::vliw::spec::{ExpansionSpec, UnitsSpec};
-use config::units::Bytes;
+use crate::vliw::testing::core;
 use nest::executed::Bfs;
 use nest::{Counts, Section};
 
 const GROUP: u64 = 64 << 10;
 
-fn issue() -> Issue {
-    Issue {
-        units: UnitsSpec { multiply: 2, general: 4, memory: 2 },
-        latency: LatencySpec {
-            load: 5,
-            store: 1,
-            add: 3,
-            multiply: 4,
-            compare: 1,
-            divide: 27,
-            square_root: 27,
-        },
-        divide: ExpansionSpec { multiply: 5, general: 7 },
-        square_root: ExpansionSpec { multiply: 7, general: 5 },
-    }
-}
-
-fn caches() -> (CacheSpec, CacheSpec) {
-    let cache =
-        |kib, ways, line, miss| CacheSpec { size: Bytes::from_kib(kib), ways, line: Bytes::new(line), miss };
-    (cache(32, 2, 64, 8), cache(512, 4, 128, 85))
-}
-
 fn record(program: &dyn Executed) -> Recorded {
-    let (first, second) = caches();
-    Recorded::of(program, &issue(), (&first, &second), GROUP).expect("caches")
+    Recorded::of(program, &core(), GROUP).expect("caches")
 }
 
 /// Three pieces at once: each reads ten elements of a page group of `x` of its own, and adds them up in the first element of `y`; then one piece reads all three groups.

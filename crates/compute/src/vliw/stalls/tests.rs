@@ -1,16 +1,10 @@
 //! Samples against whole executions, address by address.
 
 use super::*;
-use config::units::Bytes;
+use crate::vliw::testing::cache;
 
 fn caches(scale: u64) -> (CacheSpec, CacheSpec) {
-    let level = |kib, ways, line, miss| CacheSpec {
-        size: Bytes::from_kib(kib / scale),
-        ways,
-        line: Bytes::new(line),
-        miss,
-    };
-    (level(32, 2, 64, 12), level(512, 4, 128, 60))
+    (cache(32 / scale, 2, 64, 12), cache(512 / scale, 4, 128, 60))
 }
 
 /// Every access of a screen.

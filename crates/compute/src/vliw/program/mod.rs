@@ -1,28 +1,34 @@
-//! What an accelerator knows of a kernel before it runs.
+//! What is known of a program before it runs: its arrays, its parts, and what they take.
 
+mod nested;
+mod table;
+
+use self::nested::Nested;
+#[cfg(test)]
+pub(super) use self::table::Table;
 use super::GROUP;
-use super::nested::Nested;
-use crate::vliw::caches::Misses;
-use crate::vliw::issue::Issue;
-use crate::vliw::recorded::Recorded;
-use crate::vliw::spec::{AcceleratorSpec, AcceleratorWork};
+use super::caches::Misses;
+use super::recorded::Recorded;
+use super::spec::{AcceleratorWork, CoreSpec};
 use config::SpecError;
-use kernel::Time;
 use nest::executed::{Area, Executed};
-use nest::{Array, Kernel, Piece, Section};
+use nest::{Array, Kernel, Piece};
 use std::ops::RangeInclusive;
 
-/// A kernel, with what its parts cost.
+/// By what it is known how much a program does.
+#[derive(Clone, Copy)]
+pub(super) struct Costing<'s> {
+    pub(super) core: &'s CoreSpec,
+    pub(super) work: AcceleratorWork,
+    /// Accesses of each loop that are measured where caches are sampled.
+    pub(super) sample: u64,
+}
+
+/// A program, with what its parts cost.
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) arrays: Vec<Area>,
-    /// Screens of each microblock.
-    pub(super) screens: Vec<u32>,
-    /// How many screens a microblock is dealt out as at most.
-    most: u64,
     source: Source,
-    /// Where each input array begins, in page groups: instances share it.
-    pub(super) inputs: Vec<Option<u32>>,
 }
 
 /// How it is known what its parts do.
@@ -62,91 +68,69 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Of a part that issues for so many cycles, and whose caches miss so much.
-    pub(super) fn of(issue: u64, misses: Misses, spec: &AcceleratorSpec) -> Cost {
-        let stall = misses.first * u64::from(spec.l1.miss) + misses.second * u64::from(spec.l2.miss);
-        Cost { issue, stall, bytes: (misses.second + misses.written) * spec.l2.line.get() }
+    fn of(issue: u64, misses: Misses, core: &CoreSpec) -> Cost {
+        let stall = misses.first * u64::from(core.l1.miss) + misses.second * u64::from(core.l2.miss);
+        Cost { issue, stall, bytes: (misses.second + misses.written) * core.l2.line.get() }
     }
 }
 
-fn most(spec: &AcceleratorSpec, splits: bool) -> u64 {
-    if splits { u64::from(spec.workers) } else { 1 }
-}
-
 impl Program {
-    /// A kernel.
+    /// A kernel of whose microblocks each is dealt out to at most so many cores.
     ///
     /// # Errors
     /// A cache that cannot be built; work by a table that says nothing of the kernel.
-    pub(super) fn new(
-        kernel: Kernel,
-        spec: &AcceleratorSpec,
-        issue: &Issue,
-        splits: bool,
-    ) -> Result<Program, SpecError> {
-        let most = most(spec, splits);
-        let nested = Nested::new(kernel, spec, issue, most)?;
+    pub(super) fn new(kernel: Kernel, by: &Costing<'_>, most: u64) -> Result<Program, SpecError> {
+        let nested = Nested::new(kernel, by, most)?;
         let kernel = &nested.kernel;
         let area =
             |array: &Array| Area { name: array.name.clone(), bytes: array.bytes(), section: array.section };
         Ok(Program {
             name: kernel.name().to_owned(),
             arrays: kernel.arrays().iter().map(area).collect(),
-            screens: (0..kernel.microblocks().len())
-                .map(|microblock| kernel.screens(microblock, most).count() as u32)
-                .collect(),
-            most,
-            inputs: vec![None; kernel.arrays().len()],
             source: Source::Nested(nested),
         })
     }
 
-    /// A program that is executed on its data.
+    /// A program that is executed on its data, in sections of so many page groups at most.
     ///
     /// # Errors
-    /// A cache that cannot be built; work by a table; a piece that memory has no room for.
+    /// A cache that cannot be built; work by a table; a piece that a section has no room for.
     pub(super) fn executed(
         program: &dyn Executed,
-        spec: &AcceleratorSpec,
-        issue: &Issue,
-        splits: bool,
+        by: &Costing<'_>,
+        room: u64,
     ) -> Result<Program, SpecError> {
-        if spec.work == AcceleratorWork::table {
-            let what = format!("no table says how much work `{}` has", program.name());
+        let name = program.name();
+        if by.work == AcceleratorWork::table {
+            let what = format!("no table says how much work `{name}` has");
             return Err(SpecError::new("work", what).help("`work = \"nest\"` takes what the program counts"));
         }
-        let recorded = Recorded::of(program, issue, (&spec.l1, &spec.l2), GROUP)?;
-        let slots = u64::from(spec.workers) * (u64::from(spec.ahead) + 1);
-        let room = spec.memory.size.get() / slots / GROUP;
-        if recorded.largest() as u64 > room {
-            let (name, most) = (program.name(), recorded.largest());
+        let recorded = Recorded::of(program, by.core, GROUP)?;
+        let most = recorded.largest() as u64;
+        if most > room {
             let what =
                 format!("a piece of `{name}` touches {most} page groups, and a section has room for {room}");
             return Err(
                 SpecError::new("memory.size", what).help("less data, fewer sections ahead, or more memory")
             );
         }
-        let most = most(spec, splits);
-        let arrays = program.arrays();
-        Ok(Program {
-            name: program.name().to_owned(),
-            inputs: vec![None; arrays.len()],
-            arrays,
-            screens: (0..recorded.microblocks())
-                .map(|microblock| recorded.screens(microblock, most).count() as u32)
-                .collect(),
-            most,
-            source: Source::Recorded(recorded),
-        })
+        Ok(Program { name: name.to_owned(), arrays: program.arrays(), source: Source::Recorded(recorded) })
     }
 
-    /// A screen of a microblock.
-    pub(super) fn screen(&self, microblock: u32, screen: u32) -> Part {
-        let (microblock, screen) = (microblock as usize, screen as usize);
-        let found = match &self.source {
-            Source::Nested(of) => of.kernel.screens(microblock, self.most).nth(screen).map(Part::Nested),
-            Source::Recorded(of) => of.screens(microblock, self.most).nth(screen).map(Part::from),
-        };
-        found.expect("a screen of the chain")
+    /// Microblocks.
+    pub(super) fn microblocks(&self) -> usize {
+        match &self.source {
+            Source::Nested(of) => of.kernel.microblocks().len(),
+            Source::Recorded(of) => of.microblocks(),
+        }
+    }
+
+    /// The screens of a microblock, at most so many.
+    pub(super) fn screens(&self, microblock: usize, most: u64) -> Vec<Part> {
+        match &self.source {
+            Source::Nested(of) => of.kernel.screens(microblock, most).map(Part::Nested).collect(),
+            Source::Recorded(of) => of.screens(microblock, most).map(Part::from).collect(),
+        }
     }
 
     /// The sections of a screen, in order, whose page groups have at most so many bytes.
@@ -184,32 +168,14 @@ impl Program {
     }
 
     /// What a part costs; `begins` if caches are empty. `scratch` is overwritten.
-    pub(super) fn cost(
-        &self,
-        part: &Part,
-        begins: bool,
-        spec: &AcceleratorSpec,
-        issue: &Issue,
-        scratch: &mut Vec<u64>,
-    ) -> Cost {
+    pub(super) fn cost(&self, part: &Part, begins: bool, core: &CoreSpec, scratch: &mut Vec<u64>) -> Cost {
         match (&self.source, part) {
-            (Source::Nested(of), Part::Nested(piece)) => of.cost(piece, begins, spec, issue, scratch),
+            (Source::Nested(of), Part::Nested(piece)) => of.cost(piece, begins, core, scratch),
             (Source::Recorded(of), Part::Recorded { from, below }) => {
                 let (cycles, misses) = of.cost(*from..*below);
-                Cost::of(cycles, misses, spec)
+                Cost::of(cycles, misses, core)
             }
             _ => unreachable!("a part of another program"),
         }
     }
-
-    /// Whether an array is shared by all instances.
-    pub(super) fn is_shared(&self, array: usize) -> bool {
-        self.arrays[array].section == Section::Input
-    }
-}
-
-/// Cycles as time.
-pub(super) fn time(cycles: u64, spec: &AcceleratorSpec) -> Time {
-    let ps = u128::from(cycles) * 1_000_000_000_000 / u128::from(spec.clock.hz());
-    Time::from_ps(ps as u64)
 }

@@ -4,7 +4,8 @@
 //! operations. What the table does not say stays the nest's: how the other instructions divide between multipliers and general units, how much longer than its units dependences make a
 //! loop, and what caches miss.
 
-use crate::vliw::issue::{ByUnit, Issue, LoopCycles};
+use crate::vliw::issue::{ByUnit, LoopCycles};
+use crate::vliw::spec::CoreSpec;
 use config::SpecError;
 use nest::{Counts, Kernel, Paper, Piece};
 
@@ -15,9 +16,9 @@ const WHOLE: u64 = 1_000_000;
 
 /// A program's work by a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Table {
+pub(in crate::vliw) struct Table {
     /// Instructions of an instance.
-    pub(super) instructions: u64,
+    instructions: u64,
     /// Loads and stores of them, in millionths.
     ldst: u64,
     /// Operations that the nest has in their place.
@@ -27,7 +28,7 @@ pub(super) struct Table {
 impl Table {
     /// # Errors
     /// A program of which the table says nothing, or nothing that can be.
-    pub(super) fn of(kernel: &Kernel) -> Result<Table, SpecError> {
+    pub(in crate::vliw) fn of(kernel: &Kernel) -> Result<Table, SpecError> {
         let Some(Paper { ldst, bki, input, .. }) = kernel.paper().copied() else {
             let what =
                 format!("`{}` has no table `paper`, so that its work by that is not known", kernel.name());
@@ -50,10 +51,10 @@ impl Table {
     }
 
     /// The instructions of a part of the program, by unit.
-    pub(super) fn by_unit(&self, counts: &Counts, issue: &Issue) -> ByUnit {
+    pub(in crate::vliw) fn by_unit(&self, counts: &Counts, core: &CoreSpec) -> ByUnit {
         let instructions = share(self.instructions, counts.operations(), self.operations);
         let memory = share(instructions, self.ldst, WHOLE);
-        let ByUnit { multiply, general, .. } = issue.by_unit(counts);
+        let ByUnit { multiply, general, .. } = core.by_unit(counts);
         let multiply = share(instructions - memory, multiply, (multiply + general).max(1));
         ByUnit { memory, multiply, general: instructions - memory - multiply }
     }
@@ -62,13 +63,13 @@ impl Table {
     pub(super) fn cycles(
         &self,
         counts: &Counts,
-        issue: &Issue,
+        core: &CoreSpec,
         nest: u64,
         (loops, iterations): (&[LoopCycles], &[u64]),
     ) -> u64 {
         let times = iterations.iter().chain([&1]);
         let units: u64 = loops.iter().zip(times).map(|(one, times)| one.resources * times).sum();
-        share(issue.resources(&self.by_unit(counts, issue)), nest, units.max(1))
+        share(core.resources(&self.by_unit(counts, core)), nest, units.max(1))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Programs that are loop nests: what their pieces cost follows from one text.
 
-use super::program::Cost;
 use super::table::Table;
-use crate::vliw::issue::{Issue, LoopCycles};
-use crate::vliw::spec::{AcceleratorSpec, AcceleratorWork};
+use super::{Cost, Costing};
+use crate::vliw::issue::LoopCycles;
+use crate::vliw::spec::{AcceleratorWork, CoreSpec};
 use crate::vliw::stalls::Stalls;
 use config::SpecError;
 use nest::{Kernel, Piece};
@@ -22,43 +22,30 @@ impl Nested {
     ///
     /// # Errors
     /// A cache that cannot be built; work by a table that says nothing of the kernel.
-    pub(super) fn new(
-        kernel: Kernel,
-        spec: &AcceleratorSpec,
-        issue: &Issue,
-        most: u64,
-    ) -> Result<Nested, SpecError> {
+    pub(super) fn new(kernel: Kernel, by: &Costing<'_>, most: u64) -> Result<Nested, SpecError> {
         let mut stalls = Vec::new();
-        let caches = (&spec.l1, &spec.l2);
         for alike in kernel.microblocks().chunk_by(|one, next| one.text == next.text) {
             // Those of one text have the same loops around the same accesses: the middle one stands for all.
             let screens: Vec<Piece> = kernel.screens(stalls.len() + alike.len() / 2, most).collect();
-            let sample = Stalls::sample(&kernel, screens[screens.len() / 2], caches, spec.sample)?;
+            let sample = Stalls::sample(&kernel, screens[screens.len() / 2], by.core.caches(), by.sample)?;
             stalls.extend(alike.iter().map(|_| sample.clone()));
         }
-        let table = match spec.work {
+        let table = match by.work {
             AcceleratorWork::nest => None,
             AcceleratorWork::table => Some(Table::of(&kernel)?),
         };
-        let loops = kernel.microblocks().iter().map(|microblock| issue.of(microblock)).collect();
+        let loops = kernel.microblocks().iter().map(|microblock| by.core.loops(microblock)).collect();
         Ok(Nested { kernel, loops, stalls, table })
     }
 
     /// What a piece costs; `begins` if caches are empty. `scratch` is overwritten.
-    pub(super) fn cost(
-        &self,
-        piece: &Piece,
-        begins: bool,
-        spec: &AcceleratorSpec,
-        issue: &Issue,
-        scratch: &mut Vec<u64>,
-    ) -> Cost {
+    pub(super) fn cost(&self, piece: &Piece, begins: bool, core: &CoreSpec, scratch: &mut Vec<u64>) -> Cost {
         let loops = &self.loops[piece.microblock];
-        let cycles = issue.cycles(&self.kernel, piece, loops, scratch);
-        let cycles = self.table.map_or(cycles, |table| {
-            table.cycles(&self.kernel.counts(piece), issue, cycles, (loops, scratch))
-        });
+        let cycles = core.cycles(&self.kernel, piece, loops, scratch);
+        let cycles = self
+            .table
+            .map_or(cycles, |table| table.cycles(&self.kernel.counts(piece), core, cycles, (loops, scratch)));
         let misses = self.stalls[piece.microblock].of(scratch, begins);
-        Cost::of(cycles, misses, spec)
+        Cost::of(cycles, misses, core)
     }
 }

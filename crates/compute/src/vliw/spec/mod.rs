@@ -1,0 +1,123 @@
+//! An accelerator as a user writes it.
+
+mod core;
+
+pub use self::core::{CacheSpec, CoreSpec, ExpansionSpec, LatencySpec, UnitsSpec};
+
+use super::sched::AcceleratorScheduling;
+use config::SpecError;
+use config::energy::StatePower;
+use config::units::{Bandwidth, Bytes, Duration, Energy, Power};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+config::policies! {
+    /// How many instructions a program is taken to execute.
+    #[derive(Copy, Eq)]
+    pub family AcceleratorWork: choice {
+        /// As many as its loops and statements count.
+        default nest,
+        /// As many as its table `paper` says.
+        ///
+        /// `input` (in 10^6 B) over `bki` times a thousand for an instance, whatever sizes it is read with, `ldst` of them loads and stores (FlashAbacus, Table 2). They are spread over its
+        /// pieces as the nest's own operations are; the rest of the mix, how much longer than units dependences make a loop, and cache misses stay the nest's.
+        table,
+    }
+}
+
+/// An accelerator: cores, memory, and who tells them what to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceleratorSpec {
+    /// Cores that execute kernels.
+    #[schemars(range(min = 1, max = 64))]
+    pub workers: u16,
+    /// What a core is.
+    pub core: CoreSpec,
+    /// The memory that all cores share.
+    pub memory: AcceleratorMemory,
+    /// How many instructions programs execute.
+    #[serde(default)]
+    pub work: AcceleratorWork,
+    /// Which core executes what.
+    pub scheduler: AcceleratorScheduling,
+    /// Sections of a screen that are asked for while one is computed.
+    #[schemars(range(max = 16))]
+    pub ahead: u32,
+    /// What firmware costs.
+    pub costs: FirmwareSpec,
+    /// Accesses of each loop that are measured where caches are sampled.
+    #[schemars(range(min = 1_024, max = 1_073_741_824))]
+    pub sample: u64,
+    /// What it spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<AcceleratorEnergySpec>,
+}
+
+/// What an accelerator spends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceleratorEnergySpec {
+    /// Power of a worker, by what it does.
+    pub worker: WorkerPower,
+    /// Power of each of the two cores that run firmware.
+    pub firmware: StatePower,
+    /// Energy of a byte that crosses memory.
+    pub memory_transfer: Energy,
+    /// Power of memory, whatever crosses it: standby and refresh.
+    pub memory_on: Power,
+    /// Power of the rest of the chip: clocks, leakage and links that belong to no core.
+    pub chip_on: Power,
+}
+
+/// Power of a worker with its caches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerPower {
+    /// Without a screen.
+    pub idle: Power,
+    /// With a screen, while it waits for a section, boots, or has its caches written back.
+    pub waits: Power,
+    /// While it computes, stalls included.
+    pub computes: Power,
+}
+
+impl AcceleratorEnergySpec {
+    /// # Errors
+    /// A core that takes less at work than without.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        let StatePower { idle, busy } = self.firmware;
+        if busy < idle {
+            let what = format!("{busy} at work are less than {idle} without");
+            return Err(SpecError::new("firmware.busy", what));
+        }
+        Ok(())
+    }
+}
+
+/// The memory that all cores share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceleratorMemory {
+    /// All of it.
+    pub size: Bytes,
+    /// What cores, links and flash share.
+    pub bandwidth: Bandwidth,
+}
+
+/// Times of firmware.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FirmwareSpec {
+    /// Cycles of a core that sends a message or takes one.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub message: u32,
+    /// Cycles of Flashvisor to choose what a worker does next.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub schedule: u32,
+    /// Cycles of a core for an entry of the map.
+    #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
+    pub entry: u32,
+    /// From Flashvisor's decision to a worker's first instruction of a kernel: power-up and boot.
+    pub boot: Duration,
+}
