@@ -46,6 +46,10 @@ pub(super) struct Media {
     page_bytes: u32,
     /// Pages of a group.
     pub(super) group_pages: u32,
+    /// Channels that do the same, of which one is simulated.
+    pub(super) alike: u32,
+    /// Dies that are simulated.
+    dies: u32,
     /// Dies of a channel that a block lies on.
     pub(super) spread: u32,
     /// Erases so far, by block.
@@ -53,9 +57,13 @@ pub(super) struct Media {
 }
 
 impl Media {
-    pub(super) fn new(spec: &GroupsSpec, layout: &Layout) -> Media {
+    /// `alike` if channels do the same.
+    pub(super) fn new(spec: &GroupsSpec, layout: &Layout, alike: bool) -> Media {
         let geometry = &spec.geometry;
+        let alike = if alike { geometry.channels } else { 1 };
         Media {
+            alike,
+            dies: geometry.channels / alike * geometry.packages * geometry.dies,
             planes: geometry.planes,
             blocks: geometry.blocks,
             pages: geometry.pages,
@@ -64,6 +72,11 @@ impl Media {
             spread: layout.metadata_groups() / spec.metadata_pages,
             erases: vec![0; layout.blocks() as usize],
         }
+    }
+
+    /// Operations of dies on a group, those that are simulated.
+    fn operations(&self) -> u32 {
+        self.group_pages / self.alike
     }
 
     /// An operation on one page, or on its block.
@@ -79,7 +92,7 @@ impl Media {
 /// The link, first in, first out each way.
 pub(super) struct Link {
     rate: Rate,
-    /// To the accelerator: a grant a page.
+    /// To the accelerator: a grant a page of each channel.
     pub(super) inward: Serial,
     /// To the channels: a grant a group.
     pub(super) outward: Serial,
@@ -129,7 +142,7 @@ impl GroupsFlash {
 
     /// Begins to read a group.
     pub(super) fn begin_read(&mut self, purpose: Purpose, group: Physical, class: Class, now: Time) {
-        let name = self.access(purpose, group, class, self.media.group_pages, now);
+        let name = self.access(purpose, group, class, self.media.operations(), now);
         self.queue(name, OpKind::Read, now);
     }
 
@@ -142,7 +155,7 @@ impl GroupsFlash {
         cx: &mut impl Cx<Event, Tell>,
     ) {
         let now = cx.now();
-        let name = self.access(purpose, group, class, self.media.group_pages, now);
+        let name = self.access(purpose, group, class, self.media.operations(), now);
         let bytes = self.layout().group_bytes();
         let over = self.link.carry_out(now, bytes);
         cx.after(over - now, Event::Crossed(name));
@@ -156,16 +169,18 @@ impl GroupsFlash {
     fn queue(&mut self, name: u32, kind: OpKind, now: Time) {
         let Access { group, class, .. } = self.accesses[name];
         let block = self.layout().block_of(group).0;
-        for page in self.visor.layout().pages(group) {
+        // Channel by channel.
+        for page in self.visor.layout().pages(group).take(self.media.operations() as usize) {
             self.backend.enqueue(now, self.media.op(kind, class, page, block, name));
         }
     }
 
     /// Begins to erase a block.
     pub(super) fn begin_erase(&mut self, purpose: Purpose, block: u32, now: Time) {
-        let left = self.media.group_pages * self.media.spread;
+        let left = self.media.operations() * self.media.spread;
         let name = self.access(purpose, self.layout().group(block, 0), Class::Erase, left, now);
-        for page in self.visor.layout().erase(block) {
+        let dies = self.media.dies;
+        for page in self.visor.layout().erase(block).filter(|page| page.die < dies) {
             self.backend.enqueue(now, self.media.op(OpKind::Erase, Class::Erase, page, block, name));
         }
         self.media.erases[block as usize] += 1;
@@ -179,7 +194,9 @@ impl GroupsFlash {
         let access = &mut self.accesses[owner];
         access.left -= 1;
         if kind == OpKind::Read {
-            access.over = self.link.carry_in(now, bytes.into());
+            for _ in 0..self.media.alike {
+                access.over = self.link.carry_in(now, bytes.into());
+            }
         }
         if access.left > 0 {
             return;

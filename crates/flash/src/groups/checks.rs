@@ -83,16 +83,19 @@ impl GroupsFlash {
     }
 
     fn media_checks(&self) -> [Check; 4] {
-        let done = |class: Class| self.backend.counters.done[class as usize];
+        let alike = u64::from(self.media.alike);
+        let done = |class: Class| self.backend.counters.done[class as usize] * alike;
         let (mut writes, mut erased, mut programmed) = (0, 0, 0);
         for (_, access) in self.accesses.live() {
             let all = self.media.group_pages;
             match (access.class, access.purpose) {
-                (Class::Erase, _) => erased += u64::from(all * self.media.spread - access.left),
+                (Class::Erase, _) => {
+                    erased += u64::from(all * self.media.spread) - u64::from(access.left) * alike;
+                }
                 (Class::HostRead | Class::GcRead, _) => {}
                 (_, purpose) => {
                     writes += u64::from(matches!(purpose, Purpose::Write { .. }));
-                    programmed += u64::from(access.left);
+                    programmed += u64::from(access.left) * alike;
                 }
             }
         }

@@ -5,6 +5,9 @@
 //! write crosses the link as a whole, and is then programmed. The part speaks [`proto::groups`]; what translation costs the core
 //! that asks is the asker's.
 //!
+//! All channels do the same at the same time, since every operation is on a group and a group lies on the same page of the same
+//! die of each: where dies do not differ (`cell.spread`), one channel is simulated, and stands for all.
+//!
 //! What the paper leaves open is *chosen* so:
 //!
 //! * Groups of a request are begun in the order of their numbers, all at once; dies serve in their scheduler's order. A write that
@@ -41,7 +44,7 @@ pub use stats::{GroupsBusy, GroupsFlashStats};
 use crate::control::groups::locks::Granted;
 use crate::control::groups::{Flashvisor, GroupCounters, GroupError, Layout, Storengine};
 use crate::media::dies::{self, Backend, BackendCounters};
-use crate::media::geometry::Geometry;
+use crate::media::geometry::{Geometry, Shape};
 use crate::spec::{Built, energy, timing};
 use ::stats::EnergyReport;
 use access::{Access, Link, Media};
@@ -116,16 +119,18 @@ impl GroupsFlash {
     pub fn new(spec: &GroupsFlashSpec, context: &Built) -> Result<GroupsFlash, SpecError> {
         spec.check()?;
         let visor = Flashvisor::new(&spec.groups).map_err(|fault| fault.within("groups"))?;
-        let geo = Geometry::new(visor.layout().shape());
+        let media = Media::new(&spec.groups, visor.layout(), spec.cell.spread.is_none());
+        let shape = visor.layout().shape();
+        let geo = Geometry::new(Shape { channels: shape.channels / media.alike, ..shape });
         let timing = timing(&spec.cell, &spec.channel, &geo, context)?;
         let mut backend = Backend::new(&geo, timing, spec.policy(context.fold));
         if let Some(costs) = &spec.energy {
-            backend.set_energy(energy(costs, &spec.cell)?);
+            backend.set_energy(energy(costs, &spec.cell)?, media.alike);
         }
         Ok(GroupsFlash {
             storengine: Storengine::new(&spec.groups),
             backend,
-            media: Media::new(&spec.groups, visor.layout()),
+            media,
             link: Link::new(spec.link.rate.bytes_per_s(), spec.energy.as_ref().map(|energy| &energy.link)),
             requests: Slab::default(),
             short: VecDeque::new(),
@@ -222,7 +227,7 @@ impl GroupsFlash {
 
     /// What dies have done since the window began, pages by class.
     pub fn media(&self) -> BackendCounters {
-        self.backend.counters.since(&self.origin.1)
+        self.backend.counters.since(&self.origin.1).times(self.media.alike)
     }
 
     /// How long resources have been busy since the window began.

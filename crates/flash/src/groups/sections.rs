@@ -47,18 +47,11 @@ impl GroupsFlash {
     pub(super) fn pass_on(&mut self, cx: &mut impl Cx<Event, Tell>) {
         let now = cx.now();
         for granted in self.granted.drain(..) {
-            match granted.owner {
-                Owner::Storengine => {
-                    self.storengine.granted(granted.lock);
-                    self.stirred = true;
-                }
-                Owner::Section(name) => {
-                    let section = &mut self.sections[name];
-                    section.is_held = true;
-                    self.stats.lock_wait.record((now - section.since).ps());
-                    cx.emit(Tell::Locked { tag: section.tag });
-                }
-            }
+            let Owner::Section(name) = granted.owner else { unreachable!("Storengine waits for no lock") };
+            let section = &mut self.sections[name];
+            section.is_held = true;
+            self.stats.lock_wait.record((now - section.since).ps());
+            cx.emit(Tell::Locked { tag: section.tag });
         }
     }
 }

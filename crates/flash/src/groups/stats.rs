@@ -86,7 +86,8 @@ impl GroupsBusy {
 
 impl GroupsFlash {
     pub(super) fn busy_so_far(&self, now: Time) -> GroupsBusy {
-        let sum = |all: Vec<Time>| all.into_iter().fold(Time::ZERO, |sum, time| sum + time);
+        let alike = u64::from(self.media.alike);
+        let sum = |all: Vec<Time>| all.into_iter().fold(Time::ZERO, |sum, time| sum + time).times(alike);
         GroupsBusy {
             dies: sum(self.backend.die_busy(now)),
             channels: sum(self.backend.channel_busy(now)),

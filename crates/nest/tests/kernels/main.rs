@@ -11,12 +11,17 @@ mod reference;
 
 use nest::{Counts, Data, Kernel, Piece};
 
-/// A kernel with small sizes: every one different, so that no two are taken for each other. Blocks have 4 rows, so that the last one
-/// is smaller.
+/// A kernel with small sizes: every one different, so that no two are taken for each other. Blocks have 4 and 3 rows, so that the last
+/// one is smaller.
 pub(crate) fn small(name: &str, text: &str) -> Kernel {
     let whole = read(text, name, &[]);
     let size = |(at, (name, _)): (usize, &(String, i64))| {
-        (name.clone(), if name == "t" { 4 } else { 11 + 2 * at as i64 })
+        let rows = match name.as_str() {
+            "t" => 4,
+            "u" => 3,
+            _ => 11 + 2 * at as i64,
+        };
+        (name.clone(), rows)
     };
     let sizes: Vec<(String, i64)> = whole.sizes().iter().enumerate().map(size).collect();
     read(text, name, &sizes)

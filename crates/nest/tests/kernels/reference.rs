@@ -114,7 +114,7 @@ fn matrices_times_vectors() {
 
 #[test]
 fn products_of_matrices() {
-    let sizes = [("ni", N as i64), ("nj", M as i64), ("nk", K as i64), ("t", 4)];
+    let sizes = [("ni", N as i64), ("nj", M as i64), ("nk", K as i64), ("t", 4), ("u", 3)];
     compare("gemm", &sizes, &["C"], |v| {
         let c = sum(&scaled(&product(&v["A"], &v["B"], (N, K, M)), 1.5), &scaled(&v["C"], 1.2));
         set(v, "C", c);
@@ -131,7 +131,7 @@ fn products_of_matrices() {
         let f = product(&v["C"], &v["D"], (M, P, L));
         set(v, "G", product(&e, &f, (N, M, L)));
     });
-    let sizes = [("n", N as i64), ("m", M as i64), ("t", 4)];
+    let sizes = [("n", N as i64), ("m", M as i64), ("t", 4), ("u", 3)];
     compare("syrk", &sizes, &["C"], |v| {
         let square = product(&v["A"], &transposed(&v["A"], (N, M)), (N, M, N));
         set(v, "C", sum(&scaled(&square, 1.5), &scaled(&v["C"], 1.2)));
@@ -150,7 +150,7 @@ fn means(data: &[f64]) -> Vec<f64> {
 
 #[test]
 fn matrices_of_statistics() {
-    let sizes = [("n", N as i64), ("m", M as i64), ("t", 4)];
+    let sizes = [("n", N as i64), ("m", M as i64), ("t", 4), ("u", 3)];
     compare("covar", &sizes, &["symmat", "data", "mean"], |v| {
         let mean = means(&v["data"]);
         let data: Vec<f64> = v["data"].iter().enumerate().map(|(at, x)| x - mean[at % M]).collect();

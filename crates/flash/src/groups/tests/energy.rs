@@ -15,7 +15,7 @@ const NANO: u64 = 1_000_000_000;
 const MICRO: u64 = 1_000 * NANO;
 
 /// MT29F64G08's energies from its measured currents; 40 pJ a byte on a channel, 60 on the link; powers that are easy to count.
-fn spec() -> GroupsFlashSpec {
+pub(super) fn spec(translation: GroupTranslation) -> GroupsFlashSpec {
     let energies = |nano: [u64; 3]| nano.map(|n| Energy::new(n * NANO)).to_vec();
     let power = |idle, busy| StatePower { idle: Power::new(idle), busy: Power::new(busy) };
     let energy = FlashEnergySpec {
@@ -27,7 +27,7 @@ fn spec() -> GroupsFlashSpec {
         controller: power(4_000_000, 9_000_000),
         link: LinkEnergySpec { transfer: Energy::new(60_000_000), on: Power::new(500_000) },
     };
-    GroupsFlashSpec { energy: Some(energy), ..prototype(GroupTranslation::literal) }
+    GroupsFlashSpec { energy: Some(energy), ..prototype(translation) }
 }
 
 /// Eight pages of the type of the group's page; 64 KiB on channels and link; of 32 dies, four at work from their commands to the end of
@@ -35,7 +35,7 @@ fn spec() -> GroupsFlashSpec {
 #[test]
 fn a_group_costs_what_its_stages_cost() {
     for (group, page_nj, sense) in [(0, 1_150, 58), (4, 1_520, 78), (10, 2_050, 107)] {
-        let mut rig = Rig::new(&spec(), 100);
+        let mut rig = Rig::new(&spec(GroupTranslation::literal), 100);
         let took = rig.time(Ask::Read { tag: 3, groups: groups(group, group) });
         let energy = rig.flash.energy(rig.now()).expect("it has a meter");
         assert!(energy.conserves());
@@ -55,7 +55,7 @@ fn a_group_costs_what_its_stages_cost() {
 /// The first 400 groups of an empty flash: the programs of their pages, in Yaakobi's order, behind two pages of metadata.
 #[test]
 fn written_groups_cost_programs_by_type_of_page() {
-    let mut rig = Rig::new(&spec(), 0);
+    let mut rig = Rig::new(&spec(GroupTranslation::literal), 0);
     rig.time(Ask::Write { tag: 3, groups: groups(0, 399) });
     let of_page = |page: u64| match page {
         0..=5 => 19_900,
@@ -75,7 +75,7 @@ fn written_groups_cost_programs_by_type_of_page() {
 
 #[test]
 fn energies_are_as_many_as_types_of_pages() {
-    let mut wrong = spec();
+    let mut wrong = spec(GroupTranslation::literal);
     if let Some(energy) = &mut wrong.energy {
         energy.program.pop();
     }

@@ -1,5 +1,6 @@
 mod energy;
 mod keep;
+mod lockstep;
 mod random;
 mod sections;
 mod specs;

@@ -28,6 +28,23 @@ pub struct BackendCounters {
 }
 
 impl BackendCounters {
+    /// Of so many back ends that do the same.
+    pub fn times(&self, alike: u32) -> BackendCounters {
+        let of = |count: u64| count * u64::from(alike);
+        BackendCounters {
+            done: self.done.map(of),
+            units: self.units.map(of),
+            multi_plane: of(self.multi_plane),
+            copy_backs: of(self.copy_backs),
+            suspends: of(self.suspends),
+            reads_queued: of(self.reads_queued),
+            senses: of(self.senses),
+            register_hits: of(self.register_hits),
+            joined_reads: of(self.joined_reads),
+            reads_behind_gc: of(self.reads_behind_gc),
+        }
+    }
+
     /// What was counted since `origin`.
     pub fn since(&self, origin: &BackendCounters) -> BackendCounters {
         BackendCounters {

@@ -81,6 +81,8 @@ impl MediaEnergy {
 pub struct MediaMeter {
     costs: MediaEnergy,
     meter: Meter,
+    /// Back ends that do the same at the same time, of which this one stands for all.
+    alike: u32,
     dies: u64,
     /// Dies at work, and commands inside.
     busy: u64,
@@ -88,10 +90,11 @@ pub struct MediaMeter {
 }
 
 impl MediaMeter {
-    /// So many idle dies.
-    pub(super) fn new(costs: MediaEnergy, dies: u32) -> MediaMeter {
+    /// So many idle dies in each of back ends that do the same.
+    pub(super) fn new(costs: MediaEnergy, dies: u32, alike: u32) -> MediaMeter {
+        let dies = u64::from(dies) * u64::from(alike);
         let mut meter =
-            MediaMeter { costs, meter: Meter::new(&ACTIVITIES), dies: dies.into(), busy: 0, commands: 0 };
+            MediaMeter { costs, meter: Meter::new(&ACTIVITIES), alike, dies, busy: 0, commands: 0 };
         meter.set_dies(Time::ZERO);
         meter.set_controller(Time::ZERO);
         meter
@@ -99,13 +102,13 @@ impl MediaMeter {
 
     /// A die has taken a command.
     pub(super) fn die_begins(&mut self, now: Time) {
-        self.busy += 1;
+        self.busy += u64::from(self.alike);
         self.set_dies(now);
     }
 
     /// A die is free.
     pub(super) fn die_ends(&mut self, now: Time) {
-        self.busy -= 1;
+        self.busy -= u64::from(self.alike);
         self.set_dies(now);
     }
 
@@ -139,13 +142,13 @@ impl MediaMeter {
 
     /// So many bytes are on a channel.
     pub(super) fn transfer(&mut self, bytes: u64, from: Time, to: Time) {
-        let byte = Attojoules::from(self.costs.transfer.attojoules());
+        let byte = Attojoules::from(self.costs.transfer.attojoules()) * Attojoules::from(self.alike);
         self.meter.spread(TRANSFER, from, to, Attojoules::from(bytes) * byte);
     }
 
     /// An array has done what it was told.
     fn worked(&mut self, op: &Op, timing: &Timing, from: Time, to: Time) {
-        let [read, change] = self.costs.of(op, timing);
+        let [read, change] = self.costs.of(op, timing).map(|one| one * Attojoules::from(self.alike));
         self.meter.spread(READ, from, to, read);
         self.meter.spread(if op.kind == OpKind::Erase { ERASE } else { PROGRAM }, from, to, change);
     }
@@ -172,9 +175,9 @@ impl MediaMeter {
 }
 
 impl Backend {
-    /// What happens costs energy from here on.
-    pub(crate) fn set_energy(&mut self, costs: MediaEnergy) {
-        self.meter = Some(Box::new(MediaMeter::new(costs, self.die_count)));
+    /// What happens costs energy from here on, in so many back ends that do the same.
+    pub(crate) fn set_energy(&mut self, costs: MediaEnergy, alike: u32) {
+        self.meter = Some(Box::new(MediaMeter::new(costs, self.die_count, alike)));
     }
 
     /// The array of a unit has finished a command that it last began, or went on with, at `from`.

@@ -1,4 +1,7 @@
 //! A dump of the map, one group of it after the other.
+//!
+//! Entries are copied as they stand, under a lock if their range is free. A section that is mapped for writes does not stop a dump, as it does not stop a move: kernels that write for hours
+//! would leave none. What is programmed meanwhile is found by its spare area.
 
 use super::{Flashvisor, Physical, Step, Storengine, Stream};
 use crate::control::groups::durable::{Dumped, Spare};
@@ -18,11 +21,10 @@ enum State {
     Idle,
     /// The next group is to be found from here.
     Next(u32),
-    /// Waits for the lock on the logical groups whose entries it copies.
-    Waiting(u32, Lock),
-    Locked(u32, Lock),
-    /// Entries are being copied.
-    Copying(u32, Lock),
+    /// Entries are to be copied.
+    Found(u32),
+    /// Entries are being copied, under the lock on their logical groups if they were free.
+    Copying(u32, Option<Lock>),
     /// Waits for a number. What was copied is kept if it is to be durable.
     Copied(u32, Option<Box<Dumped>>),
     Programming(u32, Physical),
@@ -44,13 +46,6 @@ impl Dump {
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle)
     }
-
-    pub(super) fn granted(&mut self, lock: Lock) {
-        match self.state {
-            State::Waiting(number, own) if own == lock => self.state = State::Locked(number, lock),
-            _ => unreachable!("Storengine waits for no other lock"),
-        }
-    }
 }
 
 impl Storengine {
@@ -60,9 +55,10 @@ impl Storengine {
             self.next_group(from, visor);
         }
         match std::mem::replace(&mut self.dump.state, State::Idle) {
-            State::Locked(number, lock) => {
-                self.dump.state = State::Copying(number, lock);
+            State::Found(number) => {
                 let range = range(number, visor);
+                let lock = visor.locks.try_lock(range, Access::Read, Owner::Storengine);
+                self.dump.state = State::Copying(number, lock);
                 Some(Step::Copy { entries: range.last - range.first + 1 })
             }
             // A reclaim under way has been promised what is free.
@@ -79,27 +75,24 @@ impl Storengine {
         }
     }
 
-    /// Goes to the next group that this dump writes, and asks for its range.
+    /// Goes to the next group that this dump writes.
     fn next_group(&mut self, from: u32, visor: &mut Flashvisor) {
         let map_groups = visor.layout.map_groups();
         let next = match self.dump.extent {
             DumpExtent::changed => visor.map.next_changed(from, map_groups),
             DumpExtent::whole => Some(from).filter(|number| *number < map_groups),
         };
-        let Some(number) = next else {
-            visor.counters.dumps += 1;
-            self.dump.state = State::Idle;
-            return;
-        };
-        let (lock, is_held) = visor.locks.request(range(number, visor), Access::Read, Owner::Storengine);
-        self.dump.state = if is_held { State::Locked(number, lock) } else { State::Waiting(number, lock) };
+        visor.counters.dumps += u64::from(next.is_none());
+        self.dump.state = next.map_or(State::Idle, State::Found);
     }
 
     pub(super) fn dump_done(&mut self, visor: &mut Flashvisor, granted: &mut Vec<Granted>) {
         self.dump.state = match std::mem::replace(&mut self.dump.state, State::Idle) {
             State::Copying(number, lock) => {
                 let content = visor.copy_entries(number);
-                visor.locks.release(lock, granted);
+                if let Some(lock) = lock {
+                    visor.locks.release(lock, granted);
+                }
                 State::Copied(number, content)
             }
             State::Programming(number, group) => {

@@ -41,7 +41,7 @@ pub enum Step {
         /// What it holds; `None` for a group of the map.
         logical: Option<Logical>,
     },
-    /// Entries are copied from the map, for a dump, with their range locked.
+    /// Entries are copied from the map, for a dump.
     Copy {
         /// How many.
         entries: u32,
@@ -83,9 +83,8 @@ struct Move {
 /// What Storengine has under way.
 ///
 /// The caller takes steps with [`next`](Storengine::next) until there is none, performs them in any order and says
-/// [`done`](Storengine::done) for each. There may be more after that, after a write or a read of a kernel's that is done, after
-/// [`begin_dump`](Storengine::begin_dump), and after a lock was granted to [`Owner::Storengine`], which the caller passes to
-/// [`granted`](Storengine::granted).
+/// [`done`](Storengine::done) for each. There may be more after that, after a write or a read of a kernel's that is done, and after
+/// [`begin_dump`](Storengine::begin_dump). It waits for no lock.
 pub struct Storengine {
     victim: Box<dyn Victim>,
     /// Free blocks below which it reclaims; at least one more than writes of kernels leave.
@@ -146,11 +145,6 @@ impl Storengine {
             Work::Dump => self.dump_done(visor, granted),
         }
         self.tasks.remove(task.0);
-    }
-
-    /// A request of Storengine's for a lock has been granted.
-    pub fn granted(&mut self, lock: Lock) {
-        self.dump.granted(lock);
     }
 
     /// Gives a group that has been read its new number; `None` if a kernel has written it meanwhile.

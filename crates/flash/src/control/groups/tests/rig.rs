@@ -185,15 +185,10 @@ impl Rig {
     /// Passes granted locks on.
     fn grant(&mut self) {
         for granted in std::mem::take(&mut self.granted) {
-            match granted.owner {
-                Owner::Storengine => self.storengine.granted(granted.lock),
-                Owner::Section(name) => {
-                    let mut sections = self.sections.iter_mut();
-                    let section = sections.find(|section| section.name == name).expect("it waits");
-                    assert!(!section.is_mapped && section.lock == granted.lock);
-                    section.is_mapped = true;
-                }
-            }
+            let Owner::Section(name) = granted.owner else { unreachable!("Storengine waits for no lock") };
+            let section = self.sections.iter_mut().find(|section| section.name == name).expect("it waits");
+            assert!(!section.is_mapped && section.lock == granted.lock);
+            section.is_mapped = true;
         }
     }
 
