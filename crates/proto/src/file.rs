@@ -226,6 +226,9 @@ pub trait Program {
     fn threads(&self) -> u32;
     /// What a thread does next, now that what it did before is done.
     fn next(&mut self, thread: u32, now: Time) -> Next;
+    /// So much time of a core has gone into what a thread did last, the kernel's part and changes of threads included, interrupts not. It is said before the
+    /// thread is asked what it does next.
+    fn used(&mut self, _thread: u32, _core: Time) {}
     /// The last call of a thread has failed, or done a part of what it should; the thread is asked what it does next in the same instant.
     fn failed(&mut self, _thread: u32, _error: CallError) {}
 }
@@ -242,6 +245,9 @@ impl<P: Program + ?Sized> Program for Box<P> {
     }
     fn next(&mut self, thread: u32, now: Time) -> Next {
         (**self).next(thread, now)
+    }
+    fn used(&mut self, thread: u32, core: Time) {
+        (**self).used(thread, core);
     }
     fn failed(&mut self, thread: u32, error: CallError) {
         (**self).failed(thread, error);

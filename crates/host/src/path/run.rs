@@ -161,7 +161,10 @@ impl<P: Program> Host<P> {
         }
         let now = cx.now();
         let failed = self.thread(task).failed.take();
+        let ran = self.cores.ran(task);
+        let core = ran - std::mem::replace(&mut self.thread(task).told, ran);
         let running = &mut self.programs[usize::from(program)];
+        running.program.used(thread, core);
         if let Some(error) = failed {
             running.program.failed(thread, error);
         }

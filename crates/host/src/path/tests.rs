@@ -23,6 +23,8 @@ struct Script {
     threads: Vec<VecDeque<Next>>,
     /// When each thread was asked.
     asked: Vec<Vec<Time>>,
+    /// Core time that each was told of before it was asked.
+    used: Vec<Vec<Time>>,
     /// Calls that failed: the thread, how many times it had been asked before it made it, and why.
     failed: Vec<(u32, usize, CallError)>,
 }
@@ -41,6 +43,9 @@ impl Program for Script {
         self.asked[thread as usize].push(now);
         self.threads[thread as usize].pop_front().unwrap_or(Next::End)
     }
+    fn used(&mut self, thread: u32, core: Time) {
+        self.used[thread as usize].push(core);
+    }
     fn failed(&mut self, thread: u32, error: CallError) {
         self.failed.push((thread, self.asked[thread as usize].len() - 1, error));
     }
@@ -49,7 +54,8 @@ impl Program for Script {
 fn script(bytes: Option<u64>, threads: Vec<Vec<Next>>) -> Script {
     let files = vec![FileSpec { name: "file".to_owned(), bytes, drive: 0 }];
     let asked = vec![Vec::new(); threads.len()];
-    Script { files, threads: threads.into_iter().map(VecDeque::from).collect(), asked, failed: Vec::new() }
+    let (used, failed) = (asked.clone(), Vec::new());
+    Script { files, threads: threads.into_iter().map(VecDeque::from).collect(), asked, used, failed }
 }
 
 fn open() -> Next {

@@ -41,6 +41,8 @@ pub(super) struct Thread {
     pub(super) bios: VecDeque<(u16, Bio)>,
     /// Why its call has failed.
     pub(super) failed: Option<CallError>,
+    /// How long it had had a core when its program was last told.
+    pub(super) told: Time,
     /// Time of the driver for what it has submitted, if it is to pay for it.
     pub(super) prepared: Time,
     /// The core that it submits as if it were on: that of the queue on which it looks for completions.
@@ -66,6 +68,7 @@ impl Thread {
             announced: 0,
             bios: VecDeque::new(),
             failed: None,
+            told: Time::ZERO,
             prepared: Time::ZERO,
             submits_on: None,
         }

@@ -107,6 +107,7 @@ impl Cores {
         debug_assert!(ran <= thread.need);
         thread.need = thread.need.since(ran);
         thread.vruntime += ran.ps();
+        thread.ran += ran;
         let time = &mut self.stats.time[usize::from(at)];
         *match thread.mode {
             Mode::User => &mut time.user,

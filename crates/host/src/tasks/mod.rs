@@ -63,6 +63,8 @@ struct Thread {
     /// What is left of its burst.
     need: Time,
     mode: Mode,
+    /// Time that it has had a core.
+    ran: Time,
 }
 
 /// Time of a core by use.
@@ -145,6 +147,7 @@ impl Cores {
             vruntime,
             need: Time::ZERO,
             mode: Mode::System,
+            ran: Time::ZERO,
         });
         self.since.push(Time::ZERO);
         Task(task)
@@ -153,6 +156,11 @@ impl Cores {
     /// The core that a thread is on, or was on last.
     pub fn core_of(&self, task: Task) -> u16 {
         self.thread(task).core
+    }
+
+    /// How long a thread that is between two bursts has had a core, changes of threads included.
+    pub fn ran(&self, task: Task) -> Time {
+        self.thread(task).ran
     }
 
     /// Whether a thread sleeps.

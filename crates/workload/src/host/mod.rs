@@ -18,6 +18,7 @@ mod db;
 mod images;
 mod list;
 mod objects;
+pub mod offload;
 mod options;
 mod served;
 mod server;
@@ -45,6 +46,10 @@ pub trait HostProgram: proto::file::Program {
     fn measured(&self) -> &Served;
     /// How much of its work is done, between zero and one; none if it has no end.
     fn progress(&self) -> Option<f64>;
+    /// What it has had a coprocessor execute in the measured part, in order; none of a program that uses none.
+    fn executed(&self) -> &[offload::Executed] {
+        &[]
+    }
     /// What it leaves out of what it was told to do, a sentence each.
     fn notes(&self) -> Vec<String> {
         Vec::new()

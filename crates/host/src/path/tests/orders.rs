@@ -108,6 +108,8 @@ fn an_order_costs_a_call_a_request_and_an_interrupt() {
     assert_eq!(around.seen, seen.map(|(at, order)| (at, 0, order)));
     let asked = &host.programs[0].program.asked[0];
     assert_eq!(asked[3], third + us(70) + after);
+    // Onto its core; then each order's 30 us and onto the core again. The interrupts are nobody's.
+    assert_eq!(host.programs[0].program.used[0], [us(3), us(33), us(33), us(33)]);
     assert_eq!(host.stats.orders, 3);
     let time = host.cores.stats.time[0];
     // Four times onto the core; drivers' calls.
