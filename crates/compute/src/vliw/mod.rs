@@ -8,6 +8,7 @@ pub mod issue;
 mod program;
 pub mod recorded;
 pub mod sched;
+mod sharing;
 mod spec;
 pub mod stalls;
 #[cfg(test)]

@@ -79,15 +79,20 @@ impl Accelerator {
         }
     }
 
-    /// Bytes cross memory; when they have.
-    pub(super) fn carry(&mut self, now: Time, bytes: u64) -> Time {
+    /// Bytes are carried between memory and flash, in front of what cores want.
+    pub(super) fn carry(&mut self, now: Time, bytes: u64) {
+        self.sharing.carry(bytes);
         let service = Time::transfer(bytes, self.spec.memory.bandwidth.bytes_per_s());
-        let end = self.memory.grant(now, service);
+        self.cross(bytes, now, now + service);
+    }
+
+    /// Bytes have crossed memory in a time.
+    pub(super) fn cross(&mut self, bytes: u64, from: Time, to: Time) {
+        self.moved += bytes;
         if let Some(meter) = &mut self.meter {
             let byte = Attojoules::from(meter.costs.memory_transfer.attojoules());
-            meter.meter.spread(MEMORY_TRANSFER, end - service, end, byte * Attojoules::from(bytes));
+            meter.meter.spread(MEMORY_TRANSFER, from, to, byte * Attojoules::from(bytes));
         }
-        end
     }
 
     /// A core of the firmware will have worked until `end`, for so long.

@@ -22,6 +22,7 @@ use super::chain::{Chain, Instance as Number};
 use super::frames::Frames;
 use super::program::{Costing, Program};
 use super::sched::AcceleratorScheduler;
+use super::sharing::Sharing;
 use super::spec::AcceleratorSpec;
 use config::SpecError;
 use kernel::resource::Serial;
@@ -41,7 +42,7 @@ kernel::events! {
         Begins(u16),
         /// A worker knows that a section is there.
         There(u32),
-        /// A worker has computed a section.
+        /// A worker has computed a section, if memory had as much for it as it seemed.
         Computed(u16),
         /// A worker's caches are written back: its screen is over.
         Clean(u16),
@@ -110,7 +111,9 @@ pub struct Accelerator {
     messages: Slab<Message>,
     visor: Serial,
     storengine: Serial,
-    memory: Serial,
+    sharing: Sharing,
+    /// Bytes that have crossed memory.
+    moved: u64,
     scratch: Vec<u64>,
     meter: Option<Box<AcceleratorMeter>>,
     /// What was measured.
@@ -160,7 +163,8 @@ impl Accelerator {
             messages: Slab::default(),
             visor: Serial::default(),
             storengine: Serial::default(),
-            memory: Serial::default(),
+            sharing: Sharing::new(spec.workers, spec.memory.bandwidth.bytes_per_s()),
+            moved: 0,
             scratch: Vec::new(),
             meter: spec.energy.as_ref().map(|costs| Box::new(AcceleratorMeter::new(costs, spec.workers))),
             stats: AcceleratorStats::new(spec.workers),
@@ -237,7 +241,8 @@ impl Accelerator {
 
     /// How long Flashvisor's core, Storengine's, and memory have been busy.
     pub fn busy(&self, now: Time) -> [Time; 3] {
-        [&self.visor, &self.storengine, &self.memory].map(|serial| serial.busy(now))
+        let memory = Time::transfer(self.moved, self.spec.memory.bandwidth.bytes_per_s());
+        [self.visor.busy(now), self.storengine.busy(now), memory]
     }
 
     /// Whether every kernel is over.
@@ -252,7 +257,7 @@ impl Accelerator {
             Event::Served(message) => self.served(message, cx),
             Event::Begins(worker) => self.begins(worker, cx),
             Event::There(slot) => self.there(slot, cx),
-            Event::Computed(worker) => self.computed(worker, cx),
+            Event::Computed(worker) => self.may_have_computed(worker, cx),
             Event::Clean(worker) => self.send(Message::Ended(worker), 0, cx),
             Event::Kept(tag) => cx.emit(Out::Ask(Ask::Worked { tag })),
         }

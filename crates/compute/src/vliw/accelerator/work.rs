@@ -4,7 +4,7 @@ use super::energy::State;
 use super::{Accelerator, Event, Message, Out};
 use crate::vliw::chain::{Ended, Screen, Unit};
 use crate::vliw::program::{Cost, Part};
-use kernel::{Cx, Time};
+use kernel::{Cx, Ticket, Time};
 
 /// A core that executes kernels.
 #[derive(Default)]
@@ -19,9 +19,21 @@ pub(super) struct Worker {
     sections: Vec<Part>,
     asked: usize,
     computed: usize,
-    computes: bool,
+    /// What it computes.
+    computes: Option<Computes>,
     /// Page groups of its sections.
     groups: u64,
+}
+
+/// A section that is being computed.
+#[derive(Clone, Copy, Debug)]
+struct Computes {
+    since: Time,
+    /// Time in which it issues.
+    issues: Time,
+    bytes: u64,
+    /// When it ends as memory is shared now.
+    ends: Option<(Time, Ticket)>,
 }
 
 /// A section that a worker has asked for.
@@ -142,32 +154,63 @@ impl Accelerator {
         let at = usize::from(worker);
         let section = self.workers[at].computed;
         let slot = self.slot(worker, section);
-        if self.workers[at].computes || section >= self.workers[at].asked || !self.slots[slot].is_there {
+        if self.workers[at].computes.is_some()
+            || section >= self.workers[at].asked
+            || !self.slots[slot].is_there
+        {
             return;
         }
-        self.workers[at].computes = true;
         self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
         let screen = self.workers[at].screen.expect("a worker with a screen");
         let program = self.instances[self.chained[screen.instance as usize] as usize].program;
         let part = self.workers[at].sections[section];
         let Cost { issue, stall, bytes } =
             self.programs[program].program.cost(&part, section == 0, &self.spec.core, &mut self.scratch);
-        // Its traffic shares memory with everybody's: the section ends when both have.
-        let (issues, alone) = (self.time(issue), self.time(issue + stall));
-        let moved = self.carry(cx.now(), bytes);
         self.turn(cx.now(), State::Waits, State::Computes);
-        let takes = alone.max(moved - cx.now());
-        self.stats.busy[at] += takes;
-        self.stats.stalled[at] += takes - issues;
         self.stats.sections += 1;
-        cx.after(takes, Event::Computed(worker));
+        let alone = self.time(issue + stall);
+        self.workers[at].computes =
+            Some(Computes { since: cx.now(), issues: self.time(issue), bytes, ends: None });
+        self.sharing.begin(cx.now(), at, alone, bytes);
+        self.share(cx);
+    }
+
+    /// Those who compute share memory anew.
+    fn share(&mut self, cx: &mut impl Cx<Event, Out>) {
+        for (worker, at) in self.sharing.ends_at() {
+            let of = self.workers[worker].computes.as_mut().expect("a worker that computes");
+            if of.ends.is_some_and(|(ends, _)| ends == at) {
+                continue;
+            }
+            if let Some((_, ticket)) = of.ends {
+                cx.cancel(ticket);
+            }
+            of.ends = Some((at, cx.after(at - cx.now(), Event::Computed(worker as u16))));
+        }
+    }
+
+    /// A worker has computed a section, unless flash has taken memory's time meanwhile.
+    pub(super) fn may_have_computed(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+        let at = usize::from(worker);
+        let of = self.workers[at].computes.as_mut().expect("a worker that computes");
+        of.ends = None;
+        let Computes { since, issues, bytes, .. } = *of;
+        let is_over = self.sharing.ends(cx.now(), at);
+        self.share(cx);
+        if is_over {
+            let took = cx.now() - since;
+            self.workers[at].computes = None;
+            self.cross(bytes, since, cx.now());
+            self.stats.busy[at] += took;
+            self.stats.stalled[at] += took - issues.min(took);
+            self.computed(worker, cx);
+        }
     }
 
     /// A worker has computed a section: it gives it back, asks for another and goes on with the next.
-    pub(super) fn computed(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
+    fn computed(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let slot = self.slot(worker, self.workers[at].computed);
-        self.workers[at].computes = false;
         self.workers[at].idle_since = cx.now();
         self.turn(cx.now(), State::Computes, State::Waits);
         self.workers[at].computed += 1;

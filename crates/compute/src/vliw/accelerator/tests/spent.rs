@@ -7,7 +7,7 @@ use config::units::{Energy, Power};
 
 fn metered(scheduler: AcceleratorScheduling) -> AcceleratorSpec {
     let mut spec = spec(3, scheduler);
-    // A byte in a picosecond.
+    // A byte in a picosecond: memory is never short.
     spec.memory.bandwidth = Bandwidth::new(1_000_000_000_000);
     spec.energy = Some(AcceleratorEnergySpec {
         worker: WorkerPower { idle: Power::new(88), waits: Power::new(209), computes: Power::new(641) },
@@ -38,7 +38,7 @@ fn energy_is_power_times_what_cores_have_done() {
         assert_eq!(energy.of("firmware idle"), of(100, 2 * now.ps()), "{name}");
         let firmware = all(&[part.visor.busy(now), part.storengine.busy(now)]);
         assert_eq!(energy.of("firmware works"), of(209, firmware), "{name}");
-        assert_eq!(energy.of("memory transfer"), of(59, part.memory.busy(now).ps()), "{name}");
+        assert_eq!(energy.of("memory transfer"), of(59, part.moved), "{name}");
         assert_eq!(energy.of("memory on") + energy.of("chip on"), of(250 + 1_732, now.ps()), "{name}");
     }
 }
