@@ -156,6 +156,30 @@ impl Kernel {
         })
     }
 
+    /// A section of a whole microblock as at most `count` pieces that may run at once: equal ranges of the iterations of the split loop that it has, the last with the rest. It is one piece if
+    /// the microblock is serial, or if the section lies within one iteration of the split loop.
+    pub fn dealt(&self, section: &Piece, count: u64) -> Vec<Piece> {
+        let microblock = self.of(section);
+        let Some(Split { trips, .. }) = microblock.split else { return vec![*section] };
+        let is_split = |step: &Step| microblock.loops[step.id].is_split;
+        let own = match section.range() {
+            Some((id, range)) if microblock.loops[id].is_split => range,
+            _ if section.path().iter().any(is_split) => return vec![*section],
+            _ => section.screen().unwrap_or(0..trips),
+        };
+        let each = (own.end - own.start).div_ceil(count.max(1)).max(1);
+        let piece = |from: u64| {
+            let iterations = from..(from + each).min(own.end);
+            match section.range() {
+                Some((id, _)) if microblock.loops[id].is_split => section.narrowed(iterations),
+                _ => Piece { screen: Some((iterations.start, iterations.end)), ..*section },
+            }
+        };
+        let from = std::iter::successors(Some(own.start), |from| Some(from + each));
+        let pieces: Vec<Piece> = from.take_while(|from| *from < own.end).map(piece).collect();
+        if pieces.is_empty() { vec![*section] } else { pieces }
+    }
+
     /// What a piece executes one after another: each loop with all its iterations, and the statements between loops. One iteration of a
     /// loop is what stands in that loop; several are one part, the piece itself. Together the parts are the piece.
     pub fn parts(&self, piece: &Piece) -> Vec<Piece> {

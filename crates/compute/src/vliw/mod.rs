@@ -3,6 +3,7 @@
 pub mod accelerator;
 pub mod caches;
 pub mod chain;
+pub mod coprocessor;
 pub mod frames;
 pub mod issue;
 mod program;
@@ -13,6 +14,7 @@ mod spec;
 pub mod stalls;
 #[cfg(test)]
 mod testing;
+mod workers;
 
 pub use spec::{
     AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec, FirmwareSpec,

@@ -151,6 +151,48 @@ fn screens_are_equal_ranges_of_the_split_loop() {
     assert_eq!(kernel.screens(1, 4).collect::<Vec<_>>(), [Piece::whole(1)]);
 }
 
+/// What a section is dealt out as executes its statements, each once, and touches no element that another writes; the loops around the split one are those of each.
+#[test]
+fn what_a_section_is_dealt_out_as_is_the_section() {
+    let mut most = 0;
+    for (name, text) in programs() {
+        let kernel = small(name, text);
+        for at in 0..kernel.microblocks().len() {
+            for budget in [150, 900, 1 << 20] {
+                let whole = kernel.screens(at, 1).next().expect("a screen");
+                for section in kernel.sections(whole, budget, 16) {
+                    let dealt = kernel.dealt(&section, 3);
+                    most = most.max(dealt.len());
+                    assert!((1..=3).contains(&dealt.len()), "{name}");
+                    assert!(kernel.microblocks()[at].split.is_some() || dealt == [section], "{name}");
+                    let sorted = |mut all: Vec<Access>| {
+                        all.sort_by_key(|access| (access.array, access.byte, access.write));
+                        all.into_iter()
+                            .map(|access| (access.array, access.byte, access.write))
+                            .collect::<Vec<_>>()
+                    };
+                    let walked: Vec<Vec<Access>> =
+                        dealt.iter().map(|piece| accesses(&kernel, piece)).collect();
+                    assert_eq!(
+                        sorted(walked.concat()),
+                        sorted(accesses(&kernel, &section)),
+                        "{name}, {section:?}"
+                    );
+                    for (own, all) in walked.iter().enumerate() {
+                        let written: BTreeSet<_> =
+                            all.iter().filter(|one| one.write).map(|one| (one.array, one.byte)).collect();
+                        let others = walked.iter().enumerate().filter(|(other, _)| *other != own);
+                        for one in others.flat_map(|(_, all)| all) {
+                            assert!(!written.contains(&(one.array, one.byte)), "{name}, {section:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(most, 3);
+}
+
 /// A row of `x` and one of `y` are 40 B each: of 30 iterations nine fit into 720 B, and eight into 719 B.
 #[test]
 fn sections_are_as_large_as_fits() {

@@ -2,6 +2,7 @@
 
 use super::Accelerator;
 use crate::vliw::spec::AcceleratorEnergySpec;
+use crate::vliw::workers::{COMPUTES, IDLE, State, WAITS, Workers};
 use kernel::Time;
 use stats::{Activity, Attojoules, EnergyReport, Meter};
 
@@ -10,11 +11,10 @@ const FIRMWARE_WORK: usize = 4;
 const MEMORY_TRANSFER: usize = 5;
 const MEMORY_ON: usize = 6;
 const CHIP_ON: usize = 7;
-/// Workers' states come first, in the order of [`State`].
 const ACTIVITIES: [Activity; 8] = [
-    Activity::state("worker idle"),
-    Activity::state("worker waits"),
-    Activity::state("worker computes"),
+    IDLE,
+    WAITS,
+    COMPUTES,
     Activity::state("firmware idle"),
     Activity::state("firmware works"),
     Activity::operation("memory transfer"),
@@ -25,23 +25,11 @@ const ACTIVITIES: [Activity; 8] = [
 /// Cores that run firmware: Flashvisor's and Storengine's.
 const FIRMWARE: u64 = 2;
 
-/// What a worker does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
-    /// It has no screen.
-    Idle,
-    /// It has one, and waits: to boot, for a section, for its caches to be written back.
-    Waits,
-    /// It computes, stalls included.
-    Computes,
-}
-
 /// What an accelerator has spent.
 pub(super) struct AcceleratorMeter {
     costs: AcceleratorEnergySpec,
     meter: Meter,
-    /// Workers in each state.
-    workers: [u64; 3],
+    workers: Workers,
 }
 
 impl AcceleratorMeter {
@@ -51,16 +39,8 @@ impl AcceleratorMeter {
         let on = [(FIRMWARE_IDLE, FIRMWARE * costs.firmware.idle.microwatts())].into_iter();
         let on = on.chain([(MEMORY_ON, costs.memory_on.microwatts()), (CHIP_ON, costs.chip_on.microwatts())]);
         on.for_each(|(activity, power)| meter.set_power(activity, Time::ZERO, power));
-        let mut part = AcceleratorMeter { costs: costs.clone(), meter, workers: [workers.into(), 0, 0] };
-        part.set_workers(Time::ZERO);
-        part
-    }
-
-    fn set_workers(&mut self, now: Time) {
-        let each = [self.costs.worker.idle, self.costs.worker.waits, self.costs.worker.computes];
-        for (state, (power, workers)) in each.into_iter().zip(self.workers).enumerate() {
-            self.meter.set_power(state, now, power.microwatts() * workers);
-        }
+        let workers = Workers::new(costs.worker, workers, &mut meter);
+        AcceleratorMeter { costs: costs.clone(), meter, workers }
     }
 }
 
@@ -73,9 +53,7 @@ impl Accelerator {
     /// A worker goes from one state to another.
     pub(super) fn turn(&mut self, now: Time, from: State, to: State) {
         if let Some(meter) = &mut self.meter {
-            meter.workers[from as usize] -= 1;
-            meter.workers[to as usize] += 1;
-            meter.set_workers(now);
+            meter.workers.turn(now, 1, (from, to), &mut meter.meter);
         }
     }
 

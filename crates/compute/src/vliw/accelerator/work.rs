@@ -1,9 +1,9 @@
 //! Workers: from a screen to its sections, and from one section to the next.
 
-use super::energy::State;
 use super::{Accelerator, Event, Message, Out};
 use crate::vliw::chain::{Ended, Screen, Unit};
 use crate::vliw::program::{Cost, Part};
+use crate::vliw::workers::State;
 use kernel::{Cx, Ticket, Time};
 
 /// A core that executes kernels.

@@ -133,6 +133,27 @@ impl Program {
         }
     }
 
+    /// Whether the parts of a microblock may run at once.
+    pub(super) fn is_split(&self, microblock: usize) -> bool {
+        match &self.source {
+            Source::Nested(of) => of.kernel.microblocks()[microblock].split.is_some(),
+            Source::Recorded(of) => of.is_split(microblock),
+        }
+    }
+
+    /// A section of a whole microblock as at most so many parts that may run at once.
+    pub(super) fn dealt(&self, section: &Part, most: u64) -> Vec<Part> {
+        match (&self.source, section) {
+            (Source::Nested(of), Part::Nested(piece)) => {
+                of.kernel.dealt(piece, most).into_iter().map(Part::Nested).collect()
+            }
+            (Source::Recorded(of), Part::Recorded { from, below }) => {
+                of.dealt(*from..*below, most).map(Part::from).collect()
+            }
+            _ => unreachable!("a part of another program"),
+        }
+    }
+
     /// The sections of a screen, in order, whose page groups have at most so many bytes.
     pub(super) fn sections(&self, screen: Part, budget: u64, into: &mut Vec<Part>) {
         match (&self.source, screen) {

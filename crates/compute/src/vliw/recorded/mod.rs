@@ -84,6 +84,11 @@ impl Recorded {
         self.microblocks.len()
     }
 
+    /// Whether the pieces of a microblock may run at once.
+    pub fn is_split(&self, microblock: usize) -> bool {
+        self.microblocks[microblock].is_split
+    }
+
     /// The pieces of a microblock as at most so many ranges that may run at once; those of a serial one are one range.
     pub fn screens(&self, microblock: usize, most: u64) -> impl Iterator<Item = Range<usize>> + use<> {
         let Microblock { first, below, is_split } = self.microblocks[microblock];

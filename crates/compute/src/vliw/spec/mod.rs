@@ -70,13 +70,13 @@ pub struct AcceleratorEnergySpec {
     pub chip_on: Power,
 }
 
-/// Power of a worker with its caches.
+/// Power of a core with its caches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerPower {
-    /// Without a screen.
+    /// Without work.
     pub idle: Power,
-    /// With a screen, while it waits for a section, boots, or has its caches written back.
+    /// With work, while it waits for data or for other cores, boots, or has its caches written back.
     pub waits: Power,
     /// While it computes, stalls included.
     pub computes: Power,

@@ -1,0 +1,216 @@
+//! What a program does on a coprocessor, before time: its steps, what memory must hold for each, and what each takes of the cores.
+//!
+//! A microblock is a step if memory has room for all that it touches; otherwise it is executed in sections, each as large as memory, which are steps. A step is dealt out to the cores as a static loop over the split loop's iterations.
+
+use super::kept::{Kept, Need};
+use super::spec::CoprocessorSpec;
+use crate::vliw::GROUP;
+use crate::vliw::program::{Cost, Part, Program};
+use crate::vliw::sharing::Sharing;
+use config::SpecError;
+use kernel::Time;
+use nest::Section;
+use nest::executed::Area;
+use proto::offload::{Action, Plan, PlannedArray, Stretch};
+
+/// What a core does in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    /// It issues.
+    pub(super) issue: Time,
+    /// It issues and waits for its caches.
+    pub(super) alone: Time,
+    /// The same beside the other cores of its step, with which it shares memory.
+    pub(super) computes: Time,
+    /// Bytes between its caches and memory meanwhile.
+    pub(super) bytes: u64,
+    /// Its caches are written back.
+    pub(super) write_back: Time,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// What a parallel loop costs before any core computes; nothing in a step of a serial microblock.
+    pub(super) parallel: Time,
+    /// By core, of those that have something to do.
+    pub(super) shares: Vec<Share>,
+    /// Bytes that must have come since the step before, and gone; for the last step, those that go afterwards as well.
+    pub(super) loads: u64,
+    pub(super) stores: u64,
+}
+
+/// A program with its plan.
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) steps: Vec<Step>,
+}
+
+/// Of an array, the number of its first group among those of all.
+struct Places<'p> {
+    arrays: &'p [Area],
+    firsts: Vec<u32>,
+}
+
+impl Places<'_> {
+    fn of(arrays: &[Area]) -> Places<'_> {
+        let mut next = 0;
+        let mut firsts = Vec::new();
+        for array in arrays {
+            firsts.push(next);
+            next += array.bytes.div_ceil(GROUP) as u32;
+        }
+        Places { arrays, firsts }
+    }
+
+    /// Of each group, the array.
+    fn groups(&self) -> impl Iterator<Item = &Area> {
+        self.arrays.iter().flat_map(|array| (0..array.bytes.div_ceil(GROUP)).map(move |_| array))
+    }
+
+    fn array_of(&self, group: u32) -> usize {
+        self.firsts.partition_point(|first| *first <= group) - 1
+    }
+
+    /// Groups in the order of their numbers, as stretches: consecutive ones of an array are one.
+    fn stretches(&self, groups: &[u32]) -> Vec<Stretch> {
+        let mut found: Vec<Stretch> = Vec::new();
+        for group in groups {
+            let array = self.array_of(*group);
+            let first = u64::from(group - self.firsts[array]) * GROUP;
+            let bytes = GROUP.min(self.arrays[array].bytes - first);
+            match found.last_mut() {
+                Some(last) if usize::from(last.array) == array && last.first + last.bytes == first => {
+                    last.bytes += bytes;
+                }
+                _ => found.push(Stretch { array: array as u16, first, bytes }),
+            }
+        }
+        found
+    }
+}
+
+fn bytes(stretches: &[Stretch]) -> u64 {
+    stretches.iter().map(|one| one.bytes).sum()
+}
+
+/// Whether files have an array before a program starts, and when it has ended.
+fn is_given(array: &Area) -> bool {
+    matches!(array.section, Section::Input | Section::Inout)
+}
+
+fn is_kept(array: &Area) -> bool {
+    matches!(array.section, Section::Output | Section::Inout)
+}
+
+impl Planned {
+    /// The plan of a program, whose number is `number`.
+    ///
+    /// # Errors
+    /// A section that memory has no room for.
+    pub(super) fn of(program: &Program, number: u32, spec: &CoprocessorSpec) -> Result<Planned, SpecError> {
+        let places = Places::of(&program.arrays);
+        let mut kept = Kept::new(spec.frames() as usize, places.groups().map(is_given));
+        let (mut actions, mut steps) = (Vec::new(), Vec::<Step>::new());
+        let (mut sections, mut needs, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+        for microblock in 0..program.microblocks() {
+            sections.clear();
+            for whole in program.screens(microblock, 1) {
+                needs_of(program, &whole, &places, &mut needs);
+                if needs.len() as u64 <= spec.frames() && !needs.is_empty() {
+                    sections.push(whole);
+                } else {
+                    program.sections(whole, spec.frames() * GROUP, &mut sections);
+                }
+            }
+            for section in &sections {
+                needs_of(program, section, &places, &mut needs);
+                if needs.len() as u64 > spec.frames() {
+                    return Err(too_large(program, needs.len(), spec));
+                }
+                let moves = kept.bring(&needs);
+                let (stores, loads) = (places.stretches(&moves.stores), places.stretches(&moves.loads));
+                let (stored, loaded) = (bytes(&stores), bytes(&loads));
+                actions.extend(stores.into_iter().map(Action::Store));
+                actions.extend(loads.into_iter().map(Action::Load));
+                actions.push(Action::Work(steps.len() as u32));
+                let parts = program.dealt(section, spec.cores.into());
+                let mut step =
+                    Step { parallel: Time::ZERO, shares: Vec::new(), loads: loaded, stores: stored };
+                if program.is_split(microblock) {
+                    step.parallel = spec.core.time(spec.parallel_cycles());
+                }
+                for part in parts {
+                    needs_of(program, &part, &places, &mut needs);
+                    let Cost { issue, stall, bytes } = program.cost(&part, true, &spec.core, &mut scratch);
+                    let alone = spec.core.time(issue + stall);
+                    step.shares.push(Share {
+                        issue: spec.core.time(issue),
+                        alone,
+                        computes: alone,
+                        bytes,
+                        write_back: spec.core.time(spec.core.cycles_to_write_back(needs.len() as u64)),
+                    });
+                }
+                share(&mut step.shares, spec);
+                steps.push(step);
+            }
+        }
+        let is_left = |group: &u32| is_kept(&program.arrays[places.array_of(*group)]);
+        let left = places.stretches(&kept.changed().filter(is_left).collect::<Vec<_>>());
+        if let Some(last) = steps.last_mut() {
+            last.stores += bytes(&left);
+        }
+        actions.extend(left.into_iter().map(Action::Store));
+        let array = |array: &Area| PlannedArray {
+            name: array.name.clone(),
+            bytes: array.bytes,
+            is_given: is_given(array),
+            is_shared: array.section == Section::Input,
+            is_kept: is_kept(array),
+        };
+        let arrays = program.arrays.iter().map(array).collect();
+        Ok(Planned { plan: Plan { name: program.name.clone(), program: number, arrays, actions }, steps })
+    }
+}
+
+/// Cores that begin together share memory.
+fn share(shares: &mut [Share], spec: &CoprocessorSpec) {
+    let mut sharing = Sharing::new(spec.cores, spec.memory.bandwidth.bytes_per_s());
+    for (core, share) in shares.iter().enumerate() {
+        sharing.begin(Time::ZERO, core, share.alone, share.bytes);
+    }
+    loop {
+        let next = sharing.ends_at().min_by_key(|(core, at)| (*at, *core));
+        let Some((core, at)) = next else { return };
+        if sharing.ends(at, core) {
+            // What alone would be over at once counts a picosecond.
+            shares[core].computes = at.max(shares[core].alone);
+        }
+    }
+}
+
+/// The groups that a part needs, each once, in the order of their numbers.
+fn needs_of(program: &Program, part: &Part, places: &Places<'_>, into: &mut Vec<Need>) {
+    into.clear();
+    program.touches(part, |array, groups, _, writes| {
+        let first = places.firsts[array];
+        into.extend(groups.map(|group| Need { group: first + group, writes }));
+    });
+    into.sort_unstable_by_key(|need| need.group);
+    into.dedup_by(|next, kept| {
+        let same = next.group == kept.group;
+        kept.writes |= same && next.writes;
+        same
+    });
+}
+
+fn too_large(program: &Program, groups: usize, spec: &CoprocessorSpec) -> SpecError {
+    let what = format!(
+        "what `{}` cannot do in smaller parts touches {groups} parts of {} KiB, and memory has room for {}",
+        program.name,
+        GROUP >> 10,
+        spec.frames()
+    );
+    SpecError::new("memory.size", what).help("smaller arrays, or more memory")
+}
