@@ -213,8 +213,16 @@ pub(crate) fn assemble(
         built.push(gpu::build(loaded, number, Apps::new(programs), plan.seed).map_err(unfit)?);
     }
     let mut governed = Vec::new();
+    let mut of_flash: Vec<_> = observers.commands.into_iter().map(Some).collect();
+    let of_drives: Vec<_> = of_flash.drain(..of_flash.len().min(devices.len())).flatten().collect();
+    let mut of_kernels: Vec<_> = observers.kernels.into_iter().map(Some).collect();
     for (number, applications) in kernels {
-        governed.push(accelerator::build(loaded, number, applications, plan.seed, &plan.workloads)?);
+        let mut built = accelerator::build(loaded, number, applications, plan.seed, &plan.workloads)?;
+        built.accelerator.observer = of_kernels.get_mut(number).and_then(Option::take);
+        if let Some(observer) = of_flash.get_mut(number).and_then(Option::take) {
+            built.flash.observe(observer);
+        }
+        governed.push(built);
     }
     let first_server = services.keys().next().copied();
     for (number, service) in services {
@@ -239,7 +247,7 @@ pub(crate) fn assemble(
         reports.push(report);
     }
     let precondition_cpu_s = (outside.cpu_s)() - before;
-    for (device, observer) in devices.iter_mut().zip(observers.commands) {
+    for (device, observer) in devices.iter_mut().zip(of_drives) {
         device.backend.observer = Some(observer);
     }
     let files = hosted.as_ref().map_or(0, |hosted| hosted.drives.len() * Way::ALL.len());

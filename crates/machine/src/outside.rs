@@ -48,7 +48,9 @@ pub enum Stage<'a> {
 pub struct Observers {
     /// Sees every completed request.
     pub requests: Option<Box<dyn workload::inject::Observer>>,
-    /// Each sees every command that a die of its drive has finished: as many as there are drives, in the order of their declaration, or
-    /// none.
+    /// Each sees every command that a die of its drive has finished: as many as there are drives, in the order of their declaration, and
+    /// behind them as many as there are accelerators, for the flash of each; or none.
     pub commands: Vec<Box<dyn flash::media::dies::observe::Observer>>,
+    /// Each sees what its accelerator does: as many as there are, in the order of their declaration, or none.
+    pub kernels: Vec<Box<dyn compute::vliw::observe::Observer>>,
 }

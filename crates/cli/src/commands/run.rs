@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// (ns), direction (0 read, 1 write, 2 trim, 3 flush), bytes, offset, priority, issue time (ns)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Writes what every request, and every channel and die of every drive did, as Chrome Trace Event JSON for Perfetto; the first million events
+    /// Writes what every request, every channel and die, and every core of an accelerator did, as Chrome Trace Event JSON for Perfetto; the first million events, and as many of accelerators
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Writes the state that preconditioning leaves of each drive, and filling of a server's memory, for --load-state of runs
@@ -169,14 +169,24 @@ fn observers(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> Observers
     }
     let requests = if requests.len() > 1 { Some(Box::new(Several(requests)) as _) } else { requests.pop() };
     let commands = timeline.into_iter().flat_map(Timeline::drives);
-    Observers { requests, commands: commands.map(|drive| Box::new(drive) as _).collect() }
+    let kernels = timeline.into_iter().flat_map(Timeline::accelerators);
+    Observers {
+        requests,
+        commands: commands.map(|drive| Box::new(drive) as _).collect(),
+        kernels: kernels.map(|cores| Box::new(cores) as _).collect(),
+    }
 }
 
-/// Makes the file of the timeline of every drive.
+/// Makes the file of the timeline of every drive and every accelerator.
 fn timeline(path: &Path, plan: &Plan) -> Result<Timeline, Fault> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
-    let names: Vec<&str> = loaded.spec.flash.iter().map(|part| part.name.as_str()).collect();
-    Timeline::create(path, &names)
+    let drives = loaded.spec.flash.iter().map(|part| part.name.as_str());
+    let governed = loaded.spec.accelerator.iter().filter_map(|part| {
+        let storage = part.link("storage")?;
+        Some((part.name.as_str(), loaded.spec.group_flash.get(storage.number)?.name.as_str()))
+    });
+    let (accelerators, flash): (Vec<&str>, Vec<&str>) = governed.unzip();
+    Timeline::create(path, &drives.chain(flash).collect::<Vec<_>>(), &accelerators)
 }
 
 fn say_what_is_left_out(events: u64) {

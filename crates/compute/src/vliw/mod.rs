@@ -6,6 +6,7 @@ pub mod chain;
 pub mod coprocessor;
 pub mod frames;
 pub mod issue;
+pub mod observe;
 mod program;
 pub mod recorded;
 pub mod sched;

@@ -43,6 +43,7 @@ pub use stats::{GroupsBusy, GroupsFlashStats};
 
 use crate::control::groups::locks::Granted;
 use crate::control::groups::{Flashvisor, GroupCounters, GroupError, Layout, Storengine};
+use crate::media::dies::observe::Observer;
 use crate::media::dies::{self, Backend, BackendCounters};
 use crate::media::geometry::{Geometry, Shape};
 use crate::spec::{Built, energy, timing};
@@ -253,6 +254,11 @@ impl GroupsFlash {
         }
         self.stats.reset(now);
         self.origin = (self.visor.counters, self.backend.counters.clone(), self.busy_so_far(now));
+    }
+
+    /// Looks on at every command of its dies. Channels that do the same are shown as one.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.backend.observer = Some(observer);
     }
 
     /// Follows the version of every group, at a cost of memory and time and no change of results. After

@@ -105,6 +105,11 @@ fn matrices_times_vectors() {
         set(v, "x1", x1);
         set(v, "x2", x2);
     });
+    compare("serial", &[("p", N as i64), ("s", K as i64), ("m", M as i64)], &["y", "z"], |v| {
+        let sum = 1.5 * v["x"].iter().sum::<f64>();
+        set(v, "y", vec![sum; N]);
+        set(v, "z", vec![sum; K]);
+    });
     compare("gesum", &[("n", N as i64)], &["y"], |v| {
         let a = product(&v["A"], &v["x"], (N, N, 1));
         let b = product(&v["B"], &v["x"], (N, N, 1));

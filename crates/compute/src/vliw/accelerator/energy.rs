@@ -1,6 +1,7 @@
 //! What an accelerator spends: its cores by what they do, its memory by what it carries, the chip by being on.
 
 use super::Accelerator;
+use crate::vliw::observe::Act;
 use crate::vliw::spec::AcceleratorEnergySpec;
 use crate::vliw::workers::{COMPUTES, IDLE, State, WAITS, Workers};
 use kernel::Time;
@@ -74,7 +75,8 @@ impl Accelerator {
     }
 
     /// A core of the firmware will have worked until `end`, for so long.
-    pub(super) fn firmware(&mut self, end: Time, service: Time) {
+    pub(super) fn firmware(&mut self, act: Act<'_>, end: Time, service: Time) {
+        self.show(act, None, end - service, end);
         if let Some(meter) = &mut self.meter {
             let firmware = meter.costs.firmware;
             let more = firmware.busy.microwatts() - firmware.idle.microwatts();

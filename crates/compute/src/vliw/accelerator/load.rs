@@ -34,6 +34,8 @@ pub(super) struct Instance {
     /// Locks that it waits for, and the tags of all.
     unlocked: usize,
     locks: Vec<u32>,
+    /// When each was asked for, and held.
+    pub(super) locked: Vec<(Time, Time)>,
     /// Groups of it that are being written after its end.
     pub(super) leaving: u32,
     /// The longest screen of the microblock that it is in, of those that have ended.
@@ -104,6 +106,7 @@ impl Accelerator {
             unlocked: arrays.len(),
             arrays,
             locks: Vec::new(),
+            locked: Vec::new(),
             leaving: 0,
             longest: Time::ZERO,
             times: KernelTimes { instance: number, ..KernelTimes::default() },
@@ -131,14 +134,18 @@ impl Accelerator {
             let range = Groups { first, last: first + count - 1 };
             let lock = |tag| Ask::Lock { tag, groups: range, write: !shared };
             let tag = self.ask(Asked::Lock(number), lock, cx);
-            self.instances[number as usize].locks.push(tag);
+            let instance = &mut self.instances[number as usize];
+            instance.locks.push(tag);
+            instance.locked.push((cx.now(), cx.now()));
         }
     }
 
     /// An array of a kernel is locked.
-    pub(super) fn locked(&mut self, number: Number, cx: &mut impl Cx<Event, Out>) {
+    pub(super) fn locked(&mut self, number: Number, lock: u32, cx: &mut impl Cx<Event, Out>) {
         let instance = &mut self.instances[number as usize];
         instance.unlocked -= 1;
+        let array = instance.locks.iter().position(|tag| *tag == lock).expect("a lock of the kernel");
+        instance.locked[array].1 = cx.now();
         if instance.unlocked == 0 {
             self.send(Message::Offloaded(number), 0, cx);
         }
@@ -192,7 +199,9 @@ impl Accelerator {
         instance.times.over = cx.now();
         self.open -= 1;
         self.stats.kernels.push(instance.times);
-        for tag in std::mem::take(&mut instance.locks) {
+        let locks = std::mem::take(&mut instance.locks);
+        self.show_locks(number, cx.now());
+        for tag in locks {
             self.asked.remove(tag);
             cx.emit(Out::Ask(Ask::Unlock { tag }));
         }

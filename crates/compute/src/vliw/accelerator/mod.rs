@@ -6,6 +6,7 @@
 mod energy;
 mod load;
 mod room;
+mod shown;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use self::work::{Slot, Worker};
 use super::GROUP;
 use super::chain::{Chain, Instance as Number};
 use super::frames::Frames;
+use super::observe::{Act, Observer};
 use super::program::{Costing, Program};
 use super::sched::AcceleratorScheduler;
 use super::sharing::Sharing;
@@ -116,6 +118,8 @@ pub struct Accelerator {
     moved: u64,
     scratch: Vec<u64>,
     meter: Option<Box<AcceleratorMeter>>,
+    /// Looks on at everything that is done.
+    pub observer: Option<Box<dyn Observer>>,
     /// What was measured.
     pub stats: AcceleratorStats,
 }
@@ -167,6 +171,7 @@ impl Accelerator {
             moved: 0,
             scratch: Vec::new(),
             meter: spec.energy.as_ref().map(|costs| Box::new(AcceleratorMeter::new(costs, spec.workers))),
+            observer: None,
             stats: AcceleratorStats::new(spec.workers),
             spec: spec.clone(),
         })
@@ -268,7 +273,7 @@ impl Accelerator {
         match tell {
             Tell::Locked { tag } => {
                 let Asked::Lock(instance) = self.asked[tag] else { unreachable!("the tag of a lock") };
-                self.locked(instance, cx);
+                self.locked(instance, tag, cx);
             }
             Tell::Done { tag, failed } => {
                 self.stats.failed += u64::from(failed);
@@ -285,7 +290,7 @@ impl Accelerator {
                 let operations = u64::from(work.operations) * u64::from(self.spec.costs.message);
                 let service = self.time(entries + operations);
                 let end = self.storengine.grant(cx.now(), service);
-                self.firmware(end, service);
+                self.firmware(Act::Storengine, end, service);
                 cx.after(end - cx.now(), Event::Kept(tag));
             }
         }
@@ -305,7 +310,7 @@ impl Accelerator {
     fn send(&mut self, message: Message, cycles: u64, cx: &mut impl Cx<Event, Out>) {
         let service = self.time(u64::from(self.spec.costs.message) + cycles);
         let end = self.visor.grant(cx.now(), service);
-        self.firmware(end, service);
+        self.firmware(Act::Flashvisor, end, service);
         let name = self.messages.insert(message);
         cx.after(end - cx.now(), Event::Served(name));
     }

@@ -2,6 +2,7 @@
 
 use super::{Accelerator, Event, Message, Out};
 use crate::vliw::chain::{Ended, Screen, Unit};
+use crate::vliw::observe::Act;
 use crate::vliw::program::{Cost, Part};
 use crate::vliw::workers::State;
 use kernel::{Cx, Ticket, Time};
@@ -68,7 +69,7 @@ impl Accelerator {
             let cycles = self.spec.costs.schedule + self.spec.costs.message;
             let service = self.time(cycles.into());
             let decided = self.visor.grant(cx.now(), service);
-            self.firmware(decided, service);
+            self.firmware(Act::Flashvisor, decided, service);
             self.turn(cx.now(), State::Idle, State::Waits);
             let of = &mut self.workers[worker];
             (of.unit, of.screen, of.decided) = (Some(unit), Some(screen), cx.now());
@@ -202,7 +203,10 @@ impl Accelerator {
             self.workers[at].computes = None;
             self.cross(bytes, since, cx.now());
             self.stats.busy[at] += took;
-            self.stats.stalled[at] += took - issues.min(took);
+            let stalled = took - issues.min(took);
+            self.stats.stalled[at] += stalled;
+            let kernel = self.workers[at].screen.map(|screen| self.chained[screen.instance as usize]);
+            self.show(Act::Section { worker, stalled }, kernel, since, cx.now());
             self.computed(worker, cx);
         }
     }
@@ -244,6 +248,9 @@ impl Accelerator {
         self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
         let took = cx.now() - self.workers[at].decided;
         self.stats.work += took;
+        let Screen { instance, microblock, screen: number } = screen;
+        let act = Act::Screen { worker, microblock, screen: number };
+        self.show(act, Some(self.chained[instance as usize]), self.workers[at].decided, cx.now());
         let unit = self.workers[at].unit;
         let ended = self.chain.end(screen);
         let instance = &mut self.instances[self.chained[screen.instance as usize] as usize];
