@@ -24,14 +24,14 @@ const PLACES: [(u64, u64); 3] = [(1, 6), (3, 6), (5, 6)];
 const APART: u64 = 64 << 10;
 
 /// Misses of so many iterations of a loop.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rate {
     misses: Misses,
     iterations: u64,
 }
 
 /// The misses of a microblock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Stalls {
     /// By loop; last what stands outside all.
     rates: Vec<Rate>,

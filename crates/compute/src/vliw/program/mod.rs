@@ -1,6 +1,7 @@
 //! What is known of a program before it runs: its arrays, its parts, and what they take.
 
 mod nested;
+mod sampled;
 mod table;
 
 use self::nested::Nested;

@@ -1,5 +1,6 @@
 //! Programs that are loop nests: what their pieces cost follows from one text.
 
+use super::sampled::sampled;
 use super::table::Table;
 use super::{Cost, Costing};
 use crate::vliw::issue::LoopCycles;
@@ -7,12 +8,14 @@ use crate::vliw::spec::{AcceleratorWork, CoreSpec};
 use crate::vliw::stalls::Stalls;
 use config::SpecError;
 use nest::{Kernel, Piece};
+use std::sync::Arc;
 
 /// A kernel, with what its pieces cost.
 pub(super) struct Nested {
     pub(super) kernel: Kernel,
     loops: Vec<Vec<LoopCycles>>,
-    stalls: Vec<Stalls>,
+    /// By microblock.
+    stalls: Arc<[Stalls]>,
     /// Its work, if it is not what the kernel counts.
     table: Option<Table>,
 }
@@ -23,13 +26,7 @@ impl Nested {
     /// # Errors
     /// A cache that cannot be built; work by a table that says nothing of the kernel.
     pub(super) fn new(kernel: Kernel, by: &Costing<'_>, most: u64) -> Result<Nested, SpecError> {
-        let mut stalls = Vec::new();
-        for alike in kernel.microblocks().chunk_by(|one, next| one.text == next.text) {
-            // Those of one text have the same loops around the same accesses: the middle one stands for all.
-            let screens: Vec<Piece> = kernel.screens(stalls.len() + alike.len() / 2, most).collect();
-            let sample = Stalls::sample(&kernel, screens[screens.len() / 2], by.core.caches(), by.sample)?;
-            stalls.extend(alike.iter().map(|_| sample.clone()));
-        }
+        let stalls = sampled(&kernel, by.core.caches(), by.sample, most)?;
         let table = match by.work {
             AcceleratorWork::nest => None,
             AcceleratorWork::table => Some(Table::of(&kernel)?),
