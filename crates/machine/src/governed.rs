@@ -9,7 +9,7 @@ use config::SpecError;
 use flash::groups::GroupsFlash;
 use kernel::{Cx, Time};
 use net::pcie::Link;
-use workload::kernels::Application;
+use workload::kernels::{Application, Program};
 
 /// A kernel that is offloaded.
 pub(crate) struct Offloaded {
@@ -49,25 +49,23 @@ impl Governed {
     /// # Errors
     /// More data than flash holds.
     pub(crate) fn place(&mut self, applications: Vec<Application>, shadow: bool) -> Result<(), SpecError> {
-        let mut known: Vec<(nest::Kernel, usize)> = Vec::new();
-        for (app, Application { kernel, instances }) in (0..).zip(applications) {
-            let program = match known.iter().find(|(other, _)| *other == kernel) {
-                Some((_, program)) => *program,
+        let mut known: Vec<(Program, usize)> = Vec::new();
+        for (app, Application { program, instances }) in (0..).zip(applications) {
+            let number = match known.iter().find(|(other, _)| *other == program) {
+                Some((_, number)) => *number,
                 None => {
-                    let program = self.accelerator.add(kernel.clone())?;
-                    known.push((kernel.clone(), program));
-                    program
+                    let number = match &program {
+                        Program::Nest(kernel) => self.accelerator.add(kernel.clone())?,
+                        Program::Executed(on_data) => self.accelerator.add_executed(on_data.program())?,
+                    };
+                    known.push((program.clone(), number));
+                    number
                 }
             };
             for _ in 0..instances {
-                let instance = self.accelerator.instance(program, app)?;
-                let input_bytes = kernel.input_bytes();
-                self.kernels.push(Offloaded {
-                    program: kernel.name().to_owned(),
-                    app,
-                    input_bytes,
-                    instance,
-                });
+                let instance = self.accelerator.instance(number, app)?;
+                let (name, input_bytes) = (program.name().to_owned(), program.input_bytes());
+                self.kernels.push(Offloaded { program: name, app, input_bytes, instance });
             }
         }
         let written = self.flash.assume_written(self.accelerator.inputs());

@@ -1,9 +1,10 @@
 //! Kernels of an accelerator, for `list` and `explain`.
 
 use config::Diagnostic;
-use nest::{Counts, Kernel, Microblock, Paper, Piece};
+use nest::executed::{Area, Summary};
+use nest::{Array, Counts, Kernel, Microblock, Paper, Piece, Section};
 use std::fmt::Write as _;
-use workload::kernels::{entries, explained};
+use workload::kernels::{OnData, Program, entries, explained};
 
 /// Name, and what it is, of everything that can be offloaded.
 pub(crate) fn rows() -> Vec<(String, String)> {
@@ -12,7 +13,7 @@ pub(crate) fn rows() -> Vec<(String, String)> {
 
 /// How they are written.
 pub(crate) const HELP: &str = "`atax:m=1024,n=1024,instances=6` sets sizes and instances (`explain atax`); `mx1:assignment=7` is one of 200 drawings of a mix; \
-     `nest:file=MY.toml` is your own (docs/kernels.md). Several `--workload` are applications side by side.";
+     `nest:file=MY.toml` is your own (docs/kernels.md); bfs, nn and wc are executed on their data before the run. Several `--workload` are applications side by side.";
 
 /// What a program, a mix or a user's own kernel does, counted. `text` is written as for `--workload`.
 ///
@@ -20,26 +21,27 @@ pub(crate) const HELP: &str = "`atax:m=1024,n=1024,instances=6` sets sizes and i
 /// Parameters that cannot be, or what is wrong with a file.
 pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
     let Some(applications) = explained(text)? else { return Ok(None) };
-    let parts: Vec<String> = applications.iter().map(|one| described(&one.kernel)).collect();
+    let parts: Vec<String> = applications.iter().map(|one| described(&one.program)).collect();
     Ok(Some(parts.join("\n\n")))
 }
 
-fn described(kernel: &Kernel) -> String {
+fn described(program: &Program) -> String {
+    match program {
+        Program::Nest(kernel) => nested(kernel),
+        Program::Executed(on_data) => executed(on_data),
+    }
+}
+
+fn nested(kernel: &Kernel) -> String {
     let mut text = format!("{}: a kernel of an accelerator\n\n{}\n\nSizes\n", kernel.name(), kernel.about());
     for (name, size) in kernel.sizes() {
         let _ = writeln!(text, "  {name} = {size}");
     }
     text.push_str("\nArrays\n");
     for array in kernel.arrays() {
-        let shape: Vec<String> = array.shape.iter().map(u64::to_string).collect();
-        let section = format!("{:?}", array.section).to_lowercase();
-        let _ = writeln!(
-            text,
-            "  {:12}{section:8}{:>12.2} MB  {}",
-            array.name,
-            array.bytes() as f64 / 1e6,
-            shape.join(" x ")
-        );
+        let Array { name, section, shape, .. } = array;
+        let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
+        let _ = writeln!(text, "{}  {}", of_array(name, *section, array.bytes()), shape.join(" x "));
     }
     text.push_str("\nMicroblocks\n");
     for (number, microblock) in kernel.microblocks().iter().enumerate() {
@@ -58,7 +60,34 @@ fn of_microblock(kernel: &Kernel, number: usize, microblock: &Microblock) -> Str
     format!("  {number}: {how}; {} operations. {}\n", counts.operations(), microblock.about)
 }
 
-/// A figure, and what Table 2 of FlashAbacus has for it.
+/// What a program does that depends on its data: it is executed on them.
+fn executed(on_data: &OnData) -> String {
+    let program = on_data.program();
+    let mut text =
+        format!("{}: a program that is executed on its data before an accelerator runs it\n", program.name());
+    if let Some(entry) = entries().find(|entry| entry.name == program.name()) {
+        let _ = writeln!(text, "\n{}\n\nParameters", entry.what);
+        for key in entry.keys {
+            let default = if key.default.is_empty() { "none" } else { key.default };
+            let _ = writeln!(text, "  {:12}{}; {default}", key.name, key.what);
+        }
+    }
+    text.push_str("\nArrays\n");
+    for Area { name, bytes, section } in program.arrays() {
+        let _ = writeln!(text, "{}", of_array(&name, section, bytes));
+    }
+    let Summary { microblocks, serial, counts } = Summary::of(program);
+    let bytes = [on_data.input_bytes(), on_data.bytes_of(Section::Output)];
+    text.push_str(&of_instance([microblocks, serial], bytes, &counts, None));
+    text
+}
+
+fn of_array(name: &str, section: Section, bytes: u64) -> String {
+    let section = format!("{section:?}").to_lowercase();
+    format!("  {name:12}{section:8}{:>12.2} MB", bytes as f64 / 1e6)
+}
+
+/// What a kernel counts, and what Table 2 of FlashAbacus has for it.
 fn counted(kernel: &Kernel) -> String {
     let whole = |sum: Counts, number: usize| {
         let mut sum = sum;
@@ -66,20 +95,27 @@ fn counted(kernel: &Kernel) -> String {
         sum
     };
     let counts = (0..kernel.microblocks().len()).fold(Counts::default(), whole);
-    let operations = counts.operations();
     let serial = kernel.microblocks().iter().filter(|microblock| microblock.split.is_none()).count();
-    let bki = kernel.input_bytes() as f64 / (operations as f64 / 1e3);
-    let paper = kernel.paper();
+    let microblocks = [kernel.microblocks().len() as u64, serial as u64];
+    of_instance(microblocks, [kernel.input_bytes(), kernel.output_bytes()], &counts, kernel.paper())
+}
+
+/// Figures, each beside its paper's: microblocks and those that are serial, bytes of input and output, operations.
+fn of_instance(
+    [microblocks, serial]: [u64; 2],
+    [input, output]: [u64; 2],
+    counts: &Counts,
+    paper: Option<&Paper>,
+) -> String {
+    let operations = counts.operations();
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let bki = input as f64 / (operations as f64 / 1e3);
     let of = |figure: fn(&Paper) -> String| paper.map(figure);
     let rows = [
-        ("microblocks", kernel.microblocks().len().to_string(), of(|paper| paper.microblocks.to_string())),
+        ("microblocks", microblocks.to_string(), of(|paper| paper.microblocks.to_string())),
         ("serial microblocks", serial.to_string(), of(|paper| paper.serial.to_string())),
-        (
-            "input",
-            format!("{:.1} MiB", kernel.input_bytes() as f64 / f64::from(1 << 20)),
-            of(|paper| format!("{} MB", paper.input)),
-        ),
-        ("output", format!("{:.1} MiB", kernel.output_bytes() as f64 / f64::from(1 << 20)), None),
+        ("input", mib(input), of(|paper| format!("{} MB", paper.input))),
+        ("output", mib(output), None),
         ("operations", operations.to_string(), None),
         (
             "loads and stores",

@@ -16,6 +16,7 @@ pub use wc::{Count, Wc};
 
 use crate::counts::Counts;
 use crate::kernel::Section;
+use std::ops::Range;
 
 /// An array: alone in its own addresses, which begin at zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +79,10 @@ pub trait Watch {
     fn body(&mut self, body: usize, entries: u64, passes: u64);
     /// An access to an array, by number, at a byte of its addresses.
     fn access(&mut self, array: usize, byte: u64, write: bool);
+    /// Loads of bytes one after another: the same as an access each.
+    fn loads(&mut self, array: usize, bytes: Range<u64>) {
+        bytes.for_each(|byte| self.access(array, byte, false));
+    }
 }
 
 /// A program that is executed on its data.

@@ -4,8 +4,8 @@ use super::{Area, Body, Executed, Operation, Watch, load, store};
 use crate::counts::Counts;
 use crate::kernel::Section;
 
-/// Bytes of a record; latitude and longitude stand in five characters each from here on (`REC_LENGTH`, `LATITUDE_POS`).
-const RECORD: usize = 49;
+/// Bytes of a record (`REC_LENGTH`); latitude and longitude stand in five characters each from here on (`LATITUDE_POS`).
+const RECORD: usize = Nn::RECORD;
 const LATITUDE: usize = 27;
 const WIDTH: usize = 5;
 /// Records of a piece.
@@ -36,6 +36,9 @@ pub struct Nn {
 }
 
 impl Nn {
+    /// Bytes of a record.
+    pub const RECORD: usize = 49;
+
     /// The `count` records that are nearest to a place, by latitude and longitude.
     ///
     /// # Panics

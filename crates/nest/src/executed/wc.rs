@@ -140,7 +140,7 @@ impl Wc {
         let Range { start, end } = self.chunk(chunk);
         let mut next = start;
         let mut look = |below: usize, watch: &mut dyn Watch| {
-            (next..below).for_each(|byte| load(watch, TEXT, byte as u64));
+            watch.loads(TEXT, next as u64..below as u64);
             next = below;
         };
         let below = self.words_of(start..end, &mut |record, end| {

@@ -1,10 +1,12 @@
 //! The kernels that have names, and how a text becomes applications.
 
+use super::data::{self, Key};
 use super::options::Options;
-use super::{Application, mixes};
+use super::{Application, Program, mixes};
 use config::Diagnostic;
 use nest::Kernel;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Instances of one text at most.
 const MOST_INSTANCES: u32 = 1_024;
@@ -20,11 +22,14 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in a sentence.
     pub what: String,
+    /// Its parameters, if it is a program that depends on its data; others have sizes of their own.
+    pub keys: &'static [Key],
 }
 
-/// All that can be offloaded by name: programs, a user's own, mixes.
+/// All that can be offloaded by name: programs, those that depend on their data, a user's own, mixes.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    nest::programs().iter().map(|(name, _)| *name).chain([OWN]).chain(mixes::NAMES)
+    let nests = nest::programs().iter().map(|(name, _)| *name);
+    nests.chain(data::NAMED.iter().map(|named| named.name)).chain([OWN]).chain(mixes::NAMES)
 }
 
 /// The same, with what each is.
@@ -34,17 +39,19 @@ pub fn entries() -> impl Iterator<Item = Entry> {
         let mix =
             || format!("FlashAbacus's mix {}: six programs, {OF_A_MIX} instances each", name.to_uppercase());
         let program = nest::programs().iter().find(|(known, _)| *known == name);
-        let what = match program.and_then(|(_, text)| Kernel::read(text, name, &[]).ok()) {
-            Some(kernel) => kernel.about().to_owned(),
-            None if name == OWN => own(),
-            None => mix(),
+        let on_data = data::NAMED.iter().find(|named| named.name == name);
+        let what = match (program.and_then(|(_, text)| Kernel::read(text, name, &[]).ok()), on_data) {
+            (Some(kernel), _) => kernel.about().to_owned(),
+            (None, Some(named)) => named.what.to_owned(),
+            (None, None) if name == OWN => own(),
+            (None, None) => mix(),
         };
-        Entry { name, what }
+        Entry { name, what, keys: on_data.map_or(&[], |named| named.keys) }
     })
 }
 
-/// The applications that a text names: a program, `atax:m=1024,n=1024,instances=2`; a user's own, `nest:file=MY.toml,instances=2`;
-/// a mix, `mx1:assignment=7`.
+/// The applications that a text names: a program, `atax:m=1024,n=1024,instances=2`; one that depends on its data, `wc:text=FILE`; a user's own,
+/// `nest:file=MY.toml,instances=2`; a mix, `mx1:assignment=7`.
 ///
 /// # Errors
 /// A name, a parameter or a value that is none; whatever is wrong with the user's file.
@@ -56,6 +63,13 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
     }
     if name == OWN {
         return own(&options).map(|one| vec![one]);
+    }
+    if let Some(named) = data::NAMED.iter().find(|named| named.name == name) {
+        let known: Vec<&str> = named.keys.iter().map(|key| key.name).chain(["instances"]).collect();
+        options.only(&known)?;
+        let instances = options.number("instances", 1, 1..=MOST_INSTANCES)?;
+        let program = Program::Executed(Arc::new((named.build)(&options)?));
+        return Ok(vec![Application { program, instances }]);
     }
     let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {
         let unknown = Diagnostic::new(format!("no kernel `{name}`")).allowed(name, names());
@@ -90,7 +104,7 @@ fn application(
     let instances = options.number("instances", 1, 1..=MOST_INSTANCES)?;
     let sizes = options.sizes(kernel.sizes())?;
     let kernel = if sizes.is_empty() { kernel } else { Kernel::read(program, file, &sizes)? };
-    Ok(Application { kernel, instances })
+    Ok(Application { program: Program::Nest(kernel), instances })
 }
 
 fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
@@ -109,7 +123,7 @@ fn mix(number: usize, options: &Options<'_>) -> Result<Vec<Application>, Diagnos
     let instances = options.number("instances", OF_A_MIX, 1..=MOST_INSTANCES)?;
     let of = |program: usize| {
         let (name, text) = nest::programs()[program];
-        Ok(Application { kernel: Kernel::read(text, name, &[])?, instances })
+        Ok(Application { program: Program::Nest(Kernel::read(text, name, &[])?), instances })
     };
     mixes::assignment(assignment)[number].into_iter().map(of).collect()
 }

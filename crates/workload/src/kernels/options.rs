@@ -1,5 +1,6 @@
 //! What stands behind the name of kernels: `atax:m=1024,n=1024,instances=2`.
 
+use config::units::Bytes;
 use config::{Diagnostic, Place};
 use std::ops::RangeInclusive;
 
@@ -65,10 +66,65 @@ impl<'a> Options<'a> {
         let Some(value) = self.text(name) else { return Ok(default) };
         let within = value.parse().ok().filter(|number| range.contains(number));
         within.ok_or_else(|| {
-            let mut refused = Diagnostic::new(format!("`{value}` is no value of parameter `{name}`"));
-            refused.allowed = vec![format!("a whole number from {} to {}", range.start(), range.end())];
-            refused.at(self.place(value))
+            let allowed = format!("a whole number from {} to {}", range.start(), range.end());
+            self.refused(name, value, allowed)
         })
+    }
+
+    /// An amount of data, or what it is if it is left out.
+    ///
+    /// # Errors
+    /// A value that is none, or outside.
+    pub(super) fn bytes(
+        &self,
+        name: &str,
+        default: Bytes,
+        range: RangeInclusive<Bytes>,
+    ) -> Result<Bytes, Diagnostic> {
+        let Some(value) = self.text(name) else { return Ok(default) };
+        let within = value.parse().ok().filter(|bytes| range.contains(bytes));
+        within.ok_or_else(|| {
+            self.refused(name, value, format!("an amount from {} to {}", range.start(), range.end()))
+        })
+    }
+
+    /// A number with a fraction, or what it is if it is left out.
+    ///
+    /// # Errors
+    /// A value that is none, or outside.
+    pub(super) fn real(
+        &self,
+        name: &str,
+        default: f32,
+        range: RangeInclusive<f32>,
+    ) -> Result<f32, Diagnostic> {
+        let Some(value) = self.text(name) else { return Ok(default) };
+        let within = value.parse().ok().filter(|number| range.contains(number));
+        within.ok_or_else(|| {
+            self.refused(name, value, format!("a number from {} to {}", range.start(), range.end()))
+        })
+    }
+
+    /// That a parameter cannot have a value, and what it can.
+    pub(super) fn refused(&self, name: &str, value: &str, allowed: String) -> Diagnostic {
+        let mut refused = Diagnostic::new(format!("`{value}` is no value of parameter `{name}`"));
+        refused.allowed = vec![allowed];
+        refused.at(self.place(value))
+    }
+
+    /// Refuses a parameter that says what another one, which is given, says already.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub(super) fn without(&self, given: &str, others: &[&str]) -> Result<(), Diagnostic> {
+        let other = others.iter().find(|name| self.text(name).is_some());
+        match (self.text(given), other) {
+            (Some(_), Some(other)) => {
+                let what = format!("parameter `{other}` is of drawn data, and `{given}` names a file");
+                Err(Diagnostic::new(what).at(self.place(other)).help("leave one of them out"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The sizes of a kernel among the parameters.

@@ -1,7 +1,8 @@
 //! What texts name, and that every assignment of programs to mixes fits what the paper says.
 
 use super::mixes::{ASSIGNMENTS, NAMES, PROGRAMS, assignment};
-use super::{names, open};
+use super::{OnData, Program, names, open};
+use nest::executed::Summary;
 use nest::{Kernel, Section};
 use std::collections::BTreeSet;
 
@@ -82,15 +83,16 @@ fn assignments_are_drawn_evenly() {
 #[test]
 fn texts_name_applications() {
     let atax = open("atax:m=1024,n=512,instances=6").expect("a program");
-    assert_eq!((atax.len(), atax[0].instances, atax[0].kernel.name()), (1, 6, "atax"));
-    let sizes: Vec<_> = atax[0].kernel.sizes().iter().map(|(name, size)| (name.as_str(), *size)).collect();
+    assert_eq!((atax.len(), atax[0].instances, atax[0].program.name()), (1, 6, "atax"));
+    let Program::Nest(kernel) = &atax[0].program else { panic!("a nest") };
+    let sizes: Vec<_> = kernel.sizes().iter().map(|(name, size)| (name.as_str(), *size)).collect();
     assert_eq!(sizes, [("m", 1024), ("n", 512)]);
     let mix = open("mx3:assignment=199").expect("a mix");
     assert_eq!(mix.len(), PROGRAMS);
     assert!(mix.iter().all(|application| application.instances == 4));
     let programs = assignment(199)[2].map(|program| nest::programs()[program].0);
-    assert_eq!(mix.iter().map(|application| application.kernel.name()).collect::<Vec<_>>(), programs);
-    assert_eq!(names().count(), nest::programs().len() + 1 + NAMES.len());
+    assert_eq!(mix.iter().map(|application| application.program.name()).collect::<Vec<_>>(), programs);
+    assert_eq!(names().count(), nest::programs().len() + 3 + 1 + NAMES.len());
     for name in names() {
         let others = crate::program::entries().map(|entry| entry.name);
         let others = others.chain(crate::service::entries().map(|entry| entry.name));
@@ -107,7 +109,7 @@ fn a_user_s_own_kernel_is_read_from_its_file() {
     std::fs::write(&file, text).expect("a file");
     let file = file.display().to_string();
     let own = open(&format!("nest:file={file},m=64,instances=2")).expect("a kernel");
-    assert_eq!((own[0].kernel.name(), own[0].instances), ("mine", 2));
+    assert_eq!((own[0].program.name(), own[0].instances), ("mine", 2));
     // Outside its array: the nest's own diagnostic, with its place.
     let wrong = nest::programs()[0].1.replace("x[j]; }", "x[j + 1]; }");
     std::fs::write(&file, wrong).expect("a file");
@@ -127,6 +129,15 @@ fn what_is_wrong_is_told_once_with_its_place_and_the_nearest() {
         ("mx1:assignment=200", "`200` is no value", 16, None),
         ("mx1:m=4", "unknown parameter `m`", 5, None),
         ("nest:instances=2", "has a file", 6, None),
+        ("bfs:node=16", "unknown parameter `node`", 5, Some("nodes")),
+        ("bfs:nodes=16,source=16", "`16` is no value of parameter `source`", 11, None),
+        ("bfs:nodes=16,degree=3", "`3` is no value of parameter `degree`", 21, None),
+        ("bfs:nodes=134217728,degree=1000", "`134217728` is no value of parameter `nodes`", 11, None),
+        ("bfs:graph=g.txt,nodes=4", "`nodes` is of drawn data", 17, None),
+        ("nn:latitude=91", "`91` is no value of parameter `latitude`", 13, None),
+        ("nn:file=there-is-none", "cannot read `there-is-none`", 9, None),
+        ("wc:bytes=4MB,instances=0", "`0` is no value", 24, None),
+        ("wc:bytes=5GB", "`5GB` is no value of parameter `bytes`", 10, None),
     ] {
         let told = open(text).expect_err(text);
         assert!(told.what.contains(words), "{text}: {}", told.what);
@@ -134,4 +145,67 @@ fn what_is_wrong_is_told_once_with_its_place_and_the_nearest() {
         assert_eq!((place.column, told.nearest.as_deref()), (column, nearest), "{text}");
     }
     assert!(open("nest:file=there-is-no-such-file.toml").is_err());
+}
+
+fn on_data(text: &str) -> std::sync::Arc<OnData> {
+    match &open(text).expect(text)[0].program {
+        Program::Executed(on_data) => on_data.clone(),
+        Program::Nest(_) => panic!("{text} is a nest"),
+    }
+}
+
+/// 8 B a node, two ends of 4 B an edge. 10,000 nodes draw three partners each on the average; loops and repeated edges, a few of them, go.
+#[test]
+fn programs_are_executed_on_drawn_data() {
+    let graph = on_data("bfs:nodes=10000");
+    let edges = (graph.input_bytes() - 80_000) / 4;
+    assert!((59_500..=60_500).contains(&edges), "{edges} edges");
+    assert_eq!(graph.bytes_of(Section::Output), 40_000);
+    // The first, and two for each level; a random graph of degree 6 is about log 10,000 / log 5 = 6 levels deep.
+    let summary = Summary::of(graph.program());
+    assert!((13..=21).contains(&summary.microblocks) && summary.serial == 1, "{summary:?}");
+    assert_ne!(graph, on_data("bfs:nodes=10000,seed=2"));
+    assert_eq!(graph, on_data("bfs:nodes=10000,degree=6,source=0"));
+
+    let places = on_data("nn:records=5000,nearest=7");
+    assert_eq!((places.input_bytes(), places.bytes_of(Section::Output)), (5_000 * 49, 7 * 56));
+    let words = on_data("wc:bytes=100kB,words=50");
+    assert_eq!(words.input_bytes(), 100_000);
+    let OnData::Wc(program) = &*words else { panic!("words") };
+    assert!(program.counts(&mut Deaf).len() <= 52, "50 words, and two that an end has cut");
+}
+
+struct Deaf;
+
+impl nest::executed::Watch for Deaf {
+    fn microblock(&mut self, _: bool) {}
+    fn piece(&mut self) {}
+    fn body(&mut self, _: usize, _: u64, _: u64) {}
+    fn access(&mut self, _: usize, _: u64, _: bool) {}
+}
+
+#[test]
+fn programs_are_executed_on_a_user_s_data() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    };
+    let graph = file("g.txt", b"0 1\n0 2\n1 3\n2 3\n3 4\n");
+    let OnData::Bfs(search) = &*on_data(&format!("bfs:graph={graph}")) else { panic!("a search") };
+    assert_eq!(search.levels(&mut Deaf), [0, 1, 1, 2, 3]);
+    let OnData::Bfs(search) = &*on_data(&format!("bfs:graph={graph},source=2")) else { panic!("a search") };
+    assert_eq!(search.levels(&mut Deaf), [-1, -1, 0, 1, 2]);
+    let text = file("t.txt", b"one two One three");
+    let OnData::Wc(words) = &*on_data(&format!("wc:text={text}")) else { panic!("words") };
+    let mut times: Vec<u32> = words.counts(&mut Deaf).iter().map(|count| count.times).collect();
+    times.sort_unstable();
+    assert_eq!(times, [1, 1, 2]);
+    let told = open(&format!("nn:file={text}")).expect_err("no records");
+    assert!(told.what.contains("17 B, which are no records of 49 B"), "{}", told.what);
+    let empty = file("empty", b"");
+    for text in [format!("nn:file={empty}"), format!("wc:text={empty}")] {
+        assert!(open(&text).expect_err("nothing").what.contains("is empty"));
+    }
 }

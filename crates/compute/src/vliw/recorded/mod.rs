@@ -219,6 +219,15 @@ impl Watch for Recorder<'_> {
         self.last().cycles += passes * one.interval() + entries * one.drain();
     }
 
+    fn loads(&mut self, array: usize, bytes: Range<u64>) {
+        // Lines lie within page groups: what is behind the first byte of a line is in the first level.
+        let mut byte = bytes.start;
+        while byte < bytes.end {
+            self.access(array, byte, false);
+            byte = ((byte >> self.line) + 1) << self.line;
+        }
+    }
+
     fn access(&mut self, array: usize, byte: u64, write: bool) {
         let within = byte / self.group;
         let place = self.begins[array] + within;

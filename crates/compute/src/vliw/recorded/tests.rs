@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::vliw::testing::core;
-use nest::executed::Bfs;
+use nest::executed::{Bfs, Wc};
 use nest::{Counts, Section};
 
 const GROUP: u64 = 64 << 10;
@@ -107,4 +107,52 @@ fn parts_are_the_whole() {
         }
     }
     assert_eq!(cycles, search.cost(0..next).0);
+}
+
+/// A program whose watcher hears runs of loads one by one.
+struct OneByOne<'p>(&'p dyn Executed);
+
+/// Who hears them so.
+struct Single<'w>(&'w mut dyn Watch);
+
+impl Watch for Single<'_> {
+    fn microblock(&mut self, is_split: bool) {
+        self.0.microblock(is_split);
+    }
+    fn piece(&mut self) {
+        self.0.piece();
+    }
+    fn body(&mut self, body: usize, entries: u64, passes: u64) {
+        self.0.body(body, entries, passes);
+    }
+    fn access(&mut self, array: usize, byte: u64, write: bool) {
+        self.0.access(array, byte, write);
+    }
+}
+
+impl Executed for OneByOne<'_> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+    fn arrays(&self) -> Vec<Area> {
+        self.0.arrays()
+    }
+    fn bodies(&self) -> Vec<Body> {
+        self.0.bodies()
+    }
+    fn execute(&self, watch: &mut dyn Watch) {
+        self.0.execute(&mut Single(watch));
+    }
+}
+
+#[test]
+fn a_run_of_loads_is_its_loads() {
+    let words = Wc::generate(300_000, 500, 3);
+    let (at_once, one_by_one) = (record(&words), record(&OneByOne(&words)));
+    let pieces = at_once.pieces.len();
+    for piece in 0..pieces {
+        assert_eq!(at_once.cost(piece..piece + 1), one_by_one.cost(piece..piece + 1), "piece {piece}");
+    }
+    assert!(at_once.cost(0..pieces).1.second > 300_000 / 128, "the text is not in the caches");
+    assert_eq!(at_once.touched(0..pieces), one_by_one.touched(0..pieces));
 }

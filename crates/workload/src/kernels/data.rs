@@ -1,0 +1,168 @@
+//! Programs whose work depends on their data: what a text says of them, and where their data come from, a file or a seed.
+
+use super::OnData;
+use super::options::Options;
+use crate::graph::{Edges, Graph, Keep, ReadOptions, read};
+use config::Diagnostic;
+use config::units::Bytes;
+use kernel::Rng;
+use nest::executed::{Bfs, Nn, Wc};
+use std::path::Path;
+
+/// A parameter of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub what: &'static str,
+    /// What it is if it is left out; empty if nothing.
+    pub default: &'static str,
+}
+
+/// A program that depends on its data.
+pub(super) struct Named {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    pub(super) keys: &'static [Key],
+    pub(super) build: fn(&Options<'_>) -> Result<OnData, Diagnostic>,
+}
+
+const fn key(name: &'static str, what: &'static str, default: &'static str) -> Key {
+    Key { name, what, default }
+}
+
+/// Nodes that a drawn graph has, and edges of each: Rodinia's largest graph, `graph1MW_6`.
+const NODES: u32 = 1_000_000;
+const DEGREE: u32 = 6;
+/// Records of 49 B that are drawn: 64 MiB.
+const RECORDS: u32 = 1_369_569;
+/// Bytes of text that are drawn, and different words of it.
+const TEXT: Bytes = Bytes::from_kib(64 << 10);
+const WORDS: u32 = 65_536;
+const SEED: u32 = 1;
+
+/// All of them.
+pub(super) const NAMED: &[Named] = &[
+    Named {
+        name: "bfs",
+        what: "Breadth-first search, level after level (Rodinia)",
+        keys: &[
+            key("graph", "a file with a graph, instead of one that is drawn", ""),
+            key("nodes", "nodes of a drawn graph", "1000000"),
+            key("degree", "edges of a node, on the average", "6"),
+            key("seed", "what it is drawn from", "1"),
+            key("source", "the node where it begins", "0"),
+        ],
+        build: bfs,
+    },
+    Named {
+        name: "nn",
+        what: "The nearest of many places (Rodinia)",
+        keys: &[
+            key("file", "a file with records of 49 B, instead of drawn ones", ""),
+            key("records", "records that are drawn", "1369569"),
+            key("seed", "what they are drawn from", "1"),
+            key("nearest", "how many are wanted", "5"),
+            key("latitude", "of the place, in degrees", "30"),
+            key("longitude", "of the place, in degrees", "90"),
+        ],
+        build: nn,
+    },
+    Named {
+        name: "wc",
+        what: "Words of a text, counted by map and reduce (Mars)",
+        keys: &[
+            key("text", "a file, instead of a text that is drawn", ""),
+            key("bytes", "length of a drawn text", "64MiB"),
+            key("words", "different words of it, at most", "65536"),
+            key("seed", "what it is drawn from", "1"),
+        ],
+        build: wc,
+    },
+];
+
+fn bfs(options: &Options<'_>) -> Result<OnData, Diagnostic> {
+    options.without("graph", &["nodes", "degree", "seed"])?;
+    let graph = match options.text("graph") {
+        Some(file) => read(Path::new(file), &ReadOptions { keep: Keep::All, ..ReadOptions::default() })?,
+        None => drawn(options)?,
+    };
+    let nodes = graph.vertices() as u32;
+    if nodes == 0 {
+        let what = "a graph without nodes has none to begin with";
+        return Err(Diagnostic::new(what).at(options.place("graph")));
+    }
+    let source = options.number("source", 0, 0..=nodes - 1)?;
+    Ok(OnData::Bfs(Bfs::new(graph.rows().to_vec(), graph.targets().to_vec(), source)))
+}
+
+/// A graph as Rodinia's generator makes it: each node draws partners, for a mean degree of 6 two to four, and edges lead both ways.
+fn drawn(options: &Options<'_>) -> Result<Graph, Diagnostic> {
+    let nodes = options.number("nodes", NODES, 2..=1 << 27)?;
+    let degree = options.number("degree", DEGREE, 2..=1_024)?;
+    if degree % 2 != 0 {
+        let given = options.text("degree").unwrap_or_default();
+        return Err(options.refused("degree", given, "an even number: edges lead both ways".to_owned()));
+    }
+    let ends = u64::from(nodes) * u64::from(degree / 2 + 1);
+    if ends > 1 << 30 {
+        let given = options.text("nodes").unwrap_or_default();
+        let allowed = format!("at most {} with {degree} edges each", (1 << 30) / (degree / 2 + 1));
+        return Err(options.refused("nodes", given, allowed));
+    }
+    let seed = options.number("seed", SEED, 0..=u32::MAX)?;
+    let mut rng = Rng::stream(seed.into(), "graph of bfs");
+    let mut edges = Edges::default();
+    for node in 0..nodes {
+        for _ in 0..u64::from(degree / 2 - 1) + rng.below(3) {
+            edges.ends.push((node, rng.below(nodes.into()) as u32));
+        }
+    }
+    Ok(Graph::new(nodes as usize, &edges, Keep::Both))
+}
+
+fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
+    options.without("file", &["records", "seed"])?;
+    let count = options.number("nearest", 5, 1..=1_024)? as usize;
+    let latitude = options.real("latitude", 30.0, -90.0..=90.0)?;
+    let place = (latitude, options.real("longitude", 90.0, -360.0..=360.0)?);
+    let Some(file) = options.text("file") else {
+        let records = options.number("records", RECORDS, 1..=1 << 26)?;
+        let seed = options.number("seed", SEED, 0..=u32::MAX)?;
+        return Ok(OnData::Nn(Nn::generate(records as usize, seed.into(), place, count)));
+    };
+    let text = bytes_of(file, options)?;
+    if !text.len().is_multiple_of(Nn::RECORD) {
+        let what = format!("`{file}` has {} B, which are no records of {} B", text.len(), Nn::RECORD);
+        return Err(Diagnostic::new(what).at(options.place(file)));
+    }
+    Ok(OnData::Nn(Nn::new(text, place, count)))
+}
+
+fn wc(options: &Options<'_>) -> Result<OnData, Diagnostic> {
+    options.without("text", &["bytes", "words", "seed"])?;
+    let most = Bytes::new(u32::MAX.into());
+    let Some(file) = options.text("text") else {
+        let bytes = options.bytes("bytes", TEXT, Bytes::new(1)..=most)?;
+        let words = options.number("words", WORDS, 1..=1 << 24)?;
+        let seed = options.number("seed", SEED, 0..=u32::MAX)?;
+        return Ok(OnData::Wc(Wc::generate(bytes.get() as usize, words.into(), seed.into())));
+    };
+    let text = bytes_of(file, options)?;
+    if text.len() as u64 > most.get() {
+        let what = format!("`{file}` has {} B; a text has {most} at most", text.len());
+        return Err(Diagnostic::new(what).at(options.place(file)));
+    }
+    Ok(OnData::Wc(Wc::new(text)))
+}
+
+/// What is in a file, which is something.
+fn bytes_of(file: &str, options: &Options<'_>) -> Result<Vec<u8>, Diagnostic> {
+    let bytes = std::fs::read(file)
+        .map_err(|fault| Diagnostic::new(format!("cannot read `{file}`: {fault}")).at(options.place(file)))?;
+    match bytes.is_empty() {
+        true => Err(Diagnostic::new(format!("`{file}` is empty")).at(options.place(file))),
+        false => Ok(bytes),
+    }
+}
