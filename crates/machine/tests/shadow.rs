@@ -16,6 +16,7 @@ fn small(system: &str) -> &'static [&'static str] {
             &["flash.geometry.pages=16", "flash.geometry.dies=1", "flash.precondition=sequential"]
         }
         "pm9a3" => &["flash.geometry.blocks=128", "flash.geometry.pages=24"],
+        "flashabacus-simd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
         "pm9a3x4" => &["flash.count=2", "flash.geometry.blocks=128", "flash.geometry.pages=24"],
         "ssd256" => &["flash.geometry.dies=1", "flash.geometry.blocks=256", "flash.geometry.pages=24"],
         "z-ssd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],

@@ -63,7 +63,10 @@ fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
 
 /// A fault of what is to be explained, which is written as a workload is.
 fn named(mut fault: Diagnostic) -> Diagnostic {
-    if let Some(place) = &mut fault.place {
+    // What is wrong within a file stands in the file.
+    if let Some(place) = &mut fault.place
+        && place.line == 0
+    {
         place.source = "explain".to_owned();
     }
     fault

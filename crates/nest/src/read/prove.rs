@@ -74,7 +74,8 @@ pub(super) fn subscripts(
                     array.name,
                     n - 1,
                 );
-                return Err(code.fault(*at, what));
+                let help = "let the loops around it begin later or end before, or make the array larger";
+                return Err(code.fault(*at, what).help(help));
             }
         }
     }

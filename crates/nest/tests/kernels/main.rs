@@ -3,6 +3,7 @@
 mod damaged;
 mod dependences;
 mod diagnostics;
+mod examples;
 mod executed;
 mod pages;
 mod pieces;

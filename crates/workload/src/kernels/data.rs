@@ -91,7 +91,7 @@ fn bfs(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     let nodes = graph.vertices() as u32;
     if nodes == 0 {
         let what = "a graph without nodes has none to begin with";
-        return Err(Diagnostic::new(what).at(options.place("graph")));
+        return Err(Diagnostic::new(what).at(options.place("graph")).help("a file with an edge at least"));
     }
     let source = options.number("source", 0, 0..=nodes - 1)?;
     Ok(OnData::Bfs(Bfs::new(graph.rows().to_vec(), graph.targets().to_vec(), source)))
@@ -135,7 +135,8 @@ fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     let text = bytes_of(file, options)?;
     if !text.len().is_multiple_of(Nn::RECORD) {
         let what = format!("`{file}` has {} B, which are no records of {} B", text.len(), Nn::RECORD);
-        return Err(Diagnostic::new(what).at(options.place(file)));
+        let help = "a line of 48 characters and its end each, as Rodinia's `hurricane_gen` writes them";
+        return Err(Diagnostic::new(what).at(options.place(file)).help(help));
     }
     Ok(OnData::Nn(Nn::new(text, place, count)))
 }
@@ -152,17 +153,20 @@ fn wc(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     let text = bytes_of(file, options)?;
     if text.len() as u64 > most.get() {
         let what = format!("`{file}` has {} B; a text has {most} at most", text.len());
-        return Err(Diagnostic::new(what).at(options.place(file)));
+        return Err(Diagnostic::new(what).at(options.place(file)).help("a part of it: `head -c 4GB`"));
     }
     Ok(OnData::Wc(Wc::new(text)))
 }
 
 /// What is in a file, which is something.
 fn bytes_of(file: &str, options: &Options<'_>) -> Result<Vec<u8>, Diagnostic> {
-    let bytes = std::fs::read(file)
-        .map_err(|fault| Diagnostic::new(format!("cannot read `{file}`: {fault}")).at(options.place(file)))?;
-    match bytes.is_empty() {
-        true => Err(Diagnostic::new(format!("`{file}` is empty")).at(options.place(file))),
-        false => Ok(bytes),
+    let refused = |what: String| {
+        let help = "a file that can be read, with a byte at least; without one, data are drawn";
+        Diagnostic::new(what).at(options.place(file)).help(help)
+    };
+    let bytes = std::fs::read(file).map_err(|fault| refused(format!("cannot read `{file}`: {fault}")))?;
+    if bytes.is_empty() {
+        return Err(refused(format!("`{file}` is empty")));
     }
+    Ok(bytes)
 }
