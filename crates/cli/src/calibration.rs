@@ -1,19 +1,21 @@
-//! Where each number of a shipped system comes from: the tables of its `calibration.md`, read for `init`.
+//! Where each number of a shipped system comes from: the tables of its `calibration.md`, read for `init` and `explain energy`.
+
+use config::Place;
 
 /// The calibration page of every shipped system.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/calibrations.rs"));
 
 /// The sources of one system.
-pub(crate) struct Calibration {
+struct Calibration {
     /// The sources that the page calls by a short name, one a line.
-    pub(crate) legend: Vec<String>,
+    legend: Vec<String>,
     /// Keys, each with the words on it.
     rows: Vec<(String, String)>,
 }
 
 impl Calibration {
     /// The page of a system. `keys` are the keys that its spec sets.
-    pub(crate) fn of(system: &str, keys: &[&str]) -> Option<Calibration> {
+    fn of(system: &str, keys: &[&str]) -> Option<Calibration> {
         let (_, page) = PAGES.iter().find(|(name, _)| *name == system)?;
         Some(Calibration::read(page, keys))
     }
@@ -47,11 +49,50 @@ impl Calibration {
     }
 
     /// The words on a key: of its own row, or of the row of a table around it.
-    pub(crate) fn source(&self, key: &str) -> Option<&str> {
+    fn source(&self, key: &str) -> Option<&str> {
         let covers = |row: &str| key.strip_prefix(row).is_some_and(|r| r.is_empty() || r.starts_with('.'));
         let nearest = self.rows.iter().filter(|(row, _)| covers(row)).max_by_key(|(row, _)| row.len())?;
         Some(&nearest.1)
     }
+}
+
+/// The calibration pages of the systems that values come from.
+pub(crate) struct Sources(Vec<(String, Calibration)>);
+
+impl Sources {
+    /// The sources that each page calls by a short name.
+    pub(crate) fn legends(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.0.iter().map(|(system, page)| (system.as_str(), page.legend.as_slice()))
+    }
+
+    pub(crate) fn of(values: &[(String, toml::Value, Place)], as_kind: &dyn Fn(&str) -> String) -> Sources {
+        let mut found: Vec<(String, Calibration)> = Vec::new();
+        for (_, _, place) in values {
+            let Some(system) = system_of(place) else { continue };
+            if found.iter().any(|(known, _)| known == system) {
+                continue;
+            }
+            let is_its = |(_, _, at): &&(String, toml::Value, Place)| at.source == place.source;
+            // A part that inherits another's table has its values under another name there.
+            let named = |(key, ..): &(String, toml::Value, Place)| [key.clone(), as_kind(key)];
+            let keys: Vec<String> = values.iter().filter(is_its).flat_map(named).collect();
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            found.extend(Calibration::of(system, &keys).map(|page| (system.to_owned(), page)));
+        }
+        Sources(found)
+    }
+
+    /// The source of a value by one of its names, with the page that has it if there are several.
+    pub(crate) fn of_key(&self, keys: &[&str], place: &Place) -> Option<String> {
+        let (system, page) = self.0.iter().find(|(system, _)| Some(system.as_str()) == system_of(place))?;
+        let source = keys.iter().find_map(|key| page.source(key))?;
+        Some(if self.0.len() > 1 { format!("{source} ({system})") } else { source.to_owned() })
+    }
+}
+
+/// The shipped system whose spec a value stands in.
+fn system_of(place: &Place) -> Option<&str> {
+    place.source.strip_prefix("systems/")?.strip_suffix("/spec.toml")
 }
 
 /// The cells of a row that begins with a key.

@@ -86,6 +86,13 @@ impl Governed {
         }
     }
 
+    /// Energy is measured from here on. Other figures are of whole kernels, from their offload to their end.
+    pub(crate) fn reset_energy(&mut self, now: Time) {
+        self.accelerator.reset_energy(now);
+        self.flash.reset_energy(now);
+        self.offload.link.reset_energy(now);
+    }
+
     /// Share of the kernels that are over.
     pub(crate) fn progress(&self) -> f64 {
         1.0 - self.accelerator.open() as f64 / self.kernels.len().max(1) as f64

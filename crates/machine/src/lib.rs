@@ -7,6 +7,7 @@ mod bind;
 mod build;
 pub mod catalogue;
 pub mod complex;
+mod energy;
 mod event;
 mod governed;
 mod load;

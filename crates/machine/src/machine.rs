@@ -2,6 +2,7 @@
 
 use crate::address::Sender;
 use crate::complex::{Complex, Ooo, Processor, Simt};
+use crate::energy::Spender;
 use crate::event::{Ev, Message};
 use crate::governed::Governed;
 use crate::memory::Memory;
@@ -340,6 +341,11 @@ impl Machine {
             .chain(time)
             .reduce(f64::max)
             .map(|share| share.min(1.0))
+    }
+
+    /// All parts that spend energy.
+    pub(crate) fn spenders(&self) -> Vec<Spender> {
+        self.parts.spenders(self.now())
     }
 
     /// The present.

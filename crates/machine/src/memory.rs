@@ -16,6 +16,7 @@ use mem::l2::L2;
 use mem::placement::{Account, Placement, Shadowed};
 use proto::Completion;
 use proto::memory::{MemCommand, Tally};
+use stats::EnergyReport;
 
 /// A memory.
 pub enum Memory {
@@ -228,6 +229,17 @@ impl Memory {
             Memory::DramCache(cache) => Some(lines::of_dram_cache(cache)),
             Memory::Direct(direct) => Some(lines::of_parked_pages(l2, direct.lines_given_up())),
             Memory::Dram(_) | Memory::Placement(_) | Memory::Engine(_) | Memory::Initiator(_) => None,
+        }
+    }
+
+    /// Energy of devices of its own since the measured window began, which its spec may not tell; nothing if it has none. What an engine takes is in
+    /// the controller of its drive, what an initiator and a placement take in the chip that they are a part of.
+    pub(crate) fn energy(&self, now: Time) -> Option<Option<EnergyReport>> {
+        match self {
+            Memory::Dram(dram) => Some(dram.energy(now)),
+            Memory::DramCache(cache) => Some(cache.energy(now)),
+            Memory::Direct(direct) => Some(direct.energy(now)),
+            Memory::Placement(_) | Memory::Engine(_) | Memory::Initiator(_) => None,
         }
     }
 

@@ -4,6 +4,7 @@ use flash::Check;
 use host::paging::Paging;
 use host::swap::Swap;
 use kernel::Time;
+use stats::EnergyReport;
 
 /// Who does it.
 pub enum Pager {
@@ -43,6 +44,14 @@ impl Pager {
             ),
         };
         Check { name, ok: found.is_ok(), detail: found.err().unwrap_or(detail) }
+    }
+
+    /// Energy of its link since the measured window began, which its spec may not tell; nothing if it has none.
+    pub(crate) fn energy(&self, now: Time) -> Option<Option<EnergyReport>> {
+        match self {
+            Pager::Paging(paging) => Some(paging.energy(now)),
+            Pager::Swap(_) => None,
+        }
     }
 
     /// Starts the measured window.

@@ -80,6 +80,8 @@ pub(crate) struct Behind {
 
 /// What brings missing pages.
 pub(crate) struct Paged {
+    /// What the user calls it.
+    pub(crate) name: String,
     pub(crate) pager: Pager,
     /// The complex whose pages they are.
     pub(crate) home: u16,
@@ -100,7 +102,8 @@ pub(crate) struct Stored {
 pub(crate) struct Built {
     pub(crate) complex: Complex,
     pub(crate) memory: Stored,
-    pub(crate) pager: Option<Pager>,
+    /// What brings missing pages, with its name.
+    pub(crate) pager: Option<(String, Pager)>,
     /// Where missing pages come from.
     pub(crate) pages: Target,
 }
@@ -133,9 +136,9 @@ impl Parts {
         complex.first_mmu = self.mmu_homes.len() as u16;
         self.mmu_homes.extend((0..complex.mmus.len() as u16).map(|index| (home, index)));
         complex.memory = self.store(memory, home, Asker::Complex(home));
-        if let Some(pager) = pager {
+        if let Some((name, pager)) = pager {
             complex.pager = Some(self.pagers.len() as u16);
-            self.pagers.push(Paged { pager, home, drive: pages });
+            self.pagers.push(Paged { name, pager, home, drive: pages });
         }
         self.recording |= matches!(&complex.processor, Processor::Simt(simt) if simt.records());
         self.complexes.push(complex);
@@ -274,6 +277,9 @@ impl Parts {
         for at in &mut self.hosts {
             at.host.reset_stats(now);
             at.host.programs_mut().for_each(|program| program.reset_stats(now));
+        }
+        for at in &mut self.governed {
+            at.reset_energy(now);
         }
     }
 

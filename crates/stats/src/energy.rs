@@ -5,7 +5,10 @@ use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-const JOULE: f64 = 1e18;
+/// Joules of an energy.
+pub fn joules(energy: Attojoules) -> f64 {
+    energy as f64 / 1e18
+}
 
 /// What kind of activity something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -83,20 +86,14 @@ impl EnergyReport {
         self.series.add(&other.series);
     }
 
-    /// As a result shows it.
-    pub fn document(&self) -> EnergyDocument {
-        let joules = |spent: &Spent| ActivityEnergy {
+    /// By activity, as a result shows it.
+    pub fn by_activity(&self) -> Vec<ActivityEnergy> {
+        let shown = |spent: &Spent| ActivityEnergy {
             activity: spent.activity.name,
             kind: spent.activity.kind,
-            energy_j: spent.energy as f64 / JOULE,
+            energy_j: joules(spent.energy),
         };
-        EnergyDocument {
-            energy_j: self.total() as f64 / JOULE,
-            power_w_mean: self.series.mean_w(),
-            power_w_max: self.series.peak_w(),
-            activities: self.activities.iter().map(joules).collect(),
-            power_series: self.series.windows().collect(),
-        }
+        self.activities.iter().map(shown).collect()
     }
 }
 
@@ -129,6 +126,19 @@ impl PowerSeries {
     /// How long was measured.
     fn length(&self) -> u64 {
         self.end.since(self.origin).ps()
+    }
+
+    /// The same in so many windows at most, if that is less.
+    ///
+    /// # Panics
+    /// If there may be none.
+    #[must_use]
+    pub fn at_most(mut self, windows: usize) -> PowerSeries {
+        assert!(windows > 0, "a series of no windows");
+        while self.windows.len() > windows {
+            self.double();
+        }
+        self
     }
 
     /// Mean power, watts; zero if no time was measured.
@@ -187,21 +197,6 @@ impl PowerSeries {
 /// Watts of an energy in so many picoseconds.
 fn watts(energy: Attojoules, ps: u64) -> f64 {
     if ps == 0 { 0.0 } else { energy as f64 / ps as f64 / 1e6 }
-}
-
-/// Energy of a part, or of all parts.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct EnergyDocument {
-    /// Energy spent, joules.
-    pub energy_j: f64,
-    /// Mean power, watts.
-    pub power_w_mean: f64,
-    /// Greatest mean power of a window of the series, watts.
-    pub power_w_max: f64,
-    /// Energy by activity.
-    pub activities: Vec<ActivityEnergy>,
-    /// Power over time.
-    pub power_series: Vec<PowerWindow>,
 }
 
 /// What an activity has taken.
@@ -276,11 +271,17 @@ mod tests {
         let mut meter = meter(&ACTIVITIES);
         meter.set_power(0, Time::ZERO, 2_500_000);
         meter.spend(1, Time::from_ns(100), 4_000_000_000_000);
-        let document = meter.report(Time::from_ns(3_500)).document();
-        let integral: f64 = document.power_series.iter().map(|w| w.power_w * w.width_ns * 1e-9).sum();
-        // 2.5 W for 3.5 us and 4 uJ are 12.75 uJ.
-        assert!((integral - 12.75e-6).abs() < 1e-15 && (document.energy_j - 12.75e-6).abs() < 1e-15);
-        assert_eq!(document.power_series.last().map(|w| w.width_ns), Some(500.0));
-        assert_eq!(document.power_w_max, 6.5);
+        let report = meter.report(Time::from_ns(3_500));
+        // 2.5 W for 3.5 us and 4 uJ are 12.75 uJ, in however many windows.
+        for (windows, last, peak) in [(4, 500.0, 6.5), (2, 1_500.0, 4.5), (1, 3_500.0, 12.75 / 3.5)] {
+            let series = report.series.clone().at_most(windows);
+            let shown: Vec<PowerWindow> = series.windows().collect();
+            let integral: f64 = shown.iter().map(|w| w.power_w * w.width_ns * 1e-9).sum();
+            assert!((integral - 12.75e-6).abs() < 1e-15, "{windows}: {integral}");
+            assert_eq!((shown.len(), shown.last().map(|w| w.width_ns)), (windows, Some(last)));
+            assert!((series.peak_w() - peak).abs() < 1e-12, "{windows}: {}", series.peak_w());
+        }
+        let energies: Vec<f64> = report.by_activity().iter().map(|of| of.energy_j).collect();
+        assert_eq!(energies, [8.75e-6, 4e-6]);
     }
 }

@@ -26,7 +26,7 @@ pub use batched::Batched;
 pub use breakdown::{Breakdown, Milestones, Untiled};
 pub use busy::Busy;
 pub use energy::{
-    Activity, ActivityEnergy, ActivityKind, EnergyDocument, EnergyReport, PowerSeries, PowerWindow, Spent,
+    Activity, ActivityEnergy, ActivityKind, EnergyReport, PowerSeries, PowerWindow, Spent, joules,
 };
 pub use gauge::Gauge;
 pub use histogram::{Bucket, Histogram};

@@ -1,6 +1,6 @@
 //! `nandscape explain`.
 
-use super::{host, kernels, list, params, program, service};
+use super::{energy, host, kernels, list, params, program, service};
 use crate::output::{Fault, print};
 use config::{Diagnostic, catalogue, synonym};
 use machine::catalogue::{families, metrics};
@@ -21,6 +21,8 @@ pub(crate) struct Args {
     /// A policy, a family, a trace format, an fio option, a system, a workload, a program (betw, betw:scale=12, tatp:size=1GiB, atax, mx1), a metric or
     /// a spec key
     name: String,
+    /// With `energy`: a system, a shipped name or a TOML file, whose constants are shown with their sources
+    system: Option<String>,
 }
 
 /// Prints everything that has the name.
@@ -29,6 +31,10 @@ pub(crate) struct Args {
 /// Nothing has it.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let name = args.name.as_str();
+    if let Some(system) = &args.system {
+        print(&energy::explain(name, system)?)?;
+        return Ok(true);
+    }
     let mut parts = everything(name)?;
     // Another word for something that has a name.
     if let (true, Some((meant, place))) = (parts.is_empty(), synonym::meant(name)) {
@@ -50,6 +56,7 @@ fn everything(name: &str) -> Result<Vec<String>, Diagnostic> {
     parts.extend(program::explain(name).map_err(named)?);
     parts.extend(service::explain(name).map_err(named)?);
     parts.extend(host::explain(name));
+    parts.extend(energy::about(name));
     parts.extend(kernels::explain(name).map_err(named)?);
     parts.extend(catalogue::explain(families(), name).ok());
     parts.extend(spec_keys(name));

@@ -1,9 +1,9 @@
 //! `nandscape init`.
 
-use crate::calibration::Calibration;
+use crate::calibration::Sources;
 use crate::output::{Fault, print, write_whole};
+use config::Diagnostic;
 use config::schema::Param;
-use config::{Diagnostic, Place};
 use machine::Loaded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -108,12 +108,12 @@ fn head(like: &str, sources: &Sources) -> String {
              changed has another source: say which. `nandscape check FILE` tells what is wrong."
         ),
     );
-    for (system, calibration) in &sources.0 {
-        if !calibration.legend.is_empty() {
+    for (system, legend) in sources.legends() {
+        if !legend.is_empty() {
             text.push_str("#\n");
             comment(&mut text, &format!("Sources by their short names in systems/{system}/calibration.md:"));
         }
-        calibration.legend.iter().for_each(|source| comment(&mut text, &format!("* {source}")));
+        legend.iter().for_each(|source| comment(&mut text, &format!("* {source}")));
     }
     text
 }
@@ -143,40 +143,6 @@ fn absent(params: &BTreeMap<String, Param>, tables: &[String]) -> String {
         );
     }
     text
-}
-
-/// The calibration pages of the systems that values come from.
-struct Sources(Vec<(String, Calibration)>);
-
-impl Sources {
-    fn of(values: &[(String, toml::Value, Place)], as_kind: &dyn Fn(&str) -> String) -> Sources {
-        let mut found: Vec<(String, Calibration)> = Vec::new();
-        for (_, _, place) in values {
-            let Some(system) = system_of(place) else { continue };
-            if found.iter().any(|(known, _)| known == system) {
-                continue;
-            }
-            let is_its = |(_, _, at): &&(String, toml::Value, Place)| at.source == place.source;
-            // A part that inherits another's table has its values under another name there.
-            let named = |(key, ..): &(String, toml::Value, Place)| [key.clone(), as_kind(key)];
-            let keys: Vec<String> = values.iter().filter(is_its).flat_map(named).collect();
-            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            found.extend(Calibration::of(system, &keys).map(|page| (system.to_owned(), page)));
-        }
-        Sources(found)
-    }
-
-    /// The source of a value by one of its names, with the page that has it if there are several.
-    fn of_key(&self, keys: &[&str], place: &Place) -> Option<String> {
-        let (system, page) = self.0.iter().find(|(system, _)| Some(system.as_str()) == system_of(place))?;
-        let source = keys.iter().find_map(|key| page.source(key))?;
-        Some(if self.0.len() > 1 { format!("{source} ({system})") } else { source.to_owned() })
-    }
-}
-
-/// The shipped system whose spec a value stands in.
-fn system_of(place: &Place) -> Option<&str> {
-    place.source.strip_prefix("systems/")?.strip_suffix("/spec.toml")
 }
 
 /// What a key means and what it takes.

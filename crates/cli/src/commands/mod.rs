@@ -4,6 +4,7 @@
 mod capture;
 pub(crate) mod check;
 pub(crate) mod diff;
+mod energy;
 pub(crate) mod explain;
 pub(crate) mod gen_docs;
 mod host;

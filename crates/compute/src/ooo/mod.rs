@@ -191,11 +191,12 @@ impl Cores {
         }
     }
 
-    /// Energy of the cores since counters began, and of the rest of their chip; `None` if the spec does not say what they cost. To be asked behind
-    /// [`Cores::account`].
+    /// Energy of the cores since counters began, and of the rest of their chip; `None` if the spec does not say what they cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        // A core that waits for something is at work, though it is not accounted for yet.
+        let until = |core: &Core| if core.waits_for() == Spent::Idle { core.retire } else { u64::MAX };
         let mut all =
-            self.cores.iter().filter_map(|core| Some(core.meter.as_ref()?.report(now, core.retire)));
+            self.cores.iter().filter_map(|core| Some(core.meter.as_ref()?.report(now, until(core))));
         let mut sum = all.next()?;
         all.for_each(|one| sum.add(&one));
         Some(sum)

@@ -44,7 +44,8 @@ use crate::control::ftl::{Ftl, FtlCounters};
 use crate::control::purpose::Purpose;
 use crate::control::recovery::Journal;
 use crate::media::dies::{self, op::OpKind};
-use crate::media::dies::{Backend, BackendCounters, BackendPolicy, MediaEnergy, timing::Timing};
+use crate::media::dies::{Backend, BackendCounters, BackendPolicy, timing::Timing};
+use crate::media::energy::FlashEnergySpec;
 use crate::port::host::{Host, HostParams};
 use crate::shadow::Shadow;
 use ::stats::{EnergyReport, Milestones};
@@ -114,7 +115,7 @@ pub struct DeviceParts {
     /// What reading a unit costs that was never written.
     pub unwritten: Unwritten,
     /// What media and controllers cost, if it is known.
-    pub energy: Option<MediaEnergy>,
+    pub energy: Option<FlashEnergySpec>,
 }
 
 /// One flash device.

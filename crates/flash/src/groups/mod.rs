@@ -244,14 +244,19 @@ impl GroupsFlash {
         Some(energy)
     }
 
-    /// Starts the measured window: what happened before is forgotten.
-    pub fn reset_stats(&mut self, now: Time) {
+    /// Forgets what was spent.
+    pub fn reset_energy(&mut self, now: Time) {
         if let Some(meter) = &mut self.backend.meter {
             meter.reset(now);
         }
         if let Some(meter) = &mut self.link.meter {
             meter.reset(now);
         }
+    }
+
+    /// Starts the measured window: what happened before is forgotten.
+    pub fn reset_stats(&mut self, now: Time) {
+        self.reset_energy(now);
         self.stats.reset(now);
         self.origin = (self.visor.counters, self.backend.counters.clone(), self.busy_so_far(now));
     }

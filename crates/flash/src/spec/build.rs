@@ -5,8 +5,8 @@ use crate::control::ftl::Ftl;
 use crate::control::ftl::alloc::Allocator;
 use crate::control::ftl::gc::VictimContext;
 use crate::device::{BufferParts, Device, DeviceParts};
+use crate::media::dies::BackendPolicy;
 use crate::media::dies::timing::Timing;
-use crate::media::dies::{BackendPolicy, MediaEnergy};
 use crate::media::energy::FlashEnergySpec;
 use crate::media::geometry::{Geometry, Shape};
 use config::units::Duration;
@@ -186,12 +186,12 @@ pub(crate) fn timing(
     })
 }
 
-/// What media cost that have these cells.
+/// What media cost that have these cells: energies of pages, which may be said once for all, by page type.
 ///
 /// # Errors
 /// Another number of energies than there are page types, or than one where a word line is programmed as one; keys
 /// `energy.read` and `energy.program`.
-pub(crate) fn energy(spec: &FlashEnergySpec, cell: &CellSpec) -> Result<MediaEnergy, SpecError> {
+pub(crate) fn energy(spec: &FlashEnergySpec, cell: &CellSpec) -> Result<FlashEnergySpec, SpecError> {
     let read = cell.by_type("energy.read", &spec.read)?;
     let program = match cell.programming {
         Programming::page => cell.by_type("energy.program", &spec.program)?,
@@ -204,5 +204,5 @@ pub(crate) fn energy(spec: &FlashEnergySpec, cell: &CellSpec) -> Result<MediaEne
             return Err(SpecError::new("energy.program", what));
         }
     };
-    Ok(MediaEnergy::new(spec, read, program))
+    Ok(FlashEnergySpec { read, program, ..spec.clone() })
 }

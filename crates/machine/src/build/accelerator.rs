@@ -21,7 +21,7 @@ pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
         flash(loaded, number, 0)?;
         let explain = |error| loaded.explain(part.table(), error);
         Accelerator::new(&part.spec.accelerator, 1).map_err(explain)?;
-        part.spec.offload.link.build("offload").map_err(explain)?;
+        part.spec.offload.link().map_err(explain)?;
     }
     Ok(())
 }
@@ -62,7 +62,7 @@ fn governed(loaded: &Loaded, number: usize, seed: u64) -> Result<Governed, Diagn
     let accelerator = Accelerator::new(&part.spec.accelerator, flash.capacity()).map_err(explain)?;
     let offload = &part.spec.offload;
     let offload = Offload {
-        link: offload.link.build("offload").map_err(explain)?,
+        link: offload.link().map_err(explain)?,
         table: offload.table.get(),
         interrupt: offload.interrupt.time(),
     };

@@ -156,7 +156,9 @@ pub(crate) fn build(loaded: &Loaded, number: usize, programs: Apps, seed: u64) -
     let series = loaded.spec.sim.series.map(|width| InstructionSeries::new(width.time()));
     let processor = Processor::Simt(Box::new(Simt::new(programs, gpu, cycle, series)));
     let complex = Complex::new(name, processor, vec![mmu], Network::Noc(network), None, (l2, LINE), ends);
-    Ok(Built { complex, memory, pager: paging.map(|paging| Pager::Paging(Box::new(paging))), pages })
+    let name = tables.paging.map(|part| part.name.clone());
+    let pager = name.zip(paging.map(|paging| Pager::Paging(Box::new(paging))));
+    Ok(Built { complex, memory, pager, pages })
 }
 
 /// Whether the page table reaches every application's data, and granules are whole pages.

@@ -239,6 +239,7 @@ pub(crate) fn build(
     let (network, directory) = (Network::Mesh(network), Some(directory));
     let name = tables.cpu.name.clone();
     let complex = Complex::new(name, processor, mmus, network, directory, (l2, CPU_LINE), Ends::mesh());
+    let pager = tables.swap.map(|part| part.name.clone()).zip(pager);
     Ok(Built { complex, memory: stored, pager, pages })
 }
 

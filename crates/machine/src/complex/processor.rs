@@ -9,6 +9,7 @@ use kernel::Time;
 use proto::cpu::Service;
 use proto::memory::Tally;
 use proto::simt::Programs;
+use stats::EnergyReport;
 use workload::program::Apps;
 
 /// A processor with its programs.
@@ -97,6 +98,14 @@ impl Processor {
         match self {
             Processor::Simt(simt) => &simt.gpu.tally,
             Processor::Ooo(ooo) => ooo.cores.tally(),
+        }
+    }
+
+    /// Energy since the measured window began; `None` if its spec does not tell what it costs.
+    pub(crate) fn energy(&self, now: Time) -> Option<EnergyReport> {
+        match self {
+            Processor::Simt(simt) => simt.gpu.energy(now),
+            Processor::Ooo(ooo) => ooo.cores.energy(now),
         }
     }
 

@@ -193,7 +193,7 @@ fn unit(key: &str, schema: &Map<String, Value>) -> &'static str {
 }
 
 fn unit_of_name(name: &str) -> Option<&'static str> {
-    let rules: [(&str, &str); 15] = [
+    let rules: [(&str, &str); 20] = [
         ("_iops", "1/s"),
         ("_bytes_per_s", "B/s"),
         ("_per_cpu_s", "1/s"),
@@ -203,6 +203,11 @@ fn unit_of_name(name: &str) -> Option<&'static str> {
         ("_bytes_mean", "B"),
         ("_s", "s"),
         ("_bytes", "B"),
+        ("_j", "J"),
+        ("_kwh", "kWh"),
+        ("_w_mean", "W"),
+        ("_w_max", "W"),
+        ("power_w", "W"),
         ("_share", "share"),
         ("_amplification", "ratio"),
         ("_pages", "pages"),

@@ -3,6 +3,7 @@
 mod accelerator;
 mod caveats;
 mod cpu;
+mod energy;
 mod eviction;
 mod flash;
 mod gpu;
@@ -18,6 +19,7 @@ mod summary;
 
 pub use self::accelerator::{AcceleratorResult, GroupFlashResult};
 pub use self::cpu::CpuResult;
+pub use self::energy::{EnergyResult, PartEnergy, TotalEnergy};
 pub use self::eviction::PagesByType;
 pub use self::flash::FlashResult;
 pub use self::gpu::GpuResult;
@@ -27,6 +29,7 @@ pub use self::memory::DirectResult;
 pub use self::stripe::StripeResult;
 pub use self::summary::human;
 
+use self::energy::Served;
 use crate::machine::{End, Machine};
 use crate::parts::Hosted;
 use crate::precondition;
@@ -94,6 +97,9 @@ pub struct Document {
     /// What stripes of several drives did; left out where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stripe: Vec<StripeResult>,
+    /// What the parts spent, of those whose specs tell what things cost; left out if none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyResult>,
     /// Where the latency of reads and writes went: the mean time a milestone. It sums to the mean latency of requests. Where
     /// `io.fragments` is there, it is of commands: each fragment of a request counts by itself, from the arrival of the request to the
     /// completion of the fragment, and it sums to the mean of those. Fragments of one request wait at the same time in different
@@ -135,6 +141,13 @@ pub struct Check {
     pub detail: String,
 }
 
+impl Check {
+    fn of(found: ::flash::Check) -> Check {
+        let detail = if found.ok { String::new() } else { found.detail };
+        Check { name: found.name.to_owned(), ok: found.ok, detail }
+    }
+}
+
 /// What is known before and around the run.
 pub struct Frame {
     /// The system's name.
@@ -162,7 +175,9 @@ impl Document {
     ) -> Document {
         machine.injector.name_flows();
         let io = Io::collect(machine);
-        let checks = checks(machine, end, stop);
+        let spenders = machine.spenders();
+        let mut checks = checks(machine, end, stop);
+        checks.extend(energy::checks(&spenders).into_iter().map(Check::of));
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
         let several = machine.drives().count() > 1;
@@ -195,7 +210,7 @@ impl Document {
         for (drive, report) in flash.iter_mut().zip(frame.preconditions) {
             drive.precondition = Some(report);
         }
-        Document {
+        let mut document = Document {
             schema: SCHEMA,
             spec_sha256: digest(&frame.spec),
             system: frame.system,
@@ -221,9 +236,14 @@ impl Document {
             host: machine.hosts().iter().map(|at| HostResult::collect(machine, at)).collect(),
             flash,
             stripe: machine.stripes().map(|(name, stripe)| StripeResult::collect(name, stripe)).collect(),
+            energy: None,
             checks,
             interrupted: end == End::Interrupted,
-        }
+        };
+        let served = Served::of(&document, machine);
+        let measured = machine.now().since(machine.measured_from);
+        document.energy = EnergyResult::collect(&spenders, &served, measured);
+        document
     }
 
     /// Whether the run ended by itself without having done its work; the warnings then say who waits for whom.

@@ -1,5 +1,6 @@
 //! The result as a person likes to read it.
 
+mod energy;
 mod kernels;
 mod work;
 
@@ -48,6 +49,7 @@ pub fn human(document: &Document) -> String {
         let _ = writeln!(text, "\n  a {name}{fragments} waits for: {}", list.join(", "));
     }
     d.flash.iter().filter(|f| f.reads.host + f.host_programs > 0).for_each(|f| flash(f, &mut text));
+    d.energy.iter().for_each(|energy| self::energy::energy(energy, &mut text));
     for (at, warning) in d.warnings.iter().enumerate() {
         let apart = if at == 0 { "\n" } else { "" };
         let _ = writeln!(text, "{apart}  note: {warning}");

@@ -7,8 +7,11 @@ use crate::warmup::WarmupPolicy;
 use compute::ooo::CpuSpec;
 use compute::vliw::AcceleratorSpec;
 use config::Pieces;
+use config::SpecError;
 use config::units::{Bytes, Duration};
 use flash::spec::{FlashSpec, LinkSpec};
+use net::energy::LinkEnergySpec;
+use net::pcie::Link;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -106,6 +109,23 @@ pub struct OffloadSpec {
     pub interrupt: Duration,
     /// The link between the host and the accelerator.
     pub link: LinkSpec,
+    /// What the link spends; left out, it reports no energy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<LinkEnergySpec>,
+}
+
+impl OffloadSpec {
+    /// The link, with what it spends.
+    ///
+    /// # Errors
+    /// The first value that cannot be built, with its key below the accelerator's table.
+    pub(crate) fn link(&self) -> Result<Link, SpecError> {
+        let link = self.link.build("offload")?;
+        Ok(match &self.energy {
+            Some(energy) => link.with_energy(energy),
+            None => link,
+        })
+    }
 }
 
 /// Keys of an accelerator's table that are no accelerator's.

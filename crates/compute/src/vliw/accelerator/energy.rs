@@ -46,9 +46,16 @@ impl AcceleratorMeter {
 }
 
 impl Accelerator {
-    /// Energy since the start; `None` if the spec does not say what things cost.
+    /// Energy since the measured window began; `None` if the spec does not say what things cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.meter.as_ref().map(|meter| meter.meter.report(now))
+    }
+
+    /// Forgets what was spent; other figures are of whole kernels.
+    pub fn reset_energy(&mut self, now: Time) {
+        if let Some(meter) = &mut self.meter {
+            meter.meter.reset(now);
+        }
     }
 
     /// A worker goes from one state to another.

@@ -31,30 +31,7 @@ const ACTIVITIES: [Activity; 8] = [
     Activity::state("controller busy"),
 ];
 
-/// What operations and states of media cost: energies by page type, as many as a cell has bits.
-#[derive(Clone, Debug)]
-pub struct MediaEnergy {
-    /// A page that is read.
-    pub read: Vec<Energy>,
-    /// A page that is programmed; of one-shot programs, one value: a pass over a word line.
-    pub program: Vec<Energy>,
-    /// A block that is erased.
-    pub erase: Energy,
-    /// A byte on a channel.
-    pub transfer: Energy,
-    /// A die.
-    pub die: StatePower,
-    /// All controllers.
-    pub controller: StatePower,
-}
-
-impl MediaEnergy {
-    /// What a spec says, with its energies by page type.
-    pub fn new(spec: &FlashEnergySpec, read: Vec<Energy>, program: Vec<Energy>) -> MediaEnergy {
-        let FlashEnergySpec { erase, transfer, die, controller, .. } = *spec;
-        MediaEnergy { read, program, erase, transfer, die, controller }
-    }
-
+impl FlashEnergySpec {
     /// Energy of an operation: of what it reads, and of what it changes.
     fn of(&self, op: &Op, timing: &Timing) -> [Attojoules; 2] {
         let pages = |by_type: &[Energy], first: u32, count: u32| -> Attojoules {
@@ -79,7 +56,8 @@ impl MediaEnergy {
 /// What media have spent.
 #[derive(Clone, Debug)]
 pub struct MediaMeter {
-    costs: MediaEnergy,
+    /// Energies by page type, as many as a cell has bits; of one-shot programs, one: a pass over a word line.
+    costs: FlashEnergySpec,
     meter: Meter,
     /// Back ends that do the same at the same time, of which this one stands for all.
     alike: u32,
@@ -91,7 +69,7 @@ pub struct MediaMeter {
 
 impl MediaMeter {
     /// So many idle dies in each of back ends that do the same.
-    pub(super) fn new(costs: MediaEnergy, dies: u32, alike: u32) -> MediaMeter {
+    pub(super) fn new(costs: FlashEnergySpec, dies: u32, alike: u32) -> MediaMeter {
         let dies = u64::from(dies) * u64::from(alike);
         let mut meter =
             MediaMeter { costs, meter: Meter::new(&ACTIVITIES), alike, dies, busy: 0, commands: 0 };
@@ -176,7 +154,7 @@ impl MediaMeter {
 
 impl Backend {
     /// What happens costs energy from here on, in so many back ends that do the same.
-    pub(crate) fn set_energy(&mut self, costs: MediaEnergy, alike: u32) {
+    pub(crate) fn set_energy(&mut self, costs: FlashEnergySpec, alike: u32) {
         self.meter = Some(Box::new(MediaMeter::new(costs, self.die_count, alike)));
     }
 

@@ -27,7 +27,7 @@ pub mod timing;
 pub mod transfer;
 
 pub use counters::BackendCounters;
-pub use energy::{MediaEnergy, MediaMeter};
+pub use energy::MediaMeter;
 pub use event::Event;
 pub use idle::{IdlePlanes, Wanted};
 pub use sharing::{MultiPlane, Sharing};

@@ -52,3 +52,15 @@ fn a_core_takes_no_less_at_work_than_without() {
     let fault = Accelerator::new(&spec, 4_096).err().expect("99 at work and 100 without");
     assert_eq!(fault.key, "energy.firmware.busy");
 }
+
+/// Workers and firmware without work, memory and chip go on.
+#[test]
+fn energy_is_measured_from_a_reset_on() {
+    let spec = metered(AcceleratorScheduling::inter_dynamic);
+    let (mut part, outside) = run(&spec, &[("atax", 512)], &[(0, 0)]);
+    let now = outside.queue.now();
+    part.reset_energy(now);
+    let energy = part.energy(now + Time::from_ms(1)).expect("it has a meter");
+    assert_eq!(energy.total(), u128::from((3 * 88 + 2 * 100 + 250 + 1_732) * Time::from_ms(1).ps()));
+    assert!(energy.conserves());
+}
