@@ -146,13 +146,12 @@ impl PowerSeries {
         watts(self.total(), self.length())
     }
 
-    /// The greatest mean power of a window, watts. A window that is cut short by the end counts only if there is no other.
+    /// The greatest mean power of a window, watts, and at least the mean. A window that is cut short by the end does not count: what ends in it could make any
+    /// power of it.
     pub fn peak_w(&self) -> f64 {
-        let whole = (self.length() / self.width) as usize;
-        match self.windows[..whole.min(self.windows.len())].iter().max() {
-            Some(most) => watts(*most, self.width),
-            None => self.mean_w(),
-        }
+        let whole = ((self.length() / self.width) as usize).min(self.windows.len());
+        let most = self.windows[..whole].iter().max();
+        most.map_or(0.0, |most| watts(*most, self.width)).max(self.mean_w())
     }
 
     /// The windows from the origin to the end, empty ones included.
