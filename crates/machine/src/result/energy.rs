@@ -216,7 +216,8 @@ mod tests {
         // 81 mJ in 20 ms are 4.05 W, which are 35.478 kWh in 8,760 hours.
         assert_eq!((total.energy_j, total.power_w_mean), (0.081, 4.05));
         assert!((total.year_kwh - 35.478).abs() < 1e-9);
-        assert_eq!((total.request_j, total.kernel_j, total.job_j), (Some(0.00081), Some(0.027), None));
+        assert_eq!((total.request_j, total.kernel_j), (Some(0.081 / 100.0), Some(0.081 / 3.0)));
+        assert_eq!((total.job_j, total.call_j, total.warp_instruction_j), (None, None, None));
         assert_eq!(total.power_series.len(), 250);
         let integral: f64 = total.power_series.iter().map(|w| w.power_w * w.width_ns * 1e-9).sum();
         assert!((integral - 0.081).abs() < 1e-12, "{integral}");
