@@ -18,7 +18,7 @@ struct House {
 }
 
 const HOUSES: &[House] = &[
-    // What a spec is; packets and events, wires, parts and what holds them, the router, the loop; from a spec to parts.
+    // What a spec is; packets and events, wires, parts and what holds them, the router, what parts spend, the loop; from a spec to parts.
     House {
         folder: "crates/machine/src/",
         path: &[],
@@ -38,6 +38,7 @@ const HOUSES: &[House] = &[
             ("spec", 5),
             ("bind", 6),
             ("build", 6),
+            ("energy", 6),
             ("route", 6),
             ("validate", 6),
             ("load", 7),
