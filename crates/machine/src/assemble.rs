@@ -2,7 +2,7 @@
 
 use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::build::{accelerator, gpu, host, server};
+use crate::build::{accelerator, coprocessor, gpu, host, server};
 use crate::complex::Processor;
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
@@ -39,8 +39,8 @@ pub(crate) struct Work {
     to_file: bool,
     /// What each server runs, by its number.
     services: BTreeMap<usize, Box<dyn Service>>,
-    /// The applications of each accelerator, by its number.
-    kernels: BTreeMap<usize, Vec<Application>>,
+    /// The applications of each accelerator and of each coprocessor.
+    kernels: BTreeMap<Id, Vec<Application>>,
     warnings: Vec<String>,
     ramp: Time,
 }
@@ -77,8 +77,8 @@ impl Work {
                     }
                 }
                 Opened::Kernels(applications) => {
-                    let number = accelerator_for(plan, loaded, to)?;
-                    work.kernels.entry(number).or_default().extend(applications);
+                    let id = kernels_for(plan, loaded, to)?;
+                    work.kernels.entry(id).or_default().extend(applications);
                 }
                 Opened::Host(program) => {
                     if program.progress().is_none() && loaded.spec.sim.until.is_none() {
@@ -196,12 +196,35 @@ pub(crate) fn assemble(
     let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
     let work = Work::open(plan, loaded, outside)?;
-    let Work { sources, programs, services, of_host, to_file, kernels, mut warnings, ramp } = work;
+    let Work { sources, programs, services, mut of_host, to_file, kernels, mut warnings, ramp } = work;
     if outside.wants_an_end() {
         return Ok(None);
     }
     let mut wanted = wanted(plan, loaded, outside)?;
     (outside.watch)(Stage::Building);
+    let mut of_flash: Vec<_> = observers.commands.into_iter().map(Some).collect();
+    let of_drives: Vec<_> = of_flash.drain(..of_flash.len().min(devices.len())).flatten().collect();
+    let mut of_kernels: Vec<_> = observers.kernels.into_iter().map(Some).collect();
+    let (mut governed, mut driven) = (Vec::new(), coprocessor::all(loaded)?);
+    for (id, applications) in kernels {
+        if id.kind == Kind::Accelerator {
+            let mut built = accelerator::build(loaded, id.number, applications, plan.seed, &plan.workloads)?;
+            built.accelerator.observer = of_kernels.get_mut(id.number).and_then(Option::take);
+            if let Some(observer) = of_flash.get_mut(id.number).and_then(Option::take) {
+                built.flash.observe(observer);
+            }
+            governed.push(built);
+        } else {
+            let program = of_host.len();
+            of_host.push(coprocessor::program(
+                loaded,
+                &mut driven[id.number],
+                (id.number, program),
+                applications,
+                &plan.workloads,
+            )?);
+        }
+    }
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
     if to_file || !of_host.is_empty() {
         let linux = spec.host.first().and_then(|part| part.spec.linux.as_ref());
@@ -211,18 +234,6 @@ pub(crate) fn assemble(
     let mut built = Vec::new();
     for (number, programs) in programs {
         built.push(gpu::build(loaded, number, Apps::new(programs), plan.seed).map_err(unfit)?);
-    }
-    let mut governed = Vec::new();
-    let mut of_flash: Vec<_> = observers.commands.into_iter().map(Some).collect();
-    let of_drives: Vec<_> = of_flash.drain(..of_flash.len().min(devices.len())).flatten().collect();
-    let mut of_kernels: Vec<_> = observers.kernels.into_iter().map(Some).collect();
-    for (number, applications) in kernels {
-        let mut built = accelerator::build(loaded, number, applications, plan.seed, &plan.workloads)?;
-        built.accelerator.observer = of_kernels.get_mut(number).and_then(Option::take);
-        if let Some(observer) = of_flash.get_mut(number).and_then(Option::take) {
-            built.flash.observe(observer);
-        }
-        governed.push(built);
     }
     let first_server = services.keys().next().copied();
     for (number, service) in services {
@@ -267,6 +278,9 @@ pub(crate) fn assemble(
         machine = machine.with_stripe(&part.name, loaded.stripe_at(number)?, drives);
     }
     if let Some(hosted) = hosted {
+        for driven in driven {
+            machine = machine.with_driven(driven);
+        }
         machine = machine.with_host(hosted);
     }
     for built in built {
@@ -358,12 +372,18 @@ fn at_its_key(loaded: &Loaded, mut fault: Diagnostic) -> Diagnostic {
     fault
 }
 
-/// The accelerator that kernels are for, by its number.
-pub(crate) fn accelerator_for(plan: &Plan, loaded: &Loaded, bound: Bound<'_>) -> Result<usize, Diagnostic> {
-    let all = of_kind(loaded, Kind::Accelerator);
-    let Some(id) = part_for(loaded, bound, &all, "a kernel of an accelerator")? else {
-        return Err(Diagnostic::new(format!("the system `{}` has no accelerator", loaded.name))
-            .help("kernels need the tables `accelerator` and `group_flash`"));
+/// The accelerator or the coprocessor that kernels are for: the accelerator where nothing is said and there is one.
+pub(crate) fn kernels_for(plan: &Plan, loaded: &Loaded, bound: Bound<'_>) -> Result<Id, Diagnostic> {
+    let (accelerators, coprocessors) = (of_kind(loaded, Kind::Accelerator), coprocessor::of_host(loaded));
+    let candidates = match bound.to {
+        Some(_) => [accelerators, coprocessors].concat(),
+        None if accelerators.is_empty() => coprocessors,
+        None => accelerators,
+    };
+    let Some(id) = part_for(loaded, bound, &candidates, "a kernel of an accelerator")? else {
+        return Err(Diagnostic::new(format!("the system `{}` has no accelerator", loaded.name)).help(
+            "kernels need the tables `accelerator` and `group_flash`, or a host with a `coprocessor`",
+        ));
     };
     if plan.warmup.is_some() {
         return Err(Diagnostic::new(
@@ -371,5 +391,5 @@ pub(crate) fn accelerator_for(plan: &Plan, loaded: &Loaded, bound: Bound<'_>) ->
         )
         .help("leave --warmup out"));
     }
-    Ok(id.number)
+    Ok(id)
 }

@@ -4,6 +4,9 @@ use crate::spec::{Id, Kind, Loaded};
 use config::{Diagnostic, Place};
 use std::path::Path;
 
+/// What executes programs.
+const PROCESSORS: [Kind; 4] = [Kind::Gpu, Kind::Cpu, Kind::Accelerator, Kind::Coprocessor];
+
 /// A workload, and the part that the user says it is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound<'a> {
@@ -36,11 +39,11 @@ pub(crate) fn bind<'a>(loaded: &Loaded, texts: &'a [String]) -> Result<Vec<Bound
 fn bound<'a>(loaded: &Loaded, text: &'a str) -> Result<Bound<'a>, Diagnostic> {
     let Some((name, workload)) = split(text) else { return Ok(Bound { text, to: None }) };
     let spec = &loaded.spec;
-    let all = [Kind::Gpu, Kind::Cpu, Kind::Accelerator, Kind::Flash, Kind::Stripe]
+    let all = PROCESSORS
         .into_iter()
+        .chain([Kind::Flash, Kind::Stripe])
         .flat_map(|kind| (0..spec.count(kind)).map(move |number| Id { kind, number }));
-    let takes =
-        |id: &Id| matches!(id.kind, Kind::Gpu | Kind::Cpu | Kind::Accelerator) || drives(loaded).contains(id);
+    let takes = |id: &Id| PROCESSORS.contains(&id.kind) || drives(loaded).contains(id);
     let candidates: Vec<Id> = all.filter(takes).collect();
     let found = candidates.iter().copied().find(|id| spec.name_of(*id) == name);
     if found.is_some() {

@@ -13,7 +13,7 @@ pub(crate) struct Spender {
 }
 
 impl Parts {
-    /// All of them: processors, memories, what brings pages, hosts, accelerators with their links and flash, drives.
+    /// All of them: processors, memories, what brings pages, hosts, accelerators with their links and flash, coprocessors, drives.
     pub(crate) fn spenders(&self, now: Time) -> Vec<Spender> {
         let mut all = Vec::new();
         let mut add = |name: String, energy| all.push(Spender { name, energy });
@@ -37,6 +37,9 @@ impl Parts {
             add(at.name.clone(), at.accelerator.energy(now));
             add(format!("{}.offload", at.name), at.offload.link.energy(now));
             add(at.storage.clone(), at.flash.energy(now));
+        }
+        for at in &self.driven {
+            add(at.name.clone(), at.coprocessor.energy(now));
         }
         for at in &self.drives {
             add(at.name.clone(), at.device.energy(now));

@@ -88,6 +88,8 @@ kinds! {
     Swap(host::swap::Event, host::swap::Out),
     /// An accelerator.
     Accelerator(compute::vliw::accelerator::Event, compute::vliw::accelerator::Out),
+    /// A coprocessor.
+    Coprocessor(compute::vliw::coprocessor::Event, compute::vliw::coprocessor::Out),
     /// Flash of page groups.
     GroupFlash(flash::groups::Event, proto::groups::Tell),
 }

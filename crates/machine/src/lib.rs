@@ -7,6 +7,7 @@ mod bind;
 mod build;
 pub mod catalogue;
 pub mod complex;
+mod driven;
 mod energy;
 mod event;
 mod governed;

@@ -33,6 +33,7 @@ impl Loaded {
         build::gpu::check(&loaded)?;
         build::server::check(&loaded)?;
         build::accelerator::check(&loaded)?;
+        build::coprocessor::check(&loaded)?;
         // Building geometry and thresholds checks what a parser cannot.
         for number in 0..loaded.spec.flash.len() {
             loaded.device_at(number, 0)?;

@@ -2,6 +2,7 @@
 
 use crate::address::Sender;
 use crate::complex::{Complex, Ooo, Processor, Simt};
+use crate::driven::Driven;
 use crate::energy::Spender;
 use crate::event::{Ev, Message};
 use crate::governed::Governed;
@@ -127,6 +128,18 @@ impl Machine {
         self.parts.stripes.push(Striped { name: name.to_owned(), stripe, drives });
         self.parts.targets.push(Target::Stripe(number));
         self
+    }
+
+    /// Gives the machine a coprocessor of a host that comes next.
+    #[must_use]
+    pub(crate) fn with_driven(mut self, driven: Driven) -> Machine {
+        self.parts.driven.push(driven);
+        self
+    }
+
+    /// Coprocessors of hosts.
+    pub(crate) fn driven(&self) -> &[Driven] {
+        &self.parts.driven
     }
 
     /// Gives the machine a host's path to drives or stripes that it has; the files that fill them are targets of the injector.
@@ -328,16 +341,18 @@ impl Machine {
     }
 
     /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server, of the kernels
-    /// of an accelerator, or of the time that the run was given.
+    /// of an accelerator or a coprocessor, or of the time that the run was given.
     pub fn progress(&self) -> Option<f64> {
         let requests = self.injector.progress();
         let jobs = self.server().map(|(_, ooo)| ooo.cores.progress());
         let kernels = self.governed().iter().map(Governed::progress);
+        let offloaded = self.driven().iter().filter_map(|at| at.progress(self.hosts()));
         let time = self.until.map(|until| self.now().ps() as f64 / until.ps().max(1) as f64);
         requests
             .into_iter()
             .chain(jobs)
             .chain(kernels)
+            .chain(offloaded)
             .chain(time)
             .reduce(f64::max)
             .map(|share| share.min(1.0))

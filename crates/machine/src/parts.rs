@@ -2,6 +2,7 @@
 
 use crate::address::Asker;
 use crate::complex::{Complex, Processor};
+use crate::driven::Driven;
 use crate::governed::Governed;
 use crate::memory::Memory;
 use crate::pager::Pager;
@@ -41,6 +42,8 @@ pub(crate) struct Hosted {
     pub(crate) host: Host<Box<dyn HostProgram>>,
     /// Its drives, by its numbers for them.
     pub(crate) drives: Vec<Target>,
+    /// Its coprocessors, by its numbers for them.
+    pub(crate) coprocessors: Vec<u16>,
 }
 
 /// What takes block commands.
@@ -114,6 +117,8 @@ pub(crate) struct Parts {
     pub(crate) drives: Vec<Drive>,
     pub(crate) stripes: Vec<Striped>,
     pub(crate) hosts: Vec<Hosted>,
+    /// Coprocessors of hosts.
+    pub(crate) driven: Vec<Driven>,
     /// Accelerators, each with the flash that it governs.
     pub(crate) governed: Vec<Governed>,
     /// What the injector can send requests to, by its numbers for them.
@@ -221,6 +226,7 @@ impl Parts {
     pub(crate) fn is_done(&self) -> bool {
         self.complexes.iter().all(|complex| complex.processor.is_done() && self.outstanding(complex) == 0)
             && self.hosts.iter().all(|at| at.host.is_done())
+            && self.driven.iter().all(|at| at.coprocessor.open() == 0)
             && self.governed.iter().all(|at| at.accelerator.is_idle())
     }
 
@@ -273,6 +279,9 @@ impl Parts {
         }
         for at in &mut self.stripes {
             at.stripe.reset_stats(now);
+        }
+        for at in &mut self.driven {
+            at.coprocessor.reset_stats(now);
         }
         for at in &mut self.hosts {
             at.host.reset_stats(now);

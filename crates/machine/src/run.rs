@@ -3,7 +3,7 @@
 use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::build::{accelerator, gpu, server};
+use crate::build::{accelerator, coprocessor, gpu, server};
 use crate::machine::End;
 use crate::result::{Document, Frame, RunFigures};
 use crate::spec::{Kind, Loaded};
@@ -76,7 +76,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
     let mut warnings = Vec::new();
     let mut has_trace = false;
-    let mut kernels = BTreeMap::<usize, Vec<_>>::new();
+    let mut kernels = BTreeMap::<_, Vec<_>>::new();
     for one in bind(&loaded, &plan.workloads)? {
         let drives = drives(&loaded);
         let drive = one.to.filter(|id| drives.contains(id)).or(drives.first().copied());
@@ -89,16 +89,21 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
             gpu::tables(&loaded, gpu.map_or(0, |id| id.number))?;
         }
         if let Some(applications) = found.kernels {
-            let number = assemble::accelerator_for(plan, &loaded, one)?;
-            kernels.entry(number).or_default().extend(applications);
+            let id = assemble::kernels_for(plan, &loaded, one)?;
+            kernels.entry(id).or_default().extend(applications);
         }
         if workloads::runs_on_a_server(text) {
             let cpu = part_for(&loaded, one, &of_kind(&loaded, Kind::Cpu), "a program of a server")?;
             server::tables(&loaded, cpu.map_or(0, |id| id.number))?;
         }
     }
-    for (number, applications) in kernels {
-        accelerator::build(&loaded, number, applications, plan.seed, &plan.workloads)?;
+    for (id, applications) in kernels {
+        if id.kind == Kind::Accelerator {
+            accelerator::build(&loaded, id.number, applications, plan.seed, &plan.workloads)?;
+        } else {
+            let mut driven = coprocessor::all(&loaded)?.swap_remove(id.number);
+            coprocessor::program(&loaded, &mut driven, (id.number, 0), applications, &plan.workloads)?;
+        }
     }
     applies::check(plan, has_trace)?;
     Ok((loaded, warnings))

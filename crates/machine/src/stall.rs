@@ -35,6 +35,7 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
     lines.extend(sources(machine));
     lines.extend(machine.servers().map(|(complex, ooo)| parts(machine, complex, ooo)));
     lines.extend(machine.governed().iter().map(Governed::waiting));
+    lines.extend(machine.driven().iter().map(|at| at.waiting(machine.hosts())));
     for (_, device) in machine.drives() {
         lines.extend(groups(device));
         lines.extend(dies(device, now));

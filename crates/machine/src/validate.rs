@@ -39,6 +39,7 @@ pub(crate) fn remedy(resolved: &Resolved) -> String {
     let like = match (has(Kind::Cpu), has(Kind::Gpu)) {
         (true, _) => "dram-only",
         (_, true) => "zng",
+        _ if has(Kind::Coprocessor) => "flashabacus-simd",
         _ if has(Kind::Accelerator) || has(Kind::GroupFlash) => "flashabacus",
         _ => "pm9a3",
     };

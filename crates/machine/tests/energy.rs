@@ -43,6 +43,7 @@ const WHOLE: &[Case] = &[
         &["cpu.load.jobs=200", "cpu.warmup.fixed.jobs=50", "swap.memory=2MiB", "swap.free=64KiB"],
     ),
     case("flashabacus", "atax:m=512,n=512,instances=3", &["accelerator.sample=16384"]),
+    case("flashabacus-simd", "atax:m=512,n=512,instances=3", &["coprocessor.sample=16384"]),
 ];
 
 impl Case {

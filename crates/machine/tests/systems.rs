@@ -162,7 +162,10 @@ fn systems(alike: fn(&Spec) -> bool) -> impl Iterator<Item = &'static str> {
 
 /// The systems that are a drive alone.
 fn drives() -> impl Iterator<Item = &'static str> {
-    systems(|spec| spec.gpu.is_empty() && spec.cpu.is_empty() && spec.accelerator.is_empty())
+    systems(|spec| {
+        let processors = [spec.gpu.is_empty(), spec.cpu.is_empty(), spec.accelerator.is_empty()];
+        processors.iter().all(|none| *none) && spec.coprocessor.is_empty()
+    })
 }
 
 /// The systems that have a GPU with memory.

@@ -29,7 +29,12 @@ pub(crate) fn build(loaded: &Loaded, programs: Vec<Box<dyn HostProgram>>) -> Res
     for program in programs {
         host.add_program(program).map_err(|fault| Diagnostic::new(fault.to_string()))?;
     }
-    Ok(Hosted { name: part.name.clone(), host, drives: drives.iter().map(|drive| target(*drive)).collect() })
+    Ok(Hosted {
+        name: part.name.clone(),
+        host,
+        drives: drives.iter().map(|drive| target(*drive)).collect(),
+        coprocessors: part.linked("coprocessors").iter().map(|id| id.number as u16).collect(),
+    })
 }
 
 /// Bytes of the file that fills a drive of the host.

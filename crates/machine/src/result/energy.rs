@@ -70,7 +70,7 @@ pub struct TotalEnergy {
     /// Energy over instructions that warps of GPUs have issued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warp_instruction_j: Option<f64>,
-    /// Energy over kernels of accelerators that were over.
+    /// Energy over kernels of accelerators and coprocessors that were over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_j: Option<f64>,
     /// Power over time: at most 256 windows, which tile the measured window. Power times width, summed, is the energy.
@@ -92,13 +92,15 @@ impl Served {
     pub(super) fn of(document: &Document, machine: &Machine) -> Served {
         let over = |over: Time| over > machine.measured_from;
         let kernels = machine.governed().iter().flat_map(|at| &at.accelerator.stats.kernels);
+        let offloaded = machine.driven().iter().flat_map(|at| at.executed(machine.hosts()));
+        let offloaded = offloaded.filter(|one| one.ended.is_some_and(over));
         Served {
             requests: document.io.kinds.all.requests,
             calls: document.host.iter().flat_map(|host| &host.programs).map(|program| program.calls).sum(),
             jobs: document.cpu.iter().map(|cpu| cpu.jobs).sum(),
             instructions: document.cpu.iter().map(|cpu| cpu.instructions).sum(),
             warp_instructions: document.gpu.iter().map(|gpu| gpu.work.warp_instructions).sum(),
-            kernels: kernels.filter(|times| over(times.over)).count() as u64,
+            kernels: kernels.filter(|times| over(times.over)).count() as u64 + offloaded.count() as u64,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod accelerator;
 mod caveats;
+mod coprocessor;
 mod cpu;
 mod energy;
 mod eviction;
@@ -18,6 +19,7 @@ mod stripe;
 mod summary;
 
 pub use self::accelerator::{AcceleratorResult, GroupFlashResult};
+pub use self::coprocessor::CoprocessorResult;
 pub use self::cpu::CpuResult;
 pub use self::energy::{EnergyResult, PartEnergy, TotalEnergy};
 pub use self::eviction::PagesByType;
@@ -89,7 +91,10 @@ pub struct Document {
     /// What accelerators that ran kernels did; left out where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accelerator: Vec<AcceleratorResult>,
-    /// What the flash did that they govern; left out where there is none.
+    /// What coprocessors did that executed kernels for a host's program; left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub coprocessor: Vec<CoprocessorResult>,
+    /// What the flash did that accelerators govern; left out where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub group_flash: Vec<GroupFlashResult>,
     /// What the flash devices did.
@@ -232,6 +237,11 @@ impl Document {
                 .iter()
                 .map(|at| AcceleratorResult::collect(machine, at))
                 .collect(),
+            coprocessor: machine
+                .driven()
+                .iter()
+                .filter_map(|at| CoprocessorResult::collect(machine, at))
+                .collect(),
             group_flash: machine.governed().iter().map(|at| GroupFlashResult::collect(machine, at)).collect(),
             host: machine.hosts().iter().map(|at| HostResult::collect(machine, at)).collect(),
             flash,
@@ -357,6 +367,9 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
     }
     for at in machine.governed() {
         at.checks(machine.now()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
+    }
+    for at in machine.driven() {
+        at.checks(machine.hosts()).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
     for (_, device) in machine.drives() {
         let stop = || stop.load(Ordering::Relaxed);

@@ -30,14 +30,18 @@ impl Parts {
         }
     }
 
-    /// A host has a command for one of its drives, or has served a request.
+    /// A host has a command for one of its drives, or an order for one of its coprocessors.
     pub(super) fn host_said(&mut self, from: u16, out: host::path::Out, wires: &mut Wires) {
         match out {
             host::path::Out::Submit { disk, command } => {
                 let target = self.hosts[usize::from(from)].drives[usize::from(disk)];
                 self.submit_to(target, Sender::Host(from), command, wires);
             }
-            host::path::Out::Order { .. } => unreachable!("no host has a coprocessor"),
+            host::path::Out::Order { tag, device, order } => {
+                let number = self.hosts[usize::from(from)].coprocessors[usize::from(device)];
+                let coprocessor = &mut self.driven[usize::from(number)].coprocessor;
+                coprocessor.order(tag, order, &mut wires.at(number));
+            }
             host::path::Out::Complete(_) => unreachable!("requests are the injector's"),
         }
     }

@@ -112,6 +112,9 @@ impl Parts {
             Ev::Accelerator(At { instance, event }) => {
                 self.governed[usize::from(instance)].accelerator.handle(event, &mut wires.at(instance));
             }
+            Ev::Coprocessor(At { instance, event }) => {
+                self.driven[usize::from(instance)].coprocessor.handle(event, &mut wires.at(instance));
+            }
             Ev::GroupFlash(At { instance, event }) => {
                 self.governed[usize::from(instance)].flash.handle(event, &mut wires.at(instance));
             }
@@ -161,6 +164,10 @@ impl Parts {
             Message::Swap(from, out) => self.swap_said(from, out, wires),
             Message::Host(from, out) => self.host_said(from, out, wires),
             Message::Accelerator(from, out) => self.accelerator_said(from, out, wires),
+            Message::Coprocessor(from, compute::vliw::coprocessor::Out::Done(tag)) => {
+                let host = self.driven[usize::from(from)].host;
+                self.hosts[usize::from(host)].host.ordered(tag, &mut wires.at(host));
+            }
             Message::GroupFlash(from, tell) => self.flash_told(from, tell, wires),
             Message::Drive(..) | Message::Injector(..) => unreachable!("{message:?} is delivered elsewhere"),
         }

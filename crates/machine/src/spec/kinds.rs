@@ -1,6 +1,6 @@
 //! The kinds of parts. A kind is a line here, with the links of its parts in [`super::links`].
 
-use super::own::{DriveSpec, OffloadedSpec, ServerSpec};
+use super::own::{DriveSpec, DrivenSpec, OffloadedSpec, ServerSpec};
 use super::{HostSoftware, MemorySpec, Sim};
 use compute::simt::GpuSpec;
 use config::Pieces;
@@ -243,6 +243,8 @@ kinds! {
     host: Host(HostSoftware),
     /// An accelerator that governs its own flash: cores, the memory that they share, and how kernels come to it.
     accelerator: Accelerator(OffloadedSpec),
+    /// A coprocessor that executes what a host's programs order, on data that they bring: cores, the memory that they share, and what it costs the host to work with it.
+    coprocessor: Coprocessor(DrivenSpec),
     /// Flash of page groups that an accelerator governs by itself.
     group_flash: GroupFlash(GroupsFlashSpec),
 }

@@ -79,15 +79,26 @@ const MEMORY: &[Link] = &[
     link("memory", &[Kind::Memory], Need::Never, "The memory behind a DRAM cache over memory."),
 ];
 const PAGER: &[Link] = &[link("drive", DRIVES, Need::Always, "The drive that pages come from.")];
-const HOST: &[Link] = &[Link {
-    many: true,
-    ..link(
-        "drives",
-        DRIVES,
-        Need::Always,
-        "The drives that requests go to; left out, all that are no stripe's.",
-    )
-}];
+const HOST: &[Link] = &[
+    Link {
+        many: true,
+        ..link(
+            "drives",
+            DRIVES,
+            Need::Always,
+            "The drives that requests go to; left out, all that are no stripe's.",
+        )
+    },
+    Link {
+        many: true,
+        ..link(
+            "coprocessors",
+            &[Kind::Coprocessor],
+            Need::Never,
+            "The coprocessors that its programs drive; left out, all that there are.",
+        )
+    },
+];
 const ACCELERATOR: &[Link] = &[link(
     "storage",
     &[Kind::GroupFlash],
@@ -108,9 +119,13 @@ impl Kind {
             Kind::Stripe => STRIPE,
             Kind::Placement => PLACEMENT,
             Kind::Accelerator => ACCELERATOR,
-            Kind::GroupFlash | Kind::Flash | Kind::Mmu | Kind::Network | Kind::Fabric | Kind::Directory => {
-                &[]
-            }
+            Kind::Coprocessor
+            | Kind::GroupFlash
+            | Kind::Flash
+            | Kind::Mmu
+            | Kind::Network
+            | Kind::Fabric
+            | Kind::Directory => &[],
         }
     }
 

@@ -6,6 +6,7 @@ use crate::precondition::Precondition;
 use crate::warmup::WarmupPolicy;
 use compute::ooo::CpuSpec;
 use compute::vliw::AcceleratorSpec;
+use compute::vliw::coprocessor::CoprocessorSpec;
 use config::Pieces;
 use config::SpecError;
 use config::units::{Bytes, Duration};
@@ -15,6 +16,7 @@ use net::pcie::Link;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use workload::host::offload::OffloadCosts;
 
 /// A flash device and the state that it is brought into.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -148,5 +150,38 @@ impl Table for OffloadedSpec {
         let accelerator = pieces.read(&[table], &apart);
         let offload = pieces.read(&[table, "offload"], &[]);
         Some(OffloadedSpec { accelerator: accelerator?, offload: offload? })
+    }
+}
+
+/// A coprocessor, and what a host's program does to work with it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DrivenSpec {
+    /// Its cores and its memory.
+    #[serde(flatten)]
+    pub coprocessor: CoprocessorSpec,
+    /// What the program that drives it does with data on their way.
+    pub offload: OffloadCosts,
+}
+
+/// Keys of a coprocessor's table that are no coprocessor's.
+#[derive(JsonSchema)]
+struct OfCoprocessor {
+    /// What the program that drives it does with data on their way.
+    #[expect(dead_code, reason = "its schema alone is asked for")]
+    offload: OffloadCosts,
+}
+
+impl Table for DrivenSpec {
+    fn schema(generator: &mut SchemaGenerator) -> Value {
+        let mut schema = CoprocessorSpec::json_schema(generator).to_value();
+        require(&mut schema, &OfCoprocessor::json_schema(generator).to_value());
+        schema
+    }
+
+    fn read(pieces: &mut Pieces<'_>, table: &str, apart: &[&str]) -> Option<DrivenSpec> {
+        let apart: Vec<&str> = apart.iter().copied().chain(["offload"]).collect();
+        let coprocessor = pieces.read(&[table], &apart);
+        let offload = pieces.read(&[table, "offload"], &[]);
+        Some(DrivenSpec { coprocessor: coprocessor?, offload: offload? })
     }
 }

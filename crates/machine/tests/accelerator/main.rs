@@ -1,5 +1,7 @@
 //! An accelerator as a machine: kernels from their offload to their end, under every scheduler, with all checks.
 
+mod driven;
+
 use machine::run::{self, Plan, run_alone};
 use serde_json::Value;
 

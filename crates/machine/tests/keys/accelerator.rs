@@ -7,11 +7,11 @@ pub(super) const MAKESPAN: &str = "/accelerator/0/makespan_ns";
 const OFFLOAD: &str = "/accelerator/0/offload_ns";
 
 pub(super) const THREE: &[&str] = &["atax:m=512,n=512,instances=3"];
-const CONVOLUTION: &[&str] = &["2dcon:ni=256,nj=256"];
-const PRODUCT: &[&str] = &["gemm:ni=128,nj=128,nk=128,t=64"];
+pub(super) const CONVOLUTION: &[&str] = &["2dcon:ni=256,nj=256"];
+pub(super) const PRODUCT: &[&str] = &["gemm:ni=128,nj=128,nk=128,t=64"];
 /// Every operation on a chain of values; units alone; more than memory holds, several times.
-const CHAIN: &[&str] = &["nest:file=tests/keys/chain.toml"];
-const ROOTS: &[&str] = &["nest:file=tests/keys/roots.toml"];
+pub(super) const CHAIN: &[&str] = &["nest:file=tests/keys/chain.toml"];
+pub(super) const ROOTS: &[&str] = &["nest:file=tests/keys/roots.toml"];
 pub(super) const PASSES: &[&str] = &["nest:file=tests/keys/passes.toml"];
 
 const WITHOUT_MULTIPLY: &[&str] = &["accelerator.core.units.multiply=64"];

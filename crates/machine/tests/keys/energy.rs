@@ -115,6 +115,16 @@ pub(crate) const HOST: &[Case] = &[
     with(LINUX, "host.linux.cores.energy.package_on", "host", BUFFERED, POWER),
     with(LINUX, "host.linux.cores.energy.memory_on", "host", BUFFERED, POWER),
 ];
+pub(crate) const COPROCESSOR: &[Case] = &[
+    of("coprocessor.energy.worker.idle", "coprocessor", THREE, POWER),
+    of("coprocessor.energy.worker.waits", "coprocessor", THREE, POWER),
+    of("coprocessor.energy.worker.computes", "coprocessor", THREE, POWER),
+    of("coprocessor.energy.memory_transfer", "coprocessor", THREE, ENERGY),
+    of("coprocessor.energy.memory_on", "coprocessor", THREE, POWER),
+    of("coprocessor.energy.link_transfer", "coprocessor", THREE, ENERGY),
+    of("coprocessor.energy.link_on", "coprocessor", THREE, POWER),
+    of("coprocessor.energy.chip_on", "coprocessor", THREE, POWER),
+];
 pub(crate) const ACCELERATOR: &[Case] = &[
     of("accelerator.energy.worker.idle", "accelerator", THREE, POWER),
     of("accelerator.energy.worker.waits", "accelerator", THREE, POWER),

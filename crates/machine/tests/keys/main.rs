@@ -6,6 +6,7 @@
 
 mod accelerator;
 mod array;
+mod coprocessor;
 mod digests;
 mod direct;
 mod dram;
@@ -209,6 +210,12 @@ const ACCELERATOR: Bench = Bench {
     ]],
 };
 
+/// A host with 64 MiB for its page cache, and a coprocessor with 16 MiB of memory.
+const COPROCESSOR: Bench = Bench {
+    system: "flashabacus-simd",
+    set: &[&["host.linux.memory=64MiB", "coprocessor.memory.size=16MiB", "coprocessor.sample=16384"]],
+};
+
 /// One request at a time.
 pub(crate) const ONE_READ: &[&str] = &["fio:rw=randread,bs=4k,iodepth=1,number_ios=200"];
 pub(crate) const ONE_WRITE: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=1,number_ios=200"];
@@ -298,9 +305,13 @@ const ACCELERATORS: &[(&Bench, &[Case])] = &[
     (&ACCELERATOR, group_flash::CASES),
     (&ACCELERATOR, energy::ACCELERATOR),
 ];
+/// The cases of coprocessors.
+const COPROCESSORS: &[(&Bench, &[Case])] =
+    &[(&COPROCESSOR, coprocessor::CASES), (&COPROCESSOR, energy::COPROCESSOR)];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
-    DRIVES.iter().chain(GPUS).chain(HOSTS).chain(SERVERS).chain(ACCELERATORS).flat_map(|(_, cases)| *cases)
+    let all = DRIVES.iter().chain(GPUS).chain(HOSTS).chain(SERVERS).chain(ACCELERATORS).chain(COPROCESSORS);
+    all.flat_map(|(_, cases)| *cases)
 }
 
 /// The result document of a run with these values set, or the diagnostic.
@@ -427,6 +438,11 @@ fn every_key_of_a_server_moves_what_it_should() {
 #[test]
 fn every_key_of_an_accelerator_moves_what_it_should() {
     assert_eq!(faults("accelerators", ACCELERATORS), "");
+}
+
+#[test]
+fn every_key_of_a_coprocessor_moves_what_it_should() {
+    assert_eq!(faults("coprocessors", COPROCESSORS), "");
 }
 
 #[test]

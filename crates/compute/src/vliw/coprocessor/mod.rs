@@ -4,8 +4,10 @@
 //! with all cores and is over when the last of them has written its caches back. Cores of a step share memory with each other, orders to send and to receive share it one after another; a step
 //! and a transfer at once, which several programs could order, do not slow each other down.
 
+mod deal;
 mod energy;
 mod kept;
+mod places;
 mod plan;
 mod spec;
 mod stats;
@@ -190,14 +192,14 @@ impl Coprocessor {
                 self.moved.sent += bytes;
                 let time = Time::transfer(bytes, self.spec.link.send.bytes_per_s());
                 let crossed = self.to.grant(cx.now(), time);
-                let took = self.cross(tag, bytes, crossed, cx);
+                let took = self.cross(tag, bytes, (crossed - time, crossed), cx);
                 self.stats.sent.add(bytes, took);
             }
             Order::Receive { bytes } => {
                 self.moved.received += bytes;
                 let time = Time::transfer(bytes, self.spec.link.receive.bytes_per_s());
                 let crossed = self.from.grant(cx.now(), time);
-                let took = self.cross(tag, bytes, crossed, cx);
+                let took = self.cross(tag, bytes, (crossed - time, crossed), cx);
                 self.stats.received.add(bytes, took);
             }
             Order::Work { program, step } => {
@@ -211,8 +213,17 @@ impl Coprocessor {
         }
     }
 
-    /// Bytes cross the link until a time, and memory; how long the order takes, until the host knows.
-    fn cross(&mut self, tag: u32, bytes: u64, crossed: Time, cx: &mut impl Cx<Event, Out>) -> Time {
+    /// Bytes cross the link in a time, and memory; how long the order takes, until the host knows.
+    fn cross(
+        &mut self,
+        tag: u32,
+        bytes: u64,
+        (crosses, crossed): (Time, Time),
+        cx: &mut impl Cx<Event, Out>,
+    ) -> Time {
+        if let Some(meter) = &mut self.meter {
+            meter.cross(crosses, crossed, bytes);
+        }
         let latency = self.spec.link.latency.time();
         let service = Time::transfer(bytes, self.spec.memory.bandwidth.bytes_per_s());
         let stored = self.memory.grant(cx.now(), service);

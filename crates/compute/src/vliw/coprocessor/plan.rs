@@ -1,17 +1,17 @@
 //! What a program does on a coprocessor, before time: its steps, what memory must hold for each, and what each takes of the cores.
-//!
-//! A microblock is a step if memory has room for all that it touches; otherwise it is executed in sections, each as large as memory, which are steps. A step is dealt out to the cores as a static loop over the split loop's iterations.
 
-use super::kept::{Kept, Need};
+use super::deal::deal;
+use super::kept::Kept;
+use super::places::{Places, bytes, needs_of};
 use super::spec::CoprocessorSpec;
 use crate::vliw::GROUP;
-use crate::vliw::program::{Cost, Part, Program};
+use crate::vliw::program::{Cost, Program};
 use crate::vliw::sharing::Sharing;
 use config::SpecError;
 use kernel::Time;
 use nest::Section;
 use nest::executed::Area;
-use proto::offload::{Action, Plan, PlannedArray, Stretch};
+use proto::offload::{Action, Plan, PlannedArray};
 
 /// What a core does in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,54 +46,6 @@ pub(super) struct Planned {
     pub(super) steps: Vec<Step>,
 }
 
-/// Of an array, the number of its first group among those of all.
-struct Places<'p> {
-    arrays: &'p [Area],
-    firsts: Vec<u32>,
-}
-
-impl Places<'_> {
-    fn of(arrays: &[Area]) -> Places<'_> {
-        let mut next = 0;
-        let mut firsts = Vec::new();
-        for array in arrays {
-            firsts.push(next);
-            next += array.bytes.div_ceil(GROUP) as u32;
-        }
-        Places { arrays, firsts }
-    }
-
-    /// Of each group, the array.
-    fn groups(&self) -> impl Iterator<Item = &Area> {
-        self.arrays.iter().flat_map(|array| (0..array.bytes.div_ceil(GROUP)).map(move |_| array))
-    }
-
-    fn array_of(&self, group: u32) -> usize {
-        self.firsts.partition_point(|first| *first <= group) - 1
-    }
-
-    /// Groups in the order of their numbers, as stretches: consecutive ones of an array are one.
-    fn stretches(&self, groups: &[u32]) -> Vec<Stretch> {
-        let mut found: Vec<Stretch> = Vec::new();
-        for group in groups {
-            let array = self.array_of(*group);
-            let first = u64::from(group - self.firsts[array]) * GROUP;
-            let bytes = GROUP.min(self.arrays[array].bytes - first);
-            match found.last_mut() {
-                Some(last) if usize::from(last.array) == array && last.first + last.bytes == first => {
-                    last.bytes += bytes;
-                }
-                _ => found.push(Stretch { array: array as u16, first, bytes }),
-            }
-        }
-        found
-    }
-}
-
-fn bytes(stretches: &[Stretch]) -> u64 {
-    stretches.iter().map(|one| one.bytes).sum()
-}
-
 /// Whether files have an array before a program starts, and when it has ended.
 fn is_given(array: &Area) -> bool {
     matches!(array.section, Section::Input | Section::Inout)
@@ -112,36 +64,29 @@ impl Planned {
         let places = Places::of(&program.arrays);
         let mut kept = Kept::new(spec.frames() as usize, places.groups().map(is_given));
         let (mut actions, mut steps) = (Vec::new(), Vec::<Step>::new());
-        let (mut sections, mut needs, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut needs, mut scratch) = (Vec::new(), Vec::new());
         for microblock in 0..program.microblocks() {
-            sections.clear();
-            for whole in program.screens(microblock, 1) {
-                needs_of(program, &whole, &places, &mut needs);
-                if needs.len() as u64 <= spec.frames() && !needs.is_empty() {
-                    sections.push(whole);
-                } else {
-                    program.sections(whole, spec.frames() * GROUP, &mut sections);
-                }
-            }
-            for section in &sections {
-                needs_of(program, section, &places, &mut needs);
+            for parts in deal(program, microblock, spec, &places) {
+                needs_of(program, &parts, &places, &mut needs);
                 if needs.len() as u64 > spec.frames() {
                     return Err(too_large(program, needs.len(), spec));
                 }
                 let moves = kept.bring(&needs);
                 let (stores, loads) = (places.stretches(&moves.stores), places.stretches(&moves.loads));
-                let (stored, loaded) = (bytes(&stores), bytes(&loads));
+                let mut step = Step {
+                    parallel: Time::ZERO,
+                    shares: Vec::new(),
+                    loads: bytes(&loads),
+                    stores: bytes(&stores),
+                };
                 actions.extend(stores.into_iter().map(Action::Store));
                 actions.extend(loads.into_iter().map(Action::Load));
                 actions.push(Action::Work(steps.len() as u32));
-                let parts = program.dealt(section, spec.cores.into());
-                let mut step =
-                    Step { parallel: Time::ZERO, shares: Vec::new(), loads: loaded, stores: stored };
                 if program.is_split(microblock) {
                     step.parallel = spec.core.time(spec.parallel_cycles());
                 }
                 for part in parts {
-                    needs_of(program, &part, &places, &mut needs);
+                    needs_of(program, &[part], &places, &mut needs);
                     let Cost { issue, stall, bytes } = program.cost(&part, true, &spec.core, &mut scratch);
                     let alone = spec.core.time(issue + stall);
                     step.shares.push(Share {
@@ -188,21 +133,6 @@ fn share(shares: &mut [Share], spec: &CoprocessorSpec) {
             shares[core].computes = at.max(shares[core].alone);
         }
     }
-}
-
-/// The groups that a part needs, each once, in the order of their numbers.
-fn needs_of(program: &Program, part: &Part, places: &Places<'_>, into: &mut Vec<Need>) {
-    into.clear();
-    program.touches(part, |array, groups, _, writes| {
-        let first = places.firsts[array];
-        into.extend(groups.map(|group| Need { group: first + group, writes }));
-    });
-    into.sort_unstable_by_key(|need| need.group);
-    into.dedup_by(|next, kept| {
-        let same = next.group == kept.group;
-        kept.writes |= same && next.writes;
-        same
-    });
 }
 
 fn too_large(program: &Program, groups: usize, spec: &CoprocessorSpec) -> SpecError {

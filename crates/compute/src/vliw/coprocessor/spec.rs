@@ -69,7 +69,11 @@ pub struct CoprocessorEnergySpec {
     pub memory_transfer: Energy,
     /// Power of memory, whatever crosses it: standby and refresh.
     pub memory_on: Power,
-    /// Power of the rest of the chip: clocks, leakage and links that belong to no core.
+    /// Energy of a byte that crosses the link, of this end.
+    pub link_transfer: Energy,
+    /// Power of the link's controller.
+    pub link_on: Power,
+    /// Power of the rest of the chip: clocks and leakage that belong to no core.
     pub chip_on: Power,
 }
 

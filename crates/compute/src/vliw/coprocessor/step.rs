@@ -68,8 +68,6 @@ impl Coprocessor {
         let step = &self.programs[order.program].steps[order.step];
         let count = step.shares.len();
         for (core, share) in step.shares.iter().enumerate() {
-            self.stats.busy[core] += share.computes;
-            self.stats.stalled[core] += share.computes - share.issue;
             self.since[core] = now;
             cx.after(share.computes, Event::Computed(core as u16));
         }
@@ -82,7 +80,9 @@ impl Coprocessor {
     pub(super) fn computed(&mut self, core: u16, cx: &mut impl Cx<Event, Out>) {
         let (now, at) = (cx.now(), usize::from(core));
         let order = self.running().order;
-        let Share { bytes, write_back, .. } = self.step(order).shares[at];
+        let Share { issue, computes, bytes, write_back, .. } = self.step(order).shares[at];
+        self.stats.busy[at] += computes;
+        self.stats.stalled[at] += computes - issue;
         self.stats.computed[at] += now - self.since[at];
         self.carry(self.since[at], now, bytes);
         self.turn(now, 1, State::Computes, State::Waits);

@@ -31,6 +31,8 @@ fn spec(cores: u16) -> CoprocessorSpec {
             worker: WorkerPower { idle: Power::new(88), waits: Power::new(209), computes: Power::new(641) },
             memory_transfer: Energy::new(59),
             memory_on: Power::new(250),
+            link_transfer: Energy::new(115),
+            link_on: Power::new(178),
             chip_on: Power::new(1_732),
         }),
     }
@@ -264,7 +266,9 @@ fn energy_is_power_times_what_cores_have_done() {
     assert_eq!(energy.of("worker computes"), of(641, busy));
     assert_eq!(energy.of("worker waits"), of(209, steps - busy));
     assert_eq!(energy.of("worker idle"), of(88, 3 * now.ps() - steps));
-    assert_eq!(energy.of("memory on") + energy.of("chip on"), of(250 + 1_732, now.ps()));
+    let on = ["memory on", "link on", "chip on"].map(|name| energy.of(name)).iter().sum::<u128>();
+    assert_eq!(on, of(250 + 178 + 1_732, now.ps()));
+    assert_eq!(energy.of("link transfer"), of(115, part.stats.sent.bytes + part.stats.received.bytes));
     assert_eq!(energy.of("memory transfer"), of(59, part.stats.memory_bytes));
     assert_eq!(part.stats.computed, part.stats.busy);
 }

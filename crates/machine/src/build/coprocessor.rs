@@ -1,0 +1,93 @@
+//! From a spec to coprocessors, and from kernels to the program of a host that drives one.
+
+use crate::bind::of_kind;
+use crate::driven::{Driven, OffloadedKernels};
+use crate::spec::{Id, Kind, Loaded};
+use compute::vliw::coprocessor::Coprocessor;
+use config::{Diagnostic, Place, SpecError};
+use proto::offload::Plan;
+use workload::host::HostProgram;
+use workload::host::offload::Offload;
+use workload::kernels::{Application, Program};
+
+/// Which of a host's drives has the files of kernels.
+const DRIVE: u16 = 0;
+
+/// Refuses coprocessors that cannot be built.
+///
+/// # Errors
+/// The first value that cannot be.
+pub(crate) fn check(loaded: &Loaded) -> Result<(), Diagnostic> {
+    all(loaded).map(drop)
+}
+
+/// The coprocessors that programs of the host can drive.
+pub(crate) fn of_host(loaded: &Loaded) -> Vec<Id> {
+    loaded.spec.host.first().map_or(Vec::new(), |host| host.linked("coprocessors").to_vec())
+}
+
+/// All coprocessors, idle.
+///
+/// # Errors
+/// The first value that cannot be built.
+pub(crate) fn all(loaded: &Loaded) -> Result<Vec<Driven>, Diagnostic> {
+    let build = |id: Id| {
+        let part = &loaded.spec.coprocessor[id.number];
+        let coprocessor =
+            Coprocessor::new(&part.spec.coprocessor).map_err(|error| loaded.explain(part.table(), error))?;
+        // Hosts but the first have no programs.
+        Ok(Driven { name: part.name.clone(), coprocessor, host: 0, kernels: None })
+    };
+    of_kind(loaded, Kind::Coprocessor).into_iter().map(build).collect()
+}
+
+/// The program that has a coprocessor execute the kernels of a run, which a user asked for in these words. It is the host's of this number.
+///
+/// # Errors
+/// A kernel that the coprocessor's memory has no room for, or whose work is not known.
+pub(crate) fn program(
+    loaded: &Loaded,
+    driven: &mut Driven,
+    (coprocessor, program): (usize, usize),
+    applications: Vec<Application>,
+    asked: &[String],
+) -> Result<Box<dyn HostProgram>, Diagnostic> {
+    let plans = plans(&mut driven.coprocessor, &applications).map_err(|error| {
+        let text = asked.join(" ");
+        let place = Place { source: "--workload".to_owned(), text, ..Place::default() };
+        let mut fault = Diagnostic::new(error.what).at(place);
+        fault.help = error.help;
+        fault
+    })?;
+    let about = |application: &Application| {
+        (application.program.name().to_owned(), application.program.input_bytes())
+    };
+    let applications = applications.iter().map(about).collect();
+    let instances = plans.iter().map(|(_, instances)| u64::from(*instances)).sum();
+    driven.kernels = Some(OffloadedKernels { program, applications, instances });
+    let of_host = of_host(loaded);
+    let device = of_host.iter().position(|id| id.number == coprocessor).unwrap_or_default();
+    let costs = loaded.spec.coprocessor[coprocessor].spec.offload;
+    Ok(Box::new(Offload::new(&driven.name, plans, costs, (device as u16, DRIVE))))
+}
+
+/// What instances of applications have to do; applications of the same program are one.
+fn plans(coprocessor: &mut Coprocessor, applications: &[Application]) -> Result<Vec<(Plan, u32)>, SpecError> {
+    let mut known: Vec<(&Program, u32)> = Vec::new();
+    let mut plans = Vec::new();
+    for Application { program, instances } in applications {
+        let number = match known.iter().find(|(other, _)| *other == program) {
+            Some((_, number)) => *number,
+            None => {
+                let number = match program {
+                    Program::Nest(kernel) => coprocessor.add(kernel.clone())?,
+                    Program::Executed(on_data) => coprocessor.add_executed(on_data.program())?,
+                };
+                known.push((program, number));
+                number
+            }
+        };
+        plans.push((coprocessor.plan(number).clone(), *instances));
+    }
+    Ok(plans)
+}

@@ -1,0 +1,131 @@
+//! The same kernels on a coprocessor behind a host.
+
+use super::{DOUBLE, figure};
+use machine::run::{self, Plan, run_alone};
+use serde_json::Value;
+
+/// 16 MiB of memory.
+const SMALL: &[&str] = &["coprocessor.memory.size=16MiB", "coprocessor.sample=16384"];
+const SYSTEM: &str = "flashabacus-simd";
+
+fn plan(workloads: &[&str], set: &[&str]) -> Plan {
+    let mut plan = Plan::new(SYSTEM, "");
+    plan.workloads = workloads.iter().map(|text| (*text).to_owned()).collect();
+    plan.set = SMALL.iter().chain(set).map(|text| (*text).to_owned()).collect();
+    plan
+}
+
+fn document(workloads: &[&str], set: &[&str]) -> Value {
+    let document = run_alone(&plan(workloads, set)).unwrap_or_else(|fault| panic!("{fault}"));
+    let failed: Vec<_> = document.checks.iter().filter(|check| !check.ok).collect();
+    assert!(document.ok, "{failed:?}");
+    serde_json::to_value(document).expect("a document has a JSON form")
+}
+
+fn told(workload: &str, set: &[&str]) -> String {
+    run_alone(&plan(&[workload], set)).expect_err("it is refused").to_string()
+}
+
+/// A page group comes and one goes: each is read or written by the host, brought into order at 2 GB/s, copied at 5 GB/s, and crosses the link at 814 and 875 MB/s. Eight cores have 2,048 elements each,
+/// of the same two groups: 1,024 lines of 128 B may have to be written back.
+#[test]
+fn a_kernel_is_the_sum_of_its_phases() {
+    let found = document(&[DOUBLE], &[]);
+    let one = |path: &str| figure(&found, &format!("/coprocessor/0/{path}"));
+    let bytes = 65_536.0;
+    let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1.0, "{found}, not {expected}");
+    near(one("sends/time_ns"), bytes / 0.814 + 2.0 * 250.0);
+    near(one("receives/time_ns"), bytes / 0.875 + 2.0 * 250.0);
+    let phase = |name: &str| one(&format!("kernels/0/phases/{name}/core_ns"));
+    near(phase("marshal"), 2.0 * bytes / 2.0);
+    near(phase("copy"), 2.0 * bytes / 5.0);
+    let busy: Vec<f64> = (0..8).map(|n| one(&format!("cores/{n}/busy_share")) * one("makespan_ns")).collect();
+    // A load and a store each iteration, for two units.
+    assert!(busy.iter().all(|busy| (2_048.0..16.0 * 2_048.0).contains(busy)), "{busy:?}");
+    let longest = busy.iter().copied().fold(0.0, f64::max);
+    near(one("steps/time_ns"), 20_000.0 + 10_400.0 + 7.0 * 2_443.0 + longest + 1_024.0 * 65.0 + 250.0);
+    assert_eq!((one("steps/count"), one("sends/bytes"), one("receives/bytes")), (1.0, bytes, bytes));
+    let phases = found.pointer("/coprocessor/0/kernels/0/phases").and_then(Value::as_object).expect("phases");
+    let sum: f64 = phases.values().map(|phase| phase["time_ns"].as_f64().expect("a time")).sum();
+    let kernel = one("kernels/0/over_ns") - one("kernels/0/begun_ns");
+    near(sum, kernel);
+    near(one("kernels/0/storage_ns") + one("kernels/0/cpu_ns") + one("kernels/0/accelerator_ns"), kernel);
+    near(one("makespan_ns"), one("kernels/0/over_ns"));
+    // The drive has read the group, and has been given it: read-ahead may bring no more than the file.
+    assert!(figure(&found, "/flash/0/reads/host") >= 4.0);
+}
+
+/// Instances follow one another in the order of the command line; the same twice.
+#[test]
+fn kernels_are_executed_one_after_another() {
+    let jobs = [
+        "atax:m=512,n=512,instances=2",
+        "gemm:ni=128,nj=128,nk=128,t=64,instances=2",
+        "bfs:nodes=20000,degree=4",
+    ];
+    let found = document(&jobs, &[]);
+    let kernels = found.pointer("/coprocessor/0/kernels").and_then(Value::as_array).expect("kernels");
+    let programs: Vec<_> = kernels.iter().map(|kernel| kernel["program"].as_str().expect("a name")).collect();
+    assert_eq!(programs, ["atax", "atax", "gemm", "gemm", "bfs"]);
+    let mut last = 0.0;
+    for kernel in kernels {
+        let [begun, over] = ["begun_ns", "over_ns"].map(|time| kernel[time].as_f64().expect("a time"));
+        assert!(begun >= last && over > begun);
+        last = over;
+    }
+    // A matrix and a vector; three matrices. The matrix of ATAX and its vectors are sent for each instance, its scratch never.
+    let sent: Vec<f64> = kernels.iter().map(|kernel| kernel["sent_bytes"].as_f64().expect("bytes")).collect();
+    let (atax, gemm) = (4.0 * (512.0 * 512.0 + 512.0), 4.0 * 3.0 * 128.0 * 128.0);
+    assert_eq!(sent[..4], [atax, atax, gemm, gemm]);
+    let received: Vec<f64> =
+        kernels.iter().map(|kernel| kernel["received_bytes"].as_f64().expect("bytes")).collect();
+    assert_eq!(received[..4], [4.0 * 512.0, 4.0 * 512.0, gemm / 3.0, gemm / 3.0]);
+    let checks = found["checks"].to_string();
+    for name in ["what its plans say", "crosses the link", "shares of steps", "its longest core"] {
+        assert!(checks.contains(name), "no check `{name}`");
+    }
+    let again = document(&jobs, &[]);
+    for part in ["coprocessor", "host", "flash", "simulated_ns", "checks"] {
+        assert_eq!(found[part], again[part], "{part}");
+    }
+}
+
+/// Four passes over a hundred groups, all of which change. Memory for 64 has a section of 64 in it and then one of 36, which takes the place of as many: the next pass finds 28 of its first 64, and
+/// none of the others.
+#[test]
+fn what_memory_has_no_room_for_comes_and_goes_again() {
+    let job = ["nest:file=tests/keys/passes.toml"];
+    let bytes = |size: &str| {
+        let found = document(&job, &[&format!("coprocessor.memory.size={size}")]);
+        ["sends", "receives"].map(|way| figure(&found, &format!("/coprocessor/0/{way}/bytes")) / 65_536.0)
+    };
+    assert_eq!(bytes("16MiB"), [100.0, 100.0]);
+    assert_eq!(bytes("4MiB"), [100.0 + 3.0 * (36.0 + 36.0); 2]);
+}
+
+/// A program of the host goes on beside kernels.
+#[test]
+fn other_programs_run_beside_kernels() {
+    let found = document(&["atax:m=512,n=512", "ungzip:processes=1"], &["sim.until=200ms"]);
+    let programs = found.pointer("/host/0/programs").and_then(Value::as_array).expect("programs");
+    assert_eq!(programs.len(), 2);
+    assert!(figure(&found, "/coprocessor/0/kernels/0/over_ns") < 200e6);
+}
+
+#[test]
+fn what_cannot_run_is_told() {
+    let large = told("mvt:n=512,t=64", &["coprocessor.memory.size=64KiB"]);
+    assert!(large.contains("memory has room for 1") && large.contains("--workload"), "{large}");
+    let none = told("mvt:n=512,t=64", &["coprocessor.memory.size=60KiB"]);
+    assert!(none.contains("coprocessor.memory.size") && none.contains("at least one"), "{none}");
+    let mut warm = plan(&[DOUBLE], &[]);
+    warm.warmup = Some(machine::Warmup::Requests(10));
+    let warm = run_alone(&warm).expect_err("it is refused").to_string();
+    assert!(warm.contains("no warm-up"), "{warm}");
+    let drive = told("flash=mvt", &[]);
+    assert!(drive.contains("is a kernel of an accelerator, and `flash` takes none"), "{drive}");
+    assert!(drive.contains("coprocessor"), "{drive}");
+    assert!(run::check(&plan(&["coprocessor=mvt:n=256,t=64"], &[])).is_ok());
+    let small = ["coprocessor.memory.size=64KiB"];
+    assert!(run::check(&plan(&["mvt:n=512,t=64"], &small)).is_err());
+}
