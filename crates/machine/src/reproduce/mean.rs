@@ -67,6 +67,22 @@ impl Values {
         Some(student_t_quantile(0.975, seeds as u32 - 1) * (variance / n).sqrt())
     }
 
+    /// Values with their names.
+    pub(crate) fn new(values: Vec<(String, f64)>) -> Values {
+        Values(values)
+    }
+
+    /// Each value changed.
+    pub(crate) fn map(self, change: impl Fn(f64) -> f64) -> Values {
+        Values(self.0.into_iter().map(|(name, value)| (name, change(value))).collect())
+    }
+
+    /// The sum with another value of the same runs, in the same order.
+    pub(crate) fn plus(self, other: Values) -> Values {
+        let pairs = self.0.into_iter().zip(other.0);
+        Values(pairs.map(|((name, a), (_, b))| (name, a + b)).collect())
+    }
+
     /// The product with another value of the same runs, in the same order.
     pub(crate) fn times(self, other: Values) -> Values {
         let pairs = self.0.into_iter().zip(other.0);
@@ -113,9 +129,14 @@ impl Values {
         Some(libm::exp(student_t_quantile(0.975, self.0.len() as u32 - 1) * (variance / n).sqrt()))
     }
 
+    /// Every value.
+    pub(crate) fn each(&self) -> String {
+        let each: Vec<String> = self.0.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
+        each.join(", ")
+    }
+
     /// Every value, and the means that are not the row's.
     pub(crate) fn note(&self) -> String {
-        let each: Vec<String> = self.0.iter().map(|(name, v)| format!("{name} {v:.3}")).collect();
         // A value of zero has no logarithm.
         let spread = self
             .spread()
@@ -123,7 +144,7 @@ impl Values {
             .map_or(String::new(), |s| format!(", 95 % within a factor {s:.2}"));
         format!(
             "{}; geometric {:.3}{spread}, arithmetic {:.3}, harmonic {:.3}",
-            each.join(", "),
+            self.each(),
             self.geometric(),
             self.arithmetic(),
             self.harmonic()

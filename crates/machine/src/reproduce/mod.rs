@@ -9,6 +9,7 @@ mod churn;
 mod data;
 mod expected;
 mod fastdrain;
+mod flashabacus;
 mod mean;
 mod mqms;
 mod peers;
@@ -76,6 +77,11 @@ pub const TARGETS: &[Target] = &[
         name: "fastdrain",
         about: "Zhang et al., FastDrain, 2020: a host whose page cache drains into a drive, and what it is measured against",
         work: Work::Study(fastdrain::entries),
+    },
+    Target {
+        name: "flashabacus",
+        about: "Zhang and Jung, FlashAbacus, EuroSys 2018: an accelerator that governs its own flash, and the same accelerator behind a host",
+        work: Work::Study(flashabacus::entries),
     },
 ];
 

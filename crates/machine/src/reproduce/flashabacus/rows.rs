@@ -1,0 +1,241 @@
+//! Which runs each figure needs, and what it is worked out from.
+
+use super::super::expected::Figure;
+use super::super::mean::{Metric, Values};
+use super::super::study::{Entry, Found, Point};
+use super::metrics::{
+    bandwidth, ends, least_latency, makespan, mean_latency, most_latency, transfer_time, utilisation,
+};
+use super::serial;
+use super::spent::{access_power, compute_power, energy, transfer_energy};
+use super::suite::{Group, INTER_DY, INTER_ST, INTRA_IO, INTRA_O3, SCHEDULERS, SIMD, Suite};
+use config::Diagnostic;
+
+/// The data-intensive programs (section 5.2).
+const DATA: Group = Group::Programs(&["atax", "bicg", "2dcon", "mvt"]);
+/// Those of Figure 3d.
+const MOVING: Group = Group::Programs(&["atax", "bicg", "mvt"]);
+/// Those of which a thousand instructions process a few bytes.
+const COMPUTING: Group = Group::Programs(&["syrk", "3mm", "covar", "gemm", "2mm", "syr2k", "corr"]);
+/// Those of section 5.3.
+const PRODUCTS: Group = Group::Programs(&["gemm", "2mm", "syr2k"]);
+/// Section 5.6.
+const REAL: Group = Group::Programs(&["nn", "bfs", "nw", "path", "wc"]);
+
+/// A figure's entry; none for a name that is not known.
+pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
+    use Group::{All, Heterogeneous, Homogeneous, Mixes, Programs};
+    let new = |group, systems: &[&'static str], compute: Compute| new(figure, suite, group, systems, compute);
+    let id = figure.id.strip_prefix("flashabacus.")?;
+    Some(match id {
+        "bw.intrao3_vs_simd" => new(All, &[INTRA_O3, SIMD], |on| on.gain(INTRA_O3, SIMD, bandwidth)),
+        "bw.data_intensive" => new(DATA, &EACH, |on| on.schedulers(|on, one| on.gain(one, SIMD, bandwidth))),
+        "bw.interst_vs_interdy" => {
+            new(Homogeneous, &[INTER_ST, INTER_DY], |on| on.below(INTER_ST, INTER_DY, bandwidth))
+        }
+        "bw.interst_vs_intrao3" => {
+            new(Homogeneous, &[INTER_ST, INTRA_O3], |on| on.below(INTER_ST, INTRA_O3, bandwidth))
+        }
+        "bw.intrao3_vs_intraio" => {
+            new(Homogeneous, &[INTRA_O3, INTRA_IO], |on| on.gain(INTRA_O3, INTRA_IO, bandwidth))
+        }
+        "bw.intrao3_vs_interdy_homo" => {
+            new(Homogeneous, &[INTRA_O3, INTER_DY], |on| on.below(INTRA_O3, INTER_DY, bandwidth))
+        }
+        "bw.simd_hetero" => new(Heterogeneous, &[SIMD], |on| on.of(SIMD, bandwidth)),
+        "bw.simd_vs_interdy_hetero" => {
+            new(Heterogeneous, &[SIMD, INTER_DY], |on| on.below(SIMD, INTER_DY, bandwidth))
+        }
+        "bw.simd_vs_intrao3_hetero" => {
+            new(Heterogeneous, &[SIMD, INTRA_O3], |on| on.below(SIMD, INTRA_O3, bandwidth))
+        }
+        "bw.interst_vs_intraio_some" => new(Mixes(&[2, 3, 4, 6, 7, 9, 13]), &[INTER_ST, INTRA_IO], |on| {
+            on.gain(INTER_ST, INTRA_IO, bandwidth)
+        }),
+        "bw.interst_vs_intraio_rest" => new(Mixes(&[1, 5, 8, 10, 11, 12]), &[INTER_ST, INTRA_IO], |on| {
+            on.below(INTER_ST, INTRA_IO, bandwidth)
+        }),
+        "bw.interdy_vs_interst_hetero" => {
+            new(Heterogeneous, &[INTER_DY, INTER_ST], |on| on.gain(INTER_DY, INTER_ST, bandwidth))
+        }
+        "bw.intrao3_vs_interdy_hetero" => {
+            new(Heterogeneous, &[INTRA_O3, INTER_DY], |on| on.gain(INTRA_O3, INTER_DY, bandwidth))
+        }
+        "lat.simd_data_intensive.mean" => {
+            new(DATA, &EACH, |on| on.schedulers(|on, one| on.gain(SIMD, one, mean_latency)))
+        }
+        "lat.simd_data_intensive.max" => {
+            new(DATA, &EACH, |on| on.schedulers(|on, one| on.gain(SIMD, one, most_latency)))
+        }
+        "lat.simd_data_intensive.min" => {
+            new(DATA, &EACH, |on| on.schedulers(|on, one| on.gain(SIMD, one, least_latency)))
+        }
+        "lat.interdy_vs_interst.mean" => {
+            new(Homogeneous, &[INTER_DY, INTER_ST], |on| on.below(INTER_DY, INTER_ST, mean_latency))
+        }
+        "lat.interdy_vs_interst.max" => {
+            new(Homogeneous, &[INTER_DY, INTER_ST], |on| on.below(INTER_DY, INTER_ST, most_latency))
+        }
+        "lat.inter_vs_intra_min" => new(Homogeneous, &SCHEDULERS, inter_over_intra),
+        "lat.intrao3_vs_interdy_hetero.mean" => {
+            new(Heterogeneous, &[INTRA_O3, INTER_DY], |on| on.below(INTRA_O3, INTER_DY, mean_latency))
+        }
+        "lat.intrao3_vs_interdy_hetero.max" => {
+            new(Heterogeneous, &[INTRA_O3, INTER_DY], |on| on.below(INTRA_O3, INTER_DY, most_latency))
+        }
+        "lat.mx1_last_two" => new(Mixes(&[1]), &[INTRA_O3, SIMD], last_two),
+        "energy.intrao3_vs_simd" => new(All, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, energy)),
+        "energy.simd_transfer_share" => new(DATA, &[SIMD], |on| on.of(SIMD, transfer_energy)),
+        "energy.interst_vs_simd_compute" => {
+            new(PRODUCTS, &[INTER_ST, SIMD], |on| on.gain(INTER_ST, SIMD, energy))
+        }
+        "energy.vs_interst.intraio" => {
+            new(PRODUCTS, &[INTRA_IO, INTER_ST], |on| on.below(INTRA_IO, INTER_ST, energy))
+        }
+        "energy.vs_interst.interdy" => {
+            new(PRODUCTS, &[INTER_DY, INTER_ST], |on| on.below(INTER_DY, INTER_ST, energy))
+        }
+        "energy.vs_interst.intrao3" => {
+            new(PRODUCTS, &[INTRA_O3, INTER_ST], |on| on.below(INTRA_O3, INTER_ST, energy))
+        }
+        "util.interdy_homo" => new(Homogeneous, &[INTER_DY], |on| on.of(INTER_DY, utilisation)),
+        "util.intrao3_hetero" => new(Heterogeneous, &[INTRA_O3], |on| on.of(INTRA_O3, utilisation)),
+        "util.intrao3_vs_interdy_hetero" => {
+            new(Heterogeneous, &[INTRA_O3, INTER_DY], |on| on.gain(INTRA_O3, INTER_DY, utilisation))
+        }
+        "util.simd_below_intrao3" => new(DATA, &[SIMD, INTRA_O3], |on| on.below(SIMD, INTRA_O3, utilisation)),
+        "power.simd_storage_access" => {
+            new(Programs(&["atax"]), &[SIMD, INTRA_O3], |on| on.ratio(SIMD, INTRA_O3, access_power))
+        }
+        "power.intrao3_compute" => {
+            new(Programs(&["atax"]), &[INTRA_O3, SIMD], |on| on.gain(INTRA_O3, SIMD, compute_power))
+        }
+        "motivation.transfer_time_share.all" => new(Homogeneous, &[SIMD], |on| on.of(SIMD, transfer_time)),
+        "motivation.transfer_time_share.data_intensive" => {
+            new(MOVING, &[SIMD], |on| on.of(SIMD, transfer_time))
+        }
+        "motivation.transfer_energy_share.all" => {
+            new(Homogeneous, &[SIMD], |on| on.of(SIMD, transfer_energy))
+        }
+        "motivation.transfer_energy_share.computing" => {
+            new(COMPUTING, &[SIMD], |on| on.of(SIMD, transfer_energy))
+        }
+        "motivation.serial_30.loss" => serial::loss(figure, suite, 30),
+        "motivation.serial_30.utilisation" => serial::utilisation(figure, suite, 30),
+        "motivation.serial_10" => serial::utilisation(figure, suite, 10),
+        "real.bw_vs_simd.intraio" => new(REAL, &[INTRA_IO, SIMD], |on| on.ratio(INTRA_IO, SIMD, bandwidth)),
+        "real.bw_vs_simd.interdy" => new(REAL, &[INTER_DY, SIMD], |on| on.ratio(INTER_DY, SIMD, bandwidth)),
+        "real.bw_vs_simd.intrao3" => new(REAL, &[INTRA_O3, SIMD], |on| on.ratio(INTRA_O3, SIMD, bandwidth)),
+        "real.energy_vs_simd.interst" => new(REAL, &[INTER_ST, SIMD], |on| on.below(INTER_ST, SIMD, energy)),
+        "real.energy_vs_simd.intraio" => new(REAL, &[INTRA_IO, SIMD], |on| on.below(INTRA_IO, SIMD, energy)),
+        "real.energy_vs_simd.interdy" => new(REAL, &[INTER_DY, SIMD], |on| on.below(INTER_DY, SIMD, energy)),
+        "real.energy_vs_simd.intrao3" => new(REAL, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, energy)),
+        "real.interst_vs_simd.nw" => {
+            new(Programs(&["nw"]), &[INTER_ST, SIMD], |on| on.gain(INTER_ST, SIMD, bandwidth))
+        }
+        "real.interst_vs_simd.path" => {
+            new(Programs(&["path"]), &[INTER_ST, SIMD], |on| on.gain(INTER_ST, SIMD, bandwidth))
+        }
+        "real.simd_transfer_energy" => new(REAL, &[SIMD], |on| on.of(SIMD, transfer_energy)),
+        "series.intrao3_earlier" => new(Programs(&["atax"]), &[SIMD, INTRA_O3], |on| {
+            Ok(on.of(SIMD, makespan)?.plus(on.of(INTRA_O3, makespan)?.map(|ours| -ours)))
+        }),
+        _ => return super::constants::entry(figure),
+    })
+}
+
+/// All schedulers, and the rival.
+const EACH: [&str; 5] = [SIMD, INTER_ST, INTER_DY, INTRA_IO, INTRA_O3];
+
+/// The runs of one world: those of an assignment.
+pub(super) struct World<'a> {
+    found: &'a Found,
+    suite: &'a Suite,
+    workloads: &'a [String],
+}
+
+/// A value of each workload, whose mean is the row's.
+type Compute = fn(&World<'_>) -> Result<Values, Diagnostic>;
+
+impl World<'_> {
+    fn points(&self, system: &str) -> Vec<Point> {
+        self.workloads.iter().map(|workload| self.suite.point(system, workload)).collect()
+    }
+
+    fn of(&self, system: &str, metric: Metric) -> Result<Values, Diagnostic> {
+        Values::of(self.found, &self.points(system), metric)
+    }
+
+    /// Ratios of two systems.
+    fn ratio(&self, over: &str, under: &str, metric: Metric) -> Result<Values, Diagnostic> {
+        Ok(self.of(over, metric)?.over(self.of(under, metric)?))
+    }
+
+    /// The same less one, per cent.
+    fn gain(&self, over: &str, under: &str, metric: Metric) -> Result<Values, Diagnostic> {
+        Ok(self.ratio(over, under, metric)?.map(|ratio| 100.0 * (ratio - 1.0)))
+    }
+
+    /// One less the ratios, per cent.
+    fn below(&self, over: &str, under: &str, metric: Metric) -> Result<Values, Diagnostic> {
+        Ok(self.ratio(over, under, metric)?.map(|ratio| 100.0 * (1.0 - ratio)))
+    }
+
+    /// The mean over schedulers, workload by workload.
+    fn schedulers(&self, of: fn(&Self, &str) -> Result<Values, Diagnostic>) -> Result<Values, Diagnostic> {
+        let mut all = of(self, SCHEDULERS[0])?;
+        for one in &SCHEDULERS[1..] {
+            all = all.plus(of(self, one)?);
+        }
+        Ok(all.map(|sum| sum / SCHEDULERS.len() as f64))
+    }
+}
+
+/// The shortest latency with inter-kernel schedulers over that with intra-kernel ones, less one, per cent: the mean of two each, program by program.
+fn inter_over_intra(on: &World<'_>) -> Result<Values, Diagnostic> {
+    let of = |system: &str| on.of(system, least_latency);
+    let inter = of(INTER_ST)?.plus(of(INTER_DY)?);
+    let intra = of(INTRA_IO)?.plus(of(INTRA_O3)?);
+    Ok(inter.over(intra).map(|ratio| 100.0 * (ratio - 1.0)))
+}
+
+/// Of the two programs that end last on the rival: their ends there over those on FlashAbacus, less one, per cent.
+fn last_two(on: &World<'_>) -> Result<Values, Diagnostic> {
+    let document = |system: &str| match &on.points(system)[..] {
+        [point] => on.found.get(point),
+        points => Err(Diagnostic::new(format!("{} mixes instead of one", points.len()))),
+    };
+    let (theirs, ours) = (ends(document(SIMD)?)?, ends(document(INTRA_O3)?)?);
+    let gain = |(program, end): (String, f64)| {
+        let own = ours.iter().find(|(known, _)| *known == program);
+        let gain = own.map(|(_, own)| 100.0 * (end / own - 1.0));
+        gain.map(|gain| (program, gain)).ok_or_else(|| Diagnostic::new("a program did not run on both"))
+    };
+    let last = theirs.len().saturating_sub(2);
+    theirs.into_iter().skip(last).map(gain).collect::<Result<Vec<_>, _>>().map(Values::new)
+}
+
+/// A row from runs of workloads on some systems: the median over assignments, if there are several.
+fn new(figure: &Figure, suite: &Suite, group: Group, systems: &[&'static str], compute: Compute) -> Entry {
+    let worlds = suite.worlds(group);
+    let point = |system: &&str| {
+        worlds.iter().flatten().map(|workload| suite.point(system, workload)).collect::<Vec<_>>()
+    };
+    let points = systems.iter().flat_map(point).collect();
+    let (figure, suite) = (figure.clone(), suite.clone());
+    Entry::new(figure.id.clone(), points, move |found| {
+        let of = |workloads: &Vec<String>| compute(&World { found, suite: &suite, workloads });
+        let values = worlds.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+        let mut means: Vec<f64> = values.iter().map(Values::arithmetic).collect();
+        means.sort_by(f64::total_cmp);
+        let quantile = |share: f64| means[((means.len() - 1) as f64 * share).round() as usize];
+        let note = match &values[..] {
+            [only] => only.each(),
+            _ => {
+                let (least, most) = (quantile(0.05), quantile(0.95));
+                format!("median of {} assignments, 5 to 95 %: {least:.2} to {most:.2}", values.len())
+            }
+        };
+        figure.row(quantile(0.5), note)
+    })
+}

@@ -1,0 +1,110 @@
+//! Energy of a run, as the paper divides it: what moves data, what computes, what stores.
+
+use super::metrics::{offloaded, span};
+use crate::result::{Document, PartEnergy};
+use config::Diagnostic;
+use config::units::Power;
+
+/// Energy of the rival's parts, J.
+struct Items {
+    /// Its host, while data move.
+    moves: f64,
+    /// Its accelerator.
+    computes: f64,
+    /// Its drive, while data move.
+    stores: f64,
+}
+
+impl Items {
+    fn all(&self) -> f64 {
+        self.moves + self.computes + self.stores
+    }
+}
+
+/// A part's energy.
+fn part<'a>(document: &'a Document, name: &str) -> Result<&'a PartEnergy, Diagnostic> {
+    let parts = document.energy.iter().flat_map(|energy| &energy.parts);
+    let found = parts.into_iter().find(|part| part.name == name);
+    found.ok_or_else(|| Diagnostic::new(format!("no energy of `{name}` on {}", document.system)))
+}
+
+/// Energy of an activity of a part, J.
+fn activity(part: &PartEnergy, name: &str) -> f64 {
+    part.activities.iter().filter(|of| of.activity == name).map(|of| of.energy_j).sum()
+}
+
+/// A power of the spec, W.
+fn power(document: &Document, path: &[&str]) -> Result<f64, Diagnostic> {
+    let value = path.iter().try_fold(&document.spec, |table, key| table.get(*key));
+    let power = value.and_then(|value| value.as_str()).and_then(|text| text.parse::<Power>().ok());
+    let power = power.map(|power| power.microwatts() as f64 / 1e6);
+    power.ok_or_else(|| Diagnostic::new(format!("no power {} of {}", path.join("."), document.system)))
+}
+
+/// A part's energy in those phases in which an activity that goes on in others lasts, J: what is spent all the time is shared out by time.
+fn while_moving(of: &PartEnergy, always: &[&str], share: f64) -> f64 {
+    let constant: f64 = always.iter().map(|name| activity(of, name)).sum();
+    of.energy_j - (1.0 - share) * constant
+}
+
+fn items(document: &Document) -> Result<Items, Diagnostic> {
+    let (moving, working) = span(document)?;
+    let share = moving / (moving + working);
+    let host = part(document, "host")?;
+    let drive = part(document, "flash")?;
+    // Its controller has nothing to do while the accelerator works.
+    let idle = power(document, &["flash", "energy", "controller", "idle"])? * working;
+    Ok(Items {
+        moves: while_moving(host, &["core idle", "package on", "memory on"], share),
+        computes: part(document, "coprocessor")?.energy_j,
+        stores: while_moving(drive, &["die idle", "link on"], share)
+            - idle.min(activity(drive, "controller idle")),
+    })
+}
+
+/// Energy of a run, J: of FlashAbacus all that its accelerator and its flash spend, of the rival the three items.
+pub(super) fn energy(document: &Document) -> Result<f64, Diagnostic> {
+    if offloaded(document) {
+        return Ok(items(document)?.all());
+    }
+    let total = document.energy.as_ref().and_then(|energy| energy.total.as_ref());
+    let total = total.ok_or_else(|| Diagnostic::new(format!("no energy of {}", document.system)))?;
+    Ok(total.energy_j)
+}
+
+/// The share of the rival's energy that moves and stores data, per cent.
+pub(super) fn transfer_energy(document: &Document) -> Result<f64, Diagnostic> {
+    let items = items(document)?;
+    Ok(100.0 * (items.moves + items.stores) / items.all())
+}
+
+/// Power of an accelerator that waits for data, W.
+fn waiting(document: &Document, kind: &str, cores: f64, state: &str) -> Result<f64, Diagnostic> {
+    let of = |path: &[&str]| power(document, &[&[kind, "energy"], path].concat());
+    Ok(cores * of(&["worker", state])? + of(&["memory_on"])? + of(&["chip_on"])?)
+}
+
+/// Power while storage is accessed, W.
+pub(super) fn access_power(document: &Document) -> Result<f64, Diagnostic> {
+    if offloaded(document) {
+        let (moving, _) = span(document)?;
+        let Items { moves, stores, .. } = items(document)?;
+        let cores = document.coprocessor[0].cores.len() as f64;
+        return Ok((moves + stores) / moving + waiting(document, "coprocessor", cores, "idle")?);
+    }
+    let workers = document.accelerator.first().map_or(0, |at| at.workers.len()) as f64;
+    let firmware = 2.0 * power(document, &["accelerator", "energy", "firmware", "busy"])?;
+    let flash = part(document, "group_flash")?.power_w_mean;
+    Ok(flash + firmware + waiting(document, "accelerator", workers, "waits")?)
+}
+
+/// Power of the accelerator while it computes, W.
+pub(super) fn compute_power(document: &Document) -> Result<f64, Diagnostic> {
+    if offloaded(document) {
+        let (moving, working) = span(document)?;
+        let cores = document.coprocessor[0].cores.len() as f64;
+        let idle = waiting(document, "coprocessor", cores, "idle")? * moving;
+        return Ok((part(document, "coprocessor")?.energy_j - idle) / working);
+    }
+    Ok(part(document, "accelerator")?.power_w_max)
+}
