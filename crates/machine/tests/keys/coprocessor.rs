@@ -47,7 +47,11 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         key: "coprocessor.core.units.memory",
-        context: &["coprocessor.core.units.multiply=64", "coprocessor.core.units.general=64"],
+        context: &[
+            "coprocessor.core.units.multiply=64",
+            "coprocessor.core.units.general=64",
+            "coprocessor.memory.bandwidth=100GB/s",
+        ],
         jobs: ROOTS,
         values: &["1", "2", "4"],
         predicted: Falls(STEPS),
@@ -115,7 +119,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         key: "coprocessor.sample",
         context: &[],
-        jobs: PRODUCT,
+        jobs: THREE,
         values: &["1024", "65536"],
         predicted: Differ,
     },
