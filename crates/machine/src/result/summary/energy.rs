@@ -33,14 +33,14 @@ pub(super) fn energy(of: &EnergyResult, text: &mut String) {
 /// What it comes to for each that was served.
 fn served(total: &TotalEnergy) -> String {
     let of = [
-        (total.request_j, "request"),
-        (total.call_j, "system call"),
-        (total.job_j, "job"),
-        (total.instruction_j, "instruction"),
-        (total.warp_instruction_j, "warp instruction"),
-        (total.kernel_j, "kernel"),
+        (total.request_j, "a request"),
+        (total.call_j, "a system call"),
+        (total.job_j, "a job"),
+        (total.instruction_j, "an instruction"),
+        (total.warp_instruction_j, "a warp instruction"),
+        (total.kernel_j, "a kernel"),
     ];
-    of.into_iter().filter_map(|(each, what)| Some(format!("; {} a {what}", joules(each?)))).collect()
+    of.into_iter().filter_map(|(each, what)| Some(format!("; {} {what}", joules(each?)))).collect()
 }
 
 fn part(of: &PartEnergy, text: &mut String) {
