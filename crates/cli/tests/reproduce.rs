@@ -67,7 +67,10 @@ fn points_of_curves_are_written_as_a_table_to_plot() {
 #[test]
 fn what_cannot_be_reproduced_is_said_in_one_diagnostic() {
     for (args, parts) in [
-        (&["flashabacus"][..], &["`flashabacus` is not built yet", "theory", "zng"][..]),
+        (
+            &["flashabacs"][..],
+            &["no target `flashabacs`", "did you mean `flashabacus`?", "theory", "zng"][..],
+        ),
         (&["theroy"], &["did you mean `theory`?"]),
         (&["theory", "--only", "lattency"], &["did you mean `latency`?", "wa"]),
         (&["theory", "--only", "latency.raed"], &["did you mean `latency.read`?"]),

@@ -4,6 +4,8 @@ use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::build::{accelerator, coprocessor, gpu, host, server};
 use crate::complex::Processor;
+use crate::driven::Driven;
+use crate::governed::Governed;
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
@@ -202,29 +204,10 @@ pub(crate) fn assemble(
     }
     let mut wanted = wanted(plan, loaded, outside)?;
     (outside.watch)(Stage::Building);
-    let mut of_flash: Vec<_> = observers.commands.into_iter().map(Some).collect();
-    let of_drives: Vec<_> = of_flash.drain(..of_flash.len().min(devices.len())).flatten().collect();
-    let mut of_kernels: Vec<_> = observers.kernels.into_iter().map(Some).collect();
-    let (mut governed, mut driven) = (Vec::new(), coprocessor::all(loaded)?);
-    for (id, applications) in kernels {
-        if id.kind == Kind::Accelerator {
-            let mut built = accelerator::build(loaded, id.number, applications, plan.seed, &plan.workloads)?;
-            built.accelerator.observer = of_kernels.get_mut(id.number).and_then(Option::take);
-            if let Some(observer) = of_flash.get_mut(id.number).and_then(Option::take) {
-                built.flash.observe(observer);
-            }
-            governed.push(built);
-        } else {
-            let program = of_host.len();
-            of_host.push(coprocessor::program(
-                loaded,
-                &mut driven[id.number],
-                (id.number, program),
-                applications,
-                &plan.workloads,
-            )?);
-        }
-    }
+    let Observers { requests, commands: mut of_drives, kernels: of_kernels } = observers;
+    let of_flash = of_drives.split_off(of_drives.len().min(devices.len()));
+    let looking = of_kernels.into_iter().zip(of_flash).map(Some).collect();
+    let (governed, driven) = offloaded(plan, loaded, kernels, &mut of_host, looking)?;
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
     if to_file || !of_host.is_empty() {
         let linux = spec.host.first().and_then(|part| part.spec.linux.as_ref());
@@ -262,7 +245,7 @@ pub(crate) fn assemble(
         device.backend.observer = Some(observer);
     }
     let files = hosted.as_ref().map_or(0, |hosted| hosted.drives.len() * Way::ALL.len());
-    let injector = injector(loaded, sources, files, observers.requests);
+    let injector = injector(loaded, sources, files, requests);
     let of_jobs = first_server.and_then(|number| {
         let server = &spec.cpu[number].spec;
         server.start.warmup.of(server.cores.load.jobs)
@@ -290,6 +273,36 @@ pub(crate) fn assemble(
         machine = machine.with_governed(governed);
     }
     Ok(Some(Assembled { machine, warnings, preconditions: reports, precondition_cpu_s }))
+}
+
+/// Who looks on at an accelerator, and at the flash that it governs.
+type Looking = (Box<dyn compute::vliw::observe::Observer>, Box<dyn flash::media::dies::observe::Observer>);
+
+/// Accelerators and coprocessors with their kernels; for each coprocessor that has some, a program of the host.
+fn offloaded(
+    plan: &Plan,
+    loaded: &Loaded,
+    kernels: BTreeMap<Id, Vec<Application>>,
+    of_host: &mut Vec<Box<dyn HostProgram>>,
+    mut looking: Vec<Option<Looking>>,
+) -> Result<(Vec<Governed>, Vec<Driven>), Diagnostic> {
+    let (mut governed, mut driven) = (Vec::new(), coprocessor::all(loaded)?);
+    for (id, applications) in kernels {
+        if id.kind == Kind::Accelerator {
+            let mut built = accelerator::build(loaded, id.number, applications, plan.seed, &plan.workloads)?;
+            if let Some((cores, flash)) = looking.get_mut(id.number).and_then(Option::take) {
+                built.accelerator.observer = Some(cores);
+                built.flash.observe(flash);
+            }
+            governed.push(built);
+            continue;
+        }
+        let (number, program) = (id.number, of_host.len());
+        let driven = &mut driven[number];
+        let program = coprocessor::program(loaded, driven, (number, program), applications, &plan.workloads);
+        of_host.push(program?);
+    }
+    Ok((governed, driven))
 }
 
 /// The injector of requests.

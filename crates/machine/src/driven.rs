@@ -1,6 +1,6 @@
 //! A coprocessor, and the host's program that has it execute kernels.
 
-use crate::parts::Hosted;
+use crate::hosted::Hosted;
 use compute::vliw::coprocessor::{Coprocessor, Moved};
 use flash::Check;
 use kernel::Time;

@@ -11,6 +11,7 @@ mod driven;
 mod energy;
 mod event;
 mod governed;
+mod hosted;
 mod load;
 mod machine;
 pub mod memory;

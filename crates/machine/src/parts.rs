@@ -4,16 +4,14 @@ use crate::address::Asker;
 use crate::complex::{Complex, Processor};
 use crate::driven::Driven;
 use crate::governed::Governed;
+pub(crate) use crate::hosted::{Hosted, Target};
 use crate::memory::Memory;
 use crate::pager::Pager;
 use flash::{Check, Device};
-use host::path::Host;
 use host::stripe::Stripe;
 use kernel::Time;
 use mem::mmu::Mmu;
-use proto::file::Way;
 use proto::memory::Tally;
-use workload::host::HostProgram;
 
 /// A drive.
 pub(crate) struct Drive {
@@ -33,35 +31,6 @@ pub(crate) struct Striped {
     pub(crate) stripe: Stripe,
     /// Its members.
     pub(crate) drives: Vec<u16>,
-}
-
-/// A host's path to its drives, which its programs and its requests take.
-pub(crate) struct Hosted {
-    /// What the user calls it.
-    pub(crate) name: String,
-    pub(crate) host: Host<Box<dyn HostProgram>>,
-    /// Its drives, by its numbers for them.
-    pub(crate) drives: Vec<Target>,
-    /// Its coprocessors, by its numbers for them.
-    pub(crate) coprocessors: Vec<u16>,
-}
-
-/// What takes block commands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Target {
-    /// A drive.
-    Drive(u16),
-    /// A stripe of several.
-    Stripe(u16),
-    /// The file that fills a drive of a host.
-    File {
-        /// Which host.
-        host: u16,
-        /// Which of its drives.
-        disk: u16,
-        /// How requests get there.
-        way: Way,
-    },
 }
 
 /// A memory.

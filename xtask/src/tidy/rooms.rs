@@ -30,6 +30,8 @@ const HOUSES: &[House] = &[
             ("event", 1),
             ("wires", 2),
             ("complex", 3),
+            ("hosted", 2),
+            ("driven", 3),
             ("governed", 3),
             ("pager", 3),
             ("memory", 4),

@@ -1,8 +1,7 @@
 //! From a spec to coprocessors, and from kernels to the program of a host that drives one.
 
-use crate::bind::of_kind;
 use crate::driven::{Driven, OffloadedKernels};
-use crate::spec::{Id, Kind, Loaded};
+use crate::spec::{DrivenSpec, Id, Loaded, Part};
 use compute::vliw::coprocessor::Coprocessor;
 use config::{Diagnostic, Place, SpecError};
 use proto::offload::Plan;
@@ -31,14 +30,13 @@ pub(crate) fn of_host(loaded: &Loaded) -> Vec<Id> {
 /// # Errors
 /// The first value that cannot be built.
 pub(crate) fn all(loaded: &Loaded) -> Result<Vec<Driven>, Diagnostic> {
-    let build = |id: Id| {
-        let part = &loaded.spec.coprocessor[id.number];
+    let build = |part: &Part<DrivenSpec>| {
         let coprocessor =
             Coprocessor::new(&part.spec.coprocessor).map_err(|error| loaded.explain(part.table(), error))?;
         // Hosts but the first have no programs.
         Ok(Driven { name: part.name.clone(), coprocessor, host: 0, kernels: None })
     };
-    of_kind(loaded, Kind::Coprocessor).into_iter().map(build).collect()
+    loaded.spec.coprocessor.iter().map(build).collect()
 }
 
 /// The program that has a coprocessor execute the kernels of a run, which a user asked for in these words. It is the host's of this number.

@@ -48,7 +48,7 @@ impl Tasks {
 /// if there are none. A target of which nothing is chosen is left out.
 ///
 /// # Errors
-/// A target that is not built, or a row's name that chooses nothing, with what exists and the nearest spelling.
+/// A target that there is not, or a row's name that chooses nothing, with what exists and the nearest spelling.
 pub fn choose(name: &str, only: &[String], effort: Effort) -> Result<Vec<Chosen>, Diagnostic> {
     of(&find(name)?, only, effort)
 }
@@ -60,7 +60,7 @@ fn find(name: &str) -> Result<Vec<&'static Target>, Diagnostic> {
     }
     match TARGETS.iter().find(|t| t.name == name) {
         Some(target) => Ok(vec![target]),
-        None => Err(Diagnostic::new(format!("`{name}` is not built yet"))
+        None => Err(Diagnostic::new(format!("there is no target `{name}`"))
             .allowed(name, TARGETS.iter().map(|t| t.name).chain(["all"]))
             .help(TARGETS.iter().map(|t| format!("{}: {}", t.name, t.about)).collect::<Vec<_>>().join("; "))),
     }

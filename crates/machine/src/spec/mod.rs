@@ -9,7 +9,7 @@ mod schema;
 
 pub use kinds::{Id, Kind, Part, Spec};
 pub use memory::MemorySpec;
-pub use own::{DriveSpec, OffloadSpec, OffloadedSpec, ServerSpec, StartSpec};
+pub use own::{DriveSpec, DrivenSpec, OffloadSpec, OffloadedSpec, ServerSpec, StartSpec};
 pub(crate) use read::of_kind;
 pub use schema::{document, of_file};
 

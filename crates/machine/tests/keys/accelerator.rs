@@ -261,7 +261,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         key: "accelerator.sample",
         context: &[],
-        jobs: PRODUCT,
+        jobs: THREE,
         values: &["1024", "65536"],
         predicted: Differ,
     },

@@ -8,6 +8,7 @@ use super::metrics::{
 };
 use super::serial;
 use super::spent::{access_power, compute_power, energy, transfer_energy};
+use super::suite::Group::{All, Heterogeneous, Homogeneous, Mixes, Programs};
 use super::suite::{Group, INTER_DY, INTER_ST, INTRA_IO, INTRA_O3, SCHEDULERS, SIMD, Suite};
 use config::Diagnostic;
 
@@ -22,126 +23,117 @@ const PRODUCTS: Group = Group::Programs(&["gemm", "2mm", "syr2k"]);
 /// Section 5.6.
 const REAL: Group = Group::Programs(&["nn", "bfs", "nw", "path", "wc"]);
 
+/// A figure of the paper: its workloads, the systems that run them, and what is worked out for each workload.
+type Figured = (&'static str, Group, &'static [&'static str], Compute);
+
+/// The figures that are means over workloads.
+const FIGURES: &[Figured] = &[
+    ("bw.intrao3_vs_simd", All, &[INTRA_O3, SIMD], |on| on.gain(INTRA_O3, SIMD, bandwidth)),
+    ("bw.data_intensive", DATA, &EACH, |on| on.schedulers(|on, one| on.gain(one, SIMD, bandwidth))),
+    ("bw.interst_vs_interdy", Homogeneous, &[INTER_ST, INTER_DY], |on| {
+        on.below(INTER_ST, INTER_DY, bandwidth)
+    }),
+    ("bw.interst_vs_intrao3", Homogeneous, &[INTER_ST, INTRA_O3], |on| {
+        on.below(INTER_ST, INTRA_O3, bandwidth)
+    }),
+    ("bw.intrao3_vs_intraio", Homogeneous, &[INTRA_O3, INTRA_IO], |on| {
+        on.gain(INTRA_O3, INTRA_IO, bandwidth)
+    }),
+    ("bw.intrao3_vs_interdy_homo", Homogeneous, &[INTRA_O3, INTER_DY], |on| {
+        on.below(INTRA_O3, INTER_DY, bandwidth)
+    }),
+    ("bw.simd_hetero", Heterogeneous, &[SIMD], |on| on.of(SIMD, bandwidth)),
+    ("bw.simd_vs_interdy_hetero", Heterogeneous, &[SIMD, INTER_DY], |on| on.below(SIMD, INTER_DY, bandwidth)),
+    ("bw.simd_vs_intrao3_hetero", Heterogeneous, &[SIMD, INTRA_O3], |on| on.below(SIMD, INTRA_O3, bandwidth)),
+    ("bw.interst_vs_intraio_some", Mixes(&[2, 3, 4, 6, 7, 9, 13]), &[INTER_ST, INTRA_IO], |on| {
+        on.gain(INTER_ST, INTRA_IO, bandwidth)
+    }),
+    ("bw.interst_vs_intraio_rest", Mixes(&[1, 5, 8, 10, 11, 12]), &[INTER_ST, INTRA_IO], |on| {
+        on.below(INTER_ST, INTRA_IO, bandwidth)
+    }),
+    ("bw.interdy_vs_interst_hetero", Heterogeneous, &[INTER_DY, INTER_ST], |on| {
+        on.gain(INTER_DY, INTER_ST, bandwidth)
+    }),
+    ("bw.intrao3_vs_interdy_hetero", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
+        on.gain(INTRA_O3, INTER_DY, bandwidth)
+    }),
+    ("lat.simd_data_intensive.mean", DATA, &EACH, |on| {
+        on.schedulers(|on, one| on.gain(SIMD, one, mean_latency))
+    }),
+    ("lat.simd_data_intensive.max", DATA, &EACH, |on| {
+        on.schedulers(|on, one| on.gain(SIMD, one, most_latency))
+    }),
+    ("lat.simd_data_intensive.min", DATA, &EACH, |on| {
+        on.schedulers(|on, one| on.gain(SIMD, one, least_latency))
+    }),
+    ("lat.interdy_vs_interst.mean", Homogeneous, &[INTER_DY, INTER_ST], |on| {
+        on.below(INTER_DY, INTER_ST, mean_latency)
+    }),
+    ("lat.interdy_vs_interst.max", Homogeneous, &[INTER_DY, INTER_ST], |on| {
+        on.below(INTER_DY, INTER_ST, most_latency)
+    }),
+    ("lat.inter_vs_intra_min", Homogeneous, &SCHEDULERS, inter_over_intra),
+    ("lat.intrao3_vs_interdy_hetero.mean", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
+        on.below(INTRA_O3, INTER_DY, mean_latency)
+    }),
+    ("lat.intrao3_vs_interdy_hetero.max", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
+        on.below(INTRA_O3, INTER_DY, most_latency)
+    }),
+    ("lat.mx1_last_two", Mixes(&[1]), &[INTRA_O3, SIMD], last_two),
+    ("energy.intrao3_vs_simd", All, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, energy)),
+    ("energy.simd_transfer_share", DATA, &[SIMD], |on| on.of(SIMD, transfer_energy)),
+    ("energy.interst_vs_simd_compute", PRODUCTS, &[INTER_ST, SIMD], |on| on.gain(INTER_ST, SIMD, energy)),
+    ("energy.vs_interst.intraio", PRODUCTS, &[INTRA_IO, INTER_ST], |on| on.below(INTRA_IO, INTER_ST, energy)),
+    ("energy.vs_interst.interdy", PRODUCTS, &[INTER_DY, INTER_ST], |on| on.below(INTER_DY, INTER_ST, energy)),
+    ("energy.vs_interst.intrao3", PRODUCTS, &[INTRA_O3, INTER_ST], |on| on.below(INTRA_O3, INTER_ST, energy)),
+    ("util.interdy_homo", Homogeneous, &[INTER_DY], |on| on.of(INTER_DY, utilisation)),
+    ("util.intrao3_hetero", Heterogeneous, &[INTRA_O3], |on| on.of(INTRA_O3, utilisation)),
+    ("util.intrao3_vs_interdy_hetero", Heterogeneous, &[INTRA_O3, INTER_DY], |on| {
+        on.gain(INTRA_O3, INTER_DY, utilisation)
+    }),
+    ("util.simd_below_intrao3", DATA, &[SIMD, INTRA_O3], |on| on.below(SIMD, INTRA_O3, utilisation)),
+    ("power.simd_storage_access", Programs(&["atax"]), &[SIMD, INTRA_O3], |on| {
+        on.ratio(SIMD, INTRA_O3, access_power)
+    }),
+    ("power.intrao3_compute", Programs(&["atax"]), &[INTRA_O3, SIMD], |on| {
+        on.gain(INTRA_O3, SIMD, compute_power)
+    }),
+    ("motivation.transfer_time_share.all", Homogeneous, &[SIMD], |on| on.of(SIMD, transfer_time)),
+    ("motivation.transfer_time_share.data_intensive", MOVING, &[SIMD], |on| on.of(SIMD, transfer_time)),
+    ("motivation.transfer_energy_share.all", Homogeneous, &[SIMD], |on| on.of(SIMD, transfer_energy)),
+    ("motivation.transfer_energy_share.computing", COMPUTING, &[SIMD], |on| on.of(SIMD, transfer_energy)),
+    ("real.bw_vs_simd.intraio", REAL, &[INTRA_IO, SIMD], |on| on.ratio(INTRA_IO, SIMD, bandwidth)),
+    ("real.bw_vs_simd.interdy", REAL, &[INTER_DY, SIMD], |on| on.ratio(INTER_DY, SIMD, bandwidth)),
+    ("real.bw_vs_simd.intrao3", REAL, &[INTRA_O3, SIMD], |on| on.ratio(INTRA_O3, SIMD, bandwidth)),
+    ("real.energy_vs_simd.interst", REAL, &[INTER_ST, SIMD], |on| on.below(INTER_ST, SIMD, energy)),
+    ("real.energy_vs_simd.intraio", REAL, &[INTRA_IO, SIMD], |on| on.below(INTRA_IO, SIMD, energy)),
+    ("real.energy_vs_simd.interdy", REAL, &[INTER_DY, SIMD], |on| on.below(INTER_DY, SIMD, energy)),
+    ("real.energy_vs_simd.intrao3", REAL, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, energy)),
+    ("real.interst_vs_simd.nw", Programs(&["nw"]), &[INTER_ST, SIMD], |on| {
+        on.gain(INTER_ST, SIMD, bandwidth)
+    }),
+    ("real.interst_vs_simd.path", Programs(&["path"]), &[INTER_ST, SIMD], |on| {
+        on.gain(INTER_ST, SIMD, bandwidth)
+    }),
+    ("real.simd_transfer_energy", REAL, &[SIMD], |on| on.of(SIMD, transfer_energy)),
+    ("series.intrao3_earlier", Programs(&["atax"]), &[SIMD, INTRA_O3], |on| {
+        Ok(on.of(SIMD, makespan)?.plus(on.of(INTRA_O3, makespan)?.map(|ours| -ours)))
+    }),
+];
+
 /// A figure's entry; none for a name that is not known.
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
-    use Group::{All, Heterogeneous, Homogeneous, Mixes, Programs};
-    let new = |group, systems: &[&'static str], compute: Compute| new(figure, suite, group, systems, compute);
     let id = figure.id.strip_prefix("flashabacus.")?;
-    Some(match id {
-        "bw.intrao3_vs_simd" => new(All, &[INTRA_O3, SIMD], |on| on.gain(INTRA_O3, SIMD, bandwidth)),
-        "bw.data_intensive" => new(DATA, &EACH, |on| on.schedulers(|on, one| on.gain(one, SIMD, bandwidth))),
-        "bw.interst_vs_interdy" => {
-            new(Homogeneous, &[INTER_ST, INTER_DY], |on| on.below(INTER_ST, INTER_DY, bandwidth))
-        }
-        "bw.interst_vs_intrao3" => {
-            new(Homogeneous, &[INTER_ST, INTRA_O3], |on| on.below(INTER_ST, INTRA_O3, bandwidth))
-        }
-        "bw.intrao3_vs_intraio" => {
-            new(Homogeneous, &[INTRA_O3, INTRA_IO], |on| on.gain(INTRA_O3, INTRA_IO, bandwidth))
-        }
-        "bw.intrao3_vs_interdy_homo" => {
-            new(Homogeneous, &[INTRA_O3, INTER_DY], |on| on.below(INTRA_O3, INTER_DY, bandwidth))
-        }
-        "bw.simd_hetero" => new(Heterogeneous, &[SIMD], |on| on.of(SIMD, bandwidth)),
-        "bw.simd_vs_interdy_hetero" => {
-            new(Heterogeneous, &[SIMD, INTER_DY], |on| on.below(SIMD, INTER_DY, bandwidth))
-        }
-        "bw.simd_vs_intrao3_hetero" => {
-            new(Heterogeneous, &[SIMD, INTRA_O3], |on| on.below(SIMD, INTRA_O3, bandwidth))
-        }
-        "bw.interst_vs_intraio_some" => new(Mixes(&[2, 3, 4, 6, 7, 9, 13]), &[INTER_ST, INTRA_IO], |on| {
-            on.gain(INTER_ST, INTRA_IO, bandwidth)
-        }),
-        "bw.interst_vs_intraio_rest" => new(Mixes(&[1, 5, 8, 10, 11, 12]), &[INTER_ST, INTRA_IO], |on| {
-            on.below(INTER_ST, INTRA_IO, bandwidth)
-        }),
-        "bw.interdy_vs_interst_hetero" => {
-            new(Heterogeneous, &[INTER_DY, INTER_ST], |on| on.gain(INTER_DY, INTER_ST, bandwidth))
-        }
-        "bw.intrao3_vs_interdy_hetero" => {
-            new(Heterogeneous, &[INTRA_O3, INTER_DY], |on| on.gain(INTRA_O3, INTER_DY, bandwidth))
-        }
-        "lat.simd_data_intensive.mean" => {
-            new(DATA, &EACH, |on| on.schedulers(|on, one| on.gain(SIMD, one, mean_latency)))
-        }
-        "lat.simd_data_intensive.max" => {
-            new(DATA, &EACH, |on| on.schedulers(|on, one| on.gain(SIMD, one, most_latency)))
-        }
-        "lat.simd_data_intensive.min" => {
-            new(DATA, &EACH, |on| on.schedulers(|on, one| on.gain(SIMD, one, least_latency)))
-        }
-        "lat.interdy_vs_interst.mean" => {
-            new(Homogeneous, &[INTER_DY, INTER_ST], |on| on.below(INTER_DY, INTER_ST, mean_latency))
-        }
-        "lat.interdy_vs_interst.max" => {
-            new(Homogeneous, &[INTER_DY, INTER_ST], |on| on.below(INTER_DY, INTER_ST, most_latency))
-        }
-        "lat.inter_vs_intra_min" => new(Homogeneous, &SCHEDULERS, inter_over_intra),
-        "lat.intrao3_vs_interdy_hetero.mean" => {
-            new(Heterogeneous, &[INTRA_O3, INTER_DY], |on| on.below(INTRA_O3, INTER_DY, mean_latency))
-        }
-        "lat.intrao3_vs_interdy_hetero.max" => {
-            new(Heterogeneous, &[INTRA_O3, INTER_DY], |on| on.below(INTRA_O3, INTER_DY, most_latency))
-        }
-        "lat.mx1_last_two" => new(Mixes(&[1]), &[INTRA_O3, SIMD], last_two),
-        "energy.intrao3_vs_simd" => new(All, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, energy)),
-        "energy.simd_transfer_share" => new(DATA, &[SIMD], |on| on.of(SIMD, transfer_energy)),
-        "energy.interst_vs_simd_compute" => {
-            new(PRODUCTS, &[INTER_ST, SIMD], |on| on.gain(INTER_ST, SIMD, energy))
-        }
-        "energy.vs_interst.intraio" => {
-            new(PRODUCTS, &[INTRA_IO, INTER_ST], |on| on.below(INTRA_IO, INTER_ST, energy))
-        }
-        "energy.vs_interst.interdy" => {
-            new(PRODUCTS, &[INTER_DY, INTER_ST], |on| on.below(INTER_DY, INTER_ST, energy))
-        }
-        "energy.vs_interst.intrao3" => {
-            new(PRODUCTS, &[INTRA_O3, INTER_ST], |on| on.below(INTRA_O3, INTER_ST, energy))
-        }
-        "util.interdy_homo" => new(Homogeneous, &[INTER_DY], |on| on.of(INTER_DY, utilisation)),
-        "util.intrao3_hetero" => new(Heterogeneous, &[INTRA_O3], |on| on.of(INTRA_O3, utilisation)),
-        "util.intrao3_vs_interdy_hetero" => {
-            new(Heterogeneous, &[INTRA_O3, INTER_DY], |on| on.gain(INTRA_O3, INTER_DY, utilisation))
-        }
-        "util.simd_below_intrao3" => new(DATA, &[SIMD, INTRA_O3], |on| on.below(SIMD, INTRA_O3, utilisation)),
-        "power.simd_storage_access" => {
-            new(Programs(&["atax"]), &[SIMD, INTRA_O3], |on| on.ratio(SIMD, INTRA_O3, access_power))
-        }
-        "power.intrao3_compute" => {
-            new(Programs(&["atax"]), &[INTRA_O3, SIMD], |on| on.gain(INTRA_O3, SIMD, compute_power))
-        }
-        "motivation.transfer_time_share.all" => new(Homogeneous, &[SIMD], |on| on.of(SIMD, transfer_time)),
-        "motivation.transfer_time_share.data_intensive" => {
-            new(MOVING, &[SIMD], |on| on.of(SIMD, transfer_time))
-        }
-        "motivation.transfer_energy_share.all" => {
-            new(Homogeneous, &[SIMD], |on| on.of(SIMD, transfer_energy))
-        }
-        "motivation.transfer_energy_share.computing" => {
-            new(COMPUTING, &[SIMD], |on| on.of(SIMD, transfer_energy))
-        }
-        "motivation.serial_30.loss" => serial::loss(figure, suite, 30),
-        "motivation.serial_30.utilisation" => serial::utilisation(figure, suite, 30),
-        "motivation.serial_10" => serial::utilisation(figure, suite, 10),
-        "real.bw_vs_simd.intraio" => new(REAL, &[INTRA_IO, SIMD], |on| on.ratio(INTRA_IO, SIMD, bandwidth)),
-        "real.bw_vs_simd.interdy" => new(REAL, &[INTER_DY, SIMD], |on| on.ratio(INTER_DY, SIMD, bandwidth)),
-        "real.bw_vs_simd.intrao3" => new(REAL, &[INTRA_O3, SIMD], |on| on.ratio(INTRA_O3, SIMD, bandwidth)),
-        "real.energy_vs_simd.interst" => new(REAL, &[INTER_ST, SIMD], |on| on.below(INTER_ST, SIMD, energy)),
-        "real.energy_vs_simd.intraio" => new(REAL, &[INTRA_IO, SIMD], |on| on.below(INTRA_IO, SIMD, energy)),
-        "real.energy_vs_simd.interdy" => new(REAL, &[INTER_DY, SIMD], |on| on.below(INTER_DY, SIMD, energy)),
-        "real.energy_vs_simd.intrao3" => new(REAL, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, energy)),
-        "real.interst_vs_simd.nw" => {
-            new(Programs(&["nw"]), &[INTER_ST, SIMD], |on| on.gain(INTER_ST, SIMD, bandwidth))
-        }
-        "real.interst_vs_simd.path" => {
-            new(Programs(&["path"]), &[INTER_ST, SIMD], |on| on.gain(INTER_ST, SIMD, bandwidth))
-        }
-        "real.simd_transfer_energy" => new(REAL, &[SIMD], |on| on.of(SIMD, transfer_energy)),
-        "series.intrao3_earlier" => new(Programs(&["atax"]), &[SIMD, INTRA_O3], |on| {
-            Ok(on.of(SIMD, makespan)?.plus(on.of(INTRA_O3, makespan)?.map(|ours| -ours)))
-        }),
-        _ => return super::constants::entry(figure),
-    })
+    let known = FIGURES.iter().find(|(name, ..)| *name == id);
+    if let Some((_, group, systems, compute)) = known {
+        return Some(new(figure, suite, *group, systems, *compute));
+    }
+    match id {
+        "motivation.serial_30.loss" => Some(serial::loss(figure, suite, 30)),
+        "motivation.serial_30.utilisation" => Some(serial::utilisation(figure, suite, 30)),
+        "motivation.serial_10" => Some(serial::utilisation(figure, suite, 10)),
+        _ => super::constants::entry(figure),
+    }
 }
 
 /// All schedulers, and the rival.
