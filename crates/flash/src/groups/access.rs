@@ -92,7 +92,7 @@ impl Media {
 /// The link, first in, first out each way.
 pub(super) struct Link {
     rate: Rate,
-    /// To the accelerator: a grant a page of each channel.
+    /// To the accelerator: a grant for the page of each channel that is simulated, and those of the others behind it.
     pub(super) inward: Serial,
     /// To the channels: a grant a group.
     pub(super) outward: Serial,
@@ -109,11 +109,11 @@ impl Link {
         }
     }
 
-    /// A page is on its way to the accelerator; when it is over.
-    fn carry_in(&mut self, now: Time, bytes: u64) -> Time {
-        let service = self.rate.time(bytes);
+    /// Pages are on their way to the accelerator, one behind the other; when the last is over.
+    fn carry_in(&mut self, now: Time, bytes: u64, pages: u32) -> Time {
+        let service = self.rate.time(bytes).times(pages.into());
         let over = self.inward.grant(now, service);
-        self.meter(bytes, over - service, over);
+        self.meter(bytes * u64::from(pages), over - service, over);
         over
     }
 
@@ -194,9 +194,7 @@ impl GroupsFlash {
         let access = &mut self.accesses[owner];
         access.left -= 1;
         if kind == OpKind::Read {
-            for _ in 0..self.media.alike {
-                access.over = self.link.carry_in(now, bytes.into());
-            }
+            access.over = self.link.carry_in(now, bytes.into(), self.media.alike);
         }
         if access.left > 0 {
             return;

@@ -111,7 +111,7 @@ impl GroupsFlash {
                 "every page that dies read crosses the link",
                 [
                     ("read", done(Class::HostRead) + done(Class::GcRead)),
-                    ("crossed", self.link.inward.grants()),
+                    ("crossed", self.link.inward.grants() * alike),
                 ],
             ),
             Check::equal(

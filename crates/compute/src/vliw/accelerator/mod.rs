@@ -5,6 +5,7 @@
 
 mod energy;
 mod load;
+mod needs;
 mod room;
 mod shown;
 mod stats;
@@ -16,6 +17,7 @@ pub use stats::{AcceleratorStats, KernelTimes};
 
 use self::energy::AcceleratorMeter;
 use self::load::{Admitted, Instance};
+use self::needs::{Need, Stretch};
 use self::room::Fetch;
 use self::work::{Slot, Worker};
 use super::GROUP;
@@ -109,6 +111,9 @@ pub struct Accelerator {
     waiting: Lists<u32>,
     waits: Vec<List>,
     hungry: std::collections::VecDeque<u32>,
+    /// What a section needs, while it is worked out: stretches, and groups without a frame.
+    stretches: Vec<Stretch>,
+    absent: Vec<Need>,
     asked: Slab<Asked>,
     messages: Slab<Message>,
     visor: Serial,
@@ -163,6 +168,8 @@ impl Accelerator {
             waiting: Lists::default(),
             waits: vec![List::EMPTY; groups as usize],
             hungry: std::collections::VecDeque::new(),
+            stretches: Vec::new(),
+            absent: Vec::new(),
             asked: Slab::default(),
             messages: Slab::default(),
             visor: Serial::default(),

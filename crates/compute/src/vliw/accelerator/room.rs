@@ -15,8 +15,16 @@ pub(super) struct Fetch {
 impl Accelerator {
     /// Claims the groups of a section: first what is there or on its way, then as many frames as there are.
     pub(super) fn claim(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
-        let (frames, groups) = (&self.frames, &mut self.slots[slot as usize].groups);
-        groups.sort_unstable_by_key(|need| (frames.is_absent(need.group), need.group));
+        let (frames, absent) = (&self.frames, &mut self.absent);
+        let groups = &mut self.slots[slot as usize].groups;
+        groups.retain(|need| {
+            let is_absent = frames.is_absent(need.group);
+            if is_absent {
+                absent.push(*need);
+            }
+            !is_absent
+        });
+        groups.append(absent);
         if !self.claim_on(slot, cx) {
             let of = &self.slots[slot as usize];
             of.groups[of.claimed..].iter().for_each(|need| self.frames.want(need.group));

@@ -1,7 +1,8 @@
 //! Workers: from a screen to its sections, and from one section to the next.
 
+use super::needs::Need;
 use super::{Accelerator, Event, Message, Out};
-use crate::vliw::chain::{Ended, Screen, Unit};
+use crate::vliw::chain::{Ended, Instance as Number, Screen, Unit};
 use crate::vliw::observe::Act;
 use crate::vliw::program::{Cost, Part};
 use crate::vliw::workers::State;
@@ -47,14 +48,6 @@ pub(super) struct Slot {
     pub(super) missing: u32,
     /// Whether its worker knows that all of it is there.
     pub(super) is_there: bool,
-}
-
-/// A page group that a section needs.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Need {
-    pub(super) group: u32,
-    pub(super) reads: bool,
-    pub(super) writes: bool,
 }
 
 impl Accelerator {
@@ -105,6 +98,12 @@ impl Accelerator {
         }
     }
 
+    /// The kernel whose screen a worker executes.
+    pub(super) fn kernel_of(&self, worker: u16) -> Number {
+        let screen = self.workers[usize::from(worker)].screen.expect("a worker with a screen");
+        self.chained[screen.instance as usize]
+    }
+
     fn slot(&self, worker: u16, section: usize) -> usize {
         let each = self.spec.ahead as usize + 1;
         usize::from(worker) * each + section % each
@@ -125,25 +124,6 @@ impl Accelerator {
         self.send(Message::Map(slot as u32), cycles, cx);
     }
 
-    /// The page groups that a section needs, each once, in the order of their numbers.
-    fn needs(&self, worker: u16, part: &Part, into: &mut Vec<Need>) {
-        let screen = self.workers[usize::from(worker)].screen.expect("a worker with a screen");
-        let instance = &self.instances[self.chained[screen.instance as usize] as usize];
-        into.clear();
-        self.programs[instance.program].program.touches(part, |array, groups, reads, writes| {
-            let first = instance.arrays[array];
-            into.extend(groups.map(|group| Need { group: first + group, reads, writes }));
-        });
-        into.sort_unstable_by_key(|need| need.group);
-        into.dedup_by(|next, kept| {
-            let same = next.group == kept.group;
-            if same {
-                (kept.reads, kept.writes) = (kept.reads || next.reads, kept.writes || next.writes);
-            }
-            same
-        });
-    }
-
     /// A worker knows that a section is there: it computes it, if it is its next.
     pub(super) fn there(&mut self, slot: u32, cx: &mut impl Cx<Event, Out>) {
         self.slots[slot as usize].is_there = true;
@@ -162,8 +142,7 @@ impl Accelerator {
             return;
         }
         self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
-        let screen = self.workers[at].screen.expect("a worker with a screen");
-        let program = self.instances[self.chained[screen.instance as usize] as usize].program;
+        let program = self.instances[self.kernel_of(worker) as usize].program;
         let part = self.workers[at].sections[section];
         let Cost { issue, stall, bytes } =
             self.programs[program].program.cost(&part, section == 0, &self.spec.core, &mut self.scratch);
