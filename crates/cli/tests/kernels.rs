@@ -3,6 +3,7 @@
 mod common;
 
 use common::{file, nandscape, refused};
+use serde_json::Value;
 
 const EXAMPLES: [&str; 3] = ["heat", "above", "scaled-product"];
 
@@ -84,5 +85,52 @@ fn programs_are_executed_on_data() {
         ("bfs:grph=a.txt".to_owned(), "did you mean `graph`"),
     ] {
         refused(&["run", "flashabacus", "--json", "--workload", &workload], &[said]);
+    }
+}
+
+/// Phases of each kernel, cores, steps and the link: as long as the result says, a slice each time.
+#[test]
+fn the_timeline_of_a_coprocessor_accounts_for_every_busy_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("timeline.json");
+    let path_text = path.display().to_string();
+    let workload = "atax:m=512,n=512,instances=2";
+    let arguments = ["run", "flashabacus-simd", "--json", "--workload", workload];
+    let plain = nandscape(&arguments).well().json();
+    let document = nandscape(&[&arguments[..], &["--timeline", &path_text]].concat()).well().json();
+    assert_eq!(document["coprocessor"], plain["coprocessor"]);
+    let timeline: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(timeline["otherData"]["events_left_out"], 0);
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let named = |what: &'static str| events.iter().filter(move |event| event["name"] == what);
+    let process = |name: &str| {
+        named("process_name").find(|event| event["args"]["name"] == name).expect(name)["pid"].clone()
+    };
+    let (cores, kernels) = (process("coprocessor cores"), process("coprocessor kernels"));
+    assert!(process("channels") != process("dies"), "of the drive");
+    let us = |pid: &Value, track: &str, name: Option<&str>| -> f64 {
+        let is_its = |event: &&Value| event["pid"] == *pid && event["args"]["name"] == track;
+        let tid = &named("thread_name").find(is_its).expect(track)["tid"];
+        let of_track = events.iter().filter(|e| e["ph"] == "X" && e["pid"] == *pid && e["tid"] == *tid);
+        let wanted = of_track.filter(|event| name.is_none_or(|name| event["name"] == name));
+        wanted.map(|event| event["dur"].as_f64().unwrap()).sum()
+    };
+    let near =
+        |found: f64, expected: f64| assert!((found - expected).abs() < 1e-3, "{found}, not {expected} us");
+    let result = &document["coprocessor"][0];
+    let makespan_us = result["makespan_ns"].as_f64().unwrap() / 1e3;
+    for (core, of) in result["cores"].as_array().unwrap().iter().enumerate() {
+        near(us(&cores, &format!("core {core}"), None), of["busy_share"].as_f64().unwrap() * makespan_us);
+    }
+    for (track, share) in
+        [("steps", "executing_share"), ("sends", "link_in_share"), ("receives", "link_out_share")]
+    {
+        near(us(&cores, track, None), result[share].as_f64().unwrap() * makespan_us);
+    }
+    for (instance, kernel) in result["kernels"].as_array().unwrap().iter().enumerate() {
+        for (phase, of) in kernel["phases"].as_object().unwrap() {
+            let shown = us(&kernels, &format!("atax 0.{instance}"), Some(phase));
+            near(shown, of["time_ns"].as_f64().unwrap() / 1e3);
+        }
     }
 }

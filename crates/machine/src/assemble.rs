@@ -2,10 +2,9 @@
 
 use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
-use crate::build::{accelerator, coprocessor, gpu, host, server};
+use crate::build::{gpu, host, server};
 use crate::complex::Processor;
-use crate::driven::Driven;
-use crate::governed::Governed;
+use crate::kernels::{Looking, kernels_for, offloaded};
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
@@ -204,9 +203,12 @@ pub(crate) fn assemble(
     }
     let mut wanted = wanted(plan, loaded, outside)?;
     (outside.watch)(Stage::Building);
-    let Observers { requests, commands: mut of_drives, kernels: of_kernels } = observers;
+    let Observers { requests, commands: mut of_drives, kernels: of_kernels, steps, phases } = observers;
     let of_flash = of_drives.split_off(of_drives.len().min(devices.len()));
-    let looking = of_kernels.into_iter().zip(of_flash).map(Some).collect();
+    let looking = Looking {
+        accelerators: of_kernels.into_iter().zip(of_flash).map(Some).collect(),
+        coprocessors: steps.into_iter().zip(phases).map(Some).collect(),
+    };
     let (governed, driven) = offloaded(plan, loaded, kernels, &mut of_host, looking)?;
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
     if to_file || !of_host.is_empty() {
@@ -273,36 +275,6 @@ pub(crate) fn assemble(
         machine = machine.with_governed(governed);
     }
     Ok(Some(Assembled { machine, warnings, preconditions: reports, precondition_cpu_s }))
-}
-
-/// Who looks on at an accelerator, and at the flash that it governs.
-type Looking = (Box<dyn compute::vliw::observe::Observer>, Box<dyn flash::media::dies::observe::Observer>);
-
-/// Accelerators and coprocessors with their kernels; for each coprocessor that has some, a program of the host.
-fn offloaded(
-    plan: &Plan,
-    loaded: &Loaded,
-    kernels: BTreeMap<Id, Vec<Application>>,
-    of_host: &mut Vec<Box<dyn HostProgram>>,
-    mut looking: Vec<Option<Looking>>,
-) -> Result<(Vec<Governed>, Vec<Driven>), Diagnostic> {
-    let (mut governed, mut driven) = (Vec::new(), coprocessor::all(loaded)?);
-    for (id, applications) in kernels {
-        if id.kind == Kind::Accelerator {
-            let mut built = accelerator::build(loaded, id.number, applications, plan.seed, &plan.workloads)?;
-            if let Some((cores, flash)) = looking.get_mut(id.number).and_then(Option::take) {
-                built.accelerator.observer = Some(cores);
-                built.flash.observe(flash);
-            }
-            governed.push(built);
-            continue;
-        }
-        let (number, program) = (id.number, of_host.len());
-        let driven = &mut driven[number];
-        let program = coprocessor::program(loaded, driven, (number, program), applications, &plan.workloads);
-        of_host.push(program?);
-    }
-    Ok((governed, driven))
 }
 
 /// The injector of requests.
@@ -383,26 +355,4 @@ fn at_its_key(loaded: &Loaded, mut fault: Diagnostic) -> Diagnostic {
         **place = loaded.resolved().place(&place.key);
     }
     fault
-}
-
-/// The accelerator or the coprocessor that kernels are for: the accelerator where nothing is said and there is one.
-pub(crate) fn kernels_for(plan: &Plan, loaded: &Loaded, bound: Bound<'_>) -> Result<Id, Diagnostic> {
-    let (accelerators, coprocessors) = (of_kind(loaded, Kind::Accelerator), coprocessor::of_host(loaded));
-    let candidates = match bound.to {
-        Some(_) => [accelerators, coprocessors].concat(),
-        None if accelerators.is_empty() => coprocessors,
-        None => accelerators,
-    };
-    let Some(id) = part_for(loaded, bound, &candidates, "a kernel of an accelerator")? else {
-        return Err(Diagnostic::new(format!("the system `{}` has no accelerator", loaded.name)).help(
-            "kernels need the tables `accelerator` and `group_flash`, or a host with a `coprocessor`",
-        ));
-    };
-    if plan.warmup.is_some() {
-        return Err(Diagnostic::new(
-            "kernels of an accelerator run from their offload to their end: a run of them has no warm-up",
-        )
-        .help("leave --warmup out"));
-    }
-    Ok(id)
 }

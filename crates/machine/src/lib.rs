@@ -12,6 +12,7 @@ mod energy;
 mod event;
 mod governed;
 mod hosted;
+mod kernels;
 mod load;
 mod machine;
 pub mod memory;

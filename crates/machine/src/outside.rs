@@ -53,4 +53,8 @@ pub struct Observers {
     pub commands: Vec<Box<dyn flash::media::dies::observe::Observer>>,
     /// Each sees what its accelerator does: as many as there are, in the order of their declaration, or none.
     pub kernels: Vec<Box<dyn compute::vliw::observe::Observer>>,
+    /// Each sees what its coprocessor does: as many as there are, in the order of their declaration, or none.
+    pub steps: Vec<Box<dyn compute::vliw::coprocessor::observe::Observer>>,
+    /// Each sees what the host's program does that drives its coprocessor: as many as there are, in the order of their declaration, or none.
+    pub phases: Vec<Box<dyn workload::host::offload::observe::Observer>>,
 }

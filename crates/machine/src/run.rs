@@ -4,6 +4,7 @@ use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::build::{accelerator, coprocessor, gpu, server};
+use crate::kernels::kernels_for;
 use crate::machine::End;
 use crate::result::{Document, Frame, RunFigures};
 use crate::spec::{Kind, Loaded};
@@ -89,7 +90,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
             gpu::tables(&loaded, gpu.map_or(0, |id| id.number))?;
         }
         if let Some(applications) = found.kernels {
-            let id = assemble::kernels_for(plan, &loaded, one)?;
+            let id = kernels_for(plan, &loaded, one)?;
             kernels.entry(id).or_default().extend(applications);
         }
         if workloads::runs_on_a_server(text) {

@@ -1,6 +1,6 @@
 //! `nandscape run`.
 
-use crate::observe::{RequestLog, Several, Timeline};
+use crate::observe::{RequestLog, Several, Shown, Timeline};
 use crate::output::{Fault, print};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming};
 use crate::plan_args::PlanArgs;
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// (ns), direction (0 read, 1 write, 2 trim, 3 flush), bytes, offset, priority, issue time (ns)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Writes what every request, every channel and die, and every core of an accelerator did, as Chrome Trace Event JSON for Perfetto; the first million events, and as many of accelerators
+    /// Writes what every request, every channel and die, every core of an accelerator or a coprocessor and every phase of a kernel on the latter did, as Chrome Trace Event JSON for Perfetto; the first million events, and as many of accelerators and coprocessors
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Writes the state that preconditioning leaves of each drive, and filling of a server's memory, for --load-state of runs
@@ -170,14 +170,17 @@ fn observers(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> Observers
     let requests = if requests.len() > 1 { Some(Box::new(Several(requests)) as _) } else { requests.pop() };
     let commands = timeline.into_iter().flat_map(Timeline::drives);
     let kernels = timeline.into_iter().flat_map(Timeline::accelerators);
+    let (steps, phases): (Vec<_>, Vec<_>) = timeline.into_iter().flat_map(Timeline::coprocessors).unzip();
     Observers {
         requests,
         commands: commands.map(|drive| Box::new(drive) as _).collect(),
         kernels: kernels.map(|cores| Box::new(cores) as _).collect(),
+        steps: steps.into_iter().map(|steps| Box::new(steps) as _).collect(),
+        phases: phases.into_iter().map(|phases| Box::new(phases) as _).collect(),
     }
 }
 
-/// Makes the file of the timeline of every drive and every accelerator.
+/// Makes the file of the timeline of every drive, every accelerator and every coprocessor.
 fn timeline(path: &Path, plan: &Plan) -> Result<Timeline, Fault> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
     let drives = loaded.spec.flash.iter().map(|part| part.name.as_str());
@@ -186,7 +189,8 @@ fn timeline(path: &Path, plan: &Plan) -> Result<Timeline, Fault> {
         Some((part.name.as_str(), loaded.spec.group_flash.get(storage.number)?.name.as_str()))
     });
     let (accelerators, flash): (Vec<&str>, Vec<&str>) = governed.unzip();
-    Timeline::create(path, &drives.chain(flash).collect::<Vec<_>>(), &accelerators)
+    let coprocessors = loaded.spec.coprocessor.iter().map(|part| part.name.as_str()).collect();
+    Timeline::create(path, &Shown { drives: drives.chain(flash).collect(), accelerators, coprocessors })
 }
 
 fn say_what_is_left_out(events: u64) {

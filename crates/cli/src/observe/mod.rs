@@ -5,7 +5,7 @@ mod sink;
 mod timeline;
 
 pub(crate) use log::RequestLog;
-pub(crate) use timeline::Timeline;
+pub(crate) use timeline::{Shown, Timeline};
 
 use workload::inject::{Observer, Seen};
 

@@ -1,19 +1,23 @@
 //! The timeline of a run as Chrome Trace Event JSON, which Perfetto and chrome://tracing open: requests, the channels and dies of
-//! everything with dies, and the cores and data sections of accelerators, each busy interval a slice.
+//! everything with dies, the cores and data sections of accelerators, and the cores, steps and transfers of coprocessors with what the
+//! host's program does for each kernel, each busy interval a slice.
+
+mod accelerators;
+mod coprocessors;
 
 use super::sink::Sink;
 use crate::output::Fault;
-use compute::vliw::observe::{Act, Done, Observer as AcceleratorObserver};
 use flash::media::dies::observe::{Observer as CommandObserver, Tenure};
 use flash::media::dies::op::{Class, OpKind};
 use kernel::Time;
 use proto::IoOp;
 use std::cell::RefCell;
+use std::fmt::Arguments;
 use std::path::Path;
 use std::rc::Rc;
 use workload::inject::{Observer as RequestObserver, Seen};
 
-/// Events that a timeline holds, and as many again of accelerators; what comes after is left out and counted. A viewer has trouble with more.
+/// Events that a timeline holds, and as many again of accelerators and coprocessors; what comes after is left out and counted. A viewer has trouble with more.
 pub(crate) const MAX_EVENTS: u64 = 1_000_000;
 
 /// The tracks of requests, as a process of the format.
@@ -25,9 +29,6 @@ enum Tracks {
     Channels,
     Dies,
 }
-
-/// The track of Flashvisor's core, and of Storengine's, behind those of workers.
-const FIRMWARE: u32 = 64;
 
 /// The process that the tracks of the drive of this number are.
 fn process(drive: u32, tracks: Tracks) -> u32 {
@@ -41,21 +42,23 @@ pub(crate) struct Timeline(Rc<RefCell<State>>);
 struct State {
     sink: Sink,
     events: u64,
-    /// Events of accelerators: there are far fewer of them in the same time, and they are not to end with those of dies.
+    /// Events of accelerators and coprocessors: there are far fewer of them in the same time, and they are not to end with those of dies.
     acts: u64,
     left_out: u64,
     requests: u64,
     /// Tracks that have a name by now, by process.
     named: Vec<Vec<bool>>,
+    /// How many of each have tracks; the processes of one kind are behind those of the one before.
     drives: u32,
     accelerators: u32,
+    coprocessors: u32,
 }
 
-/// What looks on at an accelerator.
-pub(crate) struct Cores {
-    timeline: Timeline,
-    /// Its process.
-    pid: u32,
+/// What a timeline has tracks of, by name; one drive needs none.
+pub(crate) struct Shown<'a> {
+    pub(crate) drives: Vec<&'a str>,
+    pub(crate) accelerators: Vec<&'a str>,
+    pub(crate) coprocessors: Vec<&'a str>,
 }
 
 /// What looks on at a drive, or at what else has dies.
@@ -65,11 +68,12 @@ pub(crate) struct Drive {
 }
 
 impl Timeline {
-    /// Makes the file, with the tracks of drives of these names, and of accelerators; one drive needs none.
+    /// Makes the file.
     ///
     /// # Errors
     /// It cannot be made.
-    pub(crate) fn create(path: &Path, drives: &[&str], accelerators: &[&str]) -> Result<Timeline, Fault> {
+    pub(crate) fn create(path: &Path, shown: &Shown<'_>) -> Result<Timeline, Fault> {
+        let Shown { drives, accelerators, coprocessors } = shown;
         let mut sink = Sink::create(path)?;
         sink.write(format_args!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":["));
         let mut processes = vec![(REQUESTS, "requests".to_owned())];
@@ -79,7 +83,10 @@ impl Timeline {
             processes.push((process(number, Tracks::Dies), format!("{of}dies")));
         }
         let first = process(drives.len() as u32, Tracks::Channels);
-        processes.extend((first..).zip(accelerators).map(|(pid, name)| (pid, format!("{name} cores"))));
+        let accelerated = accelerators.iter().map(|name| format!("{name} cores"));
+        let driven =
+            coprocessors.iter().flat_map(|name| [format!("{name} cores"), format!("{name} kernels")]);
+        processes.extend((first..).zip(accelerated.chain(driven)));
         for (pid, name) in &processes {
             let comma = if *pid == REQUESTS { "" } else { "," };
             sink.write(format_args!(
@@ -87,8 +94,17 @@ impl Timeline {
             ));
         }
         let named = vec![Vec::new(); processes.len()];
-        let (drives, accelerators) = (drives.len() as u32, accelerators.len() as u32);
-        let state = State { sink, events: 0, acts: 0, left_out: 0, requests: 0, named, drives, accelerators };
+        let state = State {
+            sink,
+            events: 0,
+            acts: 0,
+            left_out: 0,
+            requests: 0,
+            named,
+            drives: drives.len() as u32,
+            accelerators: accelerators.len() as u32,
+            coprocessors: coprocessors.len() as u32,
+        };
         Ok(Timeline(Rc::new(RefCell::new(state))))
     }
 
@@ -96,15 +112,6 @@ impl Timeline {
     pub(crate) fn drives(&self) -> impl Iterator<Item = Drive> {
         let count = self.0.borrow().drives;
         (0..count).map(|number| Drive { timeline: self.clone(), number })
-    }
-
-    /// What looks on at each accelerator, in their order.
-    pub(crate) fn accelerators(&self) -> impl Iterator<Item = Cores> {
-        let (first, count) = {
-            let state = self.0.borrow();
-            (process(state.drives, Tracks::Channels), state.accelerators)
-        };
-        (first..first + count).map(|pid| Cores { timeline: self.clone(), pid })
     }
 
     /// Closes the document; how many events were left out.
@@ -136,12 +143,39 @@ impl State {
         room
     }
 
+    /// Room for one more event of an accelerator or a coprocessor.
+    fn has_room_for_act(&mut self) -> bool {
+        let room = self.acts < MAX_EVENTS;
+        *(if room { &mut self.acts } else { &mut self.left_out }) += 1;
+        room
+    }
+
+    /// The first process behind those of drives.
+    fn behind_drives(&self) -> u32 {
+        process(self.drives, Tracks::Channels)
+    }
+
+    /// A slice of an accelerator or a coprocessor, with its arguments.
+    fn act(
+        &mut self,
+        (pid, track): (u32, u32),
+        (from, to): (Time, Time),
+        name: Arguments<'_>,
+        args: Arguments<'_>,
+    ) {
+        self.sink.write(format_args!(
+            ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{track},\"name\":\"{name}\",\"ts\":{},\"dur\":{},\"args\":{{{args}}}}}",
+            Micro(from),
+            Micro(to - from)
+        ));
+    }
+
     /// Gives a track its name when it is first used.
     fn name(&mut self, pid: u32, track: u32, what: &str) {
         self.name_as(pid, track, format_args!("{what} {track}"));
     }
 
-    fn name_as(&mut self, pid: u32, track: u32, name: std::fmt::Arguments<'_>) {
+    fn name_as(&mut self, pid: u32, track: u32, name: Arguments<'_>) {
         let named = &mut self.named[pid as usize - 1];
         if named.len() <= track as usize {
             named.resize(track as usize + 1, false);
@@ -183,79 +217,6 @@ impl CommandObserver for Drive {
         }
         if tenure.ended > tenure.moved {
             state.slice(channels, "data out", tenure.moved, tenure.ended, tenure);
-        }
-    }
-}
-
-impl AcceleratorObserver for Cores {
-    fn done(&mut self, done: &Done<'_>) {
-        let (mut state, pid) = (self.timeline.0.borrow_mut(), self.pid);
-        if state.acts == MAX_EVENTS {
-            state.left_out += 1;
-            return;
-        }
-        state.acts += 1;
-        let Done { act, kernel, program, from, to } = *done;
-        let kernel = kernel.unwrap_or_default();
-        let slice = |state: &mut State,
-                     track: u32,
-                     name: std::fmt::Arguments<'_>,
-                     args: std::fmt::Arguments<'_>| {
-            state.sink.write(format_args!(
-                ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{track},\"name\":\"{name}\",\"ts\":{},\"dur\":{},\"args\":{{{args}}}}}",
-                Micro(from),
-                Micro(to - from)
-            ));
-        };
-        match act {
-            Act::Screen { worker, microblock, screen } => {
-                state.name(pid, worker.into(), "worker");
-                slice(
-                    &mut state,
-                    worker.into(),
-                    format_args!("{program} {kernel}"),
-                    format_args!("\"kernel\":{kernel},\"microblock\":{microblock},\"screen\":{screen}"),
-                );
-            }
-            Act::Section { worker, stalled } => {
-                state.name(pid, worker.into(), "worker");
-                slice(
-                    &mut state,
-                    worker.into(),
-                    format_args!("section"),
-                    format_args!("\"kernel\":{kernel},\"stalled_us\":{}", Micro(stalled)),
-                );
-            }
-            Act::Flashvisor => {
-                state.name_as(pid, FIRMWARE, format_args!("Flashvisor"));
-                slice(&mut state, FIRMWARE, format_args!("message"), format_args!(""));
-            }
-            Act::Storengine => {
-                state.name_as(pid, FIRMWARE + 1, format_args!("Storengine"));
-                slice(&mut state, FIRMWARE + 1, format_args!("work"), format_args!(""));
-            }
-            Act::Waits { array } => state.lock((pid, kernel), ("waits", array), program, (from, to)),
-            Act::Holds { array } => state.lock((pid, kernel), ("holds", array), program, (from, to)),
-        }
-    }
-}
-
-impl State {
-    /// A kernel's lock on a data section: locks overlap, so they are pairs of asynchronous events.
-    fn lock(
-        &mut self,
-        (pid, kernel): (u32, u32),
-        (what, array): (&str, &str),
-        program: &str,
-        (from, to): (Time, Time),
-    ) {
-        let id = self.requests;
-        self.requests += 1;
-        for (phase, at) in [("b", from), ("e", to)] {
-            self.sink.write(format_args!(
-                ",\n{{\"ph\":\"{phase}\",\"cat\":\"lock\",\"pid\":{pid},\"tid\":{kernel},\"id\":{id},\"name\":\"{program} {kernel} {what} {array}\",\"ts\":{}}}",
-                Micro(at)
-            ));
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::spec::{DrivenSpec, Id, Loaded, Part};
 use compute::vliw::coprocessor::Coprocessor;
 use config::{Diagnostic, Place, SpecError};
 use proto::offload::Plan;
-use workload::host::HostProgram;
 use workload::host::offload::Offload;
 use workload::kernels::{Application, Program};
 
@@ -49,7 +48,7 @@ pub(crate) fn program(
     (coprocessor, program): (usize, usize),
     applications: Vec<Application>,
     asked: &[String],
-) -> Result<Box<dyn HostProgram>, Diagnostic> {
+) -> Result<Offload, Diagnostic> {
     let plans = plans(&mut driven.coprocessor, &applications).map_err(|error| {
         let text = asked.join(" ");
         let place = Place { source: "--workload".to_owned(), text, ..Place::default() };
@@ -66,7 +65,7 @@ pub(crate) fn program(
     let of_host = of_host(loaded);
     let device = of_host.iter().position(|id| id.number == coprocessor).unwrap_or_default();
     let costs = loaded.spec.coprocessor[coprocessor].spec.offload;
-    Ok(Box::new(Offload::new(&driven.name, plans, costs, (device as u16, DRIVE))))
+    Ok(Offload::new(&driven.name, plans, costs, (device as u16, DRIVE)))
 }
 
 /// What instances of applications have to do; applications of the same program are one.

@@ -7,6 +7,7 @@
 mod deal;
 mod energy;
 mod kept;
+pub mod observe;
 mod places;
 mod plan;
 mod spec;
@@ -19,6 +20,7 @@ pub use self::spec::{BulkLinkSpec, CoprocessorEnergySpec, CoprocessorSpec, Paral
 pub use self::stats::{CoprocessorStats, Moved, Orders};
 
 use self::energy::CoprocessorMeter;
+use self::observe::{Act, Done, Observer};
 use self::plan::Planned;
 use self::step::{Ordered, Running};
 use super::program::{Costing, Program};
@@ -69,6 +71,8 @@ pub struct Coprocessor {
     memory: Serial,
     meter: Option<Box<CoprocessorMeter>>,
     moved: Moved,
+    /// Looks on at everything that is done.
+    pub observer: Option<Box<dyn Observer>>,
     /// What was measured.
     pub stats: CoprocessorStats,
 }
@@ -91,6 +95,7 @@ impl Coprocessor {
             memory: Serial::default(),
             meter: spec.energy.as_ref().map(|costs| Box::new(CoprocessorMeter::new(costs, spec.cores))),
             moved: Moved::default(),
+            observer: None,
             stats: CoprocessorStats::new(spec.cores),
             spec: spec.clone(),
         })
@@ -192,14 +197,14 @@ impl Coprocessor {
                 self.moved.sent += bytes;
                 let time = Time::transfer(bytes, self.spec.link.send.bytes_per_s());
                 let crossed = self.to.grant(cx.now(), time);
-                let took = self.cross(tag, bytes, (crossed - time, crossed), cx);
+                let took = self.cross(tag, Act::Sends { bytes }, (bytes, crossed - time, crossed), cx);
                 self.stats.sent.add(bytes, took);
             }
             Order::Receive { bytes } => {
                 self.moved.received += bytes;
                 let time = Time::transfer(bytes, self.spec.link.receive.bytes_per_s());
                 let crossed = self.from.grant(cx.now(), time);
-                let took = self.cross(tag, bytes, (crossed - time, crossed), cx);
+                let took = self.cross(tag, Act::Receives { bytes }, (bytes, crossed - time, crossed), cx);
                 self.stats.received.add(bytes, took);
             }
             Order::Work { program, step } => {
@@ -217,10 +222,13 @@ impl Coprocessor {
     fn cross(
         &mut self,
         tag: u32,
-        bytes: u64,
-        (crosses, crossed): (Time, Time),
+        act: Act<'_>,
+        (bytes, crosses, crossed): (u64, Time, Time),
         cx: &mut impl Cx<Event, Out>,
     ) -> Time {
+        if let Some(observer) = &mut self.observer {
+            observer.done(&Done { act, from: crosses, to: crossed });
+        }
         if let Some(meter) = &mut self.meter {
             meter.cross(crosses, crossed, bytes);
         }

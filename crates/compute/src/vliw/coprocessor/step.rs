@@ -1,5 +1,6 @@
 //! A step, from its launch until the last core is through.
 
+use super::observe::{Act, Done};
 use super::plan::{Share, Step};
 use super::{Coprocessor, Event, Out};
 use crate::vliw::workers::State;
@@ -85,6 +86,11 @@ impl Coprocessor {
         self.stats.stalled[at] += computes - issue;
         self.stats.computed[at] += now - self.since[at];
         self.carry(self.since[at], now, bytes);
+        let program = &self.programs[order.program].plan.name;
+        if let Some(observer) = &mut self.observer {
+            let act = Act::Share { core, program, stalled: computes - issue };
+            observer.done(&Done { act, from: self.since[at], to: now });
+        }
         self.turn(now, 1, State::Computes, State::Waits);
         cx.after(write_back, Event::Clean(core));
     }
@@ -106,6 +112,11 @@ impl Coprocessor {
         let is_short = Some(took) < all.max() || took.times(self.spec.cores.into()) < work;
         self.stats.short += u64::from(is_short);
         self.stats.executing += now - launched;
+        let program = &self.programs[order.program].plan.name;
+        if let Some(observer) = &mut self.observer {
+            let act = Act::Step { program, step: order.step as u32 };
+            observer.done(&Done { act, from: launched, to: now });
+        }
         let latency = self.spec.link.latency.time();
         self.stats.worked.add(0, now + latency - order.at);
         cx.after(latency, Event::Done(order.tag));

@@ -1,6 +1,7 @@
 //! Plans against counts by hand and by walking through accesses; orders in time.
 
 mod plans;
+mod shown;
 
 use super::*;
 use crate::vliw::program::{Cost, Part};

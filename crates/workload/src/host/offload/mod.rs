@@ -6,6 +6,7 @@
 
 mod costs;
 mod files;
+pub mod observe;
 mod spent;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ pub use costs::OffloadCosts;
 pub use spent::{Executed, Phase, Shares, Spent};
 
 use self::files::{Files, filed};
+use self::observe::{Done, Observer};
 use super::HostProgram;
 use super::served::Served;
 use kernel::Time;
@@ -43,6 +45,16 @@ impl Application {
     }
 }
 
+/// What a program is at.
+#[derive(Clone, Copy)]
+struct Doing {
+    phase: Phase,
+    /// Since when.
+    since: Time,
+    /// Time of a core for it, so far.
+    core: Time,
+}
+
 /// The program.
 pub struct Offload {
     name: String,
@@ -57,8 +69,8 @@ pub struct Offload {
     stage: usize,
     /// What it does before that.
     moves: VecDeque<(Phase, Next)>,
-    /// What it is at, and since when; none before it has begun.
-    phase: Option<(Phase, Time)>,
+    /// What it is at; none before it has begun.
+    phase: Option<Doing>,
     /// Instances since the window began; the last may be under way.
     executed: Vec<Executed>,
     /// When all were offered; none before.
@@ -67,6 +79,8 @@ pub struct Offload {
     done: u64,
     all: u64,
     served: Served,
+    /// Looks on at everything that is done.
+    pub observer: Option<Box<dyn Observer>>,
 }
 
 impl Offload {
@@ -104,6 +118,7 @@ impl Offload {
             offered: None,
             done: 0,
             served: Served::new(&["kernel"]),
+            observer: None,
         }
     }
 
@@ -239,18 +254,24 @@ impl Program for Offload {
     }
 
     fn used(&mut self, _: u32, core: Time) {
-        if let (Some((phase, _)), Some(executed)) = (self.phase, self.executed.last_mut()) {
-            executed.spend(phase, Time::ZERO, core);
+        if let (Some(doing), Some(executed)) = (&mut self.phase, self.executed.last_mut()) {
+            doing.core += core;
+            executed.spend(doing.phase, Time::ZERO, core);
         }
     }
 
     fn next(&mut self, _: u32, now: Time) -> Next {
         self.offered.get_or_insert(now);
-        if let (Some((phase, since)), Some(executed)) = (self.phase, self.executed.last_mut()) {
+        if let (Some(Doing { phase, since, core }), Some(executed)) = (self.phase, self.executed.last_mut()) {
             executed.spend(phase, now - since, Time::ZERO);
+            let Executed { application, instance, .. } = *executed;
+            if let Some(observer) = &mut self.observer {
+                let program = &self.applications[application as usize].plan.name;
+                observer.done(&Done { phase, program, application, instance, from: since, to: now, core });
+            }
         }
         let step = self.step(now);
-        self.phase = step.map(|(phase, _)| (phase, now));
+        self.phase = step.map(|(phase, _)| Doing { phase, since: now, core: Time::ZERO });
         let Some((_, next)) = step else { return Next::End };
         match &next {
             Next::Call(call) => self.served.ask(call),

@@ -161,6 +161,44 @@ fn the_time_of_an_instance_is_that_of_its_phases() {
     assert_eq!((served.asked().written_bytes, served.asked().syncs), (60 * MB, 2));
 }
 
+/// What an observer is told of two instances: one thing after another, each of the phase that it counts for.
+#[test]
+fn all_phases_are_shown_once() {
+    use super::observe::{Done, Observer};
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    #[derive(Default)]
+    struct Sums {
+        spent: [[Spent; Phase::ALL.len()]; 2],
+        ends: Vec<(u32, Time, Time)>,
+    }
+
+    struct Watch(Rc<RefCell<Sums>>);
+
+    impl Observer for Watch {
+        fn done(&mut self, done: &Done<'_>) {
+            let mut sums = self.0.borrow_mut();
+            assert_eq!((done.program, done.application), ("twice", 0));
+            let spent = &mut sums.spent[done.instance as usize][done.phase as usize];
+            spent.time += done.to - done.from;
+            spent.core += done.core;
+            sums.ends.push((done.instance, done.from, done.to));
+        }
+    }
+
+    let sums = Rc::new(RefCell::new(Sums::default()));
+    let mut program = Offload::new("p", vec![(plan(), 2)], costs(), (0, 0));
+    program.observer = Some(Box::new(Watch(Rc::clone(&sums))));
+    all(&mut program, Time::from_us(10));
+    let sums = sums.borrow();
+    for (executed, shown) in program.executed().iter().zip(&sums.spent) {
+        assert_eq!(Phase::ALL.map(|phase| executed.spent(phase)), *shown);
+    }
+    assert!(sums.ends.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].2 == pair[1].1));
+    assert_eq!((sums.ends.len(), sums.ends[0].1), (52, Time::from_ms(5)));
+}
+
 #[test]
 fn a_window_counts_what_ends_in_it() {
     let mut program = Offload::new("p", vec![(plan(), 2)], costs(), (0, 0));

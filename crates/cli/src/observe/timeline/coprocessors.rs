@@ -1,0 +1,88 @@
+//! The tracks of coprocessors: cores, steps, the link, and what the host's program does for each kernel.
+
+use super::{Micro, Timeline};
+use compute::vliw::coprocessor::observe::{Act, Done as Step, Observer as StepObserver};
+use workload::host::offload::observe::{Done as Phase, Observer as PhaseObserver};
+
+/// The tracks of steps and of the link's directions, behind those of cores.
+const STEPS: u32 = 64;
+const SENDS: u32 = 65;
+const RECEIVES: u32 = 66;
+
+/// What looks on at a coprocessor.
+pub(crate) struct Steps {
+    timeline: Timeline,
+    /// Its process.
+    pid: u32,
+}
+
+/// What looks on at the program that drives a coprocessor.
+pub(crate) struct Phases {
+    timeline: Timeline,
+    /// Its process.
+    pid: u32,
+    /// The application and the instance that it was at last, and how many there were before.
+    last: Option<(u32, u32)>,
+    track: u32,
+}
+
+impl Timeline {
+    /// What looks on at each coprocessor, in their order, and at the program that drives it.
+    pub(crate) fn coprocessors(&self) -> impl Iterator<Item = (Steps, Phases)> {
+        let (first, count) = {
+            let state = self.0.borrow();
+            (state.behind_drives() + state.accelerators, state.coprocessors)
+        };
+        (0..count).map(move |number| {
+            let pid = first + 2 * number;
+            let steps = Steps { timeline: self.clone(), pid };
+            (steps, Phases { timeline: self.clone(), pid: pid + 1, last: None, track: 0 })
+        })
+    }
+}
+
+impl StepObserver for Steps {
+    fn done(&mut self, done: &Step<'_>) {
+        let (mut state, pid) = (self.timeline.0.borrow_mut(), self.pid);
+        if !state.has_room_for_act() {
+            return;
+        }
+        let at = (done.from, done.to);
+        match done.act {
+            Act::Step { program, step } => {
+                state.name_as(pid, STEPS, format_args!("steps"));
+                state.act((pid, STEPS), at, format_args!("{program}"), format_args!("\"step\":{step}"));
+            }
+            Act::Share { core, program, stalled } => {
+                state.name(pid, core.into(), "core");
+                let args = format_args!("\"stalled_us\":{}", Micro(stalled));
+                state.act((pid, core.into()), at, format_args!("{program}"), args);
+            }
+            Act::Sends { bytes } => {
+                state.name_as(pid, SENDS, format_args!("sends"));
+                state.act((pid, SENDS), at, format_args!("send"), format_args!("\"bytes\":{bytes}"));
+            }
+            Act::Receives { bytes } => {
+                state.name_as(pid, RECEIVES, format_args!("receives"));
+                state.act((pid, RECEIVES), at, format_args!("receive"), format_args!("\"bytes\":{bytes}"));
+            }
+        }
+    }
+}
+
+impl PhaseObserver for Phases {
+    fn done(&mut self, done: &Phase<'_>) {
+        let (mut state, pid) = (self.timeline.0.borrow_mut(), self.pid);
+        let Phase { phase, program, application, instance, from, to, core } = *done;
+        let kernel = (application, instance);
+        if self.last.replace(kernel).is_some_and(|last| last != kernel) {
+            self.track += 1;
+        }
+        if !state.has_room_for_act() {
+            return;
+        }
+        state.name_as(pid, self.track, format_args!("{program} {application}.{instance}"));
+        let args = format_args!("\"core_us\":{}", Micro(core));
+        state.act((pid, self.track), (from, to), format_args!("{}", phase.name()), args);
+    }
+}
