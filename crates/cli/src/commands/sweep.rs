@@ -6,7 +6,9 @@ use crate::outside::{catch_interrupts, result_is_coming};
 use crate::states::shared;
 #[cfg(feature = "parquet")]
 use crate::sweep::parquet;
-use crate::sweep::{Live, Outcome, Store, Sweep, Table, Work, human, points, refuse_unusable, run_all};
+use crate::sweep::{
+    Live, Outcome, Store, Sweep, Table, Work, human, points, refuse_absent, refuse_unusable, run_all,
+};
 use config::Diagnostic;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -74,7 +76,7 @@ enum Format {
 /// Runs the sweep; whether every run was well.
 ///
 /// # Errors
-/// An unusable file, before anything runs; what is only found by running is a failure of its runs.
+/// An unusable file, before anything runs; a metric that no run has had. What else is only found by running is a failure of its runs.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if args.format != Format::Csv {
         refuse_unbuilt_parquet()?;
@@ -95,10 +97,13 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     result_is_coming();
     let mut live = Live::new(&sweep, &points);
     let (resume, metrics) = (args.resume, sweep.metrics.clone());
-    let work = Work { points: Arc::clone(&points), store: Arc::clone(&store), jobs, resume, metrics, states };
+    let needed = if sweep.is_alike() { sweep.named().len() } else { 0 };
+    let (runs, kept) = (Arc::clone(&points), Arc::clone(&store));
+    let work = Work { points: runs, store: kept, jobs, resume, metrics, states, needed };
     let outcomes = run_all(work, &mut live);
     live.end();
     let written = write_tables(&Table::new(&sweep, &points, &outcomes), args.format, &out)?;
+    let absent = refuse_absent(&sweep, &outcomes, &store);
     drop(store);
     print(&human(&sweep, &points, &outcomes))?;
     for (diagnostic, runs) in failures(&outcomes) {
@@ -106,6 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     }
     let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
     eprintln!("{well} of {} runs are well; {written}", points.len());
+    absent?;
     Ok(well == points.len())
 }
 

@@ -1,11 +1,11 @@
 //! The file of a sweep.
 
 use super::axis::{Axis, flatten, zipped};
+use super::metrics::refuse_unknown;
 use crate::plan_args::warmup;
 use crate::trace_args::TraceArgs;
 use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use machine::Warmup;
-use machine::result::metrics;
 use machine::workloads::{file_of, part_and_workload};
 use serde::Deserialize;
 use std::path::Path;
@@ -75,6 +75,8 @@ pub(crate) struct Sweep {
     pub(crate) axes: Vec<Axis>,
     /// Metrics of the table.
     pub(crate) metrics: Vec<String>,
+    /// How many of them the file names: all or none.
+    named: usize,
     /// The file, to say where something stands in it.
     text: Resolved,
 }
@@ -105,7 +107,7 @@ impl Sweep {
         let text: Text = resolved.parse()?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let axes = axes(&text, &resolved)?;
-        refuse_unknown_metrics(&text.metrics, &resolved)?;
+        refuse_unknown(&text.metrics, &resolved)?;
         for (key, is_empty) in [("workloads", text.workloads.is_empty()), ("seeds", text.seeds.is_empty())] {
             if is_empty {
                 return Err(resolved.diagnose(key, format!("`{key}` is empty: there is nothing to run")));
@@ -113,8 +115,8 @@ impl Sweep {
         }
         let warmup = text.warmup.as_deref().map(warmup).transpose();
         let trace = text.trace.options(Remap::Fit);
-        let metrics =
-            if text.metrics.is_empty() { METRICS.map(str::to_owned).to_vec() } else { text.metrics.clone() };
+        let named = text.metrics.len();
+        let metrics = if named == 0 { METRICS.map(str::to_owned).to_vec() } else { text.metrics.clone() };
         Ok(Sweep {
             system: if is_file(&text.system) { beside(folder, &text.system) } else { text.system.clone() },
             workloads: text.workloads.iter().map(|workload| located(folder, workload)).collect(),
@@ -124,6 +126,7 @@ impl Sweep {
             trace: trace.map_err(|d| placed(d, &resolved, "trace"))?,
             axes,
             metrics,
+            named,
             text: resolved,
         })
     }
@@ -136,6 +139,21 @@ impl Sweep {
     /// Where the workloads stand, the `n`th of them if it can be told.
     pub(super) fn place_of_workload(&self, n: usize) -> Place {
         self.text.place(&format!("workloads.{n}"))
+    }
+
+    /// The metrics that the file names; what a run lacks of others stays empty.
+    pub(crate) fn named(&self) -> &[String] {
+        &self.metrics[..self.named]
+    }
+
+    /// Whether runs differ in their seeds alone, so that what one lacks all lack.
+    pub(crate) fn is_alike(&self) -> bool {
+        self.workloads.len() == 1 && self.axes.iter().all(|axis| axis.rows.len() == 1)
+    }
+
+    /// Something is wrong about a metric that the file names.
+    pub(super) fn diagnose_metric(&self, at: usize, what: String) -> Diagnostic {
+        self.text.diagnose(&format!("metrics.{at}"), what)
     }
 
     /// How many runs it is.
@@ -252,20 +270,4 @@ fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
     let mut fault = Diagnostic::new(format!("a spec has no key `{key}`")).allowed(key, known);
     fault.allowed.clear();
     Err(fault.help("`nandscape params` lists every key").pointed(key))
-}
-
-fn refuse_unknown_metrics(names: &[String], resolved: &Resolved) -> Result<(), Diagnostic> {
-    let known = metrics::all();
-    for (at, name) in names.iter().enumerate() {
-        if known.iter().any(|metric| metrics::is_instance(metric, name)) {
-            continue;
-        }
-        let keys = known.iter().map(|metric| metric.key.replace('*', "0"));
-        let mut fault =
-            resolved.diagnose(&format!("metrics.{at}"), format!("no metric `{name}`")).allowed(name, keys);
-        fault.allowed.clear();
-        let help = "`nandscape explain NAME` finds metrics; docs/metrics.md has all";
-        return Err(fault.help(help).pointed(name));
-    }
-    Ok(())
 }

@@ -69,7 +69,7 @@ impl View {
         let mut row = self.labels(number, point);
         match outcome {
             Outcome::Done(run) => {
-                let shown = |at: &usize| match &run.metrics[*at] {
+                let shown = |at: &usize| match outcome.metric(*at) {
                     Value::Null => "-".into(),
                     value => figure(value),
                 };

@@ -20,18 +20,23 @@ pub(crate) struct Live<'s> {
     taken: usize,
     /// The columns, known from the first run that has metrics.
     view: Option<(View, Vec<usize>)>,
+    /// Whether it was told what the first run lacks.
+    told: bool,
 }
 
 impl<'s> Live<'s> {
     /// An empty table.
     pub(crate) fn new(sweep: &'s Sweep, points: &'s [Point]) -> Live<'s> {
-        Live { sweep, points, counter: Counter::new(), ended: 0, taken: 0, view: None }
+        Live { sweep, points, counter: Counter::new(), ended: 0, taken: 0, view: None, told: false }
     }
 
     /// A run has ended; `made` unless it was taken from the store.
     pub(super) fn ended(&mut self, number: usize, outcome: &Outcome, made: bool) {
         if !self.counter.bar().is_hidden() {
             self.lines(number, outcome).into_iter().for_each(|line| self.counter.bar().println(line));
+        }
+        if matches!(outcome, Outcome::Done(_)) && !std::mem::replace(&mut self.told, true) {
+            self.tell_what_lacks(number, outcome);
         }
         self.ended += 1;
         self.taken += usize::from(!made);
@@ -40,6 +45,15 @@ impl<'s> Live<'s> {
             self.counter.bar().reset_eta();
         }
         self.counter.show(self.ended, self.points.len(), self.taken);
+    }
+
+    /// A metric that the first run lacks may be misspelt, and others may lack it as well: who waits for them should know.
+    fn tell_what_lacks(&self, number: usize, outcome: &Outcome) {
+        for (at, name) in self.sweep.named().iter().enumerate() {
+            if !outcome.has(at) {
+                self.counter.bar().suspend(|| eprintln!("note: run {number} has no metric `{name}`"));
+            }
+        }
     }
 
     /// The lines that a run adds.

@@ -5,6 +5,7 @@ mod digests;
 mod file;
 mod human;
 mod live;
+mod metrics;
 mod outcome;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -19,6 +20,7 @@ pub(crate) use self::parquet::parquet;
 pub(crate) use file::Sweep;
 pub(crate) use human::human;
 pub(crate) use live::Live;
+pub(crate) use metrics::refuse_absent;
 pub(crate) use outcome::Outcome;
 pub(crate) use point::points;
 pub(crate) use store::Store;

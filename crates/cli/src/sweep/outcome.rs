@@ -19,8 +19,8 @@ pub(crate) struct Ran {
     pub(crate) key: String,
     /// Whether all its checks passed.
     pub(crate) well: bool,
-    /// The sweep's metrics; null where the run has none of the name.
-    pub(crate) metrics: Vec<Value>,
+    /// The sweep's metrics; none where the run has none of the name.
+    metrics: Vec<Option<Value>>,
     /// The resolved spec as JSON.
     pub(crate) config: String,
 }
@@ -45,17 +45,22 @@ impl Outcome {
     /// The `at`th of the sweep's metrics.
     pub(super) fn metric(&self, at: usize) -> &Value {
         match self {
-            Outcome::Done(run) => &run.metrics[at],
+            Outcome::Done(run) => run.metrics[at].as_ref().unwrap_or(&Value::Null),
             _ => &Value::Null,
         }
+    }
+
+    /// Whether it ran and has the `at`th of the sweep's metrics, be it null.
+    pub(super) fn has(&self, at: usize) -> bool {
+        matches!(self, Outcome::Done(run) if run.metrics[at].is_some())
     }
 }
 
 /// `io.read.latency_ns.p99` of a document.
-fn metric(document: &Value, name: &str) -> Value {
+fn metric(document: &Value, name: &str) -> Option<Value> {
     let found = name.split('.').try_fold(document, |at, part| match at {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),
         other => other.get(part),
     });
-    found.cloned().unwrap_or_default()
+    found.cloned()
 }

@@ -87,9 +87,11 @@ impl Store {
 
     /// The document of a key, if it is there and known to be what was written.
     pub(crate) fn load(&self, key: &str) -> Option<Value> {
-        if !self.digests.knows(key) {
-            return None;
-        }
+        if self.digests.knows(key) { self.document(key) } else { None }
+    }
+
+    /// The document of a key, if it is there: known to be what was written by who has written it.
+    pub(super) fn document(&self, key: &str) -> Option<Value> {
         let document: Value = serde_json::from_slice(&std::fs::read(self.path(key)).ok()?).ok()?;
         (document.get("schema")? == SCHEMA).then_some(document)
     }

@@ -2,9 +2,11 @@
 
 use super::axis::Axis;
 use super::file::Sweep;
+use super::metrics::refuse_absent_parts;
 use super::point::{advance, plan};
 use config::Diagnostic;
 use machine::run::{Plan, check};
+use machine::spec::Kind;
 
 /// Combinations of the axes' values that are all looked at. Of more, each value is looked at once, beside the first
 /// values of the other axes: seconds, not minutes, for a sweep of any size.
@@ -16,10 +18,15 @@ const ALL_LOOKED_AT: usize = 2_000;
 /// The first value that cannot be, with its place in the file.
 pub(crate) fn refuse_unusable(sweep: &Sweep) -> Result<(), Diagnostic> {
     let seed = sweep.seeds.first().copied().unwrap_or(1);
+    let mut most = vec![0; Kind::ALL.len()];
     for steps in combinations(sweep) {
         let plan = plan(sweep, &[], &steps, seed);
-        check(&plan).map_err(|fault| at_its_axis(sweep, &steps, fault))?;
+        let (loaded, _) = check(&plan).map_err(|fault| at_its_axis(sweep, &steps, fault))?;
+        for (most, kind) in most.iter_mut().zip(Kind::ALL) {
+            *most = loaded.spec.count(*kind).max(*most);
+        }
     }
+    refuse_absent_parts(sweep, |kind| most[kind as usize])?;
     let first = vec![0; sweep.axes.len()];
     for (n, workloads) in sweep.workloads.iter().enumerate() {
         let plan = plan(sweep, workloads, &first, seed);

@@ -32,6 +32,8 @@ pub(crate) struct Work {
     pub(crate) metrics: Vec<String>,
     /// States of drives that the runs share.
     pub(crate) states: Option<Arc<Shared>>,
+    /// How many of the metrics a run must have for others to begin behind it: what it lacks all lack.
+    pub(crate) needed: usize,
 }
 
 /// How long runs have to end once they are asked to. One that reads a trace of gigabytes does not listen: it is left behind.
@@ -46,6 +48,9 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
     let work = Arc::new(work);
     let mut outcomes: Vec<Outcome> = work.points.iter().map(|_| Outcome::NotRun).collect();
     let next = Arc::new(AtomicUsize::new(0));
+    let lacks = |outcome: &Outcome| {
+        matches!(outcome, Outcome::Done(_)) && (0..work.needed).any(|at| !outcome.has(at))
+    };
     let (tell, told) = mpsc::channel();
     let threads: Vec<JoinHandle<()>> = (0..work.jobs.min(work.points.len()))
         .map(|_| {
@@ -60,6 +65,9 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
             Ok((at, outcome, made)) => {
                 if !matches!(outcome, Outcome::NotRun) {
                     live.ended(at, &outcome, made);
+                }
+                if lacks(&outcome) {
+                    next.store(work.points.len(), Ordering::Relaxed);
                 }
                 outcomes[at] = outcome;
             }

@@ -17,6 +17,8 @@ pub struct Metric {
     pub doc: String,
     /// For a figure of a distribution: the distribution of what.
     pub of: Option<String>,
+    /// Which parts of the key are indices, each a `*`.
+    indices: Vec<usize>,
 }
 
 /// What a request waits for, as `breakdown_ns` names it: the device's milestones, and the host's share. A new one is a
@@ -70,7 +72,7 @@ const FIGURES: &str = "#/$defs/Summary";
 /// Every field, in the order of the alphabet.
 pub fn all() -> Vec<Metric> {
     let document = SchemaGenerator::default().into_root_schema_for::<Document>().to_value();
-    let mut walk = Walk { document: &document, found: Vec::new() };
+    let mut walk = Walk { document: &document, indices: Vec::new(), found: Vec::new() };
     walk.visit("", &document, None);
     walk.found
 }
@@ -85,11 +87,29 @@ pub fn figures() -> Vec<(String, String)> {
 
 /// Whether a key of a document, such as `flash.0.erases`, is this metric.
 pub fn is_instance(metric: &Metric, key: &str) -> bool {
-    let (mut pattern, mut parts) = (metric.key.split('.'), key.split('.'));
+    fits(metric, key, is_index)
+}
+
+/// The key with zeros for what stands in the places of indices, if it is this metric then: `flash.0.erases` for `flash.drive.erases`.
+pub fn with_indices(metric: &Metric, key: &str) -> Option<String> {
+    let part = |(at, part)| if metric.indices.contains(&at) && !is_index(part) { "0" } else { part };
+    fits(metric, key, |_| true).then(|| key.split('.').enumerate().map(part).collect::<Vec<_>>().join("."))
+}
+
+/// A number as a document's reader would write it.
+fn is_index(part: &str) -> bool {
+    part.parse::<usize>().is_ok_and(|index| index.to_string() == part)
+}
+
+/// Whether a key has the names of this metric, and in the places of indices what may stand there.
+fn fits(metric: &Metric, key: &str, may_be_index: impl Fn(&str) -> bool) -> bool {
+    let (mut pattern, mut parts) = (metric.key.split('.').enumerate(), key.split('.'));
     loop {
         match (pattern.next(), parts.next()) {
             (None, None) => return true,
-            (Some(p), Some(part)) if p == "*" || p == part => {}
+            (Some((at, "*")), Some(part)) if metric.indices.contains(&at) && may_be_index(part) => {}
+            (Some((at, "*")), Some(part)) if !metric.indices.contains(&at) && part != "*" => {}
+            (Some((_, name)), Some(part)) if name != "*" && name == part => {}
             _ => return false,
         }
     }
@@ -97,6 +117,8 @@ pub fn is_instance(metric: &Metric, key: &str) -> bool {
 
 struct Walk<'d> {
     document: &'d Value,
+    /// Which parts of the key that is looked at are indices.
+    indices: Vec<usize>,
     found: Vec<Metric>,
 }
 
@@ -121,7 +143,15 @@ impl Walk<'_> {
             if let (false, Some(object)) = (described, element.as_object_mut()) {
                 object.insert("description".into(), doc.into());
             }
-            self.visit(&join(key, "*"), &element, of);
+            let place = join(key, "*");
+            let is_list = whole.get("items").is_some();
+            if is_list {
+                self.indices.push(place.matches('.').count());
+            }
+            self.visit(&place, &element, of);
+            if is_list {
+                self.indices.pop();
+            }
         } else {
             let metric = Metric {
                 key: key.to_owned(),
@@ -129,6 +159,7 @@ impl Walk<'_> {
                 unit: unit(key, &whole),
                 doc,
                 of: of.map(str::to_owned),
+                indices: self.indices.clone(),
             };
             self.found.push(metric);
         }
@@ -272,6 +303,23 @@ mod tests {
         let named = |key: &str| metrics.iter().any(|m| is_instance(m, key));
         assert!(named("flash.0.erases") && named("breakdown_ns.read.array"));
         assert!(!named("flash.erases") && !named("flash.0.erase") && !named("flash.0.erases.0"));
+        assert!(named("coprocessor.0.kernels.12.phases.read.time_ns"));
+        for wrong in [
+            "flash.flash.erases",
+            "flash.*.erases",
+            "flash.00.erases",
+            "flash.+1.erases",
+            "breakdown_ns.*.array",
+        ] {
+            assert!(!named(wrong), "{wrong}");
+        }
+        let meant = |key: &str| metrics.iter().find_map(|m| with_indices(m, key));
+        assert_eq!(meant("flash.flash.erases").as_deref(), Some("flash.0.erases"));
+        assert_eq!(
+            meant("coprocessor.1.kernels.last.phases.read.time_ns").as_deref(),
+            Some("coprocessor.1.kernels.0.phases.read.time_ns")
+        );
+        assert_eq!(meant("flash.flash.erase"), None);
     }
 
     #[test]
