@@ -6,6 +6,7 @@ pub mod chain;
 pub mod coprocessor;
 pub mod frames;
 pub mod issue;
+mod meter;
 pub mod observe;
 mod program;
 pub mod recorded;
@@ -15,7 +16,6 @@ mod spec;
 pub mod stalls;
 #[cfg(test)]
 mod testing;
-mod workers;
 
 pub use spec::{
     AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec, FirmwareSpec,

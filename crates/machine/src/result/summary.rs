@@ -37,7 +37,7 @@ pub fn human(document: &Document) -> String {
     d.gpu.iter().for_each(|gpu| work::gpu(gpu, &mut text));
     d.cpu.iter().for_each(|cpu| work::cpu(cpu, &mut text));
     d.accelerator.iter().for_each(|accelerator| kernels::accelerator(accelerator, &mut text));
-    d.coprocessor.iter().for_each(|coprocessor| offloaded::coprocessor(coprocessor, &mut text));
+    d.coprocessor.iter().for_each(|coprocessor| offloaded::coprocessor(coprocessor, &d.host, &mut text));
     d.group_flash.iter().for_each(|flash| kernels::flash(flash, &mut text));
     let fragments = if d.io.fragments.is_some() { ", each of its fragments by itself," } else { "" };
     for (name, parts) in &d.breakdown_ns {

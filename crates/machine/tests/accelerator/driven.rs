@@ -1,7 +1,7 @@
 //! The same kernels on a coprocessor behind a host.
 
-use super::{DOUBLE, figure};
-use machine::run::{self, Plan, run_alone};
+use super::{DOUBLE, figure, ran, refused, with};
+use machine::run::{self, Plan};
 use serde_json::Value;
 
 /// 16 MiB of memory.
@@ -9,21 +9,15 @@ const SMALL: &[&str] = &["coprocessor.memory.size=16MiB", "coprocessor.sample=16
 const SYSTEM: &str = "flashabacus-simd";
 
 fn plan(workloads: &[&str], set: &[&str]) -> Plan {
-    let mut plan = Plan::new(SYSTEM, "");
-    plan.workloads = workloads.iter().map(|text| (*text).to_owned()).collect();
-    plan.set = SMALL.iter().chain(set).map(|text| (*text).to_owned()).collect();
-    plan
+    with(SYSTEM, workloads, SMALL, set)
 }
 
 fn document(workloads: &[&str], set: &[&str]) -> Value {
-    let document = run_alone(&plan(workloads, set)).unwrap_or_else(|fault| panic!("{fault}"));
-    let failed: Vec<_> = document.checks.iter().filter(|check| !check.ok).collect();
-    assert!(document.ok, "{failed:?}");
-    serde_json::to_value(document).expect("a document has a JSON form")
+    ran(&plan(workloads, set))
 }
 
 fn told(workload: &str, set: &[&str]) -> String {
-    run_alone(&plan(&[workload], set)).expect_err("it is refused").to_string()
+    refused(&plan(&[workload], set))
 }
 
 /// A page group comes and one goes: each is read or written by the host, brought into order at 2 GB/s, copied at 5 GB/s, and crosses the link at 814 and 875 MB/s. Eight cores have 2,048 elements each,
@@ -120,7 +114,7 @@ fn what_cannot_run_is_told() {
     assert!(none.contains("coprocessor.memory.size") && none.contains("at least one"), "{none}");
     let mut warm = plan(&[DOUBLE], &[]);
     warm.warmup = Some(machine::Warmup::Requests(10));
-    let warm = run_alone(&warm).expect_err("it is refused").to_string();
+    let warm = refused(&warm);
     assert!(warm.contains("no warm-up"), "{warm}");
     let drive = told("flash=mvt", &[]);
     assert!(drive.contains("is a kernel of an accelerator, and `flash` takes none"), "{drive}");

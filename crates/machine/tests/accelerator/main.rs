@@ -19,19 +19,33 @@ const DOUBLE: &str = "nest:file=tests/accelerator/double.toml";
 const ALL: [&str; 4] =
     ["flashabacus", "flashabacus-inter-dy", "flashabacus-inter-st", "flashabacus-intra-io"];
 
-fn plan(system: &str, workloads: &[&str], set: &[&str]) -> Plan {
+/// A plan with values of its own behind those that all share.
+fn with(system: &str, workloads: &[&str], common: &[&str], set: &[&str]) -> Plan {
     let mut plan = Plan::new(system, "");
     plan.workloads = workloads.iter().map(|text| (*text).to_owned()).collect();
-    plan.set = SMALL.iter().chain(set).map(|text| (*text).to_owned()).collect();
+    plan.set = common.iter().chain(set).map(|text| (*text).to_owned()).collect();
     plan
 }
 
-fn document(system: &str, workloads: &[&str], set: &[&str]) -> Value {
-    let document =
-        run_alone(&plan(system, workloads, set)).unwrap_or_else(|fault| panic!("{system}: {fault}"));
+/// What a run finds, with all its checks.
+fn ran(plan: &Plan) -> Value {
+    let document = run_alone(plan).unwrap_or_else(|fault| panic!("{}: {fault}", plan.system));
     let failed: Vec<_> = document.checks.iter().filter(|check| !check.ok).collect();
-    assert!(document.ok, "{system}: {failed:?}");
+    assert!(document.ok, "{}: {failed:?}", plan.system);
     serde_json::to_value(document).expect("a document has a JSON form")
+}
+
+/// Why there is none.
+fn refused(plan: &Plan) -> String {
+    run_alone(plan).expect_err("it is refused").to_string()
+}
+
+fn plan(system: &str, workloads: &[&str], set: &[&str]) -> Plan {
+    with(system, workloads, SMALL, set)
+}
+
+fn document(system: &str, workloads: &[&str], set: &[&str]) -> Value {
+    ran(&plan(system, workloads, set))
 }
 
 fn figure(document: &Value, path: &str) -> f64 {
@@ -39,7 +53,7 @@ fn figure(document: &Value, path: &str) -> f64 {
 }
 
 fn told(system: &str, workload: &str, set: &[&str]) -> String {
-    run_alone(&plan(system, &[workload], set)).expect_err("it is refused").to_string()
+    refused(&plan(system, &[workload], set))
 }
 
 /// One worker and one section, with the numbers of the spec: the kernel's table, the lock, Flashvisor's decision, the boot, the map, a group from flash, the
@@ -120,7 +134,7 @@ fn static_scheduling_keeps_an_application_on_its_core() {
 fn the_map_of_the_prototype_has_four_bytes_a_group() {
     let mut plan = Plan::new("flashabacus", DOUBLE);
     plan.set = vec!["accelerator.sample=16384".to_owned()];
-    let found = serde_json::to_value(run_alone(&plan).expect("it runs")).expect("a JSON form");
+    let found = ran(&plan);
     let groups = 16.0 * 2.0 * 342.0 / 2.0 * 384.0 / 4.0;
     assert_eq!(figure(&found, "/group_flash/0/groups"), groups);
     assert_eq!(figure(&found, "/group_flash/0/map_bytes"), 4.0 * groups);
@@ -139,10 +153,10 @@ fn what_cannot_run_is_told() {
     let warm = {
         let mut plan = plan("flashabacus", &[DOUBLE], &[]);
         plan.warmup = Some(machine::Warmup::Requests(10));
-        run_alone(&plan).expect_err("it is refused").to_string()
+        refused(&plan)
     };
     assert!(warm.contains("no warm-up"), "{warm}");
-    let other = run_alone(&Plan::new("pm9a3", "atax")).expect_err("it is refused").to_string();
+    let other = refused(&Plan::new("pm9a3", "atax"));
     assert!(other.contains("the system `pm9a3` has no accelerator"), "{other}");
     let odd = told("flashabacus", DOUBLE, &["group_flash.groups.geometry.page=4KiB"]);
     assert!(odd.contains("32768 B") && odd.contains("65536 B"), "{odd}");

@@ -1,26 +1,25 @@
-//! What an accelerator spends: its cores by what they do, its memory by what it carries, the chip by being on.
+//! What an accelerator spends, on its firmware as well.
 
 use super::Accelerator;
+use crate::vliw::meter::{CHIP_ON, CORES, ChipMeter, MEMORY_ON, MEMORY_TRANSFER, State};
 use crate::vliw::observe::Act;
 use crate::vliw::spec::AcceleratorEnergySpec;
-use crate::vliw::workers::{COMPUTES, IDLE, State, WAITS, Workers};
+use config::energy::StatePower;
 use kernel::Time;
-use stats::{Activity, Attojoules, EnergyReport, Meter};
+use stats::{Activity, EnergyReport};
 
 const FIRMWARE_IDLE: usize = 3;
 const FIRMWARE_WORK: usize = 4;
-const MEMORY_TRANSFER: usize = 5;
-const MEMORY_ON: usize = 6;
-const CHIP_ON: usize = 7;
+const MEMORY: usize = 5;
 const ACTIVITIES: [Activity; 8] = [
-    IDLE,
-    WAITS,
-    COMPUTES,
+    CORES[0],
+    CORES[1],
+    CORES[2],
     Activity::state("firmware idle"),
     Activity::state("firmware works"),
-    Activity::operation("memory transfer"),
-    Activity::state("memory on"),
-    Activity::state("chip on"),
+    MEMORY_TRANSFER,
+    MEMORY_ON,
+    CHIP_ON,
 ];
 
 /// Cores that run firmware: Flashvisor's and Storengine's.
@@ -28,40 +27,41 @@ const FIRMWARE: u64 = 2;
 
 /// What an accelerator has spent.
 pub(super) struct AcceleratorMeter {
-    costs: AcceleratorEnergySpec,
-    meter: Meter,
-    workers: Workers,
+    firmware: StatePower,
+    chip: ChipMeter,
 }
 
 impl AcceleratorMeter {
     /// So many idle workers.
     pub(super) fn new(costs: &AcceleratorEnergySpec, workers: u16) -> AcceleratorMeter {
-        let mut meter = Meter::new(&ACTIVITIES);
-        let on = [(FIRMWARE_IDLE, FIRMWARE * costs.firmware.idle.microwatts())].into_iter();
-        let on = on.chain([(MEMORY_ON, costs.memory_on.microwatts()), (CHIP_ON, costs.chip_on.microwatts())]);
-        on.for_each(|(activity, power)| meter.set_power(activity, Time::ZERO, power));
-        let workers = Workers::new(costs.worker, workers, &mut meter);
-        AcceleratorMeter { costs: costs.clone(), meter, workers }
+        let firmware = costs.firmware;
+        let on = [
+            (FIRMWARE_IDLE, FIRMWARE * firmware.idle.microwatts()),
+            (MEMORY + 1, costs.memory_on.microwatts()),
+            (MEMORY + 2, costs.chip_on.microwatts()),
+        ];
+        let carries = [(MEMORY, costs.memory_transfer)];
+        AcceleratorMeter { firmware, chip: ChipMeter::new(&ACTIVITIES, (costs.worker, workers), on, carries) }
     }
 }
 
 impl Accelerator {
     /// Energy since the measured window began; `None` if the spec does not say what things cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
-        self.meter.as_ref().map(|meter| meter.meter.report(now))
+        self.meter.as_ref().map(|meter| meter.chip.report(now))
     }
 
     /// Forgets what was spent; other figures are of whole kernels.
     pub fn reset_energy(&mut self, now: Time) {
         if let Some(meter) = &mut self.meter {
-            meter.meter.reset(now);
+            meter.chip.reset(now);
         }
     }
 
     /// A worker goes from one state to another.
     pub(super) fn turn(&mut self, now: Time, from: State, to: State) {
         if let Some(meter) = &mut self.meter {
-            meter.workers.turn(now, 1, (from, to), &mut meter.meter);
+            meter.chip.turn(now, 1, (from, to));
         }
     }
 
@@ -76,8 +76,7 @@ impl Accelerator {
     pub(super) fn cross(&mut self, bytes: u64, from: Time, to: Time) {
         self.moved += bytes;
         if let Some(meter) = &mut self.meter {
-            let byte = Attojoules::from(meter.costs.memory_transfer.attojoules());
-            meter.meter.spread(MEMORY_TRANSFER, from, to, byte * Attojoules::from(bytes));
+            meter.chip.carry(MEMORY, from, to, bytes);
         }
     }
 
@@ -85,9 +84,8 @@ impl Accelerator {
     pub(super) fn firmware(&mut self, act: Act<'_>, end: Time, service: Time) {
         self.show(act, None, end - service, end);
         if let Some(meter) = &mut self.meter {
-            let firmware = meter.costs.firmware;
-            let more = firmware.busy.microwatts() - firmware.idle.microwatts();
-            meter.meter.spend_over(FIRMWARE_WORK, end - service, end, more);
+            let more = meter.firmware.busy.microwatts() - meter.firmware.idle.microwatts();
+            meter.chip.spend_over(FIRMWARE_WORK, end - service, end, more);
         }
     }
 }

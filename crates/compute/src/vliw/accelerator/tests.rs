@@ -7,9 +7,9 @@ use super::*;
 use crate::vliw::issue::ByUnit;
 use crate::vliw::program::Table;
 use crate::vliw::sched::AcceleratorScheduling;
-use crate::vliw::spec::{AcceleratorMemory, AcceleratorSpec, AcceleratorWork, FirmwareSpec};
-use crate::vliw::testing::core;
-use config::units::{Bandwidth, Bytes, Duration};
+use crate::vliw::spec::{AcceleratorSpec, AcceleratorWork, FirmwareSpec};
+use crate::vliw::testing::{core, memory, shipped, whole};
+use config::units::{Bandwidth, Duration};
 use kernel::EventQueue;
 use proto::groups::{Groups, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,10 +21,7 @@ fn spec(workers: u16, scheduler: AcceleratorScheduling) -> AcceleratorSpec {
     AcceleratorSpec {
         workers,
         core: core(),
-        memory: AcceleratorMemory {
-            size: Bytes::from_kib(8 << 10),
-            bandwidth: Bandwidth::new(6_400_000_000),
-        },
+        memory: memory(),
         work: AcceleratorWork::nest,
         scheduler,
         ahead: 1,
@@ -122,13 +119,7 @@ fn run(
     kernels: &[(&str, i64)],
     instances: &[(usize, u16)],
 ) -> (Accelerator, Outside) {
-    let read = |(name, side): &(&str, i64)| {
-        let (_, text) = nest::programs().iter().find(|(known, _)| known == name).expect("a program");
-        let whole = Kernel::read(text, name, &[]).expect("a program");
-        let sizes: Vec<_> = whole.sizes().iter().map(|(size, _)| (size.clone(), *side)).collect();
-        Kernel::read(text, name, &sizes).expect("sizes")
-    };
-    run_kernels(spec, kernels.iter().map(read), instances)
+    run_kernels(spec, kernels.iter().map(|(name, side)| shipped(name, *side)), instances)
 }
 
 /// The same with kernels that are not shipped.
@@ -353,8 +344,7 @@ fn all_programs_have_the_instructions_of_table2() {
         ("corr", 640.0, 33.04, 2.79),
     ];
     for (name, input, ldst, bki) in rows {
-        let (_, text) = nest::programs().iter().find(|(known, _)| *known == name).expect("a program");
-        let kernel = Kernel::read(text, name, &[]).expect("a program");
+        let kernel = whole(name);
         // A whole is rounded once a microblock. Each screen has the loops around the split one for itself, which are a millionth.
         for (most, apart) in [(1, 5.0), (6, input * 1e3 / bki)] {
             let all = by_table(&kernel, most);

@@ -3,9 +3,9 @@
 use super::needs::Need;
 use super::{Accelerator, Event, Message, Out};
 use crate::vliw::chain::{Ended, Instance as Number, Screen, Unit};
+use crate::vliw::meter::State;
 use crate::vliw::observe::Act;
 use crate::vliw::program::{Cost, Part};
-use crate::vliw::workers::State;
 use kernel::{Cx, Ticket, Time};
 
 /// A core that executes kernels.

@@ -1,70 +1,57 @@
-//! What a coprocessor spends: its cores by what they do, its memory by what it carries, the chip by being on.
+//! What a coprocessor spends, on its link as well.
 
+use super::Coprocessor;
 use super::spec::CoprocessorEnergySpec;
-use crate::vliw::workers::{COMPUTES, IDLE, State, WAITS, Workers};
+use crate::vliw::meter::{CHIP_ON, CORES, ChipMeter, MEMORY_ON, MEMORY_TRANSFER, State};
 use kernel::Time;
-use stats::{Activity, Attojoules, EnergyReport, Meter};
+use stats::{Activity, EnergyReport};
 
-const MEMORY_TRANSFER: usize = 3;
-const MEMORY_ON: usize = 4;
-const LINK_TRANSFER: usize = 5;
-const LINK_ON: usize = 6;
-const CHIP_ON: usize = 7;
+const MEMORY: usize = 3;
+const LINK: usize = 5;
 const ACTIVITIES: [Activity; 8] = [
-    IDLE,
-    WAITS,
-    COMPUTES,
-    Activity::operation("memory transfer"),
-    Activity::state("memory on"),
+    CORES[0],
+    CORES[1],
+    CORES[2],
+    MEMORY_TRANSFER,
+    MEMORY_ON,
     Activity::operation("link transfer"),
     Activity::state("link on"),
-    Activity::state("chip on"),
+    CHIP_ON,
 ];
 
-/// What a coprocessor has spent.
-pub(super) struct CoprocessorMeter {
-    memory_byte: Attojoules,
-    link_byte: Attojoules,
-    meter: Meter,
-    workers: Workers,
+/// So many idle cores.
+pub(super) fn meter(costs: &CoprocessorEnergySpec, cores: u16) -> ChipMeter {
+    let on = [(MEMORY + 1, costs.memory_on), (LINK + 1, costs.link_on), (LINK + 2, costs.chip_on)];
+    let on = on.map(|(activity, power)| (activity, power.microwatts()));
+    let carries = [(MEMORY, costs.memory_transfer), (LINK, costs.link_transfer)];
+    ChipMeter::new(&ACTIVITIES, (costs.worker, cores), on, carries)
 }
 
-impl CoprocessorMeter {
-    /// So many idle cores.
-    pub(super) fn new(costs: &CoprocessorEnergySpec, cores: u16) -> CoprocessorMeter {
-        let mut meter = Meter::new(&ACTIVITIES);
-        meter.set_power(MEMORY_ON, Time::ZERO, costs.memory_on.microwatts());
-        meter.set_power(LINK_ON, Time::ZERO, costs.link_on.microwatts());
-        meter.set_power(CHIP_ON, Time::ZERO, costs.chip_on.microwatts());
-        let workers = Workers::new(costs.worker, cores, &mut meter);
-        CoprocessorMeter {
-            memory_byte: costs.memory_transfer.attojoules().into(),
-            link_byte: costs.link_transfer.attojoules().into(),
-            meter,
-            workers,
-        }
+impl Coprocessor {
+    /// Energy since the measured window began; `None` if the spec does not say what things cost.
+    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.meter.as_ref().map(|meter| meter.report(now))
     }
 
     /// So many cores go from one state to another.
-    pub(super) fn turn(&mut self, now: Time, cores: usize, states: (State, State)) {
-        self.workers.turn(now, cores, states, &mut self.meter);
+    pub(super) fn turn(&mut self, now: Time, cores: usize, from: State, to: State) {
+        if let Some(meter) = &mut self.meter {
+            meter.turn(now, cores, (from, to));
+        }
     }
 
-    /// Bytes cross memory in a time.
+    /// Bytes have crossed memory in a time, or will have.
     pub(super) fn carry(&mut self, from: Time, to: Time, bytes: u64) {
-        self.meter.spread(MEMORY_TRANSFER, from, to, self.memory_byte * Attojoules::from(bytes));
+        self.stats.memory_bytes += bytes;
+        if let Some(meter) = &mut self.meter {
+            meter.carry(MEMORY, from, to, bytes);
+        }
     }
 
-    /// Bytes cross the link in a time.
+    /// Bytes will have crossed the link in a time.
     pub(super) fn cross(&mut self, from: Time, to: Time, bytes: u64) {
-        self.meter.spread(LINK_TRANSFER, from, to, self.link_byte * Attojoules::from(bytes));
-    }
-
-    pub(super) fn report(&self, now: Time) -> EnergyReport {
-        self.meter.report(now)
-    }
-
-    pub(super) fn reset(&mut self, now: Time) {
-        self.meter.reset(now);
+        if let Some(meter) = &mut self.meter {
+            meter.carry(LINK, from, to, bytes);
+        }
     }
 }

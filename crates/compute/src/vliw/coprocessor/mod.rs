@@ -19,12 +19,11 @@ mod tests;
 pub use self::spec::{BulkLinkSpec, CoprocessorEnergySpec, CoprocessorSpec, ParallelSpec};
 pub use self::stats::{CoprocessorStats, Moved, Orders};
 
-use self::energy::CoprocessorMeter;
 use self::observe::{Act, Done, Observer};
 use self::plan::Planned;
 use self::step::{Ordered, Running};
+use super::meter::ChipMeter;
 use super::program::{Costing, Program};
-use ::stats::EnergyReport;
 use config::SpecError;
 use kernel::resource::Serial;
 use kernel::{Cx, Time};
@@ -69,7 +68,7 @@ pub struct Coprocessor {
     to: Serial,
     from: Serial,
     memory: Serial,
-    meter: Option<Box<CoprocessorMeter>>,
+    meter: Option<Box<ChipMeter>>,
     moved: Moved,
     /// Looks on at everything that is done.
     pub observer: Option<Box<dyn Observer>>,
@@ -93,7 +92,7 @@ impl Coprocessor {
             to: Serial::default(),
             from: Serial::default(),
             memory: Serial::default(),
-            meter: spec.energy.as_ref().map(|costs| Box::new(CoprocessorMeter::new(costs, spec.cores))),
+            meter: spec.energy.as_ref().map(|costs| Box::new(energy::meter(costs, spec.cores))),
             moved: Moved::default(),
             observer: None,
             stats: CoprocessorStats::new(spec.cores),
@@ -159,11 +158,6 @@ impl Coprocessor {
         Time::transfer(self.stats.memory_bytes, self.spec.memory.bandwidth.bytes_per_s())
     }
 
-    /// Energy since the measured window began; `None` if the spec does not say what things cost.
-    pub fn energy(&self, now: Time) -> Option<EnergyReport> {
-        self.meter.as_ref().map(|meter| meter.report(now))
-    }
-
     /// Starts the measured window.
     pub fn reset_stats(&mut self, now: Time) {
         self.stats = CoprocessorStats::new(self.spec.cores);
@@ -197,14 +191,14 @@ impl Coprocessor {
                 self.moved.sent += bytes;
                 let time = Time::transfer(bytes, self.spec.link.send.bytes_per_s());
                 let crossed = self.to.grant(cx.now(), time);
-                let took = self.cross(tag, Act::Sends { bytes }, (bytes, crossed - time, crossed), cx);
+                let took = self.deliver(tag, Act::Sends { bytes }, (bytes, crossed - time, crossed), cx);
                 self.stats.sent.add(bytes, took);
             }
             Order::Receive { bytes } => {
                 self.moved.received += bytes;
                 let time = Time::transfer(bytes, self.spec.link.receive.bytes_per_s());
                 let crossed = self.from.grant(cx.now(), time);
-                let took = self.cross(tag, Act::Receives { bytes }, (bytes, crossed - time, crossed), cx);
+                let took = self.deliver(tag, Act::Receives { bytes }, (bytes, crossed - time, crossed), cx);
                 self.stats.received.add(bytes, took);
             }
             Order::Work { program, step } => {
@@ -219,7 +213,7 @@ impl Coprocessor {
     }
 
     /// Bytes cross the link in a time, and memory; how long the order takes, until the host knows.
-    fn cross(
+    fn deliver(
         &mut self,
         tag: u32,
         act: Act<'_>,
@@ -229,9 +223,7 @@ impl Coprocessor {
         if let Some(observer) = &mut self.observer {
             observer.done(&Done { act, from: crosses, to: crossed });
         }
-        if let Some(meter) = &mut self.meter {
-            meter.cross(crosses, crossed, bytes);
-        }
+        self.cross(crosses, crossed, bytes);
         let latency = self.spec.link.latency.time();
         let service = Time::transfer(bytes, self.spec.memory.bandwidth.bytes_per_s());
         let stored = self.memory.grant(cx.now(), service);
@@ -239,13 +231,5 @@ impl Coprocessor {
         let took = crossed.max(stored) - cx.now() + latency + latency;
         cx.after(took, Event::Done(tag));
         took
-    }
-
-    /// Bytes have crossed memory in a time, or will have.
-    fn carry(&mut self, from: Time, to: Time, bytes: u64) {
-        self.stats.memory_bytes += bytes;
-        if let Some(meter) = &mut self.meter {
-            meter.carry(from, to, bytes);
-        }
     }
 }

@@ -3,7 +3,7 @@
 use super::observe::{Act, Done};
 use super::plan::{Share, Step};
 use super::{Coprocessor, Event, Out};
-use crate::vliw::workers::State;
+use crate::vliw::meter::State;
 use kernel::{Cx, Time};
 
 /// An order to execute a step.
@@ -33,13 +33,6 @@ impl Coprocessor {
 
     fn step(&self, of: Ordered) -> &Step {
         &self.programs[of.program].steps[of.step]
-    }
-
-    /// So many cores go from one state to another.
-    fn turn(&mut self, now: Time, cores: usize, from: State, to: State) {
-        if let Some(meter) = &mut self.meter {
-            meter.turn(now, cores, (from, to));
-        }
     }
 
     /// Launches the next step if none is under way.

@@ -5,8 +5,8 @@ mod shown;
 
 use super::*;
 use crate::vliw::program::{Cost, Part};
-use crate::vliw::spec::{AcceleratorMemory, AcceleratorWork, WorkerPower};
-use crate::vliw::testing::core;
+use crate::vliw::spec::AcceleratorWork;
+use crate::vliw::testing::{core, memory, power, shipped, with_sizes};
 use config::units::{Bandwidth, Bytes, Duration, Energy, Power};
 use kernel::EventQueue;
 use proto::offload::Action;
@@ -15,10 +15,7 @@ fn spec(cores: u16) -> CoprocessorSpec {
     CoprocessorSpec {
         cores,
         core: core(),
-        memory: AcceleratorMemory {
-            size: Bytes::from_kib(8 << 10),
-            bandwidth: Bandwidth::new(6_400_000_000),
-        },
+        memory: memory(),
         work: AcceleratorWork::nest,
         sample: 1 << 14,
         parallel: ParallelSpec { one: 10_400, further: 2_443 },
@@ -29,7 +26,7 @@ fn spec(cores: u16) -> CoprocessorSpec {
             latency: Duration::new(Time::from_ns(250)),
         },
         energy: Some(CoprocessorEnergySpec {
-            worker: WorkerPower { idle: Power::new(88), waits: Power::new(209), computes: Power::new(641) },
+            worker: power(),
             memory_transfer: Energy::new(59),
             memory_on: Power::new(250),
             link_transfer: Energy::new(115),
@@ -37,14 +34,6 @@ fn spec(cores: u16) -> CoprocessorSpec {
             chip_on: Power::new(1_732),
         }),
     }
-}
-
-/// A shipped program with all its sizes so large.
-fn shipped(name: &str, side: i64) -> Kernel {
-    let (_, text) = nest::programs().iter().find(|(known, _)| *known == name).expect("a program");
-    let whole = Kernel::read(text, name, &[]).expect("a program");
-    let sizes: Vec<_> = whole.sizes().iter().map(|(size, _)| (size.clone(), side)).collect();
-    Kernel::read(text, name, &sizes).expect("sizes")
 }
 
 /// What the parts of a program cost, as a worker of an accelerator would have them.

@@ -2,6 +2,7 @@
 
 use super::super::accelerator::{AcceleratorResult, GroupFlashResult, KernelResult};
 use super::{count, time};
+use stats::Summary;
 use std::fmt::Write;
 
 /// Kernels that a page lists.
@@ -9,25 +10,8 @@ const KERNELS: usize = 24;
 
 /// What an accelerator did.
 pub(super) fn accelerator(of: &AcceleratorResult, text: &mut String) {
-    let over = of.kernels.iter().filter(|kernel| kernel.over_ns.is_some()).count();
-    let _ = writeln!(
-        text,
-        "\n  {}: {over} of {} kernels in {}; {:.1} MB of input, {:.1} MB/s",
-        of.name,
-        of.kernels.len(),
-        time(of.makespan_ns),
-        of.input_bytes as f64 / 1e6,
-        of.input_bytes_per_s / 1e6
-    );
-    let ns = |figure: Option<f64>| figure.map_or("-".to_owned(), time);
-    let latency = &of.latency_ns;
-    let _ = writeln!(
-        text,
-        "  latency of a kernel: mean {}, min {}, max {}",
-        ns(latency.mean),
-        ns(latency.min),
-        ns(latency.max)
-    );
+    let ends = of.kernels.iter().map(|kernel| kernel.over_ns);
+    heading(&of.name, ends, (of.makespan_ns, of.input_bytes, of.input_bytes_per_s), &of.latency_ns, text);
     let stalled: f64 = of.workers.iter().map(|worker| worker.stalled_share).sum();
     let _ = writeln!(
         text,
@@ -51,31 +35,63 @@ pub(super) fn accelerator(of: &AcceleratorResult, text: &mut String) {
         count(of.groups_written),
         count(of.memory_waits)
     );
+    let rows = of.kernels.iter().map(|kernel| {
+        let KernelResult { program, application, offloaded_ns, begun_ns, computed_ns, over_ns, .. } = kernel;
+        (program.as_str(), (*application).into(), [*offloaded_ns, *begun_ns, *computed_ns, *over_ns])
+    });
+    table(["offloaded", "begun", "computed", "over"], rows, text);
+}
+
+/// A time, if it has come.
+fn ns(figure: Option<f64>) -> String {
+    figure.map_or("-".to_owned(), time)
+}
+
+/// What executed kernels, how many are over, in which time, and how long one takes.
+pub(super) fn heading(
+    name: &str,
+    ends: impl ExactSizeIterator<Item = Option<f64>>,
+    (makespan_ns, input_bytes, input_bytes_per_s): (f64, u64, f64),
+    latency: &Summary,
+    text: &mut String,
+) {
+    let all = ends.len();
+    let over = ends.flatten().count();
     let _ = writeln!(
         text,
-        "\n  {:<12}{:>12}{:>13}{:>13}{:>13}{:>13}",
-        "kernel", "application", "offloaded", "begun", "computed", "over"
+        "\n  {name}: {over} of {all} kernels in {}; {:.1} MB of input, {:.1} MB/s",
+        time(makespan_ns),
+        input_bytes as f64 / 1e6,
+        input_bytes_per_s / 1e6
     );
-    for KernelResult { program, application, offloaded_ns, begun_ns, computed_ns, over_ns, .. } in
-        of.kernels.iter().take(KERNELS)
-    {
-        let _ = writeln!(
-            text,
-            "  {program:<12}{application:>12}{:>13}{:>13}{:>13}{:>13}",
-            ns(*offloaded_ns),
-            ns(*begun_ns),
-            ns(*computed_ns),
-            ns(*over_ns)
-        );
+    let _ = writeln!(
+        text,
+        "  latency of a kernel: mean {}, min {}, max {}",
+        ns(latency.mean),
+        ns(latency.min),
+        ns(latency.max)
+    );
+}
+
+/// A line for each kernel: its program, its application, and times.
+pub(super) fn table<'k, const N: usize>(
+    times: [&str; N],
+    rows: impl ExactSizeIterator<Item = (&'k str, u32, [Option<f64>; N])>,
+    text: &mut String,
+) {
+    let columns = |cells: [String; N]| cells.map(|cell| format!("{cell:>13}")).concat();
+    let _ = writeln!(text, "\n  {:<12}{:>12}{}", "kernel", "application", columns(times.map(str::to_owned)));
+    let more = rows.len().saturating_sub(KERNELS);
+    for (program, application, times) in rows.take(KERNELS) {
+        let _ = writeln!(text, "  {program:<12}{application:>12}{}", columns(times.map(ns)));
     }
-    if of.kernels.len() > KERNELS {
-        let _ = writeln!(text, "  and {} more", of.kernels.len() - KERNELS);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more");
     }
 }
 
 /// What the flash did that it governs.
 pub(super) fn flash(of: &GroupFlashResult, text: &mut String) {
-    let ns = |figure: Option<f64>| figure.map_or("-".to_owned(), time);
     let _ = writeln!(
         text,
         "\n  {}: {} page groups read in {}, {} programmed in {} on the mean; dies {:.1} %, channels {:.1} % at work",

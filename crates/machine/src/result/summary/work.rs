@@ -6,7 +6,7 @@ use super::super::hierarchy::share;
 use super::super::host::HostResult;
 use super::super::memory::{BehindResult, DirectResult, DramCacheResult, EngineResult};
 use super::super::pager::SwapResult;
-use super::{count, time};
+use super::{count, offloaded, time};
 use std::fmt::Write;
 
 /// What a host did on the path to its drives.
@@ -48,7 +48,7 @@ pub(super) fn host(h: &HostResult, text: &mut String) {
             count(block.requests[2])
         );
     }
-    for program in &h.programs {
+    for program in h.programs.iter().filter(|program| !offloaded::drives(program)) {
         let _ = writeln!(
             text,
             "\n  {}: {} calls, {:.1} MB/s written",

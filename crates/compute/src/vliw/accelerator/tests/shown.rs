@@ -45,10 +45,7 @@ fn all_that_is_done_is_shown_once() {
         let spec = spec(3, scheduler);
         let mut part = Accelerator::new(&spec, 4_096).expect("an accelerator");
         for name in ["atax", "2dcon"] {
-            let (_, text) = nest::programs().iter().find(|(known, _)| *known == name).expect("a program");
-            let whole = Kernel::read(text, name, &[]).expect("a program");
-            let sizes: Vec<_> = whole.sizes().iter().map(|(size, _)| (size.clone(), 256)).collect();
-            part.add(Kernel::read(text, name, &sizes).expect("sizes")).expect("input that fits");
+            part.add(shipped(name, 256)).expect("input that fits");
         }
         let sums = Rc::new(RefCell::new(Sums {
             sections: vec![Time::ZERO; 3],

@@ -1,7 +1,8 @@
 //! Energy, against the busy times that the part counts for itself.
 
 use super::*;
-use crate::vliw::spec::{AcceleratorEnergySpec, WorkerPower};
+use crate::vliw::spec::AcceleratorEnergySpec;
+use crate::vliw::testing::power;
 use config::energy::StatePower;
 use config::units::{Energy, Power};
 
@@ -10,7 +11,7 @@ fn metered(scheduler: AcceleratorScheduling) -> AcceleratorSpec {
     // A byte in a picosecond: memory is never short.
     spec.memory.bandwidth = Bandwidth::new(1_000_000_000_000);
     spec.energy = Some(AcceleratorEnergySpec {
-        worker: WorkerPower { idle: Power::new(88), waits: Power::new(209), computes: Power::new(641) },
+        worker: power(),
         firmware: StatePower { idle: Power::new(100), busy: Power::new(309) },
         memory_transfer: Energy::new(59),
         memory_on: Power::new(250),

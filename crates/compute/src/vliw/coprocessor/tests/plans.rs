@@ -127,9 +127,7 @@ code = "for i in 0..m { c[i] = b[i]; }"
 
 /// The blocked product of a large and a small memory.
 fn blocked() -> Kernel {
-    let (_, text) = nest::programs().iter().find(|(known, _)| *known == "syr2k").expect("a program");
-    let sizes = [("n", 512), ("m", 512), ("t", 16), ("u", 16)].map(|(name, size)| (name.to_owned(), size));
-    Kernel::read(text, "syr2k", &sizes).expect("sizes")
+    with_sizes("syr2k", &[("n", 512), ("m", 512), ("t", 16), ("u", 16)])
 }
 
 fn with_frames(frames: u64, cores: u16) -> CoprocessorSpec {
