@@ -10,9 +10,12 @@
 //! * [`Kernel::accesses`] which elements, one by one, in their true order,
 //! * [`Kernel::execute_piece`] what comes out.
 //!
-//! Nothing is said twice: all four read the same loops. Programs whose work depends on their data are [executed] on it and watched.
+//! A [`Grid`] deals a microblock out to threads instead, and [`Lanes`] go through it 32 threads at a time, as a GPU's do.
+//!
+//! Nothing is said twice: all of them read the same loops. Programs whose work depends on their data are [executed] on it and watched.
 
 mod affine;
+mod axis;
 mod counts;
 mod dependence;
 mod domain;
@@ -20,6 +23,7 @@ mod execute;
 pub mod executed;
 mod footprint;
 mod kernel;
+mod lockstep;
 mod microblock;
 mod piece;
 mod polynomial;
@@ -29,13 +33,15 @@ mod sections;
 mod walk;
 
 pub use affine::{Affine, DEPTH, Point};
+pub use axis::Axis;
 pub use counts::{Counts, OPERATIONS_OF_AN_ITERATION};
 pub use dependence::Dependence;
 pub use execute::Data;
 pub use footprint::{Extent, Footprint};
 pub use kernel::{Array, Element, Kernel, Paper, Section};
+pub use lockstep::{Grid, LANES, Lanes, Passed, Span};
 pub use microblock::{Binary, Loop, Microblock, Node, Reference, Split, Statement, Term, Unary};
 pub use piece::Piece;
-pub use programs::programs;
+pub use programs::{programs, programs_of_gpus};
 pub use sections::Sections;
 pub use walk::Access;

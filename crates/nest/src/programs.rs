@@ -25,3 +25,15 @@ const PROGRAMS: &[(&str, &str)] = &[
 pub fn programs() -> &'static [(&'static str, &'static str)] {
     PROGRAMS
 }
+
+/// The same of programs of a GPU that are loop nests as well.
+const OF_GPUS: &[(&str, &str)] = &[
+    ("gaus", include_str!("../programs/gpu/gaus.toml")),
+    ("FDT", include_str!("../programs/gpu/fdt.toml")),
+    ("gram", include_str!("../programs/gpu/gram.toml")),
+];
+
+/// Name and text of the programs of a GPU that are loop nests as well, as a GPU calls them: what an accelerator, or a server, executes in their place.
+pub fn programs_of_gpus() -> &'static [(&'static str, &'static str)] {
+    OF_GPUS
+}

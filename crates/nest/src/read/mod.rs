@@ -8,6 +8,7 @@ mod syntax;
 mod token;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use config::{Diagnostic, Layers, Presets, Resolved};
 use serde::Deserialize;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use crate::affine::is_small;
 use crate::footprint::DIMENSIONS;
 use crate::kernel::{Array, Element, Kernel, Paper, Section};
+use crate::microblock::Microblock;
 use crate::programs::programs;
 use code::Code;
 use lower::Scope;
@@ -56,6 +58,9 @@ struct MicroblockText {
     about: String,
     split: Option<String>,
     repeat: Option<String>,
+    /// Repeated with the entry before it, turn by turn.
+    #[serde(default)]
+    together: bool,
     code: String,
 }
 
@@ -90,8 +95,12 @@ impl Kernel {
         check_names(&parsed, &resolved)?;
         let arrays = arrays(&parsed, &resolved)?;
         let mut kernel = Kernel { arrays, ..Kernel::empty(&parsed) };
-        for text in 0..parsed.microblocks.len() {
-            read_microblocks(&mut kernel, &parsed, text, &resolved)?;
+        let mut text = 0;
+        while text < parsed.microblocks.len() {
+            let rest = parsed.microblocks[text + 1..].iter();
+            let below = text + 1 + rest.take_while(|one| one.together).count();
+            read_microblocks(&mut kernel, &parsed, text..below, &resolved)?;
+            text = below;
         }
         if kernel.microblocks.is_empty() {
             return Err(resolved.diagnose("microblocks", too_many()));
@@ -116,20 +125,32 @@ fn too_many() -> String {
     format!("a kernel has 1 to {MAX_MICROBLOCKS} microblocks")
 }
 
-/// Reads an entry of `microblocks`: one, or as many as it is repeated.
+/// Reads an entry of `microblocks`, or several that are repeated together: as many as they are repeated, in turns.
 fn read_microblocks(
     kernel: &mut Kernel,
     parsed: &Text,
-    text: usize,
+    texts: Range<usize>,
     resolved: &Resolved,
 ) -> Result<(), Diagnostic> {
-    let one = &parsed.microblocks[text];
-    let key = |name: &str| resolved.place(&format!("microblocks.{text}.{name}"));
+    let first = texts.start;
+    let repeat = parsed.microblocks[first].repeat.as_ref();
+    for text in texts.clone() {
+        let one = &parsed.microblocks[text];
+        let what = match (one.together, &one.repeat) {
+            (true, _) if repeat.is_none() => "the entry before it is not repeated",
+            (true, Some(_)) => "an entry that is repeated together with the one before it has its values",
+            _ => continue,
+        };
+        let key = format!("microblocks.{text}.together");
+        return Err(resolved
+            .diagnose(&key, what)
+            .help("`together` stands behind an entry with `repeat`, in its place"));
+    }
     let mut sizes = parsed.sizes.clone();
     let mut values = 0..1;
     let mut repeated = None;
-    if let Some(repeat) = &one.repeat {
-        let code = Code::new(repeat, key("repeat"));
+    if let Some(repeat) = repeat {
+        let code = Code::new(repeat, resolved.place(&format!("microblocks.{first}.repeat")));
         let scope = Scope { sizes: &parsed.sizes, scalars: &parsed.scalars, arrays: &kernel.arrays };
         let (name, from, below) = syntax::range(&code)?;
         let is_known = sizes.contains_key(&name)
@@ -142,24 +163,38 @@ fn read_microblocks(
         repeated = Some(name);
     }
     for value in values {
-        if kernel.microblocks.len() == MAX_MICROBLOCKS {
-            return Err(resolved.diagnose("microblocks", too_many()));
-        }
         if let Some(name) = &repeated {
             sizes.insert(name.clone(), value);
         }
-        let code = Code::new(&one.code, key("code"));
-        let scope = Scope { sizes: &sizes, scalars: &parsed.scalars, arrays: &kernel.arrays };
-        let (mut microblock, written) = lower::microblock(&scope, &code)?;
-        microblock.about.clone_from(&one.about);
-        microblock.text = text;
-        prove::subscripts(&kernel.arrays, &microblock, &code, &written)?;
-        if let Some(split) = &one.split {
-            microblock.split = Some(split::split(&mut microblock, split, key("split"), &code, &written)?);
+        for text in texts.clone() {
+            if kernel.microblocks.len() == MAX_MICROBLOCKS {
+                return Err(resolved.diagnose("microblocks", too_many()));
+            }
+            let scope = Scope { sizes: &sizes, scalars: &parsed.scalars, arrays: &kernel.arrays };
+            let microblock = read_microblock(&scope, &parsed.microblocks[text], text, resolved)?;
+            kernel.microblocks.push(microblock);
         }
-        kernel.microblocks.push(microblock);
     }
     Ok(())
+}
+
+/// Reads an entry, with the value that it is repeated for among the sizes.
+fn read_microblock(
+    scope: &Scope<'_>,
+    one: &MicroblockText,
+    text: usize,
+    resolved: &Resolved,
+) -> Result<Microblock, Diagnostic> {
+    let key = |name: &str| resolved.place(&format!("microblocks.{text}.{name}"));
+    let code = Code::new(&one.code, key("code"));
+    let (mut microblock, written) = lower::microblock(scope, &code)?;
+    microblock.about.clone_from(&one.about);
+    microblock.text = text;
+    prove::subscripts(scope.arrays, &microblock, &code, &written)?;
+    if let Some(split) = &one.split {
+        microblock.split = Some(split::split(&mut microblock, split, key("split"), &code, &written)?);
+    }
+    Ok(microblock)
 }
 
 /// Whether a text can name something.
