@@ -1,10 +1,14 @@
 //! From a plan to a machine that is ready to run.
 
+mod nests;
+
+pub(crate) use nests::{executes, of_programs};
+
 use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::build::{gpu, host, server};
 use crate::complex::Processor;
-use crate::kernels::{Looking, kernels_for, offloaded};
+use crate::kernels::{Looking, offloaded};
 use crate::machine::Machine;
 use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
@@ -71,14 +75,10 @@ impl Work {
                     let cpus = of_kind(loaded, Kind::Cpu);
                     let cpu = part_for(loaded, to, &cpus, "a program of a server")?.map_or(0, |id| id.number);
                     server::tables(loaded, cpu)?;
-                    if work.services.insert(cpu, service).is_some() {
-                        let what = "two programs of a server in one run";
-                        return Err(Diagnostic::new(what)
-                            .help("its cores serve jobs of one program: give one --workload of that kind"));
-                    }
+                    work.serve(cpu, service)?;
                 }
                 Opened::Kernels(applications) => {
-                    let id = kernels_for(plan, loaded, to)?;
+                    let id = nests::executes(plan, loaded, to, &applications)?;
                     work.kernels.entry(id).or_default().extend(applications);
                 }
                 Opened::Host(program) => {
@@ -113,6 +113,7 @@ impl Work {
                 }
             }
         }
+        nests::hand_out(&mut work)?;
         if !outside.wants_an_end() {
             applies::check(plan, !traces.is_empty())?;
         }
@@ -128,6 +129,21 @@ impl Work {
     }
 }
 
+impl Work {
+    /// Gives a server what it runs.
+    ///
+    /// # Errors
+    /// It has something already.
+    fn serve(&mut self, cpu: usize, service: Box<dyn Service>) -> Result<(), Diagnostic> {
+        match self.services.insert(cpu, service) {
+            None => Ok(()),
+            Some(_) => Err(Diagnostic::new("two programs of a server in one run").help(
+                "its cores serve jobs of one program, or of loop nests: give one --workload of that kind",
+            )),
+        }
+    }
+}
+
 /// Opens workloads, those of one drive together; in the order in which they are given.
 fn open_each<'a>(
     plan: &Plan,
@@ -139,8 +155,14 @@ fn open_each<'a>(
     let drive_of = |one: &Bound<'_>| one.to.filter(|id| drives.contains(id)).or(drives.first().copied());
     let groups: BTreeSet<Option<Id>> = bound.iter().map(drive_of).collect();
     let mut opened: Vec<Option<(Bound<'a>, Opened)>> = bound.iter().map(|_| None).collect();
+    for (n, one) in bound.iter().enumerate() {
+        if let Some(applications) = nests::of_programs(loaded, *one)? {
+            opened[n] = Some((*one, Opened::Kernels(applications)));
+        }
+    }
     for group in groups {
-        let of_group = (0..bound.len()).filter(|n| drive_of(&bound[*n]) == group);
+        let is_open: Vec<bool> = opened.iter().map(Option::is_some).collect();
+        let of_group = (0..bound.len()).filter(|n| drive_of(&bound[*n]) == group && !is_open[*n]);
         let texts: Vec<&str> = of_group.clone().map(|n| bound[n].text).collect();
         let options = options(plan, loaded, group)?;
         for (n, one) in of_group.zip(workloads::open_all(&texts, &options, goes_on)?) {
@@ -221,6 +243,7 @@ pub(crate) fn assemble(
         built.push(gpu::build(loaded, number, Apps::new(programs), plan.seed).map_err(unfit)?);
     }
     let first_server = services.keys().next().copied();
+    let has_an_end = services.values().next().is_some_and(|service| service.jobs().is_some());
     for (number, service) in services {
         let of_memory = wanted.servers.remove(&number).flatten();
         let mut from = OfMemory::new(outside.states, of_memory, outside.stop);
@@ -248,7 +271,7 @@ pub(crate) fn assemble(
     }
     let files = hosted.as_ref().map_or(0, |hosted| hosted.drives.len() * Way::ALL.len());
     let injector = injector(loaded, sources, files, requests);
-    let of_jobs = first_server.and_then(|number| {
+    let of_jobs = first_server.filter(|_| !has_an_end).and_then(|number| {
         let server = &spec.cpu[number].spec;
         server.start.warmup.of(server.cores.load.jobs)
     });

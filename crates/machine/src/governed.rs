@@ -50,7 +50,7 @@ impl Governed {
     /// More data than flash holds.
     pub(crate) fn place(&mut self, applications: Vec<Application>, shadow: bool) -> Result<(), SpecError> {
         let mut known: Vec<(Program, usize)> = Vec::new();
-        for (app, Application { program, instances }) in (0..).zip(applications) {
+        for (app, Application { program, instances, .. }) in (0..).zip(applications) {
             let number = match known.iter().find(|(other, _)| *other == program) {
                 Some((_, number)) => *number,
                 None => {

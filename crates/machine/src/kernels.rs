@@ -1,6 +1,5 @@
 //! What executes the kernels of a run.
 
-use crate::bind::{Bound, of_kind, part_for};
 use crate::build::{accelerator, coprocessor};
 use crate::driven::Driven;
 use crate::governed::Governed;
@@ -55,26 +54,4 @@ pub(crate) fn offloaded(
         of_host.push(Box::new(program));
     }
     Ok((governed, driven))
-}
-
-/// The accelerator or the coprocessor that kernels are for: the accelerator where nothing is said and there is one.
-pub(crate) fn kernels_for(plan: &Plan, loaded: &Loaded, bound: Bound<'_>) -> Result<Id, Diagnostic> {
-    let (accelerators, coprocessors) = (of_kind(loaded, Kind::Accelerator), coprocessor::of_host(loaded));
-    let candidates = match bound.to {
-        Some(_) => [accelerators, coprocessors].concat(),
-        None if accelerators.is_empty() => coprocessors,
-        None => accelerators,
-    };
-    let Some(id) = part_for(loaded, bound, &candidates, "a kernel of an accelerator")? else {
-        return Err(Diagnostic::new(format!("the system `{}` has no accelerator", loaded.name)).help(
-            "kernels need the tables `accelerator` and `group_flash`, or a host with a `coprocessor`",
-        ));
-    };
-    if plan.warmup.is_some() {
-        return Err(Diagnostic::new(
-            "kernels of an accelerator run from their offload to their end: a run of them has no warm-up",
-        )
-        .help("leave --warmup out"));
-    }
-    Ok(id)
 }

@@ -4,7 +4,6 @@ use crate::applies;
 use crate::assemble::{self, Assembled, assemble};
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::build::{accelerator, coprocessor, gpu, server};
-use crate::kernels::kernels_for;
 use crate::machine::End;
 use crate::result::{Document, Frame, RunFigures};
 use crate::spec::{Kind, Loaded};
@@ -82,6 +81,11 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
         let drives = drives(&loaded);
         let drive = one.to.filter(|id| drives.contains(id)).or(drives.first().copied());
         let Bound { text, .. } = one;
+        if let Some(applications) = assemble::of_programs(&loaded, one)? {
+            let id = assemble::executes(plan, &loaded, one, &applications)?;
+            kernels.entry(id).or_default().extend(applications);
+            continue;
+        }
         let found = workloads::check(&[text], &assemble::options(plan, &loaded, drive)?)?;
         warnings.extend(found.warnings);
         has_trace |= found.has_trace;
@@ -90,7 +94,7 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
             gpu::tables(&loaded, gpu.map_or(0, |id| id.number))?;
         }
         if let Some(applications) = found.kernels {
-            let id = kernels_for(plan, &loaded, one)?;
+            let id = assemble::executes(plan, &loaded, one, &applications)?;
             kernels.entry(id).or_default().extend(applications);
         }
         if workloads::runs_on_a_server(text) {
@@ -99,11 +103,15 @@ pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
         }
     }
     for (id, applications) in kernels {
-        if id.kind == Kind::Accelerator {
-            accelerator::build(&loaded, id.number, applications, plan.seed, &plan.workloads)?;
-        } else {
-            let mut driven = coprocessor::all(&loaded)?.swap_remove(id.number);
-            coprocessor::program(&loaded, &mut driven, (id.number, 0), applications, &plan.workloads)?;
+        match id.kind {
+            Kind::Accelerator => {
+                accelerator::build(&loaded, id.number, applications, plan.seed, &plan.workloads)?;
+            }
+            Kind::Coprocessor => {
+                let mut driven = coprocessor::all(&loaded)?.swap_remove(id.number);
+                coprocessor::program(&loaded, &mut driven, (id.number, 0), applications, &plan.workloads)?;
+            }
+            _ => {}
         }
     }
     applies::check(plan, has_trace)?;

@@ -76,7 +76,7 @@ pub enum Opened {
     Service(Box<dyn Service>),
     /// A program of a host.
     Host(Box<dyn HostProgram>),
-    /// Kernels of an accelerator, by application.
+    /// Kernels of an accelerator, or of whatever else executes them, by application.
     Kernels(Vec<Application>),
 }
 
@@ -161,7 +161,7 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
         let names = names.chain(service::entries().map(|e| e.name)).chain(host::entries().map(|e| e.name));
         let names = names.chain(kernels::names());
         return Err(Diagnostic::new(format!("no workload `{name}`")).allowed(name, names).help(
-            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a program of a host (apache-u:rate=1000), kernels of an accelerator (atax:instances=6, mx1), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
+            "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a program of a host (apache-u:rate=1000), loop nests (atax:instances=6, mx1), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
     // A file that is not there is told first.
@@ -171,9 +171,13 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     Ok(Named::Trace(path.to_owned()))
 }
 
-/// Whether a text names a program, or several side by side: one known name is enough, so that a misspelt one is said.
-fn is_program(text: &str) -> bool {
-    name_of(text).split('-').any(|name| program::entries().any(|entry| entry.name == name))
+/// Whether a text names a program of a GPU, or several side by side: one known name is enough, so that a misspelt one is said. Kernels are programs
+/// where they are beside others.
+pub(crate) fn is_program(text: &str) -> bool {
+    let mut names = name_of(text).split('-');
+    let is_kernel = |name: &str| kernels::names().any(|kernel| kernel == name);
+    names.clone().any(|name| program::entries().any(|entry| entry.name == name))
+        || names.clone().count() > 1 && names.all(is_kernel)
 }
 
 /// A text without its parameters.
@@ -203,7 +207,7 @@ pub(crate) fn runs_on_a_host(text: &str) -> bool {
     host::entries().any(|entry| entry.name == name_of(text))
 }
 
-/// Whether a text names kernels of an accelerator.
+/// Whether a text names kernels of an accelerator, which others may execute as well.
 pub(crate) fn runs_on_an_accelerator(text: &str) -> bool {
     kernels::names().any(|name| name == name_of(text))
 }

@@ -59,6 +59,11 @@ pub trait Service {
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
+    /// How many jobs there are, if they have an end: each is served once, and memory is as the first finds it. Otherwise there are as many as
+    /// the system says, with numbers from zero.
+    fn jobs(&self) -> Option<u64> {
+        None
+    }
     /// A job begins in `slot`, a number that no running job has. What the job asks for depends on its number and the
     /// service's seed alone.
     fn start(&mut self, slot: u32, job: u64);

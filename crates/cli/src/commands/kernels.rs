@@ -2,9 +2,9 @@
 
 use config::Diagnostic;
 use nest::executed::{Area, Summary};
-use nest::{Array, Counts, Kernel, Microblock, Paper, Piece, Section};
+use nest::{Array, Counts, Grid, Kernel, Microblock, Paper, Piece, Section, programs_of_gpus};
 use std::fmt::Write as _;
-use workload::kernels::{OnData, Program, entries, explained};
+use workload::kernels::{OnData, Program, entries, explained, of_programs};
 
 /// Name, and what it is, of everything that can be offloaded.
 pub(crate) fn rows() -> Vec<(String, String)> {
@@ -13,13 +13,19 @@ pub(crate) fn rows() -> Vec<(String, String)> {
 
 /// How they are written.
 pub(crate) const HELP: &str = "`atax:m=1024,n=1024,instances=6` sets sizes and instances (`explain atax`); `mx1:assignment=7` is one of 200 drawings of a mix; \
-     `nest:file=MY.toml` is your own (docs/kernels.md); bfs, nn and wc are executed on their data before the run. Several `--workload` are applications side by side.";
+     `nest:file=MY.toml` is your own (docs/kernels.md); bfs, nn and wc are executed on their data before the run, for an accelerator or a coprocessor. Several `--workload` are applications side by side. \
+     Loop nests also run on a GPU (`atax-gemm` side by side, `block=128` threads a block) and on a server, where an instance is a job.";
 
 /// What a program, a mix or a user's own kernel does, counted. `text` is written as for `--workload`.
 ///
 /// # Errors
 /// Parameters that cannot be, or what is wrong with a file.
 pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
+    // A program of a GPU has parameters of its own: its nest is shown as it is by default.
+    if programs_of_gpus().iter().any(|(name, _)| *name == text) {
+        let nests = of_programs(text)?;
+        return Ok(nests.first().map(|one| described(&one.program)));
+    }
     let Some(applications) = explained(text)? else { return Ok(None) };
     let parts: Vec<String> = applications.iter().map(|one| described(&one.program)).collect();
     Ok(Some(parts.join("\n\n")))
@@ -33,7 +39,18 @@ fn described(program: &Program) -> String {
 }
 
 fn nested(kernel: &Kernel) -> String {
-    let mut text = format!("{}: a kernel of an accelerator\n\n{}\n\nSizes\n", kernel.name(), kernel.about());
+    let name = kernel.name();
+    let (where_else, parameters) = match is_of_gpu(kernel) {
+        true => ("in the place of the program of a GPU", "instances"),
+        false => (
+            "also of a GPU, and of a server, where each instance is a job",
+            "instances, block (threads of a GPU's)",
+        ),
+    };
+    let mut text = format!(
+        "{name}: a kernel of an accelerator, {where_else}\n\n{}\n\nSizes; and {parameters}\n",
+        kernel.about()
+    );
     for (name, size) in kernel.sizes() {
         let _ = writeln!(text, "  {name} = {size}");
     }
@@ -51,13 +68,25 @@ fn nested(kernel: &Kernel) -> String {
     text
 }
 
+/// Whether a GPU has a program of its own in its place.
+fn is_of_gpu(kernel: &Kernel) -> bool {
+    programs_of_gpus().iter().any(|(known, _)| *known == kernel.name())
+}
+
 fn of_microblock(kernel: &Kernel, number: usize, microblock: &Microblock) -> String {
     let counts = kernel.counts(&Piece::whole(number));
     let how = microblock
         .split
         .as_ref()
         .map_or("serial".to_owned(), |split| format!("{} screens at most", split.trips));
-    format!("  {number}: {how}; {} operations. {}\n", counts.operations(), microblock.about)
+    let threads = match Grid::of(microblock).threads() {
+        _ if is_of_gpu(kernel) => String::new(),
+        [1, 1] => "; on a GPU a thread".to_owned(),
+        [across, 1] => format!("; on a GPU {across} threads"),
+        [across, down] => format!("; on a GPU {across} x {down} threads"),
+    };
+    let operations = counts.operations();
+    format!("  {number}: {how}{threads}; {operations} operations. {}\n", microblock.about)
 }
 
 /// What a program does that depends on its data: it is executed on them.

@@ -9,6 +9,8 @@ const COUNTED: u64 = 1 << 20;
 /// Jobs of all cores.
 pub(super) struct Load {
     jobs: u64,
+    /// How many may begin.
+    most: u64,
     begun: u64,
     pub(super) ended: u64,
     /// Mean interval of a core's arrivals; none if there is always another job.
@@ -53,7 +55,12 @@ impl Load {
             queue
         };
         let queues = (0..cores).map(queue).collect();
-        Load { jobs: spec.jobs, begun: 0, ended: 0, interval, queues, before: (0, 0) }
+        Load { jobs: spec.jobs, most: u64::MAX, begun: 0, ended: 0, interval, queues, before: (0, 0) }
+    }
+
+    /// Only so many jobs, whatever the spec says.
+    pub(super) fn only(&mut self, jobs: u64) {
+        (self.jobs, self.most) = (jobs, jobs);
     }
 
     /// Share of the jobs that have ended.
@@ -66,9 +73,10 @@ impl Load {
         self.ended == self.jobs
     }
 
-    /// Whether a new job is there for a core. They come until the last that counts has ended, so that no core runs dry before.
+    /// Whether a new job is there for a core. They come until the last that counts has ended, so that no core runs dry before, unless
+    /// there are no others.
     pub(super) fn has(&self, core: u16, now: Time) -> bool {
-        self.interval.is_none() || self.queues[usize::from(core)].next <= now
+        self.begun < self.most && (self.interval.is_none() || self.queues[usize::from(core)].next <= now)
     }
 
     /// Takes the next job of a core, which is there: its number, and when it came.
@@ -86,7 +94,8 @@ impl Load {
 
     /// When the next job comes to a core for which none waits.
     pub(super) fn next(&self, core: u16) -> Option<Time> {
-        self.interval.map(|_| self.queues[usize::from(core)].next)
+        let more = self.interval.filter(|_| self.begun < self.most);
+        more.map(|_| self.queues[usize::from(core)].next)
     }
 
     /// Jobs that have begun.
@@ -97,7 +106,8 @@ impl Load {
     /// Jobs that wait now, all cores together.
     fn waiting(&self, now: Time) -> u64 {
         let mean = self.interval.unwrap_or(Time::ZERO);
-        self.queues.iter().map(|queue| queue.waiting(mean, now)).sum()
+        let come: u64 = self.queues.iter().map(|queue| queue.waiting(mean, now)).sum();
+        come.min(self.most - self.begun)
     }
 
     /// The measured window begins.
@@ -173,6 +183,24 @@ mod tests {
         for number in 0..5 {
             assert!(load.has(1, now) && load.next(1).is_none());
             assert_eq!(load.take(1, now), (number, now));
+        }
+    }
+
+    #[test]
+    fn jobs_that_have_an_end_come_once() {
+        for arrivals in
+            [Arrivals::closed, Arrivals::poisson(Poisson { interval: Duration::new(Time::from_us(1)) })]
+        {
+            let mut load = Load::new(&LoadSpec { jobs: 1000, arrivals }, 2, 7);
+            load.only(3);
+            let now = Time::from_ms(1);
+            for number in 0..3 {
+                assert!(load.has(number as u16 % 2, now) && !load.is_over());
+                assert_eq!(load.take(number as u16 % 2, now).0, number);
+                load.ended += 1;
+            }
+            assert!(load.is_over() && !load.has(0, now) && load.next(0).is_none());
+            assert!(load.queue(now).is_none_or(|queue| queue.waiting == 0));
         }
     }
 

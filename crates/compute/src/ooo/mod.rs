@@ -78,6 +78,11 @@ impl Cores {
         })
     }
 
+    /// They serve so many jobs and no others, whatever the spec says.
+    pub fn serve_only(&mut self, jobs: u64) {
+        self.shared.load.only(jobs);
+    }
+
     /// Lines that cores have changed since the beginning and had not changed before, and those of them that they still have.
     /// O(lines).
     pub fn changed_lines(&self) -> (u64, u64) {

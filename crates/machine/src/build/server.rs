@@ -196,7 +196,11 @@ pub(crate) fn build(
     let of_mmu = |error| loaded.explain(tables.mmu.table(), error);
     // A translation covers what the page table says, whatever the application.
     let reach = Mmu::new(&tables.mmu.spec, 0, CPU_LINE).map_err(of_mmu)?.reach();
-    let cores = Cores::new(cpu, reach, seed).map_err(|e| loaded.explain(tables.cpu.table(), e))?;
+    let mut cores = Cores::new(cpu, reach, seed).map_err(|e| loaded.explain(tables.cpu.table(), e))?;
+    let jobs = service.jobs();
+    if let Some(jobs) = jobs {
+        cores.serve_only(jobs);
+    }
     let bytes = cores.footprint(&*service);
     let mmus = (0..cpu.cores).map(|core| mmu(loaded, &tables, core, bytes)).collect::<Result<Vec<_>, _>>()?;
     let top = mmus.first().map_or(bytes, Mmu::top);
@@ -224,7 +228,7 @@ pub(crate) fn build(
         tables: None,
         text: service.footprint().next_multiple_of(reach)..bytes,
         slots: u32::from(cpu.cores) * cpu.threads.count,
-        most: start.fill_jobs,
+        most: if jobs.is_none() { start.fill_jobs } else { 0 },
     };
     let walked = || Walked::new(&tables.mmu.spec, bytes);
     let fill_jobs = match (stored.memory.filled(), &mut pager) {

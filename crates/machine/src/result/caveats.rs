@@ -22,7 +22,10 @@ pub(super) fn of(machine: &Machine, ooo: &Ooo, cpu: &CpuResult) -> Vec<String> {
         let seconds = to.since(machine.measured_from).as_s_f64();
         said.extend(saturated(&queue, cpu, ooo.cores.cores(), seconds));
     }
-    said.extend(tails(cpu));
+    // Jobs that have an end are all that there are: nothing is told of others.
+    if ooo.service.jobs().is_none() {
+        said.extend(tails(cpu));
+    }
     said
 }
 

@@ -149,7 +149,9 @@ fn what_cannot_run_is_told() {
         "{much}"
     );
     let none = told("flashabacus", "bfs1", &[]);
-    assert!(none.contains("has no GPU"), "{none}");
+    assert!(none.contains("not known as a loop nest") && none.contains("gaus, FDT, gram"), "{none}");
+    let block = told("flashabacus", "atax:m=64,n=64,block=64", &[]);
+    assert!(block.contains("`block` is of a GPU"), "{block}");
     let warm = {
         let mut plan = plan("flashabacus", &[DOUBLE], &[]);
         plan.warmup = Some(machine::Warmup::Requests(10));

@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 /// Instances of one text at most.
 const MOST_INSTANCES: u32 = 1_024;
+/// What sets the threads of a GPU's block, and how many there may be.
+const BLOCK: &str = "block";
+const MOST_THREADS: u32 = 1_024;
 /// The name of a kernel from a user's file.
 const OWN: &str = "nest";
 /// Instances of each program of a mix where nothing else is said (FlashAbacus, section 5.1).
@@ -69,13 +72,45 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
         options.only(&known)?;
         let instances = options.number("instances", 1, 1..=MOST_INSTANCES)?;
         let program = Program::Executed(Arc::new((named.build)(&options)?));
-        return Ok(vec![Application { program, instances }]);
+        return Ok(vec![Application { program, instances, block: None }]);
     }
     let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {
         let unknown = Diagnostic::new(format!("no kernel `{name}`")).allowed(name, names());
         return Err(unknown.at(options.place(name)));
     };
     application(program, &format!("programs/{name}.toml"), &[], &options).map(|one| vec![one])
+}
+
+/// The loop nests of programs of a GPU, whose kernels something else is to execute: `gaus:n=512,pivots=8,instances=2`, `gaus-gram`, `gaus-atax`.
+///
+/// # Errors
+/// A program that is none, or not known as one; as [`open`].
+pub fn of_programs(text: &str) -> Result<Vec<Application>, Diagnostic> {
+    let (names, parameters) = text.split_once(':').map_or((text, false), |(names, _)| (names, true));
+    let mut all = Vec::new();
+    for name in names.split('-').map(str::trim) {
+        let whole = if parameters { text } else { name };
+        let nests = nest::programs_of_gpus();
+        if let Some((_, program)) = nests.iter().find(|(known, _)| *known == name) {
+            all.push(application(
+                program,
+                &format!("programs/gpu/{name}.toml"),
+                &[],
+                &Options::read(whole)?,
+            )?);
+        } else if self::names().any(|known| known == name) {
+            all.extend(open(whole)?);
+        } else {
+            let known: Vec<&str> = nests.iter().map(|(known, _)| *known).collect();
+            let what = format!("`{name}` is a program of a GPU, and not known as a loop nest");
+            let help = format!(
+                "of programs of a GPU, {} are; so is every program of an accelerator: atax, gemm, nw",
+                known.join(", ")
+            );
+            return Err(Diagnostic::new(what).at(Options::read(text)?.place(name)).help(help));
+        }
+    }
+    Ok(all)
 }
 
 /// The kernels of what has a name, for whoever shows them: one of a program, six of a mix; none without a name.
@@ -99,12 +134,24 @@ fn application(
 ) -> Result<Application, Diagnostic> {
     let kernel = Kernel::read(program, file, &[])?;
     let sizes = kernel.sizes().iter().map(|(size, _)| size.as_str());
-    let known: Vec<&str> = others.iter().copied().chain(["instances"]).chain(sizes).collect();
+    let known: Vec<&str> = others.iter().copied().chain(["instances", BLOCK]).chain(sizes).collect();
     options.only(&known)?;
     let instances = options.number("instances", 1, 1..=MOST_INSTANCES)?;
+    // A size of that name is the kernel's own.
+    let block = if kernel.sizes().iter().any(|(size, _)| size == BLOCK) { None } else { block(options)? };
     let sizes = options.sizes(kernel.sizes())?;
     let kernel = if sizes.is_empty() { kernel } else { Kernel::read(program, file, &sizes)? };
-    Ok(Application { program: Program::Nest(kernel), instances })
+    Ok(Application { program: Program::Nest(kernel), instances, block })
+}
+
+/// Threads of a block, whole warps of them.
+fn block(options: &Options<'_>) -> Result<Option<u32>, Diagnostic> {
+    const WARP: u32 = nest::LANES as u32;
+    let Some(given) = options.text(BLOCK) else { return Ok(None) };
+    let threads =
+        given.parse().ok().filter(|n: &u32| (WARP..=MOST_THREADS).contains(n) && n.is_multiple_of(WARP));
+    let allowed = || format!("a multiple of {WARP} up to {MOST_THREADS}");
+    threads.map(Some).ok_or_else(|| options.refused(BLOCK, given, allowed()))
 }
 
 fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
@@ -118,12 +165,13 @@ fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
 
 /// Six programs, in the order of the paper's table.
 fn mix(number: usize, options: &Options<'_>) -> Result<Vec<Application>, Diagnostic> {
-    options.only(&["assignment", "instances"])?;
+    options.only(&["assignment", "instances", BLOCK])?;
+    let block = block(options)?;
     let assignment = options.number("assignment", 0, 0..=mixes::ASSIGNMENTS - 1)?;
     let instances = options.number("instances", OF_A_MIX, 1..=MOST_INSTANCES)?;
     let of = |program: usize| {
         let (name, text) = nest::programs()[program];
-        Ok(Application { program: Program::Nest(Kernel::read(text, name, &[])?), instances })
+        Ok(Application { program: Program::Nest(Kernel::read(text, name, &[])?), instances, block })
     };
     mixes::assignment(assignment)[number].into_iter().map(of).collect()
 }

@@ -14,7 +14,7 @@ mod options;
 mod tests;
 
 pub use data::Key;
-pub use list::{Entry, entries, explained, names, open};
+pub use list::{Entry, entries, explained, names, of_programs, open};
 
 use nest::executed::{Bfs, Executed, Nn, Wc};
 use nest::{Kernel, Section};
@@ -87,4 +87,6 @@ pub struct Application {
     pub program: Program,
     /// How many there are.
     pub instances: u32,
+    /// Threads of a block, where a GPU executes it; none if that is left to it.
+    pub block: Option<u32>,
 }

@@ -28,7 +28,7 @@ pub mod cost {
 }
 
 /// Static instructions of a basic block at most: each has an address of its own.
-const BLOCK_INSTS: u32 = 64;
+pub(super) const BLOCK_INSTS: u32 = 64;
 
 /// Writes instructions to a tape. Lanes at work and the place in the code hold until they are changed.
 pub struct Emit<'a> {

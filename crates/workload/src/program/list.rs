@@ -2,7 +2,8 @@
 
 use config::Diagnostic;
 
-use crate::program::{Inputs, Key, Params, Program, dense, dnn, graph};
+use crate::kernels::{self, Application};
+use crate::program::{Inputs, Key, Params, Program, dense, dnn, graph, nest};
 
 /// What ZnG's Table II says of a program.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,7 +43,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// The programs of one run, in order. A text is a program with its parameters, `betw:scale=17,seed=2`, or programs side by
-/// side, each as it is by default, `betw-back`.
+/// side, each as it is by default, `betw-back`. Loop nests are programs as well: `atax:m=2048,n=2048`, `betw-gemm`.
 ///
 /// # Errors
 /// An unknown program or parameter, or a parameter that cannot be.
@@ -52,21 +53,41 @@ pub fn open(texts: &[impl AsRef<str>]) -> Result<Vec<Box<dyn Program>>, Diagnost
     for text in texts {
         let text = text.as_ref();
         if let Some((name, options)) = text.split_once(':') {
-            programs.push(open_one(text, name, options, &mut inputs)?);
+            open_one(text, name, options, &mut inputs, &mut programs)?;
             continue;
         }
         for name in text.split('-') {
-            programs.push(open_one(text, name, "", &mut inputs)?);
+            open_one(text, name, "", &mut inputs, &mut programs)?;
         }
     }
     Ok(programs)
 }
 
-fn open_one(text: &str, name: &str, options: &str, inputs: &mut Inputs) -> Built {
+/// Programs that execute loop nests: each instance is one.
+///
+/// # Errors
+/// An application that is no nest; one with more threads than a GPU can number.
+pub fn of_kernels(applications: &[Application]) -> Result<Vec<Box<dyn Program>>, Diagnostic> {
+    nest::programs(applications)
+}
+
+fn open_one(
+    text: &str,
+    name: &str,
+    options: &str,
+    inputs: &mut Inputs,
+    programs: &mut Vec<Box<dyn Program>>,
+) -> Result<(), Diagnostic> {
     let name = name.trim();
-    let Some(entry) = entries().find(|entry| entry.name == name) else {
-        let unknown = Diagnostic::new(format!("unknown program `{name}`"));
-        return Err(unknown.allowed(name, entries().map(|entry| entry.name)));
-    };
-    (entry.build)(&Params::read(text, options, entry.keys)?, inputs)
+    if let Some(entry) = entries().find(|entry| entry.name == name) {
+        programs.push((entry.build)(&Params::read(text, options, entry.keys)?, inputs)?);
+        return Ok(());
+    }
+    if kernels::names().any(|known| known == name) {
+        let whole = if options.is_empty() { name } else { text };
+        programs.extend(of_kernels(&kernels::open(whole)?)?);
+        return Ok(());
+    }
+    let unknown = Diagnostic::new(format!("unknown program `{name}`"));
+    Err(unknown.allowed(name, entries().map(|entry| entry.name).chain(kernels::names())))
 }

@@ -18,6 +18,7 @@ mod emit;
 mod graph;
 mod input;
 mod list;
+mod nest;
 mod params;
 mod space;
 
@@ -27,6 +28,6 @@ pub use code::{Code, Kernel, Program, Slots, WarpAt};
 pub use dnn::{Launches, launches};
 pub use emit::{Emit, cost};
 pub use input::Inputs;
-pub use list::{Built, Entry, Table, entries, open};
+pub use list::{Built, Entry, Table, entries, of_kernels, open};
 pub use params::{Key, Params};
 pub use space::{Allocation, Array, Space};

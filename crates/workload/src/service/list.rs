@@ -4,9 +4,10 @@ use config::Diagnostic;
 use proto::cpu::Service;
 use std::path::PathBuf;
 
+use crate::kernels::Application;
 use crate::program::{Key, Params};
 use crate::service::common::POPULARITY;
-use crate::service::{exponential, hash, masstree, rbt, silo, swap, tatp, tpcc};
+use crate::service::{exponential, hash, masstree, nest, rbt, silo, swap, tatp, tpcc};
 
 /// A program, or why its parameters cannot be.
 pub type Built = Result<Box<dyn Service>, Diagnostic>;
@@ -55,6 +56,14 @@ pub fn open(text: &str) -> Built {
         return Err(unknown.allowed(name, entries().map(|entry| entry.name)));
     };
     (entry.build)(&Params::read(text, options, entry.keys)?)
+}
+
+/// A service that executes loop nests: each instance is a job, and there are no others.
+///
+/// # Errors
+/// An application that is no nest; threads of a GPU's block; more data than there are addresses.
+pub fn of_kernels(applications: &[Application]) -> Built {
+    nest::service(applications)
 }
 
 /// The file that a program is opened with beside its words, if it is: what it has in it decides what the program does.

@@ -27,6 +27,7 @@ mod exponential;
 mod hash;
 mod list;
 mod masstree;
+mod nest;
 mod objects;
 mod rbt;
 mod requests;
@@ -39,5 +40,5 @@ mod tpcc;
 #[cfg(test)]
 mod drive;
 
-pub use list::{Built, Entry, entries, file_of, open};
+pub use list::{Built, Entry, entries, file_of, of_kernels, open};
 pub use proto::cpu::{Op, OpKind, Service};

@@ -157,7 +157,7 @@ impl Gaussian {
 const DIVISION: u16 = 8;
 
 /// A division.
-pub(super) fn divide(e: &mut Emit, to: u8, from: [u8; 2]) {
+pub(in crate::program) fn divide(e: &mut Emit, to: u8, from: [u8; 2]) {
     e.sfu(1, to, [from[1]]);
     e.alu(DIVISION, to, [from[0], from[1], to]);
 }

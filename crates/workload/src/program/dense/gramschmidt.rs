@@ -105,8 +105,7 @@ impl GramSchmidt {
             Phase::Sum | Phase::Subtract => {
                 e.block(2);
                 e.lanes(warp.mask);
-                e.sfu(1, 5, [4]);
-                e.alu(ROOT, 5, [4, 5]);
+                root(e, 5, 4);
                 e.alu(1 + cost::ADDRESS, 6, []);
                 e.store(&self.arrays[R], [6, 5], |_| k * n + k);
                 self.r[k * n + k] = warp.sum.sqrt();
@@ -206,6 +205,12 @@ impl GramSchmidt {
         }
         true
     }
+}
+
+/// A square root.
+pub(in crate::program) fn root(e: &mut Emit, to: u8, from: u8) {
+    e.sfu(1, to, [from]);
+    e.alu(ROOT, to, [from, to]);
 }
 
 fn exit(warp: &Warp, e: &mut Emit) -> bool {

@@ -18,6 +18,9 @@ mod tests;
 
 use crate::program::Entry;
 
+pub(super) use gaussian::divide;
+pub(super) use gramschmidt::root;
+
 /// All of them.
 pub(super) const ENTRIES: &[Entry] =
     &[backprop::ENTRY, gaussian::ENTRY, fdtd::ENTRY, gramschmidt::ENTRY, hotspot::ENTRY, lavamd::ENTRY];

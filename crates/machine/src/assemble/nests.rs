@@ -1,0 +1,102 @@
+//! What executes loop nests: an accelerator, a coprocessor, a GPU or a server.
+
+use super::Work;
+use crate::bind::{Bound, of_kind, part_for};
+use crate::build::{coprocessor, gpu, server};
+use crate::plan::Plan;
+use crate::spec::{Id, Kind, Loaded};
+use crate::workloads;
+use config::Diagnostic;
+use workload::kernels::{self, Application};
+use workload::{program, service};
+
+/// The parts that execute nests, by kind; where nothing is said, those of the first kind that there is.
+fn executors(loaded: &Loaded) -> [Vec<Id>; 4] {
+    [
+        of_kind(loaded, Kind::Accelerator),
+        coprocessor::of_host(loaded),
+        of_kind(loaded, Kind::Gpu),
+        of_kind(loaded, Kind::Cpu),
+    ]
+}
+
+/// The part that kernels are for.
+///
+/// # Errors
+/// There is none, or it cannot execute them.
+pub(crate) fn executes(
+    plan: &Plan,
+    loaded: &Loaded,
+    bound: Bound<'_>,
+    applications: &[Application],
+) -> Result<Id, Diagnostic> {
+    let all = executors(loaded);
+    let candidates = match bound.to {
+        Some(_) => all.concat(),
+        None => all.into_iter().find(|parts| !parts.is_empty()).unwrap_or_default(),
+    };
+    let Some(id) = part_for(loaded, bound, &candidates, "a kernel of an accelerator")? else {
+        return Err(Diagnostic::new(format!(
+            "the system `{}` has no accelerator, and no GPU and no server that would execute `{}`",
+            loaded.name, bound.text
+        ))
+        .help("kernels need the tables `accelerator` and `group_flash`, a host with a `coprocessor`, a `gpu` or a `cpu`: flashabacus, flashabacus-simd, zng, dram-only"));
+    };
+    match id.kind {
+        Kind::Gpu => {
+            gpu::tables(loaded, id.number)?;
+            program::of_kernels(applications)?;
+        }
+        Kind::Cpu => {
+            server::tables(loaded, id.number)?;
+            service::of_kernels(applications)?;
+        }
+        _ if plan.warmup.is_some() => {
+            let what =
+                "kernels of an accelerator run from their offload to their end: a run of them has no warm-up";
+            return Err(Diagnostic::new(what).help("leave --warmup out"));
+        }
+        _ if applications.iter().any(|one| one.block.is_some()) => {
+            let what =
+                format!("`block` is of a GPU, and `{}` executes `{}`", loaded.spec.name_of(id), bound.text);
+            return Err(Diagnostic::new(what).help("leave it out"));
+        }
+        _ => {}
+    }
+    Ok(id)
+}
+
+/// The loop nests of a program of a GPU, where it is for something else that executes nests.
+///
+/// # Errors
+/// A program that is not known as a nest.
+pub(crate) fn of_programs(loaded: &Loaded, bound: Bound<'_>) -> Result<Option<Vec<Application>>, Diagnostic> {
+    let kinds = match bound.to {
+        Some(id) => vec![id.kind],
+        None => executors(loaded).into_iter().flatten().map(|id| id.kind).collect(),
+    };
+    let is_elsewhere =
+        kinds.first().is_some_and(|kind| *kind != Kind::Gpu) && !kinds[1..].contains(&Kind::Gpu);
+    let executes = kinds.iter().any(|kind| [Kind::Accelerator, Kind::Coprocessor, Kind::Cpu].contains(kind));
+    match is_elsewhere && executes && workloads::is_program(bound.text) {
+        true => kernels::of_programs(bound.text).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Gives GPUs and servers the kernels that are theirs.
+///
+/// # Errors
+/// A server that runs something else already.
+pub(super) fn hand_out(work: &mut Work) -> Result<(), Diagnostic> {
+    for (id, applications) in std::mem::take(&mut work.kernels) {
+        match id.kind {
+            Kind::Gpu => {
+                work.programs.entry(id.number).or_default().extend(program::of_kernels(&applications)?)
+            }
+            Kind::Cpu => work.serve(id.number, service::of_kernels(&applications)?)?,
+            _ => drop(work.kernels.insert(id, applications)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! Loop nests on a GPU: a kernel for each microblock, a thread for each value of its [grid](nest::Grid).
+//!
+//! Threads of a warp go through the loops together; lanes whose loop has fewer iterations wait. What is counted is what the nest counts
+//! ([`nest::Counts`]), instruction by instruction: no accumulator is kept in a register, nothing is fused. Only a division and a square root
+//! are more than one, as `nvcc` makes them. Data decide no address here, so that none are kept.
+
+mod code;
+#[cfg(test)]
+mod tests;
+
+use config::Diagnostic;
+use nest::{Grid, Lanes, Passed};
+
+use crate::kernels::{Application, Program as Offloaded};
+use crate::program::nest::code::Text;
+use crate::program::{Array, Code, Emit, Kernel, Program, Slots, Space, WarpAt, cost};
+
+/// Threads of a block where nothing else is said: PolyBench/GPU's `DIM_THREAD_BLOCK_X` times `_Y`, 256 x 1 and 32 x 8.
+pub(crate) const BLOCK: u32 = 256;
+/// Threads of a warp, and of a row of a block with two dimensions.
+const WIDTH: u64 = nest::LANES as u64;
+/// Chosen: as the other programs of PolyBench.
+const REGISTERS: u32 = 16;
+
+/// Programs of a GPU that execute nests, each instance one, side by side.
+///
+/// # Errors
+/// An application that is no nest; one with more threads than a GPU can number.
+pub(super) fn programs(applications: &[Application]) -> Result<Vec<Box<dyn Program>>, Diagnostic> {
+    let mut programs: Vec<Box<dyn Program>> = Vec::new();
+    for Application { program, instances, block } in applications {
+        let Offloaded::Nest(kernel) = program else {
+            let what = format!(
+                "`{}` is executed on its data for an accelerator: a GPU does not run it",
+                program.name()
+            );
+            let own: Vec<&str> = super::graph::ENTRIES.iter().map(|entry| entry.name).collect();
+            let help = format!(
+                "a loop nest (atax, nw, path), or a program of a GPU over a graph: {}",
+                own.join(", ")
+            );
+            return Err(Diagnostic::new(what).help(help));
+        };
+        let first = OnGpu::new(kernel, block.unwrap_or(BLOCK))?;
+        for _ in 1..*instances {
+            programs.push(Box::new(Slots::new(first.clone())));
+        }
+        programs.push(Box::new(Slots::new(first)));
+    }
+    Ok(programs)
+}
+
+/// A microblock as a kernel.
+#[derive(Clone)]
+struct Launched {
+    kernel: Kernel,
+    grid: Grid,
+    /// Its code, by place among the texts.
+    text: usize,
+    /// Tiles of a row of threads, if it has two dimensions.
+    tiles: Option<u32>,
+}
+
+/// A nest with its arrays.
+#[derive(Clone)]
+struct OnGpu {
+    name: &'static str,
+    nest: nest::Kernel,
+    launches: Vec<Launched>,
+    texts: Vec<Text>,
+    launched: usize,
+    space: Space,
+    arrays: Vec<Array>,
+}
+
+impl OnGpu {
+    fn new(nest: &nest::Kernel, block: u32) -> Result<OnGpu, Diagnostic> {
+        // Names of kernels live as long as the process: one copy a program that is opened.
+        let leaked = |name: &str| &*String::leak(name.to_owned());
+        let mut space = Space::default();
+        let array = |one: &nest::Array| {
+            space.array(leaked(&one.name), one.element.bytes() as u8, one.elements() as usize)
+        };
+        let arrays = nest.arrays().iter().map(array).collect();
+        let mut texts: Vec<Text> = Vec::new();
+        let (mut numbers, mut launches) = (Vec::new(), Vec::new());
+        for microblock in nest.microblocks() {
+            let text = numbers.iter().position(|number| *number == microblock.text).unwrap_or_else(|| {
+                numbers.push(microblock.text);
+                let first = texts.last().map_or(0, Text::end);
+                texts.push(Text::new(microblock, first, leaked(&format!("m{}", microblock.text))));
+                texts.len() - 1
+            });
+            let grid = Grid::of(microblock);
+            let (kernel, tiles) = shape(grid.threads(), block, texts[text].name).ok_or_else(|| {
+                let [across, down] = grid.threads();
+                let what = format!("a microblock of `{}` has {across} x {down} threads", nest.name());
+                Diagnostic::new(what)
+                    .help("a grid has less than 2^32 blocks: smaller sizes, or larger blocks")
+            })?;
+            launches.push(Launched { kernel, grid, text, tiles });
+        }
+        let (name, nest) = (leaked(nest.name()), nest.clone());
+        Ok(OnGpu { name, nest, launches, texts, launched: 0, space, arrays })
+    }
+
+    /// The present kernel.
+    fn present(&self) -> &Launched {
+        &self.launches[self.launched - 1]
+    }
+}
+
+/// A kernel of so many threads along both axes, and its tiles of a row, if it has two dimensions; nothing if it has too many blocks.
+fn shape([across, down]: [u64; 2], block: u32, name: &'static str) -> Option<(Kernel, Option<u32>)> {
+    let kernel = |blocks: u64, threads: u32| {
+        let blocks = u32::try_from(blocks).ok()?;
+        Some(Kernel { name, blocks, threads, registers: REGISTERS, shared: 0 })
+    };
+    if down == 1 {
+        let threads = across.min(block.into());
+        return Some((kernel(across.div_ceil(threads), threads as u32)?, None));
+    }
+    let rows = (u64::from(block) / WIDTH).clamp(1, down);
+    let tiles = across.div_ceil(WIDTH);
+    let blocks = tiles.checked_mul(down.div_ceil(rows))?;
+    Some((kernel(blocks, (WIDTH * rows) as u32)?, Some(u32::try_from(tiles).ok()?)))
+}
+
+/// A warp at work.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Warp {
+    at: WarpAt,
+    lanes: Lanes,
+    /// Whether its threads know their numbers.
+    has_begun: bool,
+}
+
+impl Code for OnGpu {
+    type Warp = Warp;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn space(&self) -> &Space {
+        &self.space
+    }
+
+    fn launch(&mut self) -> Option<Kernel> {
+        let next = self.launches.get(self.launched)?;
+        self.launched += 1;
+        Some(next.kernel)
+    }
+
+    fn start(&mut self, at: WarpAt) -> Warp {
+        let Launched { grid, tiles, .. } = self.present();
+        let [across, down] = grid.threads();
+        let lanes = match tiles {
+            None => Lanes::new(at.thread() as u64, 0, at.below(across as usize)),
+            Some(tiles) => {
+                let rows = u64::from(at.threads) / WIDTH;
+                let (x, y) = (
+                    u64::from(at.block % tiles) * WIDTH,
+                    u64::from(at.block / tiles) * rows + u64::from(at.warp),
+                );
+                let here = if y < down { (across - x).min(WIDTH) } else { 0 };
+                Lanes::new(x, y, ((1u64 << here) - 1) as u32)
+            }
+        };
+        Warp { at, lanes, has_begun: false }
+    }
+
+    fn step(&mut self, warp: &mut Warp, e: &mut Emit) -> bool {
+        let launched = &self.launches[self.launched - 1];
+        let (microblock, text) = (&self.nest.microblocks()[self.launched - 1], &self.texts[launched.text]);
+        if !warp.has_begun {
+            warp.has_begun = true;
+            let axes = 1 + u16::from(launched.tiles.is_some());
+            e.block(text.begin());
+            e.lanes(warp.at.mask);
+            e.alu(axes * cost::THREAD, code::INDEX, []);
+            e.alu(axes * cost::IF, 0, [code::INDEX]);
+        }
+        while let Some(passed) = warp.lanes.next(microblock, &launched.grid) {
+            match passed {
+                Passed::Iteration(id, mask) => text.iteration(id, mask, e),
+                Passed::Statement(id, mask) => {
+                    let bytes = |reference: usize| {
+                        let span = warp.lanes.bytes(microblock, &launched.grid, id, reference);
+                        let array = &self.arrays[microblock.statements[id].references[reference].array];
+                        (array, span)
+                    };
+                    text.statement(&microblock.statements[id], id, mask, bytes, e);
+                    return true;
+                }
+            }
+        }
+        e.block(text.end() - 1);
+        e.lanes(warp.at.mask);
+        e.exit();
+        false
+    }
+}
