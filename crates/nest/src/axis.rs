@@ -150,7 +150,8 @@ pub(crate) fn forms(
                 reach = Some([0, 1].map(|n| (own[n].0.min(both[n].0), own[n].1.max(both[n].1))));
             }
         });
-        let [rest, whole] = reach.unwrap_or_default();
+        // What is never executed has no elements, and none that are those of others.
+        let [rest, whole] = reach.unwrap_or([(0, 0), (i64::MAX, i64::MIN)]);
         Form { factor, rest, whole }
     };
     reference.subscripts.iter().map(form).collect()

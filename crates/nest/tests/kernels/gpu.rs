@@ -31,6 +31,8 @@ fn entries_take_turns() {
     assert_eq!(order, [0, 1, 0, 1, 0, 1]);
     let screens = kernel.microblocks().iter().map(|one| one.split.as_ref().expect("split").trips);
     assert_eq!(screens.collect::<Vec<_>>(), [5, 5, 4, 4, 3, 3]);
+    // Of the last pivot there are no rows below.
+    assert_eq!(of_gpu("gaus", &[("n", 6), ("pivots", 6)]).microblocks().len(), 12);
     let code = |entries: &str| {
         let text = format!(
             "name = \"x\"\n[sizes]\nn = 8\n[arrays.y]\nshape = [\"n\"]\nelement = \"f32\"\nsection = \"output\"\n{entries}"
