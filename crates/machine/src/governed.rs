@@ -43,26 +43,23 @@ pub(crate) struct Governed {
 }
 
 impl Governed {
-    /// Gives each instance of applications its place: kernels that are the same share what they only read. What is on flash from the start was
+    /// Gives each instance of applications its place: kernels that are the same share what they only read, if they are not to have their own. What is on flash from the start was
     /// written before the run.
     ///
     /// # Errors
     /// More data than flash holds.
     pub(crate) fn place(&mut self, applications: Vec<Application>, shadow: bool) -> Result<(), SpecError> {
         let mut known: Vec<(Program, usize)> = Vec::new();
-        for (app, Application { program, instances, .. }) in (0..).zip(applications) {
-            let number = match known.iter().find(|(other, _)| *other == program) {
-                Some((_, number)) => *number,
-                None => {
-                    let number = match &program {
-                        Program::Nest(kernel) => self.accelerator.add(kernel.clone())?,
-                        Program::Executed(on_data) => self.accelerator.add_executed(on_data.program())?,
-                    };
-                    known.push((program.clone(), number));
-                    number
-                }
-            };
+        for (app, Application { program, instances, apart, .. }) in (0..).zip(applications) {
             for _ in 0..instances {
+                let found = known.iter().find(|(other, _)| *other == program && !apart);
+                let number = match found {
+                    Some((_, number)) => *number,
+                    None => self.add(&program)?,
+                };
+                if found.is_none() && !apart {
+                    known.push((program.clone(), number));
+                }
                 let instance = self.accelerator.instance(number, app)?;
                 let (name, input_bytes) = (program.name().to_owned(), program.input_bytes());
                 self.kernels.push(Offloaded { program: name, app, input_bytes, instance });
@@ -74,6 +71,14 @@ impl Governed {
             self.flash.attach_shadow();
         }
         Ok(())
+    }
+
+    /// A program whose instances share what they only read.
+    fn add(&mut self, program: &Program) -> Result<usize, SpecError> {
+        match program {
+            Program::Nest(kernel) => self.accelerator.add(kernel.clone()),
+            Program::Executed(on_data) => self.accelerator.add_executed(on_data.program()),
+        }
     }
 
     /// The host offloads all kernels at once: their tables cross the link one after another.

@@ -43,6 +43,14 @@ pub(crate) fn executes(
         .help("kernels need the tables `accelerator` and `group_flash`, a host with a `coprocessor`, a `gpu` or a `cpu`: flashabacus, flashabacus-simd, zng, dram-only"));
     };
     match id.kind {
+        Kind::Gpu | Kind::Cpu if applications.iter().any(|one| one.apart) => {
+            let what = format!(
+                "`inputs` is of accelerators and coprocessors, and `{}` executes `{}`",
+                loaded.spec.name_of(id),
+                bound.text
+            );
+            return Err(Diagnostic::new(what).help("leave it out"));
+        }
         Kind::Gpu => {
             gpu::tables(loaded, id.number)?;
             program::of_kernels(applications)?;

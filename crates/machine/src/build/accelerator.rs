@@ -97,3 +97,19 @@ pub(crate) fn build(
     })?;
     Ok(governed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::kernels::mixes::CAPACITY;
+
+    /// Mixes are drawn so that the flash holds them.
+    #[test]
+    fn mixes_are_drawn_for_the_flash_that_there_is() {
+        for system in ["flashabacus", "flashabacus-inter-st", "flashabacus-inter-dy", "flashabacus-intra-io"]
+        {
+            let loaded = Loaded::load(system, &[]).expect("a shipped system");
+            assert_eq!(flash(&loaded, 0, 0).expect("its flash").0.capacity(), CAPACITY, "{system}");
+        }
+    }
+}

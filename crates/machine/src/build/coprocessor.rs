@@ -72,7 +72,7 @@ pub(crate) fn program(
 fn plans(coprocessor: &mut Coprocessor, applications: &[Application]) -> Result<Vec<(Plan, u32)>, SpecError> {
     let mut known: Vec<(&Program, u32)> = Vec::new();
     let mut plans = Vec::new();
-    for Application { program, instances, .. } in applications {
+    for Application { program, instances, apart, .. } in applications {
         let number = match known.iter().find(|(other, _)| *other == program) {
             Some((_, number)) => *number,
             None => {
@@ -84,7 +84,9 @@ fn plans(coprocessor: &mut Coprocessor, applications: &[Application]) -> Result<
                 number
             }
         };
-        plans.push((coprocessor.plan(number).clone(), *instances));
+        let mut plan = coprocessor.plan(number).clone();
+        plan.arrays.iter_mut().for_each(|array| array.is_shared &= !apart);
+        plans.push((plan, *instances));
     }
     Ok(plans)
 }

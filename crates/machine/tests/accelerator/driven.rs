@@ -97,6 +97,24 @@ fn what_memory_has_no_room_for_comes_and_goes_again() {
     assert_eq!(bytes("4MiB"), [100.0 + 3.0 * (36.0 + 36.0); 2]);
 }
 
+/// The page cache has what instances share when the second asks for it, and nothing of what is its own: each reads its matrix and vector from the drive.
+#[test]
+fn instances_share_files_or_have_their_own() {
+    let bytes = |inputs: &str| {
+        let found = document(&[&format!("atax:m=512,n=512,instances=3,inputs={inputs}")], &[]);
+        let sent = figure(&found, "/coprocessor/0/sends/bytes");
+        assert_eq!(sent, 3.0 * 4.0 * (512.0 * 512.0 + 512.0), "{inputs}");
+        let block = |figure_of: &str| figure(&found, &format!("/host/0/drives/0/block/{figure_of}"));
+        block("requests/0") * block("read_bytes_mean") / (sent / 3.0)
+    };
+    let (shared, own) = (bytes("shared"), bytes("own"));
+    // What a file system reads besides is a few blocks.
+    assert!(
+        (1.0..1.1).contains(&shared) && (3.0..3.1).contains(&own),
+        "{shared} and {own} of an instance's input"
+    );
+}
+
 /// A program of the host goes on beside kernels.
 #[test]
 fn other_programs_run_beside_kernels() {

@@ -118,6 +118,21 @@ fn every_scheduler_ends_two_programs() {
     }
 }
 
+/// A matrix of 16 groups and a vector of one: read once for all instances, or for each of them where each has its own.
+#[test]
+fn instances_share_what_they_only_read_or_have_their_own() {
+    for (inputs, times) in [("shared", 1.0), ("own", 3.0)] {
+        let job = format!("atax:m=512,n=512,instances=3,inputs={inputs}");
+        let found = document("flashabacus", &[&job], &["accelerator.workers=3"]);
+        assert_eq!(figure(&found, "/group_flash/0/groups_read"), times * 17.0, "{inputs}");
+        assert_eq!(
+            figure(&found, "/accelerator/0/input_bytes"),
+            3.0 * 4.0 * (512.0 * 512.0 + 512.0),
+            "{inputs}"
+        );
+    }
+}
+
 /// Six instances of one application are on one core with the static scheduler, and on three with the dynamic one.
 #[test]
 fn static_scheduling_keeps_an_application_on_its_core() {

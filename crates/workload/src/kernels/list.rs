@@ -13,10 +13,10 @@ const MOST_INSTANCES: u32 = 1_024;
 /// What sets the threads of a GPU's block, and how many there may be.
 const BLOCK: &str = "block";
 const MOST_THREADS: u32 = 1_024;
+/// Parameters of every text.
+const OF_ALL: [&str; 2] = ["instances", "inputs"];
 /// The name of a kernel from a user's file.
 const OWN: &str = "nest";
-/// Instances of each program of a mix where nothing else is said (FlashAbacus, section 5.1).
-const OF_A_MIX: u32 = 4;
 
 /// Something that can be offloaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn entries() -> impl Iterator<Item = Entry> {
     names().map(|name| {
         let own = || "a kernel of your own: nest:file=MY.toml,instances=2 (docs/kernels.md)".to_owned();
+        let each = mixes::INSTANCES;
         let mix =
-            || format!("FlashAbacus's mix {}: six programs, {OF_A_MIX} instances each", name.to_uppercase());
+            || format!("FlashAbacus's mix {}: six programs, {each} instances each", name.to_uppercase());
         let program = nest::programs().iter().find(|(known, _)| *known == name);
         let on_data = data::NAMED.iter().find(|named| named.name == name);
         let what = match (program.and_then(|(_, text)| Kernel::read(text, name, &[]).ok()), on_data) {
@@ -68,11 +69,11 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
         return own(&options).map(|one| vec![one]);
     }
     if let Some(named) = data::NAMED.iter().find(|named| named.name == name) {
-        let known: Vec<&str> = named.keys.iter().map(|key| key.name).chain(["instances"]).collect();
+        let known: Vec<&str> = named.keys.iter().map(|key| key.name).chain(OF_ALL).collect();
         options.only(&known)?;
-        let instances = options.number("instances", 1, 1..=MOST_INSTANCES)?;
+        let (instances, apart) = instances(1, &options)?;
         let program = Program::Executed(Arc::new((named.build)(&options)?));
-        return Ok(vec![Application { program, instances, block: None }]);
+        return Ok(vec![Application { program, instances, apart, block: None }]);
     }
     let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {
         let unknown = Diagnostic::new(format!("no kernel `{name}`")).allowed(name, names());
@@ -134,14 +135,14 @@ fn application(
 ) -> Result<Application, Diagnostic> {
     let kernel = Kernel::read(program, file, &[])?;
     let sizes = kernel.sizes().iter().map(|(size, _)| size.as_str());
-    let known: Vec<&str> = others.iter().copied().chain(["instances", BLOCK]).chain(sizes).collect();
+    let known: Vec<&str> = others.iter().copied().chain(OF_ALL).chain([BLOCK]).chain(sizes).collect();
     options.only(&known)?;
-    let instances = options.number("instances", 1, 1..=MOST_INSTANCES)?;
+    let (instances, apart) = instances(1, options)?;
     // A size of that name is the kernel's own.
     let block = if kernel.sizes().iter().any(|(size, _)| size == BLOCK) { None } else { block(options)? };
     let sizes = options.sizes(kernel.sizes())?;
     let kernel = if sizes.is_empty() { kernel } else { Kernel::read(program, file, &sizes)? };
-    Ok(Application { program: Program::Nest(kernel), instances, block })
+    Ok(Application { program: Program::Nest(kernel), instances, apart, block })
 }
 
 /// Threads of a block, whole warps of them.
@@ -152,6 +153,16 @@ fn block(options: &Options<'_>) -> Result<Option<u32>, Diagnostic> {
         given.parse().ok().filter(|n: &u32| (WARP..=MOST_THREADS).contains(n) && n.is_multiple_of(WARP));
     let allowed = || format!("a multiple of {WARP} up to {MOST_THREADS}");
     threads.map(Some).ok_or_else(|| options.refused(BLOCK, given, allowed()))
+}
+
+/// How many instances a text says, and whether each has input of its own.
+fn instances(default: u32, options: &Options<'_>) -> Result<(u32, bool), Diagnostic> {
+    let apart = match options.text("inputs") {
+        None | Some("shared") => false,
+        Some("own") => true,
+        Some(other) => return Err(options.refused("inputs", other, "shared, own".to_owned())),
+    };
+    Ok((options.number("instances", default, 1..=MOST_INSTANCES)?, apart))
 }
 
 fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
@@ -165,13 +176,13 @@ fn own(options: &Options<'_>) -> Result<Application, Diagnostic> {
 
 /// Six programs, in the order of the paper's table.
 fn mix(number: usize, options: &Options<'_>) -> Result<Vec<Application>, Diagnostic> {
-    options.only(&["assignment", "instances", BLOCK])?;
+    options.only(&["assignment", OF_ALL[0], OF_ALL[1], BLOCK])?;
     let block = block(options)?;
     let assignment = options.number("assignment", 0, 0..=mixes::ASSIGNMENTS - 1)?;
-    let instances = options.number("instances", OF_A_MIX, 1..=MOST_INSTANCES)?;
+    let (instances, apart) = instances(mixes::INSTANCES, options)?;
     let of = |program: usize| {
         let (name, text) = nest::programs()[program];
-        Ok(Application { program: Program::Nest(Kernel::read(text, name, &[])?), instances, block })
+        Ok(Application { program: Program::Nest(Kernel::read(text, name, &[])?), instances, apart, block })
     };
     mixes::assignment(assignment)[number].into_iter().map(of).collect()
 }

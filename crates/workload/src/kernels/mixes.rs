@@ -10,6 +10,8 @@
 //! * The prototype's flash holds every mix: its 32 GB had to. Instances of a program share what they only read.
 
 use kernel::Rng;
+use nest::{Array, Kernel, Section};
+use std::sync::OnceLock;
 
 /// The mixes.
 pub const NAMES: [&str; 14] =
@@ -33,14 +35,31 @@ const SERIAL: u16 = 0b0010_1011_0011_0011;
 /// The mixes of which the text says that they contain several serial microblocks.
 const SEVERAL_SERIAL: [usize; 4] = [3, 4, 7, 13];
 
-/// Page groups of 64 KiB that four instances of each program need: its input once, everything else four times.
-const GROUPS: [u32; 14] = [
-    10_248, 10_249, 51_195, 10_249, 92_151, 122_869, 10_235, 51_195, 163_824, 81_916, 6_144, 112_629, 61_434,
-    81_920,
-];
+/// Instances of each program of a mix (section 5.1).
+pub(super) const INSTANCES: u32 = 4;
 
-/// Page groups of data that fit on the prototype's flash.
-const CAPACITY: u32 = 521_015;
+/// Page groups that the instances of each program need: its input once, everything else for each.
+fn groups() -> &'static [u32; 14] {
+    static GROUPS: OnceLock<[u32; 14]> = OnceLock::new();
+    GROUPS.get_or_init(|| {
+        std::array::from_fn(|program| {
+            let (name, text) = nest::programs()[program];
+            let kernel = Kernel::read(text, name, &[]).expect("a shipped program");
+            let of = |array: &Array| {
+                let times = if array.section == Section::Input { 1 } else { INSTANCES };
+                array.bytes().div_ceil(GROUP) as u32 * times
+            };
+            kernel.arrays().iter().map(of).sum()
+        })
+    })
+}
+
+/// Bytes of a page group: a page of 8 KiB on each of two planes behind each of four channels (section 4.3).
+const GROUP: u64 = 64 << 10;
+
+/// Page groups of data that the prototype's flash holds: of the system `flashabacus`, whose 8 dies behind each channel have 171 blocks for each plane, four blocks that stay free, two of 384 pages of each other
+/// block that hold its metadata, and 33 groups that hold the map.
+pub const CAPACITY: u32 = (8 * 171 - 4) * (384 - 2) - 33;
 
 /// Tries to exchange two programs; one in five succeeds, so that each of the 84 places changes some fifty times.
 const EXCHANGES: u32 = 10_000;
@@ -93,11 +112,12 @@ fn first() -> [u16; 14] {
 
 /// How far mixes are from what the text says.
 fn faults_of(mixes: &[u16; 14]) -> u32 {
+    let each = groups();
     let first = (mixes[0] & DATA_INTENSIVE).count_ones().abs_diff(4);
     let serial = |mix: &usize| 2_u32.saturating_sub((mixes[*mix] & SERIAL).count_ones());
     let light = mixes.iter().filter(|mix| **mix & !DATA_INTENSIVE == 0).count() as u32;
     let groups = |mix: &u16| {
-        (0..14).filter(|program| *mix & 1 << program != 0).map(|program| GROUPS[program]).sum::<u32>()
+        (0..14).filter(|program| *mix & 1 << program != 0).map(|program| each[program]).sum::<u32>()
     };
     let large = mixes.iter().filter(|mix| groups(mix) > CAPACITY).count() as u32;
     first + SEVERAL_SERIAL.iter().map(serial).sum::<u32>() + light + large

@@ -89,4 +89,6 @@ pub struct Application {
     pub instances: u32,
     /// Threads of a block, where a GPU executes it; none if that is left to it.
     pub block: Option<u32>,
+    /// Whether each has input of its own, also where it only reads it.
+    pub apart: bool,
 }

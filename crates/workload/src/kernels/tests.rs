@@ -1,6 +1,6 @@
 //! What texts name, and that every assignment of programs to mixes fits what the paper says.
 
-use super::mixes::{ASSIGNMENTS, NAMES, PROGRAMS, assignment};
+use super::mixes::{ASSIGNMENTS, CAPACITY, NAMES, PROGRAMS, assignment};
 use super::{OnData, Program, names, open};
 use nest::executed::Summary;
 use nest::{Kernel, Section};
@@ -51,7 +51,7 @@ fn every_assignment_fits_the_table_and_the_text() {
             assert_eq!(mix.iter().collect::<BTreeSet<_>>().len(), PROGRAMS, "assignment {number}");
             assert!(mix.is_sorted());
             let needs: u64 = mix.iter().map(|program| groups[*program]).sum();
-            assert!(needs <= 521_015, "assignment {number}: {needs} page groups");
+            assert!(needs <= u64::from(CAPACITY), "assignment {number}: {needs} page groups");
             assert!(
                 mix.iter().any(|program| papers[*program].bki < 6.0),
                 "assignment {number}: no computing"
@@ -125,6 +125,7 @@ fn what_is_wrong_is_told_once_with_its_place_and_the_nearest() {
         ("atax:m=", "has no value", 6, None),
         ("atax:m=0", "`0` is no value of size `m`", 8, None),
         ("atax:instances=0", "`0` is no value", 16, None),
+        ("atax:inputs=mine", "`mine` is no value of parameter `inputs`", 13, None),
         ("atxa", "no kernel `atxa`", 1, Some("atax")),
         ("mx1:assignment=200", "`200` is no value", 16, None),
         ("mx1:m=4", "unknown parameter `m`", 5, None),

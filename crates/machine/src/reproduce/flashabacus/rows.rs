@@ -7,7 +7,7 @@ use super::metrics::{
     bandwidth, ends, least_latency, makespan, mean_latency, most_latency, transfer_time, utilisation,
 };
 use super::serial;
-use super::spent::{access_power, compute_power, energy, transfer_energy};
+use super::spent::{access_power, compute_power, energy, transfer_energy, whole_energy};
 use super::suite::Group::{All, Heterogeneous, Homogeneous, Mixes, Programs};
 use super::suite::{Group, INTER_DY, INTER_ST, INTRA_IO, INTRA_O3, SCHEDULERS, SIMD, Suite};
 use config::Diagnostic;
@@ -120,6 +120,27 @@ const FIGURES: &[Figured] = &[
         Ok(on.of(SIMD, makespan)?.plus(on.of(INTRA_O3, makespan)?.map(|ours| -ours)))
     }),
 ];
+
+/// The same figures with what the rival's host and drive spend while its accelerator computes, which is in none of the paper's three items.
+const WHOLE_ENERGY: &[Figured] = &[
+    ("energy.intrao3_vs_simd", All, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, whole_energy)),
+    ("energy.interst_vs_simd_compute", PRODUCTS, &[INTER_ST, SIMD], |on| {
+        on.gain(INTER_ST, SIMD, whole_energy)
+    }),
+    ("real.energy_vs_simd.interst", REAL, &[INTER_ST, SIMD], |on| on.below(INTER_ST, SIMD, whole_energy)),
+    ("real.energy_vs_simd.intraio", REAL, &[INTRA_IO, SIMD], |on| on.below(INTRA_IO, SIMD, whole_energy)),
+    ("real.energy_vs_simd.interdy", REAL, &[INTER_DY, SIMD], |on| on.below(INTER_DY, SIMD, whole_energy)),
+    ("real.energy_vs_simd.intrao3", REAL, &[INTRA_O3, SIMD], |on| on.below(INTRA_O3, SIMD, whole_energy)),
+];
+
+/// The entries of figures of energy with all that the rival spends.
+pub(super) fn with_whole_energy(figures: &[Figure], suite: &Suite) -> Vec<Entry> {
+    let entry = |(id, group, systems, compute): &Figured| {
+        let figure = figures.iter().find(|figure| figure.id.strip_prefix("flashabacus.") == Some(id))?;
+        Some(new(figure, suite, *group, systems, *compute))
+    };
+    WHOLE_ENERGY.iter().filter_map(entry).collect()
+}
 
 /// A figure's entry; none for a name that is not known.
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {

@@ -67,6 +67,11 @@ pub(super) fn energy(document: &Document) -> Result<f64, Diagnostic> {
     if offloaded(document) {
         return Ok(items(document)?.all());
     }
+    whole_energy(document)
+}
+
+/// Energy of a run with all its parts, J: of the rival also what host and drive spend while the accelerator computes.
+pub(super) fn whole_energy(document: &Document) -> Result<f64, Diagnostic> {
     let total = document.energy.as_ref().and_then(|energy| energy.total.as_ref());
     let total = total.ok_or_else(|| Diagnostic::new(format!("no energy of {}", document.system)))?;
     Ok(total.energy_j)

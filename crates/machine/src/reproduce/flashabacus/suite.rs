@@ -49,6 +49,8 @@ pub(super) struct Suite {
     assignments: u32,
     /// Overrides of a system.
     set: fn(&str) -> Vec<String>,
+    /// What stands behind a program's instances on the command line.
+    parameters: &'static str,
 }
 
 impl Suite {
@@ -58,19 +60,24 @@ impl Suite {
             Effort::Full => (&PROGRAMS[..], &ALL_MIXES[..], ASSIGNMENTS.0),
             Effort::Quick => (&PROGRAMS[..2], &ALL_MIXES[..1], 1),
         };
-        Suite { programs, mixes, assignments, set: |_| Vec::new() }
+        Suite { programs, mixes, assignments, set: |_| Vec::new(), parameters: "" }
     }
 
-    /// The same with other values in the specs.
-    pub(super) fn with(self, set: fn(&str) -> Vec<String>) -> Suite {
-        Suite { set, ..self }
+    /// The same with other values in the specs, and parameters of programs.
+    pub(super) fn with(self, set: fn(&str) -> Vec<String>, parameters: &'static str) -> Suite {
+        Suite { set, parameters, ..self }
+    }
+
+    /// The same with fewer programs of Table 2.
+    pub(super) fn only(self, programs: &'static [&'static str]) -> Suite {
+        Suite { programs, ..self }
     }
 
     /// The workloads that a figure is read from, once for each assignment if there are mixes among them.
     pub(super) fn worlds(&self, group: Group) -> Vec<Vec<String>> {
         let of = |programs: &[&str]| -> Vec<String> {
             let known = programs.iter().filter(|program| self.runs(program));
-            known.map(|program| format!("{program}:instances={INSTANCES}")).collect()
+            known.map(|program| format!("{program}:instances={INSTANCES}{}", self.parameters)).collect()
         };
         let mixes = |mixes: &[u32], assignment: u32| -> Vec<String> {
             let known = mixes.iter().filter(|mix| self.mixes.contains(mix));

@@ -28,7 +28,7 @@ const REGISTERS: u32 = 16;
 /// An application that is no nest; one with more threads than a GPU can number.
 pub(super) fn programs(applications: &[Application]) -> Result<Vec<Box<dyn Program>>, Diagnostic> {
     let mut programs: Vec<Box<dyn Program>> = Vec::new();
-    for Application { program, instances, block } in applications {
+    for Application { program, instances, block, .. } in applications {
         let Offloaded::Nest(kernel) = program else {
             let what = format!(
                 "`{}` is executed on its data for an accelerator: a GPU does not run it",

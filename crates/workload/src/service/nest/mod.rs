@@ -30,7 +30,7 @@ const LARGEST: u64 = 1 << 46;
 pub(super) fn service(applications: &[Application]) -> Result<Box<dyn Service>, Diagnostic> {
     let mut nests =
         Nests { programs: Vec::new(), jobs: Vec::new(), running: Vec::new(), bytes: 0, blocks: 0 };
-    for Application { program, instances, block } in applications {
+    for Application { program, instances, block, .. } in applications {
         let Program::Nest(kernel) = program else {
             let what = format!(
                 "`{}` is executed on its data for an accelerator: a server does not run it",
