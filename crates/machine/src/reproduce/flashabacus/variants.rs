@@ -29,6 +29,8 @@ struct Variant {
 enum Shown {
     /// Those that are read from the programs of Table 2, each by itself.
     Table2,
+    /// The same, and those of section 5.6.
+    Programs,
     /// The same of one program alone: of what moves little, or in one way.
     Only(&'static [&'static str]),
     /// Those of energy and power: nothing else depends on it.
@@ -52,7 +54,11 @@ const MIXED: [&str; 5] = [
 
 impl Shown {
     fn has(self, id: &str) -> bool {
-        is_of_programs(id) && (self != Shown::Energy || id.contains("energy") || id.starts_with("power."))
+        match self {
+            Shown::Programs => is_of_programs(id) || id.starts_with("real."),
+            Shown::Energy => is_of_programs(id) && (id.contains("energy") || id.starts_with("power.")),
+            Shown::Table2 | Shown::Only(_) => is_of_programs(id),
+        }
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     },
     Variant {
         beside: true,
-        ..swept("translation.striped", Shown::Table2, |system| {
+        ..swept("translation.striped", Shown::Programs, |system| {
             flashabacus(system, &["group_flash.groups.translation=striped"])
         })
     },
