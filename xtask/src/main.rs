@@ -1,7 +1,8 @@
-//! Chores of the repository: `cargo xtask tidy | new | gen | golden | bench | mutants | soak | calibrate-pagecache`.
+//! Chores of the repository: `cargo xtask tidy | new | gen | golden | bench | dist | mutants | soak | calibrate-pagecache`.
 
 mod bench;
 mod calibrate;
+mod dist;
 mod golden;
 mod manual;
 mod mutants;
@@ -46,6 +47,8 @@ enum Chore {
     },
     /// Measures the binary (profile dist) on fixed workloads against the targets
     Bench(bench::Options),
+    /// Builds what packages are made of: a static binary, pages for `man`, completions, as one archive
+    Dist(dist::Options),
     /// Runs the suite of planted faults and prints which check kills each
     Mutants,
     /// Drives the flash device in all combinations under its shadow, in the release profile
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Chore::Gen { check: false } => manual::write(),
         Chore::Golden { bless } => golden::run(bless),
         Chore::Bench(options) => bench::run(&options),
+        Chore::Dist(options) => dist::run(&options),
         Chore::Mutants => mutants::run(),
         Chore::Soak(options) => soak::run(&options),
         Chore::CalibratePagecache(options) => calibrate::run(&options),

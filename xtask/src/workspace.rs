@@ -21,16 +21,27 @@ pub(crate) fn dist_binary() -> Result<PathBuf> {
     binary("dist")
 }
 
+/// Builds the same for a target of rustc.
+pub(crate) fn binary_for(target: &str) -> Result<PathBuf> {
+    build("dist", Some(target))
+}
+
 fn binary(profile: &str) -> Result<PathBuf> {
-    let built = Command::new(cargo())
-        .args(["build", "--quiet", "--profile", profile, "--package", "nandscape", "--bin", "nandscape"])
-        .current_dir(root())
-        .status()
-        .context("cargo build did not start")?;
+    build(profile, None)
+}
+
+fn build(profile: &str, target: Option<&str>) -> Result<PathBuf> {
+    let mut command = Command::new(cargo());
+    command.args(["build", "--quiet", "--profile", profile, "--package", "nandscape", "--bin", "nandscape"]);
+    if let Some(target) = target {
+        command.args(["--target", target]);
+    }
+    let built = command.current_dir(root()).status().context("cargo build did not start")?;
     if !built.success() {
         bail!("the binary does not build");
     }
-    let binary = target_directory()?.join(profile).join(format!("nandscape{}", std::env::consts::EXE_SUFFIX));
+    let folder = target_directory()?.join(target.unwrap_or_default());
+    let binary = folder.join(profile).join(format!("nandscape{}", std::env::consts::EXE_SUFFIX));
     if !binary.is_file() {
         bail!("cargo built no {}", binary.display());
     }
@@ -46,7 +57,8 @@ pub(crate) fn data() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-fn target_directory() -> Result<PathBuf> {
+/// Where cargo builds.
+pub(crate) fn target_directory() -> Result<PathBuf> {
     let output = Command::new(cargo())
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
         .current_dir(root())

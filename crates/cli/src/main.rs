@@ -2,7 +2,6 @@
 
 mod calibration;
 mod commands;
-mod earlier;
 mod number;
 mod observe;
 mod output;
@@ -11,6 +10,7 @@ mod pages;
 mod plan_args;
 mod progress;
 mod result_folder;
+mod results;
 mod states;
 mod sweep;
 mod trace_args;
@@ -46,16 +46,24 @@ enum Command {
     List(commands::list::Args),
     /// Explain a policy, trace format, fio option, system, workload, program, metric or spec key
     Explain(commands::explain::Args),
+    /// Say what limits a run: where time went, what slow requests waited for, which keys are worth a try
+    ExplainRun(commands::explain_run::Args),
     /// List the keys of a spec with kind, unit and meaning
     Params(commands::params::Args),
-    /// Print the JSON Schema of a system file
-    Schema,
+    /// Print the JSON Schema of a system file, or of a result
+    Schema(commands::schema::Args),
     /// Inspect, convert, sample and capture traces
     Trace(Box<commands::trace::Args>),
     /// Choose the kernels of a GPU profile to simulate, and predict the time of all from theirs
     Sample(commands::sample::Args),
     /// Show two results side by side
     Diff(commands::diff::Args),
+    /// Draw results as one HTML file: a run, what differs between two, several, or a sweep
+    Report(commands::report::Args),
+    /// Print what a shell needs to complete commands and options
+    Completions(commands::completions::Args),
+    /// Write the manual's pages for `man` into a folder
+    Man(commands::man::Args),
     /// Write the generated pages of the manual
     #[command(name = "gen-docs", hide = true)]
     GenDocs(commands::gen_docs::Args),
@@ -83,11 +91,15 @@ fn main() -> ExitCode {
         Command::Init(args) => commands::init::run(&args),
         Command::List(args) => commands::list::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
+        Command::ExplainRun(args) => commands::explain_run::run(&args),
         Command::Params(args) => commands::params::run(&args),
-        Command::Schema => commands::schema::run(),
+        Command::Schema(args) => commands::schema::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Sample(args) => commands::sample::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+        Command::Man(args) => commands::man::run(&args, Cli::command()),
         Command::GenDocs(args) => commands::gen_docs::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
     };

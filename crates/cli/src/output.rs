@@ -163,6 +163,21 @@ pub(crate) fn write_whole_with<T>(
     Ok(done)
 }
 
+/// Refuses a path where no file can be, before there is anything to write.
+///
+/// # Errors
+/// Its folder is not there, or it is a folder.
+pub(crate) fn refuse_no_place(path: &Path) -> Result<(), Fault> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() {
+        return Err(cannot_write(path, &ErrorKind::IsADirectory.into()));
+    }
+    match folder {
+        Some(folder) if !folder.is_dir() => Err(cannot_write(path, &ErrorKind::NotFound.into())),
+        _ => Ok(()),
+    }
+}
+
 /// A file that cannot be written. A path where no file can be is unusable input; anything else has come between a result and
 /// its delivery.
 pub(crate) fn cannot_write(path: &Path, fault: &io::Error) -> Fault {

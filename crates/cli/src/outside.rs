@@ -1,4 +1,4 @@
-//! What the simulation must not see: clocks, memory figures, signals.
+//! What the simulation must not see: signals, and what the process lends to a run.
 
 #[cfg(not(unix))]
 mod console;
@@ -10,10 +10,10 @@ use console as signals;
 
 use crate::output::remove_unfinished;
 use config::Diagnostic;
-use cpu_time::ThreadTime;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+
+pub(crate) use ::outside::{Clocks, peak_rss};
 
 /// Set by the first signal to end (an interrupt, a termination, a hang-up). The second ends the process.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
@@ -59,32 +59,4 @@ fn say(what: &str) {
 fn quit(status: i32) -> ! {
     remove_unfinished();
     std::process::exit(status)
-}
-
-/// CPU and wall-clock seconds from a common origin.
-pub(crate) struct Clocks {
-    cpu: ThreadTime,
-    wall: Instant,
-}
-
-impl Clocks {
-    /// Starts both.
-    pub(crate) fn start() -> Clocks {
-        Clocks { cpu: ThreadTime::now(), wall: Instant::now() }
-    }
-    /// CPU seconds of this thread.
-    pub(crate) fn cpu_s(&self) -> f64 {
-        self.cpu.elapsed().as_secs_f64()
-    }
-    /// Wall-clock seconds.
-    pub(crate) fn wall_s(&self) -> f64 {
-        self.wall.elapsed().as_secs_f64()
-    }
-}
-
-/// Peak resident set in bytes; zero where the operating system does not tell.
-pub(crate) fn peak_rss() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).map_or(0, |kib| kib << 10)
 }

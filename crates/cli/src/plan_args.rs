@@ -2,10 +2,10 @@
 
 use crate::number;
 use crate::output::Fault;
-use crate::trace_args::{TraceArgs, time};
+use crate::trace_args::TraceArgs;
 use config::{Diagnostic, Place};
+use machine::Warmup;
 use machine::run::Plan;
-use machine::{Warmup, precondition};
 use workload::trace::Remap;
 
 /// A system, and how workloads run on it.
@@ -44,6 +44,7 @@ impl PlanArgs {
         set.extend(self.state()?.into_iter().flatten());
         Ok(Plan {
             system: self.system.clone(),
+            text: None,
             set,
             workloads: workloads.to_vec(),
             seed: self.seed,
@@ -54,16 +55,11 @@ impl PlanArgs {
         })
     }
 
-    /// The state of `--precondition` as overrides, one for each table of drives, so that the resolved spec has it.
+    /// The state of `--precondition` as overrides, one for each table of drives.
     fn state(&self) -> Result<Option<Vec<String>>, Diagnostic> {
         let Some(text) = self.precondition.as_deref() else { return Ok(None) };
-        let value = precondition_value(text)?;
-        // What is wrong with the system is told when it is read whole.
-        let mut tables = machine::spec::drives(&self.system, &self.set).unwrap_or_default();
-        if tables.is_empty() {
-            tables.push("flash".to_owned());
-        }
-        Ok(Some(tables.iter().map(|table| format!("{table}.precondition={value}")).collect()))
+        let plan = Plan { set: self.set.clone(), ..Plan::new(&self.system, "") };
+        plan.overrides_of_state(text).map(Some)
     }
 
     /// A fault of the state stands in what the user wrote, not in the override that was made of it.
@@ -86,21 +82,10 @@ impl PlanArgs {
     }
 }
 
-/// The state as the value of a key.
-fn precondition_value(text: &str) -> Result<String, Diagnostic> {
-    let state = precondition::parse(text)?;
-    let value = toml::Value::try_from(&state).map_err(|e| Diagnostic::new(format!("--precondition: {e}")))?;
-    Ok(value.to_string())
-}
-
 /// `5000` requests or `10ms` of simulated time.
 ///
 /// # Errors
 /// It is neither.
 pub(crate) fn warmup(text: &str) -> Result<Warmup, Diagnostic> {
-    if let Ok(requests) = text.parse() {
-        return Ok(Warmup::Requests(requests));
-    }
-    let until = time(text).map_err(|d| d.help("--warmup takes a number of requests or a time"))?;
-    Ok(Warmup::Until(until))
+    text.parse().map_err(|d: Diagnostic| d.help("--warmup takes a number of requests or a time"))
 }

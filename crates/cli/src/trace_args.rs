@@ -15,6 +15,9 @@ pub(crate) struct TraceArgs {
     /// Trace format; recognised by content if left out
     #[arg(long)]
     format: Option<String>,
+    /// What the columns of a table are, from left to right, such as time_us,op,lba_512,size_bytes; `-` passes over one
+    #[arg(long, value_name = "NAMES")]
+    columns: Option<String>,
     /// Unit of the trace's times (s, ms, us, 100ns, ns, ps)
     #[arg(long)]
     time_unit: Option<String>,
@@ -64,6 +67,7 @@ impl TraceArgs {
         let default = TraceOptions::default();
         Ok(TraceOptions {
             format: self.format.clone(),
+            columns: self.columns.clone(),
             time_unit: parsed("--time-unit", self.time_unit.as_ref())?,
             sector: self.sector,
             time_scale: parsed("--time-scale", self.time_scale.as_ref())?.unwrap_or(default.time_scale),
@@ -91,7 +95,7 @@ fn parsed<T: FromStr<Err = Diagnostic>>(
 }
 
 /// A fault in the value of an option.
-fn at(option: &str, text: &str, fault: Diagnostic) -> Diagnostic {
+pub(crate) fn at(option: &str, text: &str, fault: Diagnostic) -> Diagnostic {
     fault.at(Place { source: option.to_owned(), text: text.to_owned(), ..Place::default() })
 }
 
@@ -101,4 +105,20 @@ fn at(option: &str, text: &str, fault: Diagnostic) -> Diagnostic {
 /// It is none.
 pub(crate) fn time(text: &str) -> Result<Time, Diagnostic> {
     text.parse::<Duration>().map(|d| d.time())
+}
+
+/// Reads a span of time such as `1ms..2ms`.
+///
+/// # Errors
+/// It is none, in words.
+pub(crate) fn window(text: &str) -> Result<(Time, Time), String> {
+    let time = |text: &str| time(text).map_err(|_| format!("`{text}` is no time with a unit, as in `1ms`"));
+    let (from, to) =
+        text.split_once("..").ok_or("`window` takes two times, as in `window=1ms..2ms`".to_owned())?;
+    let (from, to) = (time(from)?, time(to)?);
+    if from < to {
+        Ok((from, to))
+    } else {
+        Err(format!("the window ends at {to}, which is not after {from}"))
+    }
 }

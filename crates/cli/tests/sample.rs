@@ -142,12 +142,8 @@ fn profiles_that_cannot_be_sampled() {
         &["has no duration", "none.json:2"],
     );
     bad("empty.json", json("").as_bytes(), &["no kernels in"]);
-    bad("other.json", b"{\"schema\": \"nandscape.result/1\"}", &["has no `traceEvents`"]);
-    bad(
-        "other.txt",
-        b"0 0 8 8 1\n1000 0 8 8 1\n",
-        &["no profile that can be read", "allowed: kernel CSV", "other.txt:1"],
-    );
+    bad("other.json", b"{\"schema\": \"nandscape.result/1\"}", &["a result of nandscape"]);
+    bad("other.txt", b"0 0 8 8 1\n1000 0 8 8 1\n", &["a trace of requests (`mqsim`)", "trace inspect"]);
     bad("empty.csv", b"", &["empty"]);
 }
 
@@ -173,4 +169,22 @@ fn options_that_cannot_be() {
     refused(&["sample", &path, "--out", &format!("{path}/kernels.toml")], &["kernels.toml"]);
     let usage = nandscape(&["sample", &path, "--seed", "-1"]);
     assert_eq!(usage.code, Some(2));
+}
+
+#[test]
+fn packed_profiles_are_read_and_what_is_none_names_its_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = file(folder.path(), "p.csv", profile());
+    let packed = folder.path().join("p.csv.xz").display().to_string();
+    let xz = std::process::Command::new("xz").args(["-k", "-c", &plain]).output();
+    // Machines without xz have nothing to pack with.
+    if let Ok(done) = xz {
+        std::fs::write(&packed, done.stdout).unwrap();
+        let count = |path: &str| nandscape(&["sample", path, "--json"]).well().json()["simulated"].clone();
+        assert_eq!(count(&packed), count(&plain));
+    }
+    let trace = file(folder.path(), "t.csv", "128166385295514663,hm,0,Write,9056014336,2048,2833\n");
+    common::refused(&["sample", &trace], &["a trace of requests (`msr`)", "nandscape trace inspect"]);
+    let archive = file(folder.path(), "z.zip", b"PK\x03\x04\x14\0");
+    common::refused(&["sample", &archive], &["a zip archive", "unpack it"]);
 }

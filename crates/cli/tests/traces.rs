@@ -4,6 +4,8 @@ mod common;
 
 use common::{file, nandscape, run_tiny};
 use serde_json::Value;
+use std::io::Write;
+use std::process::Stdio;
 
 /// 100 requests a millisecond apart, every fourth a write, in MQSim's format.
 fn trace() -> String {
@@ -333,4 +335,80 @@ fn several_traces_have_one_clock_and_parts_are_one_trace() {
     let out = folder.path().join("joined.csv").display().to_string();
     nandscape(&["trace", "convert", &joined, "--to", "csv", "-o", &out]).well();
     assert_eq!(inspected(&out)["requests"], 40);
+}
+
+/// What the binary says when `content` comes through a pipe.
+fn piped(arguments: &[&str], content: &[u8]) -> (Option<i32>, String, String) {
+    let mut child = common::command(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // What stops reading early closes the pipe.
+    let _ = child.stdin.take().expect("a pipe").write_all(content);
+    let done = child.wait_with_output().expect("the binary ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (done.status.code(), text(done.stdout), text(done.stderr))
+}
+
+#[test]
+fn a_pipe_is_read_once_by_every_command_that_reads_traces() {
+    let content = trace().into_bytes();
+    for name in ["-", "/dev/stdin"] {
+        let (code, stdout, stderr) = piped(&["trace", "inspect", name], &content);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stdout.contains("100 in 100 lines"), "{stdout}");
+        let (_, stdout, stderr) = piped(&["trace", "convert", name, "--to", "mqsim"], &content);
+        assert_eq!(stdout, trace(), "{stderr}");
+        let (_, stdout, _) = piped(&["trace", "sample", name, "--first", "3"], &content);
+        assert_eq!(stdout.lines().count(), 3);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "t.trace", trace());
+    let run = |name| {
+        [&["run", "d16"][..], &common::TINY, &["--json", "--remap", "wrap", "--workload", name]].concat()
+    };
+    let of = |text: &str| serde_json::from_str::<Value>(text).expect("a document")["io"]["all"].clone();
+    let (code, stdout, stderr) = piped(&run("-"), &content);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(of(&stdout), of(&nandscape(&run(&path)).well().stdout));
+    let twice = [&run("-")[..], &["--workload", "-"]].concat();
+    let (code, _, stderr) = piped(&twice, &content);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(
+        stderr.contains("a pipe gives its bytes once") && stderr.contains("help: write the trace to a file")
+    );
+}
+
+#[test]
+fn recorded_response_times_stand_beside_the_simulated_ones() {
+    // 20 reads of 100 us, and 20 writes of which every other has no time.
+    let line = |n: u64| {
+        let (kind, took) = if n.is_multiple_of(2) { ("Read", 1000) } else { ("Write", 5000 * (n % 4 / 2)) };
+        format!("{},h,0,{kind},{},4096,{took}\n", n * 10_000, n * 4096)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "t.csv", (0..40).map(line).collect::<String>());
+    let document = run_tiny(&["--workload", &path, "--json"]).well().json();
+    let recorded = &document["io"]["recorded"];
+    assert_eq!((&recorded["reads"], &recorded["writes"]), (&20.into(), &10.into()));
+    assert_eq!(recorded["read_latency_ns"]["mean"], 100_000.0);
+    assert_eq!(recorded["write_latency_ns"]["max"], 500_000.0);
+    let page = run_tiny(&["--workload", &path]).well().stdout;
+    assert!(page.contains("recorded reads, 20: mean 100.00 us (simulated "), "{page}");
+    let none = file(folder.path(), "t.trace", trace());
+    assert!(run_tiny(&["--workload", &none, "--json"]).well().json()["io"].get("recorded").is_none());
+    assert_eq!(inspected(&path)["recorded_read_ns"]["mean"], 100_000.0);
+}
+
+#[test]
+fn an_order_without_times_runs_at_a_queue_depth_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "t.lis", "1 8 0 0\n64 8 0 1\n");
+    let refused = run_tiny(&["--workload", &path]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--queue-depth"), "{}", refused.stderr);
+    let done = run_tiny(&["--workload", &path, "--queue-depth", "2", "--json"]).well().json();
+    assert_eq!(done["io"]["all"]["requests"], 2);
 }

@@ -38,6 +38,7 @@ pub(crate) fn check(plan: &Plan, has_trace: bool) -> Result<(), Diagnostic> {
 fn given(plan: &Plan) -> Option<&'static str> {
     let TraceOptions {
         format,
+        columns,
         time_unit,
         sector,
         time_scale,
@@ -58,6 +59,7 @@ fn given(plan: &Plan) -> Option<&'static str> {
     let options = [
         ("--queue-depth", plan.queue_depth.is_some()),
         ("--format", format.is_some()),
+        ("--columns", columns.is_some()),
         ("--time-unit", time_unit.is_some()),
         ("--sector", sector.is_some()),
         ("--time-scale", *time_scale != default.time_scale),

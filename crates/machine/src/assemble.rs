@@ -10,10 +10,10 @@ use crate::build::{gpu, host, server};
 use crate::complex::Processor;
 use crate::kernels::{Looking, offloaded};
 use crate::machine::Machine;
-use crate::outside::{Observers, Outside, Stage};
+use crate::outside::{Observers, Outside, Policies, Stage};
 use crate::plan::Plan;
 use crate::precondition::{self, Report};
-use crate::spec::{DriveSpec, Id, Kind, Loaded, queues, queues_of};
+use crate::spec::{DriveSpec, Id, Kind, Loaded, Spec, queues, queues_of};
 use crate::state::{Found, OfMemory, State, StateSpec, Wanted};
 use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
@@ -69,6 +69,7 @@ impl Work {
                     let gpus = of_kind(loaded, Kind::Gpu);
                     let gpu = part_for(loaded, to, &gpus, "a program of a GPU")?.map_or(0, |id| id.number);
                     gpu::tables(loaded, gpu)?;
+                    programs.iter().for_each(|program| work.warnings.extend_from_slice(program.notes()));
                     work.programs.entry(gpu).or_default().extend(programs);
                 }
                 Opened::Service(service) => {
@@ -213,6 +214,7 @@ pub(crate) fn assemble(
     loaded: &Loaded,
     outside: &mut Outside<'_>,
     observers: Observers,
+    policies: Policies,
 ) -> Result<Option<Assembled>, Diagnostic> {
     let spec = &loaded.spec;
     let devices = (0..spec.flash.len()).map(|number| loaded.device_at(number, plan.seed));
@@ -256,6 +258,7 @@ pub(crate) fn assemble(
     if outside.wants_an_end() {
         return Ok(None);
     }
+    bring(policies, spec, &mut devices, &mut warnings)?;
     let before = (outside.cpu_s)();
     let mut reports = Vec::new();
     for (number, (device, wanted)) in devices.iter_mut().zip(wanted.drives).enumerate() {
@@ -270,7 +273,12 @@ pub(crate) fn assemble(
         device.backend.observer = Some(observer);
     }
     let files = hosted.as_ref().map_or(0, |hosted| hosted.drives.len() * Way::ALL.len());
-    let injector = injector(loaded, sources, files, requests);
+    let explains = spec.sim.explain && !sources.is_empty();
+    if explains {
+        devices.iter_mut().for_each(Device::keep_accounts);
+    }
+    let mut injector = injector(loaded, sources, files, requests);
+    injector.explain = explains.then(Box::default);
     let of_jobs = first_server.filter(|_| !has_an_end).and_then(|number| {
         let server = &spec.cpu[number].spec;
         server.start.warmup.of(server.cores.load.jobs)
@@ -298,6 +306,29 @@ pub(crate) fn assemble(
         machine = machine.with_governed(governed);
     }
     Ok(Some(Assembled { machine, warnings, preconditions: reports, precondition_cpu_s }))
+}
+
+/// Puts policies that were brought along in the place of the spec's.
+fn bring(
+    policies: Policies,
+    spec: &Spec,
+    devices: &mut [Device],
+    warnings: &mut Vec<String>,
+) -> Result<(), Diagnostic> {
+    for (number, victim) in policies.victims {
+        let device = devices.get_mut(number).ok_or_else(|| {
+            Diagnostic::new(format!(
+                "no flash device {number} to collect: the system has {}",
+                spec.flash.len()
+            ))
+        })?;
+        device.ftl.set_victim(victim);
+        let (name, own) = (&spec.flash[number].name, spec.flash[number].spec.flash.ftl.gc.victim.name());
+        warnings.push(format!(
+            "{name}: what collection takes back is decided by a policy brought along, not by `{own}`"
+        ));
+    }
+    Ok(())
 }
 
 /// The injector of requests.

@@ -10,7 +10,18 @@ impl Loaded {
     /// # Errors
     /// Everything that is wrong with it, with places.
     pub fn load(name: &str, overrides: &[String]) -> Result<Loaded, Diagnostic> {
-        let mut resolved = Layers::load(name, &crate::systems::Shipped)?;
+        Loaded::with(name, Layers::load(name, &crate::systems::Shipped)?, overrides)
+    }
+
+    /// As [`Loaded::load`], of a text that is in memory; it may inherit shipped systems.
+    ///
+    /// # Errors
+    /// As [`Loaded::load`].
+    pub fn from_text(name: &str, text: &str, overrides: &[String]) -> Result<Loaded, Diagnostic> {
+        Loaded::with(name, Layers::from_text(name, text, &crate::systems::Shipped)?, overrides)
+    }
+
+    fn with(name: &str, mut resolved: Resolved, overrides: &[String]) -> Result<Loaded, Diagnostic> {
         for assignment in overrides {
             resolved.set(assignment)?;
         }

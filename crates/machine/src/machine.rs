@@ -3,8 +3,10 @@
 use crate::address::Sender;
 use crate::complex::{Complex, Ooo, Processor, Simt};
 use crate::driven::Driven;
+use crate::end::End;
 use crate::energy::Spender;
 use crate::event::{Ev, Message};
+use crate::gauges::Gauges;
 use crate::governed::Governed;
 use crate::memory::Memory;
 use crate::pager::Pager;
@@ -17,7 +19,7 @@ use host::stripe::Stripe;
 use kernel::{At, Event as _, Mutant, Time, planted};
 use proto::file::Way;
 use proto::memory::Tally;
-use proto::{Command, Completion};
+use proto::{Account, Command, Completion, Place};
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::inject::Injector;
 
@@ -32,25 +34,6 @@ const SLICE: u64 = 1 << 16;
 const SHORT_SLICE: u64 = 64;
 /// A measured window that neither a count of requests nor a time begins.
 const NEVER: (u64, Time) = (u64::MAX, Time::MAX);
-
-/// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// All work was done.
-    Done,
-    /// Somebody asked it to stop.
-    Interrupted,
-    /// Nothing is pending, but work is left.
-    Deadlock,
-    /// Time does not move any more.
-    Stall,
-    /// A source failed.
-    Failed,
-    /// Simulated time has come to the end of the clock.
-    Horizon,
-    /// The time is over that the run was given.
-    Until,
-}
 
 /// A machine that runs.
 pub struct Machine {
@@ -71,8 +54,14 @@ pub struct Machine {
     /// The present instant as the search for stalls knows it, and the events run at it: longer than a slice.
     instant: Time,
     steps: u64,
+    /// Events of a slice that a pause has left.
+    left: u64,
     /// When the run ends, though its work may not be done.
     until: Option<Time>,
+    /// The drive that has answered a stripe last.
+    answered_by: u16,
+    /// What drives look like over time.
+    gauges: Gauges,
 }
 
 /// Whether a completion is that of a request of the host.
@@ -101,6 +90,9 @@ impl Machine {
             window,
             instant: Time::ZERO,
             steps: 0,
+            answered_by: 0,
+            gauges: Gauges::default(),
+            left: 0,
             until: None,
         };
         match device.into() {
@@ -196,6 +188,12 @@ impl Machine {
     /// The drives, each with its name.
     pub fn drives(&self) -> impl Iterator<Item = (&str, &Device)> {
         self.parts.drives.iter().map(|drive| (drive.name.as_str(), &drive.device))
+    }
+
+    /// The drive of this number, with its name where there are several.
+    pub(crate) fn drive_at(&self, number: u16) -> Option<(Option<String>, &Device)> {
+        let drive = self.parts.drives.get(usize::from(number))?;
+        Some(((self.parts.drives.len() > 1).then(|| drive.name.clone()), &drive.device))
     }
 
     /// The flash device.
@@ -369,29 +367,53 @@ impl Machine {
     }
 
     /// Runs to the end, or until `stop` is set. `watch` is called now and then.
-    pub fn run(&mut self, stop: &AtomicBool, mut watch: impl FnMut(&Machine)) -> End {
+    pub fn run(&mut self, stop: &AtomicBool, watch: impl FnMut(&Machine)) -> End {
+        self.begin();
+        // A pause beyond all time never comes.
+        self.go_on(stop, Time::MAX, watch).unwrap_or(End::Horizon)
+    }
+
+    /// Starts everything; once, before the first [`Machine::go_on`].
+    pub fn begin(&mut self) {
+        self.read_gauges(self.now());
         self.injector.start(&mut self.wires.at(0));
         if let Some(warmup) = self.warmup {
             warmup.watch(self.cores());
         }
         self.parts.begin(&mut self.wires);
         self.route();
+    }
+
+    /// Runs to the end, or until `stop` is set, or up to and with the first event at `pause` or later: then there is no end yet. What comes
+    /// after a pause, or after `stop`, is the same bit for bit as without it.
+    pub fn go_on(&mut self, stop: &AtomicBool, pause: Time, mut watch: impl FnMut(&Machine)) -> Option<End> {
         loop {
-            match self.slice() {
-                Some(end) => return end,
-                None if stop.load(Ordering::Relaxed) => return End::Interrupted,
-                None => watch(self),
+            if let Some(end) = self.slice(pause) {
+                return Some(end);
+            }
+            if self.left > 0 {
+                return None;
             }
             self.consider_warmup();
+            if stop.load(Ordering::Relaxed) {
+                return Some(End::Interrupted);
+            }
+            watch(self);
+            if self.now() >= pause {
+                return None;
+            }
         }
     }
 
-    /// Runs a slice of events; the end, if it has come.
-    fn slice(&mut self) -> Option<End> {
+    /// Runs a slice of events, or what a pause has left of it; the end, if it has come.
+    fn slice(&mut self, pause: Time) -> Option<End> {
         let (mut instant, mut steps) = (self.instant, self.steps);
         let horizon = self.until.unwrap_or(HORIZON);
         let slice = if self.warmup.is_some() { SHORT_SLICE } else { SLICE };
-        for _ in 0..slice {
+        let mut left = if self.left > 0 { self.left } else { slice };
+        self.left = 0;
+        while left > 0 {
+            left -= 1;
             let Some(event) = self.wires.queue.pop_word() else { return Some(self.ended()) };
             self.events += 1;
             let now = self.wires.queue.now();
@@ -408,6 +430,9 @@ impl Machine {
                 }
                 if now >= self.window.1 {
                     self.begin_at(self.window.1);
+                }
+                if now >= pause {
+                    (self.left, left) = (left, 0);
                 }
             }
             match Ev::from_word(event) {
@@ -451,8 +476,8 @@ impl Machine {
                 }
                 Message::Stripe(_, host::stripe::Out::Complete(completion)) if is_of_host(completion) => {
                     self.wires.messages.pop_front();
-                    self.injector.complete(completion, &mut self.wires.at(0));
-                    self.count();
+                    // Its last command has just been answered.
+                    self.answered(self.answered_by, completion);
                 }
                 Message::Host(_, host::path::Out::Complete(completion)) => {
                     self.wires.messages.pop_front();
@@ -468,11 +493,24 @@ impl Machine {
     #[inline]
     fn complete(&mut self, drive: u16, completion: Completion) {
         if is_of_host(completion) {
-            self.injector.complete(completion, &mut self.wires.at(0));
-            self.count();
+            self.answered(drive, completion);
         } else {
+            self.answered_by = drive;
             self.parts.completed(drive, completion, &mut self.wires);
         }
+    }
+
+    /// The host has its answer, for which the last command of a drive was waited for.
+    #[inline]
+    fn answered(&mut self, drive: u16, completion: Completion) {
+        let device = &self.parts.drives[usize::from(drive)].device;
+        let account = || {
+            let account = device.account()?;
+            let place = account.place.map(|place| Place { drive, ..place });
+            Some(Account { place, ..account })
+        };
+        self.injector.complete_with(completion, account, &mut self.wires.at(0));
+        self.count();
     }
 
     /// A request may have completed: it may be the last one of the warm-up.
@@ -481,6 +519,21 @@ impl Machine {
         if self.injector.requests >= self.window.0 {
             self.begin_at(self.now());
         }
+        let turns = self.injector.series.turns();
+        if self.gauges.are_due(turns) {
+            self.read_gauges(self.now());
+        }
+    }
+
+    #[cold]
+    fn read_gauges(&mut self, now: Time) {
+        let turns = self.injector.series.turns();
+        self.gauges.read(turns, now, self.parts.drives.iter().map(|drive| &drive.device));
+    }
+
+    /// What drives looked like over time.
+    pub(crate) fn gauges(&self) -> &Gauges {
+        &self.gauges
     }
 
     /// Whether all work is done. A host may still have dirty pages, which nobody waits for.
@@ -526,5 +579,7 @@ impl Machine {
         }
         self.parts.reset_stats(now);
         self.injector.reset(now);
+        self.gauges.reset();
+        self.read_gauges(now);
     }
 }

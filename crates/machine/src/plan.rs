@@ -1,14 +1,18 @@
 //! What is to be run.
 
-use crate::precondition::Precondition;
+use crate::precondition::{self, Precondition};
+use crate::spec::{self, Loaded};
 use crate::warmup::Warmup;
+use config::Diagnostic;
 use workload::trace::{Remap, TraceOptions};
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// A shipped system's name or a file.
+    /// A shipped system's name or a file; of a text, what it is called.
     pub system: String,
+    /// The system's spec, where it is in memory.
+    pub text: Option<String>,
     /// Overrides, `key.path=value`.
     pub set: Vec<String>,
     /// Workloads as a user writes them.
@@ -30,6 +34,7 @@ impl Plan {
     pub fn new(system: &str, workload: &str) -> Plan {
         Plan {
             system: system.to_owned(),
+            text: None,
             set: Vec::new(),
             workloads: vec![workload.to_owned()],
             seed: 1,
@@ -38,6 +43,33 @@ impl Plan {
             trace: TraceOptions { remap: Remap::Fit, ..TraceOptions::default() },
             queue_depth: None,
         }
+    }
+
+    /// The system, with its overrides.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with places.
+    pub fn load(&self) -> Result<Loaded, Diagnostic> {
+        match &self.text {
+            Some(text) => Loaded::from_text(&self.system, text, &self.set),
+            None => Loaded::load(&self.system, &self.set),
+        }
+    }
+
+    /// Overrides that bring every flash device into a state (`none`, `sequential`, `steady:share=90%`, …) in place of the spec's: so
+    /// that the resolved spec has it.
+    ///
+    /// # Errors
+    /// A state that is none.
+    pub fn overrides_of_state(&self, state: &str) -> Result<Vec<String>, Diagnostic> {
+        let value = toml::Value::try_from(precondition::parse(state)?)
+            .map_err(|fault| Diagnostic::new(format!("--precondition: {fault}")))?;
+        // What is wrong with the system is told when it is read whole.
+        let mut tables = spec::drives(&self.system, self.text.as_deref(), &self.set).unwrap_or_default();
+        if tables.is_empty() {
+            tables.push("flash".to_owned());
+        }
+        Ok(tables.iter().map(|table| format!("{table}.precondition={value}")).collect())
     }
 
     /// Overrides a value of the spec.

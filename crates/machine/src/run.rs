@@ -1,20 +1,20 @@
 //! One run, from names to the result document.
 
 use crate::applies;
-use crate::assemble::{self, Assembled, assemble};
+use crate::assemble;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
 use crate::build::{accelerator, coprocessor, gpu, server};
-use crate::machine::End;
-use crate::result::{Document, Frame, RunFigures};
+use crate::result::Document;
 use crate::spec::{Kind, Loaded};
-use crate::stall;
 use crate::workloads;
 use config::Diagnostic;
+use kernel::Time;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::outside::{Observers, Outside, Stage};
+pub use crate::outside::{Observers, Outside, Policies, Stage};
 pub use crate::plan::Plan;
+pub use crate::session::Session;
 
 /// Builds the machine, brings it into its state, runs it.
 ///
@@ -73,7 +73,7 @@ pub fn run_for(plan: &Plan, looks: u32) -> Result<Document, Diagnostic> {
 /// # Errors
 /// As [`run`].
 pub fn check(plan: &Plan) -> Result<(Loaded, Vec<String>), Diagnostic> {
-    let loaded = Loaded::load(&plan.system, &plan.set)?;
+    let loaded = plan.load()?;
     let mut warnings = Vec::new();
     let mut has_trace = false;
     let mut kernels = BTreeMap::<_, Vec<_>>::new();
@@ -127,35 +127,9 @@ pub fn run_observed(
     outside: &mut Outside<'_>,
     observers: Observers,
 ) -> Result<Option<Document>, Diagnostic> {
-    let loaded = Loaded::load(&plan.system, &plan.set)?;
-    let Some(assembled) = assemble(plan, &loaded, outside, observers)? else { return Ok(None) };
-    let Assembled { mut machine, mut warnings, preconditions, precondition_cpu_s } = assembled;
-    let (cpu, wall) = ((outside.cpu_s)(), (outside.wall_s)());
-    (outside.watch)(Stage::Running(&machine));
-    let end = machine.run(outside.stop, |m| (outside.watch)(Stage::Running(m)));
-    let cpu_s = (outside.cpu_s)() - cpu;
-    if end == End::Failed
-        && let Some(failure) = machine.failure()
-    {
-        return Err(failure);
-    }
-    warnings.extend(stall::report(&machine, end));
-    let figures = RunFigures {
-        wall_s: (outside.wall_s)() - wall,
-        cpu_s,
-        precondition_cpu_s,
-        events: machine.events,
-        requests_per_cpu_s: if cpu_s > 0.0 { machine.completed() as f64 / cpu_s } else { 0.0 },
-        peak_rss_bytes: (outside.peak_rss)(),
+    let Some(mut session) = Session::open(plan, outside, observers, Policies::default())? else {
+        return Ok(None);
     };
-    let frame = Frame {
-        system: loaded.name.clone(),
-        spec: loaded.spec.to_json(),
-        seed: plan.seed,
-        workload: plan.workloads.clone(),
-        warnings,
-        preconditions,
-    };
-    (outside.watch)(Stage::Checking);
-    Ok(Some(Document::collect(frame, &mut machine, end, figures, outside.stop)))
+    session.run(outside, Time::MAX)?;
+    Ok(Some(session.document(outside)))
 }

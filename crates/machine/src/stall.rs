@@ -1,8 +1,9 @@
 //! Who waits for whom since when, for a run that ended without having done its work.
 
 use crate::complex::{Complex, Ooo};
+use crate::end::End;
 use crate::governed::Governed;
-use crate::machine::{End, Machine};
+use crate::machine::Machine;
 use flash::Device;
 use kernel::Time;
 use proto::IoOp;

@@ -1,11 +1,12 @@
 //! When the measured window begins, as a spec says it and as a run decides it.
 
 use crate::complex::Ooo;
-use config::SpecError;
-use config::units::Share;
+use config::units::{Duration, Share};
+use config::{Diagnostic, SpecError};
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 config::policies! {
     /// Which of a server's first jobs count in no figure.
@@ -116,6 +117,17 @@ pub struct Cut {
     pub jobs: u64,
     /// Whether jobs were steady, if that was looked for.
     pub steady: Option<bool>,
+}
+
+impl FromStr for Warmup {
+    type Err = Diagnostic;
+    /// `5000` requests, or `10ms` of simulated time.
+    fn from_str(text: &str) -> Result<Warmup, Diagnostic> {
+        if let Ok(requests) = text.parse() {
+            return Ok(Warmup::Requests(requests));
+        }
+        text.parse::<Duration>().map(|until| Warmup::Until(until.time()))
+    }
 }
 
 impl std::fmt::Display for Warmup {

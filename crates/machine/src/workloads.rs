@@ -141,7 +141,8 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     if parameters.is_none() && simt_trace::is_gpu_trace(path) {
         return simt_trace::open(path).map(|program| Named::Programs(vec![program]));
     }
-    if cpu_trace::is_cpu_trace(path) {
+    // A format of traces, if one is named, says what the file is.
+    if options.trace.format.is_none() && cpu_trace::is_cpu_trace(path) {
         let options = cpu_trace::Options::read(text, parameters.unwrap_or_default())?;
         return cpu_trace::open(path, &options).map(Named::Service);
     }

@@ -30,7 +30,7 @@ impl Source for Script {
 struct Notes(Rc<RefCell<Vec<Seen>>>);
 
 impl Observer for Notes {
-    fn completed(&mut self, seen: &Seen) {
+    fn completed(&mut self, seen: &Seen, _: Option<&proto::Account>) {
         self.0.borrow_mut().push(*seen);
     }
 }

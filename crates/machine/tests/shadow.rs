@@ -45,6 +45,7 @@ fn run(system: &str, set: &[&str]) -> Value {
     let set = one_channel.iter().chain(small(system)).chain(set).map(|key| (*key).to_owned()).collect();
     let plan = Plan {
         system: system.into(),
+        text: None,
         set,
         workloads: JOBS.map(String::from).into(),
         seed: 1,
@@ -102,6 +103,7 @@ fn collection_does_not_feed_itself_with_translation_pages() {
         ["flash.geometry.channels=1", "flash.geometry.ways=1", "flash.geometry.pages=16", "sim.shadow=true"];
     let plan = Plan {
         system: "mqsim-default".into(),
+        text: None,
         set: set.map(String::from).into(),
         workloads: vec!["fio:rw=randwrite,bs=8k,iodepth=16,number_ios=20000".into()],
         seed: 1,
@@ -121,6 +123,7 @@ fn collection_does_not_feed_itself_with_translation_pages() {
 fn alone(set: &[&str], job: &str) -> Value {
     let plan = Plan {
         system: "d16".into(),
+        text: None,
         set: set.iter().map(|key| (*key).to_owned()).collect(),
         workloads: vec![job.into()],
         seed: 1,

@@ -134,6 +134,7 @@ fn what_the_host_works_on_when_time_is_over_is_not_missed_in_the_device() {
     for (key, startdelay) in [("host.submit=2us", "1"), ("host.complete=200us", "999900us")] {
         let plan = Plan {
             system: "d16".into(),
+            text: None,
             set: ["flash.precondition=none", key, "sim.until=1s"].map(String::from).into(),
             workloads: vec![format!("fio:rw=read,bs=4k,number_ios=7,startdelay={startdelay}")],
             seed: 1,

@@ -2,6 +2,7 @@
 //!
 //! A part crate knows this crate and never another part. Everything here is plain data.
 
+mod account;
 mod block;
 pub mod coherence;
 pub mod cpu;
@@ -12,5 +13,6 @@ pub mod offload;
 pub mod simt;
 mod units;
 
+pub use account::{Account, ByHolder, Holder, MILESTONES, Place};
 pub use block::{ANNOUNCED_PAGE, BufferState, Command, Completion, INNER, IoOp, IoRequest, Port, Status};
 pub use units::{Lpn, Slot};

@@ -60,6 +60,8 @@ proptest! {
             for error in [0.001, 0.05, 0.9] {
                 is_partition(&profile, &Plan::new(&profile, Bound::new(error, 0.95).unwrap(), rule).unwrap());
             }
+            let samples = |error| Plan::new(&profile, Bound::new(error, 0.95).unwrap(), rule).unwrap().samples();
+            prop_assert!(samples(0.05) <= samples(0.01), "a wider bound needs no more kernels");
         }
     }
 

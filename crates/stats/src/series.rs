@@ -1,5 +1,6 @@
 //! A time series in bounded memory: windows that double in width instead of growing in number.
 
+use crate::Histogram;
 use kernel::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -18,14 +19,34 @@ pub struct Series {
     /// The window recorded into last, and its offset from the origin.
     latest: usize,
     latest_start: u64,
+    /// How often another window has become the latest.
+    turns: u64,
+    /// Empty windows whose memory is used again.
+    spare: Vec<Totals>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Totals {
-    requests: u64,
     bytes: u64,
-    latency: u128,
+    latency: Latency,
 }
+
+/// Latencies of a window, eight buckets an octave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Latency(Histogram);
+
+impl Default for Latency {
+    fn default() -> Latency {
+        let mut latencies = Histogram::with_bits(BITS);
+        latencies.cover(COVERED.0, COVERED.1);
+        Latency(latencies)
+    }
+}
+
+/// Buckets of an octave of a window's latencies, as bits: percentiles of a window are known to 13 %.
+const BITS: u32 = 3;
+/// Latencies that a window has room for from the beginning, picoseconds (1 us to 17 ms), so that few windows grow while a run goes on; *chosen*.
+const COVERED: (u64, u64) = (1 << 20, (1 << 34) - 1);
 
 /// One window of a [`Series`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -40,6 +61,13 @@ pub struct Window {
     pub bytes: u64,
     /// Mean latency of the requests completed in the window, nanoseconds; null without completions.
     pub latency_ns_mean: Option<f64>,
+    /// Median of their latencies, nanoseconds, to 13 %; null without completions.
+    pub p50_ns: Option<f64>,
+    /// Their 99th percentile, to 13 %; null where fewer than ten lie above it.
+    pub p99_ns: Option<f64>,
+    /// Mean number in flight, by Little's law: the latencies of the requests completed in the window over its length. Of requests that are longer
+    /// than a window it is what their completions say.
+    pub queue_depth: f64,
 }
 
 impl Series {
@@ -50,7 +78,16 @@ impl Series {
     pub fn new(origin: Time, width: Time, limit: usize) -> Series {
         assert!(width > Time::ZERO, "windows of no width");
         assert!(limit >= 2, "fewer than two windows");
-        Series { origin, width: width.ps(), limit, windows: Vec::new(), latest: 0, latest_start: 0 }
+        Series {
+            origin,
+            width: width.ps(),
+            limit,
+            windows: Vec::new(),
+            latest: 0,
+            latest_start: 0,
+            turns: 0,
+            spare: Vec::new(),
+        }
     }
 
     /// A request of `bytes` completes at `now` with `latency`; one before the origin counts in the first
@@ -64,12 +101,12 @@ impl Series {
         }
         let at = self.latest;
         if at >= self.windows.len() {
-            self.windows.resize(at + 1, Totals::default());
+            let spare = &mut self.spare;
+            self.windows.resize_with(at + 1, || spare.pop().unwrap_or_default());
         }
         let w = &mut self.windows[at];
-        w.requests += 1;
         w.bytes += bytes;
-        w.latency += u128::from(latency.ps());
+        w.latency.0.record(latency.ps());
     }
 
     /// Makes the window that holds `offset` the latest one.
@@ -80,20 +117,30 @@ impl Series {
         }
         self.latest = (offset / self.width) as usize;
         self.latest_start = self.latest as u64 * self.width;
+        self.turns += 1;
     }
 
     fn double(&mut self) {
         self.width = self.width.saturating_mul(2);
         let joined = self.windows.len().div_ceil(2);
         for i in 0..joined {
-            let (a, b) = (self.windows[2 * i], self.windows.get(2 * i + 1).copied().unwrap_or_default());
-            self.windows[i] = Totals {
-                requests: a.requests + b.requests,
-                bytes: a.bytes + b.bytes,
-                latency: a.latency + b.latency,
-            };
+            self.windows.swap(i, 2 * i);
+            if 2 * i + 1 < self.windows.len() {
+                let (before, after) = self.windows.split_at_mut(2 * i + 1);
+                before[i].bytes += after[0].bytes;
+                before[i].latency.0.merge(&after[0].latency.0);
+            }
         }
-        self.windows.truncate(joined);
+        self.give_up(joined);
+    }
+
+    /// Gives up the windows from one on, but for their memory.
+    fn give_up(&mut self, from: usize) {
+        for mut window in self.windows.drain(from..) {
+            window.bytes = 0;
+            window.latency.0.clear();
+            self.spare.push(window);
+        }
     }
 
     /// The present width of a window.
@@ -104,20 +151,33 @@ impl Series {
     /// The windows from the origin to the last completion, empty ones included.
     pub fn windows(&self) -> impl ExactSizeIterator<Item = Window> + '_ {
         let (origin, width) = (self.origin.as_ns_f64(), self.width as f64 / 1e3);
-        self.windows.iter().enumerate().map(move |(i, w)| Window {
-            start_ns: origin + i as f64 * width,
-            width_ns: width,
-            requests: w.requests,
-            bytes: w.bytes,
-            latency_ns_mean: (w.requests > 0).then(|| w.latency as f64 / w.requests as f64 / 1e3),
+        let ns = |ps: u64| ps as f64 / 1e3;
+        self.windows.iter().enumerate().map(move |(i, w)| {
+            let latency = &w.latency.0;
+            Window {
+                start_ns: origin + i as f64 * width,
+                width_ns: width,
+                requests: latency.count(),
+                bytes: w.bytes,
+                latency_ns_mean: latency.mean().map(|mean| mean / 1e3),
+                p50_ns: latency.percentile_unchecked(0.5).map(ns),
+                p99_ns: latency.percentile(0.99).map(ns),
+                queue_depth: latency.sum() as f64 / 1e3 / width,
+            }
         })
+    }
+
+    /// How often a request has begun another window: who looks on at something else as often has as many points.
+    pub const fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// Forgets everything and starts at `origin` with the present width: the end of warm-up.
     pub fn reset(&mut self, origin: Time) {
         self.origin = origin;
-        self.windows.clear();
+        self.give_up(0);
         (self.latest, self.latest_start) = (0, 0);
+        self.turns += 1;
     }
 }
 
@@ -159,6 +219,8 @@ mod tests {
         let last = s.windows().last().unwrap();
         assert_eq!((last.start_ns, last.width_ns, last.bytes), (140.0, 20.0, 5));
         assert_eq!(last.latency_ns_mean, Some(7.0));
+        // One request of 7 ns in a window of 20.
+        assert_eq!((last.p50_ns, last.queue_depth), (Some(7.0), 0.35));
         s.record(Time::from_ns(100 + 10_000), 1, Time::ZERO);
         assert!(s.windows().len() <= 4);
         assert_eq!(counts(&s).iter().sum::<u64>(), 6);

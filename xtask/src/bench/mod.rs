@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// Also runs another build of nandscape, in pairs: its binary
     #[arg(long, value_name = "PATH")]
     against: Option<PathBuf>,
+    /// Also runs each case with another value of a key, in pairs, as `sim.explain=false`: what something costs
+    #[arg(long, value_name = "KEY=VALUE")]
+    beside: Option<String>,
     /// Counts the instructions of both builds for the same short runs instead; needs Valgrind
     #[arg(long, requires = "against")]
     instructions: bool,
@@ -65,7 +68,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         if let Some((path, kernels)) = &made {
             profiles::write(path, *kernels)?;
         }
-        let others = Others { mqsim: rival.as_deref(), build: options.against.as_deref() };
+        let others = Others {
+            mqsim: rival.as_deref(),
+            build: options.against.as_deref(),
+            key: options.beside.as_deref(),
+        };
         let report = measure(&binary, &others, case, options.reps);
         if let Some((path, _)) = &made {
             std::fs::remove_file(path)?;
@@ -95,6 +102,7 @@ fn chosen(only: Option<&str>) -> Result<Vec<&'static Case>> {
 struct Others<'a> {
     mqsim: Option<&'a Path>,
     build: Option<&'a Path>,
+    key: Option<&'a str>,
 }
 
 fn measure(binary: &Path, others: &Others<'_>, case: &'static Case, reps: u32) -> Result<CaseReport> {
@@ -104,9 +112,9 @@ fn measure(binary: &Path, others: &Others<'_>, case: &'static Case, reps: u32) -
         return Ok(report);
     };
     let mut samples = Vec::new();
-    let (mut rivals, mut builds) = (Vec::new(), Vec::new());
+    let (mut rivals, mut builds, mut keys) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..reps {
-        match sample::take(binary, case, &workload) {
+        match sample::take(binary, case, &workload, None) {
             Ok(sample) => samples.push(sample),
             Err(error) => {
                 report.failure = Some(format!("{error:#}"));
@@ -117,7 +125,10 @@ fn measure(binary: &Path, others: &Others<'_>, case: &'static Case, reps: u32) -
             rivals.push(mqsim::run(rival, case, flow, &workload)?);
         }
         if let Some(build) = others.build {
-            builds.push(sample::take(build, case, &workload));
+            builds.push(sample::take(build, case, &workload, None));
+        }
+        if others.key.is_some() {
+            keys.push(sample::take(binary, case, &workload, others.key));
         }
     }
     for goal in case.goals {
@@ -128,24 +139,25 @@ fn measure(binary: &Path, others: &Others<'_>, case: &'static Case, reps: u32) -
         }
     }
     report.pairs = pair(&samples, &rivals);
-    report.pairs.extend(pair_builds(&samples, &builds));
+    report.pairs.extend(pair_builds(BUILD, &samples, &builds));
+    report.pairs.extend(others.key.and_then(|key| pair_builds(key, &samples, &keys)));
     Ok(report)
 }
 
-/// CPU time of another build over that of this one, run by run.
-fn pair_builds(samples: &[Sample], builds: &[Result<Sample>]) -> Option<Pair> {
+/// CPU time of another build, or with another value of a key, over that of this one, run by run.
+fn pair_builds(over: &str, samples: &[Sample], builds: &[Result<Sample>]) -> Option<Pair> {
     let mut ratios = Vec::new();
     for (sample, build) in samples.iter().zip(builds) {
         match build {
             Ok(build) => ratios.push(build.cpu.as_secs_f64() / sample.cpu.as_secs_f64()),
             Err(error) => {
                 let remark = Some(format!("{error:#}"));
-                return Some(Pair { over: BUILD, what: WHOLE, ratio: None, remark });
+                return Some(Pair { over: over.to_owned(), what: WHOLE, ratio: None, remark });
             }
         }
     }
     (!ratios.is_empty()).then(|| Pair {
-        over: BUILD,
+        over: over.to_owned(),
         what: WHOLE,
         ratio: Some(Spread::of(ratios)),
         remark: None,
@@ -173,7 +185,7 @@ fn pair(samples: &[Sample], rivals: &[Rival]) -> Vec<Pair> {
             }
             Rival::Failed(reason) => {
                 return vec![Pair {
-                    over: MQSIM,
+                    over: MQSIM.to_owned(),
                     what: "requests per CPU second",
                     ratio: None,
                     remark: Some(reason.clone()),
@@ -185,8 +197,13 @@ fn pair(samples: &[Sample], rivals: &[Rival]) -> Vec<Pair> {
         return Vec::new();
     }
     vec![
-        Pair { over: MQSIM, what: "requests per CPU second", ratio: Some(Spread::of(rates)), remark },
-        Pair { over: MQSIM, what: WHOLE, ratio: Some(Spread::of(totals)), remark: None },
+        Pair {
+            over: MQSIM.to_owned(),
+            what: "requests per CPU second",
+            ratio: Some(Spread::of(rates)),
+            remark,
+        },
+        Pair { over: MQSIM.to_owned(), what: WHOLE, ratio: Some(Spread::of(totals)), remark: None },
     ]
 }
 
@@ -224,12 +241,13 @@ mod tests {
     #[test]
     fn builds_are_compared_pair_by_pair() {
         let ours = [sample(1.0, 500), sample(1.0, 400)];
-        let pair = pair_builds(&ours, &[Ok(sample(1.0, 1000)), Ok(sample(1.0, 400))]).unwrap();
+        let pair = pair_builds(BUILD, &ours, &[Ok(sample(1.0, 1000)), Ok(sample(1.0, 400))]).unwrap();
         let ratio = pair.ratio.unwrap();
         assert_eq!((ratio.min, ratio.max), (1.0, 2.0));
-        let failed = pair_builds(&ours, &[Ok(sample(1.0, 1000)), Err(anyhow::anyhow!("aborted"))]).unwrap();
+        let failed =
+            pair_builds(BUILD, &ours, &[Ok(sample(1.0, 1000)), Err(anyhow::anyhow!("aborted"))]).unwrap();
         assert!(failed.ratio.is_none() && failed.remark.as_deref() == Some("aborted"));
-        assert!(pair_builds(&ours, &[]).is_none());
+        assert!(pair_builds(BUILD, &ours, &[]).is_none());
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) struct CaseReport {
 /// This binary over another program: above 1 this one is better.
 pub(super) struct Pair {
     /// The other program.
-    pub(super) over: &'static str,
+    pub(super) over: String,
     pub(super) what: &'static str,
     /// `None` if the other did not run to its end.
     pub(super) ratio: Option<Spread>,
@@ -121,8 +121,18 @@ mod tests {
         let mut report = CaseReport::new(&CASES[0]);
         report.rows.push((&CASES[0].goals[0], Spread { median: 6.6e6, min: 3.3e6, max: 9.9e6 }));
         let ratio = Some(Spread { median: 20.0, min: 19.0, max: 21.0 });
-        report.pairs.push(Pair { over: "MQSim", what: "requests per CPU second", ratio, remark: None });
-        report.pairs.push(Pair { over: "MQSim", what: "x", ratio: None, remark: Some("aborted".into()) });
+        report.pairs.push(Pair {
+            over: "MQSim".into(),
+            what: "requests per CPU second",
+            ratio,
+            remark: None,
+        });
+        report.pairs.push(Pair {
+            over: "MQSim".into(),
+            what: "x",
+            ratio: None,
+            remark: Some("aborted".into()),
+        });
         report
     }
 

@@ -22,8 +22,8 @@ pub(super) struct Sample {
     pub(super) cpu: Duration,
 }
 
-/// Runs a case once; a result that is partial, failed or short of requests is an error, not a figure.
-pub(super) fn take(binary: &Path, case: &Case, workload: &str) -> Result<Sample> {
+/// Runs a case once, with one more `--set` where there is one; a result that is partial, failed or short of requests is an error, not a figure.
+pub(super) fn take(binary: &Path, case: &Case, workload: &str, more: Option<&str>) -> Result<Sample> {
     if let Input::Profile(kernels) = case.input {
         return profiles::take(binary, kernels, workload);
     }
@@ -33,7 +33,7 @@ pub(super) fn take(binary: &Path, case: &Case, workload: &str) -> Result<Sample>
     let dialect = Dialect::of(binary);
     let mut command = Command::new(binary);
     command.args(["run", case.system, "--workload", workload, "--seed", "1", "--json"]);
-    case.set.iter().for_each(|assignment| {
+    case.set.iter().copied().chain(more).for_each(|assignment| {
         command.args(["--set", &dialect.argument(assignment)]);
     });
     if let Some(precondition) = case.precondition {

@@ -24,6 +24,7 @@ const HOUSES: &[House] = &[
         path: &[],
         floors: &[
             ("address", 0),
+            ("end", 0),
             ("packet", 0),
             ("precondition", 0),
             ("systems", 0),
@@ -41,6 +42,7 @@ const HOUSES: &[House] = &[
             ("bind", 6),
             ("build", 6),
             ("energy", 6),
+            ("gauges", 6),
             ("route", 6),
             ("validate", 6),
             ("load", 7),

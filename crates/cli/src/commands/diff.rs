@@ -1,14 +1,13 @@
 //! `nandscape diff`.
 
-use crate::earlier::lifted;
 use crate::output::{Fault, print};
-use config::Diagnostic;
-use machine::result::SCHEMA;
+use crate::results::read_run;
+use report::Run;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What to compare.
 #[derive(clap::Args)]
@@ -22,9 +21,10 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Tables that are compared apart, or that say nothing of the system: the spec, the cost of the run, every window of
-/// time.
-const APART: [&str; 5] = ["spec", "spec_sha256", "run", "io.series", "gpu.series"];
+/// Tables that are compared apart, or that say nothing of the system: the spec, the cost of the run.
+const APART: [&str; 3] = ["spec", "spec_sha256", "run"];
+/// Tables of many figures, wherever they are: every window of time, every bucket, single requests.
+const MANY_FIGURES: [&str; 4] = ["series", "histogram_ns", "histogram", "slowest"];
 
 /// Lists of more numbers than this are compared by their mean.
 const MANY: usize = 4;
@@ -59,8 +59,8 @@ struct Difference {
 /// # Errors
 /// A file that is no result document.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
-    let (name_a, a) = read(&args.a)?;
-    let (name_b, b) = read(&args.b)?;
+    let Run { name: name_a, document: a } = read_run(&args.a)?;
+    let Run { name: name_b, document: b } = read_run(&args.b)?;
     let (spec_a, metrics_a) = leaves(&a);
     let (spec_b, metrics_b) = leaves(&b);
     let differences = Differences {
@@ -79,26 +79,6 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// Reads a result document, named by itself or by its folder.
-///
-/// # Errors
-/// It cannot be read, or is something else.
-fn read(path: &Path) -> Result<(String, Value), Diagnostic> {
-    let path = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
-    let shown = path.display().to_string();
-    let bytes =
-        std::fs::read(&path).map_err(|fault| Diagnostic::new(format!("cannot read {shown}: {fault}")))?;
-    let help = "`nandscape run --json` prints a result document, `--out DIR` writes one";
-    let document: Value = serde_json::from_slice(&bytes)
-        .map_err(|fault| Diagnostic::new(format!("{shown} is not JSON: {fault}")).help(help))?;
-    let document = lifted(document);
-    match document.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => Ok((shown, document)),
-        Some(other) => Err(Diagnostic::new(format!("{shown} is a `{other}`, not a `{SCHEMA}`")).help(help)),
-        None => Err(Diagnostic::new(format!("{shown} is no result document")).help(help)),
-    }
-}
-
 type Leaves = BTreeMap<String, Value>;
 
 /// The leaves of the spec, and all others.
@@ -113,7 +93,8 @@ fn leaves(document: &Value) -> (Leaves, Leaves) {
             .iter()
             .any(|apart| key.strip_prefix(apart).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
     };
-    metrics.retain(|key, _| !is_apart(key));
+    let is_of_many = |key: &str| key.split('.').any(|name| MANY_FIGURES.contains(&name));
+    metrics.retain(|key, _| !is_apart(key) && !is_of_many(key));
     (spec, metrics)
 }
 

@@ -36,8 +36,8 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         return Ok(true);
     }
     let mut parts = everything(name)?;
-    // Another word for something that has a name.
-    if let (true, Some((meant, place))) = (parts.is_empty(), synonym::meant(name)) {
+    // Another word for something that has a name; a word may be both.
+    if let Some((meant, place)) = synonym::meant(name) {
         parts.push(format!("{name}: another word for {place}"));
         parts.extend(everything(meant)?);
     }

@@ -3,16 +3,20 @@
 #[cfg(unix)]
 mod capture;
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod diff;
 mod energy;
 pub(crate) mod explain;
+pub(crate) mod explain_run;
 pub(crate) mod gen_docs;
 mod host;
 pub(crate) mod init;
 mod kernels;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod params;
 mod program;
+pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod sample;

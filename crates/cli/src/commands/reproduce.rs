@@ -1,7 +1,7 @@
 //! `nandscape reproduce`.
 
 use crate::number;
-use crate::output::{Fault, cannot_write, make_folder, print, write_whole};
+use crate::output::{Fault, cannot_write, make_folder, print, refuse_no_place, write_whole};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::progress::Counter;
 use crate::states::shared;
@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// Also writes the rows of each target into this folder (NAME.json), and those that are points of curves as CSV
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Also draws the rows as one HTML file, each with its tolerance and the command that gives it
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// Runs; whether every row is within its tolerance.
@@ -48,6 +51,9 @@ pub(crate) struct Args {
 /// # Errors
 /// Unusable input.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
+    if let Some(path) = &args.html {
+        refuse_no_place(path)?;
+    }
     let effort = if args.full { Effort::Whole } else { Effort::Full };
     let chosen = choose(&args.target, &args.only, effort)?;
     catch_interrupts()?;
@@ -67,6 +73,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let rows: Vec<_> = reports.iter().flat_map(|report| report.rows.iter().cloned()).collect();
     if let Some(folder) = &args.out {
         reports.iter().try_for_each(|report| write_out(folder, report))?;
+    }
+    if let Some(path) = &args.html {
+        write_whole(path, html(&reports, args.full)?.as_bytes())?;
     }
     if args.json {
         print(&json(&rows)?)?;
@@ -88,6 +97,18 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
 fn json(rows: &[machine::reproduce::Row]) -> Result<String, Diagnostic> {
     serde_json::to_string_pretty(rows)
         .map_err(|e| Diagnostic::new(format!("cannot write the rows as JSON: {e}")))
+}
+
+/// The rows as a page.
+fn html(reports: &[Report], full: bool) -> Result<String, Diagnostic> {
+    let fault = |fault| Diagnostic::new(format!("cannot draw the rows: {fault}"));
+    let mut all = Vec::new();
+    for report in reports {
+        let rows = report.rows.iter().map(|row| serde_json::to_value(row).map_err(fault));
+        all.push((report.target, rows.collect::<Result<Vec<_>, _>>()?));
+    }
+    let named: Vec<_> = all.iter().map(|(target, rows)| (*target, rows.as_slice())).collect();
+    Ok(report::rows(&named, if full { "--full" } else { "" }))
 }
 
 fn write_out(folder: &Path, report: &Report) -> Result<(), Fault> {

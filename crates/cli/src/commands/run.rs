@@ -1,6 +1,6 @@
 //! `nandscape run`.
 
-use crate::observe::{RequestLog, Several, Shown, Timeline};
+use crate::observe::{RequestFile, RequestLog, Several, Show, Shown, Timeline, keep, show};
 use crate::output::{Fault, print};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming};
 use crate::plan_args::PlanArgs;
@@ -35,9 +35,21 @@ pub(crate) struct Args {
     /// (ns), direction (0 read, 1 write, 2 trim, 3 flush), bytes, offset, priority, issue time (ns)
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Writes what every request, every channel and die, every core of an accelerator or a coprocessor and every phase of a kernel on the latter did, as Chrome Trace Event JSON for Perfetto; the first million events, and as many of accelerators and coprocessors
+    /// Writes a row for each request of the host, warm-up included, into a .csv or .parquet file: its times, where they went by milestone, who was in
+    /// its way, at which die and channel (docs/running.md has the columns)
+    #[arg(long, value_name = "FILE")]
+    requests: Option<PathBuf>,
+    /// Which requests go there: `all`, `sample=10000` of them at random, the `slowest=1000`, or those that completed in a `window=1ms..2ms`
+    #[arg(long, value_name = "WHICH", requires = "requests", default_value = "all")]
+    requests_keep: String,
+    /// Writes what every request, every channel and die, every core of an accelerator or a coprocessor and every phase of a kernel on the latter did,
+    /// with the result's series as curves: for Perfetto in its own format where the name ends in .pftrace (with an arrow from each request to
+    /// the die that it waited for), else as Chrome Trace Event JSON. Of more than a million events it holds an even sample
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
+    /// Which part of the run it shows, warm-up included: `all`, a `window=1ms..2ms`, or what was going on around the `slowest` request
+    #[arg(long, value_name = "WHICH", requires = "timeline", default_value = "all")]
+    timeline_show: String,
     /// Writes the state that preconditioning leaves of each drive, and filling of a server's memory, for --load-state of runs
     /// that differ in times, buffers or requests
     #[arg(long, value_name = "FILE", conflicts_with_all = ["load_state", "state_cache"])]
@@ -68,9 +80,13 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
         None => None,
     };
     let log = args.log.as_deref().map(RequestLog::create).transpose()?;
-    let timeline = args.timeline.as_deref().map(|path| timeline(path, plan)).transpose()?;
+    let (kept, shown) = (keep(&args.requests_keep)?, show(&args.timeline_show)?);
+    let create = |path: &PathBuf| RequestFile::create(path, kept, plan.seed);
+    let requests = args.requests.as_ref().map(create).transpose()?;
+    let timeline = args.timeline.as_deref().map(|path| timeline(path, shown, plan)).transpose()?;
     let mut bar = RunBar::new();
-    let document = simulate(plan, &mut bar, keeper.states(), observers(log.as_ref(), timeline.as_ref()));
+    let observers = observers(log.as_ref(), requests.as_ref(), timeline.as_ref());
+    let document = simulate(plan, &mut bar, keeper.states(), observers);
     bar.end();
     let Some(document) = document? else { return Ok(false) };
     let mut delivered = true;
@@ -82,7 +98,8 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     };
     // One that fills the disk is removed, and makes room for the result.
     deliver(log.map_or(Ok(()), |log| log.finish()));
-    deliver(timeline.map_or(Ok(()), |timeline| timeline.finish().map(say_what_is_left_out)));
+    deliver(requests.map_or(Ok(()), |requests| requests.finish()));
+    deliver(timeline.map_or(Ok(()), |timeline| timeline.finish(&document).map(say_what_is_left_out)));
     deliver(keeper.finish());
     deliver(folder.map_or(Ok(()), |folder| folder.deliver(&document)));
     deliver(print(&if args.json { document.to_json() } else { human(&document) }));
@@ -159,10 +176,13 @@ fn simulate(
     run_observed(plan, &mut outside, observers)
 }
 
-fn observers(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> Observers {
+fn observers(log: Option<&RequestLog>, file: Option<&RequestFile>, timeline: Option<&Timeline>) -> Observers {
     let mut requests: Vec<Box<dyn workload::inject::Observer>> = Vec::new();
     if let Some(log) = log {
         requests.push(Box::new(log.clone()));
+    }
+    if let Some(file) = file {
+        requests.push(Box::new(file.clone()));
     }
     if let Some(timeline) = timeline {
         requests.push(Box::new(timeline.clone()));
@@ -181,7 +201,7 @@ fn observers(log: Option<&RequestLog>, timeline: Option<&Timeline>) -> Observers
 }
 
 /// Makes the file of the timeline of every drive, every accelerator and every coprocessor.
-fn timeline(path: &Path, plan: &Plan) -> Result<Timeline, Fault> {
+fn timeline(path: &Path, show: Show, plan: &Plan) -> Result<Timeline, Fault> {
     let loaded = Loaded::load(&plan.system, &plan.set)?;
     let drives = loaded.spec.flash.iter().map(|part| part.name.as_str());
     let governed = loaded.spec.accelerator.iter().filter_map(|part| {
@@ -190,11 +210,9 @@ fn timeline(path: &Path, plan: &Plan) -> Result<Timeline, Fault> {
     });
     let (accelerators, flash): (Vec<&str>, Vec<&str>) = governed.unzip();
     let coprocessors = loaded.spec.coprocessor.iter().map(|part| part.name.as_str()).collect();
-    Timeline::create(path, &Shown { drives: drives.chain(flash).collect(), accelerators, coprocessors })
+    Timeline::create(path, show, &Shown { drives: drives.chain(flash).collect(), accelerators, coprocessors })
 }
 
-fn say_what_is_left_out(events: u64) {
-    if events > 0 {
-        eprintln!("note: the timeline leaves out {events} events");
-    }
+fn say_what_is_left_out(told: Vec<String>) {
+    told.iter().for_each(|text| eprintln!("note: the timeline: {text}"));
 }

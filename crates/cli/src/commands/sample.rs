@@ -9,7 +9,9 @@ use config::{Diagnostic, Place};
 use sampling::{Bound, Dims, Format, Group, Plan, Prediction, Profile, Rule, Sample, Selection};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use workload::trace::{unpack, what_is};
 
 /// Groups that the table shows.
 const SHOWN: usize = 20;
@@ -17,7 +19,7 @@ const SHOWN: usize = 20;
 const NAME: usize = 48;
 
 const FORMATS: &str = "\
-A profile is one of these, plain or gzip, recognised by its content:
+A profile is one of these, plain or packed (gzip, xz, bzip2, zstd), recognised by its content; `-` reads standard input:
   our kernel CSV      id,start_us,dur_us,device,stream,grid,block,regs,shmem,est_occ_pct,name
   a Chrome trace      of PyTorch's profiler (Kineto): JSON with traceEvents
   Nsight Systems      nsys stats --report cuda_gpu_trace --format csv (or cuda_kern_exec_trace)
@@ -114,7 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let bound = Bound::new(share("--error", &args.error)?, share("--confidence", &args.confidence)?)?;
     let rule: Rule = args.rule.parse()?;
     let lines = Lines::about(format!("reading {}", args.file.display()));
-    let profile = Profile::read(&args.file)?;
+    let profile = profile(&args.file)?;
     drop(lines);
     let plan = Plan::new(&profile, bound, rule)?;
     let sample = plan.draw(args.seed);
@@ -131,6 +133,22 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         human(&document)
     })?;
     Ok(true)
+}
+
+/// Reads a profile, packed in any way that a trace may be; what is none says what it is.
+fn profile(path: &Path) -> Result<Profile, Diagnostic> {
+    let source = path.display().to_string();
+    let file = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
+    let Ok(unpacked) = File::open(file).and_then(unpack) else { return Profile::read(path) };
+    Profile::from_reader(&source, unpacked).map_err(|fault| {
+        let place = Place { source: source.clone(), ..Place::default() };
+        match what_is(file).filter(|(what, _)| !what.starts_with("a profile")) {
+            Some((what, help)) => {
+                Diagnostic::new(format!("this is {what}, not a profile of a GPU")).at(place).help(help)
+            }
+            None => fault,
+        }
+    })
 }
 
 /// A share of an option. What `Share` refuses because it is above one is said as what it is.

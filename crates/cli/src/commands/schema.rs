@@ -2,12 +2,30 @@
 
 use crate::output::{Fault, print};
 
-/// Prints the JSON Schema (2020-12) of a system file.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Of what
+    #[arg(value_enum, default_value_t = Of::System)]
+    of: Of,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Of {
+    /// A system file
+    System,
+    /// The result document of a run
+    Result,
+}
+
+/// Prints a JSON Schema (2020-12).
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub(crate) fn run() -> Result<bool, Fault> {
-    let schema = machine::spec::of_file();
+pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
+    let schema = match args.of {
+        Of::System => machine::spec::of_file(),
+        Of::Result => machine::result::metrics::schema(),
+    };
     print(&format!("{schema:#}"))?;
     Ok(true)
 }

@@ -107,7 +107,10 @@ struct Kept {
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     match &args.command {
         Command::Inspect(args) => run_inspect(args),
-        Command::Convert(args) => write(&args.file, &args.to, None, args.out.as_deref(), &args.trace),
+        Command::Convert(args) => {
+            let mut reader = open(&args.file, &args.trace)?;
+            write(&mut reader, &args.file, &args.to, None, args.out.as_deref(), &args.trace)
+        }
         Command::Sample(args) => run_sample(args),
         #[cfg(unix)]
         Command::Capture(args) => capture::run(args),
@@ -152,11 +155,12 @@ fn run_sample(args: &SampleArgs) -> Result<bool, Fault> {
             Sample::Share { share: share.get(), seed: args.seed }
         }
     };
+    let mut reader = open(&args.file, &args.trace)?;
     let to = match &args.to {
         Some(to) => to.clone(),
-        None => own_format(&args.file, &args.trace)?,
+        None => own_format(&args.file, &reader)?,
     };
-    write(&args.file, &to, Some(sample), args.out.as_deref(), &args.trace)
+    write(&mut reader, &args.file, &to, Some(sample), args.out.as_deref(), &args.trace)
 }
 
 /// `10s..20s`.
@@ -169,8 +173,8 @@ fn window(text: &str) -> Result<Sample, Diagnostic> {
 }
 
 /// The format that a trace is read as, if it can be written.
-fn own_format(file: &Path, trace: &TraceArgs) -> Result<String, Diagnostic> {
-    let format = TraceReader::open(file, &trace.options(Remap::Error)?)?.notes().format;
+fn own_format(file: &Path, reader: &TraceReader) -> Result<String, Diagnostic> {
+    let format = reader.notes().format;
     if written_formats().any(|written| written == format) {
         return Ok(format.to_owned());
     }
@@ -179,20 +183,25 @@ fn own_format(file: &Path, trace: &TraceArgs) -> Result<String, Diagnostic> {
         .help(format!("--to chooses one of {}; csv can say everything", written.join(", "))))
 }
 
+/// Opens a trace, once: it may be a pipe.
+fn open(file: &Path, trace: &TraceArgs) -> Result<TraceReader, Diagnostic> {
+    TraceReader::open(file, &trace.options(Remap::Error)?)
+}
+
 fn write(
+    reader: &mut TraceReader,
     file: &Path,
     to: &str,
     sample: Option<Sample>,
     out: Option<&Path>,
     trace: &TraceArgs,
 ) -> Result<bool, Fault> {
-    let mut reader = TraceReader::open(file, &trace.options(Remap::Error)?)?;
     let options = ConvertOptions { to: to.to_owned(), sample, lenient: trace.lenient };
     catch_interrupts()?;
     let lines = Lines::about(format!("reading {}", file.display()));
     let converted = match out {
-        Some(path) => write_whole_with(path, |mut file| convert(&mut reader, &options, &mut file))?,
-        None => print_with(|mut out| convert(&mut reader, &options, &mut out))?,
+        Some(path) => write_whole_with(path, |mut file| convert(reader, &options, &mut file))?,
+        None => print_with(|mut out| convert(reader, &options, &mut out))?,
     };
     drop(lines);
     // What was lost or guessed; standard output may be the trace itself.

@@ -3,7 +3,7 @@
 
 use super::sink::Sink;
 use crate::output::Fault;
-use proto::IoOp;
+use proto::{Account, IoOp};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
@@ -42,7 +42,7 @@ const fn direction(op: IoOp) -> u8 {
 }
 
 impl Observer for RequestLog {
-    fn completed(&mut self, seen: &Seen) {
+    fn completed(&mut self, seen: &Seen, _: Option<&Account>) {
         let Seen { request, submitted, completed, .. } = seen;
         self.0.borrow_mut().write(format_args!(
             "{}, {}, {}, {}, {}, 0, {}\n",

@@ -47,6 +47,15 @@ impl Sink {
         }
     }
 
+    /// The same of bytes.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
+        if self.fault.is_none()
+            && let Err(fault) = self.file.write_all(bytes)
+        {
+            self.failed(fault);
+        }
+    }
+
     fn failed(&mut self, fault: io::Error) {
         self.fault = Some(fault);
         self.beside = None;

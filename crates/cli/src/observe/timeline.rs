@@ -1,24 +1,33 @@
-//! The timeline of a run as Chrome Trace Event JSON, which Perfetto and chrome://tracing open: requests, the channels and dies of
-//! everything with dies, the cores and data sections of accelerators, and the cores, steps and transfers of coprocessors with what the
-//! host's program does for each kernel, each busy interval a slice.
+//! The timeline of a run: requests, the channels and dies of everything with dies, the cores and data sections of accelerators, and the cores,
+//! steps and transfers of coprocessors with what the host's program does for each kernel, each busy interval a slice; arrows from requests to the
+//! dies that they waited for, and the result's series as curves.
 
 mod accelerators;
 mod coprocessors;
+mod counters;
+mod event;
+mod json;
+mod pftrace;
+mod record;
+mod show;
 
 use super::sink::Sink;
 use crate::output::Fault;
+use event::{Args, Event, Names, Track};
 use flash::media::dies::observe::{Observer as CommandObserver, Tenure};
 use flash::media::dies::op::{Class, OpKind};
 use kernel::Time;
-use proto::IoOp;
+use machine::result::Document;
+use proto::{Account, IoOp};
+use record::Record;
 use std::cell::RefCell;
 use std::fmt::Arguments;
 use std::path::Path;
 use std::rc::Rc;
 use workload::inject::{Observer as RequestObserver, Seen};
 
-/// Events that a timeline holds, and as many again of accelerators and coprocessors; what comes after is left out and counted. A viewer has trouble with more.
-pub(crate) const MAX_EVENTS: u64 = 1_000_000;
+pub(crate) use record::Show;
+pub(crate) use show::show;
 
 /// The tracks of requests, as a process of the format.
 const REQUESTS: u32 = 1;
@@ -41,13 +50,12 @@ pub(crate) struct Timeline(Rc<RefCell<State>>);
 
 struct State {
     sink: Sink,
-    events: u64,
-    /// Events of accelerators and coprocessors: there are far fewer of them in the same time, and they are not to end with those of dies.
-    acts: u64,
-    left_out: u64,
-    requests: u64,
-    /// Tracks that have a name by now, by process.
-    named: Vec<Vec<bool>>,
+    /// Perfetto's own format, not Chrome's.
+    is_pftrace: bool,
+    names: Names,
+    events: Record,
+    /// Events of accelerators and coprocessors: there are far fewer of them in the same time, and they are not to go with those of dies.
+    acts: Record,
     /// How many of each have tracks; the processes of one kind are behind those of the one before.
     drives: u32,
     accelerators: u32,
@@ -72,35 +80,23 @@ impl Timeline {
     ///
     /// # Errors
     /// It cannot be made.
-    pub(crate) fn create(path: &Path, shown: &Shown<'_>) -> Result<Timeline, Fault> {
+    pub(crate) fn create(path: &Path, show: Show, shown: &Shown<'_>) -> Result<Timeline, Fault> {
         let Shown { drives, accelerators, coprocessors } = shown;
-        let mut sink = Sink::create(path)?;
-        sink.write(format_args!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":["));
-        let mut processes = vec![(REQUESTS, "requests".to_owned())];
-        for (number, drive) in (0..).zip(drives) {
+        let mut processes = vec!["requests".to_owned()];
+        for drive in drives {
             let of = if drives.len() > 1 { format!("{drive} ") } else { String::new() };
-            processes.push((process(number, Tracks::Channels), format!("{of}channels")));
-            processes.push((process(number, Tracks::Dies), format!("{of}dies")));
+            processes.extend(["channels", "dies"].map(|tracks| format!("{of}{tracks}")));
         }
-        let first = process(drives.len() as u32, Tracks::Channels);
-        let accelerated = accelerators.iter().map(|name| format!("{name} cores"));
-        let driven =
-            coprocessors.iter().flat_map(|name| [format!("{name} cores"), format!("{name} kernels")]);
-        processes.extend((first..).zip(accelerated.chain(driven)));
-        for (pid, name) in &processes {
-            let comma = if *pid == REQUESTS { "" } else { "," };
-            sink.write(format_args!(
-                "{comma}\n{{\"ph\":\"M\",\"pid\":{pid},\"name\":\"process_name\",\"args\":{{\"name\":\"{name}\"}}}}"
-            ));
-        }
-        let named = vec![Vec::new(); processes.len()];
+        processes.extend(accelerators.iter().map(|name| format!("{name} cores")));
+        processes.extend(
+            coprocessors.iter().flat_map(|name| [format!("{name} cores"), format!("{name} kernels")]),
+        );
         let state = State {
-            sink,
-            events: 0,
-            acts: 0,
-            left_out: 0,
-            requests: 0,
-            named,
+            sink: Sink::create(path)?,
+            is_pftrace: path.extension().is_some_and(|ending| ending == "pftrace"),
+            names: Names::of(processes),
+            events: Record::new(show),
+            acts: Record::new(show),
             drives: drives.len() as u32,
             accelerators: accelerators.len() as u32,
             coprocessors: coprocessors.len() as u32,
@@ -114,15 +110,26 @@ impl Timeline {
         (0..count).map(|number| Drive { timeline: self.clone(), number })
     }
 
-    /// Closes the document; how many events were left out.
+    /// Writes the file, with the series of a result as curves; what a reader must know of events that it does not hold.
     ///
     /// # Errors
     /// The file is not whole.
-    pub(crate) fn finish(&self) -> Result<u64, Fault> {
-        let mut state = self.0.borrow_mut();
-        let left_out = state.left_out;
-        state.sink.write(format_args!("\n],\"otherData\":{{\"events_left_out\":{left_out}}}}}\n"));
-        state.sink.finish().map(|()| left_out)
+    pub(crate) fn finish(&self, document: &Document) -> Result<Vec<String>, Fault> {
+        let State { sink, is_pftrace, names, events: of_drives, acts, drives, .. } =
+            &mut *self.0.borrow_mut();
+        let left_out = of_drives.left_out() + acts.left_out();
+        let counters = counters::of(document, *drives, of_drives.span());
+        let (mut events, of_events) = of_drives.close();
+        let (of_cores, of_acts) = acts.close();
+        events.extend(of_cores);
+        if *is_pftrace {
+            pftrace::write(sink, names, &events, &counters);
+        } else {
+            json::write(sink, names, &events, &counters, left_out);
+        }
+        sink.finish()?;
+        let told = [("requests, channels and dies", of_events), ("cores", of_acts)];
+        Ok(told.into_iter().filter_map(|(what, told)| Some(format!("{what}: {}", told?))).collect())
     }
 }
 
@@ -136,72 +143,27 @@ impl std::fmt::Display for Micro {
 }
 
 impl State {
-    /// Room for `count` more events.
-    fn has_room(&mut self, count: u64) -> bool {
-        let room = self.events + count <= MAX_EVENTS;
-        *(if room { &mut self.events } else { &mut self.left_out }) += count;
-        room
-    }
-
-    /// Room for one more event of an accelerator or a coprocessor.
-    fn has_room_for_act(&mut self) -> bool {
-        let room = self.acts < MAX_EVENTS;
-        *(if room { &mut self.acts } else { &mut self.left_out }) += 1;
-        room
-    }
-
     /// The first process behind those of drives.
     fn behind_drives(&self) -> u32 {
         process(self.drives, Tracks::Channels)
     }
 
     /// A slice of an accelerator or a coprocessor, with its arguments.
-    fn act(
-        &mut self,
-        (pid, track): (u32, u32),
-        (from, to): (Time, Time),
-        name: Arguments<'_>,
-        args: Arguments<'_>,
-    ) {
-        self.sink.write(format_args!(
-            ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{track},\"name\":\"{name}\",\"ts\":{},\"dur\":{},\"args\":{{{args}}}}}",
-            Micro(from),
-            Micro(to - from)
-        ));
-    }
-
-    /// Gives a track its name when it is first used.
-    fn name(&mut self, pid: u32, track: u32, what: &str) {
-        self.name_as(pid, track, format_args!("{what} {track}"));
-    }
-
-    fn name_as(&mut self, pid: u32, track: u32, name: Arguments<'_>) {
-        let named = &mut self.named[pid as usize - 1];
-        if named.len() <= track as usize {
-            named.resize(track as usize + 1, false);
-        }
-        if !std::mem::replace(&mut named[track as usize], true) {
-            self.sink.write(format_args!(
-                ",\n{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{track},\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}}"
-            ));
-        }
+    fn act(&mut self, at: Track, (from, to): (Time, Time), name: Arguments<'_>, args: Args) {
+        let name = self.names.event(name);
+        self.acts.add(Event { at, from, to, name, overlaps: false, joins: None, args });
     }
 
     fn slice(&mut self, at: (u32, Tracks), name: &str, from: Time, to: Time, tenure: &Tenure) {
-        if !self.has_room(1) {
-            return;
-        }
-        let (pid, (track, what)) = match at {
-            (drive, Tracks::Channels) => (process(drive, Tracks::Channels), (tenure.channel, "channel")),
-            (drive, Tracks::Dies) => (process(drive, Tracks::Dies), (tenure.die, "die")),
+        let (at, what) = match at {
+            (drive, Tracks::Channels) => ((process(drive, Tracks::Channels), tenure.channel), "channel"),
+            (drive, Tracks::Dies) => ((process(drive, Tracks::Dies), tenure.die), "die"),
         };
-        self.name(pid, track, what);
-        let Tenure { die, planes, units, suspends, .. } = tenure;
-        self.sink.write(format_args!(
-            ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{track},\"name\":\"{name}\",\"ts\":{},\"dur\":{},\"args\":{{\"die\":{die},\"planes\":{planes},\"units\":{units},\"suspends\":{suspends}}}}}",
-            Micro(from),
-            Micro(to - from)
-        ));
+        self.names.track(at, format_args!("{what} {}", at.1));
+        let name = self.names.event(format_args!("{name}"));
+        let Tenure { die, planes, units, suspends, .. } = *tenure;
+        let args = Args::Command { die, planes, units, suspends };
+        self.events.add(Event { at, from, to, name, overlaps: false, joins: None, args });
     }
 }
 
@@ -239,11 +201,8 @@ fn command_name(tenure: &Tenure) -> String {
 }
 
 impl RequestObserver for Timeline {
-    fn completed(&mut self, seen: &Seen) {
-        let mut state = self.0.borrow_mut();
-        if !state.has_room(2) {
-            return;
-        }
+    fn completed(&mut self, seen: &Seen, account: Option<&Account>) {
+        let State { names, events, acts, drives, .. } = &mut *self.0.borrow_mut();
         let name = match seen.request.op {
             IoOp::Read => "read",
             IoOp::Write => "write",
@@ -251,17 +210,21 @@ impl RequestObserver for Timeline {
             IoOp::WriteZeroes => "write zeroes",
             IoOp::Flush => "flush",
         };
-        // Requests overlap: they are pairs of asynchronous events, which have a name of their own.
-        let id = state.requests;
-        state.requests += 1;
-        let (flow, bytes, offset) = (seen.flow, seen.request.bytes, seen.request.offset);
-        state.sink.write(format_args!(
-            ",\n{{\"ph\":\"b\",\"cat\":\"request\",\"pid\":{REQUESTS},\"tid\":{flow},\"id\":{id},\"name\":\"{name}\",\"ts\":{},\"args\":{{\"bytes\":{bytes},\"offset\":{offset}}}}}",
-            Micro(seen.request.at)
-        ));
-        state.sink.write(format_args!(
-            ",\n{{\"ph\":\"e\",\"cat\":\"request\",\"pid\":{REQUESTS},\"tid\":{flow},\"id\":{id},\"name\":\"{name}\",\"ts\":{}}}",
-            Micro(seen.completed)
-        ));
+        let (from, to) = (seen.request.at, seen.completed);
+        let place =
+            account.and_then(|account| account.place).filter(|place| u32::from(place.drive) < *drives);
+        let at = (REQUESTS, seen.flow.into());
+        names.track(at, format_args!("flow {}", seen.flow));
+        events.add(Event {
+            at,
+            from,
+            to,
+            name: names.event(format_args!("{name}")),
+            overlaps: true,
+            joins: place.map(|place| ((process(place.drive.into(), Tracks::Dies), place.die), place.started)),
+            args: Args::Request { bytes: seen.request.bytes, offset: seen.request.offset },
+        });
+        events.ended(from, to);
+        acts.ended(from, to);
     }
 }

@@ -66,7 +66,7 @@ fn capital(text: &str) -> String {
 fn trace_formats() -> String {
     let written: Vec<String> = written_formats().map(|name| format!("`{name}`")).collect();
     let mut text = format!(
-        "\n## Trace formats\n\nRecognised by content; content that fits several is read as the first of them, with a \
+        "\n## Trace formats\n\nRecognised by content; content that fits several is read as the most plausible of them, with a \
          warning. Plain, gzip, xz, bzip2 or zstd. `trace convert` writes {}.\n\n{}",
         written.join(", "),
         head(["format", "what", "record", "units"])

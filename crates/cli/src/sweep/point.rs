@@ -49,6 +49,7 @@ pub(super) fn advance(sweep: &Sweep, steps: &mut [usize]) -> bool {
 pub(super) fn plan(sweep: &Sweep, workloads: &[String], steps: &[usize], seed: u64) -> Plan {
     Plan {
         system: sweep.system.clone(),
+        text: None,
         set: sweep.axes.iter().zip(steps).flat_map(|(axis, step)| axis.assignments(*step)).collect(),
         workloads: workloads.to_vec(),
         seed,

@@ -40,6 +40,14 @@ impl Store {
         let mut files = BTreeMap::new();
         for text in plans.flat_map(|plan| &plan.workloads) {
             for path in files_of(text)? {
+                if path.metadata().is_ok_and(|there| !there.is_file()) {
+                    return Err(Diagnostic::new(format!(
+                        "{} is a pipe, and every point of a sweep reads it",
+                        path.display()
+                    ))
+                    .help("write the trace to a file first")
+                    .into());
+                }
                 if let Entry::Vacant(entry) = files.entry(path) {
                     let fault = |e| Diagnostic::new(format!("cannot read {}: {e}", entry.key().display()));
                     let hash = hash_of_file(entry.key()).map_err(fault)?;

@@ -125,6 +125,7 @@ impl Device {
         let (tag, to, queue) = (active.command.tag, active.command.from, active.command.queue);
         let buffer = self.buffer_state();
         cx.emit(Out::Complete(Completion { tag, to, status, errors, buffer }));
+        self.note_answer(id);
         self.active.remove(id);
         if let Some(meter) = &mut self.backend.meter {
             meter.command_ends(cx.now());

@@ -5,6 +5,7 @@
 //! link, or in the controller's cores.
 
 mod absent;
+mod account;
 mod buffered;
 mod checks;
 mod destage;
@@ -156,6 +157,8 @@ pub struct Device {
     shadow: Option<Box<Shadow>>,
     /// Deallocations, if the device can be recovered.
     journal: Option<Box<Journal>>,
+    /// What commands waited for, if that is kept.
+    accounts: Option<Box<account::Accounts>>,
     /// What was deallocated last, for a mutant.
     #[cfg(debug_assertions)]
     trimmed: Option<(Lpn, Slot)>,
@@ -197,6 +200,7 @@ impl Device {
             ledger: Ledger::default(),
             shadow: None,
             journal: None,
+            accounts: None,
             #[cfg(debug_assertions)]
             trimmed: None,
             ftl: parts.ftl,
@@ -283,6 +287,9 @@ impl Device {
 
     fn finished(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let op = self.backend.ops[name];
+        if self.accounts.is_some() && matches!(Purpose::of(&op), Purpose::Host | Purpose::Absent) {
+            self.note_waits(&op);
+        }
         self.backend.ops.remove(name);
         self.mutate_data(name, &op);
         if self.shadow.is_some()

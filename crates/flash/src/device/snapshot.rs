@@ -123,6 +123,8 @@ impl Device {
             absent,
             #[cfg(debug_assertions)]
                 trimmed: _,
+            // Of an idle device there is no command to give account of.
+            accounts: _,
         } = self;
         self.shape().save(out);
         ftl.save(out);

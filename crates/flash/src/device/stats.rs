@@ -25,7 +25,7 @@ pub const MILESTONES: [&str; COUNT] = [
     "durable",
 ];
 /// Milestones.
-pub(super) const COUNT: usize = 12;
+pub(super) const COUNT: usize = proto::MILESTONES;
 
 /// Indexes into [`MILESTONES`].
 pub mod milestone {

@@ -16,7 +16,7 @@ pub(super) const TARGET: Target = Target {
 /// The example of each format behind the byte that names it.
 fn examples() -> Vec<Vec<u8>> {
     let named = |n: usize| (n as u8) << 1 | 1;
-    formats().enumerate().map(|(n, info)| [&[named(n)], info.example.as_bytes()].concat()).collect()
+    formats().enumerate().map(|(n, info)| [&[named(n)], &info.content()[..]].concat()).collect()
 }
 
 fn reads(bytes: &[u8]) -> bool {

@@ -1,7 +1,8 @@
 //! The test stand: D16 with overrides, one workload, and what a reference value is held against.
 
 use super::Context;
-use crate::machine::{End, Machine};
+use crate::end::End;
+use crate::machine::Machine;
 use crate::source::FioSource;
 use crate::spec::{Drive, Loaded, queues};
 use config::Diagnostic;

@@ -1,5 +1,6 @@
 //! What a flash device did.
 
+use super::drive_series::DriveWindow;
 use super::eviction::{Evictions, PagesByType};
 use crate::machine::Machine;
 use crate::precondition;
@@ -87,6 +88,17 @@ pub struct EraseCount {
     pub mean: f64,
     /// Erases since the beginning of the block in use with the most.
     pub max: u32,
+    /// Blocks in use by their erases.
+    pub histogram: EraseHistogram,
+}
+
+/// A histogram in columns, ascending by erases, at most 256 rows of one width.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EraseHistogram {
+    /// The least erases of each row.
+    pub erases: Vec<u32>,
+    /// Blocks with so many, and fewer than the next row's.
+    pub blocks: Vec<u64>,
 }
 
 /// Blocks that do not work, since the beginning.
@@ -107,6 +119,8 @@ pub struct Utilisation {
     pub channel: Vec<f64>,
     /// Share of the window in which each die was occupied by a command.
     pub die: Vec<f64>,
+    /// The channel of each die.
+    pub channel_of_die: Vec<u32>,
 }
 
 /// What a flash device did in the measured window. Reads and programs count map units.
@@ -184,6 +198,9 @@ pub struct FlashResult {
     pub bad_blocks: Option<BadBlocks>,
     /// How busy everything was.
     pub utilisation: Utilisation,
+    /// What it looked like over time: at most 513 spans, each as long as those of `io.series` or longer, that begin and end with a completion
+    /// of the host's.
+    pub series: Vec<DriveWindow>,
 }
 
 impl FlashResult {
@@ -257,6 +274,7 @@ impl FlashResult {
             erase_count: erase_count(ftl),
             bad_blocks: bad_blocks(ftl),
             utilisation: utilisation(device, machine),
+            series: Vec::new(),
         }
     }
 }
@@ -272,6 +290,9 @@ fn capacity(ftl: &Ftl) -> Capacity {
     }
 }
 
+/// Rows of the histogram of erases, at most.
+const ERASE_ROWS: u32 = 256;
+
 fn erase_count(ftl: &Ftl) -> EraseCount {
     let (mut min, mut max, mut sum, mut blocks) = (u32::MAX, 0, 0, 0u64);
     for erases in ftl.erases_in_use() {
@@ -279,7 +300,17 @@ fn erase_count(ftl: &Ftl) -> EraseCount {
         sum += u64::from(erases);
         blocks += 1;
     }
-    EraseCount { min: if blocks == 0 { 0 } else { min }, mean: sum as f64 / blocks.max(1) as f64, max }
+    min = min.min(max);
+    let width = (max - min) / ERASE_ROWS + 1;
+    let mut rows = vec![0; if blocks == 0 { 0 } else { ((max - min) / width + 1) as usize }];
+    for erases in ftl.erases_in_use() {
+        rows[((erases - min) / width) as usize] += 1;
+    }
+    let histogram = EraseHistogram {
+        erases: (0..rows.len() as u32).map(|row| min + row * width).collect(),
+        blocks: rows,
+    };
+    EraseCount { min, mean: sum as f64 / blocks.max(1) as f64, max, histogram }
 }
 
 fn bad_blocks(ftl: &Ftl) -> Option<BadBlocks> {
@@ -294,5 +325,7 @@ fn utilisation(device: &Device, machine: &Machine) -> Utilisation {
     let share = |busy: Vec<Time>| {
         busy.into_iter().map(|b| if window > 0.0 { b.as_s_f64() / window } else { 0.0 }).collect()
     };
-    Utilisation { channel: share(channel), die: share(die) }
+    let geo = &device.ftl.geo;
+    let channel_of_die = (0..geo.die_count).map(|die| geo.channel_of_die(die)).collect();
+    Utilisation { channel: share(channel), die: share(die), channel_of_die }
 }

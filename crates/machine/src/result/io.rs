@@ -1,5 +1,6 @@
 //! What the host saw.
 
+use super::tail::{SlowRequest, TailResult, slowest, tails};
 use crate::complex::Processor;
 use crate::machine::Machine;
 use flash::device::DeviceStats;
@@ -8,10 +9,10 @@ use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use stats::{OpStats, Series, Summary};
+use stats::{Histogram, OpStats, Series, Summary};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use workload::inject::{FlowStats, Split};
+use workload::inject::{FlowStats, Recorded, Split};
 
 /// Requests of one kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -35,6 +36,35 @@ pub struct OpResult {
     pub clat_ns: Summary,
     /// From doorbell to the completion's interrupt.
     pub device_latency_ns: Summary,
+    /// How `latency_ns` is distributed; left out of single flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histogram_ns: Option<HistogramResult>,
+    /// What the slowest requests waited for: the slowest 1 %, 0.1 % and 0.01 %, each left out where fewer than ten requests are so slow; all left out
+    /// of single flows, and where `sim.explain` is off or no drive gave an account.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tail: Vec<TailResult>,
+}
+
+/// A histogram: columns of its occupied buckets, in ascending order. A bucket is at most 0.8 % wide.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HistogramResult {
+    /// The least value of each bucket.
+    pub from: Vec<f64>,
+    /// The largest value of each bucket.
+    pub to: Vec<f64>,
+    /// Requests in each bucket.
+    pub requests: Vec<u64>,
+}
+
+impl HistogramResult {
+    fn of(histogram: &Histogram) -> HistogramResult {
+        let ns = |ps: u64| ps as f64 / 1e3;
+        HistogramResult {
+            from: histogram.buckets().map(|bucket| ns(bucket.low)).collect(),
+            to: histogram.buckets().map(|bucket| ns(bucket.high)).collect(),
+            requests: histogram.buckets().map(|bucket| bucket.count).collect(),
+        }
+    }
 }
 
 /// Requests by kind. A kind of which none completed is left out.
@@ -57,6 +87,26 @@ pub struct Kinds {
 }
 
 impl Kinds {
+    /// With the distributions of their latencies, and what the slowest waited for.
+    fn explained(mut self, total: &FlowStats, machine: &Machine) -> Kinds {
+        let whole = all(total);
+        self.all.histogram_ns = (whole.requests > 0).then(|| HistogramResult::of(&whole.latency));
+        self.all.tail = tails(machine, "all");
+        let kinds = [
+            ("read", &mut self.read, &total.read),
+            ("write", &mut self.write, &total.write),
+            ("trim", &mut self.trim, &total.trim),
+            ("flush", &mut self.flush, &total.flush),
+        ];
+        for (name, kind, stats) in kinds {
+            if let Some(kind) = kind {
+                kind.histogram_ns = Some(HistogramResult::of(&stats.latency));
+                kind.tail = tails(machine, name);
+            }
+        }
+        self
+    }
+
     /// The names, in order.
     pub const NAMES: [&str; 5] = ["all", "read", "write", "trim", "flush"];
 
@@ -110,6 +160,30 @@ impl FragmentResult {
     }
 }
 
+/// How long requests of a trace took where they were recorded, all that were handed to the run, with those before the measured window.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RecordedResult {
+    /// Reads that the trace has a response time of.
+    pub reads: u64,
+    /// Their response times as recorded, to be set beside `read`.
+    pub read_latency_ns: Summary,
+    /// Writes that the trace has a response time of.
+    pub writes: u64,
+    /// Their response times as recorded, to be set beside `write`.
+    pub write_latency_ns: Summary,
+}
+
+impl RecordedResult {
+    fn collect(recorded: &Recorded) -> Option<RecordedResult> {
+        (!recorded.is_empty()).then(|| RecordedResult {
+            reads: recorded.read.count(),
+            read_latency_ns: Summary::from_ps(&recorded.read),
+            writes: recorded.write.count(),
+            write_latency_ns: Summary::from_ps(&recorded.write),
+        })
+    }
+}
+
 /// When a flow was at work: from the arrival of its first request, or the start of the measured window if that is later, to its last
 /// completion; pauses between are part of it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -141,6 +215,12 @@ pub struct Io {
     /// else in `io` such a request counts once: its latency is that of the fragment that completed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fragments: Option<FragmentResult>,
+    /// Response times that traces of the run have recorded; left out if none has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedResult>,
+    /// The slowest requests, at most 16, the slowest first; left out where `tail` is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<SlowRequest>,
     /// Each flow by itself.
     pub flows: Vec<FlowResult>,
     /// Completions of the host's flows over time.
@@ -173,9 +253,11 @@ impl Io {
         };
         let flows = flows.iter().enumerate().map(result).collect();
         Io {
-            kinds: kinds(&total, seconds),
+            kinds: kinds(&total, seconds).explained(&total, machine),
+            slowest: slowest(machine),
             lag_max_ns: lag.as_ns_f64(),
             fragments: FragmentResult::collect(&injector.split),
+            recorded: RecordedResult::collect(&injector.recorded()),
             flows,
             series: injector.series.clone(),
         }
@@ -295,6 +377,8 @@ pub(super) fn result(op: &OpStats, seconds: f64) -> OpResult {
         slat_ns: Summary::from_ps(&parts.submission),
         clat_ns: Summary::from_ps(&parts.completion),
         device_latency_ns: Summary::from_ps(&parts.device),
+        histogram_ns: None,
+        tail: Vec::new(),
     }
 }
 

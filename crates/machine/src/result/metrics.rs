@@ -2,6 +2,7 @@
 
 use super::{Document, Kinds};
 use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 /// One field of the result document.
@@ -69,9 +70,15 @@ pub const STAGES: &[(&str, &str)] = &[
 /// The type of a distribution's figures.
 const FIGURES: &str = "#/$defs/Summary";
 
+/// The JSON Schema of the document: what is left out of some is not required.
+pub fn schema() -> Value {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    generator.into_root_schema_for::<Document>().to_value()
+}
+
 /// Every field, in the order of the alphabet.
 pub fn all() -> Vec<Metric> {
-    let document = SchemaGenerator::default().into_root_schema_for::<Document>().to_value();
+    let document = schema();
     let mut walk = Walk { document: &document, indices: Vec::new(), found: Vec::new() };
     walk.visit("", &document, None);
     walk.found
@@ -224,7 +231,7 @@ fn unit(key: &str, schema: &Map<String, Value>) -> &'static str {
 }
 
 fn unit_of_name(name: &str) -> Option<&'static str> {
-    let rules: [(&str, &str); 20] = [
+    let rules: [(&str, &str); 21] = [
         ("_iops", "1/s"),
         ("_bytes_per_s", "B/s"),
         ("_per_cpu_s", "1/s"),
@@ -240,6 +247,7 @@ fn unit_of_name(name: &str) -> Option<&'static str> {
         ("_w_max", "W"),
         ("power_w", "W"),
         ("_share", "share"),
+        ("_utilisation", "share"),
         ("_amplification", "ratio"),
         ("_pages", "pages"),
         ("_lines", "lines"),
@@ -250,9 +258,11 @@ fn unit_of_name(name: &str) -> Option<&'static str> {
         "bytes" => Some("B"),
         "seconds" => Some("s"),
         "iops" => Some("1/s"),
-        "requests" | "queue_depth_mean" | "queued_mean" | "in_flight_mean" => Some("requests"),
+        "requests" | "queue_depth" | "queue_depth_mean" | "queued_mean" | "in_flight_mean" => {
+            Some("requests")
+        }
         "jobs" => Some("jobs"),
-        "utilisation" => Some("share"),
+        "utilisation" | "covered" | "slowest" | "share" => Some("share"),
         "erase_count" => Some("erases"),
         "ipc" => Some("instructions/cycle"),
         "cycles" => Some("cycles"),

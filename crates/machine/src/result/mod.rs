@@ -4,6 +4,7 @@ mod accelerator;
 mod caveats;
 mod coprocessor;
 mod cpu;
+mod drive_series;
 mod energy;
 mod eviction;
 mod flash;
@@ -17,22 +18,27 @@ mod pager;
 mod placement;
 mod stripe;
 mod summary;
+mod tail;
+pub mod told;
 
 pub use self::accelerator::{AcceleratorResult, GroupFlashResult};
 pub use self::coprocessor::CoprocessorResult;
 pub use self::cpu::CpuResult;
+pub use self::drive_series::DriveWindow;
 pub use self::energy::{EnergyResult, PartEnergy, TotalEnergy};
 pub use self::eviction::PagesByType;
 pub use self::flash::FlashResult;
 pub use self::gpu::GpuResult;
 pub use self::host::{HostResult, ProgramResult};
-pub use self::io::{Active, FlowResult, Io, Kinds, OpResult};
+pub use self::io::{Active, FlowResult, Io, Kinds, OpResult, RecordedResult};
 pub use self::memory::DirectResult;
 pub use self::stripe::StripeResult;
 pub use self::summary::human;
+pub use self::tail::{Blocked, BlockingDie, SlowRequest, TailResult, op_name};
 
 use self::energy::Served;
-use crate::machine::{End, Machine};
+use crate::end::End;
+use crate::machine::Machine;
 use crate::parts::Hosted;
 use crate::precondition;
 use crate::spec::Spec;
@@ -195,6 +201,7 @@ impl Document {
                 )
             }));
         }
+        warnings.extend(never_suspended(&frame.spec));
         let held = machine.injector.held_max;
         if held > Time::ZERO {
             warnings
@@ -212,6 +219,9 @@ impl Document {
         }
         let mut flash: Vec<FlashResult> =
             machine.drives().map(|(name, device)| FlashResult::collect(name, device, machine)).collect();
+        for (number, ((_, device), result)) in machine.drives().zip(&mut flash).enumerate() {
+            result.series = drive_series::collect(machine, number, device);
+        }
         for (drive, report) in flash.iter_mut().zip(frame.preconditions) {
             drive.precondition = Some(report);
         }
@@ -423,6 +433,19 @@ fn worn_out(device: &Device) -> Option<String> {
     let (scale, unit) = units.into_iter().find(|(scale, _)| bytes >= *scale).unwrap_or((1e3, "kB"));
     let amount = bytes / scale;
     Some(format!("no good blocks are left in group {} after {amount:.1} {unit} written", worn.group))
+}
+
+/// Drives that are to interrupt operations, and never may.
+fn never_suspended(spec: &Value) -> Vec<String> {
+    let suspend = |part: &Value| part.pointer("/die/suspend").cloned();
+    let parts = spec.as_object().into_iter().flatten();
+    let never = parts.filter_map(|(name, part)| Some((name, suspend(part)?))).filter(|(_, suspend)| {
+        let says = |key: &str| suspend[key] == true;
+        (says("program") || says("erase")) && suspend["limit"] == 0
+    });
+    never
+        .map(|(name, _)| format!("{name}.die.suspend has no effect: {name}.die.suspend.limit is 0, so that nothing is interrupted"))
+        .collect()
 }
 
 fn unwritten_reads(device: &Device) -> Option<String> {

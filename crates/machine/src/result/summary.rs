@@ -5,8 +5,41 @@ mod kernels;
 mod offloaded;
 mod work;
 
-use super::{Document, FlashResult, FlowResult, Kinds, OpResult};
+use super::told::of_tails;
+use super::{Document, FlashResult, FlowResult, Kinds, OpResult, RecordedResult};
 use std::fmt::Write;
+
+/// The requests of a run; nothing where processors work without any.
+fn requested(d: &Document) -> String {
+    let works = !(d.gpu.is_empty() && d.cpu.is_empty() && d.host.is_empty() && d.accelerator.is_empty());
+    match d.io.kinds.all.requests {
+        0 if works => String::new(),
+        requests => format!(", {} requests", count(requests)),
+    }
+}
+
+/// How long requests took where they were recorded, and here.
+fn recorded_beside_simulated(recorded: &RecordedResult, kinds: &Kinds, text: &mut String) {
+    let ops = [
+        ("read", recorded.reads, &recorded.read_latency_ns),
+        ("write", recorded.writes, &recorded.write_latency_ns),
+    ];
+    let apart = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), time);
+    for (kind, requests, there) in ops.into_iter().filter(|(_, requests, _)| *requests > 0) {
+        let here = kinds.get(kind).map(|op| op.latency_ns).unwrap_or_default();
+        let figures = [
+            ("mean", there.mean, here.mean),
+            ("p50", there.p50, here.p50),
+            ("p99", there.p99, here.p99),
+            ("p99.9", there.p99_9, here.p99_9),
+        ];
+        let list: Vec<String> = figures
+            .iter()
+            .map(|(name, there, here)| format!("{name} {} (simulated {})", apart(*there), apart(*here)))
+            .collect();
+        let _ = writeln!(text, "\n  recorded {kind}s, {}: {}", count(requests), list.join(", "));
+    }
+}
 
 /// A short report.
 pub fn human(document: &Document) -> String {
@@ -16,9 +49,9 @@ pub fn human(document: &Document) -> String {
     let _ = writeln!(text, "{}  {}{partial}", d.system, d.workload.join("  "));
     let _ = writeln!(
         text,
-        "  simulated {}, {} requests{}",
+        "  simulated {}{}{}",
         time(d.simulated_ns),
-        count(d.io.kinds.all.requests),
+        requested(d),
         d.flash.first().and_then(|f| f.precondition.as_ref()).map_or(String::new(), |p| format!(
             ", preconditioned: {} ({:.1} % mapped)",
             p.kind,
@@ -32,6 +65,9 @@ pub fn human(document: &Document) -> String {
     if let Some(f) = &d.io.fragments {
         let (requests, fragments) = (count(f.requests), count(f.fragments));
         let _ = writeln!(text, "\n  {requests} of the requests went to the device in {fragments} fragments");
+    }
+    if let Some(recorded) = &d.io.recorded {
+        recorded_beside_simulated(recorded, &d.io.kinds, &mut text);
     }
     d.host.iter().for_each(|host| work::host(host, &mut text));
     d.gpu.iter().for_each(|gpu| work::gpu(gpu, &mut text));
@@ -49,6 +85,13 @@ pub fn human(document: &Document) -> String {
             .map(|(part, m)| format!("{part} {} ({:.0} %)", time(m), 100.0 * m / total))
             .collect();
         let _ = writeln!(text, "\n  a {name}{fragments} waits for: {}", list.join(", "));
+    }
+    for kind in ["read", "write"] {
+        let tails = d.io.kinds.get(kind).map_or_else(Vec::new, |op| op.tail.iter().collect());
+        let tails: Vec<_> = tails.into_iter().filter_map(|tail| serde_json::to_value(tail).ok()).collect();
+        if let Some(sentence) = of_tails(kind, &tails) {
+            let _ = writeln!(text, "  {sentence}");
+        }
     }
     d.flash.iter().filter(|f| f.reads.host + f.host_programs > 0).for_each(|f| flash(f, &mut text));
     d.energy.iter().for_each(|energy| self::energy::energy(energy, &mut text));

@@ -3,7 +3,7 @@
 use config::Diagnostic;
 use kernel::Time;
 use proto::IoRequest;
-use workload::inject::{Next, Source};
+use workload::inject::{Next, Recorded, Source};
 use workload::trace::TraceReader;
 
 /// How a trace is replayed.
@@ -76,6 +76,10 @@ impl Source for TraceSource {
 
     fn is_open(&self, _: u16) -> bool {
         self.replay == Replay::Open
+    }
+
+    fn recorded(&self) -> Option<&Recorded> {
+        Some(self.reader.recorded())
     }
 
     fn progress(&self) -> Option<f64> {

@@ -41,13 +41,18 @@ pub struct HostSoftware {
 }
 
 /// The simulation itself. Nothing here changes what the host sees, but when the run ends.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sim {
     /// Whether stages without contention are folded into one event.
     pub fold: bool,
     /// Whether a shadow follows every unit's data and checks every read. Costs memory and time.
     pub shadow: bool,
+    /// Whether it is kept what slow requests waited for, and who was in their way, as `io.*.tail` and `io.slowest` of the result; left
+    /// out, it is. Costs a few per cent of the time of a run.
+    #[serde(default = "on", skip_serializing_if = "is_on")]
+    #[schemars(extend("default" = true))]
+    pub explain: bool,
     /// Interval at which the instructions that each application has issued are recorded, as `gpu.series` of the result; left
     /// out, they are not. It doubles as often as it must for 4,096 intervals to hold the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +62,22 @@ pub struct Sim {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-minimum" = "1ps"))]
     pub until: Option<Duration>,
+}
+
+/// What is not turned off.
+const fn on() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_on(on: &bool) -> bool {
+    *on
+}
+
+impl Default for Sim {
+    fn default() -> Sim {
+        Sim { fold: false, shadow: false, explain: on(), series: None, until: None }
+    }
 }
 
 /// The name of the drive of this number in random streams: whatever the user calls it.
@@ -86,13 +107,16 @@ pub struct Loaded {
     pub(crate) resolved: Resolved,
 }
 
-/// The tables of a system that stand for drives, by their keys.
+/// The tables of a system that stand for drives, by their keys: one of this name, or of this text; with values set.
 ///
 /// # Errors
 /// The system, or a file that it inherits, cannot be read.
-pub fn drives(name: &str, overrides: &[String]) -> Result<Vec<String>, Diagnostic> {
-    let mut resolved = Layers::load(name, &crate::systems::Shipped)?;
-    for assignment in overrides {
+pub(crate) fn drives(system: &str, text: Option<&str>, set: &[String]) -> Result<Vec<String>, Diagnostic> {
+    let mut resolved = match text {
+        Some(text) => Layers::from_text(system, text, &crate::systems::Shipped)?,
+        None => Layers::load(system, &crate::systems::Shipped)?,
+    };
+    for assignment in set {
         resolved.set(assignment)?;
     }
     Ok(read::of_kind(&resolved, Kind::Flash))

@@ -42,6 +42,7 @@ impl StateSpec {
         let Plan {
             // The spec is what they have come to, and the program is one of the workloads.
             system: _,
+            text: _,
             set: _,
             workloads: _,
             // A program has a seed of its own; nothing else draws.

@@ -53,6 +53,7 @@ impl StateSpec {
             precondition: instead,
             // The spec is what they have come to.
             system: _,
+            text: _,
             set: _,
             // What comes after.
             workloads: _,

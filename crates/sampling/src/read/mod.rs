@@ -120,11 +120,11 @@ fn place(source: &str, number: u64, line: &[u8]) -> Place {
 pub(crate) fn unreadable(source: &str, fault: &io::Error) -> Diagnostic {
     match fault.kind() {
         ErrorKind::UnexpectedEof => {
-            Diagnostic::new(format!("{source} is truncated: the gzip stream has no end"))
+            Diagnostic::new(format!("{source} is truncated: the gzip, xz, bzip2 or zstd stream has no end"))
                 .help("copy or record the profile again")
         }
         ErrorKind::InvalidInput | ErrorKind::InvalidData => {
-            Diagnostic::new(format!("{source} is a damaged gzip file: {fault}"))
+            Diagnostic::new(format!("{source} is a damaged packed file: {fault}"))
                 .help("copy or record the profile again")
         }
         ErrorKind::NotFound => Diagnostic::new(format!("cannot read {source}: {fault}"))

@@ -28,6 +28,11 @@ fn format(path: &Path) -> Option<&'static Format> {
     FORMATS.iter().find(|format| (format.is)(&start, all)).copied()
 }
 
+/// Whether content begins as one does; `all` says that it is the whole of it.
+pub(crate) fn is_beginning(start: &[u8], all: bool) -> bool {
+    FORMATS.iter().any(|format| (format.is)(start, all))
+}
+
 /// Name and title of every format, in the order in which content is tried.
 pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
     FORMATS.iter().map(|format| (format.name, format.title))

@@ -40,3 +40,5 @@ mod tests;
 pub use capture::{Counts, record};
 pub use detect::{formats, is_cpu_trace, open};
 pub use recorded::{Memory, Options, PARAMETERS};
+
+pub(crate) use detect::is_beginning;

@@ -1,13 +1,15 @@
 //! The injector: asks its sources, submits commands to their targets, measures completions.
 
+use super::explain::Explain;
 use super::flow::FlowStats;
-use super::observe::{Observer, Seen, Waiting};
+use super::observe::{Explained, Observer, Seen, Waiting};
+use super::recorded::Recorded;
 use super::source::{Next, Source};
 use super::split::{Ended, NONE, Split};
 use super::targets::{HostCost, Path, Queues, Targets};
 use config::Diagnostic;
 use kernel::{Cx, Mutant, Slab, Time, planted_nth};
-use proto::{Command, Completion, IoRequest, Status};
+use proto::{Account, Command, Completion, IoRequest, Status};
 use stats::{Little, Series};
 
 kernel::events! {
@@ -64,7 +66,10 @@ struct Running {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     request: IoRequest,
+    id: u64,
     source: u16,
+    /// Its account is kept until its answer is seen.
+    explained: bool,
     flow: Flow,
     /// The request that it is a fragment of, or [`NONE`].
     whole: u32,
@@ -78,7 +83,7 @@ const FLOWS: usize = 1024;
 /// Windows of the time series.
 const SERIES_WINDOWS: usize = 512;
 /// Width of a window at first; it doubles as the run grows.
-const SERIES_WIDTH: Time = Time::from_ms(1);
+const SERIES_WIDTH: Time = Time::from_us(10);
 
 /// Issues requests and measures them.
 pub struct Injector {
@@ -113,6 +118,8 @@ pub struct Injector {
     pub failure: Option<Diagnostic>,
     /// Looks on at every completion.
     pub observer: Option<Box<dyn Observer>>,
+    /// What slow requests waited for, if that is kept.
+    pub explain: Option<Box<Explain>>,
 }
 
 impl Injector {
@@ -155,6 +162,7 @@ impl Injector {
             in_flight: Little::new(Time::ZERO),
             failure: None,
             observer: None,
+            explain: None,
         }
     }
 
@@ -240,12 +248,15 @@ impl Injector {
         queue.room -= 1;
         queue.issued += 1;
         let now = cx.now();
+        let id = self.issued;
         self.issued += 1;
         self.held_max = self.held_max.max(now.since(request.at));
         self.in_flight.arrive(now);
         let tag = self.pending.insert(Pending {
             request,
+            id,
             source,
+            explained: false,
             flow,
             whole,
             issued: now,
@@ -279,8 +290,28 @@ impl Injector {
     /// The target of a command has answered.
     #[inline]
     pub fn complete(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
+        self.complete_with(completion, || None, cx);
+    }
+
+    /// The target of a command has answered, and gives an account of it if it is asked.
+    #[inline]
+    pub fn complete_with(
+        &mut self,
+        completion: Completion,
+        account: impl FnOnce() -> Option<Account>,
+        cx: &mut impl Cx<Event, Out>,
+    ) {
         let pending = &mut self.pending[completion.tag];
         pending.answered = cx.now();
+        if let Some(explain) = &mut self.explain {
+            let latency = cx.now() + self.cost.complete - pending.request.at;
+            if (self.observer.is_some() || explain.wants(pending.request.op, latency))
+                && let Some(account) = account()
+            {
+                explain.answered(completion.tag, account);
+                pending.explained = true;
+            }
+        }
         let queue = pending.flow.path.at;
         self.errors += u64::from(completion.status != Status::Success);
         self.make_room(queue, cx);
@@ -312,41 +343,38 @@ impl Injector {
         self.completed += 1;
         self.last_completion = now;
         if pending.whole == NONE {
-            self.ended(&pending, now);
+            self.ended(&pending, tag, now);
         } else {
-            self.fragment_ended(&pending, now);
+            self.fragment_ended(&pending, tag, now);
         }
         self.ask(pending.source, cx);
     }
 
     /// Measures a fragment, and its request, if it was the last.
     #[cold]
-    fn fragment_ended(&mut self, pending: &Pending, now: Time) {
+    fn fragment_ended(&mut self, pending: &Pending, tag: u32, now: Time) {
         let Pending { request, whole, issued, submitted, answered, .. } = *pending;
         let device = answered - submitted;
         let fragments = self.split.fragments.of(request.op);
         fragments.record(request.bytes, submitted - request.at, device, now - request.at);
         let Some(Ended { request, issued, submitted }) = self.split.complete(whole, issued, submitted) else {
+            // Only that of the last one is the request's.
+            let _ = self.account(pending, tag);
             return;
         };
         let requests = self.split.requests.of(request.op);
         requests.record(request.bytes, submitted - request.at, answered - submitted, now - request.at);
-        self.ended(&Pending { request, issued, submitted, ..*pending }, now);
+        self.ended(&Pending { request, issued, submitted, ..*pending }, tag, now);
     }
 
     /// Measures a request and tells its source.
     #[inline(always)]
-    fn ended(&mut self, pending: &Pending, now: Time) {
-        let Pending { request, source, flow, issued, submitted, answered, .. } = *pending;
-        if let Some(observer) = &mut self.observer {
-            observer.completed(&Seen {
-                request,
-                flow: flow.index,
-                issued,
-                submitted,
-                answered,
-                completed: now,
-            });
+    fn ended(&mut self, pending: &Pending, tag: u32, now: Time) {
+        let Pending { request, source, flow, submitted, answered, .. } = *pending;
+        if self.observer.is_some() || pending.explained {
+            self.show(pending, tag, now);
+        } else if let Some(explain) = &mut self.explain {
+            explain.count(request.op);
         }
         let flow = &mut self.flows[usize::from(flow.index)];
         let latency = now - request.at;
@@ -363,6 +391,26 @@ impl Injector {
         let running = &mut self.sources[usize::from(source)];
         running.outstanding -= 1;
         running.source.completed(now, &request);
+    }
+
+    /// The account that was given of a command, which is not kept any longer.
+    fn account(&mut self, pending: &Pending, tag: u32) -> Option<Account> {
+        self.explain.as_mut().filter(|_| pending.explained)?.take(tag)
+    }
+
+    /// Shows a request to who looks on, and keeps it if it is slow.
+    fn show(&mut self, pending: &Pending, tag: u32, now: Time) {
+        let account = self.account(pending, tag);
+        let Pending { id, request, flow, issued, submitted, answered, .. } = *pending;
+        let seen = Seen { id, request, flow: flow.index, issued, submitted, answered, completed: now };
+        if let Some(observer) = &mut self.observer {
+            observer.completed(&seen, account.as_ref());
+        }
+        let Some(explain) = &mut self.explain else { return };
+        match account.filter(|_| explain.wants(request.op, seen.latency())) {
+            Some(account) => explain.ended(&Explained { seen, account }),
+            None => explain.count(request.op),
+        }
     }
 
     /// A source's flow as the injector knows it; it is opened when it is first seen.
@@ -411,6 +459,13 @@ impl Injector {
     /// What a user must know about how the sources were read.
     pub fn warnings(&self) -> Vec<String> {
         self.sources.iter().flat_map(|s| s.source.warnings()).collect()
+    }
+
+    /// How long requests took where they were recorded.
+    pub fn recorded(&self) -> Recorded {
+        let mut all = Recorded::default();
+        self.sources.iter().filter_map(|s| s.source.recorded()).for_each(|one| all.merge(one));
+        all
     }
 
     /// Whether nothing more will be issued.
@@ -490,6 +545,7 @@ impl Injector {
         self.targets.reset();
         self.last_completion = now;
         self.held_max = Time::ZERO;
+        self.explain.iter_mut().for_each(|explain| explain.reset());
     }
 
     /// Share of the work done, over the sources that know.

@@ -1,11 +1,13 @@
 //! Looking on: who sees the requests without taking part, and who is told why they do not end.
 
 use kernel::Time;
-use proto::IoRequest;
+use proto::{Account, IoRequest};
 
 /// A request that has completed, with the moments of its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
+    /// Its number in the order in which requests were issued, from zero.
+    pub id: u64,
     /// The request; `at` is when it arrived.
     pub request: IoRequest,
     /// The injector's number of its flow.
@@ -24,8 +26,24 @@ pub struct Seen {
 ///
 /// An observer cannot schedule anything: a result is the same bit for bit with it and without.
 pub trait Observer {
-    /// A request has completed.
-    fn completed(&mut self, seen: &Seen);
+    /// A request has completed; `account` is that of its last command, if accounts are kept and its target gives one.
+    fn completed(&mut self, seen: &Seen, account: Option<&Account>);
+}
+
+impl Seen {
+    /// From arrival to completion.
+    pub fn latency(&self) -> Time {
+        self.completed - self.request.at
+    }
+}
+
+/// A request with the account of the command of it that ended last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Explained {
+    /// The request.
+    pub seen: Seen,
+    /// What it waited for inside its device.
+    pub account: Account,
 }
 
 /// A request in flight.

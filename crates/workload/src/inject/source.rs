@@ -4,6 +4,8 @@ use config::Diagnostic;
 use kernel::Time;
 use proto::IoRequest;
 
+use crate::inject::Recorded;
+
 /// What a source says when it is asked for its next request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
@@ -50,6 +52,10 @@ pub trait Source {
     /// What a user must know about how it was read: skipped, moved, ignored.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
+    }
+    /// How long its requests took where they were recorded, if it is a recording that says so.
+    fn recorded(&self) -> Option<&Recorded> {
+        None
     }
     /// Share of the work done, if known.
     fn progress(&self) -> Option<f64> {

@@ -88,6 +88,12 @@ pub trait Program {
     fn name(&self) -> &'static str;
     /// Its arrays.
     fn space(&self) -> &Space;
+    /// Takes what a user must know of its inputs.
+    fn tell(&mut self, _notes: Vec<String>) {}
+    /// What a user must know of its inputs.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
     /// The next kernel; every warp of the one before has ended.
     fn launch(&mut self) -> Option<Kernel>;
     /// A warp of the present kernel begins in `slot`.
@@ -101,12 +107,13 @@ pub trait Program {
 pub struct Slots<C: Code> {
     code: C,
     warps: Vec<C::Warp>,
+    notes: Vec<String>,
 }
 
 impl<C: Code> Slots<C> {
     /// An application that no warp runs yet.
     pub fn new(code: C) -> Slots<C> {
-        Slots { code, warps: Vec::new() }
+        Slots { code, warps: Vec::new(), notes: Vec::new() }
     }
     /// The application.
     pub fn code(&self) -> &C {
@@ -121,6 +128,14 @@ impl<C: Code> Program for Slots<C> {
 
     fn space(&self) -> &Space {
         self.code.space()
+    }
+
+    fn tell(&mut self, notes: Vec<String>) {
+        self.notes = notes;
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     fn launch(&mut self) -> Option<Kernel> {

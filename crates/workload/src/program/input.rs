@@ -8,6 +8,8 @@ use crate::graph::Graph;
 #[derive(Default)]
 pub struct Inputs {
     graphs: Vec<(String, Arc<Graph>)>,
+    /// What a user must know of inputs that were read, not yet handed on.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Inputs {
@@ -18,12 +20,12 @@ impl Inputs {
     pub fn graph<E>(
         &mut self,
         recipe: &str,
-        build: impl FnOnce() -> Result<Graph, E>,
+        build: impl FnOnce(&mut Vec<String>) -> Result<Graph, E>,
     ) -> Result<Arc<Graph>, E> {
         if let Some((_, graph)) = self.graphs.iter().find(|(known, _)| known == recipe) {
             return Ok(Arc::clone(graph));
         }
-        let graph = Arc::new(build()?);
+        let graph = Arc::new(build(&mut self.notes)?);
         self.graphs.push((recipe.to_owned(), Arc::clone(&graph)));
         Ok(graph)
     }

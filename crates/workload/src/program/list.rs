@@ -80,7 +80,9 @@ fn open_one(
 ) -> Result<(), Diagnostic> {
     let name = name.trim();
     if let Some(entry) = entries().find(|entry| entry.name == name) {
-        programs.push((entry.build)(&Params::read(text, options, entry.keys)?, inputs)?);
+        let mut program = (entry.build)(&Params::read(text, options, entry.keys)?, inputs)?;
+        program.tell(std::mem::take(&mut inputs.notes));
+        programs.push(program);
         return Ok(());
     }
     if kernels::names().any(|known| known == name) {

@@ -37,6 +37,10 @@ fn format(path: &Path) -> Option<Format> {
         }
         return macsim::ROOTS.iter().any(|name| path.join(name).is_file()).then_some(Format::MacSim);
     }
+    // A pipe gives its bytes only once.
+    if !path.is_file() {
+        return None;
+    }
     let mut start = Vec::new();
     let input = File::open(path).and_then(Input::new).ok()?;
     // What can be read of a damaged file says what it is; opening it says what is wrong.
@@ -52,6 +56,11 @@ fn format(path: &Path) -> Option<Format> {
     } else {
         macsim::is_config(&text).then_some(Format::MacSim)
     }
+}
+
+/// Whether a text is the beginning of a file of one.
+pub(crate) fn is_text(start: &str) -> bool {
+    accelsim::is_list(start) || accelsim::is_kernel(start) || macsim::is_config(start)
 }
 
 /// Whether a file or folder is a recorded instruction trace of a GPU, by content.

@@ -30,6 +30,8 @@ mod tests;
 
 pub use detect::{is_gpu_trace, open};
 
+pub(crate) use detect::is_text as is_gpu_text;
+
 pub(crate) use accelsim::{Base, Fields, unsigned};
 pub(crate) use fault::{Bad, name};
 pub(crate) use varint::{put, put_difference, unzigzag};

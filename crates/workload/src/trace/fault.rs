@@ -33,6 +33,8 @@ pub enum FaultKind {
     UnknownWord,
     /// A name of more than 255 bytes.
     LongName,
+    /// A record of bytes that the file does not hold to its end.
+    CutOff,
 }
 
 impl FaultKind {
@@ -51,6 +53,7 @@ impl FaultKind {
             FaultKind::BadHeader => "bad header",
             FaultKind::UnknownWord => "unknown word",
             FaultKind::LongName => "name too long",
+            FaultKind::CutOff => "record cut off",
         }
     }
 }
@@ -100,6 +103,7 @@ impl Fault {
             FaultKind::BadHeader => format!("the first line is not the {}", self.field),
             FaultKind::UnknownWord => format!("unknown {}: `{given}`", self.field),
             FaultKind::LongName => format!("the {} is longer than 255 bytes", self.field),
+            FaultKind::CutOff => "the file ends inside a record".to_owned(),
         };
         let shown_line = shown(line, 200);
         let column = match self.kind {
@@ -115,6 +119,14 @@ impl Fault {
         diagnostic.help(format!(
             "a line of `{format}` is `{record}`; --format chooses another format, --lenient skips and counts bad lines"
         ))
+    }
+}
+
+impl Fault {
+    /// The fault of a record of bytes, and the record, as they are in hexadecimal.
+    pub(crate) fn in_hex(self, record: &[u8]) -> (Fault, String) {
+        let text: Vec<String> = record.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
+        (Fault { at: self.at * 3, len: (self.len * 3).saturating_sub(1), ..self }, text.join(" "))
     }
 }
 

@@ -35,6 +35,11 @@ impl<'a> Fields<'a> {
         Fields { line, at: 0, separator: Separator::Blank, ended: false }
     }
 
+    /// The fields behind byte `at` of the line.
+    pub(crate) fn from(self, at: usize) -> Fields<'a> {
+        Fields { at, ..self }
+    }
+
     /// The next field, or `None` at the end of the line.
     pub(crate) fn optional(&mut self, name: &'static str) -> Option<Field<'a>> {
         let (from, to) = match self.separator {

@@ -129,6 +129,14 @@ impl Input {
     }
 }
 
+/// Unpacks anything that a trace may be packed as, told by its first bytes; plain bytes are left as they are.
+///
+/// # Errors
+/// The first bytes cannot be read.
+pub fn unpack(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    Input::new(source).map(|input| input.bytes)
+}
+
 /// Zstandard frames one after the other, skippable ones left out, checksums verified.
 struct ZstdFrames<R> {
     source: R,

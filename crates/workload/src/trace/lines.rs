@@ -49,7 +49,9 @@ impl Lines {
     pub(crate) fn prefix(&mut self) -> io::Result<&[u8]> {
         const BOM: &[u8] = b"\xef\xbb\xbf";
         while self.end - self.start < PREFIX && self.fill() {}
-        if self.number == 0 && self.buffer[self.start..self.end].starts_with(BOM) {
+        // In binary data the same bytes may begin a number.
+        let there = &self.buffer[self.start..self.end];
+        if self.number == 0 && there.starts_with(BOM) && !there[..there.len().min(64)].contains(&0) {
             self.start += BOM.len();
         }
         if self.start == self.end
@@ -93,6 +95,27 @@ impl Lines {
                 return Ok(self.whole(from, to));
             }
         }
+    }
+
+    /// The next record of bytes and whether it is whole, `None` at the end; `length` says how long the one is that begins what it is
+    /// given.
+    pub(crate) fn next_record(&mut self, length: fn(&[u8]) -> usize) -> io::Result<Option<(&[u8], bool)>> {
+        while self.end - self.start < MAX_LINE && self.fill() {}
+        if self.start == self.end {
+            return self.failed.take().map_or(Ok(None), Err);
+        }
+        let there = &self.buffer[self.start..self.end];
+        let length = length(there).max(1);
+        if length > there.len()
+            && let Some(error) = self.failed.take()
+        {
+            return Err(error);
+        }
+        self.number += 1;
+        let from = self.start;
+        self.start = (from + length).min(self.end);
+        let record = &self.buffer[from..self.start];
+        Ok(Some((record, length == record.len())))
     }
 
     fn whole(&self, from: usize, to: usize) -> Line<'_> {

@@ -13,6 +13,7 @@
 // A diagnostic is returned once in the life of a reader: its size costs nothing, a box would cost every caller.
 #![allow(clippy::result_large_err)]
 
+mod bytes;
 mod convert;
 mod detect;
 mod fault;
@@ -27,6 +28,7 @@ mod inspect;
 mod lines;
 mod moment;
 mod notes;
+mod objects;
 mod options;
 mod order;
 mod parts;
@@ -37,12 +39,12 @@ mod scan;
 mod together;
 
 pub use convert::{ConvertOptions, Converted, Sample, convert, written_formats};
-pub use detect::{Detected, Reading, detect};
+pub use detect::{Detected, Reading, detect, what_is};
 pub use fault::FaultKind;
 pub use flows::FlowNames;
 pub use format::{FormatInfo, formats};
-pub use input::Compression;
-pub use inspect::{FlowSummary, Inspection, SizeSummary, inspect, inspect_read};
+pub use input::{Compression, unpack};
+pub use inspect::{Activity, FlowSummary, Inspection, SizeSummary, inspect, inspect_read};
 pub use moment::Moment;
 pub use notes::{Skipped, TraceNotes};
 pub use options::{Action, Align, Remap, SORT_WINDOW, TimeScale, TimeUnit, TraceOptions, Volumes};

@@ -13,6 +13,8 @@ use crate::trace::moment::Moment;
 pub struct TraceOptions {
     /// Name of the format ([`crate::trace::formats`]); `None` recognises it by content.
     pub format: Option<String>,
+    /// What the columns of a table are, from left to right (`time,op,offset,size`): a table without a header that says so.
+    pub columns: Option<String>,
     /// Unit of the trace's times, if it is not the format's own.
     pub time_unit: Option<TimeUnit>,
     /// Bytes per address unit, for formats that count in sectors (512 unless said otherwise).
@@ -51,6 +53,7 @@ impl Default for TraceOptions {
     fn default() -> TraceOptions {
         TraceOptions {
             format: None,
+            columns: None,
             time_unit: None,
             sector: None,
             time_scale: TimeScale::ONE,

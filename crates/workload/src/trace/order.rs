@@ -148,7 +148,17 @@ mod tests {
     use super::*;
 
     fn request(at: u128, line: u64) -> RawRequest {
-        RawRequest { at, offset: 0, bytes: 512, line, flow: 0, part: 0, op: IoOp::Read, fua: false }
+        RawRequest {
+            at,
+            offset: 0,
+            bytes: 512,
+            line,
+            flow: 0,
+            part: 0,
+            op: IoOp::Read,
+            fua: false,
+            response: None,
+        }
     }
 
     fn through(times: &[u32], limit: usize) -> Vec<(u128, u64)> {

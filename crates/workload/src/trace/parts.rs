@@ -1,10 +1,13 @@
-//! One trace in several files: `A+B`, or `@LIST`, a text file with the name of a part on each line.
+//! The files of a trace: one, `-` for standard input, or several that are its parts: `A+B`, or `@LIST`, a text file with the name of a part on each line.
 
 use std::path::{Path, PathBuf};
 
 use config::{Diagnostic, Place};
 
 use crate::trace::scan::cannot_read;
+
+/// Standard input as a file.
+const STDIN: &str = "/dev/stdin";
 
 /// The files of a trace in their order: one if the name is that of a file or says nothing else.
 ///
@@ -14,6 +17,9 @@ use crate::trace::scan::cannot_read;
 /// A part that is not there while others are, a list that cannot be read or is empty.
 pub fn parts(name: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let whole = || Ok(vec![name.to_owned()]);
+    if name == Path::new("-") {
+        return Ok(vec![PathBuf::from(STDIN)]);
+    }
     let Some(text) = name.to_str().filter(|_| !name.exists()) else { return whole() };
     if let Some(list) = text.strip_prefix('@') {
         return listed(Path::new(list));
@@ -79,6 +85,7 @@ mod tests {
         assert_eq!(of("none+nothing"), [name("none+nothing")]);
         let missing = parts(&at("a+nothing")).expect_err("a part is missing").to_string();
         assert!(missing.contains("the part nothing"), "{missing}");
+        assert_eq!(parts(Path::new("-")).expect("parts"), [PathBuf::from("/dev/stdin")]);
         let list = PathBuf::from(format!("@{}", name("list")));
         assert_eq!(parts(&list).expect("parts"), [at("a"), at("b")]);
         assert!(parts(Path::new("@nowhere/list")).is_err());

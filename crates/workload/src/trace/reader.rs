@@ -7,6 +7,7 @@ use config::{Diagnostic, Place};
 use kernel::Time;
 use proto::{IoOp, IoRequest};
 
+use crate::inject::Recorded;
 use crate::trace::human;
 use crate::trace::notes::TraceNotes;
 use crate::trace::options::{Remap, TraceOptions, Volumes};
@@ -40,6 +41,8 @@ pub struct TraceReader {
     /// The part of a request that has no place yet.
     rest: Option<Rest>,
     at_end: bool,
+    /// How long the requests handed out took when they were recorded.
+    recorded: Recorded,
 }
 
 /// A request on its way to the device, without the pieces handed out.
@@ -107,6 +110,7 @@ impl TraceReader {
             following: None,
             rest: None,
             at_end: false,
+            recorded: Recorded::default(),
         }
     }
 
@@ -129,6 +133,12 @@ impl TraceReader {
             let what = format!("{} is no file: it cannot be read again", self.scan.source());
             return Err(Diagnostic::new(what));
         };
+        if self.file_bytes.is_none() {
+            let what = format!("{} is a pipe: it cannot be read again", self.scan.source());
+            return Err(
+                Diagnostic::new(what).help("write the trace to a file where it is run more than once")
+            );
+        }
         let mut again = TraceReader::of_parts(files.clone(), &self.options)?;
         again.origin = self.origin;
         again.settle(self.options.remap, self.number, Places::default());
@@ -147,6 +157,11 @@ impl TraceReader {
     /// What was noticed so far; complete once [`TraceReader::next`] has returned `None`.
     pub fn notes(&self) -> &TraceNotes {
         self.scan.notes()
+    }
+
+    /// How long the requests handed out so far took when they were recorded; empty if the trace does not say.
+    pub fn recorded(&self) -> &Recorded {
+        &self.recorded
     }
 
     /// Whether the next request is one more fragment of the one handed out last: a remap has put its bytes apart.
@@ -196,6 +211,9 @@ impl TraceReader {
                 Clock::After => self.stop(),
                 inside => {
                     self.scan.notes_mut().delivered += 1;
+                    if let Some(ps) = request.response {
+                        self.recorded.add(request.op, ps);
+                    }
                     return Ok(Some((request, inside)));
                 }
             }

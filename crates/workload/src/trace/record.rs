@@ -23,6 +23,8 @@ pub(crate) struct RawRequest {
     pub(crate) part: u16,
     pub(crate) op: IoOp,
     pub(crate) fua: bool,
+    /// How long it took when it was recorded, in picoseconds, if the trace says so.
+    pub(crate) response: Option<u64>,
 }
 
 /// Offset and length in bytes, checked.
@@ -44,21 +46,32 @@ impl Extent {
         size: Field<'_>,
         size_unit: u64,
     ) -> Result<Extent, Fault> {
+        let units = (offset.integer()?, offset_unit, size.integer()?, size_unit);
+        Extent::of(op, units, offset.fault(FaultKind::TooLarge, ""), size.fault(FaultKind::TooLarge, ""))
+    }
+
+    /// The extent of `op` from offset and size in their units; the faults say where the two stand.
+    pub(crate) fn of(
+        op: IoOp,
+        (offset, offset_unit, size, size_unit): (u64, u64, u64, u64),
+        of_offset: Fault,
+        of_size: Fault,
+    ) -> Result<Extent, Fault> {
         const RANGE: &str = "offset + length below 2^64 bytes";
-        let bytes = size.integer()?.checked_mul(size_unit).ok_or(size.fault(FaultKind::TooLarge, RANGE))?;
-        let start =
-            offset.integer()?.checked_mul(offset_unit).ok_or(offset.fault(FaultKind::TooLarge, RANGE))?;
+        let bad = |fault: Fault, kind, allowed| Fault { kind, allowed, ..fault };
+        let bytes = size.checked_mul(size_unit).ok_or(bad(of_size, FaultKind::TooLarge, RANGE))?;
+        let start = offset.checked_mul(offset_unit).ok_or(bad(of_offset, FaultKind::TooLarge, RANGE))?;
         if op == IoOp::Flush {
             return Ok(Extent::NONE);
         }
         if bytes == 0 {
-            return Err(size.fault(FaultKind::ZeroLength, "at least one byte"));
+            return Err(bad(of_size, FaultKind::ZeroLength, "at least one byte"));
         }
         if matches!(op, IoOp::Read | IoOp::Write) && bytes > MAX_TRANSFER {
-            return Err(size.fault(FaultKind::ImplausibleLength, "up to 1 GiB; --sector sets the unit"));
+            return Err(bad(of_size, FaultKind::ImplausibleLength, "up to 1 GiB; --sector sets the unit"));
         }
         if start.checked_add(bytes).is_none() {
-            return Err(offset.fault(FaultKind::TooLarge, RANGE));
+            return Err(bad(of_offset, FaultKind::TooLarge, RANGE));
         }
         Ok(Extent { offset: start, bytes })
     }
@@ -69,6 +82,8 @@ impl Extent {
 pub(crate) struct Sheet {
     /// Requests of the current line, in reverse order.
     pending: [Option<RawRequest>; 2],
+    /// How often the last of them comes again.
+    again: u64,
     /// The current line.
     pub(crate) line: u64,
     /// The current part of the trace, from zero.
@@ -88,12 +103,30 @@ impl Sheet {
             part: self.part,
             op,
             fua,
+            response: None,
         };
         self.pending[1] = self.pending[0].replace(request).or(self.pending[1]);
     }
+    /// Says how long the request added last took when it was recorded; none took no time.
+    pub(crate) fn responded(&mut self, ps: u128) {
+        if let Some(last) = &mut self.pending[0] {
+            last.response = u64::try_from(ps).ok().filter(|ps| *ps > 0);
+        }
+    }
+    /// Makes the request added last `times` requests at the same time.
+    pub(crate) fn repeat(&mut self, times: u64) {
+        self.again = times.saturating_sub(1);
+    }
     /// The next request of the current line.
     pub(crate) fn take(&mut self) -> Option<RawRequest> {
-        self.pending[1].take().or_else(|| self.pending[0].take())
+        if let Some(first) = self.pending[1].take() {
+            return Some(first);
+        }
+        if self.again > 0 {
+            self.again -= 1;
+            return self.pending[0];
+        }
+        self.pending[0].take()
     }
     /// Whether the current line gave no request (any more).
     pub(crate) fn is_empty(&self) -> bool {
@@ -102,6 +135,7 @@ impl Sheet {
     /// Forgets what a bad line gave before its fault.
     pub(crate) fn discard(&mut self) {
         self.pending = [None, None];
+        self.again = 0;
     }
     /// The flow that `key` names.
     pub(crate) fn flow(&mut self, key: Field<'_>) -> Result<u16, Fault> {

@@ -1,17 +1,17 @@
 //! The requests of a file in the order of its lines, each line checked.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use config::{Diagnostic, Place};
 
-use crate::trace::detect::{self, is_blank_or_comment};
+use crate::trace::detect::{self, Translation, is_blank_or_comment};
 use crate::trace::fault::{Fault, FaultKind, is_binary, shown};
-use crate::trace::format::{Format, FormatInfo, LineParser};
+use crate::trace::format::{Format, FormatInfo, Framing, LineParser};
 use crate::trace::human;
 use crate::trace::input::{Compression, Input, Meter};
 use crate::trace::lines::{Line, Lines};
@@ -44,6 +44,10 @@ struct Part {
     compression: Compression,
     meter: Arc<Meter>,
     parser: Box<dyn LineParser>,
+    framing: Framing,
+    /// What separates the fields, if it is not the format's own character, and a line as the format writes it.
+    translation: Option<Translation>,
+    translated: Vec<u8>,
 }
 
 impl Part {
@@ -61,10 +65,13 @@ impl Part {
         }
         let all = lines.prefix_is_all();
         let prefix = lines.prefix().map_err(|e| cannot_read(source, &e))?;
-        let (format, detected) =
+        let (format, detected, translation) =
             detect::choose(source, prefix, all, options).map_err(|fault| unpacked(fault, compression))?;
         let parser = (format.parser)(&format.settings(options, prefix)?);
-        Ok((Part { lines, compression, meter, parser }, format, detected))
+        let framing = format.framing;
+        let translated = Vec::new();
+        let part = Part { lines, compression, meter, parser, framing, translation, translated };
+        Ok((part, format, detected))
     }
 }
 
@@ -79,6 +86,9 @@ impl Scan {
         let (part, format, detected) = Part::new(source, input, options)?;
         let mut sheet = Sheet::default();
         describe(&mut sheet.notes, format, part.compression, detected);
+        if let Some(translation) = part.translation {
+            sheet.notes.remark(format!("the fields are separated by {}", translation.name()));
+        }
         Ok(Scan {
             sources: vec![source.to_owned()],
             to_come: VecDeque::new(),
@@ -187,10 +197,23 @@ impl Scan {
         ))
     }
 
-    /// Puts the requests of the next line on the sheet; false at the end of the part.
+    /// Puts the requests of the next line or record on the sheet; false at the end of the part.
     fn read_line(&mut self) -> Result<bool, Diagnostic> {
-        let number = self.part.lines.number() + 1;
-        let (line, fault) = match self.part.lines.next() {
+        let Part { lines, parser, framing, translation, translated, .. } = &mut self.part;
+        let number = lines.number() + 1;
+        let binary = matches!(framing, Framing::Records(_));
+        let mut cut_off = false;
+        let next = match framing {
+            Framing::Lines => lines.next(),
+            Framing::Records(length) => lines.next_record(*length).map(|record| match record {
+                None => Line::End,
+                Some((record, whole)) => {
+                    cut_off = !whole;
+                    Line::Text(record)
+                }
+            }),
+        };
+        let (line, fault) = match next {
             Err(e) => {
                 return Err(broken(self.source(), self.part.compression, &self.part.meter, number - 1, &e));
             }
@@ -198,36 +221,47 @@ impl Scan {
             Ok(Line::TooLong(start)) => {
                 (start, Fault::line(FaultKind::LongLine, "line", "lines up to 64 KiB"))
             }
+            Ok(Line::Text(start)) if cut_off => (start, Fault::line(FaultKind::CutOff, "record", "")),
             Ok(Line::Text(line)) => {
                 self.sheet.notes.lines += 1;
-                if is_blank_or_comment(line) {
+                if !binary && is_blank_or_comment(line) {
                     self.sheet.notes.other_lines += 1;
                     return Ok(true);
                 }
                 self.sheet.line = number;
-                match self.part.parser.parse(line, &mut self.sheet) {
+                let parsed = match translation {
+                    None => parser.parse(line, &mut self.sheet),
+                    Some(translation) => {
+                        translated.clear();
+                        translated.extend_from_slice(line);
+                        translation.apply(translated);
+                        parser.parse(translated, &mut self.sheet)
+                    }
+                };
+                match parsed {
                     Ok(()) => {
                         self.sheet.notes.other_lines += u64::from(self.sheet.is_empty());
                         return Ok(true);
                     }
-                    Err(_) if is_binary(line) => (line, Fault::line(FaultKind::NotText, "line", "")),
+                    Err(_) if !binary && is_binary(line) => {
+                        (line, Fault::line(FaultKind::NotText, "line", ""))
+                    }
                     Err(fault) => (line, fault),
                 }
             }
         };
         self.sheet.discard();
-        if !self.options.lenient {
-            let info = &self.format.info;
-            return Err(fault.diagnostic(
-                info.name,
-                info.record,
-                self.sources.last().map_or("", String::as_str),
-                number,
-                line,
-            ));
+        if self.options.lenient {
+            self.sheet.notes.skip(fault.kind, number);
+            return Ok(true);
         }
-        self.sheet.notes.skip(fault.kind, number);
-        Ok(true)
+        let info = &self.format.info;
+        let source = self.sources.last().map_or("", String::as_str);
+        if binary {
+            let (fault, text) = fault.in_hex(line);
+            return Err(fault.diagnostic(info.name, info.record, source, number, text.as_bytes()));
+        }
+        Err(fault.diagnostic(info.name, info.record, source, number, line))
     }
 
     /// The diagnostic of a file that holds no request at all, if it holds none.
@@ -263,6 +297,9 @@ fn describe(
         notes.also_fits = detected.candidates.iter().skip(1).map(|reading| reading.format).collect();
         notes.remarks.extend(detected.warning());
     }
+    if format.info.untimed {
+        notes.remark("no times are recorded: the requests have an order alone".to_owned());
+    }
     if format.info.whole_seconds {
         notes.remark("times are whole seconds: the requests of a second arrive at one instant".to_owned());
     }
@@ -283,7 +320,23 @@ fn open_file(path: &Path) -> Result<File, Diagnostic> {
         let what = Diagnostic::new("this is a folder, not a trace").at(Place { source, ..Place::default() });
         return Err(what.help("name one of the files in it"));
     }
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        read_once(path, &source)?;
+    }
     File::open(path).map_err(|e| cannot_read(&source, &e))
+}
+
+/// Refuses to read a pipe a second time: its bytes are gone, and opening it again may wait for ever.
+fn read_once(path: &Path, source: &str) -> Result<(), Diagnostic> {
+    static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if read.insert(path.to_owned()) {
+        return Ok(());
+    }
+    let what = Diagnostic::new("a pipe gives its bytes once, and they were read already");
+    Err(what.at(Place { source: source.to_owned(), ..Place::default() }).help(
+        "write the trace to a file where it is read more than once: by several workloads, seeds or points of a sweep, or in several passes",
+    ))
 }
 
 /// The diagnostic of an input that cannot be opened or read at all.

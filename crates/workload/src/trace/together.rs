@@ -31,6 +31,9 @@ pub fn open_together(
     let open = |name: &Path| TraceReader::of_parts(parts(name)?, options);
     let mut readers: Vec<TraceReader> =
         names.iter().map(|name| open(name.as_ref())).collect::<Result<_, _>>()?;
+    for reader in &readers {
+        refuse_untimed(reader, options)?;
+    }
     let several = readers.len() > 1;
     if several && options.timed && options.align == Align::Clock {
         one_clock(&mut readers)?;
@@ -65,6 +68,19 @@ pub(crate) fn open_one(name: &Path, options: &TraceOptions) -> Result<TraceReade
     let mut readers = open_together(&[name], options)?;
     // One name makes one reader.
     readers.pop().ok_or_else(|| Diagnostic::new("no trace"))
+}
+
+/// A trace that has an order alone cannot run at times of its own.
+fn refuse_untimed(reader: &TraceReader, options: &TraceOptions) -> Result<(), Diagnostic> {
+    let info = reader.scan.info();
+    if !info.untimed || !options.timed || options.capacity.is_none() {
+        return Ok(());
+    }
+    let place = Place { source: reader.scan.source().to_owned(), ..Place::default() };
+    let what = format!("a trace of `{}` has an order and no times", info.name);
+    Err(Diagnostic::new(what)
+        .at(place)
+        .help("--queue-depth N runs it in its order, with N requests outstanding"))
 }
 
 /// Counts the times of all traces from the first request of all.

@@ -124,7 +124,7 @@ fn prose_and_binary_are_refused() {
         read_with("It was a dark and stormy night\n", &TraceOptions::default()).unwrap_err().to_string();
     assert!(error.contains("its first line has 7 fields separated by blanks: word, word"), "{error}");
     let error = read_with([0, 1, 2, 3], &TraceOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("binary data, not a text trace"), "{error}");
+    assert!(error.contains("binary data of no known format"), "{error}");
     // Binary behind a text start.
     let mut late = "1 0 0 8 1\n".repeat(20_000).into_bytes();
     late.extend([0, 159, 146, 150, b'\n']);

@@ -79,3 +79,52 @@ fn an_unknown_name_gets_the_nearest() {
     assert_eq!(error.nearest.as_deref(), Some("disksim"));
     assert!(error.allowed.iter().any(|name| name == "cloudphysics"));
 }
+
+#[test]
+fn more_requests_a_second_than_any_storage_answers_are_another_format() {
+    // DiskSim's times in whole ms: as ns they are 200 million requests a second.
+    let text: String = (0..100_u64).map(|n| format!("{} 0 {} 8 1\n", n * 5, n * 8)).collect();
+    let (_, notes) = read_with(&text, &TraceOptions::default()).unwrap();
+    assert_eq!((notes.format, notes.also_fits.as_slice()), ("disksim", ["mqsim"].as_slice()));
+    let warnings = notes.warnings().join("\n");
+    for part in [
+        "202 req/s",
+        "202,020,202 req/s: more requests a second than any storage answers",
+        "--format decides",
+    ] {
+        assert!(warnings.contains(part), "{part} not in {warnings}");
+    }
+    assert_eq!(read_with(&text, &format("mqsim")).unwrap().1.format, "mqsim");
+}
+
+#[test]
+fn the_device_decides_between_formats_that_fit() {
+    // As MQSim's sectors they lie beyond 1 MiB, as FEMU's bytes within it.
+    let text: String = (0..50_u64).map(|n| format!("{} 0 {} 4096 1\n", n * 1_000_000, n * 8192)).collect();
+    let plain = read_with(&text, &TraceOptions::default()).unwrap().1;
+    assert_eq!(plain.format, "mqsim");
+    let device = TraceOptions {
+        capacity: Some(1 << 20),
+        remap: workload::trace::Remap::Wrap,
+        ..TraceOptions::default()
+    };
+    assert_eq!(read_with(&text, &device).map(|(_, notes)| notes.format), Ok("femu"));
+}
+
+#[test]
+fn what_another_command_reads_names_that_command() {
+    for (content, what, help) in [
+        (&b"PK\x03\x04\x14\0"[..], "a zip archive", "unpack it"),
+        (b"id,start_us,dur_us,device,stream,grid,block,regs,shmem,est_occ_pct,name\n0,1,2,0,7,1x1x1,32x1x1,16,0,50,k\n", "a profile of a GPU", "nandscape sample"),
+        (b"{\"schemaVersion\": 1, \"traceEvents\": [\n", "a profile of a GPU", "nandscape sample"),
+        (b"-kernel name = _Z6vecAdd\n-kernel id = 1\n", "a trace of a GPU", "--workload"),
+        (b"l 0x1fffff50 1\ns 0x1fffff58 0\n", "a recorded program of a CPU", "--workload"),
+        (b"{\n  \"fio version\" : \"fio-3.33\",\n", "a result of fio", "fio-json"),
+        (b"[global]\nrw=randread\n", "a job file of fio", "--workload"),
+        (b"<?xml version=\"1.0\"?>\n", "an XML file", "import mqsim"),
+        (b"PERFILE2\0\0", "binary data of perf", "perf script"),
+    ] {
+        let error = read_with(content, &TraceOptions::default()).unwrap_err().to_string();
+        assert!(error.contains(what) && error.contains(help), "{what}: {error}");
+    }
+}

@@ -8,6 +8,7 @@ mod convert;
 mod data;
 mod detection;
 mod formats;
+mod more_formats;
 mod packing;
 mod properties;
 mod replay;

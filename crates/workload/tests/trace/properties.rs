@@ -11,9 +11,9 @@ use crate::support::{drain, format, read_with};
 
 /// Bytes that look like traces often enough to get past the first field.
 fn almost_a_trace() -> impl Strategy<Value = Vec<u8>> {
-    let examples: Vec<&'static str> = formats().map(|info| info.example).collect();
+    let examples: Vec<Vec<u8>> = formats().map(|info| info.content()).collect();
     let piece = prop_oneof![
-        4 => prop::sample::select(examples).prop_map(|text| text.as_bytes().to_vec()),
+        4 => prop::sample::select(examples),
         2 => "[0-9]{1,20}([ ,][0-9a-fRW.]{1,12}){0,8}\n".prop_map(String::into_bytes),
         1 => prop::collection::vec(any::<u8>(), 0..40),
         1 => prop::sample::select(vec!["\n", "\r\n", "#\n", ",", " ", "-", "0", "99999999999999999999", "fio version 2 iolog\n"])

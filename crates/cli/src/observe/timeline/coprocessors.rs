@@ -1,6 +1,7 @@
 //! The tracks of coprocessors: cores, steps, the link, and what the host's program does for each kernel.
 
-use super::{Micro, Timeline};
+use super::Timeline;
+use super::event::Args;
 use compute::vliw::coprocessor::observe::{Act, Done as Step, Observer as StepObserver};
 use workload::host::offload::observe::{Done as Phase, Observer as PhaseObserver};
 
@@ -44,27 +45,23 @@ impl Timeline {
 impl StepObserver for Steps {
     fn done(&mut self, done: &Step<'_>) {
         let (mut state, pid) = (self.timeline.0.borrow_mut(), self.pid);
-        if !state.has_room_for_act() {
-            return;
-        }
         let at = (done.from, done.to);
         match done.act {
             Act::Step { program, step } => {
-                state.name_as(pid, STEPS, format_args!("steps"));
-                state.act((pid, STEPS), at, format_args!("{program}"), format_args!("\"step\":{step}"));
+                state.names.track((pid, STEPS), format_args!("steps"));
+                state.act((pid, STEPS), at, format_args!("{program}"), Args::Step(step));
             }
             Act::Share { core, program, stalled } => {
-                state.name(pid, core.into(), "core");
-                let args = format_args!("\"stalled_us\":{}", Micro(stalled));
-                state.act((pid, core.into()), at, format_args!("{program}"), args);
+                state.names.track((pid, core.into()), format_args!("core {core}"));
+                state.act((pid, core.into()), at, format_args!("{program}"), Args::Stalled(stalled));
             }
             Act::Sends { bytes } => {
-                state.name_as(pid, SENDS, format_args!("sends"));
-                state.act((pid, SENDS), at, format_args!("send"), format_args!("\"bytes\":{bytes}"));
+                state.names.track((pid, SENDS), format_args!("sends"));
+                state.act((pid, SENDS), at, format_args!("send"), Args::Bytes(bytes));
             }
             Act::Receives { bytes } => {
-                state.name_as(pid, RECEIVES, format_args!("receives"));
-                state.act((pid, RECEIVES), at, format_args!("receive"), format_args!("\"bytes\":{bytes}"));
+                state.names.track((pid, RECEIVES), format_args!("receives"));
+                state.act((pid, RECEIVES), at, format_args!("receive"), Args::Bytes(bytes));
             }
         }
     }
@@ -78,11 +75,7 @@ impl PhaseObserver for Phases {
         if self.last.replace(kernel).is_some_and(|last| last != kernel) {
             self.track += 1;
         }
-        if !state.has_room_for_act() {
-            return;
-        }
-        state.name_as(pid, self.track, format_args!("{program} {application}.{instance}"));
-        let args = format_args!("\"core_us\":{}", Micro(core));
-        state.act((pid, self.track), (from, to), format_args!("{}", phase.name()), args);
+        state.names.track((pid, self.track), format_args!("{program} {application}.{instance}"));
+        state.act((pid, self.track), (from, to), format_args!("{}", phase.name()), Args::Core(core));
     }
 }

@@ -409,6 +409,11 @@ impl Ftl {
         }
     }
 
+    /// Collection takes back what another policy says from now on.
+    pub fn set_victim(&mut self, victim: Box<dyn Victim>) {
+        self.victim = victim;
+    }
+
     /// The closed reclaim unit of a group that the policy wants back; it is taken out of the index.
     ///
     /// A policy need not look at what it gains. Where moves cost space themselves, because translation pages change with

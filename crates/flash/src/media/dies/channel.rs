@@ -1,12 +1,13 @@
 //! Channels: who waits for one, and who holds it.
 
 use super::arbiter::Want;
+use super::op::Class;
 use super::{Backend, Event};
 use kernel::{Cx, Ticket, Time};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Channel {
     pub(super) busy_until: Time,
     pub(super) busy: Time,
@@ -20,6 +21,27 @@ pub(super) struct Channel {
     pub(super) asked: u64,
     /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
     pub(super) line: VecDeque<u32>,
+    /// Who has or had it last, since when; kept with the holders.
+    pub(super) tenant: (Class, Time),
+    /// Somebody has asked for it during that tenure.
+    pub(super) is_waited_for: bool,
+}
+
+impl Default for Channel {
+    fn default() -> Channel {
+        Channel {
+            busy_until: Time::ZERO,
+            busy: Time::ZERO,
+            looks_again: false,
+            moves_data: false,
+            wake: None,
+            waiting: Default::default(),
+            asked: 0,
+            line: VecDeque::new(),
+            tenant: (Class::HostRead, Time::ZERO),
+            is_waited_for: false,
+        }
+    }
 }
 
 impl Channel {
@@ -55,6 +77,7 @@ impl Backend {
     ) {
         let c = &mut self.channels[channel as usize];
         c.asked += 1;
+        c.is_waited_for = true;
         c.waiting[want as usize].push_back((unit, c.asked));
         if !c.looks_again {
             c.look_again(channel, cx);

@@ -10,6 +10,7 @@ mod channel;
 mod counters;
 mod energy;
 mod event;
+mod holders;
 mod idle;
 pub mod observe;
 pub mod op;
@@ -29,6 +30,7 @@ pub mod transfer;
 pub use counters::BackendCounters;
 pub use energy::MediaMeter;
 pub use event::Event;
+pub use holders::{Holders, Waited};
 pub use idle::{IdlePlanes, Wanted};
 pub use sharing::{MultiPlane, Sharing};
 pub use spread::Spread;
@@ -95,6 +97,8 @@ struct Die {
     suspended: Option<(u32, Time)>,
     busy_since: Time,
     busy: Time,
+    /// When the active command took it, or took it again after a suspension.
+    held_since: Time,
     touched: bool,
     /// Planes whose own read is in the die.
     reading: u8,
@@ -144,6 +148,8 @@ pub struct Backend {
     pub observer: Option<Box<dyn Observer>>,
     /// What has been spent, if it is known what things cost.
     pub meter: Option<Box<MediaMeter>>,
+    /// Who is in the way of whom, if that is kept.
+    holders: Option<Box<Holders>>,
 }
 
 /// Policies and switches of a back end.
@@ -185,6 +191,7 @@ impl Backend {
             suspended: None,
             busy_since: Time::ZERO,
             busy: Time::ZERO,
+            held_since: Time::ZERO,
             touched: false,
             reading: 0,
             gathering: None,
@@ -220,6 +227,7 @@ impl Backend {
             links: policy.link.map(|link| Links::new(link, geo.die_planes)),
             observer: None,
             meter: None,
+            holders: None,
         }
     }
 
@@ -387,10 +395,12 @@ impl Backend {
         let d = &mut self.dies[die as usize];
         d.state = DieState::Working;
         d.active = first;
+        d.held_since = now;
         d.array_from = now + tenure;
         d.array_to = now + tenure + array;
         d.ticket = Some(cx.after(tenure + array, Event::ArrayDone(die)));
         let channel = d.channel;
+        self.takes_channel(channel, self.ops[first].class, now);
         self.hold(channel, tenure, cx);
         if self.holds_line {
             self.start_line(channel, first, cx);
@@ -434,6 +444,7 @@ impl Backend {
         let d = &mut self.dies[die as usize];
         d.state = DieState::Moving;
         let channel = d.channel;
+        self.takes_channel(channel, self.ops[first].class, now);
         self.move_data(channel, tenure, Event::TransferDone(die), cx);
     }
 
@@ -496,6 +507,8 @@ impl Backend {
         if self.is_plane(die) {
             self.vacate(die, now);
         }
+        let d = &self.dies[die as usize];
+        self.was_held(die, self.ops[d.active].class, d.held_since, now);
         let d = &mut self.dies[die as usize];
         d.state = DieState::Idle;
         let is_free = d.suspended.is_none();

@@ -56,6 +56,8 @@ impl Backend {
             observer: _,
             // Nothing is at work; what was spent belongs to the run before.
             meter: _,
+            // Of an idle back end nobody asks who was in the way.
+            holders: _,
         } = self;
         dies.iter().for_each(|die| die.save(out));
         channels.iter().for_each(|channel| channel.save(out));
@@ -105,6 +107,7 @@ impl Die {
             suspended,
             busy_since: _,
             busy,
+            held_since: _,
             touched: _,
             reading,
             gathering,
@@ -128,6 +131,8 @@ impl Channel {
             waiting: _,
             asked: _,
             line: _,
+            tenant: _,
+            is_waited_for: _,
         } = self;
         (*busy_until, *busy).save(out);
     }

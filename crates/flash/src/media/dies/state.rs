@@ -19,16 +19,30 @@ impl Backend {
 
     /// Time that each channel has been busy up to `now`.
     pub fn channel_busy(&self, now: Time) -> Vec<Time> {
-        self.channels.iter().map(|c| c.busy - c.busy_until.since(now)).collect()
+        self.busy_channels(now).collect()
     }
 
     /// Time that each die has been busy up to `now`.
     pub fn die_busy(&self, now: Time) -> Vec<Time> {
-        let open = |d: &Die| {
+        self.busy_dies(now).collect()
+    }
+
+    /// Time that all channels and all dies have been busy up to `now`, each sum by itself, picoseconds.
+    pub fn total_busy_ps(&self, now: Time) -> (u128, u128) {
+        let sum = |total: u128, busy: Time| total + u128::from(busy.ps());
+        (self.busy_channels(now).fold(0, sum), self.busy_dies(now).fold(0, sum))
+    }
+
+    fn busy_channels(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
+        self.channels.iter().map(move |c| c.busy - c.busy_until.since(now))
+    }
+
+    fn busy_dies(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
+        let open = move |d: &Die| {
             let working = !matches!(d.state, DieState::Idle | DieState::Asking) || d.suspended.is_some();
             if working || d.reading > 0 { now - d.busy_since } else { Time::ZERO }
         };
-        self.dies.iter().take(self.die_count as usize).map(|d| d.busy + open(d)).collect()
+        self.dies.iter().take(self.die_count as usize).map(move |d| d.busy + open(d))
     }
 
     /// When each operation that still waits at a die was queued: what Little's identity needs at the end.

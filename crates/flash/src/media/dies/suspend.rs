@@ -49,6 +49,10 @@ impl Backend {
         let d = &mut self.dies[die as usize];
         d.state = DieState::Idle;
         self.array_time.suspending += cx.now() - d.array_from;
+        let held_since = d.held_since;
+        if let Some((op, _)) = d.suspended {
+            self.was_held(die, self.ops[op].class, held_since, cx.now());
+        }
         self.next_for(die, cx);
     }
 
@@ -60,6 +64,7 @@ impl Backend {
         let d = &mut self.dies[die as usize];
         d.state = DieState::Working;
         d.active = op;
+        d.held_since = cx.now();
         d.array_from = cx.now();
         d.array_to = cx.now() + rest;
         d.ticket = Some(cx.after(rest, Event::ArrayDone(die)));

@@ -6,7 +6,7 @@
 //! out of one like that of a read.
 
 use super::arbiter::Want;
-use super::op::{NO_OP, Op};
+use super::op::{Class, NO_OP, Op};
 use super::{Backend, Event};
 use crate::media::registers::Link;
 use kernel::{Cx, Time};
@@ -68,6 +68,11 @@ impl Backend {
             meter.transfer(bytes, cx.now(), cx.now() + tenure);
         }
         let channel = self.dies[transfer.die as usize].channel;
+        let class = match transfer.way {
+            Way::Into => Class::HostProgram,
+            Way::Out => Class::HostRead,
+        };
+        self.takes_channel(channel, class, cx.now());
         self.move_data(channel, tenure, Event::Moved(name), cx);
     }
 

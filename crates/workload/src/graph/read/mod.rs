@@ -98,10 +98,27 @@ enum Named {
 /// # Errors
 /// A file that cannot be read or is not of its format: line, value, and what is allowed.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Graph, Diagnostic> {
+    read_counted(path, options).map(|(graph, _)| graph)
+}
+
+/// As [`read`], with the edges that the file lists.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_counted(path: &Path, options: &ReadOptions) -> Result<(Graph, Listed), Diagnostic> {
     let shown = path.display().to_string();
     let unreadable = |fault| Diagnostic::new(format!("cannot read `{shown}`: {fault}"));
     let file = File::open(path).map_err(unreadable)?;
-    read_from(&shown, file, options)
+    counted(&shown, file, options)
+}
+
+/// What a file lists, before anything is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// Edges, each as often as it stands there.
+    pub edges: u64,
+    /// Those of them from a vertex to itself.
+    pub loops: u64,
 }
 
 /// Reads a graph from bytes that are called `name` in diagnostics.
@@ -113,6 +130,14 @@ pub fn read_from(
     source: impl Read + Send + 'static,
     options: &ReadOptions,
 ) -> Result<Graph, Diagnostic> {
+    counted(name, source, options).map(|(graph, _)| graph)
+}
+
+fn counted(
+    name: &str,
+    source: impl Read + Send + 'static,
+    options: &ReadOptions,
+) -> Result<(Graph, Listed), Diagnostic> {
     let Some(format) = options.format.or_else(|| Format::of_name(name)) else {
         let help =
             "name the format; file names tell .txt .el .edges .snap .tsv, .csv, .graph .metis, .gr, .mtx";
@@ -142,7 +167,9 @@ pub fn read_from(
             "`{name}` has 2^31 edges or more, which no graph here can hold"
         )));
     }
-    Ok(Graph::new(vertices, &edges, options.keep))
+    let loops = edges.ends.iter().filter(|(from, to)| from == to).count() as u64;
+    let listed = Listed { edges: edges.ends.len() as u64, loops };
+    Ok((Graph::new(vertices, &edges, options.keep), listed))
 }
 
 /// Numbers from zero for the names that occur.

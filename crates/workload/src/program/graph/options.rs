@@ -14,7 +14,7 @@ use super::colour::Colour;
 use super::degree::Degree;
 use super::rank::Rank;
 use super::sssp::Sssp;
-use crate::graph::{self, Graph, Keep, ReadOptions, Rmat};
+use crate::graph::{self, Graph, Keep, Listed, ReadOptions, Rmat};
 use crate::program::list::{Built, Entry, Table};
 use crate::program::{Code, Inputs, Key, Params, Program, Slots};
 
@@ -180,7 +180,7 @@ fn input(params: &Params, inputs: &mut Inputs) -> Result<Arc<Graph>, Diagnostic>
             recipe.push_str(&format!("{}={value},", key.name));
         }
     }
-    inputs.graph(&recipe, || make(params))
+    inputs.graph(&recipe, |notes| make(params, notes))
 }
 
 /// The program's graph with weights: those of the file, or drawn ones.
@@ -193,7 +193,20 @@ fn weighted(params: &Params, inputs: &mut Inputs, most: u32) -> Result<Arc<Graph
     Ok(Arc::new(Graph::clone(&graph).weighted(seed, most)))
 }
 
-fn make(params: &Params) -> Result<Graph, Diagnostic> {
+/// A graph that was read: its size, and what of the file is not in it.
+fn told(path: &str, graph: &Graph, listed: &Listed, mirrored: bool) -> String {
+    let ways = if mirrored { 2 } else { 1 };
+    let (edges, listed_edges, loops) = (graph.edges() as u64, listed.edges, listed.loops);
+    let repeated = ((listed_edges - loops) * ways).saturating_sub(edges);
+    let both = if mirrored { ", each in both directions" } else { "" };
+    format!(
+        "the graph of {path} has {} vertices and {edges} edges: of {listed_edges} listed{both}, {loops} self-loops and {repeated} repeated ones are \
+         dropped",
+        graph.vertices()
+    )
+}
+
+fn make(params: &Params, notes: &mut Vec<String>) -> Result<Graph, Diagnostic> {
     let mirrored = params.word("mirrored", &[("yes", true), ("no", false)])?;
     if let Some(path) = params.text("graph") {
         let format = match params.text("format") {
@@ -201,10 +214,12 @@ fn make(params: &Params) -> Result<Graph, Diagnostic> {
             None => None,
         };
         let keep = if mirrored { Keep::Both } else { Keep::Simple };
-        let graph = graph::read(Path::new(path), &ReadOptions { format, keep, ..ReadOptions::default() })?;
+        let options = ReadOptions { format, keep, ..ReadOptions::default() };
+        let (graph, listed) = graph::read_counted(Path::new(path), &options)?;
         if graph.edges() == 0 {
             return Err(Diagnostic::new(format!("the graph of `{path}` has no edges")));
         }
+        notes.push(told(path, &graph, &listed, mirrored));
         return Ok(graph);
     }
     let b = params.real("b", 0.0..=0.5)?;

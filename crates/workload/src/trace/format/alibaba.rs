@@ -3,7 +3,7 @@
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
 use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -19,9 +19,13 @@ pub(crate) static FORMAT: Format = Format {
         sector: None,
         whole_seconds: false,
         one_device: false,
+        untimed: false,
+        binary: false,
     },
     parser: |settings| plain(settings, Some("device_id"), parse),
     plausible: any_request,
+    framing: Framing::Lines,
+    separator: Some(b','),
 };
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {

@@ -4,7 +4,7 @@ use proto::IoOp;
 
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request};
+use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
 use crate::trace::options::{Action, TimeUnit};
 use crate::trace::record::{Extent, Sheet};
 
@@ -22,9 +22,13 @@ pub(crate) static FORMAT: Format = Format {
         sector: Some(512),
         whole_seconds: false,
         one_device: false,
+        untimed: false,
+        binary: false,
     },
     parser: |settings| Box::new(Parser::new(settings)),
     plausible: any_request,
+    framing: Framing::Lines,
+    separator: None,
 };
 
 struct Parser {
@@ -146,14 +150,14 @@ impl LineParser for Parser {
 
 /// The RWBS field: an optional `F` (flush first), the operation, then `F` (force unit access) and hints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Flags {
-    op: Option<IoOp>,
-    flush: bool,
-    fua: bool,
+pub(super) struct Flags {
+    pub(super) op: Option<IoOp>,
+    pub(super) flush: bool,
+    pub(super) fua: bool,
 }
 
 impl Flags {
-    fn read(field: Field<'_>) -> Result<Flags, Fault> {
+    pub(super) fn read(field: Field<'_>) -> Result<Flags, Fault> {
         const ALLOWED: &str = "[F] then R, W, D (discard), F (flush) or N, then F (FUA), A, S, M, B, E";
         let bad = || field.fault(FaultKind::UnknownOperation, ALLOWED);
         let is_op = |b: &u8| matches!(b, b'R' | b'W' | b'D' | b'F' | b'N');

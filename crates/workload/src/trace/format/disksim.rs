@@ -5,7 +5,7 @@ use proto::IoOp;
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
 use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, any_request};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -21,9 +21,13 @@ pub(crate) static FORMAT: Format = Format {
         sector: Some(512),
         whole_seconds: false,
         one_device: false,
+        untimed: false,
+        binary: false,
     },
     parser: |settings| plain(settings, None, parse),
     plausible: any_request,
+    framing: Framing::Lines,
+    separator: Some(b' '),
 };
 
 /// The flag of a read (`disksim_reqflags.h`); the others (asynchronous, time-critical …) order nothing here.

@@ -3,7 +3,7 @@
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
 use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -19,10 +19,14 @@ pub(crate) static FORMAT: Format = Format {
         sector: None,
         whole_seconds: false,
         one_device: false,
+        untimed: false,
+        binary: false,
     },
     parser: |settings| plain(settings, None, parse),
     // A disk moves whole sectors. Without this every DiskSim trace would fit as well.
     plausible: |request| request.offset % 512 == 0 && request.bytes % 512 == 0,
+    framing: Framing::Lines,
+    separator: Some(b' '),
 };
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {

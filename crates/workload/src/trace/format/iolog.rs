@@ -4,7 +4,7 @@ use proto::IoOp;
 
 use crate::trace::fault::{Fault, FaultKind};
 use crate::trace::field::{Field, Fields};
-use crate::trace::format::{Format, FormatInfo, LineParser, Settings, any_request};
+use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -21,9 +21,13 @@ pub(crate) static V2: Format = Format {
         sector: None,
         whole_seconds: false,
         one_device: false,
+        untimed: false,
+        binary: false,
     },
     parser: |settings| Box::new(Parser::new(settings, Version::Two)),
     plausible: any_request,
+    framing: Framing::Lines,
+    separator: None,
 };
 
 pub(crate) static V3: Format = Format {
@@ -39,9 +43,13 @@ pub(crate) static V3: Format = Format {
         sector: None,
         whole_seconds: false,
         one_device: false,
+        untimed: false,
+        binary: false,
     },
     parser: |settings| Box::new(Parser::new(settings, Version::Three)),
     plausible: any_request,
+    framing: Framing::Lines,
+    separator: None,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,20 +2,32 @@
 //! documentation and the contract test.
 
 mod alibaba;
+mod arc;
+mod baleen;
+mod biosnoop;
 mod blkparse;
+mod blocks;
+mod cachelib;
 mod cloudphysics;
 mod columns;
 mod disksim;
+mod etw;
 mod femu;
 mod fiu;
+mod ftrace;
 mod iolog;
+mod iolog1;
+mod kvcache;
 mod mqsim;
 mod msr;
 mod ops;
+mod oracle;
 mod plain;
 mod spc;
+mod srt;
 mod systor17;
 mod tencent;
+mod vscsi;
 
 use config::Diagnostic;
 use serde::Serialize;
@@ -24,7 +36,8 @@ use crate::trace::fault::Fault;
 use crate::trace::options::{Action, TimeUnit, TraceOptions};
 use crate::trace::record::{RawRequest, Sheet};
 
-/// Every format. Content that fits several is read as the first of them, with a warning.
+/// Every format. Content that fits several is read as the one that has the fewest implausible
+/// requests, the first among equals, with a warning.
 pub(crate) static FORMATS: &[&Format] = &[
     &mqsim::FORMAT,
     &disksim::FORMAT,
@@ -40,6 +53,19 @@ pub(crate) static FORMATS: &[&Format] = &[
     &spc::FORMAT,
     &fiu::FORMAT,
     &columns::FORMAT,
+    &cachelib::FORMAT,
+    &kvcache::FORMAT,
+    &baleen::FORMAT,
+    &biosnoop::FORMAT,
+    &ftrace::FORMAT,
+    &etw::FORMAT,
+    &iolog1::FORMAT,
+    &arc::FORMAT,
+    &blocks::FORMAT,
+    &vscsi::V1,
+    &vscsi::V2,
+    &oracle::FORMAT,
+    &srt::FORMAT,
 ];
 
 /// What a user should know of a format.
@@ -65,6 +91,22 @@ pub struct FormatInfo {
     pub whole_seconds: bool,
     /// Whether its streams share the addresses of one device, whatever their names.
     pub one_device: bool,
+    /// Whether it has an order and no times: it runs at a queue depth alone.
+    pub untimed: bool,
+    /// Whether it has records of bytes and no lines; the example is then in hexadecimal.
+    pub binary: bool,
+}
+
+impl FormatInfo {
+    /// The example as a file has it.
+    pub fn content(&self) -> Vec<u8> {
+        if !self.binary {
+            return self.example.as_bytes().to_vec();
+        }
+        let digits: Vec<u8> =
+            self.example.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect()
+    }
 }
 
 /// A format: its description and its parser.
@@ -74,6 +116,19 @@ pub(crate) struct Format {
     pub(crate) parser: fn(&Settings<'_>) -> Box<dyn LineParser>,
     /// Whether a request could stand in a real file of this format; only detection asks.
     pub(crate) plausible: fn(&RawRequest) -> bool,
+    /// How a file is cut into what the parser takes.
+    pub(crate) framing: Framing,
+    /// What stands between two fields, if another character may stand there as well.
+    pub(crate) separator: Option<u8>,
+}
+
+/// How a file is cut into what a parser takes at a time.
+#[derive(Clone, Copy)]
+pub(crate) enum Framing {
+    /// Into lines of text.
+    Lines,
+    /// Into records of bytes: how long the one is that begins here, of what is there of it and behind it.
+    Records(fn(&[u8]) -> usize),
 }
 
 /// What a parser needs to know before the first line.
@@ -86,6 +141,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) action: Option<Action>,
     /// The first bytes of the file.
     pub(crate) prefix: &'a [u8],
+    /// What the columns of a table are, if the user says so.
+    pub(crate) columns: Option<&'a str>,
 }
 
 /// Reads the lines of one file in their order.
@@ -117,25 +174,37 @@ impl Format {
     /// The units of a file, the user's over the format's own; refuses an option that would change nothing.
     pub(crate) fn settings<'a>(
         &self,
-        options: &TraceOptions,
+        options: &'a TraceOptions,
         prefix: &'a [u8],
     ) -> Result<Settings<'a>, Diagnostic> {
         let info = &self.info;
+        let is_table = info.name == columns::FORMAT.info.name;
+        let columns = options.columns.as_deref().filter(|_| is_table);
         let inert = |option: &str, why: &str| {
             Err(Diagnostic::new(format!("{option} does not apply to the format `{}`: {why}", info.name)))
         };
-        if options.time_unit.is_some() && info.time_unit.is_none() {
+        if options.time_unit.is_some() && info.untimed {
+            return inert("--time-unit", "it has no times");
+        }
+        if options.time_unit.is_some() && info.time_unit.is_none() && columns.is_none() {
             return inert("--time-unit", "its header names the unit");
         }
-        if options.sector.is_some() && info.sector.is_none() {
+        if options.columns.is_some() && !is_table {
+            return inert("--columns", "its columns are known; --format csv reads any table");
+        }
+        if let Some(columns) = columns {
+            columns::check(columns)?;
+        }
+        if options.sector.is_some() && info.sector.is_none() && columns.is_none() {
             return inert("--sector", "its addresses are in bytes, or its header names the unit");
         }
         if options.action.is_some() && info.name != blkparse::FORMAT.info.name {
             return inert("--action", "its lines are requests, not events");
         }
-        let unit = options.time_unit.or(info.time_unit).unwrap_or(TimeUnit::Picosecond);
-        let sector = options.sector.or(info.sector).unwrap_or(1);
-        Ok(Settings { exponent: unit.exponent(), sector, action: options.action, prefix })
+        // A table whose columns the user names has times in seconds and sectors of 512 B, unless the user says more.
+        let unit = options.time_unit.or(info.time_unit).unwrap_or(TimeUnit::Second);
+        let sector = options.sector.or(info.sector).unwrap_or(512);
+        Ok(Settings { exponent: unit.exponent(), sector, action: options.action, prefix, columns })
     }
 }
 

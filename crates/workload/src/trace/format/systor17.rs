@@ -3,7 +3,7 @@
 use crate::trace::fault::Fault;
 use crate::trace::field::Fields;
 use crate::trace::format::plain::{Units, plain};
-use crate::trace::format::{Format, FormatInfo, any_request, ops};
+use crate::trace::format::{Format, FormatInfo, Framing, any_request, ops};
 use crate::trace::options::TimeUnit;
 use crate::trace::record::{Extent, Sheet};
 
@@ -21,18 +21,20 @@ pub(crate) static FORMAT: Format = Format {
         sector: None,
         whole_seconds: false,
         one_device: false,
+        untimed: false,
+        binary: false,
     },
     parser: |settings| plain(settings, Some("Timestamp"), parse),
     plausible: any_request,
+    framing: Framing::Lines,
+    separator: Some(b','),
 };
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::commas(line);
     let at = fields.next("timestamp")?.decimal_time(units.exponent)?;
     let response = fields.next("response time")?;
-    if !response.text.is_empty() {
-        response.decimal_time(units.exponent)?;
-    }
+    let took = if response.text.is_empty() { 0 } else { response.decimal_time(units.exponent)? };
     let op = ops::letter(fields.next("type")?)?;
     let lun = fields.next("LUN")?;
     lun.integer()?;
@@ -42,5 +44,6 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let extent = Extent::read(op, offset, 1, size, 1)?;
     let flow = sheet.flow(lun)?;
     sheet.request(at, op, extent, flow, false);
+    sheet.responded(took);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What is in a trace: one pass over the file as it is, in the order of its lines.
 
+mod activity;
 mod footprint;
 mod show;
 mod tally;
@@ -11,8 +12,11 @@ use std::path::Path;
 use config::Diagnostic;
 use proto::IoOp;
 use serde::Serialize;
+use stats::{Histogram, Summary};
 
+use crate::inject::Recorded;
 use crate::trace::fault::FaultKind;
+use crate::trace::inspect::activity::Intervals;
 use crate::trace::inspect::footprint::Footprint;
 use crate::trace::inspect::tally::{PeakRate, Sizes, Stream};
 use crate::trace::notes::Skipped;
@@ -23,6 +27,7 @@ use crate::trace::record::RawRequest;
 use crate::trace::scan::Scan;
 use crate::trace::together::too_long;
 
+pub use activity::Activity;
 pub(crate) use footprint::mix;
 
 /// Streams that an inspection lists.
@@ -69,6 +74,12 @@ pub struct Inspection {
     pub rate_per_s: Option<f64>,
     /// Requests in the busiest second of the trace's clock.
     pub peak_per_s: u64,
+    /// The trace over time; `None` if all requests come at one instant.
+    pub activity: Option<Activity>,
+    /// Response times that the trace has recorded of reads, if it has.
+    pub recorded_read_ns: Option<Summary>,
+    /// As `recorded_read_ns`, of writes.
+    pub recorded_write_ns: Option<Summary>,
     /// Bytes of distinct 4 KiB pages read or written, each stream's counted apart.
     pub footprint_bytes: u64,
     /// Whether that is a count and not an estimate (beyond 7 million touched chunks of 256 KiB).
@@ -157,7 +168,7 @@ fn inspect_scan(
     refuse_replay_options(options)?;
     let options = TraceOptions { lenient: true, ..options.clone() };
     let mut scan = open(&options)?;
-    let mut counts = Counts::new();
+    let mut counts = Counts::new(scan.info().whole_seconds);
     while options.max_requests.is_none_or(|limit| counts.requests < limit) {
         match scan.next()? {
             Some(request) => counts.add(&request),
@@ -205,10 +216,12 @@ struct Counts {
     footprint: Footprint,
     disorder: Disorder,
     streams: Vec<Stream>,
+    activity: Intervals,
+    recorded: Recorded,
 }
 
 impl Counts {
-    fn new() -> Counts {
+    fn new(whole_seconds: bool) -> Counts {
         Counts {
             requests: 0,
             by_op: BTreeMap::new(),
@@ -223,6 +236,8 @@ impl Counts {
             footprint: Footprint::new(),
             disorder: Disorder::new(),
             streams: Vec::new(),
+            activity: Intervals::new(whole_seconds),
+            recorded: Recorded::default(),
         }
     }
 
@@ -232,6 +247,10 @@ impl Counts {
         self.first = self.first.min(request.at);
         self.last = self.last.max(request.at);
         self.peak.add(request.at);
+        self.activity.add(request.at, request.bytes);
+        if let Some(ps) = request.response {
+            self.recorded.add(request.op, ps);
+        }
         self.disorder.add(request.at);
         let of_op = self.by_op.entry(request.op).or_default();
         of_op.0 += 1;
@@ -292,6 +311,9 @@ impl Counts {
             span_s,
             rate_per_s: (span_s > 0.0).then(|| requests / span_s),
             peak_per_s: self.peak.peak(),
+            activity: self.activity.finish(),
+            recorded_read_ns: summary(&self.recorded.read),
+            recorded_write_ns: summary(&self.recorded.write),
             footprint_bytes: self.footprint.bytes(),
             footprint_exact: self.footprint.is_exact(),
             address_min: self.address_min.min(self.address_end),
@@ -313,6 +335,10 @@ impl Counts {
             errors: notes.skipped.clone(),
         }
     }
+}
+
+fn summary(recorded: &Histogram) -> Option<Summary> {
+    (recorded.count() > 0).then(|| Summary::from_ps(recorded))
 }
 
 fn busiest(streams: &[Stream], scan: &Scan) -> Vec<FlowSummary> {

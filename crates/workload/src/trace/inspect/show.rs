@@ -36,6 +36,30 @@ impl Inspection {
                 count(self.peak_per_s)
             ),
         )?;
+        if let Some(activity) = &self.activity {
+            let interval = span((activity.interval_s * 1e12) as u128);
+            let busy = rate(activity.busy_rate_per_s);
+            let idle = percent(activity.idle_share);
+            let intervals = count(activity.requests.len() as u64);
+            row(
+                f,
+                "busy",
+                &format!("{busy} while busy; idle {idle} of {intervals} intervals of {interval}"),
+            )?;
+            row(f, "over time", &activity.bars(64))?;
+        }
+        for (name, recorded) in [("reads", &self.recorded_read_ns), ("writes", &self.recorded_write_ns)] {
+            let Some(times) = recorded else { continue };
+            let of = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| span((ns * 1e3) as u128));
+            let text = format!(
+                "{name} took {} on average, median {}, p99 {}, at most {}",
+                of(times.mean),
+                of(times.p50),
+                of(times.p99),
+                of(times.max)
+            );
+            row(f, "recorded", &text)?;
+        }
         let share = |n: u64| percent(n as f64 / self.requests as f64);
         let mut kinds = Vec::new();
         for (name, n, moved) in [

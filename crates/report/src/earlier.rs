@@ -1,17 +1,18 @@
 //! Result documents of an earlier layout, as they would be today.
 
+use crate::read::SCHEMA;
 use serde_json::{Map, Value};
 
 /// The layout in which there was one GPU, one server and one drive.
 const FIRST: &str = "nandscape.result/1";
 
 /// A document as `nandscape.result/2` has it, if its layout is known.
-pub(crate) fn lifted(mut document: Value) -> Value {
+pub fn lifted(mut document: Value) -> Value {
     if document.get("schema").is_none_or(|schema| schema != FIRST) {
         return document;
     }
     let Some(all) = document.as_object_mut() else { return document };
-    all.insert("schema".to_owned(), machine::result::SCHEMA.into());
+    all.insert("schema".to_owned(), SCHEMA.into());
     for name in ["gpu", "cpu"] {
         if let Some(Value::Object(mut one)) = all.remove(name) {
             one.insert("name".to_owned(), name.into());
@@ -47,7 +48,7 @@ fn moved(spec: &mut Map<String, Value>) {
 
 #[cfg(test)]
 mod tests {
-    use super::lifted;
+    use super::{SCHEMA, lifted};
     use serde_json::json;
 
     #[test]
@@ -60,7 +61,7 @@ mod tests {
             "spec": { "precondition": "none", "flash": { "geometry": {} }, "cpu": { "fill_jobs": 1, "0": { "cores": 4 } } },
         });
         let second = json!({
-            "schema": machine::result::SCHEMA,
+            "schema": SCHEMA,
             "gpu": [{ "name": "gpu", "ipc": 2.0, "memory": { "name": "memory", "kind": "dram" } }],
             "flash": [{ "name": "flash", "erases": 3, "precondition": { "kind": "none" } }],
             "spec": { "flash": { "geometry": {}, "precondition": "none" }, "cpu": { "fill_jobs": 1, "cores": 4 } },

@@ -1,0 +1,132 @@
+//! Requests one by one, in a file.
+
+mod csv;
+#[cfg(feature = "parquet")]
+mod parquet;
+
+use crate::observe::sink::Sink;
+use crate::output::Fault;
+use crate::trace_args::{at, window};
+use config::Diagnostic;
+use machine::requests::{COLUMNS, Cell, Keep, Keeper, row};
+use proto::Account;
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+use workload::inject::{Observer, Seen};
+
+/// A file of requests under way. Warm-up is in it too; the rows are in the order of completion.
+#[derive(Clone)]
+pub(crate) struct RequestFile(Rc<RefCell<State>>);
+
+struct State {
+    keeper: Keeper<(Seen, Option<Account>)>,
+    file: File,
+}
+
+/// What is written, by the end of the file's name.
+enum File {
+    Csv(Sink),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<parquet::Rows>),
+}
+
+impl File {
+    fn create(path: &Path) -> Result<File, Fault> {
+        match path.extension().and_then(|end| end.to_str()) {
+            Some("csv") => csv::create(path).map(File::Csv),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => parquet::Rows::create(path).map(|rows| File::Parquet(Box::new(rows))),
+            #[cfg(not(feature = "parquet"))]
+            Some("parquet") => Err(Fault::Input(at(
+                "--requests",
+                &path.display().to_string(),
+                Diagnostic::new("this program was built without Parquet")
+                    .help("write a .csv file, or build it with `--features parquet`"),
+            ))),
+            _ => Err(Fault::Input(at(
+                "--requests",
+                &path.display().to_string(),
+                Diagnostic::new(
+                    "the end of the file's name says how requests are written, and this one says nothing",
+                )
+                .help("name it .csv or .parquet"),
+            ))),
+        }
+    }
+
+    fn write(&mut self, row: &[Cell; COLUMNS]) {
+        match self {
+            File::Csv(sink) => csv::write(sink, row),
+            #[cfg(feature = "parquet")]
+            File::Parquet(rows) => rows.write(row),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        match self {
+            File::Csv(sink) => sink.finish(),
+            #[cfg(feature = "parquet")]
+            File::Parquet(rows) => rows.finish(),
+        }
+    }
+}
+
+/// Reads which requests to keep: `all`, `sample=10000`, `slowest=1000`, `window=1ms..2ms`.
+///
+/// # Errors
+/// Anything else.
+pub(crate) fn keep(text: &str) -> Result<Keep, Fault> {
+    let fault = |what: String| {
+        let help = "`all`, `sample=10000`, `slowest=1000` or `window=1ms..2ms`";
+        Fault::Input(at("--requests-keep", text, Diagnostic::new(what).help(help)))
+    };
+    let (word, value) = text.split_once('=').map_or((text, None), |(word, value)| (word, Some(value)));
+    let number = || match value.and_then(|value| value.parse::<usize>().ok()) {
+        Some(number) if number > 0 => Ok(number),
+        _ => Err(fault(format!("`{word}` takes a whole number, at least 1, as in `{word}=1000`"))),
+    };
+    match (word, value) {
+        ("all", None) => Ok(Keep::All),
+        ("sample", _) => number().map(Keep::Sample),
+        ("slowest", _) => number().map(Keep::Slowest),
+        ("window", Some(value)) => window(value).map(|(from, to)| Keep::Window(from, to)).map_err(fault),
+        _ => Err(fault(match config::diag::nearest(word, ["all", "sample", "slowest", "window"]) {
+            Some(near) => format!("nothing is called `{word}`; did you mean `{near}`?"),
+            None => format!("nothing is called `{word}`"),
+        })),
+    }
+}
+
+impl RequestFile {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn create(path: &Path, keep: Keep, seed: u64) -> Result<RequestFile, Fault> {
+        let state = State { keeper: Keeper::new(keep, seed), file: File::create(path)? };
+        Ok(RequestFile(Rc::new(RefCell::new(state))))
+    }
+
+    /// Writes out what has been held.
+    ///
+    /// # Errors
+    /// The file is not whole.
+    pub(crate) fn finish(&self) -> Result<(), Fault> {
+        let State { keeper, file } = &mut *self.0.borrow_mut();
+        for (seen, account) in keeper.held() {
+            file.write(&row(&seen, account.as_ref()));
+        }
+        file.finish()
+    }
+}
+
+impl Observer for RequestFile {
+    fn completed(&mut self, seen: &Seen, account: Option<&Account>) {
+        let State { keeper, file } = &mut *self.0.borrow_mut();
+        if let Some((seen, account)) = keeper.offer(seen.completed, seen.latency(), (*seen, account.copied()))
+        {
+            file.write(&row(&seen, account.as_ref()));
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Runs that explain themselves: requests in a file, what `explain-run` says, and what both refuse.
+
+mod common;
+
+use common::{TINY, file, nandscape, refused};
+use serde_json::Value;
+
+const JOB: &str = "fio:rw=randrw,bs=4k,iodepth=32,number_ios=20000,norandommap=1";
+
+/// The rows of a file of requests, and the document of the run.
+fn requests_of(keep: &[&str]) -> (Vec<Vec<String>>, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("requests.csv").display().to_string();
+    let mut arguments = vec!["run", "d16"];
+    arguments.extend(TINY);
+    arguments.extend(["--workload", JOB, "--json", "--requests", &path]);
+    arguments.extend(keep);
+    let document = nandscape(&arguments).well().json();
+    let text = std::fs::read_to_string(path).unwrap();
+    (text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect(), document)
+}
+
+fn column(rows: &[Vec<String>], name: &str) -> usize {
+    rows[0].iter().position(|column| column == name).unwrap_or_else(|| panic!("no column {name}"))
+}
+
+/// Nanoseconds with three decimals, as picoseconds.
+fn ps(cell: &str) -> u64 {
+    let (whole, part) = cell.split_once('.').expect("three decimals");
+    whole.parse::<u64>().unwrap() * 1000 + part.parse::<u64>().unwrap()
+}
+
+#[test]
+fn every_request_is_a_row_whose_parts_sum_to_its_latency() {
+    let (rows, document) = requests_of(&[]);
+    assert_eq!(rows.len() as u64 - 1, document["io"]["all"]["requests"].as_u64().unwrap());
+    let [latency, first, last] = ["latency_ns", "submission_ns", "host_ns"].map(|name| column(&rows, name));
+    let mut total = 0;
+    for row in &rows[1..] {
+        assert_eq!(row.len(), rows[0].len());
+        let parts: u64 = row[first..=last].iter().map(|cell| ps(cell)).sum();
+        assert_eq!(parts, ps(&row[latency]), "{row:?}");
+        total += parts;
+    }
+    let mean = total as f64 / 1e3 / (rows.len() - 1) as f64;
+    let told = document["io"]["all"]["latency_ns"]["mean"].as_f64().unwrap();
+    assert!((mean / told - 1.0).abs() < 1e-9, "{mean} for {told}");
+}
+
+#[test]
+fn what_is_kept_is_what_was_asked_for() {
+    let (all, _) = requests_of(&[]);
+    let [id, latency, completed] = ["id", "latency_ns", "completed_ns"].map(|name| column(&all, name));
+    let (slowest, document) = requests_of(&["--requests-keep", "slowest=10"]);
+    let mut sorted: Vec<u64> = all[1..].iter().map(|row| ps(&row[latency])).collect();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    let mut found: Vec<u64> = slowest[1..].iter().map(|row| ps(&row[latency])).collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    assert_eq!(found, sorted[..10]);
+    // The document has the same, of its own.
+    let told = document["io"]["slowest"][0]["latency_ns"].as_f64().unwrap();
+    assert!((told * 1e3 - sorted[0] as f64).abs() < 0.5);
+    let (sample, _) = requests_of(&["--requests-keep", "sample=50"]);
+    assert_eq!(sample.len(), 51);
+    assert!(sample[1..].iter().all(|row| all[1..].contains(row)), "a sample changes no request");
+    let (window, _) = requests_of(&["--requests-keep", "window=10ms..20ms"]);
+    let within = |row: &&Vec<String>| (10_000_000_000..20_000_000_000).contains(&ps(&row[completed]));
+    let expected: Vec<&String> = all[1..].iter().filter(within).map(|row| &row[id]).collect();
+    assert!(!expected.is_empty());
+    assert_eq!(window[1..].iter().map(|row| &row[id]).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_cannot_be_kept_or_written_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("r.csv").display().to_string();
+    let odd = folder.path().join("r.xlsx").display().to_string();
+    let run = |path: &str, keep: &str, said: &[&str]| {
+        let workload = "fio:rw=randread,bs=4k,number_ios=10";
+        refused(&["run", "d16", "--workload", workload, "--requests", path, "--requests-keep", keep], said);
+    };
+    run(&csv, "slowst=10", &["slowst", "did you mean `slowest`"]);
+    run(&csv, "slowest", &["`slowest` takes a whole number"]);
+    run(&csv, "sample=0", &["at least 1"]);
+    run(&csv, "window=5ms", &["two times"]);
+    run(&csv, "window=5ms..1ms", &["not after"]);
+    run(&csv, "window=5..6ms", &["`5` is no time"]);
+    run(&odd, "all", &["r.xlsx", ".csv or .parquet"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_timeline_of_no_span_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.pftrace").display().to_string();
+    let run = |show: &str, said: &[&str]| {
+        let workload = "fio:rw=randread,bs=4k,number_ios=10";
+        refused(&["run", "d16", "--workload", workload, "--timeline", &path, "--timeline-show", show], said);
+    };
+    run("slowst", &["--timeline-show", "did you mean `slowest`"]);
+    run("slowest=3", &["`slowest` takes no value"]);
+    run("window", &["two times"]);
+    run("window=5ms..1ms", &["not after"]);
+    run("everything", &["nothing is called `everything`", "`all`"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// A drive that collects behind every read: it is told that dies are waited for, behind whom, and that spare space is worth a try.
+#[test]
+fn a_run_behind_collection_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["run", "d16"];
+    arguments.extend(&TINY[2..]);
+    arguments.extend(["--precondition", "steady", "--workload", JOB, "--json"]);
+    let result = file(folder.path(), "result.json", nandscape(&arguments).well().stdout);
+    let told = nandscape(&["explain-run", &result]).well().stdout;
+    for said in [
+        "the slowest 0.1 % of reads",
+        "waiting for dies",
+        "programs of collection",
+        "times: ",
+        "flash.ftl.over_provisioning (now 0.25)",
+    ] {
+        assert!(told.contains(said), "{said}:\n{told}");
+    }
+    let json = nandscape(&["explain-run", &result, "--json"]).well().json();
+    assert!(json["findings"].as_array().is_some_and(|findings| findings.len() >= 4));
+    let keys = json["keys"].as_array().expect("keys");
+    assert!((1..=3).contains(&keys.len()));
+    let other = file(folder.path(), "other.json", "{\"schema\": \"nandscape.diff/1\"}");
+    refused(&["explain-run", &other], &["nandscape.diff/1"]);
+    refused(&["explain-run", &folder.path().join("none.json").display().to_string()], &["none.json"]);
+}
+
+/// One request at a time on an idle drive: nothing limits it but itself.
+#[test]
+fn a_closed_loop_of_depth_one_is_limited_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = "fio:rw=randread,bs=4k,iodepth=1,number_ios=2000,norandommap=1";
+    let run = ["run", "d16", "--precondition", "sequential", "--workload", job, "--json"];
+    let result = file(folder.path(), "result.json", nandscape(&run).well().stdout);
+    let told = nandscape(&["explain-run", &result]).well().stdout;
+    assert!(told.contains("its own requests limit it: 1.0 are in flight"), "{told}");
+    assert!(told.contains("in the array"), "{told}");
+}

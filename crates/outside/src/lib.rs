@@ -1,0 +1,32 @@
+//! What a simulation must not see, and whoever runs one tells of it: clocks and the process's memory.
+
+use cpu_time::ThreadTime;
+use std::time::Instant;
+
+/// CPU and wall-clock seconds from a common origin.
+pub struct Clocks {
+    cpu: ThreadTime,
+    wall: Instant,
+}
+
+impl Clocks {
+    /// Starts both.
+    pub fn start() -> Clocks {
+        Clocks { cpu: ThreadTime::now(), wall: Instant::now() }
+    }
+    /// CPU seconds of this thread.
+    pub fn cpu_s(&self) -> f64 {
+        self.cpu.elapsed().as_secs_f64()
+    }
+    /// Wall-clock seconds.
+    pub fn wall_s(&self) -> f64 {
+        self.wall.elapsed().as_secs_f64()
+    }
+}
+
+/// Peak resident set in bytes; zero where the operating system does not tell.
+pub fn peak_rss() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).map_or(0, |kib| kib << 10)
+}

@@ -1,0 +1,35 @@
+//! The extension behind the Python package `nandscape`: it converts, and lets the interpreter go while a machine runs. What the package offers
+//! is written in Python (`python/nandscape`).
+
+mod apart;
+mod fault;
+mod machine;
+mod plan;
+mod policy;
+mod requests;
+mod system;
+mod table;
+
+use pyo3::prelude::*;
+
+/// What only Rust can do for the package.
+#[pymodule(gil_used = false)]
+mod _native {
+    use super::*;
+
+    #[pymodule_export]
+    use super::machine::Machine;
+    #[pymodule_export]
+    use super::plan::Plan;
+    #[pymodule_export]
+    use super::policy::View;
+    #[pymodule_export]
+    use super::system::{metrics, params, resolve, schema, systems, workloads};
+    #[pymodule_export]
+    use super::table::{Column, Table};
+
+    #[pymodule_init]
+    fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        m.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,38 @@
+//! What is to be run.
+
+use crate::fault::Fault;
+use ::machine::Warmup;
+use ::machine::run::Plan as OfMachine;
+use pyo3::prelude::*;
+
+/// What is to be run: as the command is told it.
+#[pyclass(frozen, module = "nandscape._native")]
+pub(crate) struct Plan(pub(crate) OfMachine);
+
+#[pymethods]
+impl Plan {
+    #[new]
+    #[pyo3(signature = (system, text, set, workloads, seed, precondition, warmup, queue_depth))]
+    #[expect(clippy::too_many_arguments, reason = "the package names each")]
+    fn new(
+        py: Python<'_>,
+        system: String,
+        text: Option<String>,
+        set: Vec<String>,
+        workloads: Vec<String>,
+        seed: u64,
+        precondition: Option<&str>,
+        warmup: Option<&str>,
+        queue_depth: Option<u32>,
+    ) -> PyResult<Plan> {
+        let mut plan = OfMachine { text, set, workloads, seed, queue_depth, ..OfMachine::new(&system, "") };
+        let help = "warmup takes a number of requests or a time";
+        let read = |text: &str| text.parse::<Warmup>().map_err(|fault| Fault::workload(fault.help(help)));
+        plan.warmup = warmup.map(read).transpose().map_err(|fault| fault.raised(py))?;
+        if let Some(state) = precondition {
+            let overrides = plan.overrides_of_state(state);
+            plan.set.extend(overrides.map_err(|fault| Fault::spec(fault).raised(py))?);
+        }
+        Ok(Plan(plan))
+    }
+}

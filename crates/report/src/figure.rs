@@ -1,0 +1,137 @@
+//! Pictures with the tables behind them.
+
+use crate::html::{Text, script_json};
+use crate::number::{Unit, rounded};
+use crate::table::Table;
+use serde_json::{Value, json};
+
+/// A picture, what it shows in words, and the table behind it.
+pub(crate) struct Figure {
+    /// Its name.
+    pub(crate) title: String,
+    /// How it is to be read.
+    pub(crate) about: String,
+    /// What is drawn: one of [`lines`], [`bars`], [`heat`], or an SVG.
+    pub(crate) picture: Picture,
+    /// The same as numbers.
+    pub(crate) table: Table,
+}
+
+/// What is drawn.
+pub(crate) enum Picture {
+    /// By the page's script.
+    Chart {
+        /// As the script takes it.
+        chart: Value,
+        /// Height, CSS pixels.
+        height: u32,
+    },
+    /// As it stands.
+    Svg(String),
+}
+
+impl Figure {
+    /// As HTML.
+    pub(crate) fn html(&self) -> String {
+        let (title, about) = (Text(&self.title), Text(&self.about));
+        let picture = match &self.picture {
+            Picture::Chart { chart, height } => format!(
+                "<div class=\"chart\" role=\"img\" tabindex=\"0\" aria-label=\"{title}. {about} The table below has the numbers.\" \
+                 style=\"height:{height}px\"></div><script type=\"application/json\">{}</script>",
+                script_json(chart)
+            ),
+            Picture::Svg(svg) => format!("<div class=\"scroll drawn\" tabindex=\"0\">{svg}</div>"),
+        };
+        format!(
+            "<figure><figcaption><b>{title}</b> {about}</figcaption>{picture}<details><summary>Table: {title}</summary>{}</details></figure>\n",
+            self.table.html()
+        )
+    }
+}
+
+/// An axis of numbers.
+pub(crate) struct Axis<'a> {
+    /// What it shows.
+    pub(crate) name: &'a str,
+    /// What it counts.
+    pub(crate) unit: Unit,
+    /// Whether it is logarithmic.
+    pub(crate) log: bool,
+}
+
+impl Axis<'_> {
+    pub(crate) fn json(&self) -> Value {
+        json!({ "name": self.name, "unit": self.unit.name(), "log": self.log })
+    }
+}
+
+/// A curve; a gap where a value is none.
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    pub(crate) x: Vec<f64>,
+    pub(crate) y: Vec<Option<f64>>,
+    /// Drawn in steps: each value holds up to the next.
+    pub(crate) steps: bool,
+    /// Points, as well as the line.
+    pub(crate) points: bool,
+}
+
+impl Curve {
+    fn json(&self) -> Value {
+        let x: Vec<Value> = self.x.iter().map(|x| rounded(*x)).collect();
+        let y: Vec<Value> = self.y.iter().map(|y| y.map_or(Value::Null, rounded)).collect();
+        json!({ "name": self.name, "x": x, "y": y, "steps": self.steps, "points": self.points })
+    }
+}
+
+/// Curves over numbers.
+pub(crate) fn lines(x: &Axis<'_>, y: &Axis<'_>, curves: &[Curve]) -> Value {
+    let curves: Vec<Value> = curves.iter().map(Curve::json).collect();
+    json!({ "kind": "lines", "x": x.json(), "y": y.json(), "curves": curves })
+}
+
+/// One part of each bar.
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) values: Vec<f64>,
+    /// Not drawn: it pushes those behind it from the axis.
+    pub(crate) hidden: bool,
+}
+
+/// Bars to the right, of parts one behind the other, named by categories from top to bottom.
+pub(crate) fn bars(unit: Unit, categories: &[String], parts: &[Part]) -> Value {
+    json!({ "kind": "bars", "unit": unit.name(), "categories": categories, "parts": parts_json(parts) })
+}
+
+/// Upright bars of one part over categories from left to right.
+pub(crate) fn columns(name: &str, unit: Unit, categories: &[String], parts: &[Part]) -> Value {
+    json!({ "kind": "columns", "name": name, "unit": unit.name(), "categories": categories, "parts": parts_json(parts) })
+}
+
+fn parts_json(parts: &[Part]) -> Vec<Value> {
+    let part = |part: &Part| {
+        let values: Vec<Value> = part.values.iter().map(|value| rounded(*value)).collect();
+        json!({ "name": part.name, "values": values, "hidden": part.hidden })
+    };
+    parts.iter().map(part).collect()
+}
+
+/// Height of [`bars`], CSS pixels.
+pub(crate) fn bars_height(bars: usize, parts: usize) -> u32 {
+    let legend = 26 * (1 + parts / 6) as u32;
+    60 + legend + 26 * bars.max(1) as u32
+}
+
+/// Fields of a plane, by column and row.
+pub(crate) fn heat(
+    x: (&str, &[String]),
+    y: (&str, &[String]),
+    unit: Unit,
+    cells: &[(usize, usize, f64)],
+) -> Value {
+    let cells: Vec<Value> = cells.iter().map(|(x, y, value)| json!([x, y, rounded(*value)])).collect();
+    json!({
+        "kind": "heat", "unit": unit.name(), "cells": cells,
+        "x": { "name": x.0, "labels": x.1 }, "y": { "name": y.0, "labels": y.1 },
+    })
+}

@@ -1,0 +1,26 @@
+//! Results as pages: documents in, one HTML file out.
+//!
+//! A page is one file that loads nothing: data, pictures' script and style are in it. It draws what a document has, and says what one
+//! lacks in the place where that would be; behind every picture is a table. Nothing here knows a part of a machine: a result of last year draws
+//! as well as a fresh one.
+
+mod earlier;
+mod figure;
+mod html;
+mod many;
+mod number;
+mod page;
+mod pair;
+mod read;
+mod rows;
+mod run;
+mod sweep;
+mod table;
+
+pub use earlier::lifted;
+pub use many::many;
+pub use pair::pair;
+pub use read::{Run, SCHEMA};
+pub use rows::rows;
+pub use run::{Shipped, Wire, run, wires};
+pub use sweep::{Column, Sweep, sweep};

@@ -1,0 +1,107 @@
+//! Result documents as they come from files.
+
+use crate::earlier::lifted;
+use config::Diagnostic;
+use serde_json::Value;
+
+/// Name and version of the documents that are read; earlier ones are lifted to it.
+pub const SCHEMA: &str = "nandscape.result/2";
+
+/// A result with the name that it goes by, a file's for instance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// What it is called.
+    pub name: String,
+    /// The document, of the schema [`SCHEMA`].
+    pub document: Value,
+}
+
+impl Run {
+    /// Reads a document of any known schema.
+    ///
+    /// # Errors
+    /// It is no JSON, no result, or a result of a newer schema.
+    pub fn read(name: impl Into<String>, bytes: &[u8]) -> Result<Run, Diagnostic> {
+        let name = name.into();
+        let help = "`nandscape run --json` prints a result document, `--out DIR` writes one";
+        let document: Value = serde_json::from_slice(bytes)
+            .map_err(|fault| Diagnostic::new(format!("{name} is not JSON: {fault}")).help(help))?;
+        let document = lifted(document);
+        match document.get("schema").and_then(Value::as_str) {
+            Some(SCHEMA) => Ok(Run { name, document }),
+            Some(other) if version(other) > version(SCHEMA) => Err(Diagnostic::new(format!(
+                "{name} is a `{other}`, which is newer than what this program reads, `{SCHEMA}`"
+            ))
+            .help("a nandscape as new as the one that wrote it reads it")),
+            Some(other) => {
+                Err(Diagnostic::new(format!("{name} is a `{other}`, not a `{SCHEMA}`")).help(help))
+            }
+            None => Err(Diagnostic::new(format!("{name} is no result document")).help(help)),
+        }
+    }
+}
+
+/// The number of a result's schema.
+fn version(schema: &str) -> Option<u64> {
+    schema.strip_prefix("nandscape.result/")?.parse().ok()
+}
+
+/// What stands at a path of names and numbers, parted by stops.
+pub(crate) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(value, |at, part| match at {
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        other => other.get(part),
+    })
+}
+
+/// The number at a path.
+pub(crate) fn number(value: &Value, path: &str) -> Option<f64> {
+    at(value, path)?.as_f64()
+}
+
+/// The text at a path; empty if there is none.
+pub(crate) fn text<'v>(value: &'v Value, path: &str) -> &'v str {
+    at(value, path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The list at a path; empty if there is none.
+pub(crate) fn items<'v>(value: &'v Value, path: &str) -> &'v [Value] {
+    at(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The numbers of the list at a path, if it is one of numbers.
+pub(crate) fn numbers(value: &Value, path: &str) -> Option<Vec<f64>> {
+    at(value, path)?.as_array()?.iter().map(Value::as_f64).collect()
+}
+
+/// The leaves below a value, by their paths, in order.
+pub(crate) fn leaves<'v>(prefix: &str, value: &'v Value, found: &mut Vec<(String, &'v Value)>) {
+    let join = |name: &str| if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+    match value {
+        Value::Object(table) if !table.is_empty() => {
+            table.iter().for_each(|(name, inner)| leaves(&join(name), inner, found));
+        }
+        Value::Array(list) if list.iter().any(|item| item.is_object() || item.is_array()) => {
+            list.iter().enumerate().for_each(|(at, inner)| leaves(&join(&at.to_string()), inner, found));
+        }
+        leaf => found.push((prefix.to_owned(), leaf)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_result_is_told_and_a_newer_one_by_itself() {
+        let told = |text: &str| Run::read("a.json", text.as_bytes()).unwrap_err().to_string();
+        assert!(told("{").contains("a.json is not JSON"));
+        assert!(told("[]").contains("a.json is no result document"));
+        assert!(told(r#"{"schema":"nandscape.diff/1"}"#).contains("not a `nandscape.result/2`"));
+        assert!(told(r#"{"schema":"nandscape.result/3"}"#).contains("newer"));
+        for schema in ["nandscape.result/1", "nandscape.result/2"] {
+            let run = Run::read("a", format!(r#"{{"schema":"{schema}"}}"#).as_bytes()).unwrap();
+            assert_eq!(run.document["schema"], SCHEMA);
+        }
+    }
+}

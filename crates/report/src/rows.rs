@@ -1,0 +1,246 @@
+//! The page of a reproduction: every row of a reference beside ours.
+
+use crate::html::{Text, paragraph};
+use crate::number::{Unit, shown};
+use crate::page::Page;
+use crate::read::{number, text};
+use crate::run::word;
+use crate::table::{Cell, Table};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// The page of rows of `nandscape reproduce --json`; each with the target that it is of. `options` are those of the command that decide
+/// what rows there are.
+pub fn rows(targets: &[(&str, &[Value])], options: &str) -> String {
+    let names: Vec<&str> = targets.iter().map(|(name, _)| *name).collect();
+    let mut page = Page::new(format!("{} – nandscape", names.join(", ")), lead(targets));
+    for (target, rows) in targets {
+        let mut body = summary(rows);
+        body += "<p class=\"search\"><label>Find <input type=\"search\" data-filter=\"rows\" autocomplete=\"off\"></label> <output></output></p>";
+        body += LEGEND;
+        body += &table(target, rows, options).html();
+        page.section(target, body);
+    }
+    page.section("How a row is to be read", reading());
+    page.html()
+}
+
+const LEGEND: &str = "<p class=\"legend\"><svg class=\"band\" width=\"150\" height=\"18\" viewBox=\"0 0 150 18\" aria-hidden=\"true\">\
+    <rect class=\"ok\" x=\"40\" y=\"3\" width=\"70\" height=\"12\"/><line class=\"reference\" x1=\"75\" y1=\"0\" x2=\"75\" y2=\"18\"/>\
+    <circle class=\"ours\" cx=\"95\" cy=\"9\" r=\"4\"/></svg> the line is the reference, the band what is allowed, the point ours; \
+    an arrow where ours is further away than the picture goes.</p>";
+
+fn lead(targets: &[(&str, &[Value])]) -> String {
+    let all: Vec<&Value> = targets.iter().flat_map(|(_, rows)| rows.iter()).collect();
+    let count = |within: Value| all.iter().filter(|row| row["within"] == within).count();
+    format!(
+        "<p class=\"facts\">{} rows: {} stand as their tolerance demands, {} do not, {} were skipped.</p>",
+        all.len(),
+        count(true.into()),
+        count(false.into()),
+        count(Value::Null)
+    )
+}
+
+/// Rows by evidence and kind.
+fn summary(rows: &[Value]) -> String {
+    let mut kinds: Vec<(&str, &str)> =
+        rows.iter().map(|row| (text(row, "kind"), text(row, "evidence"))).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let mut table = Table::new(
+        "Rows by kind and evidence",
+        ["kind", "evidence", "rows", "as demanded", "not", "skipped"],
+    );
+    for (kind, evidence) in kinds {
+        let of = |row: &&Value| text(row, "kind") == kind && text(row, "evidence") == evidence;
+        let count = |within: Option<Value>| {
+            let counted = rows
+                .iter()
+                .filter(of)
+                .filter(|row| within.as_ref().is_none_or(|within| row["within"] == *within));
+            Cell::Number(counted.count().to_string())
+        };
+        let cells =
+            [count(None), count(Some(true.into())), count(Some(false.into())), count(Some(Value::Null))];
+        table.push([Cell::from(kind), evidence.into()].into_iter().chain(cells));
+    }
+    table.html()
+}
+
+fn table(target: &str, rows: &[Value], options: &str) -> Table {
+    let head = [
+        "row",
+        "",
+        "ours",
+        "reference",
+        "unit",
+        "tolerance",
+        "ours less reference",
+        "stands",
+        "kind",
+        "evidence",
+        "where, note",
+        "command",
+    ];
+    let mut table = Table::new(format!("Rows of {target}"), head).class("rows");
+    for row in rows {
+        let (paper, measured) = (number(row, "paper"), number(row, "measured"));
+        let apart = match (paper, measured) {
+            (Some(paper), Some(measured)) if paper != 0.0 => {
+                format!("{:+.2} %", 100.0 * (measured - paper) / paper.abs())
+            }
+            (Some(paper), Some(measured)) => format!("{:+}", measured - paper),
+            _ => "–".to_owned(),
+        };
+        let (class, word_of) = match row["within"] {
+            Value::Bool(true) => ("yes", "yes"),
+            Value::Bool(false) => ("no", "no"),
+            _ => ("skip", "skipped"),
+        };
+        let about = format!("{} {}", text(row, "where"), text(row, "note"));
+        table.push([
+            text(row, "id").into(),
+            Cell::Html(band(row)),
+            Cell::maybe(measured, Unit::Plain),
+            Cell::maybe(paper, Unit::Plain),
+            text(row, "unit").into(),
+            text(row, "tolerance").into(),
+            Cell::Number(apart),
+            Cell::Html(format!("<span class=\"{class}\">{word_of}</span>")),
+            text(row, "kind").into(),
+            text(row, "evidence").into(),
+            about.trim().into(),
+            Cell::Html(format!("<code>{}</code>", Text(&command(target, text(row, "id"), options)))),
+        ]);
+    }
+    table
+}
+
+/// The command that gives a row.
+fn command(target: &str, id: &str, options: &str) -> String {
+    let options = if options.is_empty() { String::new() } else { format!(" {options}") };
+    format!("nandscape reproduce {target} --only {}{options}", word(id))
+}
+
+/// How far from the reference a value may be: below it and above it, as shares of it; none where there is no bound.
+fn allowed(tolerance: &str, paper: f64) -> Option<(Option<f64>, Option<f64>)> {
+    let share = |text: &str| Some(text.trim().trim_end_matches('%').trim().parse::<f64>().ok()? / 100.0);
+    let both = |share: f64| Some((Some(share), Some(share)));
+    if let Some(share_of) = tolerance.strip_prefix("gain ").and_then(share) {
+        let near = share_of * (100.0 + paper) / paper.abs();
+        return (paper != 0.0).then_some((Some(near), Some(near)));
+    }
+    match tolerance {
+        "exact" => both(0.0),
+        ">=" => Some((Some(0.0), None)),
+        "<=" => Some((None, Some(0.0))),
+        other if other.starts_with("gap") => None,
+        other => match other.strip_prefix("+-") {
+            Some(points) => both((points.parse::<f64>().ok()? / paper.abs()).abs()),
+            None => {
+                let (share_of, more) = other.split_once('%')?;
+                let more =
+                    more.trim_start_matches([',', ' ', '+', '-']).parse::<f64>().unwrap_or(0.0) / paper.abs();
+                // Of an interval, both its width and the share must hold: the narrower is drawn.
+                let share_of = share(share_of)?;
+                both(if other.contains(',') { more.min(share_of) } else { share_of + more })
+            }
+        },
+    }
+}
+
+/// A row as a small picture: the line is the reference, the band what is allowed, the point ours.
+fn band(row: &Value) -> String {
+    const WIDTH: f64 = 150.0;
+    let (Some(paper), Some(measured)) = (number(row, "paper"), number(row, "measured")) else {
+        return String::new();
+    };
+    if paper == 0.0 {
+        return String::new();
+    }
+    let Some((below, above)) = allowed(text(row, "tolerance"), paper) else { return String::new() };
+    let apart = (measured - paper) / paper.abs();
+    // Twice what is allowed fits, and ours if it is not far beyond.
+    let widest = below.unwrap_or(0.0).max(above.unwrap_or(0.0)).max(0.005);
+    let reach = (2.0 * widest).max(apart.abs() * 1.15).min(8.0 * widest);
+    let x = |share: f64| WIDTH / 2.0 * (1.0 + (share / reach).clamp(-1.0, 1.0));
+    let (left, right) = (below.map_or(0.0, |share| x(-share)), above.map_or(WIDTH, x));
+    let class = if row["within"] == Value::Bool(true) { "ok" } else { "off" };
+    let mut out = format!(
+        "<svg class=\"band\" width=\"{WIDTH}\" height=\"18\" viewBox=\"0 0 {WIDTH} 18\" aria-hidden=\"true\">\
+         <rect class=\"{class}\" x=\"{left:.1}\" y=\"3\" width=\"{:.1}\" height=\"12\"/>\
+         <line class=\"reference\" x1=\"75\" y1=\"0\" x2=\"75\" y2=\"18\"/>",
+        (right - left).max(1.0)
+    );
+    let _ = if apart.abs() > reach {
+        let (tip, base) = if apart > 0.0 { (149.0, 140.0) } else { (1.0, 10.0) };
+        write!(out, "<path class=\"ours\" d=\"M{tip},9 L{base},3 L{base},15 Z\"/></svg>")
+    } else {
+        write!(
+            out,
+            "<circle class=\"ours\" cx=\"{:.1}\" cy=\"9\" r=\"4\"/></svg>",
+            x(apart).clamp(4.0, WIDTH - 4.0)
+        )
+    };
+    out
+}
+
+fn reading() -> String {
+    let points = [
+        "kind: what the reference is. `measured` came out of a simulator or a machine, and must come out of our runs; other kinds are stated, derived or swept, and do not count.",
+        "evidence: `clean`, all that the figure depends on was decided before it had been seen; `seen`, it had been seen when something was corrected, for which there is a source; `fit`, a value was chosen by the figure.",
+        "tolerance: `5 %`, within that share of the reference; `+-2`, within so much of it in its unit; `gain 10 %`, 100 per cent and ours over 100 per cent and the reference; `>=` and `<=`, not below and not above; `gap > 5 %`, known to be further away, and the row fails when it is not.",
+    ];
+    paragraph("Each row has a value of a paper, a formula or another simulator, and ours beside it.")
+        + &crate::html::list(points)
+        + &paragraph(&format!(
+            "Numbers have four digits; `--json` has all of them, such as {}.",
+            shown(1.0 / 3.0, Unit::Plain)
+        ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{allowed, band, command};
+    use serde_json::json;
+
+    #[test]
+    fn tolerances_are_bands() {
+        for (tolerance, paper, below, above) in [
+            ("exact", 7.0, Some(0.0), Some(0.0)),
+            ("5 %", 7.0, Some(0.05), Some(0.05)),
+            ("5 % +0.7000", 7.0, Some(0.15), Some(0.15)),
+            ("5 %, +-0.0700", 7.0, Some(0.01), Some(0.01)),
+            ("+-2.000", 10.0, Some(0.2), Some(0.2)),
+            ("gain 25 %", 100.0, Some(0.5), Some(0.5)),
+            (">=", 1.0, Some(0.0), None),
+            ("<=", 1.0, None, Some(0.0)),
+        ] {
+            let (low, high) = allowed(tolerance, paper).unwrap();
+            for (found, expected) in [(low, below), (high, above)] {
+                match (found, expected) {
+                    (Some(found), Some(expected)) => {
+                        assert!((found - expected).abs() < 1e-9, "{tolerance}: {found}")
+                    }
+                    other => assert_eq!(other, (None, None), "{tolerance}"),
+                }
+            }
+        }
+        assert_eq!(allowed("gap > 5 %", 1.0), None);
+    }
+
+    #[test]
+    fn what_is_far_off_is_an_arrow_and_what_was_skipped_no_picture() {
+        let row =
+            |measured| json!({ "paper": 1.0, "measured": measured, "tolerance": "5 %", "within": false });
+        assert!(band(&row(json!(1.04))).contains("circle"));
+        assert!(band(&row(json!(9.0))).contains("<path"));
+        assert_eq!(band(&row(json!(null))), "");
+    }
+
+    #[test]
+    fn a_row_says_its_command() {
+        assert_eq!(command("zng", "fig 3", "--full"), "nandscape reproduce zng --only 'fig 3' --full");
+    }
+}

@@ -1,0 +1,203 @@
+//! How latencies are distributed.
+
+use crate::figure::{Axis, Curve, Figure, Picture, lines};
+use crate::html::{lacking, paragraph};
+use crate::number::{Unit, shown};
+use crate::read::{at, items, number, numbers, text};
+use crate::table::{Cell, Table};
+use serde_json::Value;
+
+/// Kinds of requests.
+pub(crate) const KINDS: [&str; 5] = ["all", "read", "write", "trim", "flush"];
+
+/// Percentiles of a document, by name, and the share of requests that are slower.
+const PERCENTILES: [(&str, &str, f64); 7] = [
+    ("p50", "50 %", 0.5),
+    ("p90", "90 %", 0.1),
+    ("p95", "95 %", 0.05),
+    ("p99", "99 %", 0.01),
+    ("p99_9", "99.9 %", 1e-3),
+    ("p99_99", "99.99 %", 1e-4),
+    ("p99_999", "99.999 %", 1e-5),
+];
+
+/// The kinds of requests that a run completed, "all" first; without "all" where all are of one kind.
+pub(crate) fn kinds_of(io: &Value) -> Vec<&'static str> {
+    let has = |kind: &&&str| number(io, &format!("{kind}.requests")).is_some_and(|n| n > 0.0);
+    let found: Vec<&str> = KINDS.iter().filter(has).copied().collect();
+    if found.len() == 2 { found[1..].to_vec() } else { found }
+}
+
+/// The section.
+pub(super) fn html(document: &Value) -> String {
+    let Some(io) = at(document, "io") else { return lacking("Latency", "the document has no `io`") };
+    let kinds = kinds_of(io);
+    if kinds.is_empty() {
+        return paragraph("No request was completed: there are no latencies.");
+    }
+    distribution(io, &kinds) + &percentiles(io, &kinds).html() + &flows(io)
+}
+
+fn distribution(io: &Value, kinds: &[&'static str]) -> String {
+    let curves = curves(io, kinds);
+    let mut note = String::new();
+    let figure = if curves.is_empty() {
+        note = lacking(
+            "Histograms",
+            "the document has no `io.*.histogram_ns`: the curve goes through its percentiles, straight between them",
+        );
+        let curves: Vec<Curve> = kinds.iter().map(|kind| percentile_curve(io, kind, kind)).collect();
+        tail_figure(curves)
+    } else {
+        tail_figure(curves)
+    };
+    note + &figure.html()
+}
+
+fn tail_figure(curves: Vec<Curve>) -> Figure {
+    let chart = tail_chart(&curves);
+    let mut table =
+        Table::new("Share of requests that took longer", ["kind", "latency", "share that took longer"]);
+    for curve in &curves {
+        for (x, y) in curve.x.iter().zip(&curve.y) {
+            table.push([curve.name.as_str().into(), Cell::of(*x, Unit::Ns), Cell::maybe(*y, Unit::Share)]);
+        }
+    }
+    Figure {
+        title: "How many requests take longer".into(),
+        about: "To the right, latency; upwards, the share of requests that were faster, each line ten times nearer to all: 90, 99, 99.9 %.".into(),
+        picture: Picture::Chart { chart, height: 380 },
+        table,
+    }
+}
+
+/// The chart of curves of the share that took longer.
+pub(crate) fn tail_chart(curves: &[Curve]) -> Value {
+    let x = Axis { name: "latency", unit: Unit::Ns, log: true };
+    let y = Axis { name: "requests that were faster", unit: Unit::Share, log: true };
+    let mut chart = lines(&x, &y, curves);
+    chart["y"]["tail"] = true.into();
+    chart
+}
+
+/// The share of requests above each bound of a histogram's buckets, for those kinds that have one.
+pub(crate) fn curves(io: &Value, kinds: &[&'static str]) -> Vec<Curve> {
+    kinds.iter().filter_map(|kind| histogram_curve(&io[*kind], kind)).collect()
+}
+
+fn histogram_curve(of: &Value, name: &str) -> Option<Curve> {
+    let from = numbers(of, "histogram_ns.from")?;
+    let to = numbers(of, "histogram_ns.to")?;
+    let requests = numbers(of, "histogram_ns.requests")?;
+    let total: f64 = requests.iter().sum();
+    let mut curve = Curve { name: name.into(), x: Vec::new(), y: Vec::new(), steps: false, points: false };
+    let mut above = total;
+    if let Some(first) = from.first() {
+        curve.x.push(*first);
+        curve.y.push(Some(1.0));
+    }
+    for ((from, to), n) in from.iter().zip(&to).zip(&requests) {
+        // Between occupied buckets nothing is slower or faster: the curve is level.
+        if curve.x.last().is_some_and(|last| last < from) {
+            curve.x.push(*from);
+            curve.y.push(Some(above / total));
+        }
+        above -= n;
+        curve.x.push(*to);
+        // All are faster than the last bound, which a logarithmic axis cannot show.
+        curve.y.push((above > 0.0).then_some(above / total));
+    }
+    (total > 0.0).then_some(curve)
+}
+
+/// The curve through what a document has of percentiles.
+pub(crate) fn percentile_curve(io: &Value, kind: &str, name: &str) -> Curve {
+    let mut curve = Curve { name: name.into(), x: Vec::new(), y: Vec::new(), steps: false, points: true };
+    let mut add = |x: Option<f64>, y: f64| {
+        if let Some(x) = x.filter(|x| *x > 0.0) {
+            curve.x.push(x);
+            curve.y.push(Some(y));
+        }
+    };
+    add(number(io, &format!("{kind}.latency_ns.min")), 1.0);
+    for (key, _, slower) in PERCENTILES {
+        add(number(io, &format!("{kind}.latency_ns.{key}")), slower);
+    }
+    let requests = number(io, &format!("{kind}.requests")).unwrap_or(1.0);
+    add(number(io, &format!("{kind}.latency_ns.max")), 1.0 / requests.max(1.0));
+    curve
+}
+
+/// Percentiles of each part of a request's way.
+fn percentiles(io: &Value, kinds: &[&'static str]) -> Table {
+    let head = ["requests", "from … to", "number", "mean", "min"];
+    let head = head.into_iter().chain(PERCENTILES.map(|(_, name, _)| name)).chain(["max"]);
+    let mut table = Table::new("Latencies; – where the requests are too few for a percentile", head);
+    let spans = [
+        ("latency_ns", "arrival … completion"),
+        ("slat_ns", "arrival … submission"),
+        ("clat_ns", "submission … completion"),
+        ("device_latency_ns", "doorbell … interrupt"),
+    ];
+    for kind in kinds {
+        let mut seen = Vec::new();
+        for (key, name) in spans {
+            let Some(figures) = at(io, &format!("{kind}.{key}")) else { continue };
+            // Where the host's software costs nothing, they are all the same.
+            if seen.contains(&figures) || number(figures, "max").unwrap_or(0.0) == 0.0 {
+                continue;
+            }
+            seen.push(figures);
+            let value = |key: &str| Cell::maybe(number(figures, key), Unit::Ns);
+            let requests = Cell::maybe(number(io, &format!("{kind}.requests")), Unit::Plain);
+            let row = [Cell::from(*kind), name.into(), requests, value("mean"), value("min")];
+            table
+                .push(row.into_iter().chain(PERCENTILES.map(|(key, _, _)| value(key))).chain([value("max")]));
+        }
+    }
+    table
+}
+
+/// Flows, where there are several.
+fn flows(io: &Value) -> String {
+    let flows = items(io, "flows");
+    if flows.len() < 2 {
+        return String::new();
+    }
+    let mut table = Table::new(
+        "Flows",
+        [
+            "flow",
+            "drive",
+            "requests",
+            "at work from",
+            "until",
+            "IOPS while at work",
+            "bandwidth",
+            "mean latency",
+            "p99",
+            "p99.9",
+        ],
+    );
+    for flow in flows {
+        let value = |path: &str, unit| Cell::maybe(number(flow, path), unit);
+        let drive = if text(flow, "drive").is_empty() { "–" } else { text(flow, "drive") };
+        table.push([
+            text(flow, "name").into(),
+            drive.into(),
+            value("all.requests", Unit::Plain),
+            value("active.from_ns", Unit::Ns),
+            value("active.until_ns", Unit::Ns),
+            value("active.iops", Unit::PerS),
+            value("active.bandwidth_bytes_per_s", Unit::BytesPerS),
+            value("all.latency_ns.mean", Unit::Ns),
+            value("all.latency_ns.p99", Unit::Ns),
+            value("all.latency_ns.p99_9", Unit::Ns),
+        ]);
+    }
+    let lag = number(io, "lag_max_ns").filter(|lag| *lag > 0.0);
+    let lag = lag.map(|lag| {
+        paragraph(&format!("Requests fell behind their own times by up to {}.", shown(lag, Unit::Ns)))
+    });
+    table.html() + &lag.unwrap_or_default()
+}

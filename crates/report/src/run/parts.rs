@@ -1,0 +1,221 @@
+//! What processors, hosts and accelerators report: counters, distributions, lists, and what of it tells something drawn.
+
+use super::breakdown::share_bars;
+use super::series::{curve, figure};
+use crate::figure::{Figure, Part, Picture, bars, bars_height};
+use crate::html::Text;
+use crate::number::{Unit, leaf};
+use crate::read::{items, number, text};
+use crate::table::{Cell, Table};
+use serde_json::{Map, Value};
+
+/// Lists of parts, and what each of them is.
+const LISTS: [(&str, &str); 7] = [
+    ("gpu", "GPU"),
+    ("cpu", "server"),
+    ("host", "host"),
+    ("accelerator", "accelerator"),
+    ("coprocessor", "coprocessor"),
+    ("group_flash", "flash of an accelerator"),
+    ("stripe", "stripe"),
+];
+
+/// Rows of a list at most that a page has.
+const MOST_ROWS: usize = 512;
+
+/// The section.
+pub(super) fn html(document: &Value) -> String {
+    let mut out = String::new();
+    for (list, what) in LISTS {
+        for part in items(document, list) {
+            let name = text(part, "name");
+            out += &format!("<h3>{} ({what})</h3>", Text(name));
+            out += &drawn(part, name);
+            out += &counters(&format!("Counters of {name}"), part);
+        }
+    }
+    out
+}
+
+/// What can be drawn of a part: how its time divides, when its work was done, what changed.
+fn drawn(part: &Value, name: &str) -> String {
+    let mut out = String::new();
+    if let Some(shares) = part.get("time_share") {
+        out += &shares_figure(&format!("What the time of {name} went into"), shares);
+    }
+    let mut lists = Vec::new();
+    lists_of("", part, &mut lists);
+    for (path, list) in lists {
+        let title = format!("{name}: {path}");
+        if list.iter().all(|one| one.get("start_ns").is_some()) && list.len() > 1 {
+            out += &over_time(&title, list);
+        } else if let Some(spans) = spans(&title, list) {
+            out += &spans.html();
+        }
+    }
+    let phases: Vec<(String, Value)> = items(part, "kernels").iter().enumerate().filter_map(phases).collect();
+    let rows: Vec<(String, &Value)> = phases.iter().map(|(name, table)| (name.clone(), table)).collect();
+    let about = "Time of each kernel's phases, as shares of their sum.";
+    out += &share_bars(&format!("{name}: phases of kernels"), about, &rows)
+        .map(|figure| figure.html())
+        .unwrap_or_default();
+    out
+}
+
+/// How long each phase of a kernel took.
+fn phases((at, kernel): (usize, &Value)) -> Option<(String, Value)> {
+    let phases = kernel.get("phases")?.as_object()?;
+    let times: Map<String, Value> = phases
+        .iter()
+        .filter_map(|(name, phase)| Some((name.clone(), phase.get("time_ns")?.clone())))
+        .collect();
+    Some((format!("{at} {}", text(kernel, "program")), Value::Object(times)))
+}
+
+fn shares_figure(title: &str, shares: &Value) -> String {
+    let Some(shares) = shares.as_object() else { return String::new() };
+    let mut table = Table::new(title, ["part", "share"]);
+    let mut parts = Vec::new();
+    for (name, share) in shares.iter().filter_map(|(name, share)| Some((name, share.as_f64()?))) {
+        table.push([Cell::from(name.as_str()), Cell::of(share, Unit::Share)]);
+        if share > 0.0 {
+            parts.push(Part { name: name.clone(), values: vec![share], hidden: false });
+        }
+    }
+    let height = bars_height(1, parts.len());
+    Figure {
+        title: title.to_owned(),
+        about: "Shares of the whole.".into(),
+        picture: Picture::Chart { chart: bars(Unit::Share, &["time".to_owned()], &parts), height },
+        table,
+    }
+    .html()
+}
+
+/// Lists of objects below a value, by their paths, those within lists aside.
+fn lists_of<'v>(prefix: &str, value: &'v Value, found: &mut Vec<(String, &'v [Value])>) {
+    let Some(table) = value.as_object() else { return };
+    for (name, inner) in table {
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match inner {
+            Value::Array(list) if list.first().is_some_and(Value::is_object) => found.push((path, list)),
+            Value::Object(_) => lists_of(&path, inner, found),
+            _ => {}
+        }
+    }
+}
+
+/// Every column of a series by itself.
+fn over_time(title: &str, windows: &[Value]) -> String {
+    let Some(first) = windows[0].as_object() else { return String::new() };
+    let mut out = String::new();
+    for column in first.keys().filter(|key| !["start_ns", "width_ns", "max"].contains(&key.as_str())) {
+        let unit = Unit::of_key(column);
+        let curves = vec![curve(column, windows, &|window| number(window, column))];
+        if curves[0].y.iter().any(Option::is_some) {
+            out += &figure(format!("{title}, {column}"), unit, curves, windows.len()).html();
+        }
+    }
+    out
+}
+
+/// When the members of a list began and ended.
+fn spans(title: &str, list: &[Value]) -> Option<Figure> {
+    let list = &list[..list.len().min(MOST_ROWS)];
+    let begun = |one: &Value| number(one, "begun_ns");
+    let over = |one: &Value| ["over_ns", "ended_ns", "computed_ns"].iter().find_map(|key| number(one, key));
+    let all: Option<Vec<(f64, f64)>> = list.iter().map(|one| begun(one).zip(over(one))).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    let name = |(at, one): (usize, &Value)| match (text(one, "name"), text(one, "program")) {
+        ("", "") => at.to_string(),
+        ("", program) => format!("{at} {program}"),
+        (name, _) => name.to_owned(),
+    };
+    let categories: Vec<String> = list.iter().enumerate().map(name).collect();
+    let mut table = Table::new(title, ["what", "begun", "over", "took"]);
+    for (name, (begun, over)) in categories.iter().zip(&all) {
+        let cells = [*begun, *over, over - begun].map(|ns| Cell::of(ns, Unit::Ns));
+        table.push(std::iter::once(Cell::from(name.as_str())).chain(cells));
+    }
+    let parts = [
+        Part { name: "before".into(), values: all.iter().map(|(begun, _)| *begun).collect(), hidden: true },
+        Part {
+            name: "at work".into(),
+            values: all.iter().map(|(begun, over)| over - begun).collect(),
+            hidden: false,
+        },
+    ];
+    let height = bars_height(categories.len(), 1).min(900);
+    Some(Figure {
+        title: title.to_owned(),
+        about: "From when each begins until it is over, in simulated time.".into(),
+        picture: Picture::Chart { chart: bars(Unit::Ns, &categories, &parts), height },
+        table,
+    })
+}
+
+/// Counters and distributions of a part, each in a table.
+pub(super) fn counters(caption: &str, part: &Value) -> String {
+    let mut table = Table::new(caption, ["counter", "value"]);
+    let mut spread = Table::new(
+        format!("{caption}: distributions"),
+        ["of", "mean", "min", "p50", "p90", "p99", "p99.9", "max"],
+    );
+    let mut lists = String::new();
+    fill("", part, &mut table, &mut spread, &mut lists);
+    let mut out = format!("<details><summary>Table: {}</summary>{}", Text(caption), table.html());
+    if !spread.is_empty() {
+        out += &spread.html();
+    }
+    out + &lists + "</details>"
+}
+
+fn fill(prefix: &str, value: &Value, table: &mut Table, spread: &mut Table, lists: &mut String) {
+    let Some(members) = value.as_object() else { return };
+    for (name, inner) in members {
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match inner {
+            Value::Object(figures) if figures.contains_key("p99") && figures.contains_key("mean") => {
+                let keys = ["mean", "min", "p50", "p90", "p99", "p99_9", "max"];
+                let cells = keys.map(|key| Cell::maybe(number(inner, key), Unit::of_key(&path)));
+                spread.push(std::iter::once(Cell::from(path)).chain(cells));
+            }
+            Value::Object(_) => fill(&path, inner, table, spread, lists),
+            // Series are drawn, and long lists of numbers as well.
+            Value::Array(list) if list.first().is_some_and(Value::is_object) => {
+                if list[0].get("start_ns").is_none() {
+                    *lists += &members_table(&path, list);
+                }
+            }
+            Value::Array(list) if list.len() > 8 => {}
+            leaf_of => {
+                let shown = leaf(leaf_of, Unit::of_key(&path));
+                table.push([Cell::from(path), Cell::Number(shown)]);
+            }
+        }
+    }
+}
+
+/// A row for each member of a list.
+fn members_table(path: &str, list: &[Value]) -> String {
+    let mut keys: Vec<String> = Vec::new();
+    for key in list.iter().filter_map(Value::as_object).flat_map(|one| one.iter()) {
+        if !key.1.is_object() && !key.1.is_array() && !keys.contains(key.0) {
+            keys.push(key.0.clone());
+        }
+    }
+    // What it is called names the row.
+    keys.sort_by_key(|key| !["name", "program", "drive"].contains(&key.as_str()));
+    let left_out = list.len().saturating_sub(MOST_ROWS);
+    let caption =
+        if left_out > 0 { format!("{path}; {left_out} more are in the document") } else { path.to_owned() };
+    let mut table = Table::new(caption, keys.iter().map(String::as_str));
+    for one in list.iter().take(MOST_ROWS) {
+        table.push(keys.iter().map(|key| match one.get(key) {
+            None => Cell::none(),
+            Some(Value::String(text)) => Cell::Text(text.clone()),
+            Some(value) => Cell::Number(leaf(value, Unit::of_key(key))),
+        }));
+    }
+    table.html()
+}

@@ -1,0 +1,324 @@
+//! What the slowest of many waited for: sums in rows by latency, of which only the upper ones are kept.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Sums over the slowest values, apart by value, so that any share of them can be told at the end.
+///
+/// Values fall into rows as into the buckets of a log-linear histogram, 32 an octave. A row sums `N` parts of its values, and one
+/// of the parts by place. Rows below a cutoff are given up, and values below it are only counted; the cutoff rises only while
+/// more than [`Tail::KEPT`] of all values stay above it, so that what is above it is whole.
+#[derive(Clone, Debug)]
+pub struct Tail<const N: usize> {
+    /// Values counted.
+    values: u64,
+    /// Values in the rows.
+    kept: u64,
+    /// The first value of the first row that is kept.
+    cutoff: u64,
+    /// The number of the first row of those that follow.
+    base: u32,
+    rows: VecDeque<Row<N>>,
+    /// Lists of places of rows that were given up, empty: the next rows take them.
+    spare: Vec<Vec<(u32, u128)>>,
+}
+
+/// The values of one row.
+#[derive(Clone, Debug)]
+struct Row<const N: usize> {
+    values: u64,
+    sum: u128,
+    parts: [u128; N],
+    /// Places and their weights, ascending by place.
+    places: Vec<(u32, u128)>,
+}
+
+impl<const N: usize> Row<N> {
+    const EMPTY: Row<N> = Row { values: 0, sum: 0, parts: [0; N], places: Vec::new() };
+
+    fn add_place(&mut self, place: u32, weight: u128, spare: &mut Vec<Vec<(u32, u128)>>) {
+        match self.places.binary_search_by_key(&place, |(of, _)| *of) {
+            Ok(at) => self.places[at].1 += weight,
+            Err(at) => {
+                if self.places.capacity() == 0 {
+                    self.places = spare.pop().unwrap_or_else(|| Vec::with_capacity(PLACES));
+                }
+                self.places.insert(at, (place, weight));
+            }
+        }
+    }
+}
+
+/// The slowest of all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slowest<const N: usize> {
+    /// How many values are asked for.
+    pub values: u64,
+    /// How many of them were kept, as a share.
+    pub covered: f64,
+    /// The least of them, known to 3 %: the beginning of its row.
+    pub from: u64,
+    /// Mean value of those that were kept.
+    pub mean: f64,
+    /// Mean of each part.
+    pub parts: [f64; N],
+    /// Weight of each place that has one, ascending by place, summed over those that were kept.
+    pub places: Vec<(u32, f64)>,
+}
+
+/// Sub-buckets of an octave, as bits.
+const BITS: u32 = 5;
+/// Places that a row has room for at once, so that rows seldom grow while a run goes on.
+const PLACES: usize = 64;
+/// The rows are looked at when they hold this many values more than they must.
+const LEAST: u64 = 4096;
+
+impl<const N: usize> Default for Tail<N> {
+    fn default() -> Tail<N> {
+        Tail { values: 0, kept: 0, cutoff: 0, base: 0, rows: VecDeque::new(), spare: Vec::new() }
+    }
+}
+
+impl<const N: usize> Tail<N> {
+    /// The share of all values that the rows always hold when they have been looked at, as one in so many: *chosen*, more than the hundredth
+    /// that is asked for, so that a run may become somewhat faster.
+    pub const KEPT: u64 = 64;
+
+    /// Whether a value would be kept.
+    #[inline]
+    pub fn keeps(&self, value: u64) -> bool {
+        value >= self.cutoff
+    }
+
+    /// Counts a value that is not kept.
+    #[inline]
+    pub fn count(&mut self) {
+        self.values += 1;
+    }
+
+    /// Counts a value and keeps its parts; `place` has a weight.
+    pub fn keep(&mut self, value: u64, parts: &[u64; N], place: Option<(u32, u64)>) {
+        self.values += 1;
+        self.kept += 1;
+        let at = self.at(index(value));
+        let row = &mut self.rows[at];
+        row.values += 1;
+        row.sum += u128::from(value);
+        row.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += u128::from(*part));
+        if let Some((place, weight)) = place.filter(|(_, weight)| *weight > 0) {
+            row.add_place(place, u128::from(weight), &mut self.spare);
+        }
+        // A quarter more than they must hold: the fewer are kept, the less it costs.
+        if self.kept >= LEAST + 5 * self.values / (4 * Self::KEPT) {
+            self.raise();
+        }
+    }
+
+    /// Gives up the lowest rows, as many as can be spared.
+    #[cold]
+    fn raise(&mut self) {
+        let least = self.values.div_ceil(Self::KEPT).max(LEAST / 2);
+        while let Some(lowest) = self.rows.front().map(|row| row.values) {
+            if self.kept - lowest < least {
+                break;
+            }
+            self.give_up_the_lowest();
+        }
+    }
+
+    fn give_up_the_lowest(&mut self) {
+        if let Some(mut row) = self.rows.pop_front() {
+            self.kept -= row.values;
+            if row.places.capacity() > 0 {
+                row.places.clear();
+                self.spare.push(row.places);
+            }
+        }
+        self.base += 1;
+        self.cutoff = self.cutoff.max(first(self.base));
+    }
+
+    /// Where the row of a number is, made if it is not there with those between it and the others.
+    #[inline]
+    fn at(&mut self, index: u32) -> usize {
+        if self.rows.is_empty() {
+            self.base = index;
+        }
+        while index < self.base {
+            self.rows.push_front(Row::EMPTY);
+            self.base -= 1;
+        }
+        let at = (index - self.base) as usize;
+        while at >= self.rows.len() {
+            self.rows.push_back(Row::EMPTY);
+        }
+        at
+    }
+
+    /// The rows that have values, with their numbers, ascending.
+    fn taken(&self) -> impl DoubleEndedIterator<Item = (u32, &Row<N>)> {
+        self.rows
+            .iter()
+            .enumerate()
+            .map(|(at, row)| (self.base + at as u32, row))
+            .filter(|(_, row)| row.values > 0)
+    }
+
+    /// Values counted.
+    pub const fn values(&self) -> u64 {
+        self.values
+    }
+
+    /// Forgets everything: the end of warm-up.
+    pub fn clear(&mut self) {
+        *self = Tail::default();
+    }
+
+    /// Adds everything that `other` has kept; rows below the higher of the two cutoffs are given up.
+    pub fn merge(&mut self, other: &Tail<N>) {
+        self.values += other.values;
+        self.kept += other.kept;
+        for (index, theirs) in other.taken() {
+            let at = self.at(index);
+            let mine = &mut self.rows[at];
+            mine.values += theirs.values;
+            mine.sum += theirs.sum;
+            mine.parts.iter_mut().zip(theirs.parts).for_each(|(sum, part)| *sum += part);
+            theirs.places.iter().for_each(|(place, weight)| mine.add_place(*place, *weight, &mut self.spare));
+        }
+        self.cutoff = self.cutoff.max(other.cutoff);
+        while !self.rows.is_empty() && first(self.base) < self.cutoff {
+            self.give_up_the_lowest();
+        }
+    }
+
+    /// The slowest `share` of all, at least one in [`Tail::KEPT`] or less; `None` where fewer than ten values are so slow, or none was kept.
+    /// Of the row that is only needed in part every value counts with the same weight.
+    pub fn slowest(&self, share: f64) -> Option<Slowest<N>> {
+        let asked = (self.values as f64 * share).round() as u64;
+        if asked < 10 || self.kept == 0 {
+            return None;
+        }
+        let (mut taken, mut from, mut sum) = (0.0, 0, 0.0);
+        let (mut parts, mut places) = ([0.0; N], BTreeMap::<u32, f64>::new());
+        for (index, row) in self.taken().rev() {
+            let left = asked as f64 - taken;
+            if left <= 0.0 {
+                break;
+            }
+            let weight = (left / row.values as f64).min(1.0);
+            taken += row.values as f64 * weight;
+            from = first(index);
+            sum += row.sum as f64 * weight;
+            parts.iter_mut().zip(row.parts).for_each(|(sum, part)| *sum += part as f64 * weight);
+            for (place, of) in &row.places {
+                *places.entry(*place).or_default() += *of as f64 * weight;
+            }
+        }
+        Some(Slowest {
+            values: asked,
+            covered: self.kept.min(asked) as f64 / asked as f64,
+            from,
+            mean: sum / taken,
+            parts: parts.map(|part| part / taken),
+            places: places.into_iter().collect(),
+        })
+    }
+}
+
+/// The row of a value; as [`Histogram`](crate::Histogram) numbers its buckets.
+fn index(value: u64) -> u32 {
+    let shift = 63 - (value | (1 << BITS)).leading_zeros() - BITS;
+    (shift << BITS) + (value >> shift) as u32
+}
+
+/// The first value of a row.
+fn first(index: u32) -> u64 {
+    let octave = index >> BITS;
+    if octave == 0 {
+        return u64::from(index);
+    }
+    let shift = octave - 1;
+    u64::from(index - (shift << BITS)) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tail, first, index};
+    use proptest::prelude::*;
+
+    #[test]
+    fn rows_tile_the_values() {
+        for value in [0, 1, 31, 32, 63, 64, 65, 1 << 20, (1 << 40) + 12345, u64::MAX] {
+            let row = index(value);
+            assert!(first(row) <= value, "{value}");
+            assert!(row == index(u64::MAX) || value < first(row + 1), "{value}");
+            assert!(value - first(row) <= value / 32, "{value}: rows are at most 1/32 wide");
+        }
+    }
+
+    /// The slowest `n` of a list, sorted.
+    fn sorted(values: &[u64], n: usize) -> Vec<u64> {
+        let mut all = values.to_vec();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.truncate(n);
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn the_slowest_are_those_of_a_sorted_list(values in prop::collection::vec(1u64..1_000_000, 1000..30_000)) {
+            let mut tail = Tail::<2>::default();
+            for value in &values {
+                if tail.keeps(*value) {
+                    tail.keep(*value, &[value / 4, value - value / 4], Some(((value % 3) as u32, 1)));
+                } else {
+                    tail.count();
+                }
+            }
+            let asked = (values.len() as f64 * 0.01).round() as usize;
+            let found = tail.slowest(0.01).unwrap();
+            let expected = sorted(&values, asked);
+            let mean = expected.iter().sum::<u64>() as f64 / asked as f64;
+            // Only of the last row it is not known which of its values were meant, and it is 1/32 wide.
+            prop_assert!((found.mean / mean - 1.0).abs() < 1.0 / 32.0, "{} for {mean}", found.mean);
+            prop_assert!(found.from <= *expected.last().unwrap());
+            prop_assert_eq!(found.covered, 1.0);
+            let sum: f64 = found.parts.iter().sum();
+            prop_assert!((sum / found.mean - 1.0).abs() < 1e-9);
+            let places: f64 = found.places.iter().map(|(_, weight)| weight).sum();
+            prop_assert!((places - asked as f64).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_tail_that_has_become_faster_says_what_it_covers() {
+        let mut tail = Tail::<1>::default();
+        let mut add = |value: u64, n: u64| {
+            for _ in 0..n {
+                if tail.keeps(value) { tail.keep(value, &[value], None) } else { tail.count() }
+            }
+        };
+        // Twice as many as the rows hold before they are looked at, at rising values.
+        (0..10_000).for_each(|n| add(1_000_000 + n * 1000, 1));
+        add(10, 10_000_000);
+        let found = tail.slowest(0.01).unwrap();
+        assert_eq!(found.values, 100_100);
+        assert!(found.covered < 0.1, "{}", found.covered);
+        let least = tail.slowest(0.0001).unwrap();
+        assert_eq!((least.values, least.covered), (1001, 1.0));
+    }
+
+    #[test]
+    fn merged_rows_are_whole_above_the_higher_cutoff() {
+        let mut low = Tail::<1>::default();
+        (0..100).for_each(|n| low.keep(1000 + n, &[1], None));
+        let mut high = Tail::<1>::default();
+        (0..20_000u64).for_each(|n| if high.keeps(n) { high.keep(n, &[1], None) } else { high.count() });
+        let cutoff = high.cutoff;
+        assert!(cutoff > 1100, "{cutoff}");
+        low.merge(&high);
+        assert_eq!(low.values(), 20_100);
+        assert_eq!(low.kept, high.kept);
+        assert_eq!(low.slowest(0.01).unwrap().covered, 1.0);
+    }
+}

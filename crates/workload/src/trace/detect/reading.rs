@@ -1,0 +1,194 @@
+//! What the first lines of a file mean if they are read as one format, and how plausible that is.
+
+use serde::Serialize;
+
+use crate::trace::format::{Format, Settings};
+use crate::trace::human;
+use crate::trace::record::Sheet;
+
+/// More requests in a second than any storage answers: *chosen*, five times the fastest drive of 2025.
+const FASTEST_PER_S: f64 = 2e7;
+/// Addresses beyond this are none: *chosen*, above the largest volume that a block device may have on Linux (8 EiB) over 1024.
+const FARTHEST: u64 = 8 << 50;
+/// A size that few requests exceed: *chosen*, what an NVMe drive moves at most with pages of 4 KiB (32 MiB).
+const LARGE: u64 = 32 << 20;
+
+/// What the first lines mean if they are read as one format.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reading {
+    /// The format.
+    pub format: &'static str,
+    /// Lines that fit it.
+    pub good_lines: u64,
+    /// Lines that do not.
+    pub bad_lines: u64,
+    /// Requests on them.
+    pub requests: u64,
+    /// Time from the earliest to the latest, in seconds.
+    pub span_s: f64,
+    /// What no real trace has, in words: `more requests a second than any storage answers`.
+    pub implausible: Vec<&'static str>,
+    #[serde(skip)]
+    span_ps: u128,
+    #[serde(skip)]
+    pub(super) translation: Option<Translation>,
+}
+
+/// Counts of a reading that plausibility is judged by.
+#[derive(Default)]
+struct Odd {
+    unaligned: u64,
+    large: u64,
+    far: u64,
+    beyond: u64,
+}
+
+impl Reading {
+    pub(super) fn meaning(&self) -> String {
+        let rate = match self.span_s {
+            0.0 => "all at one instant".to_owned(),
+            span => human::rate(self.requests as f64 / span),
+        };
+        let odd = if self.implausible.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", self.implausible.join(", "))
+        };
+        format!(
+            "`{}` (first {} requests: {}, {rate}{odd})",
+            self.format,
+            human::count(self.requests),
+            human::span(self.span_ps)
+        )
+    }
+
+    /// How much speaks against it: the fewer the better.
+    pub(super) fn doubts(&self) -> usize {
+        self.implausible.len()
+    }
+
+    /// Reads `lines` as `format`; `capacity` is that of the device, if it is known.
+    pub(super) fn of<'a>(
+        format: &'static Format,
+        settings: &Settings<'_>,
+        lines: impl Iterator<Item = &'a [u8]>,
+        translation: Option<Translation>,
+        capacity: Option<u64>,
+    ) -> Reading {
+        let mut parser = (format.parser)(settings);
+        let mut sheet = Sheet::default();
+        let mut reading = Reading {
+            format: format.info.name,
+            good_lines: 0,
+            bad_lines: 0,
+            requests: 0,
+            span_s: 0.0,
+            implausible: Vec::new(),
+            span_ps: 0,
+            translation,
+        };
+        let (mut first, mut last, mut odd) = (u128::MAX, 0, Odd::default());
+        for line in lines {
+            let mut good = parser.parse(line, &mut sheet).is_ok();
+            while let Some(request) = sheet.take() {
+                good &= (format.plausible)(&request);
+                if good {
+                    reading.requests += 1;
+                    first = first.min(request.at);
+                    last = last.max(request.at);
+                    let end = request.offset.saturating_add(request.bytes);
+                    odd.unaligned += u64::from((request.offset | request.bytes) % 512 != 0);
+                    odd.large += u64::from(request.bytes > LARGE);
+                    odd.far += u64::from(end > FARTHEST);
+                    odd.beyond += u64::from(capacity.is_some_and(|capacity| end > capacity));
+                }
+            }
+            sheet.discard();
+            reading.good_lines += u64::from(good);
+            reading.bad_lines += u64::from(!good);
+        }
+        reading.span_ps = last.saturating_sub(first);
+        reading.span_s = reading.span_ps as f64 / 1e12;
+        reading.judge(format, &odd);
+        reading
+    }
+
+    fn judge(&mut self, format: &Format, odd: &Odd) {
+        let most = |count: u64| count * 2 > self.requests;
+        let too_fast = self.span_s > 0.0 && self.requests as f64 / self.span_s > FASTEST_PER_S;
+        // A trace of objects has sizes of any number of bytes.
+        let in_sectors = !format.info.one_device || format.info.sector.is_some();
+        let found = [
+            (too_fast, "more requests a second than any storage answers"),
+            (in_sectors && most(odd.unaligned), "addresses or sizes that are no whole sectors"),
+            (most(odd.large), "most requests above 32 MiB"),
+            (most(odd.far), "addresses beyond 8 PiB"),
+            (most(odd.beyond), "most requests beyond the device"),
+        ];
+        self.implausible = found.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
+    }
+}
+
+/// Another character between the fields of a table than the format's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Translation {
+    from: u8,
+    to: u8,
+}
+
+impl Translation {
+    /// Those that a file of `format` may need.
+    pub(super) fn all(format: &Format) -> impl Iterator<Item = Translation> + use<> {
+        let own = format.separator;
+        let from = [b'\t', b';', b',', b'|', b' '].into_iter();
+        from.filter_map(move |from| own.map(|to| Translation { from, to }))
+            // Blanks are one separator.
+            .filter(|t| t.from != t.to && !(t.from == b'\t' && t.to == b' '))
+    }
+
+    /// What separates the fields, as a person says it.
+    pub(crate) fn name(self) -> &'static str {
+        match self.from {
+            b'\t' => "tabs",
+            b';' => "semicolons",
+            b',' => "commas",
+            b'|' => "bars",
+            _ => "spaces",
+        }
+    }
+
+    /// A line with the format's own separator; every field keeps its column.
+    pub(crate) fn applied(self, line: &[u8]) -> Vec<u8> {
+        let mut text = line.to_vec();
+        self.apply(&mut text);
+        text
+    }
+
+    /// As [`Translation::applied`], in place. Blanks that stand together are one separator.
+    pub(crate) fn apply(self, line: &mut [u8]) {
+        let mut in_field = false;
+        for byte in line {
+            if *byte == self.from && (self.from != b' ' || in_field) {
+                *byte = self.to;
+                in_field = false;
+            } else if *byte != b' ' {
+                in_field = true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Translation;
+
+    #[test]
+    fn fields_keep_their_columns() {
+        let of = |from, to, line: &str| {
+            String::from_utf8(Translation { from, to }.applied(line.as_bytes())).expect("text")
+        };
+        assert_eq!(of(b';', b',', "1;;3"), "1,,3");
+        assert_eq!(of(b' ', b',', "  1   2 3"), "  1,  2,3");
+        assert_eq!(of(b'\t', b',', "1\t 2\t\t3"), "1, 2,,3");
+    }
+}

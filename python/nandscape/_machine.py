@@ -1,0 +1,174 @@
+"""Runs, and machines that are run in steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from . import _native
+from ._errors import Error
+from ._result import Result, recorded
+from ._spec import Values, Workload, overrides, workload_texts
+from ._system import System
+from ._table import Table
+
+SystemLike = System | str | os.PathLike[str] | Mapping[str, Any]
+"""A system, a shipped one's name, a file, or a dict."""
+
+Recorded = bool | Literal["waits"]
+"""Whether requests are recorded, and with what each waited for."""
+
+Victim = Callable[[_native.View], int | None]
+"""Which closed unit collection takes back next; ``None`` to wait."""
+
+
+def plan(
+    system: SystemLike,
+    workload: Workload | Sequence[Workload],
+    *,
+    set: Values | None = None,
+    seed: int = 1,
+    precondition: str | None = None,
+    warmup: str | int | None = None,
+    queue_depth: int | None = None,
+) -> _native.Plan:
+    """What is to be run."""
+    of = system if isinstance(system, System) else System(system)
+    return _native.Plan(
+        of._name,
+        of._text,
+        [*of._set, *overrides(set)],
+        workload_texts(workload),
+        seed,
+        precondition,
+        None if warmup is None else str(warmup),
+        queue_depth,
+    )
+
+
+class Machine:
+    """A machine that is run in steps.
+
+    >>> m = Machine("d16", "fio:rw=randread,bs=4k,iodepth=64,number_ios=100000")
+    >>> m.run(until="1ms").now                                      # doctest: +SKIP
+    >>> m.run().result().io.read.p99                                # doctest: +SKIP
+
+    What it comes to does not depend on the steps. The arguments are those of ``run``.
+    """
+
+    def __init__(
+        self,
+        system: SystemLike,
+        workload: Workload | Sequence[Workload],
+        *,
+        set: Values | None = None,
+        seed: int = 1,
+        precondition: str | None = None,
+        warmup: str | int | None = None,
+        queue_depth: int | None = None,
+        requests: Recorded = False,
+        policies: Mapping[str, Victim] | None = None,
+    ) -> None:
+        what = plan(
+            system,
+            workload,
+            set=set,
+            seed=seed,
+            precondition=precondition,
+            warmup=warmup,
+            queue_depth=queue_depth,
+        )
+        self._native = made(what, requests, policies)
+
+    def run(self, until: str | float | None = None) -> Machine:
+        """Runs to the end; or up to and with the first event at a time or later: ``"10ms"``, or a number of nanoseconds.
+
+        An interrupt leaves the machine where it is: ``run`` goes on from there.
+        """
+        self._native.run(until if until is None or isinstance(until, str) else f"{round(until * 1000)}ps")
+        return self
+
+    @property
+    def now(self) -> float:
+        """Simulated time in nanoseconds."""
+        return self._native.look()[0]
+
+    @property
+    def events(self) -> int:
+        """Events run so far."""
+        return self._native.look()[1]
+
+    @property
+    def completed(self) -> int:
+        """Requests completed since the measured window began, or jobs since the run began."""
+        return self._native.look()[2]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has come to its end."""
+        return self._native.look()[3]
+
+    def result(self) -> Result:
+        """The result so far; ``partial`` until the run has ended."""
+        return Result(self._native.result(), self._native.requests())
+
+    def requests(self) -> Table:
+        """The requests that have completed so far, warm-up included; the machine must have been made with ``requests=True``."""
+        return recorded(self._native.requests())
+
+    def __repr__(self) -> str:
+        now, events, completed, ended = self._native.look()
+        return f"<nandscape.Machine: {now} ns, {events} events, {completed} completed{', ended' if ended else ''}>"
+
+
+def run(
+    system: SystemLike,
+    workload: Workload | Sequence[Workload],
+    *,
+    set: Values | None = None,
+    seed: int = 1,
+    precondition: str | None = None,
+    warmup: str | int | None = None,
+    queue_depth: int | None = None,
+    requests: Recorded = False,
+    policies: Mapping[str, Victim] | None = None,
+) -> Result:
+    """Runs a workload, or several side by side, on a system.
+
+    ``system`` is a shipped one's name, a TOML file, a dict, or a ``System``. ``workload`` is what the command takes (``"randread"``,
+    ``"fio:rw=randread,bs=4k,iodepth=64,number_ios=100000"``, a trace file, a program), a dict of fio's options, or a list of such.
+
+    ``set`` overrides values of the spec, by key; ``precondition`` the state of the drives (``"steady:share=90%"``). ``warmup`` leaves out the
+    first so many requests, or what completes before a time (``"10ms"``). ``queue_depth`` replays traces at that depth. ``requests=True``
+    records every request, for ``Result.requests``; ``requests="waits"`` also what each waited for. ``policies`` are functions that decide in place of the spec's policies:
+    ``{"flash.ftl.gc.victim": function}``.
+
+    The interpreter is free meanwhile, and an interrupt ends the run with ``KeyboardInterrupt``. Unusable input is a ``SpecError`` or a
+    ``WorkloadError``.
+    """
+    what = plan(
+        system,
+        workload,
+        set=set,
+        seed=seed,
+        precondition=precondition,
+        warmup=warmup,
+        queue_depth=queue_depth,
+    )
+    return finished(made(what, requests, policies))
+
+
+def made(what: _native.Plan, requests: Recorded, policies: Mapping[str, Victim] | None) -> _native.Machine:
+    """A machine of a plan."""
+    if requests not in (True, False, "waits"):
+        text = f"`requests` is {requests!r}"
+        raise Error(f"{text}\n  allowed: True, False, 'waits'", what=text, allowed=["True", "False", "waits"])
+    victims = list((policies or {}).items())
+    return _native.Machine(what, requests=bool(requests), waits=requests == "waits", victims=victims)
+
+
+def finished(machine: _native.Machine) -> Result:
+    """Runs a machine to its end, and takes from it what it has found out."""
+    machine.run()
+    return Result(machine.result(), machine.requests(take=True))

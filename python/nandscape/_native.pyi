@@ -1,0 +1,93 @@
+from collections.abc import Callable
+from typing import Any, final
+
+__version__: str
+
+@final
+class Plan:
+    def __new__(
+        cls,
+        system: str,
+        text: str | None,
+        set: list[str],
+        workloads: list[str],
+        seed: int,
+        precondition: str | None,
+        warmup: str | None,
+        queue_depth: int | None,
+    ) -> Plan: ...
+
+@final
+class Machine:
+    def __new__(
+        cls,
+        plan: Plan,
+        *,
+        requests: bool = False,
+        waits: bool = False,
+        victims: list[tuple[str, Callable[[View], int | None]]] = ...,
+    ) -> Machine: ...
+    def run(self, until: str | None = None) -> None: ...
+    def busy_s(self) -> float: ...
+    def stop(self) -> None: ...
+    def look(self) -> tuple[float, int, int, bool]: ...
+    def result(self) -> str: ...
+    def requests(self, *, take: bool = False) -> Table | None: ...
+
+@final
+class Column:
+    def __len__(self) -> int: ...
+    def to_list(self) -> list[Any]: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+@final
+class Table:
+    def __new__(cls, columns: dict[str, list[Any]]) -> Table: ...
+    @property
+    def columns(self) -> list[str]: ...
+    def column(self, name: str) -> Column: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class View:
+    """What a policy for the victims of collection may look at: the closed reclaim units of one group."""
+
+    @property
+    def now(self) -> int:
+        """Map units written to flash so far: the clock that ages are measured on."""
+
+    @property
+    def units_per_ru(self) -> int:
+        """Map units a reclaim unit."""
+
+    @property
+    def units_per_program(self) -> int:
+        """Map units a program unit."""
+
+    @property
+    def by_age(self) -> list[int]:
+        """The closed units, the one closed first before the others."""
+
+    @property
+    def by_valid(self) -> list[int]:
+        """The head of each occupied bucket, fewest valid units first."""
+
+    def __len__(self) -> int: ...
+    def valid(self, unit: int) -> int:
+        """Valid map units of a closed unit."""
+
+    def age(self, unit: int) -> int:
+        """Map units written to flash since the unit was closed."""
+
+    def erases(self, unit: int) -> int:
+        """Erase count of the most worn block of the unit."""
+
+def resolve(name: str, text: str | None, set: list[str]) -> tuple[str, str]: ...
+def systems() -> list[str]: ...
+def workloads() -> list[tuple[str, str, str]]: ...
+def params(prefix: str) -> list[tuple[str, str, str]]: ...
+def metrics() -> list[tuple[str, str, str]]: ...
+def schema() -> str: ...

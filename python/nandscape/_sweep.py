@@ -1,0 +1,205 @@
+"""Many runs: every combination of what is varied."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from . import _native
+from ._errors import Error
+from ._machine import SystemLike, Victim, finished, made, plan
+from ._result import Result
+from ._spec import Values, Workload
+from ._table import Table
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a point has no result."""
+
+    kind: str
+    """``SpecError``, ``WorkloadError``, ``RuntimeError``."""
+    message: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination, with what came of it."""
+
+    values: dict[str, Any]
+    """What was varied: the options of the workload, keys of the spec, and the seed."""
+    result: Result | None
+    failure: Failure | None = None
+
+
+class Sweep(Sequence[Point]):
+    """The points of a sweep, in the order of the axes: the last varies fastest."""
+
+    def __init__(self, axes: dict[str, list[Any]], points: list[Point]) -> None:
+        self.axes = axes
+        """What was varied, and its values."""
+        self.points = points
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.points[at]
+
+    @property
+    def failures(self) -> list[Point]:
+        """The points that have no result."""
+        return [point for point in self.points if point.failure is not None]
+
+    def frame(self, metrics: Iterable[str] | None = None) -> Table:
+        """A row a point: what was varied, figures by their keys (all, if none are named), and ``failure`` where one has none."""
+        wanted = None if metrics is None else list(metrics)
+        rows = []
+        for point in self.points:
+            row: dict[str, Any] = {name: _plain(value) for name, value in point.values.items()}
+            if point.result is not None:
+                figures = point.result.figures() if wanted is None else {m: point.result.get_figure(m) for m in wanted}
+                row.update({name: value for name, value in figures.items() if name not in point.values})
+            row["failure"] = None if point.failure is None else point.failure.message
+            rows.append(row)
+        return Table.of_rows(rows)
+
+    def best(self, metric: str, *, most: bool = False) -> Point:
+        """The point with the least of a metric, or with ``most`` the most; the first of equals."""
+        found = [(point.result.get_figure(metric), point) for point in self.points if point.result is not None]
+        numbers = [(value, point) for value, point in found if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        if not numbers:
+            raise Error(f"no point has the metric `{metric}`", help="`nandscape.metrics()` has all")
+        return (max if most else min)(numbers, key=lambda pair: pair[0])[1]
+
+    def plot(self, metric: str, x: str | None = None, ax: Any = None) -> Any:
+        """Draws a metric over an axis (the first with several values), a line for each combination of the others, means and
+        extremes over seeds. Needs matplotlib; the axes that it draws on come back."""
+        from matplotlib import pyplot
+
+        varied = [name for name, values in self.axes.items() if len(values) > 1 and name != "seed"]
+        x = x or (varied[0] if varied else next(iter(self.axes)))
+        if x not in self.axes:
+            raise Error(f"`{x}` was not varied", allowed=list(self.axes))
+        if ax is None:
+            _, ax = pyplot.subplots()
+        lines: dict[tuple[str, ...], dict[Any, list[float]]] = {}
+        for point in self.points:
+            value = point.result.get_figure(metric) if point.result is not None else None
+            if value is not None:
+                name = tuple(f"{other}={point.values[other]}" for other in varied if other != x)
+                lines.setdefault(name, {}).setdefault(_plain(point.values[x]), []).append(value)
+        for name, at in lines.items():
+            means = [sum(values) / len(values) for values in at.values()]
+            down = [mean - min(values) for mean, values in zip(means, at.values(), strict=True)]
+            up = [max(values) - mean for mean, values in zip(means, at.values(), strict=True)]
+            ax.errorbar(list(at), means, yerr=[down, up], marker="o", capsize=3, label=", ".join(name) or None)
+        ax.set_xlabel(x)
+        ax.set_ylabel(metric)
+        if any(lines):
+            ax.legend()
+        return ax
+
+    def _repr_html_(self) -> str:
+        varied = {name: values for name, values in self.axes.items() if len(values) > 1}
+        axes = ", ".join(f"{name}: {len(values)}" for name, values in varied.items())
+        return f"<div>{len(self)} points ({axes}), {len(self.failures)} without a result</div>"
+
+    def __repr__(self) -> str:
+        return f"<nandscape.Sweep: {len(self)} points over {', '.join(self.axes)}, {len(self.failures)} without a result>"
+
+
+def _plain(value: Any) -> Any:
+    """A value that a column can have."""
+    return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, range)) else [value]
+
+
+def sweep(
+    system: SystemLike | list[SystemLike],
+    workload: Workload | list[Workload],
+    *,
+    set: Values | None = None,
+    seeds: int | Sequence[int] = 1,
+    jobs: int | None = None,
+    precondition: str | None = None,
+    warmup: str | int | None = None,
+    policies: Mapping[str, Victim] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Sweep:
+    """Runs every combination of systems, workloads, values of the spec and seeds.
+
+    ``workload`` is a workload, a list of workloads, or a dict of fio's options in which lists are varied. Lists in ``set`` are varied, too
+    (a value that is a list itself stands in a list of its own: ``[[1, 2]]``). ``seeds`` is how many (1, 2, …), or which. ``jobs`` run at once, as
+    many as there are CPUs if it is left out; results do not depend on it. ``progress`` is told how many points are done, and of how many.
+
+    A point that cannot be run is a ``Failure`` in its place, and the others run. If there is not one that can, its error is raised.
+    """
+    axes: dict[str, list[Any]] = {}
+    if isinstance(system, list):
+        axes["system"] = system
+    options = {name: _values(value) for name, value in workload.items()} if isinstance(workload, Mapping) else {}
+    if isinstance(workload, list):
+        axes["workload"] = workload
+    axes.update(options)
+    values = {key: _values(value) for key, value in (set or {}).items()}
+    axes.update(values)
+    axes["seed"] = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    empty = [name for name, of in axes.items() if not of]
+    if empty:
+        raise Error(f"the axis `{empty[0]}` has no values", key=empty[0])
+    if jobs is not None and jobs < 1:
+        raise Error(f"`jobs` is {jobs}: at least one must run", key="jobs")
+    combinations = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values())]
+    done, lock, cancelled = 0, threading.Lock(), threading.Event()
+    errors: list[Error] = []
+    going: dict[int, _native.Machine] = {}
+
+    def one(at: dict[str, Any]) -> Point:
+        nonlocal done
+        result, failure = None, None
+        try:
+            if not cancelled.is_set():
+                what = plan(
+                    at["system"] if isinstance(system, list) else system,
+                    {name: at[name] for name in options} if options else at.get("workload", workload),
+                    set={key: at[key] for key in values},
+                    seed=at["seed"],
+                    precondition=precondition,
+                    warmup=warmup,
+                )
+                machine = made(what, False, policies)
+                going[id(machine)] = machine
+                if not cancelled.is_set():
+                    result = finished(machine)
+                del going[id(machine)]
+        except (Error, RuntimeError) as fault:
+            failure = Failure(type(fault).__name__, str(fault))
+            if isinstance(fault, Error):
+                errors.append(fault)
+        with lock:
+            done += 1
+            if progress is not None:
+                progress(done, len(combinations))
+        return Point(at, result, failure)
+
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        try:
+            points = list(pool.map(one, combinations))
+        except BaseException:
+            # Points that have not begun are not begun any more, and those that have end early.
+            cancelled.set()
+            for machine in list(going.values()):
+                machine.stop()
+            raise
+    if len(errors) == len(points):
+        raise errors[0]
+    return Sweep(axes, points)

@@ -1,0 +1,78 @@
+"""Victim policies in Python keep the contract of those in Rust: the same decisions give the same bits."""
+
+from __future__ import annotations
+
+import nandscape as ns
+import pytest
+
+from conftest import OVERWRITES, SMALL
+
+KEY = "flash.ftl.gc.victim"
+
+
+def greedy(view: ns.VictimView) -> int:
+    return view.by_valid[0]
+
+
+def fifo(view: ns.VictimView) -> int:
+    return view.by_age[0]
+
+
+def d_choices(view: ns.VictimView) -> int:
+    """Emptiest of all, by its own count."""
+    return min(view.by_age, key=lambda unit: (view.valid(unit), -view.age(unit)))
+
+
+def figures(result: ns.Result) -> dict[str, object]:
+    return {name: value for name, value in result.to_dict().items() if name not in ("run", "spec", "spec_sha256", "warnings")}
+
+
+@pytest.mark.parametrize(("function", "name"), [(greedy, "greedy"), (fifo, "fifo")])
+def test_a_policy_decides_as_its_twin_does(function: object, name: str) -> None:
+    theirs = ns.run("d16", OVERWRITES, set={**SMALL, KEY: name})
+    # The spec names another policy, which must have no say.
+    other = "fifo" if name == "greedy" else "greedy"
+    ours = ns.run("d16", OVERWRITES, set={**SMALL, KEY: other}, policies={KEY: function})
+    assert theirs.flash[0].gc_runs > 100
+    assert figures(ours) == figures(theirs)
+    assert any("a policy brought along" in text for text in ours.warnings)
+
+
+def test_the_view_keeps_its_word() -> None:
+    asked = 0
+
+    def policy(view: ns.VictimView) -> int:
+        nonlocal asked
+        asked += 1
+        assert len(view) == len(view.by_age) == len(set(view.by_age)) > 0
+        assert set(view.by_valid) <= set(view.by_age)
+        valid = [view.valid(unit) for unit in view.by_valid]
+        assert valid == sorted(set(valid)) and valid[0] == min(view.valid(unit) for unit in view.by_age)
+        ages = [view.age(unit) for unit in view.by_age]
+        assert ages == sorted(ages, reverse=True) and all(0 <= age <= view.now for age in ages)
+        assert all(0 <= view.valid(unit) <= view.units_per_ru for unit in view.by_age)
+        assert all(view.erases(unit) >= 0 for unit in view.by_age)
+        with pytest.raises(KeyError):
+            view.valid(10**6)
+        return view.by_valid[0]
+
+    ns.run("d16", OVERWRITES, set=SMALL, policies={KEY: policy})
+    assert asked > 100
+
+
+def test_what_a_policy_raises_ends_the_run() -> None:
+    def broken(view: ns.VictimView) -> int:
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        ns.run("d16", OVERWRITES, set=SMALL, policies={KEY: broken})
+    with pytest.raises(ValueError, match="999999, which is not closed"):
+        ns.run("d16", OVERWRITES, set=SMALL, policies={KEY: lambda view: 999999})
+    with pytest.raises(TypeError):
+        ns.run("d16", OVERWRITES, set=SMALL, policies={KEY: lambda view: "a"})
+
+
+def test_a_policy_that_cannot_be_written_in_python_is_refused() -> None:
+    with pytest.raises(ns.Error, match="cannot be written in Python") as raised:
+        ns.run("d16", OVERWRITES, policies={"flash.ftl.gc.victm": greedy})
+    assert raised.value.nearest == KEY
