@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +115,50 @@ class Sweep(Sequence[Point]):
         return f"<nandscape.Sweep: {len(self)} points over {', '.join(self.axes)}, {len(self.failures)} without a result>"
 
 
+@dataclass(frozen=True)
+class Task:
+    """One run, as it is sent to where it is made."""
+
+    system: SystemLike
+    workload: Workload
+    set: dict[str, Any]
+    seed: int
+    precondition: str | None
+    warmup: str | int | None
+    policies: dict[str, Victim]
+
+    def machine(self) -> _native.Machine:
+        """The machine that it takes."""
+        what = plan(self.system, self.workload, set=self.set, seed=self.seed, precondition=self.precondition, warmup=self.warmup)
+        return made(what, False, self.policies)
+
+
+def _run(task: Task) -> str:
+    """Makes a run, wherever that is; the document, which is smaller than what was read of it."""
+    return finished(task.machine()).json()
+
+
+@contextlib.contextmanager
+def _executor(on: str | Executor) -> Iterator[Executor]:
+    """What makes runs elsewhere; a client of Dask's goes when it is no longer needed."""
+    if isinstance(on, Executor):
+        yield on
+        return
+    address = on.removeprefix("dask://")
+    if address == on or ":" not in address:
+        raise Error(f"`on` is {on!r}", place="on", help="dask://HOST:PORT, or a concurrent.futures.Executor")
+    import distributed
+
+    dask: Any = distributed
+    try:
+        client = dask.Client(f"tcp://{address}", timeout=10, set_as_default=False)
+    except OSError as fault:
+        raise Error(f"no scheduler of Dask answers at {address}: {fault}", place="on", help="`dask scheduler` starts one") from None
+    with client:
+        # A run whose worker was lost is made again.
+        yield client.get_executor(pure=False, retries=5)
+
+
 def _plain(value: Any) -> Any:
     """A value that a column can have."""
     return value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
@@ -134,12 +179,16 @@ def sweep(
     warmup: str | int | None = None,
     policies: Mapping[str, Victim] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    on: str | Executor | None = None,
 ) -> Sweep:
     """Runs every combination of systems, workloads, values of the spec and seeds.
 
     ``workload`` is a workload, a list of workloads, or a dict of fio's options in which lists are varied. Lists in ``set`` are varied, too
     (a value that is a list itself stands in a list of its own: ``[[1, 2]]``). ``seeds`` is how many (1, 2, …), or which. ``jobs`` run at once, as
     many as there are CPUs if it is left out; results do not depend on it. ``progress`` is told how many points are done, and of how many.
+
+    ``on`` makes the runs elsewhere: ``"dask://HOST:PORT"``, a scheduler of Dask, or any ``concurrent.futures.Executor`` (of processes, MPI, Ray). The package must be
+    installed there, and files have the same paths.
 
     A point that cannot be run is a ``Failure`` in its place, and the others run. If there is not one that can, its error is raised.
     """
@@ -163,24 +212,32 @@ def sweep(
     errors: list[Error] = []
     going: dict[int, _native.Machine] = {}
 
-    def one(at: dict[str, Any]) -> Point:
+    def task(at: dict[str, Any]) -> Task:
+        return Task(
+            at["system"] if isinstance(system, list) else system,
+            {name: at[name] for name in options} if options else at.get("workload", workload),
+            {key: at[key] for key in values},
+            at["seed"],
+            precondition,
+            warmup,
+            dict(policies or {}),
+        )
+
+    def here(what: Task) -> Result | None:
+        if cancelled.is_set():
+            return None
+        machine = what.machine()
+        going[id(machine)] = machine
+        try:
+            return None if cancelled.is_set() else finished(machine)
+        finally:
+            del going[id(machine)]
+
+    def one(at: dict[str, Any], make: Callable[[Task], Result | None]) -> Point:
         nonlocal done
         result, failure = None, None
         try:
-            if not cancelled.is_set():
-                what = plan(
-                    at["system"] if isinstance(system, list) else system,
-                    {name: at[name] for name in options} if options else at.get("workload", workload),
-                    set={key: at[key] for key in values},
-                    seed=at["seed"],
-                    precondition=precondition,
-                    warmup=warmup,
-                )
-                machine = made(what, False, policies)
-                going[id(machine)] = machine
-                if not cancelled.is_set():
-                    result = finished(machine)
-                del going[id(machine)]
+            result = make(task(at))
         except (Error, RuntimeError) as fault:
             failure = Failure(type(fault).__name__, str(fault))
             if isinstance(fault, Error):
@@ -191,15 +248,25 @@ def sweep(
                 progress(done, len(combinations))
         return Point(at, result, failure)
 
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        try:
-            points = list(pool.map(one, combinations))
-        except BaseException:
-            # Points that have not begun are not begun any more, and those that have end early.
-            cancelled.set()
-            for machine in list(going.values()):
-                machine.stop()
-            raise
+    if on is not None:
+        with _executor(on) as executor:
+            futures = [executor.submit(_run, task(at)) for at in combinations]
+            try:
+                points = [one(at, lambda _, future=future: Result(future.result())) for at, future in zip(combinations, futures, strict=True)]
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
+    else:
+        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+            try:
+                points = list(pool.map(lambda at: one(at, here), combinations))
+            except BaseException:
+                # Points that have not begun are not begun any more, and those that have end early.
+                cancelled.set()
+                for machine in list(going.values()):
+                    machine.stop()
+                raise
     if len(errors) == len(points):
         raise errors[0]
     return Sweep(axes, points)

@@ -67,6 +67,9 @@ enum Command {
     /// Write the generated pages of the manual
     #[command(name = "gen-docs", hide = true)]
     GenDocs(commands::gen_docs::Args),
+    /// Run one point of a sweep, on a worker of a cluster
+    #[command(hide = true)]
+    Point(commands::point::Args),
     /// Hold results against closed forms and other simulators
     Reproduce(commands::reproduce::Args),
 }
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),
         Command::Man(args) => commands::man::run(&args, Cli::command()),
         Command::GenDocs(args) => commands::gen_docs::run(&args),
+        Command::Point(args) => commands::point::run(&args),
         Command::Reproduce(args) => commands::reproduce::run(&args),
     };
     match done {

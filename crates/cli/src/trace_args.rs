@@ -4,12 +4,12 @@ use crate::number;
 use config::units::Duration;
 use config::{Diagnostic, Place};
 use kernel::Time;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use workload::trace::{Remap, TraceOptions};
 
 /// How traces are read.
-#[derive(clap::Args, Clone, Debug, Default, Deserialize)]
+#[derive(clap::Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TraceArgs {
     /// Trace format; recognised by content if left out

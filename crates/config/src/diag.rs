@@ -1,5 +1,6 @@
 //! One readable diagnostic: what is wrong, where, what is allowed, the nearest right spelling.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 use crate::quote::{QUOTED, clip, clip_quotes, harmless};
@@ -9,7 +10,7 @@ use crate::synonym::{self, ends_in};
 const SHOWN: usize = 120;
 
 /// Unusable input. The command line prints it and exits with status 2.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Diagnostic {
     /// What is wrong, in one sentence without a final stop.
     pub what: String,
@@ -30,7 +31,7 @@ pub struct Diagnostic {
 }
 
 /// A place in an input.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 pub struct Place {
     /// File name, or the option (`--set`, `--workload`) that carried the text.
     pub source: String,

@@ -15,6 +15,7 @@ mod kernels;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod params;
+pub(crate) mod point;
 mod program;
 pub(crate) mod report;
 pub(crate) mod reproduce;

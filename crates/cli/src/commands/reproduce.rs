@@ -61,9 +61,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     result_is_coming();
     let counter = Counter::new();
     // A folder that cannot be made is told before the first run.
-    shared(args.state_cache.as_deref(), [].iter())?;
+    shared(args.state_cache.as_deref(), Some([].iter()))?;
     let states = |plans: &[Plan]| {
-        let shared = shared(args.state_cache.as_deref(), plans.iter()).ok()??;
+        let shared = shared(args.state_cache.as_deref(), Some(plans.iter())).ok()??;
         Some(shared as Arc<dyn States + Send + Sync>)
     };
     let progress = |done, of| counter.show(done, of, 0);

@@ -3,11 +3,12 @@
 use crate::number;
 use crate::output::{Fault, print, write_whole};
 use crate::outside::{catch_interrupts, result_is_coming};
-use crate::states::shared;
+use crate::states::{folder_of, shared};
 #[cfg(feature = "parquet")]
 use crate::sweep::parquet;
 use crate::sweep::{
-    Live, Outcome, Store, Sweep, Table, Work, human, points, refuse_absent, refuse_unusable, run_all,
+    Answer, Cluster, Ended, Live, On, Outcome, Point, Store, Sweep, Table, Where, Work, answer_csv, choice, found, human, point,
+    refuse_absent, refuse_unusable, run_all,
 };
 use config::Diagnostic;
 use std::num::NonZeroUsize;
@@ -44,7 +45,7 @@ message, and config, the whole resolved spec as JSON. docs/sweeps.md has more."#
 pub(crate) struct Args {
     /// The sweep, a TOML file
     file: PathBuf,
-    /// Runs at a time; as many as there are processors if left out
+    /// Runs at a time; as many as there are processors if left out, or as the cluster has room for
     #[arg(long, value_parser = number::jobs)]
     jobs: Option<usize>,
     /// The folder for the table (summary.csv) and the result documents (runs/); out/NAME if left out
@@ -56,6 +57,10 @@ pub(crate) struct Args {
     /// Takes what is in the folder from there; only the rest runs
     #[arg(long)]
     resume: bool,
+    /// Makes the runs on a cluster: dask://HOST:PORT, a scheduler of Dask; or FILE.toml, a batch system that makes one
+    /// (docs/sweeps.md). Python with `distributed` is needed here, nandscape and the same files everywhere
+    #[arg(long, value_name = "CLUSTER")]
+    on: Option<String>,
     /// Runs take states of drives from this folder, and put there what is not there; left out, runs of the sweep that want the
     /// same state share it in memory; `none` has each run precondition its own
     #[arg(long, value_name = "DIR")]
@@ -84,35 +89,99 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let sweep = Sweep::read(&args.file)?;
     sweep.count()?;
     refuse_unusable(&sweep)?;
-    let points = Arc::new(points(&sweep));
-    let states = shared(args.state_cache.as_deref(), points.iter().map(|point| &point.plan))?;
     let name = args.file.file_stem().unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name));
     // The folder is this sweep's until the table is written.
-    let store = Arc::new(Store::open(&out, points.iter().map(|point| &point.plan), args.resume)?);
-    let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let jobs = args.jobs.unwrap_or_else(processors);
+    let store = Arc::new(Store::open(&out, sweep.workloads.iter().flatten(), args.resume)?);
     catch_interrupts()?;
     // What has ended is in the store, and in the table.
     result_is_coming();
-    let mut live = Live::new(&sweep, &points);
-    let (resume, metrics) = (args.resume, sweep.metrics.clone());
-    let needed = if sweep.is_alike() { sweep.named().len() } else { 0 };
-    let (runs, kept) = (Arc::clone(&points), Arc::clone(&store));
-    let work = Work { points: runs, store: kept, jobs, resume, metrics, states, needed };
-    let outcomes = run_all(work, &mut live);
-    live.end();
-    let written = write_tables(&Table::new(&sweep, &points, &outcomes), args.format, &out)?;
+    let Made { points, outcomes, answer, lost } = make(&sweep, args, &store)?;
+    let mut written = write_tables(&Table::new(&sweep, &points, &outcomes), args.format, &out)?;
     let absent = refuse_absent(&sweep, &outcomes, &store);
     drop(store);
     print(&human(&sweep, &points, &outcomes))?;
+    if let Some(answer) = answer {
+        let path = out.join("answer.csv");
+        write_whole(&path, &answer_csv(&sweep, &answer)?)?;
+        written += &format!(", {}", path.display());
+        print(&format!("\n{}", found(&sweep, &points, &answer)))?;
+    }
     for (diagnostic, runs) in failures(&outcomes) {
         eprintln!("{diagnostic}\n  in {}\n", numbered(&runs));
     }
     let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
     eprintln!("{well} of {} runs are well; {written}", points.len());
     absent?;
+    if let Some(why) = lost {
+        let left = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::NotRun)).count();
+        return Err(Fault::Undelivered(
+            Diagnostic::new(format!("{why}: {left} runs are left"))
+                .help("what has come back is kept: --resume runs the rest, here or on a cluster"),
+        ));
+    }
     Ok(well == points.len())
+}
+
+/// The runs of a sweep, and what became of them.
+struct Made {
+    points: Vec<Point>,
+    outcomes: Vec<Outcome>,
+    /// What a search has found, if it came to its end.
+    answer: Option<Answer>,
+    /// Why a cluster is gone.
+    lost: Option<String>,
+}
+
+/// Makes runs, round by round.
+fn make(sweep: &Sweep, args: &Args, store: &Arc<Store>) -> Result<Made, Fault> {
+    let needed = if sweep.is_alike() { sweep.named().len() } else { 0 };
+    let by = sweep.search.as_ref().and_then(|search| sweep.metrics.iter().position(|name| *name == search.metric));
+    let mut choice = choice(sweep);
+    let (mut points, mut outcomes, mut ended) = (Vec::new(), Vec::new(), Ended::new());
+    let mut round: Vec<Point> = choice.next(&ended).into_iter().map(|cell| point(sweep, cell)).collect();
+    let place = Arc::new(place(args, sweep.search.is_none().then_some(&round))?);
+    while !round.is_empty() {
+        let runs = Arc::new(round);
+        let mut live = Live::new(sweep, &runs, points.len());
+        let work = Work {
+            points: Arc::clone(&runs),
+            store: Arc::clone(store),
+            place: Arc::clone(&place),
+            resume: args.resume,
+            words: sweep.words.clone(),
+            metrics: sweep.metrics.clone(),
+            needed,
+        };
+        let of_round = run_all(work, &mut live);
+        live.end();
+        drop(live);
+        if let Some(by) = by {
+            ended.extend(runs.iter().zip(&of_round).map(|(run, came)| (run.cell.clone(), came.number(by))));
+        }
+        let is_cut = of_round.iter().any(|outcome| matches!(outcome, Outcome::NotRun));
+        points.extend(Arc::unwrap_or_clone(runs));
+        outcomes.extend(of_round);
+        if is_cut {
+            return Ok(Made { points, outcomes, answer: None, lost: place.why_lost() });
+        }
+        round = choice.next(&ended).into_iter().map(|cell| point(sweep, cell)).collect();
+    }
+    let answer = choice.answer(&ended);
+    Ok(Made { points, outcomes, answer, lost: None })
+}
+
+/// Where runs are made; `all` are the runs, if they are known.
+fn place(args: &Args, all: Option<&Vec<Point>>) -> Result<Where, Fault> {
+    let Some(on) = &args.on else {
+        let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let plans = all.map(|points| points.iter().map(|point| &point.plan));
+        let states = shared(args.state_cache.as_deref(), plans)?;
+        return Ok(Where::Here { jobs: args.jobs.unwrap_or_else(processors), states });
+    };
+    let on = On::read(on)?;
+    let folder = args.state_cache.as_deref().and_then(folder_of).map(Path::to_owned);
+    Ok(Where::cluster(Cluster::open(&on, folder)?, args.jobs))
 }
 
 /// Writes the table; the names of its files.

@@ -55,20 +55,20 @@ fn digests(plan: &Plan) -> (Vec<String>, bool) {
     (digests, !loaded.spec.cpu.is_empty())
 }
 
-/// What runs of these plans share, with the folder of `--state-cache` if it is given; nothing for the word that says none.
+/// What runs of these plans share, if all are known, with the folder of `--state-cache` if it is given; nothing for the word that says none.
 ///
 /// # Errors
 /// The folder cannot be made.
 pub(crate) fn shared<'p>(
     cache: Option<&Path>,
-    plans: impl ExactSizeIterator<Item = &'p Plan>,
+    plans: Option<impl ExactSizeIterator<Item = &'p Plan>>,
 ) -> Result<Option<Arc<Shared>>, Fault> {
     let folder = match cache.map(folder_of) {
         Some(None) => return Ok(None),
         Some(Some(folder)) => Some(Folder::open(folder)?),
         None => None,
     };
-    Ok(Some(Arc::new(Shared::new(folder, expected(plans)))))
+    Ok(Some(Arc::new(Shared::new(folder, plans.and_then(expected)))))
 }
 
 /// States in memory.

@@ -2,27 +2,89 @@
 
 use toml::{Table, Value};
 
-/// Keys of a spec that step together, and the values of each step.
+/// Where options of the workloads stand: the table, and what begins such a key elsewhere.
+pub(super) const WORKLOAD: &str = "workload";
+
+/// What is stepped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// A key path of the spec.
+    Spec(String),
+    /// An option of the workloads.
+    Option(String),
+}
+
+impl Key {
+    /// A key as it stands in the file: `flash.geometry.channels`, `workload.bs`.
+    pub(super) fn read(text: &str) -> Key {
+        let option = text.strip_prefix(WORKLOAD).and_then(|rest| rest.strip_prefix('.'));
+        option.map_or_else(|| Key::Spec(text.to_owned()), |option| Key::Option(option.to_owned()))
+    }
+
+    /// As it stands in the file.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Key::Spec(key) => key.clone(),
+            Key::Option(option) => format!("{WORKLOAD}.{option}"),
+        }
+    }
+
+    /// The option that it is.
+    pub(super) fn option(&self) -> Option<&str> {
+        match self {
+            Key::Option(option) => Some(option),
+            Key::Spec(_) => None,
+        }
+    }
+
+    /// Its column in the table: the key path, or the option as the workload has it.
+    pub(super) fn column(&self) -> String {
+        match self {
+            // What the table has anyway is not called the same.
+            Key::Option(option) if !COLUMNS.contains(&option.as_str()) => option.clone(),
+            _ => self.text(),
+        }
+    }
+}
+
+/// Columns that every table has.
+pub(super) const COLUMNS: [&str; 8] =
+    ["run", "system", "workload", "seed", "state", "result", "message", "config"];
+
+/// Keys that step together, and the values of each step.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Axis {
-    /// The table of the file that it stands in.
-    pub(super) table: String,
-    /// Key paths.
-    pub(crate) keys: Vec<String>,
+    /// What is stepped.
+    pub(crate) keys: Vec<Key>,
+    /// Where each of them stands in the file.
+    places: Vec<String>,
     /// Values by step, one for each key.
     pub(crate) rows: Vec<Vec<Value>>,
 }
 
 impl Axis {
-    /// One key that steps alone.
-    pub(super) fn of(table: &str, key: String, values: Vec<Value>) -> Axis {
+    /// One key that steps alone, and where it stands.
+    pub(super) fn of(key: Key, place: String, values: Vec<Value>) -> Axis {
         let rows = values.into_iter().map(|value| vec![value]).collect();
-        Axis { table: table.to_owned(), keys: vec![key], rows }
+        Axis { keys: vec![key], places: vec![place], rows }
     }
 
-    /// What a step sets, as `key.path=value`.
-    pub(super) fn assignments(&self, step: usize) -> impl Iterator<Item = String> {
-        self.keys.iter().zip(&self.rows[step]).map(|(key, value)| format!("{key}={value}"))
+    /// Where a value of its `at`th key stands in the file.
+    pub(super) fn place(&self, at: usize, step: usize) -> String {
+        format!("{}.{step}", self.places[at])
+    }
+
+    /// What a step sets.
+    pub(super) fn settings(&self, step: usize) -> impl Iterator<Item = (&Key, &Value)> {
+        self.keys.iter().zip(&self.rows[step])
+    }
+}
+
+/// What a key of the spec is set to, as `key.path=value`; none of an option.
+pub(super) fn assignment((key, value): (&Key, &Value)) -> Option<String> {
+    match key {
+        Key::Spec(key) => Some(format!("{key}={value}")),
+        Key::Option(_) => None,
     }
 }
 
@@ -45,7 +107,7 @@ fn descend(path: &str, table: &Table, found: &mut Vec<(String, Vec<Value>)>) {
     }
 }
 
-/// Keys that step together.
+/// Keys of a `[[zip]]` table, which step together.
 ///
 /// # Errors
 /// They have different numbers of values.
@@ -59,8 +121,11 @@ pub(super) fn zipped(table: &str, listed: Vec<(String, Vec<Value>)>) -> Result<A
         ));
     }
     let row = |step: usize| listed.iter().map(|(_, values)| values[step].clone()).collect();
-    let rows = (0..steps).map(row).collect();
-    Ok(Axis { table: table.to_owned(), rows, keys: listed.into_iter().map(|(key, _)| key).collect() })
+    Ok(Axis {
+        rows: (0..steps).map(row).collect(),
+        places: listed.iter().map(|(key, _)| format!("{table}.{key}")).collect(),
+        keys: listed.iter().map(|(key, _)| Key::read(key)).collect(),
+    })
 }
 
 #[cfg(test)]
@@ -90,7 +155,8 @@ mod tests {
     #[test]
     fn zipped_keys_step_together_or_are_refused() {
         let axis = zipped("zip.0", flatten(&table("a = [1, 2]\nb = [3, 4]"))).unwrap();
-        assert_eq!(axis.keys, ["a", "b"]);
+        assert_eq!(axis.keys, [Key::Spec("a".into()), Key::Spec("b".into())]);
+        assert_eq!(axis.place(1, 1), "zip.0.b.1");
         let numbers: Vec<Vec<i64>> =
             axis.rows.iter().map(|row| row.iter().filter_map(Value::as_integer).collect()).collect();
         assert_eq!(numbers, [[1, 3], [2, 4]]);

@@ -1,12 +1,14 @@
 //! The file of a sweep.
 
-use super::axis::{Axis, flatten, zipped};
+use super::axes::axes;
+use super::axis::{Axis, Key, WORKLOAD};
+use super::jobs::{Workload, system, workloads};
 use super::metrics::refuse_unknown;
+use super::search::{Search, SearchText};
 use crate::plan_args::warmup;
 use crate::trace_args::TraceArgs;
 use config::{Diagnostic, Layers, Place, Presets, Resolved};
 use machine::Warmup;
-use machine::workloads::{file_of, part_and_workload};
 use serde::Deserialize;
 use std::path::Path;
 use workload::trace::{Remap, TraceOptions};
@@ -15,32 +17,59 @@ use workload::trace::{Remap, TraceOptions};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
-    system: String,
-    workloads: Vec<Workload>,
-    #[serde(default = "first_seed")]
-    seeds: Vec<u64>,
+    system: Systems,
+    workloads: Option<Vec<Workload>>,
+    seed: Option<Seeds>,
+    seeds: Option<Seeds>,
     warmup: Option<String>,
     queue_depth: Option<u32>,
     #[serde(default)]
     trace: TraceArgs,
     #[serde(default)]
+    workload: toml::Table,
+    #[serde(default)]
     set: toml::Table,
     #[serde(default)]
     zip: Vec<toml::Table>,
+    search: Option<SearchText>,
     #[serde(default)]
     metrics: Vec<String>,
 }
 
-/// One workload, or several that run at the same time.
+/// One system, or an axis of them.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Workload {
+#[serde(untagged, expecting = "a system, or an array of systems")]
+enum Systems {
     One(String),
-    Together(Vec<String>),
+    Several(Vec<String>),
 }
 
-fn first_seed() -> Vec<u64> {
-    vec![1]
+/// One number, or an axis of seeds.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a whole number from 0, or an array of such")]
+enum Seeds {
+    One(u64),
+    Several(Vec<u64>),
+}
+
+/// Seeds: `seed = 7` is one, `seeds = 7` are the first seven, an array says which.
+fn seeds(text: &Text, resolved: &Resolved) -> Result<Vec<u64>, Diagnostic> {
+    let (key, found) = match (&text.seed, &text.seeds) {
+        (Some(_), Some(_)) => {
+            return Err(resolved
+                .diagnose("seeds", "`seed` and `seeds` are given")
+                .help("`seed = 7` is one seed, `seeds = 7` are seven, an array says which"));
+        }
+        (None, None) => return Ok(vec![1]),
+        (Some(Seeds::One(seed)), None) => return Ok(vec![*seed]),
+        (None, Some(Seeds::One(count))) => ("seeds", (1..=*count).collect()),
+        (Some(Seeds::Several(seeds)), None) => ("seed", seeds.clone()),
+        (None, Some(Seeds::Several(seeds))) => ("seeds", seeds.clone()),
+    };
+    if found.is_empty() {
+        return Err(resolved.diagnose(key, format!("`{key}` is empty: there is nothing to run")));
+    }
+    Ok(found)
 }
 
 /// Metrics of a table if the file names none; what a run does not have stays empty.
@@ -57,12 +86,25 @@ const METRICS: [&str; 10] = [
     "simulated_ns",
 ];
 
+/// How runs are read, as the file says it.
+#[derive(Clone)]
+pub(crate) struct Words {
+    /// When the measured windows begin.
+    pub(crate) warmup: Option<String>,
+    /// Reading of traces.
+    pub(crate) trace: TraceArgs,
+}
+
 /// A sweep, checked as far as that is possible without running it.
 pub(crate) struct Sweep {
-    /// The system that all runs start from.
-    pub(crate) system: String,
-    /// The workloads of a run, by run.
+    /// The systems that runs start from.
+    pub(crate) systems: Vec<String>,
+    /// Whether they are an axis.
+    pub(crate) has_systems: bool,
+    /// The workloads of a run, by run, without the options of axes.
     pub(crate) workloads: Vec<Vec<String>>,
+    /// Whether the file lists them.
+    has_workloads: bool,
     /// Seeds.
     pub(crate) seeds: Vec<u64>,
     /// When the measured windows begin.
@@ -71,8 +113,12 @@ pub(crate) struct Sweep {
     pub(crate) queue_depth: Option<u32>,
     /// Reading of traces.
     pub(crate) trace: TraceOptions,
+    /// What the file says of both.
+    pub(crate) words: Words,
     /// What varies.
     pub(crate) axes: Vec<Axis>,
+    /// What chooses the runs, if not all combinations are made.
+    pub(crate) search: Option<Search>,
     /// Metrics of the table.
     pub(crate) metrics: Vec<String>,
     /// How many of them the file names: all or none.
@@ -106,39 +152,57 @@ impl Sweep {
         let mut resolved = Layers::load(&name, &NoPresets)?;
         let text: Text = resolved.parse()?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let axes = axes(&text, &resolved)?;
+        let axes = axes(&text.workload, &text.set, &text.zip, &resolved)?;
         refuse_unknown(&text.metrics, &resolved)?;
-        for (key, is_empty) in [("workloads", text.workloads.is_empty()), ("seeds", text.seeds.is_empty())] {
-            if is_empty {
-                return Err(resolved.diagnose(key, format!("`{key}` is empty: there is nothing to run")));
-            }
+        let search = text.search.as_ref().map(|search| Search::read(search, &axes, &resolved)).transpose()?;
+        let sought = search.iter().map(|search| &search.key);
+        let options = axes.iter().flat_map(|axis| &axis.keys).chain(sought).filter_map(Key::option);
+        let options: Vec<String> = options.map(str::to_owned).collect();
+        let workloads = workloads(folder, text.workloads.as_deref(), &options, &resolved)?;
+        let (systems, has_systems) = match &text.system {
+            Systems::One(name) => (vec![name.clone()], false),
+            Systems::Several(names) => (names.clone(), true),
+        };
+        if systems.is_empty() {
+            return Err(resolved.diagnose("system", "`system` is empty: there is nothing to run"));
         }
-        let warmup = text.warmup.as_deref().map(warmup).transpose();
+        let seeds = seeds(&text, &resolved)?;
+        let begins = text.warmup.as_deref().map(warmup).transpose();
         let trace = text.trace.options(Remap::Fit);
-        let named = text.metrics.len();
-        let metrics = if named == 0 { METRICS.map(str::to_owned).to_vec() } else { text.metrics.clone() };
+        let mut metrics = text.metrics;
+        let named = metrics.len();
+        if named == 0 {
+            metrics.extend(METRICS.map(str::to_owned));
+        }
+        // What is searched by is a column as well.
+        let by = search.iter().map(|search| search.metric.clone());
+        metrics.extend(by.filter(|metric| !metrics.contains(metric)).collect::<Vec<_>>());
         Ok(Sweep {
-            system: if is_file(&text.system) { beside(folder, &text.system) } else { text.system.clone() },
-            workloads: text.workloads.iter().map(|workload| located(folder, workload)).collect(),
-            seeds: text.seeds.clone(),
-            warmup: warmup.map_err(|d| placed(d, &resolved, "warmup"))?,
+            systems: systems.iter().map(|name| system(folder, name)).collect(),
+            has_systems,
+            workloads,
+            has_workloads: text.workloads.is_some(),
+            seeds,
+            warmup: begins.map_err(|d| placed(d, &resolved, "warmup"))?,
             queue_depth: text.queue_depth,
             trace: trace.map_err(|d| placed(d, &resolved, "trace"))?,
+            words: Words { warmup: text.warmup, trace: text.trace },
             axes,
+            search,
             metrics,
             named,
             text: resolved,
         })
     }
 
-    /// Where a value of an axis stands.
-    pub(super) fn place_of(&self, axis: &Axis, key: &str, step: usize) -> Place {
-        self.text.place(&format!("{}.{key}.{step}", axis.table))
-    }
-
     /// Where the workloads stand, the `n`th of them if it can be told.
     pub(super) fn place_of_workload(&self, n: usize) -> Place {
-        self.text.place(&format!("workloads.{n}"))
+        self.place(&if self.has_workloads { format!("workloads.{n}") } else { WORKLOAD.to_owned() })
+    }
+
+    /// Where something stands in the file.
+    pub(super) fn place(&self, key: &str) -> Place {
+        self.text.place(key)
     }
 
     /// The metrics that the file names; what a run lacks of others stays empty.
@@ -148,7 +212,8 @@ impl Sweep {
 
     /// Whether runs differ in their seeds alone, so that what one lacks all lack.
     pub(crate) fn is_alike(&self) -> bool {
-        self.workloads.len() == 1 && self.axes.iter().all(|axis| axis.rows.len() == 1)
+        let one_each = self.axes.iter().all(|axis| axis.rows.len() == 1);
+        self.systems.len() == 1 && self.workloads.len() == 1 && one_each && self.search.is_none()
     }
 
     /// Something is wrong about a metric that the file names.
@@ -163,7 +228,11 @@ impl Sweep {
     pub(crate) fn count(&self) -> Result<usize, Diagnostic> {
         const MOST: usize = 1_000_000;
         let sizes =
-            self.axes.iter().map(|axis| axis.rows.len()).chain([self.workloads.len(), self.seeds.len()]);
+            self.axes.iter().map(|axis| axis.rows.len()).chain([
+                self.systems.len(),
+                self.workloads.len(),
+                self.seeds.len(),
+            ]);
         sizes
             .into_iter()
             .try_fold(1_usize, |all, size| all.checked_mul(size))
@@ -175,99 +244,8 @@ impl Sweep {
     }
 }
 
-fn is_file(name: &str) -> bool {
-    name.ends_with(".toml") || name.contains(['/', '\\'])
-}
-
-fn beside(folder: &Path, name: &str) -> String {
-    folder.join(name).display().to_string()
-}
-
-/// A file, or every part of a trace.
-fn all_beside(folder: &Path, text: &str) -> String {
-    let whole = beside(folder, text);
-    if let (false, Some(list)) = (Path::new(&whole).exists(), text.strip_prefix('@')) {
-        return format!("@{}", beside(folder, list));
-    }
-    if Path::new(&whole).exists() || !text.contains('+') {
-        return whole;
-    }
-    text.split('+').map(|part| beside(folder, part)).collect::<Vec<_>>().join("+")
-}
-
-fn located(folder: &Path, workload: &Workload) -> Vec<String> {
-    let found = |text: &str| match file_of(text) {
-        Some(_) if text.contains(['/', '\\', '.']) => all_beside(folder, text),
-        _ => text.to_owned(),
-    };
-    let located = |text: &String| match part_and_workload(text) {
-        Some((part, workload)) => format!("{part}={}", found(workload)),
-        None => found(text),
-    };
-    match workload {
-        Workload::One(text) => vec![located(text)],
-        Workload::Together(texts) => texts.iter().map(located).collect(),
-    }
-}
-
 /// The place of a key for a diagnostic that has none, or only that of the option of `run` that does the same.
 fn placed(diagnostic: Diagnostic, resolved: &Resolved, key: &str) -> Diagnostic {
     let is_placed = diagnostic.place.as_ref().is_some_and(|place| !place.source.starts_with("--"));
     if is_placed { diagnostic } else { diagnostic.at(resolved.place(key)) }
-}
-
-fn axes(text: &Text, resolved: &Resolved) -> Result<Vec<Axis>, Diagnostic> {
-    let mut axes = Vec::new();
-    let mut taken: Vec<String> = Vec::new();
-    let mut tables = vec![("set".to_owned(), &text.set, false)];
-    tables.extend(text.zip.iter().enumerate().map(|(n, table)| (format!("zip.{n}"), table, true)));
-    for (name, table, is_zip) in tables {
-        let listed = flatten(table);
-        for (key, values) in &listed {
-            let fault = |what: String| resolved.diagnose(&format!("{name}.{key}"), what);
-            refuse_unknown_key(key).map_err(|d| d.at(resolved.place(&format!("{name}.{key}"))))?;
-            if let Some(other) = taken.iter().find(|other| overlap(key, other)) {
-                let part = if key == other { String::new() } else { format!(", with `{other}`") };
-                return Err(fault(format!("`{key}` varies already{part}"))
-                    .help("a key has one axis; keys that go together stand in one [[zip]] table"));
-            }
-            if values.is_empty() {
-                return Err(fault(format!("`{key}` has no values: there is nothing to run")));
-            }
-            taken.push(key.clone());
-        }
-        if is_zip {
-            axes.push(zipped(&name, listed).map_err(|what| resolved.diagnose(&name, what))?);
-        } else {
-            axes.extend(listed.into_iter().map(|(key, values)| Axis::of(&name, key, values)));
-        }
-    }
-    Ok(axes)
-}
-
-/// Whether two keys are one, or one is a part of the other.
-fn overlap(a: &str, b: &str) -> bool {
-    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-    long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-/// A misspelt key is an error of the sweep, not of each of its runs.
-fn refuse_unknown_key(key: &str) -> Result<(), Diagnostic> {
-    let known: Vec<String> = machine::catalogue::params().into_iter().map(|p| p.key).collect();
-    let is_part_of = |known: &str, key: &str| {
-        known == key || known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
-    };
-    // Of a part with a name of its own, the rest must be a key of some kind: which, its system says.
-    let below = |key: &str| key.split_once('.').map(|(_, rest)| rest.to_owned());
-    let rest =
-        below(key).filter(|_| !known.iter().any(|known| known.split('.').next() == key.split('.').next()));
-    let of_some_kind = |known: &String| {
-        rest.as_ref().zip(below(known)).is_some_and(|(rest, known)| is_part_of(&known, rest))
-    };
-    if known.iter().any(|known| is_part_of(known, key) || of_some_kind(known)) {
-        return Ok(());
-    }
-    let mut fault = Diagnostic::new(format!("a spec has no key `{key}`")).allowed(key, known);
-    fault.allowed.clear();
-    Err(fault.help("`nandscape params` lists every key").pointed(key))
 }

@@ -3,15 +3,15 @@
 use super::file::Sweep;
 use super::outcome::Outcome;
 use super::point::{Point, columns};
-use super::table::text;
+use super::search::Answer;
+use super::table::{answered, text};
 use serde_json::Value;
-
-/// The column of the workload.
-const WORKLOAD: usize = 0;
 
 /// What the columns of a person's table are: what varies, and the metrics that are there. Workloads are numbered where
 /// there are several.
 pub(super) struct View {
+    /// The column of the workload.
+    workload: usize,
     workloads: Vec<String>,
     labels: Vec<usize>,
     metrics: Vec<usize>,
@@ -26,8 +26,13 @@ impl View {
         outcomes: impl Iterator<Item = &'o Outcome> + Clone,
     ) -> View {
         let columns = columns(sweep);
-        let mut workloads: Vec<String> = points.iter().map(|point| text(&point.labels[WORKLOAD])).collect();
-        workloads.dedup();
+        let workload = usize::from(sweep.has_systems);
+        let mut workloads: Vec<String> = Vec::new();
+        for name in points.iter().map(|point| text(&point.labels[workload])) {
+            if !workloads.contains(&name) {
+                workloads.push(name);
+            }
+        }
         let varies = |at: &usize| points.iter().any(|p| p.labels[*at] != points[0].labels[*at]);
         let labels: Vec<usize> = (0..columns.len()).filter(varies).collect();
         let is_there = |at: &usize| outcomes.clone().any(|outcome| !outcome.metric(*at).is_null());
@@ -35,7 +40,7 @@ impl View {
         let mut header = vec!["run".to_owned()];
         header.extend(labels.iter().map(|at| short(&columns[*at])));
         header.extend(metrics.iter().map(|at| short_metric(&sweep.metrics[*at])));
-        View { workloads, labels, metrics, header }
+        View { workload, workloads, labels, metrics, header }
     }
 
     /// The heads of the columns.
@@ -54,12 +59,12 @@ impl View {
 
     /// What distinguishes a run.
     pub(super) fn labels(&self, number: usize, point: &Point) -> Vec<String> {
-        let label = |at: &usize| match *at {
-            WORKLOAD => {
-                let name = text(&point.labels[WORKLOAD]);
-                self.workloads.iter().position(|w| *w == name).unwrap_or_default().to_string()
+        let label = |at: &usize| {
+            let name = text(&point.labels[*at]);
+            if *at != self.workload {
+                return name;
             }
-            at => text(&point.labels[at]),
+            self.workloads.iter().position(|w| *w == name).unwrap_or_default().to_string()
         };
         std::iter::once(number.to_string()).chain(self.labels.iter().map(label)).collect()
     }
@@ -91,6 +96,24 @@ pub(crate) fn human(sweep: &Sweep, points: &[Point], outcomes: &[Outcome]) -> St
     let widths = widths(&rows, view.header().len());
     let lines: Vec<String> = rows.iter().map(|row| aligned(row, &widths)).collect();
     view.legend() + &lines.join("\n")
+}
+
+/// What a search has found, for a person.
+pub(crate) fn found(sweep: &Sweep, points: &[Point], answer: &Answer) -> String {
+    let (heads, rows) = answered(sweep, answer);
+    let columns = columns(sweep);
+    let varies = |at: &usize| {
+        let label = columns.iter().position(|name| *name == heads[*at]);
+        let label = label.filter(|_| *at < heads.len() - answer.heads.len());
+        label.is_none_or(|label| points.iter().any(|point| point.labels[label] != points[0].labels[label]))
+    };
+    let shown: Vec<usize> = (0..heads.len()).filter(varies).collect();
+    let cell = |value: &Value| if value.is_number() { figure(value) } else { text(value) };
+    let mut lines = vec![shown.iter().map(|at| short_metric(&heads[*at])).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|row| shown.iter().map(|at| cell(&row[*at])).collect()));
+    let widths = widths(&lines, shown.len());
+    let lines: Vec<String> = lines.iter().map(|row| aligned(row, &widths)).collect();
+    format!("{}:\n{}", answer.what, lines.join("\n"))
 }
 
 /// The widths that the cells of some rows need.

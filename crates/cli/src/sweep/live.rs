@@ -14,6 +14,8 @@ const METRIC: usize = 9;
 pub(crate) struct Live<'s> {
     sweep: &'s Sweep,
     points: &'s [Point],
+    /// Runs of earlier rounds.
+    before: usize,
     counter: Counter,
     /// Runs that have ended, and those of them that were taken from the store.
     ended: usize,
@@ -25,9 +27,9 @@ pub(crate) struct Live<'s> {
 }
 
 impl<'s> Live<'s> {
-    /// An empty table.
-    pub(crate) fn new(sweep: &'s Sweep, points: &'s [Point]) -> Live<'s> {
-        Live { sweep, points, counter: Counter::new(), ended: 0, taken: 0, view: None, told: false }
+    /// An empty table of a round's runs, behind those of `before`.
+    pub(crate) fn new(sweep: &'s Sweep, points: &'s [Point], before: usize) -> Live<'s> {
+        Live { sweep, points, before, counter: Counter::new(), ended: 0, taken: 0, view: None, told: false }
     }
 
     /// A run has ended; `made` unless it was taken from the store.
@@ -51,7 +53,7 @@ impl<'s> Live<'s> {
     fn tell_what_lacks(&self, number: usize, outcome: &Outcome) {
         for (at, name) in self.sweep.named().iter().enumerate() {
             if !outcome.has(at) {
-                self.counter.bar().suspend(|| eprintln!("note: run {number} has no metric `{name}`"));
+                self.counter.bar().suspend(|| eprintln!("note: run {} has no metric `{name}`", self.before + number));
             }
         }
     }
@@ -67,8 +69,8 @@ impl<'s> Live<'s> {
             self.view = Some((view, widths));
         }
         lines.push(match &self.view {
-            Some((view, widths)) => aligned(&view.row(number, &self.points[number], outcome), widths),
-            None => format!("run {number} failed"),
+            Some((view, widths)) => aligned(&view.row(self.before + number, &self.points[number], outcome), widths),
+            None => format!("run {} failed", self.before + number),
         });
         lines
     }
@@ -78,7 +80,7 @@ impl<'s> Live<'s> {
         let mut widths: Vec<usize> = view.header().iter().map(|head| head.chars().count()).collect();
         let mut labels = 0;
         for (number, point) in self.points.iter().enumerate() {
-            let cells = view.labels(number, point);
+            let cells = view.labels(self.before + number, point);
             labels = cells.len();
             for (width, cell) in widths.iter_mut().zip(&cells) {
                 *width = cell.chars().count().max(*width);

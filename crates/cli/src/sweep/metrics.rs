@@ -13,24 +13,33 @@ use serde_json::Value;
 /// # Errors
 /// The first such metric.
 pub(super) fn refuse_unknown(names: &[String], resolved: &Resolved) -> Result<(), Diagnostic> {
+    names.iter().enumerate().try_for_each(|(at, name)| refuse_unknown_at(name, &format!("metrics.{at}"), resolved))
+}
+
+/// As [`refuse_unknown`], of a metric that stands somewhere in the file.
+///
+/// # Errors
+/// No result has it.
+pub(super) fn refuse_unknown_at(name: &str, place: &str, resolved: &Resolved) -> Result<(), Diagnostic> {
     let known = metrics::all();
-    for (at, name) in names.iter().enumerate() {
-        if known.iter().any(|metric| metrics::is_instance(metric, name)) {
-            continue;
-        }
-        let what = format!("no metric `{name}`");
-        let mut fault = resolved.diagnose(&format!("metrics.{at}"), what);
-        let help = "`nandscape explain NAME` finds metrics; docs/metrics.md has all";
-        if let Some(meant) = known.iter().find_map(|metric| metrics::with_indices(metric, name)) {
-            fault.what += ": a list's element is called by its number";
-            fault.nearest = Some(meant);
-            return Err(fault.help(help));
-        }
-        fault = fault.allowed(name, known.iter().map(|metric| metric.key.replace('*', "0")));
-        fault.allowed.clear();
-        return Err(fault.help(help).pointed(name));
+    if known.iter().any(|metric| metrics::is_instance(metric, name)) {
+        return Ok(());
     }
-    Ok(())
+    let mut fault = resolved.diagnose(place, format!("no metric `{name}`"));
+    let help = "`nandscape explain NAME` finds metrics; docs/metrics.md has all";
+    if let Some(meant) = known.iter().find_map(|metric| metrics::with_indices(metric, name)) {
+        fault.what += ": a list's element is called by its number";
+        fault.nearest = Some(meant);
+        return Err(fault.help(help));
+    }
+    fault = fault.allowed(name, known.iter().map(|metric| metric.key.replace('*', "0")));
+    fault.allowed.clear();
+    Err(fault.help(help).pointed(name))
+}
+
+/// The unit of a metric.
+pub(super) fn unit_of(name: &str) -> Option<&'static str> {
+    metrics::all().into_iter().find(|metric| metrics::is_instance(metric, name)).map(|metric| metric.unit)
 }
 
 /// Refuses metrics of parts that no run has, of which there are at most so many of a kind.

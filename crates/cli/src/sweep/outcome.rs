@@ -50,6 +50,11 @@ impl Outcome {
         }
     }
 
+    /// The `at`th of the sweep's metrics, if it is a number.
+    pub(crate) fn number(&self, at: usize) -> Option<f64> {
+        self.metric(at).as_f64()
+    }
+
     /// Whether it ran and has the `at`th of the sweep's metrics, be it null.
     pub(super) fn has(&self, at: usize) -> bool {
         matches!(self, Outcome::Done(run) if run.metrics[at].is_some())

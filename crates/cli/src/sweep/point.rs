@@ -1,11 +1,32 @@
 //! The runs of a sweep.
 
+use super::axis::{Key, assignment};
+use super::axes::option_text;
 use super::file::Sweep;
+use super::jobs::with_options;
 use machine::run::Plan;
 use serde_json::Value;
 
+/// A run by the numbers of its values.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Cell {
+    /// Of the systems.
+    pub(crate) system: usize,
+    /// Of the workloads.
+    pub(crate) workload: usize,
+    /// Of the values of each axis.
+    pub(crate) steps: Vec<usize>,
+    /// Of the values that a search chooses from.
+    pub(crate) sought: Option<u64>,
+    /// Of the seeds.
+    pub(crate) seed: usize,
+}
+
 /// One run.
+#[derive(Clone)]
 pub(crate) struct Point {
+    /// Where it is among all.
+    pub(crate) cell: Cell,
     /// What distinguishes it, by column of the table.
     pub(crate) labels: Vec<Value>,
     /// The run.
@@ -14,23 +35,28 @@ pub(crate) struct Point {
 
 /// The columns of [`Point::labels`].
 pub(crate) fn columns(sweep: &Sweep) -> Vec<String> {
-    let keys = sweep.axes.iter().flat_map(|axis| axis.keys.iter().cloned());
-    ["workload".to_owned()].into_iter().chain(keys).chain(["seed".to_owned()]).collect()
+    let axes = sweep.axes.iter().flat_map(|axis| &axis.keys);
+    let keys = axes.chain(sweep.search.iter().map(|search| &search.key)).map(Key::column);
+    let system = sweep.has_systems.then(|| "system".to_owned());
+    system.into_iter().chain(["workload".to_owned()]).chain(keys).chain(["seed".to_owned()]).collect()
 }
 
-/// Every run: workloads, then the axes in order, then seeds; the last changes fastest.
-pub(crate) fn points(sweep: &Sweep) -> Vec<Point> {
-    let mut points = Vec::new();
-    for workloads in &sweep.workloads {
-        let mut steps = vec![0; sweep.axes.len()];
-        loop {
-            points.extend(sweep.seeds.iter().map(|seed| point(sweep, workloads, &steps, *seed)));
-            if !advance(sweep, &mut steps) {
-                break;
+/// Every combination: systems, workloads, then the axes in order, then seeds; the last changes fastest.
+pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for system in 0..sweep.systems.len() {
+        for workload in 0..sweep.workloads.len() {
+            let mut steps = vec![0; sweep.axes.len()];
+            loop {
+                let of_seed = |seed| Cell { system, workload, steps: steps.clone(), sought: None, seed };
+                cells.extend((0..sweep.seeds.len()).map(of_seed));
+                if !advance(sweep, &mut steps) {
+                    break;
+                }
             }
         }
     }
-    points
+    cells
 }
 
 /// The next combination; false after the last.
@@ -45,14 +71,31 @@ pub(super) fn advance(sweep: &Sweep, steps: &mut [usize]) -> bool {
     false
 }
 
-/// The run of a combination.
-pub(super) fn plan(sweep: &Sweep, workloads: &[String], steps: &[usize], seed: u64) -> Plan {
+/// What a combination sets.
+pub(super) fn settings(sweep: &Sweep, cell: &Cell) -> Vec<(Key, toml::Value)> {
+    let axes = sweep.axes.iter().zip(&cell.steps).flat_map(|(axis, step)| axis.settings(*step));
+    let mut all: Vec<(Key, toml::Value)> = axes.map(|(key, value)| (key.clone(), value.clone())).collect();
+    if let (Some(search), Some(sought)) = (&sweep.search, cell.sought) {
+        all.push((search.key.clone(), search.values.at(sought)));
+    }
+    all
+}
+
+/// The options that a combination puts on its workloads.
+fn options(settings: &[(Key, toml::Value)]) -> Vec<(&str, String)> {
+    settings.iter().filter_map(|(key, value)| Some((key.option()?, option_text(value)?))).collect()
+}
+
+/// The run of a combination; without its workloads, its system alone.
+pub(super) fn plan(sweep: &Sweep, cell: &Cell, has_workloads: bool) -> Plan {
+    let settings = settings(sweep, cell);
+    let workloads = if has_workloads { sweep.workloads[cell.workload].as_slice() } else { &[] };
     Plan {
-        system: sweep.system.clone(),
+        system: sweep.systems[cell.system].clone(),
         text: None,
-        set: sweep.axes.iter().zip(steps).flat_map(|(axis, step)| axis.assignments(*step)).collect(),
-        workloads: workloads.to_vec(),
-        seed,
+        set: settings.iter().filter_map(|(key, value)| assignment((key, value))).collect(),
+        workloads: workloads.iter().map(|text| with_options(text, &options(&settings))).collect(),
+        seed: sweep.seeds.get(cell.seed).copied().unwrap_or(1),
         precondition: None,
         warmup: sweep.warmup,
         trace: sweep.trace.clone(),
@@ -60,16 +103,29 @@ pub(super) fn plan(sweep: &Sweep, workloads: &[String], steps: &[usize], seed: u
     }
 }
 
-fn point(sweep: &Sweep, workloads: &[String], steps: &[usize], seed: u64) -> Point {
-    let values = sweep.axes.iter().zip(steps).flat_map(|(axis, step)| &axis.rows[*step]);
-    let mut labels = vec![Value::from(workloads.join(" + "))];
-    labels.extend(values.map(label));
-    labels.push(seed.into());
-    Point { labels, plan: plan(sweep, workloads, steps, seed) }
+/// The run of a combination, with what distinguishes it.
+pub(crate) fn point(sweep: &Sweep, cell: Cell) -> Point {
+    let plan = plan(sweep, &cell, true);
+    let settings = settings(sweep, &cell);
+    let mut labels: Vec<Value> =
+        sweep.has_systems.then(|| plan.system.clone().into()).into_iter().collect();
+    labels.push(name_of_workload(sweep, &cell).into());
+    labels.extend(settings.iter().map(|(_, value)| label(value)));
+    labels.push(plan.seed.into());
+    Point { cell, labels, plan }
+}
+
+/// The workloads of a run, with the options that all runs have.
+fn name_of_workload(sweep: &Sweep, cell: &Cell) -> String {
+    let fixed = sweep.axes.iter().filter(|axis| axis.rows.len() == 1).flat_map(|axis| axis.settings(0));
+    let fixed: Vec<(Key, toml::Value)> = fixed.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let options = options(&fixed);
+    let texts = sweep.workloads[cell.workload].iter().map(|text| with_options(text, &options));
+    texts.collect::<Vec<_>>().join(" + ")
 }
 
 /// A value of an axis; what is no number, truth value or text is TOML.
-fn label(value: &toml::Value) -> Value {
+pub(super) fn label(value: &toml::Value) -> Value {
     match value {
         toml::Value::Integer(number) => (*number).into(),
         toml::Value::Float(number) => (*number).into(),

@@ -1,16 +1,12 @@
 //! Results by what decides them: a run that is in the store need not be made again.
 
-use super::digests::{Digests, hex};
+use super::digests::Digests;
+use super::keys::Keys;
 use crate::output::{Fault, cannot_write, make_folder, write_durable};
 use config::Diagnostic;
-use machine::Loaded;
 use machine::result::SCHEMA;
 use machine::run::Plan;
-use machine::workloads::files_of;
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use serde_json::Value;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,8 +14,7 @@ use std::path::{Path, PathBuf};
 /// A folder of result documents, while one sweep works in it.
 pub(crate) struct Store {
     folder: PathBuf,
-    /// SHA-256 of the workloads' files, by path.
-    files: BTreeMap<PathBuf, String>,
+    keys: Keys,
     /// What the documents were when they were written.
     digests: Digests,
     /// Held as long as the store is.
@@ -27,34 +22,17 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A store in a folder, for runs of these plans. With `resume` there may be documents in it.
+    /// A store in a folder, for runs of these workloads. With `resume` there may be documents in it.
     ///
     /// # Errors
     /// The file of a workload cannot be read; another sweep is at work in the folder; it has results and they are not to be
     /// taken, or they are not what they were when they were written.
     pub(crate) fn open<'p>(
         out: &Path,
-        plans: impl Iterator<Item = &'p Plan>,
+        workloads: impl Iterator<Item = &'p String>,
         resume: bool,
     ) -> Result<Store, Fault> {
-        let mut files = BTreeMap::new();
-        for text in plans.flat_map(|plan| &plan.workloads) {
-            for path in files_of(text)? {
-                if path.metadata().is_ok_and(|there| !there.is_file()) {
-                    return Err(Diagnostic::new(format!(
-                        "{} is a pipe, and every point of a sweep reads it",
-                        path.display()
-                    ))
-                    .help("write the trace to a file first")
-                    .into());
-                }
-                if let Entry::Vacant(entry) = files.entry(path) {
-                    let fault = |e| Diagnostic::new(format!("cannot read {}: {e}", entry.key().display()));
-                    let hash = hash_of_file(entry.key()).map_err(fault)?;
-                    entry.insert(hash);
-                }
-            }
-        }
+        let keys = Keys::of(workloads)?;
         let folder = out.join("runs");
         make_folder(&folder).map_err(|fault| cannot_write(&folder, &fault))?;
         let lock = lock(out)?;
@@ -66,31 +44,15 @@ impl Store {
                 .into());
         }
         let digests = Digests::read(&out.join("digests.jsonl"), &documents)?;
-        Ok(Store { folder, files, digests, _lock: lock })
+        Ok(Store { folder, keys, digests, _lock: lock })
     }
 
-    /// The SHA-256 of all that decides a run: the resolved spec, workloads with the content of their files, reading
-    /// options, seed, and version of the program.
+    /// The name of a run's document.
     ///
     /// # Errors
     /// The system cannot be read.
     pub(crate) fn key(&self, plan: &Plan) -> Result<String, Diagnostic> {
-        let loaded = Loaded::load(&plan.system, &plan.set)?;
-        let workload = |text: &String| {
-            let files = files_of(text).unwrap_or_default();
-            let hashes: Vec<_> = files.iter().map(|file| self.files.get(file)).collect();
-            json!({ "text": text, "sha256": hashes })
-        };
-        let all = json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "spec": loaded.spec.to_json(),
-            "workloads": plan.workloads.iter().map(workload).collect::<Vec<_>>(),
-            "seed": plan.seed,
-            "warmup": format!("{:?}", plan.warmup),
-            "trace": format!("{:?}", plan.trace),
-            "queue_depth": plan.queue_depth,
-        });
-        Ok(hex(&Sha256::digest(all.to_string().as_bytes())))
+        self.keys.key(plan)
     }
 
     /// The document of a key, if it is there and known to be what was written.
@@ -158,16 +120,4 @@ fn documents(folder: &Path) -> std::io::Result<Vec<(String, PathBuf)>> {
     }
     found.sort();
     Ok(found)
-}
-
-fn hash_of_file(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
-            n => hash.update(&buffer[..n]),
-        }
-    }
 }

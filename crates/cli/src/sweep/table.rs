@@ -2,7 +2,8 @@
 
 use super::file::Sweep;
 use super::outcome::Outcome;
-use super::point::{Point, columns};
+use super::point::{Cell, Point, columns, point};
+use super::search::Answer;
 use config::Diagnostic;
 use machine::Loaded;
 use machine::run::Plan;
@@ -44,16 +45,45 @@ impl Table {
     /// # Errors
     /// None that can be helped.
     pub(crate) fn csv(&self) -> Result<Vec<u8>, Diagnostic> {
-        let fault = |fault: String| Diagnostic::new(format!("cannot write the table: {fault}"));
-        let mut writer = csv::Writer::from_writer(Vec::new());
         let rows = self.0.first().map_or(0, |column| column.values.len());
-        writer.write_record(self.0.iter().map(|column| &column.name)).map_err(|e| fault(e.to_string()))?;
-        for row in 0..rows {
-            let record = self.0.iter().map(|column| text(&column.values[row]));
-            writer.write_record(record).map_err(|e| fault(e.to_string()))?;
-        }
-        writer.into_inner().map_err(|e| fault(e.to_string()))
+        let heads = self.0.iter().map(|column| column.name.clone());
+        let records = (0..rows).map(|row| self.0.iter().map(|column| text(&column.values[row])).collect());
+        written(std::iter::once(heads.collect()).chain(records))
     }
+}
+
+/// Records as CSV.
+fn written(records: impl Iterator<Item = Vec<String>>) -> Result<Vec<u8>, Diagnostic> {
+    let fault = |fault: String| Diagnostic::new(format!("cannot write the table: {fault}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        writer.write_record(record).map_err(|e| fault(e.to_string()))?;
+    }
+    writer.into_inner().map_err(|e| fault(e.to_string()))
+}
+
+/// What a search has found, as heads and rows: what distinguishes a row, but for what was searched, and what was found.
+pub(super) fn answered(sweep: &Sweep, answer: &Answer) -> (Vec<String>, Vec<Vec<Value>>) {
+    let key = sweep.search.as_ref().map(|search| search.key.column());
+    let mut heads = columns(sweep);
+    heads.retain(|name| Some(name) != key.as_ref());
+    heads.extend(answer.heads.iter().cloned());
+    let row = |(cell, values): &(Cell, Vec<Value>)| {
+        let mut row = point(sweep, Cell { sought: None, ..cell.clone() }).labels;
+        row.extend(values.iter().cloned());
+        row
+    };
+    (heads, answer.rows.iter().map(row).collect())
+}
+
+/// What a search has found, as CSV.
+///
+/// # Errors
+/// None that can be helped.
+pub(crate) fn answer_csv(sweep: &Sweep, answer: &Answer) -> Result<Vec<u8>, Diagnostic> {
+    let (heads, rows) = answered(sweep, answer);
+    let rows = rows.iter().map(|row| row.iter().map(text).collect());
+    written(std::iter::once(heads).chain(rows))
 }
 
 fn result(outcome: &Outcome) -> Value {

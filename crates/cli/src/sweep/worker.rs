@@ -1,7 +1,11 @@
 //! Running the points of a sweep, several at a time. Each run has one thread and shares nothing but states after preconditioning,
 //! which are the same whoever makes them: what it finds does not depend on how many run beside it.
 
+mod remote;
+
+use super::file::Words;
 use super::live::Live;
+use super::on::Cluster;
 use super::outcome::{Outcome, Ran};
 use super::point::Point;
 use super::store::Store;
@@ -12,7 +16,7 @@ use config::Diagnostic;
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, run_observed};
 use machine::state::States;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -24,16 +28,50 @@ pub(crate) struct Work {
     pub(crate) points: Arc<Vec<Point>>,
     /// Where documents are kept.
     pub(crate) store: Arc<Store>,
-    /// Runs at a time.
-    pub(crate) jobs: usize,
+    /// Where they are made.
+    pub(crate) place: Arc<Where>,
     /// Whether what is in the store is taken from there.
     pub(crate) resume: bool,
+    /// Reading of traces and warm-up, in the words of the file.
+    pub(crate) words: Words,
     /// Names of the metrics.
     pub(crate) metrics: Vec<String>,
-    /// States of drives that the runs share.
-    pub(crate) states: Option<Arc<Shared>>,
     /// How many of the metrics a run must have for others to begin behind it: what it lacks all lack.
     pub(crate) needed: usize,
+}
+
+/// Where runs are made.
+pub(crate) enum Where {
+    /// In threads of this process.
+    Here {
+        /// Runs at a time.
+        jobs: usize,
+        /// States of drives that the runs share.
+        states: Option<Arc<Shared>>,
+    },
+    /// On a cluster.
+    Cluster {
+        cluster: Cluster,
+        /// Runs at a time, if that is limited.
+        jobs: Option<usize>,
+        /// Why there is no cluster any more.
+        lost: Mutex<Option<String>>,
+    },
+}
+
+impl Where {
+    /// A cluster.
+    pub(crate) fn cluster(cluster: Cluster, jobs: Option<usize>) -> Where {
+        Where::Cluster { cluster, jobs, lost: Mutex::default() }
+    }
+
+    /// Why a cluster is gone.
+    pub(crate) fn why_lost(&self) -> Option<String> {
+        match self {
+            Where::Here { .. } => None,
+            Where::Cluster { lost, .. } => lost.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
 }
 
 /// How long runs have to end once they are asked to. One that reads a trace of gigabytes does not listen: it is left behind.
@@ -52,12 +90,18 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
         matches!(outcome, Outcome::Done(_)) && (0..work.needed).any(|at| !outcome.has(at))
     };
     let (tell, told) = mpsc::channel();
-    let threads: Vec<JoinHandle<()>> = (0..work.jobs.min(work.points.len()))
-        .map(|_| {
+    let threads: Vec<JoinHandle<()>> = match &*work.place {
+        Where::Here { jobs, .. } => (0..(*jobs).min(work.points.len()))
+            .map(|_| {
+                let (work, next, tell) = (Arc::clone(&work), Arc::clone(&next), tell.clone());
+                std::thread::spawn(move || run_some(&work, &next, &tell))
+            })
+            .collect(),
+        Where::Cluster { .. } => {
             let (work, next, tell) = (Arc::clone(&work), Arc::clone(&next), tell.clone());
-            std::thread::spawn(move || run_some(&work, &next, &tell))
-        })
-        .collect();
+            vec![std::thread::spawn(move || remote::run(&work, &next, &tell))]
+        }
+    };
     drop(tell);
     let mut asked: Option<Instant> = None;
     loop {
@@ -72,6 +116,9 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
                 outcomes[at] = outcome;
             }
             Err(RecvTimeoutError::Timeout) if STOP.load(Ordering::Relaxed) => {
+                if asked.is_none() && let Where::Cluster { cluster, .. } = &*work.place {
+                    cluster.close();
+                }
                 if asked.get_or_insert_with(Instant::now).elapsed() > GRACE {
                     return outcomes;
                 }
@@ -106,26 +153,37 @@ fn run_some(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
 /// What becomes of a plan, and whether it was run for it.
 fn outcome(plan: &Plan, work: &Work) -> Result<(Outcome, bool), Fault> {
     let key = work.store.key(plan)?;
-    if work.resume
-        && let Some(document) = work.store.load(&key)
-    {
-        return Ok((Outcome::Done(Ran::new(key, &document, &work.metrics)), false));
+    if let Some(taken) = taken(&key, work) {
+        return Ok((taken, false));
     }
-    let document = simulate(plan, &work.states)?;
-    // Of an interrupt in the last checks, a failed check has come; of one before, a part.
-    let whole = document.filter(|_| !STOP.load(Ordering::Relaxed));
-    let Some(document) = whole.filter(|document| !document.partial || document.is_stuck()) else {
-        return Ok((Outcome::NotRun, true));
-    };
-    let text = document.to_json();
-    work.store.save(&key, &text)?;
-    // Read back, so that a run that is resumed and one that is made give the same table.
-    let document = serde_json::from_str(&text)
-        .map_err(|fault| Diagnostic::new(format!("the result document is not JSON: {fault}")))?;
-    Ok((Outcome::Done(Ran::new(key, &document, &work.metrics)), true))
+    let Where::Here { states, .. } = &*work.place else { return Ok((Outcome::NotRun, true)) };
+    let states = states.as_deref().map(|shared| shared as &dyn States);
+    match simulate(plan, states)? {
+        None => Ok((Outcome::NotRun, true)),
+        Some(document) => Ok((kept(key, &document.to_json(), work)?, true)),
+    }
 }
 
-fn simulate(plan: &Plan, states: &Option<Arc<Shared>>) -> Result<Option<Document>, Diagnostic> {
+/// What is in the store of a run, if it may be taken from there.
+fn taken(key: &str, work: &Work) -> Option<Outcome> {
+    let document = work.store.load(key).filter(|_| work.resume)?;
+    Some(Outcome::Done(Ran::new(key.to_owned(), &document, &work.metrics)))
+}
+
+/// Keeps a document.
+fn kept(key: String, text: &str, work: &Work) -> Result<Outcome, Fault> {
+    work.store.save(&key, text)?;
+    // Read back, so that a run that is resumed and one that is made give the same table.
+    let document = serde_json::from_str(text)
+        .map_err(|fault| Diagnostic::new(format!("the result document is not JSON: {fault}")))?;
+    Ok(Outcome::Done(Ran::new(key, &document, &work.metrics)))
+}
+
+/// Runs a plan; none if it was stopped before its end.
+///
+/// # Errors
+/// What is unusable about it.
+pub(crate) fn simulate(plan: &Plan, states: Option<&dyn States>) -> Result<Option<Document>, Diagnostic> {
     let clocks = Clocks::start();
     let mut outside = Outside {
         cpu_s: &|| clocks.cpu_s(),
@@ -133,7 +191,10 @@ fn simulate(plan: &Plan, states: &Option<Arc<Shared>>) -> Result<Option<Document
         peak_rss: &peak_rss,
         stop: &STOP,
         watch: &mut |_| {},
-        states: states.as_deref().map(|shared| shared as &dyn States),
+        states,
     };
-    run_observed(plan, &mut outside, Observers::default())
+    let document = run_observed(plan, &mut outside, Observers::default())?;
+    // Of an interrupt in the last checks, a failed check has come; of one before, a part.
+    let whole = document.filter(|_| !STOP.load(Ordering::Relaxed));
+    Ok(whole.filter(|document| !document.partial || document.is_stuck()))
 }

@@ -326,10 +326,10 @@ fn run(bench: &Bench, set: &[&str], jobs: &[&str]) -> Result<Value, String> {
     Ok(serde_json::to_value(document).expect("a document has a JSON form"))
 }
 
-/// What a run found: the document without the spec and what it cost.
+/// What a run found: the document without the spec, the program's version and what it cost.
 fn found(mut document: Value) -> Value {
     let all = document.as_object_mut().expect("a document is an object");
-    for apart in ["spec", "spec_sha256", "run", "workload"] {
+    for apart in ["spec", "spec_sha256", "version", "run", "workload"] {
         all.remove(apart);
     }
     document
