@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +139,11 @@ def _run(task: Task) -> str:
     return finished(task.machine()).json()
 
 
+def _fetched(future: Future[str], _: Task) -> Result:
+    """What was found elsewhere."""
+    return Result(future.result())
+
+
 @contextlib.contextmanager
 def _executor(on: str | Executor) -> Iterator[Executor]:
     """What makes runs elsewhere; a client of Dask's goes when it is no longer needed."""
@@ -252,7 +258,7 @@ def sweep(
         with _executor(on) as executor:
             futures = [executor.submit(_run, task(at)) for at in combinations]
             try:
-                points = [one(at, lambda _, future=future: Result(future.result())) for at, future in zip(combinations, futures, strict=True)]
+                points = [one(at, functools.partial(_fetched, future)) for at, future in zip(combinations, futures, strict=True)]
             except BaseException:
                 for future in futures:
                     future.cancel()

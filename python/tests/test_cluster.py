@@ -54,7 +54,7 @@ def sweep(out: Path, file: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(arguments, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def ended(process: subprocess.Popen[str], limit: int = 240) -> tuple[int, str]:
+def ended(process: subprocess.Popen[str], limit: int = 120) -> tuple[int, str]:
     """Status and standard error."""
     try:
         _, said = process.communicate(timeout=limit)
@@ -144,7 +144,7 @@ def test_a_scheduler_that_is_lost_is_resumed_from_the_store(local: tuple[Path, P
 
 def test_an_interrupt_cancels_what_runs_there(cluster: Any, tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
-    file.write_text(SWEEP.format(seeds=5, requests=100_000_000))
+    file.write_text(SWEEP.format(seeds=5, requests=LONG).replace(f"number_ios = {LONG}", "loops = 1000000"))
     process = sweep(tmp_path / "out", file, "--on", at(cluster))
 
     def points() -> int:
@@ -167,12 +167,17 @@ def test_an_interrupt_cancels_what_runs_there(cluster: Any, tmp_path: Path) -> N
 
 
 def test_what_cannot_run_is_told_as_here(cluster: Any, tmp_path: Path) -> None:
-    file = tmp_path / "s.toml"
-    # Writes of more than the drive has room for, once it is run: found by running only.
-    file.write_text(SWEEP.format(seeds=1, requests=200) + '[trace]\n')
+    file, states = tmp_path / "s.toml", tmp_path / "states"
+    file.write_text(SWEEP.format(seeds=1, requests=200))
+    assert ended(sweep(tmp_path / "first", file, "--state-cache", str(states)))[0] == 0
+    damaged, *_ = sorted(states.glob("*.state"))
+    damaged.write_bytes(damaged.read_bytes()[:-100])
     here, there = tmp_path / "here", tmp_path / "there"
-    first, second = ended(sweep(here, file)), ended(sweep(there, file, "--on", at(cluster)))
-    assert first[0] == second[0] == 2 and first[1] == second[1], (first, second)
+    cached = ("--state-cache", str(states))
+    first, second = ended(sweep(here, file, *cached)), ended(sweep(there, file, *cached, "--on", at(cluster)))
+    assert first[0] == second[0] == 1
+    tables = [(out / "summary.csv").read_text() for out in (here, there)]
+    assert tables[0] == tables[1] and tables[0].count(",failed,") == 2 and tables[0].count(",ok,") == 2, tables
 
 
 def test_a_batch_system_makes_the_cluster(local: tuple[Path, Path], tmp_path: Path) -> None:
@@ -181,7 +186,8 @@ def test_a_batch_system_makes_the_cluster(local: tuple[Path, Path], tmp_path: Pa
     bin = tmp_path / "bin"
     bin.mkdir()
     log = tmp_path / "jobs"
-    sbatch = f'#!/bin/bash\ncp "${{@: -1}}" {log}.sh\nsetsid bash "${{@: -1}}" >{log}.out 2>&1 &\necho $! >>{log}\necho "Submitted batch job $!"\n'
+    # It takes a copy of the script, which is removed once it was taken.
+    sbatch = f'#!/bin/bash\ncp "${{@: -1}}" {log}.$$.sh\nsetsid bash {log}.$$.sh >{log}.$$.out 2>&1 &\necho $! >>{log}\necho "Submitted batch job $!"\n'
     scancel = f'#!/bin/bash\nfor job in "$@"; do kill -- -"$job"; done 2>/dev/null\necho "$@" >>{log}.cancelled\n'
     for name, text in (("sbatch", sbatch), ("scancel", scancel)):
         (bin / name).write_text(text)
@@ -216,7 +222,7 @@ def test_a_batch_system_makes_the_cluster(local: tuple[Path, Path], tmp_path: Pa
             except ProcessLookupError:
                 pass
     assert status == 0, said
-    assert len(log.read_text().split()) == 2 and "#SBATCH" in (tmp_path / "jobs.sh").read_text()
+    assert len(log.read_text().split()) == 2 and all("#SBATCH" in script.read_text() for script in tmp_path.glob("jobs.*.sh"))
     assert len((tmp_path / "jobs.cancelled").read_text().split()) >= 2, "its jobs are given back"
     assert (tmp_path / "there" / "summary.csv").read_bytes() == (here / "summary.csv").read_bytes()
 

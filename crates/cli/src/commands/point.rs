@@ -25,8 +25,10 @@ pub(crate) fn run(_: &Args) -> Result<bool, Fault> {
         .lock()
         .read_line(&mut line)
         .map_err(|fault| Diagnostic::new(format!("cannot read standard input: {fault}")))?;
-    let order: Order = serde_json::from_str(&line)
-        .map_err(|fault| Diagnostic::new(format!("standard input has no order: {fault}")).help("`nandscape sweep --on` gives them out"))?;
+    let order: Order = serde_json::from_str(&line).map_err(|fault| {
+        Diagnostic::new(format!("standard input has no order: {fault}"))
+            .help("`nandscape sweep --on` gives them out")
+    })?;
     result_is_coming();
     std::thread::spawn(|| {
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());

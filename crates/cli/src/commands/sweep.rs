@@ -7,8 +7,8 @@ use crate::states::{folder_of, shared};
 #[cfg(feature = "parquet")]
 use crate::sweep::parquet;
 use crate::sweep::{
-    Answer, Cluster, Ended, Live, On, Outcome, Point, Store, Sweep, Table, Where, Work, answer_csv, choice, found, human, point,
-    refuse_absent, refuse_unusable, run_all,
+    Answer, Cluster, Ended, Live, On, Outcome, Point, Store, Sweep, Table, Where, Work, answer_csv, choice,
+    found, human, point, refuse_absent, refuse_unusable, run_all,
 };
 use config::Diagnostic;
 use std::num::NonZeroUsize;
@@ -136,7 +136,8 @@ struct Made {
 /// Makes runs, round by round.
 fn make(sweep: &Sweep, args: &Args, store: &Arc<Store>) -> Result<Made, Fault> {
     let needed = if sweep.is_alike() { sweep.named().len() } else { 0 };
-    let by = sweep.search.as_ref().and_then(|search| sweep.metrics.iter().position(|name| *name == search.metric));
+    let by =
+        sweep.search.as_ref().and_then(|search| sweep.metrics.iter().position(|name| *name == search.metric));
     let mut choice = choice(sweep);
     let (mut points, mut outcomes, mut ended) = (Vec::new(), Vec::new(), Ended::new());
     let mut round: Vec<Point> = choice.next(&ended).into_iter().map(|cell| point(sweep, cell)).collect();

@@ -48,7 +48,9 @@ fn listed(name: &str, table: &Table, resolved: &Resolved) -> Result<Vec<(String,
     let listed = flatten(table);
     for (key, values) in &listed {
         let is_option = name == WORKLOAD || matches!(Key::read(key), Key::Option(_));
-        let Some(at) = values.iter().position(|value| is_option && option_text(value).is_none()) else { continue };
+        let Some(at) = values.iter().position(|value| is_option && option_text(value).is_none()) else {
+            continue;
+        };
         let what = format!("`{}` is no value of an option of a workload", values[at]);
         return Err(resolved
             .diagnose(&format!("{name}.{key}.{at}"), what)

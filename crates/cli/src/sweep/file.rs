@@ -227,12 +227,11 @@ impl Sweep {
     /// More than anybody means.
     pub(crate) fn count(&self) -> Result<usize, Diagnostic> {
         const MOST: usize = 1_000_000;
-        let sizes =
-            self.axes.iter().map(|axis| axis.rows.len()).chain([
-                self.systems.len(),
-                self.workloads.len(),
-                self.seeds.len(),
-            ]);
+        let sizes = self.axes.iter().map(|axis| axis.rows.len()).chain([
+            self.systems.len(),
+            self.workloads.len(),
+            self.seeds.len(),
+        ]);
         sizes
             .into_iter()
             .try_fold(1_usize, |all, size| all.checked_mul(size))

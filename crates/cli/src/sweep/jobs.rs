@@ -29,8 +29,13 @@ pub(super) fn workloads(
     let Some(listed) = listed else {
         if options.is_empty() {
             return Err(resolved
-                .diagnose("workloads", "nothing is to be run: there is neither `workloads` nor a table [workload]")
-                .help("`workloads = [\"randread\"]`, or `[workload]` with fio's options: `rw = \"randread\"`"));
+                .diagnose(
+                    "workloads",
+                    "nothing is to be run: there is neither `workloads` nor a table [workload]",
+                )
+                .help(
+                    "`workloads = [\"randread\"]`, or `[workload]` with fio's options: `rw = \"randread\"`",
+                ));
         }
         return Ok(vec![vec![FIO.to_owned()]]);
     };
@@ -41,10 +46,14 @@ pub(super) fn workloads(
     for (n, together) in found.iter().enumerate().filter(|_| !options.is_empty()) {
         let place = format!("workloads.{n}");
         let refused = |what: String| {
-            resolved.diagnose(&place, what).help("options of files stand in the files; a job of several is an fio job file")
+            resolved
+                .diagnose(&place, what)
+                .help("options of files stand in the files; a job of several is an fio job file")
         };
         let [text] = together.as_slice() else {
-            return Err(refused("options of [workload] cannot be put on several workloads at the same time".into()));
+            return Err(refused(
+                "options of [workload] cannot be put on several workloads at the same time".into(),
+            ));
         };
         if file_of(text).is_some() {
             return Err(refused(format!("options of [workload] cannot be put on the file {text}")));

@@ -53,7 +53,9 @@ impl<'s> Live<'s> {
     fn tell_what_lacks(&self, number: usize, outcome: &Outcome) {
         for (at, name) in self.sweep.named().iter().enumerate() {
             if !outcome.has(at) {
-                self.counter.bar().suspend(|| eprintln!("note: run {} has no metric `{name}`", self.before + number));
+                self.counter
+                    .bar()
+                    .suspend(|| eprintln!("note: run {} has no metric `{name}`", self.before + number));
             }
         }
     }
@@ -69,7 +71,9 @@ impl<'s> Live<'s> {
             self.view = Some((view, widths));
         }
         lines.push(match &self.view {
-            Some((view, widths)) => aligned(&view.row(self.before + number, &self.points[number], outcome), widths),
+            Some((view, widths)) => {
+                aligned(&view.row(self.before + number, &self.points[number], outcome), widths)
+            }
             None => format!("run {} failed", self.before + number),
         });
         lines

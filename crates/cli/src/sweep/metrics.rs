@@ -13,7 +13,10 @@ use serde_json::Value;
 /// # Errors
 /// The first such metric.
 pub(super) fn refuse_unknown(names: &[String], resolved: &Resolved) -> Result<(), Diagnostic> {
-    names.iter().enumerate().try_for_each(|(at, name)| refuse_unknown_at(name, &format!("metrics.{at}"), resolved))
+    names
+        .iter()
+        .enumerate()
+        .try_for_each(|(at, name)| refuse_unknown_at(name, &format!("metrics.{at}"), resolved))
 }
 
 /// As [`refuse_unknown`], of a metric that stands somewhere in the file.

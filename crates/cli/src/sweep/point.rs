@@ -1,7 +1,7 @@
 //! The runs of a sweep.
 
-use super::axis::{Key, assignment};
 use super::axes::option_text;
+use super::axis::{Key, assignment};
 use super::file::Sweep;
 use super::jobs::with_options;
 use machine::run::Plan;
@@ -107,8 +107,7 @@ pub(super) fn plan(sweep: &Sweep, cell: &Cell, has_workloads: bool) -> Plan {
 pub(crate) fn point(sweep: &Sweep, cell: Cell) -> Point {
     let plan = plan(sweep, &cell, true);
     let settings = settings(sweep, &cell);
-    let mut labels: Vec<Value> =
-        sweep.has_systems.then(|| plan.system.clone().into()).into_iter().collect();
+    let mut labels: Vec<Value> = sweep.has_systems.then(|| plan.system.clone().into()).into_iter().collect();
     labels.push(name_of_workload(sweep, &cell).into());
     labels.extend(settings.iter().map(|(_, value)| label(value)));
     labels.push(plan.seed.into());

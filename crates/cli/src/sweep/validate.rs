@@ -20,7 +20,8 @@ pub(crate) fn refuse_unusable(sweep: &Sweep) -> Result<(), Diagnostic> {
     let mut most = vec![0; Kind::ALL.len()];
     let all = combinations(sweep);
     for cell in &all {
-        let (loaded, _) = check(&plan(sweep, cell, false)).map_err(|fault| at_its_axis(sweep, cell, fault))?;
+        let (loaded, _) =
+            check(&plan(sweep, cell, false)).map_err(|fault| at_its_axis(sweep, cell, fault))?;
         for (most, kind) in most.iter_mut().zip(Kind::ALL) {
             *most = loaded.spec.count(*kind).max(*most);
         }

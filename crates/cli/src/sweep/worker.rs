@@ -16,9 +16,9 @@ use config::Diagnostic;
 use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, run_observed};
 use machine::state::States;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -116,7 +116,9 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
                 outcomes[at] = outcome;
             }
             Err(RecvTimeoutError::Timeout) if STOP.load(Ordering::Relaxed) => {
-                if asked.is_none() && let Where::Cluster { cluster, .. } = &*work.place {
+                if asked.is_none()
+                    && let Where::Cluster { cluster, .. } = &*work.place
+                {
                     cluster.close();
                 }
                 if asked.get_or_insert_with(Instant::now).elapsed() > GRACE {

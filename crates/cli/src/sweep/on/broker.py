@@ -154,7 +154,6 @@ def main() -> None:
     threads = -1
     kind: str
     what: Any
-    future: Any
     while True:
         try:
             kind, what = events.get(timeout=LOOK_S)
@@ -174,7 +173,7 @@ def main() -> None:
             give(what["run"])
         elif kind == "ended":
             run, future = what
-            if futures.get(run) is not future:
+            if run not in futures or futures[run] is not future:
                 continue
             if future.status == "finished":
                 try:

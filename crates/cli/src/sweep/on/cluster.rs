@@ -1,7 +1,7 @@
 //! A cluster, behind a process of Python that speaks with it.
 
-use super::order::{Answer, Order};
 use super::On;
+use super::order::{Answer, Order};
 use crate::output::Fault;
 use config::Diagnostic;
 use serde::Deserialize;

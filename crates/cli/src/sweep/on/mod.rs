@@ -58,12 +58,13 @@ impl On {
     /// It is neither, or the file says something else.
     pub(crate) fn read(text: &str) -> Result<On, Diagnostic> {
         if let Some(address) = text.strip_prefix("dask://") {
-            let is_whole = address
-                .rsplit_once(':')
-                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0));
+            let is_whole = address.rsplit_once(':').is_some_and(|(host, port)| {
+                !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+            });
             if !is_whole {
-                return Err(Diagnostic::new(format!("--on: `{text}` has no host and port"))
-                    .help("`dask scheduler` prints its address: tcp://10.0.0.1:8786 is dask://10.0.0.1:8786"));
+                return Err(Diagnostic::new(format!("--on: `{text}` has no host and port")).help(
+                    "`dask scheduler` prints its address: tcp://10.0.0.1:8786 is dask://10.0.0.1:8786",
+                ));
             }
             return Ok(On::Address(format!("tcp://{address}")));
         }
@@ -93,7 +94,15 @@ mod tests {
     fn addresses_have_a_host_and_a_port() {
         assert_eq!(On::read("dask://node7:8786").unwrap(), On::Address("tcp://node7:8786".into()));
         assert_eq!(On::read("dask://[::1]:8786").unwrap(), On::Address("tcp://[::1]:8786".into()));
-        for wrong in ["dask://", "dask://node7", "dask://node7:", "dask://:8786", "dask://node7:0", "tcp://a:1", "slurm"] {
+        for wrong in [
+            "dask://",
+            "dask://node7",
+            "dask://node7:",
+            "dask://:8786",
+            "dask://node7:0",
+            "tcp://a:1",
+            "slurm",
+        ] {
             let fault = On::read(wrong).unwrap_err();
             assert!(fault.what.contains(wrong) && fault.help.is_some(), "{fault}");
         }

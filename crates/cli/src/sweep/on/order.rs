@@ -78,8 +78,10 @@ impl Order {
             queue_depth: self.queue_depth,
         };
         if Keys::of(plan.workloads.iter())?.key(&plan)? != self.key {
-            return Err(Diagnostic::new("the worker's files are not those of the sweep, or its nandscape is another build")
-                .help("workers see the files of systems and traces by the same paths, with the same content"));
+            return Err(Diagnostic::new(
+                "the worker's files are not those of the sweep, or its nandscape is another build",
+            )
+            .help("workers see the files of systems and traces by the same paths, with the same content"));
         }
         Ok(plan)
     }

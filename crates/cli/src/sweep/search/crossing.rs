@@ -35,9 +35,7 @@ pub(super) fn read(text: &Text, resolved: &Resolved) -> Result<Search, Diagnosti
     let limit = limit(&text.passes, &text.metric, &at("passes"), resolved)?;
     let (values, first, last) = match (text.between, &text.among) {
         (Some((first, last)), None) => (Values::Whole, first, last),
-        (None, Some(values)) => {
-            (Values::Listed(values.clone()), 0, (values.len() as u64).saturating_sub(1))
-        }
+        (None, Some(values)) => (Values::Listed(values.clone()), 0, (values.len() as u64).saturating_sub(1)),
         _ => {
             return Err(resolved
                 .diagnose("search.crossing", "it is to be said between which numbers, or among which values")
@@ -134,7 +132,9 @@ impl Choice for Going<'_> {
                 Some(_) if span.high - span.low == 1 => "crossing",
                 Some(_) => "a run in between failed",
                 None if figure(&low).is_null() || figure(&high).is_null() => "a run at an end failed",
-                None if self.is_beyond(&low, ended) == Some(true) => "beyond the limit from the first value on",
+                None if self.is_beyond(&low, ended) == Some(true) => {
+                    "beyond the limit from the first value on"
+                }
                 None => "within the limit up to the last value",
             };
             let value = |number| label(&self.search.values.at(number));

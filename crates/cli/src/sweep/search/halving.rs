@@ -57,7 +57,8 @@ pub(super) fn read(text: &Text, resolved: &Resolved) -> Result<Search, Diagnosti
 impl Halving {
     pub(super) fn begin<'s>(&'s self, search: &'s Search, cells: Vec<Cell>) -> Going<'s> {
         // Seeds of one combination stand side by side.
-        let candidates = cells.chunk_by(|a, b| Cell { seed: 0, ..a.clone() } == Cell { seed: 0, ..b.clone() });
+        let candidates =
+            cells.chunk_by(|a, b| Cell { seed: 0, ..a.clone() } == Cell { seed: 0, ..b.clone() });
         let left = candidates.map(<[Cell]>::to_vec).collect();
         Going { of: self, search, left, budget: 0, runs: 0 }
     }
@@ -77,9 +78,8 @@ pub(super) struct Going<'s> {
 impl Going<'_> {
     /// The mean over seeds; none if a run has none.
     fn score(&self, seeds: &[Cell], ended: &Ended) -> Option<f64> {
-        let of = |cell: &Cell| {
-            ended.get(&Cell { sought: Some(self.budget), ..cell.clone() }).copied().flatten()
-        };
+        let of =
+            |cell: &Cell| ended.get(&Cell { sought: Some(self.budget), ..cell.clone() }).copied().flatten();
         let values: Option<Vec<f64>> = seeds.iter().map(of).collect();
         values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
     }
@@ -125,7 +125,8 @@ impl Choice for Going<'_> {
         let metric = &self.search.metric;
         let word = if self.of.best == Best::Least { "least" } else { "most" };
         let best = self.left.first().and_then(|seeds| Some((seeds[0].clone(), self.score(seeds, ended)?)));
-        let row = |(cell, score): (Cell, f64)| (cell, vec![self.budget.into(), score.into(), self.runs.into()]);
+        let row =
+            |(cell, score): (Cell, f64)| (cell, vec![self.budget.into(), score.into(), self.runs.into()]);
         Some(Answer {
             what: format!("the {word} {metric}"),
             heads: vec![self.search.key.column(), metric.clone(), "runs".into()],

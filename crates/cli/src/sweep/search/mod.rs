@@ -86,11 +86,7 @@ impl Search {
     ///
     /// # Errors
     /// Everything that is wrong with it, with its place.
-    pub(super) fn read(
-        text: &SearchText,
-        axes: &[Axis],
-        resolved: &Resolved,
-    ) -> Result<Search, Diagnostic> {
+    pub(super) fn read(text: &SearchText, axes: &[Axis], resolved: &Resolved) -> Result<Search, Diagnostic> {
         let search = match (&text.crossing, &text.halving) {
             (Some(text), None) => crossing::read(text, resolved)?,
             (None, Some(text)) => halving::read(text, resolved)?,
@@ -174,6 +170,10 @@ fn limit(value: &Value, metric: &str, place: &str, resolved: &Resolved) -> Resul
         Value::String(text) if is_time => crate::trace_args::time(text).ok().map(kernel::Time::as_ns_f64),
         _ => None,
     };
-    let help = if is_time { "a number of nanoseconds, or a time: \"1ms\"" } else { "a number, in the metric's unit" };
+    let help = if is_time {
+        "a number of nanoseconds, or a time: \"1ms\""
+    } else {
+        "a number, in the metric's unit"
+    };
     found.ok_or_else(|| resolved.diagnose(place, format!("`{value}` is no limit of `{metric}`")).help(help))
 }
