@@ -17,20 +17,32 @@ use std::sync::Arc;
 
 /// What a file may say.
 const FILE_HELP: &str = r#"The file, paths in it relative to it:
-  system = "d16"
+  system = "d16"                                               an array is an axis
   workloads = ["fio:rw=randread,bs=4k", ["a.csv", "b.csv"]]    an inner array runs together
-  seeds = [1, 2]                                               1 if left out
+  seeds = 5                                                    1 to 5; an array says which, seed = 7 is one; 1 if left out
   warmup = "10ms"                                              optional, as of `run`
   queue_depth = 32                                             optional, as of `run`
   metrics = ["io.read.latency_ns.p99"]                         optional: columns of the table (docs/metrics.md)
   [trace]                                                      optional: format, time_unit, remap, ... as of `run`
   remap = "wrap"
+  [workload]                                                   options of the workloads; without `workloads`, fio's
+  bs = ["4k", "16k"]
   [set]                                                        every combination of the arrays' values
   flash.ftl.gc.victim = ["greedy", { d_choices = { d = 4 } }]
   flash.geometry.channels = 8                                  one value
   [[zip]]                                                      keys that step together
   flash.geometry.blocks = [256, 512]
   flash.ftl.gc.start = [12, 25]
+  [search.crossing]                                            optional: where a metric passes a limit, not all combinations
+  key = "workload.iodepth"
+  between = [1, 256]                                           or among = [...]
+  metric = "io.read.latency_ns.p99"
+  passes = "1ms"
+  [search.halving]                                             optional, in its place: the best combination
+  metric = "io.read.iops"
+  best = "most"                                                or "least"
+  budget = "workload.number_ios"
+  from = 10000
 
 A run's document lies in DIR/runs under the SHA-256 of its resolved spec, workloads with the content of their files,
 seed, reading options and program version; --resume takes what lies there, and without it a folder with results is refused. Values, keys and workloads that cannot be are

@@ -51,7 +51,7 @@ pub(crate) enum Where {
     },
     /// On a cluster.
     Cluster {
-        cluster: Cluster,
+        cluster: Box<Cluster>,
         /// Runs at a time, if that is limited.
         jobs: Option<usize>,
         /// Why there is no cluster any more.
@@ -62,7 +62,7 @@ pub(crate) enum Where {
 impl Where {
     /// A cluster.
     pub(crate) fn cluster(cluster: Cluster, jobs: Option<usize>) -> Where {
-        Where::Cluster { cluster, jobs, lost: Mutex::default() }
+        Where::Cluster { cluster: Box::new(cluster), jobs, lost: Mutex::default() }
     }
 
     /// Why a cluster is gone.
