@@ -10,6 +10,7 @@ in steps.
 
 from ._errors import Error, SpecError, WorkloadError
 from ._machine import Machine, run
+from ._native import ThreadView
 from ._native import View as VictimView
 from ._native import __version__
 from ._result import Node, Result
@@ -28,6 +29,7 @@ __all__ = [
     "Sweep",
     "System",
     "Table",
+    "ThreadView",
     "VictimView",
     "WorkloadError",
     "__version__",

@@ -19,8 +19,13 @@ SystemLike = System | str | os.PathLike[str] | Mapping[str, Any]
 Recorded = bool | Literal["waits"]
 """Whether requests are recorded, and with what each waited for."""
 
-Victim = Callable[[_native.View], int | None]
-"""Which closed unit collection takes back next; ``None`` to wait."""
+Policy = Callable[..., Any]
+"""A function that decides in place of a policy of the spec. What it is given and what it answers depends on the key:
+
+``flash.ftl.gc.victim``: a ``VictimView``; the closed unit that collection takes back next, ``None`` to wait.
+``memory.dram_cache.admission``: the number of a missing page; whether it is kept.
+``cpu.threads.scheduler``: a ``ThreadView``; ``"new"``, the place of a halted job, or ``None`` to sleep.
+"""
 
 
 def plan(
@@ -68,7 +73,7 @@ class Machine:
         warmup: str | int | None = None,
         queue_depth: int | None = None,
         requests: Recorded = False,
-        policies: Mapping[str, Victim] | None = None,
+        policies: Mapping[str, Policy] | None = None,
     ) -> None:
         what = plan(
             system,
@@ -87,6 +92,16 @@ class Machine:
         An interrupt leaves the machine where it is: ``run`` goes on from there.
         """
         self._native.run(until if until is None or isinstance(until, str) else f"{round(until * 1000)}ps")
+        return self
+
+    def change(self, values: Mapping[str, Any]) -> Machine:
+        """Changes policies from now on: ``{"flash.ftl.gc.victim": "fifo"}``, or a function in place of a name.
+
+        What looks at the present alone may change: ``flash.ftl.gc.victim``, ``memory.dram_cache.admission``, ``cpu.threads.scheduler``, and the same
+        of parts by other names. Anything else is a ``SpecError``. The result warns of it, and has the spec as it was at the beginning.
+        """
+        functions = [(key, value) for key, value in values.items() if callable(value)]
+        self._native.change(overrides({key: value for key, value in values.items() if not callable(value)}), functions)
         return self
 
     @property
@@ -132,7 +147,7 @@ def run(
     warmup: str | int | None = None,
     queue_depth: int | None = None,
     requests: Recorded = False,
-    policies: Mapping[str, Victim] | None = None,
+    policies: Mapping[str, Policy] | None = None,
 ) -> Result:
     """Runs a workload, or several side by side, on a system.
 
@@ -159,13 +174,13 @@ def run(
     return finished(made(what, requests, policies))
 
 
-def made(what: _native.Plan, requests: Recorded, policies: Mapping[str, Victim] | None) -> _native.Machine:
+def made(what: _native.Plan, requests: Recorded, policies: Mapping[str, Policy] | None) -> _native.Machine:
     """A machine of a plan."""
     if requests not in (True, False, "waits"):
         text = f"`requests` is {requests!r}"
         raise Error(f"{text}\n  allowed: True, False, 'waits'", what=text, allowed=["True", "False", "waits"])
-    victims = list((policies or {}).items())
-    return _native.Machine(what, requests=bool(requests), waits=requests == "waits", victims=victims)
+    functions = list((policies or {}).items())
+    return _native.Machine(what, requests=bool(requests), waits=requests == "waits", functions=functions)
 
 
 def finished(machine: _native.Machine) -> Result:

@@ -25,9 +25,10 @@ class Machine:
         *,
         requests: bool = False,
         waits: bool = False,
-        victims: list[tuple[str, Callable[[View], int | None]]] = ...,
+        functions: list[tuple[str, Callable[..., Any]]] = ...,
     ) -> Machine: ...
     def run(self, until: str | None = None) -> None: ...
+    def change(self, set: list[str], functions: list[tuple[str, Callable[..., Any]]]) -> None: ...
     def busy_s(self) -> float: ...
     def stop(self) -> None: ...
     def look(self) -> tuple[float, int, int, bool]: ...
@@ -84,6 +85,34 @@ class View:
 
     def erases(self, unit: int) -> int:
         """Erase count of the most worn block of the unit."""
+
+@final
+class ThreadView:
+    """What a scheduler of threads may look at. Times are in nanoseconds."""
+
+    @property
+    def moment(self) -> str:
+        """Why it is asked: ``ended``, the running job has ended or nothing runs; ``missed``, its page is in flash."""
+
+    @property
+    def now(self) -> float:
+        """The present."""
+
+    @property
+    def new(self) -> bool:
+        """Whether a new job is there, and a thread to run it."""
+
+    @property
+    def halted(self) -> list[tuple[float, bool]]:
+        """The halted jobs in the order in which they were halted: since when, and whether the core was told that the page has come."""
+
+    @property
+    def response(self) -> float | None:
+        """How long flash takes to answer, as measured; ``None`` before the first answer."""
+
+    @property
+    def due(self) -> bool:
+        """Whether the oldest has been halted for as long."""
 
 def resolve(name: str, text: str | None, set: list[str]) -> tuple[str, str]: ...
 def systems() -> list[str]: ...

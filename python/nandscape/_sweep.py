@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _native
 from ._errors import Error
-from ._machine import SystemLike, Victim, finished, made, plan
+from ._machine import SystemLike, Policy, finished, made, plan
 from ._result import Result
 from ._spec import Values, Workload
 from ._table import Table
@@ -126,7 +126,7 @@ class Task:
     seed: int
     precondition: str | None
     warmup: str | int | None
-    policies: dict[str, Victim]
+    policies: dict[str, Policy]
 
     def machine(self) -> _native.Machine:
         """The machine that it takes."""
@@ -183,7 +183,7 @@ def sweep(
     jobs: int | None = None,
     precondition: str | None = None,
     warmup: str | int | None = None,
-    policies: Mapping[str, Victim] | None = None,
+    policies: Mapping[str, Policy] | None = None,
     progress: Callable[[int, int], None] | None = None,
     on: str | Executor | None = None,
 ) -> Sweep:

@@ -103,3 +103,40 @@ def test_python_adds_little() -> None:
     from nandscape.bench import cost
 
     assert min(cost(1000).cpu for _ in range(10)) < 1.0
+
+
+VICTIM = "flash.ftl.gc.victim"
+
+
+def test_policies_change_between_steps() -> None:
+    def run(first: str, then: object, at: str) -> ns.Result:
+        return ns.Machine("d16", OVERWRITES, set={**SMALL, VICTIM: first}).run(until=at).change({VICTIM: then}).run().result()
+
+    greedy = ns.run("d16", OVERWRITES, set={**SMALL, VICTIM: "greedy"})
+    fifo = ns.run("d16", OVERWRITES, set={**SMALL, VICTIM: "fifo"})
+    # Before anything is collected, after the preconditioning that leaves the same whatever the policy: as if it had begun with it.
+    changed = run("greedy", "fifo", "1ns")
+    assert changed.flash[0].gc_programs == fifo.flash[0].gc_programs != greedy.flash[0].gc_programs
+    assert any(f"`{VICTIM}` is `fifo`, not `greedy`" in text and text.startswith("from ") for text in changed.warnings)
+    # Half way, it is neither.
+    half = f"{round(greedy.simulated_ns / 2)}ns"
+    between = run("greedy", "fifo", half).flash[0].gc_programs
+    assert between not in (fifo.flash[0].gc_programs, greedy.flash[0].gc_programs)
+    # A function that decides as the policy does.
+    assert run("greedy", lambda view: view.by_age[0], half).flash[0].gc_programs == between
+    # What was said is what it was at the beginning.
+    assert changed.spec.flash.ftl.gc.victim == "greedy"
+
+
+def test_what_cannot_change_is_refused_and_changes_nothing() -> None:
+    machine = ns.Machine("d16", OVERWRITES, set=SMALL).run(until="1ms")
+    for values, said in (
+        ({"flash.cell.read": ["1us"]}, "cannot change while a machine runs"),
+        ({VICTIM: "fifo", "flash.die.scheduler": "read_first"}, "`flash.die.scheduler` cannot change"),
+        ({VICTIM: "gredy"}, "greedy"),
+        ({"flash.ftl.gc.victm": "fifo"}, "victim"),
+        ({"cpu.threads.scheduler": lambda view: None}, "cannot be written in Python"),
+    ):
+        with pytest.raises(ns.Error, match=said):
+            machine.change(values)
+    assert machine.run().result().to_dict()["flash"] == ns.run("d16", OVERWRITES, set=SMALL).to_dict()["flash"]

@@ -1,4 +1,4 @@
-"""Victim policies in Python keep the contract of those in Rust: the same decisions give the same bits."""
+"""Policies in Python keep the contract of those in Rust: the same decisions give the same bits."""
 
 from __future__ import annotations
 
@@ -76,3 +76,84 @@ def test_a_policy_that_cannot_be_written_in_python_is_refused() -> None:
     with pytest.raises(ns.Error, match="cannot be written in Python") as raised:
         ns.run("d16", OVERWRITES, policies={"flash.ftl.gc.victm": greedy})
     assert raised.value.nearest == KEY
+
+
+SERVER = {
+    "cpu.cores": 4,
+    "fabric.mesh.rows": 2,
+    "fabric.mesh.columns": 2,
+    "l2.banks": 4,
+    "l2.sets": 64,
+    "memory.dram_cache.sets": 64,
+    "memory.dram_cache.evict_buffer": 4,
+    "flash.geometry.blocks": 256,
+    "cpu.load.jobs": 800,
+    "cpu.warmup.fixed.jobs": 80,
+}
+"""Four cores before a cache of 4 MiB, in front of flash."""
+TATP = "tatp:size=256MiB,work=2000"
+THREADS, ADMISSION = "cpu.threads.scheduler", "memory.dram_cache.admission"
+
+
+def priority(view: ns.ThreadView) -> object:
+    return 0 if view.due else "new" if view.new else None
+
+
+def fifo_threads(view: ns.ThreadView) -> object:
+    looks = view.moment == "missed" or not view.new
+    return 0 if looks and view.due else "new" if view.new else None
+
+
+def notified(view: ns.ThreadView) -> object:
+    arrived = [n for n, (_, come) in enumerate(view.halted) if come]
+    return arrived[0] if arrived else priority(view)
+
+
+@pytest.mark.parametrize(("function", "name"), [(priority, "priority"), (fifo_threads, "fifo"), (notified, "notified")])
+def test_a_scheduler_decides_as_its_twin_does(function: object, name: str) -> None:
+    theirs = ns.run("astriflash", TATP, set={**SERVER, THREADS: name})
+    other = "fifo" if name == "priority" else "priority"
+    ours = ns.run("astriflash", TATP, set={**SERVER, THREADS: other}, policies={THREADS: function})
+    assert figures(ours) == figures(theirs)
+    # The twins can be told apart by what they find.
+    assert figures(theirs) != figures(ns.run("astriflash", TATP, set={**SERVER, THREADS: other}))
+
+
+def test_an_admission_decides_as_its_twin_does() -> None:
+    """2Q's names of past misses, by a list; as many as the cache has pages."""
+    pages = 64 * 16
+    past: list[int] = []
+
+    def second_touch(page: int) -> bool:
+        waiting = page in past[-pages:]
+        if waiting:
+            past[len(past) - 1 - past[::-1].index(page)] = -1
+        past.append(-1 if waiting else page)
+        return waiting
+
+    set = {**SERVER, ADMISSION: {"second_touch": {"window": 1.0}}}
+    theirs = ns.run("astriflash", TATP, set=set)
+    sizes = theirs.spec.memory.dram_cache
+    pages = sizes.sets * sizes.ways * sizes.dram.controllers
+    ours = ns.run("astriflash", TATP, set=SERVER, policies={ADMISSION: second_touch})
+    assert figures(ours) == figures(theirs) != figures(ns.run("astriflash", TATP, set=SERVER))
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda view: "new", "there is none"),
+        (lambda view: 10**6, "goes on with halted job 1000000"),
+        (lambda view: None, "sleeps while"),
+        (lambda view: "later", "has said `later`"),
+    ],
+)
+def test_a_scheduler_that_breaks_the_contract_ends_the_run(function: object, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ns.run("astriflash", TATP, set=SERVER, policies={THREADS: function})
+
+
+def test_what_a_policy_in_python_stands_for_must_be_there() -> None:
+    for system, key in (("d16", THREADS), ("d16", ADMISSION), ("astriflash", "cpu.threads.shceduler")):
+        with pytest.raises(ns.Error, match="cannot be written in Python"):
+            ns.run(system, "randread" if system == "d16" else TATP, policies={key: priority})

@@ -10,10 +10,11 @@ use crate::build::{gpu, host, server};
 use crate::complex::Processor;
 use crate::kernels::{Looking, offloaded};
 use crate::machine::Machine;
-use crate::outside::{Observers, Outside, Policies, Stage};
+use crate::bring::{self, Policies};
+use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
 use crate::precondition::{self, Report};
-use crate::spec::{DriveSpec, Id, Kind, Loaded, Spec, queues, queues_of};
+use crate::spec::{DriveSpec, Id, Kind, Loaded, queues, queues_of};
 use crate::state::{Found, OfMemory, State, StateSpec, Wanted};
 use crate::warmup::Warmup;
 use crate::workloads::{self, Opened, WorkloadOptions};
@@ -258,7 +259,8 @@ pub(crate) fn assemble(
     if outside.wants_an_end() {
         return Ok(None);
     }
-    bring(policies, spec, &mut devices, &mut warnings)?;
+    let mut policies = policies;
+    warnings.extend(bring::victims(std::mem::take(&mut policies.victims), spec, &mut devices)?);
     let before = (outside.cpu_s)();
     let mut reports = Vec::new();
     for (number, (device, wanted)) in devices.iter_mut().zip(wanted.drives).enumerate() {
@@ -305,30 +307,8 @@ pub(crate) fn assemble(
     for governed in governed {
         machine = machine.with_governed(governed);
     }
+    warnings.extend(machine.bring(policies, spec)?);
     Ok(Some(Assembled { machine, warnings, preconditions: reports, precondition_cpu_s }))
-}
-
-/// Puts policies that were brought along in the place of the spec's.
-fn bring(
-    policies: Policies,
-    spec: &Spec,
-    devices: &mut [Device],
-    warnings: &mut Vec<String>,
-) -> Result<(), Diagnostic> {
-    for (number, victim) in policies.victims {
-        let device = devices.get_mut(number).ok_or_else(|| {
-            Diagnostic::new(format!(
-                "no flash device {number} to collect: the system has {}",
-                spec.flash.len()
-            ))
-        })?;
-        device.ftl.set_victim(victim);
-        let (name, own) = (&spec.flash[number].name, spec.flash[number].spec.flash.ftl.gc.victim.name());
-        warnings.push(format!(
-            "{name}: what collection takes back is decided by a policy brought along, not by `{own}`"
-        ));
-    }
-    Ok(())
 }
 
 /// The injector of requests.

@@ -4,6 +4,7 @@ mod address;
 mod applies;
 mod assemble;
 mod bind;
+mod bring;
 mod build;
 pub mod catalogue;
 pub mod complex;

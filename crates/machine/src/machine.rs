@@ -258,6 +258,21 @@ impl Machine {
         self.gpus().next()
     }
 
+    /// The drives, to change how they decide.
+    pub(crate) fn drives_mut(&mut self) -> impl Iterator<Item = &mut Device> {
+        self.parts.drives.iter_mut().map(|drive| &mut drive.device)
+    }
+
+    /// The processors, to change how they decide.
+    pub(crate) fn complexes_mut(&mut self) -> impl Iterator<Item = &mut Complex> {
+        self.parts.complexes.iter_mut()
+    }
+
+    /// The memory of a name.
+    pub(crate) fn memory_called(&mut self, name: &str) -> Option<&mut Memory> {
+        self.parts.memories.iter_mut().find(|at| at.name == name).map(|at| &mut at.memory)
+    }
+
     fn cores(&mut self) -> Option<&mut Ooo> {
         self.parts.complexes.iter_mut().find_map(|complex| match &mut complex.processor {
             Processor::Ooo(ooo) => Some(&mut **ooo),

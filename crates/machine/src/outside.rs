@@ -3,7 +3,6 @@
 use crate::machine::Machine;
 use crate::precondition::Progress;
 use crate::state::States;
-use flash::control::ftl::gc::Victim;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the outside lends to a run: clocks that the model must not see, interruption, progress.
@@ -58,11 +57,4 @@ pub struct Observers {
     pub steps: Vec<Box<dyn compute::vliw::coprocessor::observe::Observer>>,
     /// Each sees what the host's program does that drives its coprocessor: as many as there are, in the order of their declaration, or none.
     pub phases: Vec<Box<dyn workload::host::offload::observe::Observer>>,
-}
-
-/// Policies that a caller brings along, in place of those that the spec names.
-#[derive(Default)]
-pub struct Policies {
-    /// For collection in the flash devices of these numbers, in the order of their declaration: what it takes back.
-    pub victims: Vec<(usize, Box<dyn Victim>)>,
 }

@@ -12,7 +12,8 @@ use kernel::Time;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use crate::outside::{Observers, Outside, Policies, Stage};
+pub use crate::bring::{Policies, Schedulers};
+pub use crate::outside::{Observers, Outside, Stage};
 pub use crate::plan::Plan;
 pub use crate::session::Session;
 

@@ -1,9 +1,11 @@
 //! A run that can be stopped, looked at, and gone on with.
 
 use crate::assemble::{Assembled, assemble};
+use crate::build::server;
 use crate::end::End;
 use crate::machine::Machine;
-use crate::outside::{Observers, Outside, Policies, Stage};
+use crate::bring::{Policies, changed};
+use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
 use crate::precondition::Report;
 use crate::result::{Document, Frame, RunFigures};
@@ -16,6 +18,9 @@ use kernel::Time;
 pub struct Session {
     plan: Plan,
     loaded: Loaded,
+    /// Both with what has changed since.
+    changes: Plan,
+    present: Loaded,
     machine: Machine,
     warnings: Vec<String>,
     preconditions: Vec<Report>,
@@ -38,12 +43,14 @@ impl Session {
         observers: Observers,
         policies: Policies,
     ) -> Result<Option<Session>, Diagnostic> {
-        let loaded = plan.load()?;
+        let (loaded, present) = (plan.load()?, plan.load()?);
         let Some(assembled) = assemble(plan, &loaded, outside, observers, policies)? else { return Ok(None) };
         let Assembled { machine, warnings, preconditions, precondition_cpu_s } = assembled;
         (outside.watch)(Stage::Running(&machine));
         Ok(Some(Session {
             plan: plan.clone(),
+            changes: plan.clone(),
+            present,
             loaded,
             machine,
             warnings,
@@ -85,6 +92,32 @@ impl Session {
             Some(failure) if self.end == Some(End::Failed) => Err(failure),
             _ => Ok(()),
         }
+    }
+
+    /// Changes policies, from now on: values of the spec as `key.path=value`, and those that a caller brings along. The result says so, and has the
+    /// spec as it was at the beginning.
+    ///
+    /// # Errors
+    /// Values that cannot be, or that cannot change while a machine runs; then nothing has changed.
+    pub fn change(&mut self, set: &[String], policies: Policies) -> Result<(), Diagnostic> {
+        let mut plan = self.changes.clone();
+        plan.set.extend(set.iter().cloned());
+        let loaded = plan.load()?;
+        for number in 0..loaded.spec.cpu.len() {
+            server::tables(&loaded, number)?;
+        }
+        let (of_spec, said) = changed(&self.present, &loaded, self.plan.seed)?;
+        self.machine.bring(of_spec, &loaded.spec)?;
+        let brought = self.machine.bring(policies, &loaded.spec)?;
+        let now = self.machine.now();
+        self.warnings.extend(said.into_iter().chain(brought).map(|what| format!("from {now} on, {what}")));
+        (self.changes, self.present) = (plan, loaded);
+        Ok(())
+    }
+
+    /// The system as it is now.
+    pub fn system(&self) -> &Loaded {
+        &self.present
     }
 
     /// The result so far. Of a run that has not ended it is partial, as that of one that was interrupted.

@@ -22,7 +22,7 @@ mod _native {
     #[pymodule_export]
     use super::plan::Plan;
     #[pymodule_export]
-    use super::policy::View;
+    use super::policy::{ThreadView, View};
     #[pymodule_export]
     use super::system::{metrics, params, resolve, schema, systems, workloads};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use crate::apart::Apart;
 use crate::fault::Fault;
 use crate::plan::Plan;
-use crate::policy::{InPython, Trouble};
+use crate::policy::{Functions, Trouble, policies};
 use crate::requests::Requests;
 use crate::table::Table;
 use ::machine::run::{Observers, Outside, Plan as OfMachine, Policies, Session, Stage};
@@ -29,11 +29,16 @@ struct State {
 
 impl State {
     /// Builds the machine. A fault of the system is told apart from one of a workload only when there is one.
-    fn open(&mut self, plan: &OfMachine, victims: Victims) -> Result<(), Fault> {
+    fn open(&mut self, plan: &OfMachine, functions: Functions) -> Result<(), Fault> {
         let of = |fault: Diagnostic| {
             if plan.load().is_err() { Fault::spec(fault) } else { Fault::workload(fault) }
         };
-        let policies = self.policies(plan, victims).map_err(of)?;
+        let policies = if functions.is_empty() {
+            Policies::default()
+        } else {
+            let loaded = plan.load().map_err(of)?;
+            policies(&loaded, functions, &self.trouble, &self.stop).map_err(of)?
+        };
         let observers = Observers {
             requests: self.requests.as_ref().map(|requests| Box::new(requests.clone()) as _),
             ..Observers::default()
@@ -41,30 +46,6 @@ impl State {
         let opened = self.lend(|outside| Session::open(plan, outside, observers, policies));
         self.session = opened.map_err(of)?;
         Ok(())
-    }
-
-    /// Functions by the key that names a policy of theirs: that of a table of drives.
-    fn policies(&self, plan: &OfMachine, victims: Victims) -> Result<Policies, Diagnostic> {
-        let mut policies = Policies::default();
-        if victims.is_empty() {
-            return Ok(policies);
-        }
-        let parts = plan.load()?.spec.flash;
-        let key = |table: &str| format!("{table}.ftl.gc.victim");
-        for (name, function) in victims {
-            let of: Vec<usize> = (0..parts.len()).filter(|n| key(parts[*n].table()) == name).collect();
-            if of.is_empty() {
-                let what = format!("`policies` names `{name}`, which cannot be written in Python");
-                return Err(Diagnostic::new(what).allowed(&name, parts.iter().map(|part| key(part.table()))));
-            }
-            let victim = || InPython {
-                function: Python::attach(|py| function.clone_ref(py)),
-                trouble: self.trouble.clone(),
-                stop: Arc::clone(&self.stop),
-            };
-            policies.victims.extend(of.into_iter().map(|n| (n, Box::new(victim()) as _)));
-        }
-        Ok(policies)
     }
 
     /// Lends what a session needs of the outside.
@@ -79,9 +60,6 @@ impl State {
         })
     }
 }
-
-/// Functions that stand for victim policies, with the key of each.
-type Victims = Vec<(String, Py<PyAny>)>;
 
 /// A machine that runs, in a thread of its own.
 #[pyclass(frozen, module = "nandscape._native")]
@@ -121,10 +99,10 @@ impl Machine {
 
 #[pymethods]
 impl Machine {
-    /// Builds the machine and brings it into its state. `requests` are recorded, with `waits` also what each waited for. `victims` are functions by the keys whose policies they stand for.
+    /// Builds the machine and brings it into its state. `requests` are recorded, with `waits` also what each waited for. `functions` are policies by the keys that they stand for.
     #[new]
-    #[pyo3(signature = (plan, *, requests = false, waits = false, victims = Vec::new()))]
-    fn new(py: Python<'_>, plan: &Plan, requests: bool, waits: bool, victims: Victims) -> PyResult<Machine> {
+    #[pyo3(signature = (plan, *, requests = false, waits = false, functions = Vec::new()))]
+    fn new(py: Python<'_>, plan: &Plan, requests: bool, waits: bool, functions: Functions) -> PyResult<Machine> {
         let plan = plan.0.clone();
         let apart = Apart::begin(move |stop| State {
             session: None,
@@ -135,7 +113,7 @@ impl Machine {
             stop,
         })?;
         let machine = Machine(apart);
-        machine.with(py, move |state| state.open(&plan, victims))?.map_err(|fault| fault.raised(py))?;
+        machine.with(py, move |state| state.open(&plan, functions))?.map_err(|fault| fault.raised(py))?;
         Ok(machine)
     }
 
@@ -146,6 +124,18 @@ impl Machine {
         let pause = until.map(read).transpose().map_err(|fault| Fault::workload(fault).raised(py))?;
         let ran = self.on(py, move |session, outside| session.run(outside, pause.unwrap_or(Time::MAX)))?;
         ran.map_err(|fault| Fault::workload(fault).raised(py))
+    }
+
+    /// Changes policies from now on: overrides of the spec, and functions by the keys that they stand for.
+    fn change(&self, py: Python<'_>, set: Vec<String>, functions: Functions) -> PyResult<()> {
+        let changed = self.with(py, move |state| {
+            let Some(mut session) = state.session.take() else { return Ok(()) };
+            let policies = policies(session.system(), functions, &state.trouble, &state.stop);
+            let changed = policies.and_then(|policies| session.change(&set, policies));
+            state.session = Some(session);
+            changed
+        })?;
+        changed.map_err(|fault| Fault::spec(fault).raised(py))
     }
 
     /// Wall-clock seconds that the machine's own thread has worked: without it, what is left of a run's time is Python's.

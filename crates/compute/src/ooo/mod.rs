@@ -78,6 +78,11 @@ impl Cores {
         })
     }
 
+    /// Threads are scheduled by others from now on, one made for each core.
+    pub fn set_schedulers(&mut self, made: &dyn Fn() -> Box<dyn sched::ThreadScheduler>) {
+        self.cores.iter_mut().for_each(|core| core.scheduler = made());
+    }
+
     /// They serve so many jobs and no others, whatever the spec says.
     pub fn serve_only(&mut self, jobs: u64) {
         self.shared.load.only(jobs);

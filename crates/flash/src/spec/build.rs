@@ -3,7 +3,7 @@
 use super::{CellSpec, ChannelSpec, FlashSpec, GcModeSpec, Programming, SpecError};
 use crate::control::ftl::Ftl;
 use crate::control::ftl::alloc::Allocator;
-use crate::control::ftl::gc::VictimContext;
+use crate::control::ftl::gc::{Victim, VictimContext};
 use crate::device::{BufferParts, Device, DeviceParts};
 use crate::media::dies::BackendPolicy;
 use crate::media::dies::timing::Timing;
@@ -66,6 +66,11 @@ impl FlashSpec {
         }))
     }
 
+    /// The policy of collection, as it begins.
+    pub fn victim(&self, context: &Built) -> Box<dyn Victim> {
+        self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() })
+    }
+
     /// Builds an empty, idle device.
     ///
     /// # Errors
@@ -78,8 +83,7 @@ impl FlashSpec {
         let timing = timing(&self.cell, &self.channel, &geo, context)?;
         let (translation, hidden) = self.ftl.translation(logical)?.unzip();
         let map_memory = self.ftl.map_memory(&geo, logical)?;
-        let victim =
-            self.ftl.gc.victim.build(&VictimContext { seed: context.seed, device: context.name.clone() });
+        let victim = self.victim(context);
         let thresholds = self.ftl.thresholds();
         let mut ftl = Ftl::new(
             geo,

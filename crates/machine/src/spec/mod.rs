@@ -17,6 +17,7 @@ use crate::precondition::Precondition;
 use config::SpecError;
 use config::units::Duration;
 use config::{Diagnostic, Layers, Place, Resolved};
+use flash::control::ftl::gc::Victim;
 use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
 use host::path::PathSpec;
@@ -218,6 +219,12 @@ impl Loaded {
         let part = &self.spec.flash[number];
         let context = Built { seed, name: stream(number), fold: self.spec.sim.fold };
         part.spec.flash.build(&context).map_err(|error| self.explain(part.table(), error))
+    }
+
+    /// The policy of collection in the flash device of this number, as it begins.
+    pub(crate) fn victim_at(&self, number: usize, seed: u64) -> Box<dyn Victim> {
+        let context = Built { seed, name: stream(number), fold: self.spec.sim.fold };
+        self.spec.flash[number].spec.flash.victim(&context)
     }
 
     /// Builds the stripe of this number, empty.

@@ -218,6 +218,11 @@ pub struct DramCache {
 }
 
 impl DramCache {
+    /// Which missing pages are kept is decided by another policy from now on.
+    pub fn set_admission(&mut self, admission: Box<dyn Admission>) {
+        self.admission = admission;
+    }
+
     /// An empty cache, whose commands are for lines of `line` bytes.
     ///
     /// # Errors

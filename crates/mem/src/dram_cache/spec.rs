@@ -148,7 +148,7 @@ impl DramCacheSpec {
     }
 
     /// Pages behind all controllers.
-    pub(super) fn pages(&self) -> u64 {
+    pub fn pages(&self) -> u64 {
         u64::from(self.dram.controllers) * u64::from(self.sets) * u64::from(self.ways)
     }
 

@@ -81,12 +81,12 @@ pub trait ThreadScheduler {
 
 impl ThreadView<'_> {
     /// When the oldest halted job has been halted for as long as flash takes to answer.
-    fn due(&self) -> Option<Time> {
+    pub fn due(&self) -> Option<Time> {
         Some(self.halted.first()?.since + self.response?)
     }
 
     /// Whether that is now or has been.
-    fn is_due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         self.due().is_some_and(|due| due <= self.now)
     }
 }

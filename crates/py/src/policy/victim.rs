@@ -1,38 +1,14 @@
-//! A victim policy written in Python.
+//! What collection takes back.
 
+use super::Function;
 use flash::control::ftl::gc::{Victim, VictimView};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-/// The exception that a policy has raised, until the run that it ends raises it.
-#[derive(Clone, Default)]
-pub(crate) struct Trouble(Arc<Mutex<Option<PyErr>>>);
-
-impl Trouble {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<PyErr>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes it.
-    pub(crate) fn take(&self) -> Option<PyErr> {
-        self.lock().take()
-    }
-}
-
-/// Calls a function of Python for each victim.
-pub(crate) struct InPython {
-    pub(crate) function: Py<PyAny>,
-    pub(crate) trouble: Trouble,
-    /// Ends the run that the policy is in.
-    pub(crate) stop: Arc<AtomicBool>,
-}
-
-impl InPython {
-    fn ask(&self, view: &VictimView<'_>) -> PyResult<Option<u32>> {
-        Python::attach(|py| {
-            let found = self.function.call1(py, (View::of(view),))?.extract::<Option<u32>>(py)?;
+impl Victim for Function {
+    fn pick(&mut self, view: &VictimView<'_>) -> Option<u32> {
+        let decide = |py: Python<'_>, function: &Py<PyAny>| {
+            let found = function.call1(py, (View::of(view),))?.extract::<Option<u32>>(py)?;
             match found {
                 Some(unit) if !view.by_age().any(|closed| closed == unit) => {
                     let what = format!("the policy has chosen unit {unit}, which is not closed");
@@ -40,21 +16,8 @@ impl InPython {
                 }
                 found => Ok(found),
             }
-        })
-    }
-}
-
-impl Victim for InPython {
-    fn pick(&mut self, view: &VictimView<'_>) -> Option<u32> {
-        // The run ends at the next look: until then, what it does is of no account.
-        if self.trouble.lock().is_some() {
-            return view.by_valid().next();
-        }
-        self.ask(view).unwrap_or_else(|raised| {
-            *self.trouble.lock() = Some(raised);
-            self.stop.store(true, Ordering::Relaxed);
-            view.by_valid().next()
-        })
+        };
+        self.ask(decide).unwrap_or_else(|| view.by_valid().next())
     }
 }
 
