@@ -1,0 +1,61 @@
+//! XML with places.
+
+use config::{Diagnostic, Place};
+use roxmltree::{Document, Node, ParsingOptions};
+
+/// A file of elements.
+pub(crate) struct Xml<'t> {
+    /// What it is called.
+    name: &'t str,
+    text: &'t str,
+    document: Document<'t>,
+}
+
+impl<'t> Xml<'t> {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// It is no XML, with the place.
+    pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Xml<'t>, Diagnostic> {
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let options = ParsingOptions { allow_dtd: false, nodes_limit: 1 << 20, ..ParsingOptions::default() };
+        match Document::parse_with_options(text, options) {
+            Ok(document) => Ok(Xml { name, text, document }),
+            Err(fault) => {
+                let pos = fault.pos();
+                let place = place_of(name, text, u64::from(pos.row), u64::from(pos.col));
+                let help = "every <tag> needs its </tag>; `xmllint FILE` tells all faults of a file";
+                Err(Diagnostic::new(format!("{name} is no XML: {fault}")).at(place).help(help))
+            }
+        }
+    }
+
+    /// The outermost element.
+    pub(crate) fn root(&self) -> Node<'_, 't> {
+        self.document.root_element()
+    }
+
+    /// Where an element begins.
+    pub(crate) fn place(&self, node: Node<'_, '_>) -> Place {
+        let before = &self.text[..node.range().start];
+        let row = before.bytes().filter(|byte| *byte == b'\n').count() as u64 + 1;
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        place_of(self.name, self.text, row, before[line..].chars().count() as u64 + 1)
+    }
+}
+
+fn place_of(name: &str, text: &str, line: u64, column: u64) -> Place {
+    let row = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
+    let shown = text.lines().nth(row).unwrap_or_default().to_owned();
+    Place { source: name.to_owned(), line, column, text: shown, ..Place::default() }
+}
+
+/// The elements right inside another.
+pub(crate) fn elements<'a, 't>(node: Node<'a, 't>) -> impl Iterator<Item = Node<'a, 't>> {
+    node.children().filter(Node::is_element)
+}
+
+/// The text of an element, without the space around it.
+pub(crate) fn text_of<'a>(node: Node<'a, '_>) -> &'a str {
+    node.text().unwrap_or_default().trim()
+}
