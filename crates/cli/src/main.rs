@@ -9,6 +9,7 @@ mod output;
 mod outside;
 mod pages;
 mod plan_args;
+mod printed;
 mod progress;
 mod result_folder;
 mod results;

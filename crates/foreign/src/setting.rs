@@ -30,7 +30,7 @@ impl Class {
 
 /// What the text of a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A whole number from one to another.
     Whole(u64, u64),
     /// A number from one to another.
@@ -49,17 +49,17 @@ pub enum Kind {
 
 /// One setting: a line of a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// Its name there.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What its text may be.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// What it is there where the file does not say it.
-    pub default: &'static str,
+    pub(crate) default: &'static str,
     /// How it fares here.
-    pub class: Class,
+    pub(crate) class: Class,
     /// What becomes of it, or why nothing does.
-    pub says: &'static str,
+    pub(crate) says: &'static str,
 }
 
 /// A line of a table.

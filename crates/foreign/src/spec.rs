@@ -54,7 +54,11 @@ pub(crate) fn toml(
         let line = |key: &Key| format!("{} = {}", &key.path[table.len() + 1..], key.value);
         let width = inside.iter().map(|key| line(key).chars().count()).filter(|n| *n <= 40).max().unwrap_or(0);
         for key in inside {
-            let _ = writeln!(text, "{:width$}  # {}", line(key), origin(key, defaulted));
+            let origin = origin(key, defaulted);
+            let _ = match origin.is_empty() {
+                true => writeln!(text, "{}", line(key)),
+                false => writeln!(text, "{:width$}  # {origin}", line(key)),
+            };
         }
     }
     text

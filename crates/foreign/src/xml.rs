@@ -1,6 +1,7 @@
 //! XML with places.
 
 use config::{Diagnostic, Place};
+use std::borrow::Cow;
 use roxmltree::{Document, Node, ParsingOptions};
 
 /// A file of elements.
@@ -17,7 +18,6 @@ impl<'t> Xml<'t> {
     /// # Errors
     /// It is no XML, with the place.
     pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Xml<'t>, Diagnostic> {
-        let text = text.trim_start_matches('\u{feff}').trim_start();
         let options = ParsingOptions { allow_dtd: false, nodes_limit: 1 << 20, ..ParsingOptions::default() };
         match Document::parse_with_options(text, options) {
             Ok(document) => Ok(Xml { name, text, document }),
@@ -48,6 +48,15 @@ fn place_of(name: &str, text: &str, line: u64, column: u64) -> Place {
     let row = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
     let shown = text.lines().nth(row).unwrap_or_default().to_owned();
     Place { source: name.to_owned(), line, column, text: shown, ..Place::default() }
+}
+
+/// A text as XML wants it, with every place where it was: nothing before the declaration, which stands first or is not there.
+pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
+    let text = text.trim_start_matches('\u{feff}');
+    let Some(from) = text.find("<?xml").filter(|at| *at > 0) else { return Cow::Borrowed(text) };
+    let Some(length) = text[from..].find("?>").map(|at| at + 2) else { return Cow::Borrowed(text) };
+    let blank: String = text[from..from + length].chars().map(|c| if c == '\n' { c } else { ' ' }).collect();
+    Cow::Owned([&text[..from], &blank, &text[from + length..]].concat())
 }
 
 /// The elements right inside another.

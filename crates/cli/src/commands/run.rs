@@ -5,11 +5,12 @@ use crate::observe::{RequestFile, RequestLog, Several, Show, Shown, Timeline, ke
 use crate::output::{Fault, print};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming};
 use crate::plan_args::PlanArgs;
+use crate::printed::Printed;
 use crate::progress::RunBar;
 use crate::result_folder::ResultFolder;
 use crate::states::{Folder, Given, Saved, folder_of, left_out};
 use config::Diagnostic;
-use machine::result::{Document, human};
+use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, Stage, run_observed};
 use machine::state::States;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,10 @@ pub(crate) struct Args {
     /// Prints the result document as JSON
     #[arg(long)]
     json: bool,
+    /// How the result is printed: text, json (as --json), or as fio prints its own, for tools made for fio: `fio` or `json+`. `--format fio` does the same, because no format of traces has
+    /// that name
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "json+", "fio"])]
+    output_format: Option<String>,
     /// Also writes the result document (result.json) and the resolved spec (spec.toml) into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -68,21 +73,23 @@ pub(crate) struct Args {
 /// # Errors
 /// Unusable input.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
-    let all = planned(args.plan.plan(&args.workload)?)?;
-    args.refuse_several(all.len())?;
+    let mut plan = args.plan.plan(&args.workload)?;
+    let printed = Printed::of(args.json, args.output_format.as_deref(), &mut plan)?;
+    let all = planned(plan)?;
+    args.refuse_several(all.len(), printed)?;
     let mut well = true;
     for one in &all {
         one.title.iter().for_each(|title| eprintln!("{title}"));
-        well &= run_plan(args, one).map_err(|fault| args.plan.named(fault))?;
+        well &= run_plan(args, one, printed).map_err(|fault| args.plan.named(fault))?;
     }
     Ok(well)
 }
 
 impl Args {
     /// What takes one result cannot take those of several scenarios.
-    fn refuse_several(&self, runs: usize) -> Result<(), Diagnostic> {
+    fn refuse_several(&self, runs: usize, printed: Printed) -> Result<(), Diagnostic> {
         let taken = [
-            ("--json", self.json),
+            ("a result for programs", printed != Printed::Text),
             ("--out", self.out.is_some()),
             ("--log", self.log.is_some()),
             ("--requests", self.requests.is_some()),
@@ -100,7 +107,7 @@ impl Args {
     }
 }
 
-fn run_plan(args: &Args, planned: &Planned) -> Result<bool, Fault> {
+fn run_plan(args: &Args, planned: &Planned, printed: Printed) -> Result<bool, Fault> {
     let plan = &planned.plan;
     catch_interrupts()?;
     // First, so that what cannot be read or written costs no run.
@@ -133,7 +140,7 @@ fn run_plan(args: &Args, planned: &Planned) -> Result<bool, Fault> {
     deliver(timeline.map_or(Ok(()), |timeline| timeline.finish(&document).map(say_what_is_left_out)));
     deliver(keeper.finish());
     deliver(folder.map_or(Ok(()), |folder| folder.deliver(&document)));
-    deliver(print(&if args.json { document.to_json() } else { human(&document) }));
+    deliver(print(&printed.text(&document, plan)));
     if document.is_stuck() {
         document.warnings.iter().for_each(|line| eprintln!("{line}"));
     }

@@ -11,7 +11,7 @@ pub use jobs::{Work, job_file};
 use crate::notes::Imported;
 use crate::setting::Setting;
 use crate::values::Values;
-use crate::xml::{Xml, elements, text_of};
+use crate::xml::{Xml, cleaned, elements, text_of};
 use config::Diagnostic;
 use roxmltree::Node;
 use scenario::{Flow, Flows};
@@ -125,7 +125,8 @@ pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result
 }
 
 fn read_drive(file: File<'_>) -> Result<Values, Diagnostic> {
-    let xml = rooted(file, DRIVE)?;
+    let text = cleaned(file.text);
+    let xml = rooted(File { text: &text, ..file }, DRIVE)?;
     let mut values = Values::new(&[settings::HOST, settings::DEVICE, settings::FLASH]);
     let mut faults = Vec::new();
     for set in elements(xml.root()) {
@@ -148,7 +149,8 @@ fn read_drive(file: File<'_>) -> Result<Values, Diagnostic> {
 /// # Errors
 /// As [`import`].
 pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
-    let xml = rooted(file, WORKLOAD)?;
+    let text = cleaned(file.text);
+    let xml = rooted(File { text: &text, ..file }, WORKLOAD)?;
     let (mut scenarios, mut faults) = (Vec::new(), Vec::new());
     for node in elements(xml.root()).take(MOST) {
         if !node.has_tag_name(SCENARIO) {
