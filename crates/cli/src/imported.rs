@@ -64,7 +64,10 @@ impl Pair {
 pub(crate) fn buildable(text: &str, file: &str) -> Result<(), Diagnostic> {
     let name = format!("what {file} becomes");
     Loaded::from_text(&name, text, &[]).map(|_| ()).map_err(|fault| {
-        let help = fault.help.clone().unwrap_or_else(|| "the comment names the setting that it comes from".to_owned());
+        let help = fault
+            .help
+            .clone()
+            .unwrap_or_else(|| "the comment names the setting that it comes from".to_owned());
         fault.help(help)
     })
 }
@@ -111,7 +114,9 @@ pub(crate) fn planned(plan: Plan) -> Result<Vec<Planned>, Fault> {
         ([], false) => return Ok(vec![Planned { plan, notes: Vec::new(), title: None }]),
         ([(text, ..), ..], false) => {
             let help = "give its drive too, `nandscape run ssdconfig.xml --workload workload.xml`, or import both: `nandscape import mqsim ssdconfig.xml workload.xml -o my.toml`";
-            let what = format!("{text} is MQSim's, and what its flows mean depends on the drive that they were written for");
+            let what = format!(
+                "{text} is MQSim's, and what its flows mean depends on the drive that they were written for"
+            );
             return Err(Diagnostic::new(what).help(help).into());
         }
         ([_, (text, ..), ..], true) => {

@@ -46,7 +46,8 @@ impl Printed {
             [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => Ok(*first),
             several => {
                 let options: Vec<&str> = several.iter().map(|(option, _)| *option).collect();
-                Err(Diagnostic::new(format!("{} want different forms of one result", options.join(" and "))).help("give one of them"))
+                Err(Diagnostic::new(format!("{} want different forms of one result", options.join(" and ")))
+                    .help("give one of them"))
             }
         }
     }

@@ -44,7 +44,10 @@ pub struct Imported {
 impl Imported {
     /// The spec as TOML: at its head what to run and what did not come with it.
     pub fn toml(&self) -> String {
-        let mut head = format!("From {} of {}. What is not said here is as in `{}`.\n", self.file, self.tool, self.inherits);
+        let mut head = format!(
+            "From {} of {}. What is not said here is as in `{}`.\n",
+            self.file, self.tool, self.inherits
+        );
         for line in &self.usage {
             let _ = writeln!(head, "{line}");
         }
@@ -95,7 +98,8 @@ impl Imported {
         for class in Class::ALL {
             for setting in values.settings().filter(|one| one.class == class && values.is_given(one.name)) {
                 let says = self.says(setting);
-                let told = Told { class, name: setting.name, text: values.text(setting.name).to_owned(), says };
+                let told =
+                    Told { class, name: setting.name, text: values.text(setting.name).to_owned(), says };
                 self.told.push(told);
             }
         }

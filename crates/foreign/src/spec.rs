@@ -52,7 +52,8 @@ pub(crate) fn toml(
         let _ = writeln!(text, "\n[{table}]");
         let inside: Vec<&Key> = keys.iter().filter(|key| &key.path[..table_of(key)] == table).collect();
         let line = |key: &Key| format!("{} = {}", &key.path[table.len() + 1..], key.value);
-        let width = inside.iter().map(|key| line(key).chars().count()).filter(|n| *n <= 40).max().unwrap_or(0);
+        let width =
+            inside.iter().map(|key| line(key).chars().count()).filter(|n| *n <= 40).max().unwrap_or(0);
         for key in inside {
             let origin = origin(key, defaulted);
             let _ = match origin.is_empty() {
@@ -65,7 +66,8 @@ pub(crate) fn toml(
 }
 
 fn origin(key: &Key, defaulted: &dyn Fn(&str) -> bool) -> String {
-    let name = |name: &&str| if defaulted(name) { format!("{name} (default there)") } else { (*name).to_owned() };
+    let name =
+        |name: &&str| if defaulted(name) { format!("{name} (default there)") } else { (*name).to_owned() };
     let mut text = key.from.iter().map(name).collect::<Vec<_>>().join(", ");
     if !key.note.is_empty() {
         let _ = write!(text, "{}{}", if text.is_empty() { "" } else { "; " }, key.note);

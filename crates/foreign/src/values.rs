@@ -30,12 +30,22 @@ impl Values {
     ///
     /// # Errors
     /// A name that is in no table, a value that the setting cannot have, a setting that is said twice; where it stands is up to the caller.
-    pub(crate) fn take(&mut self, what: &str, name: &str, text: &str, place: &Place) -> Result<(), Diagnostic> {
+    pub(crate) fn take(
+        &mut self,
+        what: &str,
+        name: &str,
+        text: &str,
+        place: &Place,
+    ) -> Result<(), Diagnostic> {
         let Some(setting) = self.settings().find(|one| one.name == name) else {
             let names = self.settings().map(|one| one.name);
             let nearest = config::diag::nearest(name, names).map(str::to_owned);
-            let help = format!("{what} itself passes over what it does not know in silence, and takes its default: correct the name, or remove it");
-            let mut fault = Diagnostic::new(format!("`{name}` is no setting of {what} here")).at(place.clone()).help(help);
+            let help = format!(
+                "{what} itself passes over what it does not know in silence, and takes its default: correct the name, or remove it"
+            );
+            let mut fault = Diagnostic::new(format!("`{name}` is no setting of {what} here"))
+                .at(place.clone())
+                .help(help);
             fault.nearest = nearest;
             return Err(fault);
         };
@@ -85,10 +95,29 @@ impl Values {
 
     /// The numbers of a setting, in order, each once.
     pub(crate) fn numbers(&self, name: &str) -> Vec<u64> {
-        let mut all: Vec<u64> = self.text(name).split(',').filter_map(|part| part.trim().parse().ok()).collect();
+        let mut all: Vec<u64> =
+            self.text(name).split(',').filter_map(|part| part.trim().parse().ok()).collect();
         all.sort_unstable();
         all.dedup();
         all
+    }
+}
+
+/// What was read, unless something is wrong with it: the first faults, and how many more there are.
+///
+/// # Errors
+/// The faults.
+pub(crate) fn unless<T>(all: T, mut faults: Vec<Diagnostic>) -> Result<T, Diagnostic> {
+    const TOLD: usize = 20;
+    let more = faults.len().saturating_sub(TOLD);
+    faults.truncate(TOLD);
+    if more > 0 {
+        faults.push(Diagnostic::new(format!("{more} more of the kind")));
+    }
+    let mut faults = faults.into_iter();
+    match faults.next() {
+        Some(first) => Err(first.also(faults)),
+        None => Ok(all),
     }
 }
 
@@ -113,7 +142,8 @@ fn check(setting: &Setting, text: &str) -> Result<(), Diagnostic> {
             _ => wrong(format!("a number from {low} to {high}")),
         },
         Kind::Flag if is_on(text).is_none() => {
-            Err(Diagnostic::new(format!("`{name}` is `{text}`, and must be yes or no")).allowed(text, ["true", "false"]))
+            Err(Diagnostic::new(format!("`{name}` is `{text}`, and must be yes or no"))
+                .allowed(text, ["true", "false"]))
         }
         Kind::Word(words) if !words.iter().any(|word| word.eq_ignore_ascii_case(text)) => {
             Err(Diagnostic::new(format!("`{name}` cannot be `{text}`")).allowed(text, words.iter().copied()))

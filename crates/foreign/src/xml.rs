@@ -1,8 +1,8 @@
 //! XML with places.
 
 use config::{Diagnostic, Place};
-use std::borrow::Cow;
 use roxmltree::{Document, Node, ParsingOptions};
+use std::borrow::Cow;
 
 /// A file of elements.
 pub(crate) struct Xml<'t> {
@@ -10,6 +10,8 @@ pub(crate) struct Xml<'t> {
     name: &'t str,
     text: &'t str,
     document: Document<'t>,
+    /// Where lines begin.
+    lines: Vec<usize>,
 }
 
 impl<'t> Xml<'t> {
@@ -20,7 +22,10 @@ impl<'t> Xml<'t> {
     pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Xml<'t>, Diagnostic> {
         let options = ParsingOptions { allow_dtd: false, nodes_limit: 1 << 20, ..ParsingOptions::default() };
         match Document::parse_with_options(text, options) {
-            Ok(document) => Ok(Xml { name, text, document }),
+            Ok(document) => {
+                let lines = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+                Ok(Xml { name, text, document, lines })
+            }
             Err(fault) => {
                 let pos = fault.pos();
                 let place = place_of(name, text, u64::from(pos.row), u64::from(pos.col));
@@ -37,10 +42,12 @@ impl<'t> Xml<'t> {
 
     /// Where an element begins.
     pub(crate) fn place(&self, node: Node<'_, '_>) -> Place {
-        let before = &self.text[..node.range().start];
-        let row = before.bytes().filter(|byte| *byte == b'\n').count() as u64 + 1;
-        let line = before.rfind('\n').map_or(0, |at| at + 1);
-        place_of(self.name, self.text, row, before[line..].chars().count() as u64 + 1)
+        let at = node.range().start;
+        let row = self.lines.partition_point(|from| *from <= at);
+        let from = self.lines[row - 1];
+        let text = self.text[from..].lines().next().unwrap_or_default().to_owned();
+        let column = self.text[from..at].chars().count() as u64 + 1;
+        Place { source: self.name.to_owned(), line: row as u64, column, text, ..Place::default() }
     }
 }
 

@@ -100,7 +100,8 @@ impl Args {
         match taken.iter().find(|(_, given)| runs > 1 && *given) {
             Some((option, _)) => {
                 let help = "choose one: `--workload workload.xml:scenario=1`";
-                Err(Diagnostic::new(format!("{option} takes one run, and the workload has {runs} scenarios")).help(help))
+                Err(Diagnostic::new(format!("{option} takes one run, and the workload has {runs} scenarios"))
+                    .help(help))
             }
             None => Ok(()),
         }

@@ -9,7 +9,8 @@ pub(super) fn number(value: &Value, key: &str) -> Option<f64> {
 
 /// The whole number of a key; zero if it is none.
 pub(super) fn whole(value: &Value, key: &str) -> u64 {
-    let of = |value: &Value| value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64));
+    let of =
+        |value: &Value| value.as_u64().or_else(|| value.as_f64().filter(|n| *n >= 0.0).map(|n| n as u64));
     value.get(key).and_then(of).unwrap_or_default()
 }
 

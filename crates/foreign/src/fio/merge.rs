@@ -38,9 +38,8 @@ impl Latency {
         let Some(mean) = number(found, "mean").filter(|_| count > 0) else { return Latency::default() };
         let of = |name: &str| number(found, name).map(|value| value * unit);
         let table = |name: &str| found.get(name).and_then(Value::as_object).into_iter().flatten();
-        let percentiles = table("percentile").filter_map(|(percent, value)| {
-            Some((key(percent.parse().ok()?), value.as_f64()? * unit))
-        });
+        let percentiles = table("percentile")
+            .filter_map(|(percent, value)| Some((key(percent.parse().ok()?), value.as_f64()? * unit)));
         let bins = table("bins").filter_map(|(value, count)| Some((value.parse().ok()?, count.as_u64()?)));
         let spread = of("stddev").unwrap_or_default();
         Latency {

@@ -39,7 +39,8 @@ fn options(jobs: &[Job], flow: &Value, one: bool) -> Value {
     let name = text(flow, "name");
     let is_of = |job: &&Job| name == job.name || name.starts_with(&format!("{}.", job.name));
     let job = jobs.iter().find(is_of).or(jobs.first().filter(|_| one && jobs.len() == 1));
-    let options = job.into_iter().flat_map(|job| &job.options).map(|(key, value)| (key.clone(), value.as_str().into()));
+    let options =
+        job.into_iter().flat_map(|job| &job.options).map(|(key, value)| (key.clone(), value.as_str().into()));
     let mut all: Map<String, Value> = options.collect();
     all.insert("name".to_owned(), name.into());
     Value::Object(all)
@@ -74,7 +75,9 @@ fn job(document: &Value, flow: &Value, kinds: &Value, options: Value) -> Value {
     ]);
     let histogram = kinds["all"].get("histogram_ns");
     if let Some(all) = all.as_object_mut() {
-        let levels = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), Value::from(0.0))).collect::<Map<_, _>>();
+        let levels = |names: &[&str]| {
+            names.iter().map(|name| ((*name).to_owned(), Value::from(0.0))).collect::<Map<_, _>>()
+        };
         all.insert("iodepth_level".to_owned(), levels(&["1", "2", "4", "8", "16", "32", ">=64"]).into());
         let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
         all.insert("iodepth_submit".to_owned(), levels(&batches).into());
@@ -93,7 +96,8 @@ fn direction(kind: &Value, io: &Value, name: &str) -> Value {
     let histogram = buckets(kind.get("histogram_ns"));
     // The distribution is that of lat; it is that of clat as well where nothing waits before it is submitted.
     let submitted_at_once = number(&kind["slat_ns"], "max").unwrap_or_default() == 0.0;
-    let (of_clat, of_lat) = if submitted_at_once { (Some(&histogram), None) } else { (None, Some(&histogram)) };
+    let (of_clat, of_lat) =
+        if submitted_at_once { (Some(&histogram), None) } else { (None, Some(&histogram)) };
     let samples = samples(io, name, (iops, bandwidth));
     let mut all = table([
         ("io_bytes", bytes.into()),
@@ -121,9 +125,8 @@ type Bucket = (u64, u64);
 fn buckets(histogram: Option<&Value>) -> Vec<Bucket> {
     let Some(histogram) = histogram else { return Vec::new() };
     let list = |name: &str| histogram[name].as_array().into_iter().flatten();
-    let middle = |from: &Value, to: &Value| {
-        Some(libm::round((from.as_f64()? + to.as_f64()?) / 2.0).max(0.0) as u64)
-    };
+    let middle =
+        |from: &Value, to: &Value| Some(libm::round((from.as_f64()? + to.as_f64()?) / 2.0).max(0.0) as u64);
     let mut all: Vec<Bucket> = Vec::new();
     for ((from, to), count) in list("from").zip(list("to")).zip(list("requests")) {
         let (Some(value), Some(count)) = (middle(from, to), count.as_u64()) else { continue };
@@ -148,7 +151,8 @@ fn latency(summary: &Value, requests: u64, buckets: Option<&Vec<Bucket>>, percen
     let (Some(table), true) = (all.as_object_mut(), requests > 0) else { return all };
     let known = buckets.filter(|buckets| !buckets.is_empty());
     if percentiles || known.is_some() {
-        let found = percents(summary, known).into_iter().map(|(percent, ns)| (format!("{percent:.6}"), ns.into()));
+        let found =
+            percents(summary, known).into_iter().map(|(percent, ns)| (format!("{percent:.6}"), ns.into()));
         table.insert("percentile".to_owned(), Value::Object(found.collect()));
     }
     if let Some(buckets) = known {
@@ -160,7 +164,9 @@ fn latency(summary: &Value, requests: u64, buckets: Option<&Vec<Bucket>>, percen
 
 /// Percentiles: those of the document where it has them, else from the buckets.
 fn percents(summary: &Value, buckets: Option<&Vec<Bucket>>) -> Vec<(f64, u64)> {
-    let named = |percent: f64| NAMED.iter().find(|(_, known)| *known == percent).and_then(|(name, _)| number(summary, name));
+    let named = |percent: f64| {
+        NAMED.iter().find(|(_, known)| *known == percent).and_then(|(name, _)| number(summary, name))
+    };
     let from = |percent: f64| {
         let buckets = buckets?;
         let all: u64 = buckets.iter().map(|(_, count)| count).sum();
@@ -171,22 +177,27 @@ fn percents(summary: &Value, buckets: Option<&Vec<Bucket>>) -> Vec<(f64, u64)> {
             (below >= rank).then_some(*value as f64)
         })
     };
-    PERCENTILES.iter().filter_map(|percent| Some((*percent, named(*percent).or_else(|| from(*percent))? as u64))).collect()
+    PERCENTILES
+        .iter()
+        .filter_map(|percent| Some((*percent, named(*percent).or_else(|| from(*percent))? as u64)))
+        .collect()
 }
 
 /// What fio samples every half a second: here the windows of the result's series, where all of them are requests of this kind; else the mean alone.
 fn samples(io: &Value, name: &str, (iops, bandwidth): (f64, f64)) -> Map<String, Value> {
-    let others = ["read", "write", "trim", "flush"].iter().any(|other| *other != name && io.get(other).is_some());
+    let others =
+        ["read", "write", "trim", "flush"].iter().any(|other| *other != name && io.get(other).is_some());
     let windows = io["series"].as_array().filter(|_| !others && io.get(name).is_some());
     let rates = |key: &str| -> Vec<f64> {
-        let rate = |window: &Value| Some(number(window, key)? / (number(window, "width_ns").filter(|width| *width > 0.0)? / 1e9));
+        let rate = |window: &Value| {
+            Some(number(window, key)? / (number(window, "width_ns").filter(|width| *width > 0.0)? / 1e9))
+        };
         windows.into_iter().flatten().filter_map(rate).collect()
     };
     let mut all = Map::new();
-    for (prefix, spread, rates, mean, unit) in [
-        ("bw", "dev", rates("bytes"), bandwidth, 1024.0),
-        ("iops", "stddev", rates("requests"), iops, 1.0),
-    ] {
+    for (prefix, spread, rates, mean, unit) in
+        [("bw", "dev", rates("bytes"), bandwidth, 1024.0), ("iops", "stddev", rates("requests"), iops, 1.0)]
+    {
         let rates = if rates.is_empty() && mean > 0.0 { vec![mean] } else { rates };
         let n = rates.len() as f64;
         let average = if n > 0.0 { rates.iter().sum::<f64>() / n } else { 0.0 };
@@ -220,7 +231,8 @@ fn bounds(histogram: Option<&Value>) -> Map<String, Value> {
         let extra: &[&str] = if name == "latency_ms" { &["2000", ">=2000"] } else { &[] };
         for step in STEPS.iter().chain(extra) {
             let to = step.parse::<u64>().map_or(u64::MAX, |step| step * unit);
-            let inside: u64 = buckets.iter().filter(|(value, _)| (from..to).contains(value)).map(|(_, count)| count).sum();
+            let inside: u64 =
+                buckets.iter().filter(|(value, _)| (from..to).contains(value)).map(|(_, count)| count).sum();
             set.insert((*step).to_owned(), rounded(100.0 * inside as f64 / all.max(1) as f64));
             from = to;
         }

@@ -35,7 +35,10 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Value, Diagnostic> {
     let jobs: Vec<&Value> =
         list.into_iter().flatten().filter(|job| text(job, "jobname") != "All clients").collect();
     if jobs.is_empty() || !jobs.iter().any(|job| job.get("read").or(job.get("mixed")).is_some()) {
-        return Err(Diagnostic::new(format!("{name} is no result of fio: it has no jobs with what they measured")).help(HELP));
+        return Err(Diagnostic::new(format!(
+            "{name} is no result of fio: it has no jobs with what they measured"
+        ))
+        .help(HELP));
     }
     Ok(document(name, &found, &jobs))
 }
@@ -141,7 +144,10 @@ fn document(name: &str, found: &Value, jobs: &[&Value]) -> Value {
     let mut every: Vec<(Option<&'static str>, Kind)> = measured.iter().flatten().cloned().collect();
     let time = time_ns(jobs, &groups);
     if groups.len() > 1 {
-        warnings.push(format!("the jobs ran in {} groups, one after the other: rates of all are over the time of all", groups.len()));
+        warnings.push(format!(
+            "the jobs ran in {} groups, one after the other: rates of all are over the time of all",
+            groups.len()
+        ));
         for (_, kind) in &mut every {
             kind.iops = kind.requests as f64 / (time / 1e9).max(1e-9);
             kind.bandwidth = kind.bytes as f64 / (time / 1e9).max(1e-9);
@@ -153,7 +159,8 @@ fn document(name: &str, found: &Value, jobs: &[&Value]) -> Value {
     if every.iter().all(|(_, kind)| kind.lat.bins.is_empty() && kind.clat.bins.is_empty()) {
         warnings.push("no distribution: `--output-format=json+` has fio print it".to_owned());
     }
-    let failed: Vec<&str> = jobs.iter().filter(|job| whole(job, "error") != 0).map(|job| text(job, "jobname")).collect();
+    let failed: Vec<&str> =
+        jobs.iter().filter(|job| whole(job, "error") != 0).map(|job| text(job, "jobname")).collect();
     if !failed.is_empty() {
         warnings.push(format!("fio ended with an error: {}", failed.join(", ")));
     }
@@ -219,7 +226,8 @@ fn workload(found: &Value, job: &Value) -> String {
         }
     }
     let said = options.iter().filter(|(key, _)| !PLACES.contains(&key.as_str()));
-    let parts: Vec<String> =
-        said.map(|(key, value)| if value.is_empty() { key.clone() } else { format!("{key}={value}") }).collect();
+    let parts: Vec<String> = said
+        .map(|(key, value)| if value.is_empty() { key.clone() } else { format!("{key}={value}") })
+        .collect();
     if parts.is_empty() { text(job, "jobname").to_owned() } else { format!("fio:{}", parts.join(",")) }
 }

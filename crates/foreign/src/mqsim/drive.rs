@@ -38,7 +38,11 @@ fn geometry(values: &Values) -> Vec<Key> {
         whole("flash.geometry.planes", values, "Plane_No_Per_Die"),
         whole("flash.geometry.blocks", values, "Block_No_Per_Plane"),
         whole("flash.geometry.pages", values, "Page_No_Per_Block"),
-        Key::new("flash.geometry.page_size", quoted(&size(values.whole("Page_Capacity"))), &["Page_Capacity"]),
+        Key::new(
+            "flash.geometry.page_size",
+            quoted(&size(values.whole("Page_Capacity"))),
+            &["Page_Capacity"],
+        ),
     ]
 }
 
@@ -51,7 +55,8 @@ pub(super) fn planes(values: &Values) -> u64 {
 
 fn cell(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     const READ: [&str; 3] = ["Page_Read_Latency_LSB", "Page_Read_Latency_CSB", "Page_Read_Latency_MSB"];
-    const PROGRAM: [&str; 3] = ["Page_Program_Latency_LSB", "Page_Program_Latency_CSB", "Page_Program_Latency_MSB"];
+    const PROGRAM: [&str; 3] =
+        ["Page_Program_Latency_LSB", "Page_Program_Latency_CSB", "Page_Program_Latency_MSB"];
     let technology = values.word("Flash_Technology");
     let (bits, types): (u64, &[usize]) = match technology.as_str() {
         "SLC" => (1, &[0]),
@@ -59,7 +64,8 @@ fn cell(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         _ => (2, &[0, 2]),
     };
     let list = |names: &[&'static str; 3], extra: u64| {
-        let mut all: Vec<u64> = types.iter().map(|at| values.whole(names[*at]).saturating_add(extra)).collect();
+        let mut all: Vec<u64> =
+            types.iter().map(|at| values.whole(names[*at]).saturating_add(extra)).collect();
         let used: Vec<&'static str> = types.iter().map(|at| names[*at]).collect();
         if all.iter().all(|one| *one == all[0]) {
             all.truncate(1);
@@ -93,15 +99,26 @@ fn channel(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         let instead = if cut == 0 {
             "takes no time at all for data".to_owned()
         } else {
-            format!("runs at {} MT/s; `--set flash.channel.rate={}MT/s` does as it does", 1000 / cut, rate_here * (1000 / cut) / rate)
+            format!(
+                "runs at {} MT/s; `--set flash.channel.rate={}MT/s` does as it does",
+                1000 / cut,
+                rate_here * (1000 / cut) / rate
+            )
         };
         remarks.push(format!("Channel_Transfer_Rate: MQSim cuts the {:.2} ns of a transfer to {cut} ns, and its channel {instead}", 1000.0 / rate as f64));
     }
     if bytes > 2 {
-        remarks.push(format!("Flash_Channel_Width: {} lines are 16 here at {rate_here} MT/s, which carry as much", 8 * bytes));
+        remarks.push(format!(
+            "Flash_Channel_Width: {} lines are 16 here at {rate_here} MT/s, which carry as much",
+            8 * bytes
+        ));
     }
     vec![
-        Key::new("flash.channel.rate", quoted(&format!("{rate_here}MT/s")), &["Channel_Transfer_Rate", "Flash_Channel_Width"]),
+        Key::new(
+            "flash.channel.rate",
+            quoted(&format!("{rate_here}MT/s")),
+            &["Channel_Transfer_Rate", "Flash_Channel_Width"],
+        ),
         Key::new("flash.channel.width", width.to_string(), &["Flash_Channel_Width"]).noted("lines"),
     ]
 }
@@ -119,7 +136,11 @@ fn translation(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let mut keys = vec![
         Key::new("flash.die.scheduler", quoted("priority"), &["Transaction_Scheduling_Policy"]),
         Key::new("flash.ftl.map_unit", quoted(&size(page)), &["Address_Mapping", "Page_Capacity"]),
-        Key::new("flash.ftl.stripe", quoted(&values.word("Plane_Allocation_Scheme")), &["Plane_Allocation_Scheme"]),
+        Key::new(
+            "flash.ftl.stripe",
+            quoted(&values.word("Plane_Allocation_Scheme")),
+            &["Plane_Allocation_Scheme"],
+        ),
         Key::new("flash.ftl.over_provisioning", quoted(&share(ratio)), &["Overprovisioning_Ratio"]),
     ];
     keys.push(if values.flag("Ideal_Mapping_Table") {
@@ -166,7 +187,9 @@ fn collection(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     if policy == "RANDOM" {
         remarks.push("GC_Block_Selection_Policy: RANDOM may take blocks that are not full yet there; here only closed blocks are drawn".to_owned());
     }
-    let gc = |key: &str, value: String, from: &[&'static str]| Key::new(&format!("flash.ftl.gc.{key}"), value, from);
+    let gc = |key: &str, value: String, from: &[&'static str]| {
+        Key::new(&format!("flash.ftl.gc.{key}"), value, from)
+    };
     vec![
         gc("victim", victim, &["GC_Block_Selection_Policy"]),
         gc("start", (threshold - 1).to_string(), &["GC_Exec_Threshold"]),
@@ -178,10 +201,14 @@ fn collection(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
 
 fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> Vec<Key> {
     const MODE: &str = "Device_Level_Data_Caching_Mode";
-    let modes: Vec<String> = flows.map(|flows| flows.all.iter().map(|flow| flow.values.word(MODE)).collect()).unwrap_or_default();
+    let modes: Vec<String> =
+        flows.map(|flows| flows.all.iter().map(|flow| flow.values.word(MODE)).collect()).unwrap_or_default();
     let mode = modes.first().map_or("WRITE_CACHE", String::as_str);
     if modes.iter().any(|other| other != mode) {
-        remarks.push(format!("{MODE}: the flows say {}; the drive has one buffer for all, as the first says", modes.join(", ")));
+        remarks.push(format!(
+            "{MODE}: the flows say {}; the drive has one buffer for all, as the first says",
+            modes.join(", ")
+        ));
     }
     if values.word("Caching_Mechanism") == "SIMPLE" && mode != "TURNED_OFF" {
         remarks.push("Caching_Mechanism: SIMPLE lacks a `break` and ends in an error message for every mode but TURNED_OFF in MQSim; the buffer is that of ADVANCED".to_owned());
@@ -189,9 +216,12 @@ fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> 
     let (reads, writes) = (mode.contains("READ"), mode.contains("WRITE"));
     let capacity = quoted(&size(values.whole("Data_Cache_Capacity")));
     let throttle = planes(values).saturating_mul(values.whole("Page_Capacity"));
-    let rate = 2 * values.whole("Data_Cache_DRAM_Data_Rate") * values.whole("Data_Cache_DRAM_Data_Busrt_Size");
+    let rate =
+        2 * values.whole("Data_Cache_DRAM_Data_Rate") * values.whole("Data_Cache_DRAM_Data_Busrt_Size");
     let latency = values.whole("Data_Cache_DRAM_tRCD").saturating_add(values.whole("Data_Cache_DRAM_tCL"));
-    let key = |key: &str, value: String, from: &[&'static str]| Key::new(&format!("flash.buffer.{key}"), value, from);
+    let key = |key: &str, value: String, from: &[&'static str]| {
+        Key::new(&format!("flash.buffer.{key}"), value, from)
+    };
     let admission = if reads { "always" } else { "writes_only" };
     vec![
         key("capacity", capacity.clone(), &["Data_Cache_Capacity"]),
@@ -199,8 +229,13 @@ fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> 
         key("reads", reads.to_string(), &[MODE]),
         key("writes", writes.to_string(), &[MODE]),
         key("admission", quoted(admission), &[MODE]),
-        key("throttle", quoted(&size(throttle)), &["Page_Capacity"]).noted("sectors of a page in every plane"),
-        key("bandwidth", quoted(&format!("{rate}MB/s")), &["Data_Cache_DRAM_Data_Rate", "Data_Cache_DRAM_Data_Busrt_Size"]),
+        key("throttle", quoted(&size(throttle)), &["Page_Capacity"])
+            .noted("sectors of a page in every plane"),
+        key(
+            "bandwidth",
+            quoted(&format!("{rate}MB/s")),
+            &["Data_Cache_DRAM_Data_Rate", "Data_Cache_DRAM_Data_Busrt_Size"],
+        ),
         key("latency", quoted(&time_ns(latency)), &["Data_Cache_DRAM_tRCD", "Data_Cache_DRAM_tCL"]),
     ]
 }
@@ -216,10 +251,16 @@ fn host(values: &Values, flows: u64, remarks: &mut Vec<String>) -> Vec<Key> {
     let payload = lane * lanes as f64 * 1000.0 * PAYLOAD / (PAYLOAD + HEAD as f64);
     let message = |bytes: u64| libm::floor((bytes + HEAD).div_ceil(lanes) as f64 / lane) as u64;
     let link: &[&'static str] = &["PCIe_Lane_Bandwidth", "PCIe_Lane_Count"];
-    let nvme = |key: &str, value: String, from: &[&'static str]| Key::new(&format!("flash.host.nvme.{key}"), value, from);
+    let nvme = |key: &str, value: String, from: &[&'static str]| {
+        Key::new(&format!("flash.host.nvme.{key}"), value, from)
+    };
     let held = values.whole("Queue_Fetch_Size") * flows;
     vec![
-        Key::new("flash.host.link.plain.bandwidth", quoted(&format!("{}MB/s", libm::round(payload).max(1.0))), link),
+        Key::new(
+            "flash.host.link.plain.bandwidth",
+            quoted(&format!("{}MB/s", libm::round(payload).max(1.0))),
+            link,
+        ),
         nvme("queues", flows.to_string(), &[]).noted("a queue for each flow"),
         nvme("depth", values.whole("IO_Queue_Depth").to_string(), &["IO_Queue_Depth"]),
         nvme("in_controller", held.to_string(), &["Queue_Fetch_Size"]),
@@ -243,5 +284,9 @@ fn state(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> V
         return vec![Key::new("flash.precondition", quoted("none"), FROM)];
     }
     remarks.push(format!("Initial_Occupancy_Percentage: {} of the logical space, from its beginning, in the steady state of random writes; MQSim draws which pages are full inside each flow's share, and leaves half of GC_Exec_Threshold free whatever is filled", share(filled)));
-    vec![Key::new("flash.precondition", format!("{{ analytic = {{ share = \"{}\" }} }}", share(filled)), FROM)]
+    vec![Key::new(
+        "flash.precondition",
+        format!("{{ analytic = {{ share = \"{}\" }} }}", share(filled)),
+        FROM,
+    )]
 }

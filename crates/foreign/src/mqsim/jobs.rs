@@ -30,7 +30,8 @@ impl Work {
     pub fn workload(&self) -> String {
         match self {
             Work::Job { name, options } => {
-                let options: Vec<String> = options.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let options: Vec<String> =
+                    options.iter().map(|(key, value)| format!("{key}={value}")).collect();
                 format!("fio:name={name},{}", options.join(","))
             }
             Work::Trace { path, .. } => path.clone(),
@@ -56,13 +57,20 @@ pub fn job_file(works: &[Work]) -> Option<String> {
 ///
 /// # Errors
 /// A flow that never ends, or that asks for nothing.
-pub(super) fn work(flow: &Flow, number: usize, depth: u64, remarks: &mut Vec<String>) -> Result<Work, Diagnostic> {
+pub(super) fn work(
+    flow: &Flow,
+    number: usize,
+    depth: u64,
+    remarks: &mut Vec<String>,
+) -> Result<Work, Diagnostic> {
     let name = format!("flow{number}");
     let values = &flow.values;
     if flow.is_trace {
         let path = values.text("File_Path").to_owned();
         if path.is_empty() {
-            return Err(Diagnostic::new("the flow names no trace: `File_Path` is missing").at(flow.place.clone()));
+            return Err(
+                Diagnostic::new("the flow names no trace: `File_Path` is missing").at(flow.place.clone())
+            );
         }
         let replays = values.whole("Relay_Count");
         let percent = if replays == 1 { values.whole("Percentage_To_Be_Executed") } else { 100 };
@@ -107,7 +115,9 @@ fn pattern(flow: &Flow, name: &str, remarks: &mut Vec<String>) -> Vec<(&'static 
         options.push(("norandommap", "1".to_owned()));
         options.push(("blockalign", (unit * SECTOR).to_string()));
     } else {
-        remarks.push(format!("{name}: STREAMING begins at the first address of its region here, at a random one there"));
+        remarks.push(format!(
+            "{name}: STREAMING begins at the first address of its region here, at a random one there"
+        ));
     }
     let hot = values.whole("Percentage_of_Hot_Region");
     if values.word("Address_Distribution") == "RANDOM_HOTCOLD" && (1..100).contains(&hot) {
@@ -119,7 +129,8 @@ fn pattern(flow: &Flow, name: &str, remarks: &mut Vec<String>) -> Vec<(&'static 
         percent => percent,
     };
     let least = (sectors.next_multiple_of(unit) * SECTOR).max(SECTOR);
-    let size = (flow.bytes / 100 * part / least * least).max(least);
+    let asked = (u128::from(flow.bytes) * u128::from(part) / 100) as u64;
+    let size = (asked / least * least).max(least);
     options.push(("offset", flow.first.to_string()));
     options.push(("size", size.to_string()));
     options.push(("randseed", values.whole("Seed").to_string()));
@@ -143,12 +154,18 @@ fn sizes(flow: &Flow, sectors: u64, name: &str, remarks: &mut Vec<String>) -> (&
             _ => counts.push((size, 10)),
         }
     }
-    let parts: Vec<String> = counts.iter().map(|(size, share)| format!("{}/{share}", size * SECTOR)).collect();
+    let parts: Vec<String> =
+        counts.iter().map(|(size, share)| format!("{}/{share}", size * SECTOR)).collect();
     ("bssplit", parts.join(":"))
 }
 
 /// When they come, and when they end.
-fn pace(flow: &Flow, depth: u64, name: &str, remarks: &mut Vec<String>) -> Result<Vec<(&'static str, String)>, Diagnostic> {
+fn pace(
+    flow: &Flow,
+    depth: u64,
+    name: &str,
+    remarks: &mut Vec<String>,
+) -> Result<Vec<(&'static str, String)>, Diagnostic> {
     let values = &flow.values;
     let sectors = values.whole("Average_Request_Size");
     let mut options = vec![("ioengine", "libaio".to_owned())];
@@ -156,11 +173,20 @@ fn pace(flow: &Flow, depth: u64, name: &str, remarks: &mut Vec<String>) -> Resul
         let rate = values.whole("Bandwidth") / SECTOR / sectors;
         if rate == 0 {
             let help = "MQSim divides by it and ends, or never issues a request: `Bandwidth` is bytes a second, at least one request of them";
-            return Err(Diagnostic::new(format!("`Bandwidth` is {}: less than a request a second", values.whole("Bandwidth"))).at(flow.place.clone()).help(help));
+            return Err(Diagnostic::new(format!(
+                "`Bandwidth` is {}: less than a request a second",
+                values.whole("Bandwidth")
+            ))
+            .at(flow.place.clone())
+            .help(help));
         }
         let reads = values.whole("Read_Percentage");
         let part = |percent: u64| (rate * percent / 100).max(1);
-        let rates = if matches!(reads, 0 | 100) { rate.to_string() } else { format!("{},{}", part(reads), part(100 - reads)) };
+        let rates = if matches!(reads, 0 | 100) {
+            rate.to_string()
+        } else {
+            format!("{},{}", part(reads), part(100 - reads))
+        };
         options.push(("iodepth", depth.to_string()));
         options.push(("rate_iops", rates));
         options.push(("rate_process", "poisson".to_owned()));
@@ -174,7 +200,10 @@ fn pace(flow: &Flow, depth: u64, name: &str, remarks: &mut Vec<String>) -> Resul
         options.push(("time_based", "1".to_owned()));
         options.push(("runtime", time));
         if total > 0 {
-            remarks.push(format!("{name}: Total_Requests_To_Generate has no effect there while Stop_Time is {} s", decimal(stop as f64 / 1e9)));
+            remarks.push(format!(
+                "{name}: Total_Requests_To_Generate has no effect there while Stop_Time is {} s",
+                decimal(stop as f64 / 1e9)
+            ));
         }
     } else if total > 0 {
         options.push(("number_ios", total.to_string()));
@@ -183,7 +212,11 @@ fn pace(flow: &Flow, depth: u64, name: &str, remarks: &mut Vec<String>) -> Resul
         options.push(("io_size", total.saturating_mul(largest * SECTOR).min(1 << 62).to_string()));
     } else {
         let help = "`Stop_Time` in ns, or `Total_Requests_To_Generate`, must be above zero";
-        return Err(Diagnostic::new("the flow asks for nothing: neither a time nor a number of requests ends it").at(flow.place.clone()).help(help));
+        return Err(Diagnostic::new(
+            "the flow asks for nothing: neither a time nor a number of requests ends it",
+        )
+        .at(flow.place.clone())
+        .help(help));
     }
     Ok(options)
 }

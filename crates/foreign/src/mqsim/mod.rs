@@ -10,7 +10,7 @@ pub use jobs::{Work, job_file};
 
 use crate::notes::Imported;
 use crate::setting::Setting;
-use crate::values::Values;
+use crate::values::{Values, unless};
 use crate::xml::{Xml, cleaned, elements, text_of};
 use config::Diagnostic;
 use roxmltree::Node;
@@ -141,7 +141,7 @@ fn read_drive(file: File<'_>) -> Result<Values, Diagnostic> {
             other => faults.push(unknown(&xml, set, other, &["Host_Parameter_Set", "Device_Parameter_Set"])),
         }
     }
-    all_or_faults(values, faults)
+    unless(values, faults)
 }
 
 /// Reads a file of workloads.
@@ -183,7 +183,7 @@ pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
         let help = "MQSim runs workloads of its own in that case; give each scenario an <IO_Scenario>";
         faults.push(Diagnostic::new(format!("{} has no scenario", file.name)).help(help));
     }
-    all_or_faults(Workloads { file: file.name.to_owned(), scenarios }, faults)
+    unless(Workloads { file: file.name.to_owned(), scenarios }, faults)
 }
 
 /// The file, if its root is the right one.
@@ -204,17 +204,25 @@ fn rooted<'t>(file: File<'t>, root: &str) -> Result<Xml<'t>, Diagnostic> {
 }
 
 fn unknown(xml: &Xml, node: Node<'_, '_>, found: &str, allowed: &[&'static str]) -> Diagnostic {
-    Diagnostic::new(format!("<{found}> is nothing that MQSim reads here")).at(xml.place(node)).allowed(found, allowed.iter().copied())
+    Diagnostic::new(format!("<{found}> is nothing that MQSim reads here"))
+        .at(xml.place(node))
+        .allowed(found, allowed.iter().copied())
 }
 
 /// Takes the settings of a table out of an element, and refuses those of another table.
 fn take(xml: &Xml, set: Node<'_, '_>, table: &[Setting], values: &mut Values, faults: &mut Vec<Diagnostic>) {
     for node in elements(set).filter(|node| !node.has_tag_name("Flash_Parameter_Set")) {
         let name = node.tag_name().name();
-        let elsewhere = !table.iter().any(|one| one.name == name) && values.settings().any(|one| one.name == name);
+        let elsewhere =
+            !table.iter().any(|one| one.name == name) && values.settings().any(|one| one.name == name);
         if elsewhere {
-            let what = format!("`{name}` stands in <{}>, where MQSim passes over it in silence", set.tag_name().name());
-            faults.push(Diagnostic::new(what).at(xml.place(node)).help("move it into its own set, or remove it"));
+            let what = format!(
+                "`{name}` stands in <{}>, where MQSim passes over it in silence",
+                set.tag_name().name()
+            );
+            faults.push(
+                Diagnostic::new(what).at(xml.place(node)).help("move it into its own set, or remove it"),
+            );
         } else {
             take_one(xml, node, values, faults);
         }
@@ -228,10 +236,5 @@ fn take_one(xml: &Xml, node: Node<'_, '_>, values: &mut Values, faults: &mut Vec
     }
 }
 
-fn all_or_faults<T>(all: T, faults: Vec<Diagnostic>) -> Result<T, Diagnostic> {
-    let mut faults = faults.into_iter();
-    match faults.next() {
-        Some(first) => Err(first.also(faults)),
-        None => Ok(all),
-    }
-}
+#[cfg(test)]
+mod tests;

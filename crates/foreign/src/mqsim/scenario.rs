@@ -33,6 +33,8 @@ const SETS: [(&str, &str); 4] = [
     ("Die_IDs", "Die_No_Per_Chip"),
     ("Plane_IDs", "Plane_No_Per_Die"),
 ];
+/// Bytes beyond which no drive can be built.
+const LARGEST: u64 = 1 << 62;
 /// Planes for which shares are counted one by one.
 const MOST: u64 = 1 << 20;
 
@@ -42,23 +44,24 @@ impl Flows {
     /// # Errors
     /// A channel, chip, die or plane that the drive does not have.
     pub(super) fn place(&mut self, drive: &Values) -> Result<(), Diagnostic> {
-        let sets: Vec<[Vec<u64>; 4]> = self.all.iter().map(|flow| sets(flow, drive)).collect::<Result<_, _>>()?;
+        let sets: Vec<[Vec<u64>; 4]> =
+            self.all.iter().map(|flow| sets(flow, drive)).collect::<Result<_, _>>()?;
         let usable = usable_sectors(drive);
         let whole = |set: &[Vec<u64>; 4]| {
             set.iter().zip(SETS).all(|(set, (_, bound))| set.len() as u64 == drive.whole(bound))
         };
         let sectors: Vec<u64> = if sets.iter().all(whole) || planes(drive) > MOST {
             let sharing = sets.len().max(1) as f64;
-            sets.iter().map(|_| (usable / sharing) as u64 * planes(drive)).collect()
+            sets.iter().map(|_| ((usable / sharing) as u64).saturating_mul(planes(drive))).collect()
         } else {
             shares(&sets, usable)
         };
         let page = drive.whole("Page_Capacity");
-        let mut first = 0;
+        let mut first = 0u64;
         for (flow, sectors) in self.all.iter_mut().zip(sectors) {
-            flow.first = (first * SECTOR).next_multiple_of(page);
-            first += sectors;
-            flow.bytes = (first * SECTOR).saturating_sub(flow.first) / page * page;
+            flow.first = first.div_ceil(page) * page;
+            first = first.saturating_add(sectors.saturating_mul(SECTOR)).min(LARGEST);
+            flow.bytes = first.saturating_sub(flow.first) / page * page;
         }
         Ok(())
     }
@@ -66,7 +69,8 @@ impl Flows {
     /// The share of the logical space that the flows fill before they begin.
     pub(super) fn occupancy(&self) -> f64 {
         let all: f64 = self.all.iter().map(|flow| flow.bytes as f64).sum();
-        let filled = |flow: &Flow| flow.bytes as f64 * flow.values.real("Initial_Occupancy_Percentage") / 100.0;
+        let filled =
+            |flow: &Flow| flow.bytes as f64 * flow.values.real("Initial_Occupancy_Percentage") / 100.0;
         let share = self.all.iter().map(filled).sum::<f64>() / all.max(1.0);
         // A share to the hundredth of a percent.
         libm::round(share * 1e4) / 1e4
@@ -75,7 +79,8 @@ impl Flows {
 
 /// Sectors of a plane that the host sees.
 fn usable_sectors(drive: &Values) -> f64 {
-    let raw = ["Block_No_Per_Plane", "Page_No_Per_Block"].iter().fold(1.0, |all, name| all * drive.real(name));
+    let raw =
+        ["Block_No_Per_Plane", "Page_No_Per_Block"].iter().fold(1.0, |all, name| all * drive.real(name));
     raw * (drive.whole("Page_Capacity") / SECTOR) as f64 * (1.0 - drive.real("Overprovisioning_Ratio"))
 }
 
@@ -102,7 +107,9 @@ fn sets(flow: &Flow, drive: &Values) -> Result<[Vec<u64>; 4], Diagnostic> {
 
 /// Sectors of each flow, plane by plane.
 fn shares(sets: &[[Vec<u64>; 4]], usable: f64) -> Vec<u64> {
-    let names = |set: &[Vec<u64>; 4], at: &[u64; 4]| set.iter().zip(at).all(|(set, id)| set.binary_search(id).is_ok());
+    let names = |set: &[Vec<u64>; 4], at: &[u64; 4]| {
+        set.iter().zip(at).all(|(set, id)| set.binary_search(id).is_ok())
+    };
     let of = |set: &[Vec<u64>; 4]| {
         let [channels, chips, dies, planes] = set;
         let mut sectors = 0;

@@ -52,7 +52,8 @@ fn array(values: &Values) -> Vec<Key> {
         Key::new("flash.cell.erase", quoted(&time_ps(values.whole("pal.Erase"))), &["pal.Erase"]),
         Key::new("flash.channel.rate", quoted(&format!("{rate}MT/s")), &["pal.DMASpeed", "pal.DMAWidth"]),
         Key::new("flash.channel.width", width.to_string(), &["pal.DMAWidth"]).noted("lines"),
-        Key::new("flash.channel.arbiter", quoted("fifo"), &[]).noted("commands and data in the order of requests there"),
+        Key::new("flash.channel.arbiter", quoted("fifo"), &[])
+            .noted("commands and data in the order of requests there"),
     ]
 }
 
@@ -87,10 +88,22 @@ fn translation(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let multi = if multi_plane { "same_page" } else { "off" };
     vec![
         Key::new("flash.die.multi_plane", quoted(multi), &["pal.EnableMultiPlaneOperation"]),
-        Key::new("flash.ftl.map_unit", quoted(&size(values.whole("pal.PageSize"))), &["ftl.MappingMode", "pal.PageSize"]),
-        Key::new("flash.ftl.reclaim_unit", quoted(unit), &["pal.SuperblockSize", "pal.EnableMultiPlaneOperation"]),
+        Key::new(
+            "flash.ftl.map_unit",
+            quoted(&size(values.whole("pal.PageSize"))),
+            &["ftl.MappingMode", "pal.PageSize"],
+        ),
+        Key::new(
+            "flash.ftl.reclaim_unit",
+            quoted(unit),
+            &["pal.SuperblockSize", "pal.EnableMultiPlaneOperation"],
+        ),
         Key::new("flash.ftl.stripe", quoted(&order), &["pal.PageAllocation"]),
-        Key::new("flash.ftl.over_provisioning", quoted(&share(values.real("ftl.OverProvisioningRatio"))), &["ftl.OverProvisioningRatio"]),
+        Key::new(
+            "flash.ftl.over_provisioning",
+            quoted(&share(values.real("ftl.OverProvisioningRatio"))),
+            &["ftl.OverProvisioningRatio"],
+        ),
     ]
 }
 
@@ -100,7 +113,10 @@ fn collection(values: &Values) -> Vec<Key> {
     // It begins below the threshold.
     let start = of("ftl.GCThreshold").saturating_sub(1).max(3);
     let (stop, from): (u64, &'static str) = match values.whole("ftl.GCMode") {
-        0 => (start + values.whole("ftl.GCReclaimBlocks").min(values.whole("pal.Block")), "ftl.GCReclaimBlocks"),
+        0 => (
+            start + values.whole("ftl.GCReclaimBlocks").min(values.whole("pal.Block")),
+            "ftl.GCReclaimBlocks",
+        ),
         _ => (of("ftl.GCReclaimThreshold").max(start + 1), "ftl.GCReclaimThreshold"),
     };
     let victim = match values.whole("ftl.EvictPolicy") {
@@ -129,20 +145,26 @@ fn buffer(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         return Vec::new();
     }
     let capacity = values.whole("icl.CacheSize");
-    let evicted = if values.whole("icl.EvictMode") == 0 { values.whole("pal.PageSize") } else { stripe(values) };
+    let evicted =
+        if values.whole("icl.EvictMode") == 0 { values.whole("pal.PageSize") } else { stripe(values) };
     let low = (1.0 - evicted as f64 / (capacity.max(1)) as f64).clamp(0.0, 1.0);
     let eviction = match values.whole("icl.EvictPolicy") {
         1 => "fifo",
         2 => "lru",
         _ => {
-            remarks.push("icl.EvictPolicy: random eviction is not modelled; the least recently used line goes".to_owned());
+            remarks.push(
+                "icl.EvictPolicy: random eviction is not modelled; the least recently used line goes"
+                    .to_owned(),
+            );
             "lru"
         }
     };
     let transfer = values.real("dram.Channel") * values.real("dram.BusWidth") / 8.0 * 2.0;
     let bandwidth = (transfer / values.real("dram.tCK") * 1e6).max(1.0);
     let latency = values.whole("dram.tRCD").saturating_add(values.whole("dram.tCL"));
-    let key = |key: &str, value: String, from: &[&'static str]| Key::new(&format!("flash.buffer.{key}"), value, from);
+    let key = |key: &str, value: String, from: &[&'static str]| {
+        Key::new(&format!("flash.buffer.{key}"), value, from)
+    };
     let mut keys = vec![
         key("capacity", quoted(&size(capacity)), &["icl.CacheSize"]),
         key("reads", reads.to_string(), &["icl.EnableReadCache"]),
@@ -152,17 +174,37 @@ fn buffer(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         key("destage", quoted("when_full"), &[]).noted("a write that finds no line evicts, as there"),
         key("high", quoted("100%"), &[]),
         key("low", quoted(&share(low)), &["icl.EvictMode", "icl.CacheSize"]),
-        key("in_flight", quoted(&size(evicted.min(capacity).max(values.whole("pal.PageSize")))), &["icl.EvictMode"]),
+        key(
+            "in_flight",
+            quoted(&size(evicted.min(capacity).max(values.whole("pal.PageSize")))),
+            &["icl.EvictMode"],
+        ),
         key("moves", quoted("units"), &[]),
-        key("protected", "true".to_owned(), &[]).noted("a flush writes nothing back there unless the host asks"),
-        key("bandwidth", quoted(&format!("{}MB/s", decimal(libm::round(bandwidth)))), &["dram.Channel", "dram.BusWidth", "dram.tCK"]),
+        key("protected", "true".to_owned(), &[])
+            .noted("a flush writes nothing back there unless the host asks"),
+        key(
+            "bandwidth",
+            quoted(&format!("{}MB/s", decimal(libm::round(bandwidth)))),
+            &["dram.Channel", "dram.BusWidth", "dram.tCK"],
+        ),
         key("latency", quoted(&time_ps(latency)), &["dram.tRCD", "dram.tCL"]),
     ];
     if values.flag("icl.EnableReadPrefetch") && reads {
-        let window = if values.whole("icl.ReadPrefetchMode") == 0 { values.whole("pal.PageSize") } else { stripe(values) };
+        let window = if values.whole("icl.ReadPrefetchMode") == 0 {
+            values.whole("pal.PageSize")
+        } else {
+            stripe(values)
+        };
         let trigger = values.whole("icl.ReadPrefetchCount") + 1;
-        let value = format!("{{ sequential = {{ streams = 1, trigger = {trigger}, window = \"{}\" }} }}", size(window));
-        keys.push(key("look_ahead", value, &["icl.EnableReadPrefetch", "icl.ReadPrefetchCount", "icl.ReadPrefetchMode"]));
+        let value = format!(
+            "{{ sequential = {{ streams = 1, trigger = {trigger}, window = \"{}\" }} }}",
+            size(window)
+        );
+        keys.push(key(
+            "look_ahead",
+            value,
+            &["icl.EnableReadPrefetch", "icl.ReadPrefetchCount", "icl.ReadPrefetchMode"],
+        ));
     } else if values.flag("icl.EnableReadPrefetch") {
         remarks.push("icl.EnableReadPrefetch: without EnableReadCache nothing is kept that is read ahead: it is left out".to_owned());
     }
@@ -177,10 +219,16 @@ fn link(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     }
     remarks.push("cpu: firmware takes no time as imported; SimpleSSD's sample serves one command in 1.5 us of its HIL core, which `--set flash.host.controller.command=1.5us` does".to_owned());
     let generation = values.whole("nvme.PCIEGeneration") + 1;
-    let value = format!("{{ pcie = {{ generation = {generation}, lanes = {here}, max_payload = \"256B\", latency = \"250ns\" }} }}");
+    let value = format!(
+        "{{ pcie = {{ generation = {generation}, lanes = {here}, max_payload = \"256B\", latency = \"250ns\" }} }}"
+    );
     vec![
         Key::new("flash.host.link", value, &["nvme.PCIEGeneration", "nvme.PCIELane"]),
-        Key::new("flash.host.nvme.queues", values.whole("nvme.MaxIOSQueue").to_string(), &["nvme.MaxIOSQueue"]),
+        Key::new(
+            "flash.host.nvme.queues",
+            values.whole("nvme.MaxIOSQueue").to_string(),
+            &["nvme.MaxIOSQueue"],
+        ),
     ]
 }
 
@@ -199,7 +247,11 @@ fn state(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         if mode == 2 {
             remarks.push("ftl.FillingMode: 2 draws with replacement there, so that a FillRatio of 0.9 fills 61 %; here each page of the share is written".to_owned());
         }
-        format!("{{ uniform = {{ share = \"{}\", invalid = \"{}\" }} }}", share(fill), share(invalid / (fill + invalid)))
+        format!(
+            "{{ uniform = {{ share = \"{}\", invalid = \"{}\" }} }}",
+            share(fill),
+            share(invalid / (fill + invalid))
+        )
     };
     vec![Key::new("flash.precondition", value, FROM)]
 }

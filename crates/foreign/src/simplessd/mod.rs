@@ -5,7 +5,7 @@ mod settings;
 mod tree;
 
 use crate::notes::Imported;
-use crate::values::Values;
+use crate::values::{Values, unless};
 use config::{Diagnostic, Place};
 
 /// Says a configuration here: sections and keys (branch 2.0), or XML (branch 2.1).
@@ -60,7 +60,11 @@ fn read(name: &str, text: &str, values: &mut Values) -> Result<(), Diagnostic> {
         }
         let Some((key, value)) = line.split_once('=') else {
             let help = "a line is a [section], `Name = value`, or a comment behind # or ;";
-            return Err(Diagnostic::new(format!("{name} is no configuration of SimpleSSD: `{line}` is nothing of it")).at(place).help(help));
+            return Err(Diagnostic::new(format!(
+                "{name} is no configuration of SimpleSSD: `{line}` is nothing of it"
+            ))
+            .at(place)
+            .help(help));
         };
         // An empty value leaves the default, but for what a superblock spans.
         let (key, value) = (key.trim(), value.trim());
@@ -76,13 +80,12 @@ fn read(name: &str, text: &str, values: &mut Values) -> Result<(), Diagnostic> {
     }
     if section.is_none() && faults.is_empty() {
         let help = format!("it has sections: {}", SECTIONS.map(|one| format!("[{one}]")).join(" "));
-        return Err(Diagnostic::new(format!("{name} is no configuration of SimpleSSD: it has none of its sections")).help(help));
+        return Err(Diagnostic::new(format!(
+            "{name} is no configuration of SimpleSSD: it has none of its sections"
+        ))
+        .help(help));
     }
-    let mut faults = faults.into_iter();
-    match faults.next() {
-        Some(first) => Err(first.also(faults)),
-        None => Ok(()),
-    }
+    unless((), faults)
 }
 
 /// The name of a setting with its section; images of disks are counted through by namespaces.
@@ -93,9 +96,14 @@ fn full_name(section: &str, key: &str) -> String {
 }
 
 fn no_section(title: &str, place: Place) -> Diagnostic {
-    let fault = Diagnostic::new(format!("[{title}] is no section of SimpleSSD's drive")).at(place).allowed(title, SECTIONS);
+    let fault = Diagnostic::new(format!("[{title}] is no section of SimpleSSD's drive"))
+        .at(place)
+        .allowed(title, SECTIONS);
     if STANDALONE.contains(&title) {
         return fault.help("this is the file of SimpleSSD-Standalone: its workload is said in fio's words here (fio:rw=randread,...), and the drive's own file is imported");
     }
     fault
 }
+
+#[cfg(test)]
+mod tests;

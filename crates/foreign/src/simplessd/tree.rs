@@ -1,6 +1,6 @@
 //! The XML of SimpleSSD's branch 2.1: sections in sections, under the names of branch 2.0.
 
-use crate::values::Values;
+use crate::values::{Values, unless};
 use crate::xml::{Xml, cleaned, elements, text_of};
 use config::{Diagnostic, Place};
 use roxmltree::Node;
@@ -42,7 +42,11 @@ const NAMES: &[(&str, &str, As)] = &[
     ("ftl.common.OverProvisioningRatio", "ftl.OverProvisioningRatio", As::Same),
     ("ftl.common.SuperpageAllocation", "pal.SuperblockSize", As::Same),
     ("ftl.background.gc.trigger.ForegroundThreshold", "ftl.GCThreshold", As::Same),
-    ("ftl.background.gc.blockselection.VictimSelectionPolicy", "ftl.EvictPolicy", As::Numbers(&["0", "2", "1", "3"])),
+    (
+        "ftl.background.gc.blockselection.VictimSelectionPolicy",
+        "ftl.EvictPolicy",
+        As::Numbers(&["0", "2", "1", "3"]),
+    ),
     ("ftl.background.gc.blockselection.SamplingFactor", "ftl.DChoiceParam", As::Same),
     ("ftl.warmup.FillingMode", "ftl.FillingMode", As::Same),
     ("ftl.warmup.FillRatio", "ftl.FillRatio", As::Same),
@@ -63,25 +67,31 @@ const DEPTH: usize = 16;
 ///
 /// # Errors
 /// As for the other form.
-pub(super) fn read(name: &str, text: &str, values: &mut Values, remarks: &mut Vec<String>) -> Result<(), Diagnostic> {
+pub(super) fn read(
+    name: &str,
+    text: &str,
+    values: &mut Values,
+    remarks: &mut Vec<String>,
+) -> Result<(), Diagnostic> {
     let text = cleaned(text);
     let xml = Xml::read(name, &text)?;
     let root = xml.root();
     if !root.has_tag_name("simplessd") {
         let found = root.tag_name().name();
         let help = match found {
-            "Execution_Parameter_Set" | "MQSim_IO_Scenarios" => "this is MQSim's: `nandscape import mqsim FILE`",
+            "Execution_Parameter_Set" | "MQSim_IO_Scenarios" => {
+                "this is MQSim's: `nandscape import mqsim FILE`"
+            }
             _ => "its root must be <simplessd>",
         };
-        return Err(Diagnostic::new(format!("{name} is not SimpleSSD's: its root is <{found}>")).at(xml.place(root)).help(help));
+        return Err(Diagnostic::new(format!("{name} is not SimpleSSD's: its root is <{found}>"))
+            .at(xml.place(root))
+            .help(help));
     }
     let mut reading = Reading { xml: &xml, values, left: Vec::new(), faults: Vec::new() };
     reading.section(root, "", 0);
     let Reading { left, faults, .. } = reading;
-    let mut faults = faults.into_iter();
-    if let Some(first) = faults.next() {
-        return Err(first.also(faults));
-    }
+    unless((), faults)?;
     // A buffer that is on keeps what is read as well; of two kinds of pages the upper one is MSB.
     if values.is_given("icl.EnableWriteCache") && values.flag("icl.EnableWriteCache") {
         values.take("SimpleSSD", "icl.EnableReadCache", "true", &Place::default())?;
@@ -115,7 +125,11 @@ impl Reading<'_, '_> {
             let place = self.xml.place(inner);
             match inner.tag_name().name() {
                 "section" if depth == 0 && !LEFT.contains(&name) => {
-                    self.faults.push(Diagnostic::new(format!("`{name}` is no section of SimpleSSD")).at(place).allowed(name, LEFT));
+                    self.faults.push(
+                        Diagnostic::new(format!("`{name}` is no section of SimpleSSD"))
+                            .at(place)
+                            .allowed(name, LEFT),
+                    );
                 }
                 "section" if depth < DEPTH => self.section(inner, &whole, depth + 1),
                 "config" => self.setting(inner, whole, &place),
@@ -151,8 +165,31 @@ impl Reading<'_, '_> {
 /// The text of a setting as branch 2.0 has it.
 fn said(text: &str, how: As) -> Option<String> {
     match how {
-        As::Same => Some(scaled(text, &[("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("k", 1000), ("m", 1_000_000), ("g", 1_000_000_000)]).unwrap_or(text.to_owned())),
-        As::Time => scaled(text, &[("ps", 1), ("ns", 1000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000), ("", 1)]),
+        As::Same => Some(
+            scaled(
+                text,
+                &[
+                    ("K", 1 << 10),
+                    ("M", 1 << 20),
+                    ("G", 1 << 30),
+                    ("k", 1000),
+                    ("m", 1_000_000),
+                    ("g", 1_000_000_000),
+                ],
+            )
+            .unwrap_or(text.to_owned()),
+        ),
+        As::Time => scaled(
+            text,
+            &[
+                ("ps", 1),
+                ("ns", 1000),
+                ("us", 1_000_000),
+                ("ms", 1_000_000_000),
+                ("s", 1_000_000_000_000),
+                ("", 1),
+            ],
+        ),
         As::Rate => {
             let whole = scaled(text, &[("k", 1000), ("m", 1_000_000), ("g", 1_000_000_000), ("", 1)])?;
             Some((whole.parse::<u64>().ok()? / 1_000_000).max(1).to_string())

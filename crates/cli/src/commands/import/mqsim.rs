@@ -35,9 +35,18 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     }
     let mut system = scenario.system;
     for (number, other) in &others {
-        let differ: Vec<&str> = other.system.keys.iter().filter(|key| !system.keys.contains(key)).map(|key| key.path.as_str()).collect();
+        let differ: Vec<&str> = other
+            .system
+            .keys
+            .iter()
+            .filter(|key| !system.keys.contains(key))
+            .map(|key| key.path.as_str())
+            .collect();
         if !differ.is_empty() {
-            system.remarks.push(format!("scenario {number} has another {}: `--scenario {number}` writes it", differ.join(", ")));
+            system.remarks.push(format!(
+                "scenario {number} has another {}: `--scenario {number}` writes it",
+                differ.join(", ")
+            ));
         }
     }
     let file = args.out.as_ref().map_or("my.toml".to_owned(), |out| out.display().to_string());
@@ -48,7 +57,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         let jobs = args.out.as_deref().map(|out| jobs_beside(out, *number));
         system.usage.push(format!("nandscape run {file} {}", workloads(other, jobs.as_deref())));
         if let (Some(jobs), Some(text)) = (jobs, job_file(&other.works)) {
-            let head = format!("# Scenario {number} of {}, for {file}\n", args.workload.as_deref().unwrap_or(Path::new("")).display());
+            let head = format!(
+                "# Scenario {number} of {}, for {file}\n",
+                args.workload.as_deref().unwrap_or(Path::new("")).display()
+            );
             write_whole(&jobs, format!("{head}{text}").as_bytes())?;
         }
     }
@@ -66,9 +78,16 @@ fn jobs_beside(out: &Path, number: usize) -> PathBuf {
 fn workloads(scenario: &Scenario, jobs: Option<&Path>) -> String {
     let is_job = |work: &&Work| matches!(work, Work::Job { .. });
     let mut given: Vec<String> = match jobs {
-        Some(jobs) if scenario.works.iter().any(|work| is_job(&work)) => vec![format!("--workload {}", jobs.display())],
+        Some(jobs) if scenario.works.iter().any(|work| is_job(&work)) => {
+            vec![format!("--workload {}", jobs.display())]
+        }
         Some(_) => Vec::new(),
-        None => scenario.works.iter().filter(is_job).map(|job| format!("--workload '{}'", job.workload())).collect(),
+        None => scenario
+            .works
+            .iter()
+            .filter(is_job)
+            .map(|job| format!("--workload '{}'", job.workload()))
+            .collect(),
     };
     let traces: Vec<&Work> = scenario.works.iter().filter(|work| !is_job(work)).collect();
     given.extend(traces.iter().map(|trace| format!("--workload {}", trace.workload())));
