@@ -52,7 +52,7 @@ impl Imported {
             let _ = writeln!(head, "{line}");
         }
         let _ = write!(head, "\n{}", self.report(false));
-        let defaulted = |name: &str| self.defaulted.iter().any(|one| *one == name);
+        let defaulted = |name: &str| self.defaulted.contains(&name);
         toml(&head, (self.inherits, &self.description), &self.keys, &defaulted)
     }
 

@@ -36,7 +36,9 @@ pub(crate) fn toml(
     defaulted: &dyn Fn(&str) -> bool,
 ) -> String {
     let mut text = String::new();
-    for line in head.lines() {
+    // What a file says may hold what a comment must not.
+    let plain = head.replace(|c: char| c.is_control() && c != '\n', " ");
+    for line in plain.lines() {
         let _ = writeln!(text, "{}", format!("# {line}").trim_end());
     }
     let _ = write!(text, "\ninherits = {}\ndescription = {}\n", quoted(inherits), quoted(description));
@@ -73,4 +75,21 @@ fn origin(key: &Key, defaulted: &dyn Fn(&str) -> bool) -> String {
         let _ = write!(text, "{}{}", if text.is_empty() { "" } else { "; " }, key.note);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_holds_nothing_that_toml_refuses() {
+        let key = Key::new("flash.die.scheduler", "\"priority\"", &["Policy"]);
+        let text = toml("a\u{1}b\rc\nd", ("d16", "x\u{7f}"), &[key], &|_| true);
+        assert!(text.starts_with("# a b c\n# d\n"), "{text}");
+        assert!(text.contains("description = \"x \""), "{text}");
+        assert!(
+            text.ends_with("[flash.die]\nscheduler = \"priority\"  # Policy (default there)\n"),
+            "{text}"
+        );
+    }
 }

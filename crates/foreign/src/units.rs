@@ -6,7 +6,7 @@ pub(crate) fn time_ps(ps: u64) -> String {
         [("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1000), ("ps", 1)];
     // At most two digits behind the point.
     let fits = |(_, unit): &&(&str, u64)| {
-        ps >= *unit && (ps % unit == 0 || (*unit >= 100 && ps % (unit / 100) == 0))
+        ps >= *unit && (ps.is_multiple_of(*unit) || (*unit >= 100 && ps.is_multiple_of(unit / 100)))
     };
     match UNITS.iter().find(fits) {
         Some((name, unit)) => format!("{}{name}", decimal(ps as f64 / *unit as f64)),
@@ -24,7 +24,7 @@ pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 5] =
         [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
     let (name, unit) =
-        UNITS.iter().find(|(_, unit)| bytes >= *unit && bytes % unit == 0).unwrap_or(&("B", 1));
+        UNITS.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit)).unwrap_or(&("B", 1));
     format!("{}{name}", bytes / unit)
 }
 

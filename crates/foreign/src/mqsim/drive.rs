@@ -78,7 +78,7 @@ fn cell(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     if bits == 3 && (reads_differ || programs_differ) {
         remarks.push("MQSim's TLC pages are of one type up to the sixth of a block, of the next for two, then two by two (Flash_Chip.h); here types follow each other page by page: shares agree but for the first eight pages".to_owned());
     }
-    if bits > 1 && values.whole("Page_No_Per_Block") % bits != 0 {
+    if bits > 1 && !values.whole("Page_No_Per_Block").is_multiple_of(bits) {
         remarks.push(format!("Page_No_Per_Block is no multiple of the {bits} pages of a word line: the last word line of each block is not whole"));
     }
     let erase = quoted(&time_ns(values.whole("Block_Erase_Latency")));
@@ -96,14 +96,12 @@ fn channel(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let (width, rate_here) = if bytes >= 2 { (16, (rate * bytes / 2).max(1)) } else { (8, rate) };
     let cut = 1000 / rate;
     if cut * rate * 100 < 99 * 1000 {
-        let instead = if cut == 0 {
-            "takes no time at all for data".to_owned()
-        } else {
-            format!(
-                "runs at {} MT/s; `--set flash.channel.rate={}MT/s` does as it does",
-                1000 / cut,
-                rate_here * (1000 / cut) / rate
-            )
+        let instead = match 1000u64.checked_div(cut) {
+            None => "takes no time at all for data".to_owned(),
+            Some(runs) => format!(
+                "runs at {runs} MT/s; `--set flash.channel.rate={}MT/s` does as it does",
+                rate_here * runs / rate
+            ),
         };
         remarks.push(format!("Channel_Transfer_Rate: MQSim cuts the {:.2} ns of a transfer to {cut} ns, and its channel {instead}", 1000.0 / rate as f64));
     }
