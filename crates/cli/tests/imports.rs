@@ -63,8 +63,8 @@ fn flows() -> String {
 /// A folder with both files; their names.
 fn pair() -> (tempfile::TempDir, String, String) {
     let folder = tempfile::tempdir().unwrap();
-    let drive = file(folder.path(), "ssd.xml", &small());
-    let load = file(folder.path(), "load.xml", &flows());
+    let drive = file(folder.path(), "ssd.xml", small());
+    let load = file(folder.path(), "load.xml", flows());
     (folder, drive, load)
 }
 
@@ -81,7 +81,7 @@ fn spec(system: &str) -> Vec<String> {
 #[test]
 fn mqsims_own_drive_is_mqsim_default() {
     let folder = tempfile::tempdir().unwrap();
-    let xml = file(folder.path(), "ssdconfig.xml", &drive(HOST, DEVICE, FLASH));
+    let xml = file(folder.path(), "ssdconfig.xml", drive(HOST, DEVICE, FLASH));
     let out = folder.path().join("my.toml").display().to_string();
     let told = nandscape(&["import", "mqsim", &xml, "-o", &out]).well().stderr;
     assert_eq!(spec(&out), spec("mqsim-default"));

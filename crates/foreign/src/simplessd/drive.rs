@@ -189,26 +189,25 @@ fn buffer(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         ),
         key("latency", quoted(&time_ps(latency)), &["dram.tRCD", "dram.tCL"]),
     ];
-    if values.flag("icl.EnableReadPrefetch") && reads {
-        let window = if values.whole("icl.ReadPrefetchMode") == 0 {
-            values.whole("pal.PageSize")
-        } else {
-            stripe(values)
-        };
-        let trigger = values.whole("icl.ReadPrefetchCount") + 1;
-        let value = format!(
-            "{{ sequential = {{ streams = 1, trigger = {trigger}, window = \"{}\" }} }}",
-            size(window)
-        );
-        keys.push(key(
-            "look_ahead",
-            value,
-            &["icl.EnableReadPrefetch", "icl.ReadPrefetchCount", "icl.ReadPrefetchMode"],
-        ));
-    } else if values.flag("icl.EnableReadPrefetch") {
-        remarks.push("icl.EnableReadPrefetch: without EnableReadCache nothing is kept that is read ahead: it is left out".to_owned());
-    }
+    keys.extend(look_ahead(values, reads, remarks));
     keys
+}
+
+fn look_ahead(values: &Values, reads: bool, remarks: &mut Vec<String>) -> Option<Key> {
+    const FROM: [&str; 3] = ["icl.EnableReadPrefetch", "icl.ReadPrefetchCount", "icl.ReadPrefetchMode"];
+    if !values.flag("icl.EnableReadPrefetch") {
+        return None;
+    }
+    if !reads {
+        remarks.push("icl.EnableReadPrefetch: without EnableReadCache nothing is kept that is read ahead: it is left out".to_owned());
+        return None;
+    }
+    let window =
+        if values.whole("icl.ReadPrefetchMode") == 0 { values.whole("pal.PageSize") } else { stripe(values) };
+    let trigger = values.whole("icl.ReadPrefetchCount") + 1;
+    let value =
+        format!("{{ sequential = {{ streams = 1, trigger = {trigger}, window = \"{}\" }} }}", size(window));
+    Some(Key::new("flash.buffer.look_ahead", value, &FROM))
 }
 
 fn link(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
