@@ -13,7 +13,7 @@ pub(super) const MQSIM: Target = Target {
     run: run_mqsim,
     examples: || texts(&[&format!("{DRIVE}{FLOWS}"), DRIVE]),
     reads: |bytes| pair(&String::from_utf8_lossy(bytes)).is_ok(),
-    cases: 10_000,
+    cases: 1_500,
 };
 
 pub(super) const SIMPLESSD: Target = Target {
