@@ -166,7 +166,10 @@ fn what_is_wrong_there_is_said() {
         assert!(remarks(device, &[]).contains(told), "{told}");
     }
     let off = synthetic("<Device_Level_Data_Caching_Mode>TURNED_OFF</Device_Level_Data_Caching_Mode>");
-    assert!(!remarks("<Caching_Mechanism>SIMPLE</Caching_Mechanism>", std::slice::from_ref(&off)).contains("break"));
+    assert!(
+        !remarks("<Caching_Mechanism>SIMPLE</Caching_Mechanism>", std::slice::from_ref(&off))
+            .contains("break")
+    );
     assert!(remarks("", &[off, synthetic("")]).contains("one buffer for all"));
     // What fills the drive stands with the flows, and counts only if it is asked for.
     let full = synthetic("<Initial_Occupancy_Percentage>60</Initial_Occupancy_Percentage>");
