@@ -2,12 +2,14 @@
 
 mod calibration;
 mod commands;
+mod imported;
 mod number;
 mod observe;
 mod output;
 mod outside;
 mod pages;
 mod plan_args;
+mod printed;
 mod progress;
 mod result_folder;
 mod results;
@@ -56,6 +58,8 @@ enum Command {
     Trace(Box<commands::trace::Args>),
     /// Choose the kernels of a GPU profile to simulate, and predict the time of all from theirs
     Sample(commands::sample::Args),
+    /// Bring in from elsewhere: configurations of MQSim and SimpleSSD, results of fio
+    Import(commands::import::Args),
     /// Show two results side by side
     Diff(commands::diff::Args),
     /// Draw results as one HTML file: a run, what differs between two, several, or a sweep
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Command::Schema(args) => commands::schema::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Sample(args) => commands::sample::run(&args),
+        Command::Import(args) => commands::import::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),

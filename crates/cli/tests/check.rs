@@ -15,7 +15,8 @@ fn options(command: &str) -> BTreeSet<String> {
 #[test]
 fn check_has_every_option_of_run_that_changes_what_is_run() {
     let of_the_result =
-        ["json", "out", "log", "requests", "requests-keep", "timeline", "timeline-show"].map(str::to_owned);
+        ["json", "output-format", "out", "log", "requests", "requests-keep", "timeline", "timeline-show"]
+            .map(str::to_owned);
     // A run that takes a state finds what one that makes it finds.
     let of_states = ["save-state", "load-state", "state-cache"].map(str::to_owned);
     let (mut run, check) = (options("run"), options("check"));

@@ -20,6 +20,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("outside", 2),
     ("nest", 2),
     ("report", 2),
+    ("foreign", 2),
     ("machine", 3),
     ("cli", 4),
     ("py", 4),

@@ -1,5 +1,6 @@
 //! `nandscape check`.
 
+use crate::imported::planned;
 use crate::output::{Fault, print};
 use crate::plan_args::PlanArgs;
 use machine::run;
@@ -20,14 +21,15 @@ pub(crate) struct Args {
 /// # Errors
 /// Everything that is wrong.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
-    let plan = args.plan.plan(&args.workload)?;
-    let (loaded, warnings) = run::check(&plan).map_err(|fault| args.plan.named(fault.into()))?;
-    let mut text = loaded.to_toml();
-    text.truncate(text.trim_end().len());
-    for warning in warnings {
-        text.push_str("\n# ");
-        text.push_str(&warning.replace('\n', "\n# "));
+    for planned in planned(args.plan.plan(&args.workload)?)? {
+        let (loaded, warnings) = run::check(&planned.plan).map_err(|fault| args.plan.named(fault.into()))?;
+        let mut text = loaded.to_toml();
+        text.truncate(text.trim_end().len());
+        for warning in planned.title.into_iter().chain(planned.notes).chain(warnings) {
+            text.push_str("\n# ");
+            text.push_str(&warning.replace('\n', "\n# "));
+        }
+        print(&text)?;
     }
-    print(&text)?;
     Ok(true)
 }

@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod explain_run;
 pub(crate) mod gen_docs;
 mod host;
+pub(crate) mod import;
 pub(crate) mod init;
 mod kernels;
 pub(crate) mod list;

@@ -1,15 +1,16 @@
 //! `nandscape run`.
 
+use crate::imported::{Planned, planned};
 use crate::observe::{RequestFile, RequestLog, Several, Show, Shown, Timeline, keep, show};
 use crate::output::{Fault, print};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming};
 use crate::plan_args::PlanArgs;
+use crate::printed::Printed;
 use crate::progress::RunBar;
 use crate::result_folder::ResultFolder;
 use crate::states::{Folder, Given, Saved, folder_of, left_out};
 use config::Diagnostic;
-use machine::Loaded;
-use machine::result::{Document, human};
+use machine::result::Document;
 use machine::run::{Observers, Outside, Plan, Stage, run_observed};
 use machine::state::States;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,10 @@ pub(crate) struct Args {
     /// Prints the result document as JSON
     #[arg(long)]
     json: bool,
+    /// How the result is printed: text, json (as --json), or as fio prints its own, for tools made for fio: `fio` or `json+`. `--format fio` does the same, because no format of traces has
+    /// that name
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "json+", "fio"])]
+    output_format: Option<String>,
     /// Also writes the result document (result.json) and the resolved spec (spec.toml) into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -68,15 +73,48 @@ pub(crate) struct Args {
 /// # Errors
 /// Unusable input.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
-    run_plan(args, &args.plan.plan(&args.workload)?).map_err(|fault| args.plan.named(fault))
+    let mut plan = args.plan.plan(&args.workload)?;
+    let printed = Printed::of(args.json, args.output_format.as_deref(), &mut plan)?;
+    let all = planned(plan)?;
+    args.refuse_several(all.len(), printed)?;
+    let mut well = true;
+    for one in &all {
+        one.title.iter().for_each(|title| eprintln!("{title}"));
+        well &= run_plan(args, one, printed).map_err(|fault| args.plan.named(fault))?;
+    }
+    Ok(well)
 }
 
-fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
+impl Args {
+    /// What takes one result cannot take those of several scenarios.
+    fn refuse_several(&self, runs: usize, printed: Printed) -> Result<(), Diagnostic> {
+        let taken = [
+            ("a result for programs", printed != Printed::Text),
+            ("--out", self.out.is_some()),
+            ("--log", self.log.is_some()),
+            ("--requests", self.requests.is_some()),
+            ("--timeline", self.timeline.is_some()),
+            ("--save-state", self.save_state.is_some()),
+            ("--load-state", self.load_state.is_some()),
+        ];
+        match taken.iter().find(|(_, given)| runs > 1 && *given) {
+            Some((option, _)) => {
+                let help = "choose one: `--workload workload.xml:scenario=1`";
+                Err(Diagnostic::new(format!("{option} takes one run, and the workload has {runs} scenarios"))
+                    .help(help))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn run_plan(args: &Args, planned: &Planned, printed: Printed) -> Result<bool, Fault> {
+    let plan = &planned.plan;
     catch_interrupts()?;
     // First, so that what cannot be read or written costs no run.
     let keeper = Keeper::open(args, plan)?;
     let folder = match &args.out {
-        Some(folder) => Some(ResultFolder::open(folder, Loaded::load(&plan.system, &plan.set)?)?),
+        Some(folder) => Some(ResultFolder::open(folder, plan.load()?)?),
         None => None,
     };
     let log = args.log.as_deref().map(RequestLog::create).transpose()?;
@@ -88,7 +126,8 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     let observers = observers(log.as_ref(), requests.as_ref(), timeline.as_ref());
     let document = simulate(plan, &mut bar, keeper.states(), observers);
     bar.end();
-    let Some(document) = document? else { return Ok(false) };
+    let Some(mut document) = document? else { return Ok(false) };
+    document.warnings.splice(0..0, planned.notes.iter().cloned());
     let mut delivered = true;
     let mut deliver = |done: Result<(), Fault>| {
         if let Err(fault) = done {
@@ -102,7 +141,7 @@ fn run_plan(args: &Args, plan: &Plan) -> Result<bool, Fault> {
     deliver(timeline.map_or(Ok(()), |timeline| timeline.finish(&document).map(say_what_is_left_out)));
     deliver(keeper.finish());
     deliver(folder.map_or(Ok(()), |folder| folder.deliver(&document)));
-    deliver(print(&if args.json { document.to_json() } else { human(&document) }));
+    deliver(print(&printed.text(&document, plan)));
     if document.is_stuck() {
         document.warnings.iter().for_each(|line| eprintln!("{line}"));
     }
@@ -120,7 +159,7 @@ enum Keeper {
 impl Keeper {
     fn open(args: &Args, plan: &Plan) -> Result<Keeper, Fault> {
         let named = |option: &str| {
-            let loaded = Loaded::load(&plan.system, &plan.set)?;
+            let loaded = plan.load()?;
             let left_out = left_out(option, plan, &loaded)?;
             left_out.iter().for_each(|text| eprintln!("note: {option}: {text}"));
             Ok::<(), Diagnostic>(())
@@ -202,7 +241,7 @@ fn observers(log: Option<&RequestLog>, file: Option<&RequestFile>, timeline: Opt
 
 /// Makes the file of the timeline of every drive, every accelerator and every coprocessor.
 fn timeline(path: &Path, show: Show, plan: &Plan) -> Result<Timeline, Fault> {
-    let loaded = Loaded::load(&plan.system, &plan.set)?;
+    let loaded = plan.load()?;
     let drives = loaded.spec.flash.iter().map(|part| part.name.as_str());
     let governed = loaded.spec.accelerator.iter().filter_map(|part| {
         let storage = part.link("storage")?;

@@ -2,6 +2,7 @@
 
 mod config;
 mod fio;
+mod foreign;
 mod gpu_trace;
 mod graph;
 mod host_log;
@@ -39,6 +40,9 @@ pub const TARGETS: &[Target] = &[
     state::TARGET,
     host_log::STRACE,
     host_log::IOLOG,
+    foreign::MQSIM,
+    foreign::SIMPLESSD,
+    foreign::FIO_JSON,
     machine::TARGET,
 ];
 

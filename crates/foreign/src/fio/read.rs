@@ -1,0 +1,233 @@
+//! What fio measured as a result document.
+
+use super::json::{number, rounded, text, whole};
+use super::merge::Latency;
+use config::Diagnostic;
+use serde_json::{Map, Value, json};
+
+/// The layout of the documents that are written.
+const SCHEMA: &str = "nandscape.result/2";
+const KINDS: [&str; 3] = ["read", "write", "trim"];
+/// Options of jobs that say where, not what.
+const PLACES: [&str; 5] = ["name", "filename", "directory", "description", "output"];
+
+/// Reads fio's JSON (`--output-format=json` or `json+`). What fio does not measure is null, or not there.
+///
+/// # Errors
+/// It is no JSON, or not fio's.
+pub fn read(name: &str, bytes: &[u8]) -> Result<Value, Diagnostic> {
+    const HELP: &str = "`fio --output-format=json+ --output=FILE JOBS` writes one";
+    // Notes of fio stand before its JSON where both went to one place.
+    let from = bytes.iter().position(|byte| *byte == b'{').unwrap_or(0);
+    let mut documents = serde_json::Deserializer::from_slice(&bytes[from..]).into_iter::<Value>();
+    let found = match documents.next() {
+        Some(Ok(found)) => found,
+        Some(Err(fault)) => {
+            return Err(Diagnostic::new(format!("{name} is not JSON: {fault}")).help(HELP));
+        }
+        None => return Err(Diagnostic::new(format!("{name} is empty")).help(HELP)),
+    };
+    if let Some(schema) = found.get("schema").and_then(Value::as_str) {
+        let help = "`diff`, `report` and Python read it as it is";
+        return Err(Diagnostic::new(format!("{name} is a `{schema}`, not a result of fio")).help(help));
+    }
+    let list = found.get("jobs").or_else(|| found.get("client_stats")).and_then(Value::as_array);
+    let jobs: Vec<&Value> =
+        list.into_iter().flatten().filter(|job| text(job, "jobname") != "All clients").collect();
+    if jobs.is_empty() || !jobs.iter().any(|job| job.get("read").or(job.get("mixed")).is_some()) {
+        return Err(Diagnostic::new(format!(
+            "{name} is no result of fio: it has no jobs with what they measured"
+        ))
+        .help(HELP));
+    }
+    Ok(document(name, &found, &jobs))
+}
+
+/// Requests of one kind, of one job or several.
+#[derive(Clone, Default)]
+struct Kind {
+    requests: u64,
+    bytes: u64,
+    iops: f64,
+    bandwidth: f64,
+    lat: Latency,
+    slat: Latency,
+    clat: Latency,
+}
+
+impl Kind {
+    fn read(direction: &Value) -> Kind {
+        let requests = whole(direction, "total_ios");
+        let kilobytes = number(direction, "bw").unwrap_or_default() * 1024.0;
+        // Before version 3, `io_bytes` were kilobytes.
+        let old = direction.get("clat_ns").is_none() && direction.get("lat_ns").is_none();
+        let unit = if old { 1024 } else { 1 };
+        Kind {
+            requests,
+            bytes: whole(direction, "io_bytes").saturating_mul(unit),
+            iops: number(direction, "iops").unwrap_or_default(),
+            bandwidth: number(direction, "bw_bytes").unwrap_or(kilobytes),
+            lat: Latency::read(direction, "lat", requests),
+            slat: Latency::read(direction, "slat", requests),
+            clat: Latency::read(direction, "clat", requests),
+        }
+    }
+
+    fn merge(&mut self, other: &Kind) {
+        self.requests = self.requests.saturating_add(other.requests);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.iops += other.iops;
+        self.bandwidth += other.bandwidth;
+        self.lat.merge(&other.lat);
+        self.slat.merge(&other.slat);
+        self.clat.merge(&other.clat);
+    }
+
+    /// As a document has it; `whole` with the distribution.
+    fn value(&self, is_whole: bool) -> Value {
+        let mean = self.lat.summary()["mean"].as_f64();
+        let mut all = json!({
+            "requests": self.requests,
+            "bytes": self.bytes,
+            "iops": rounded(self.iops),
+            "bandwidth_bytes_per_s": rounded(self.bandwidth),
+            "queue_depth_mean": mean.map(|mean| rounded(mean * self.iops / 1e9)),
+            "latency_ns": self.lat.summary(),
+            "slat_ns": self.slat.summary(),
+            "clat_ns": self.clat.summary(),
+        });
+        let histogram = self.lat.histogram().or_else(|| self.clat.histogram());
+        if let (Some(histogram), Some(all), true) = (histogram, all.as_object_mut(), is_whole) {
+            all.insert("histogram_ns".to_owned(), histogram);
+        }
+        all
+    }
+}
+
+/// What one job measured, by kind; those that did nothing are left out.
+fn kinds(job: &Value) -> Vec<(Option<&'static str>, Kind)> {
+    if let Some(mixed) = job.get("mixed") {
+        return vec![(None, Kind::read(mixed))];
+    }
+    let of = |name: &'static str| Some((Some(name), Kind::read(job.get(name)?)));
+    KINDS.into_iter().filter_map(of).filter(|(_, kind)| kind.requests > 0).collect()
+}
+
+/// Kinds put together, as `io` and each flow have them.
+fn by_kind(kinds: &[(Option<&'static str>, Kind)], is_whole: bool) -> Map<String, Value> {
+    let mut all = Kind::default();
+    kinds.iter().for_each(|(_, kind)| all.merge(kind));
+    let mut table = Map::new();
+    table.insert("all".to_owned(), all.value(is_whole));
+    for name in KINDS {
+        let mut one = Kind::default();
+        kinds.iter().filter(|(of, _)| *of == Some(name)).for_each(|(_, kind)| one.merge(kind));
+        if one.requests > 0 {
+            table.insert(name.to_owned(), one.value(is_whole));
+        }
+    }
+    table
+}
+
+/// How long a job ran, ns.
+fn runtime_ns(job: &Value) -> f64 {
+    let of = |name: &str| job.get(name).map(|direction| whole(direction, "runtime"));
+    let longest = ["read", "write", "trim", "mixed"].into_iter().filter_map(of).max().unwrap_or_default();
+    // Milliseconds, of every version.
+    longest as f64 * 1e6
+}
+
+fn document(name: &str, found: &Value, jobs: &[&Value]) -> Value {
+    let mut warnings = Vec::new();
+    let measured: Vec<_> = jobs.iter().map(|job| kinds(job)).collect();
+    let groups: std::collections::BTreeSet<u64> = jobs.iter().map(|job| whole(job, "groupid")).collect();
+    let mut every: Vec<(Option<&'static str>, Kind)> = measured.iter().flatten().cloned().collect();
+    let time = time_ns(jobs, &groups);
+    if groups.len() > 1 {
+        warnings.push(format!(
+            "the jobs ran in {} groups, one after the other: rates of all are over the time of all",
+            groups.len()
+        ));
+        for (_, kind) in &mut every {
+            kind.iops = kind.requests as f64 / (time / 1e9).max(1e-9);
+            kind.bandwidth = kind.bytes as f64 / (time / 1e9).max(1e-9);
+        }
+    }
+    if every.iter().any(|(_, kind)| !kind.lat.is_distributed() && kind.clat.is_distributed()) {
+        warnings.push("percentiles and the distribution are of fio's clat (from submission), as fio prints them: percentiles of latency_ns are null. `lat_percentiles=1` has fio print those of lat".to_owned());
+    }
+    if every.iter().all(|(_, kind)| kind.lat.bins.is_empty() && kind.clat.bins.is_empty()) {
+        warnings.push("no distribution: `--output-format=json+` has fio print it".to_owned());
+    }
+    let failed: Vec<&str> =
+        jobs.iter().filter(|job| whole(job, "error") != 0).map(|job| text(job, "jobname")).collect();
+    if !failed.is_empty() {
+        warnings.push(format!("fio ended with an error: {}", failed.join(", ")));
+    }
+    let mut io = by_kind(&every, true);
+    let flow = |(job, kinds): (&&Value, &Vec<(Option<&'static str>, Kind)>)| {
+        let mut flow = by_kind(kinds, false);
+        flow.insert("name".to_owned(), text(job, "jobname").into());
+        let all = flow["all"].clone();
+        flow.insert(
+            "active".to_owned(),
+            json!({ "from_ns": 0.0, "until_ns": runtime_ns(job), "iops": all["iops"], "bandwidth_bytes_per_s": all["bandwidth_bytes_per_s"], "offered_iops": null }),
+        );
+        Value::Object(flow)
+    };
+    io.insert("flows".to_owned(), jobs.iter().zip(&measured).map(flow).collect());
+    io.insert("lag_max_ns".to_owned(), Value::Null);
+    io.insert("series".to_owned(), json!([]));
+    let tool = text(found, "fio version");
+    json!({
+        "schema": SCHEMA,
+        "system": format!("measured: {}", stem(name)),
+        "measured": { "tool": tool, "file": name, "time": text(found, "time") },
+        "spec": {},
+        "spec_sha256": null,
+        "seed": null,
+        "version": tool,
+        "workload": jobs.iter().map(|job| workload(found, job)).collect::<Vec<_>>(),
+        "ok": failed.is_empty(),
+        "partial": false,
+        "warnings": warnings,
+        "simulated_ns": time,
+        "run": {},
+        "io": io,
+        "flash": [],
+        "breakdown_ns": {},
+        "checks": [],
+    })
+}
+
+/// The time of all jobs: groups follow each other.
+fn time_ns(jobs: &[&Value], groups: &std::collections::BTreeSet<u64>) -> f64 {
+    let of = |group: &u64| {
+        let inside = jobs.iter().filter(|job| whole(job, "groupid") == *group);
+        inside.map(|job| runtime_ns(job)).fold(0.0, f64::max)
+    };
+    groups.iter().map(of).sum()
+}
+
+/// The name of a file without folder and ending.
+fn stem(name: &str) -> &str {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    file.rsplit_once('.').map_or(file, |(stem, _)| stem)
+}
+
+/// The job as `--workload` takes it.
+fn workload(found: &Value, job: &Value) -> String {
+    let mut options: Vec<(String, String)> = Vec::new();
+    for table in [found.get("global options"), job.get("job options")].into_iter().flatten() {
+        for (key, value) in table.as_object().into_iter().flatten() {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            options.retain(|(known, _)| known != key);
+            options.push((key.clone(), text));
+        }
+    }
+    let said = options.iter().filter(|(key, _)| !PLACES.contains(&key.as_str()));
+    let parts: Vec<String> = said
+        .map(|(key, value)| if value.is_empty() { key.clone() } else { format!("{key}={value}") })
+        .collect();
+    if parts.is_empty() { text(job, "jobname").to_owned() } else { format!("fio:{}", parts.join(",")) }
+}

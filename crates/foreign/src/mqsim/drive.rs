@@ -1,0 +1,290 @@
+//! From MQSim's drive to keys: what each setting means is in `systems/mqsim-default/calibration.md`.
+
+use super::scenario::Flows;
+use crate::spec::Key;
+use crate::units::{quoted, share, size, time_ns};
+use crate::values::Values;
+
+/// What MQSim adds to a read of a page, ns (`Flash_Chip.h`).
+const READ_EXTRA: u64 = 20;
+/// Free blocks of a plane below which its user writes wait, and the least threshold of collection (`SSD_Device.cpp`).
+const FREE_LEAST: u64 = 10;
+/// Bytes of a sector.
+pub(super) const SECTOR: u64 = 512;
+
+/// Keys, and what must be known besides.
+pub(super) fn keys(values: &Values, flows: Option<&Flows>) -> (Vec<Key>, Vec<String>) {
+    let mut remarks = Vec::new();
+    let mut keys = geometry(values);
+    keys.extend(cell(values, &mut remarks));
+    keys.extend(channel(values, &mut remarks));
+    keys.extend(translation(values, &mut remarks));
+    keys.extend(collection(values, &mut remarks));
+    keys.extend(buffer(values, flows, &mut remarks));
+    keys.extend(host(values, flows.map_or(1, |flows| flows.all.len() as u64), &mut remarks));
+    keys.extend(state(values, flows, &mut remarks));
+    (keys, remarks)
+}
+
+fn whole(path: &str, values: &Values, name: &'static str) -> Key {
+    Key::new(path, values.whole(name).to_string(), &[name])
+}
+
+fn geometry(values: &Values) -> Vec<Key> {
+    vec![
+        whole("flash.geometry.channels", values, "Flash_Channel_Count"),
+        whole("flash.geometry.ways", values, "Chip_No_Per_Channel"),
+        whole("flash.geometry.dies", values, "Die_No_Per_Chip"),
+        whole("flash.geometry.planes", values, "Plane_No_Per_Die"),
+        whole("flash.geometry.blocks", values, "Block_No_Per_Plane"),
+        whole("flash.geometry.pages", values, "Page_No_Per_Block"),
+        Key::new(
+            "flash.geometry.page_size",
+            quoted(&size(values.whole("Page_Capacity"))),
+            &["Page_Capacity"],
+        ),
+    ]
+}
+
+/// Planes of the drive.
+pub(super) fn planes(values: &Values) -> u64 {
+    ["Flash_Channel_Count", "Chip_No_Per_Channel", "Die_No_Per_Chip", "Plane_No_Per_Die"]
+        .iter()
+        .fold(1, |all: u64, name| all.saturating_mul(values.whole(name)))
+}
+
+fn cell(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
+    const READ: [&str; 3] = ["Page_Read_Latency_LSB", "Page_Read_Latency_CSB", "Page_Read_Latency_MSB"];
+    const PROGRAM: [&str; 3] =
+        ["Page_Program_Latency_LSB", "Page_Program_Latency_CSB", "Page_Program_Latency_MSB"];
+    let technology = values.word("Flash_Technology");
+    let (bits, types): (u64, &[usize]) = match technology.as_str() {
+        "SLC" => (1, &[0]),
+        "TLC" => (3, &[0, 1, 2]),
+        _ => (2, &[0, 2]),
+    };
+    let list = |names: &[&'static str; 3], extra: u64| {
+        let mut all: Vec<u64> =
+            types.iter().map(|at| values.whole(names[*at]).saturating_add(extra)).collect();
+        let used: Vec<&'static str> = types.iter().map(|at| names[*at]).collect();
+        if all.iter().all(|one| *one == all[0]) {
+            all.truncate(1);
+        }
+        let texts: Vec<String> = all.iter().map(|ns| quoted(&time_ns(*ns))).collect();
+        (format!("[{}]", texts.join(", ")), used, all.len() > 1)
+    };
+    let (read, read_from, reads_differ) = list(&READ, READ_EXTRA);
+    let (program, program_from, programs_differ) = list(&PROGRAM, 0);
+    if bits == 3 && (reads_differ || programs_differ) {
+        remarks.push("MQSim's TLC pages are of one type up to the sixth of a block, of the next for two, then two by two (Flash_Chip.h); here types follow each other page by page: shares agree but for the first eight pages".to_owned());
+    }
+    if bits > 1 && !values.whole("Page_No_Per_Block").is_multiple_of(bits) {
+        remarks.push(format!("Page_No_Per_Block is no multiple of the {bits} pages of a word line: the last word line of each block is not whole"));
+    }
+    let erase = quoted(&time_ns(values.whole("Block_Erase_Latency")));
+    vec![
+        Key::new("flash.cell.bits", bits.to_string(), &["Flash_Technology"]),
+        Key::new("flash.cell.read", read, &read_from).noted("and 20 ns that the chip adds"),
+        Key::new("flash.cell.program", program, &program_from),
+        Key::new("flash.cell.erase", erase, &["Block_Erase_Latency"]),
+    ]
+}
+
+fn channel(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
+    let (rate, bytes) = (values.whole("Channel_Transfer_Rate"), values.whole("Flash_Channel_Width"));
+    // One byte or two; more lines move as much as a higher rate over two.
+    let (width, rate_here) = if bytes >= 2 { (16, (rate * bytes / 2).max(1)) } else { (8, rate) };
+    let cut = 1000 / rate;
+    if cut * rate * 100 < 99 * 1000 {
+        let instead = match 1000u64.checked_div(cut) {
+            None => "takes no time at all for data".to_owned(),
+            Some(runs) => format!(
+                "runs at {runs} MT/s; `--set flash.channel.rate={}MT/s` does as it does",
+                rate_here * runs / rate
+            ),
+        };
+        remarks.push(format!("Channel_Transfer_Rate: MQSim cuts the {:.2} ns of a transfer to {cut} ns, and its channel {instead}", 1000.0 / rate as f64));
+    }
+    if bytes > 2 {
+        remarks.push(format!(
+            "Flash_Channel_Width: {} lines are 16 here at {rate_here} MT/s, which carry as much",
+            8 * bytes
+        ));
+    }
+    vec![
+        Key::new(
+            "flash.channel.rate",
+            quoted(&format!("{rate_here}MT/s")),
+            &["Channel_Transfer_Rate", "Flash_Channel_Width"],
+        ),
+        Key::new("flash.channel.width", width.to_string(), &["Flash_Channel_Width"]).noted("lines"),
+    ]
+}
+
+fn translation(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
+    let page = values.whole("Page_Capacity");
+    let policy = values.word("Transaction_Scheduling_Policy");
+    if policy == "FLIN" {
+        remarks.push("Transaction_Scheduling_Policy: FLIN is commented out in MQSim, which then ends with an exception; flash.die.scheduler is `priority`".to_owned());
+    }
+    if values.word("Address_Mapping") == "HYBRID" {
+        remarks.push("Address_Mapping: HYBRID is a class of empty functions in MQSim, so that no run of it has any; the map is one of pages".to_owned());
+    }
+    let ratio = values.real("Overprovisioning_Ratio");
+    let mut keys = vec![
+        Key::new("flash.die.scheduler", quoted("priority"), &["Transaction_Scheduling_Policy"]),
+        Key::new("flash.ftl.map_unit", quoted(&size(page)), &["Address_Mapping", "Page_Capacity"]),
+        Key::new(
+            "flash.ftl.stripe",
+            quoted(&values.word("Plane_Allocation_Scheme")),
+            &["Plane_Allocation_Scheme"],
+        ),
+        Key::new("flash.ftl.over_provisioning", quoted(&share(ratio)), &["Overprovisioning_Ratio"]),
+    ];
+    keys.push(if values.flag("Ideal_Mapping_Table") {
+        Key::new("flash.ftl.mapping", quoted("table"), &["Ideal_Mapping_Table"])
+    } else {
+        let (cached, stored) = entries(values);
+        let capacity = size(values.whole("CMT_Capacity").max(cached));
+        let value = format!(
+            "{{ demand = {{ capacity = \"{capacity}\", granularity = \"entry\", cached_entry = \"{cached}B\", stored_entry = \"{stored}B\", read = \"512B\" }} }}"
+        );
+        Key::new("flash.ftl.mapping", value, &["Ideal_Mapping_Table", "CMT_Capacity"])
+    });
+    keys
+}
+
+/// Bytes of an entry of the map in memory and on flash (`Address_Mapping_Unit_Page_Level.cpp`).
+fn entries(values: &Values) -> (u64, u64) {
+    let per_plane = values.whole("Block_No_Per_Plane").saturating_mul(values.whole("Page_No_Per_Block"));
+    let address = libm::log2(planes(values) as f64 * per_plane as f64);
+    let sectors = (values.whole("Page_Capacity") / SECTOR) as f64;
+    let bytes = |bits: f64| (libm::ceil(bits / 8.0) as u64).clamp(1, 64);
+    (bytes(2.0 * address + sectors), bytes(address + sectors))
+}
+
+fn collection(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
+    let blocks = values.whole("Block_No_Per_Plane");
+    let asked = (values.real("GC_Exec_Threshold") * blocks as f64) as u64;
+    let threshold = asked.max(FREE_LEAST);
+    if asked < FREE_LEAST {
+        remarks.push(format!("GC_Exec_Threshold: {asked} blocks of a plane; MQSim collects below {FREE_LEAST} whatever is asked. Preconditioned, it then starts with fewer free blocks than writes wait for, and every write waits for ever"));
+    }
+    // A write waits below ten free blocks there; here collection must have begun before one waits.
+    let hard = (FREE_LEAST - 1).min(threshold.saturating_sub(2));
+    let policy = values.word("GC_Block_Selection_Policy");
+    let victim = match policy.as_str() {
+        "GREEDY" => quoted("greedy"),
+        "FIFO" => quoted("fifo"),
+        "RGA" => format!("{{ d_choices = {{ d = {} }} }}", blocks.max(2).ilog2()),
+        _ => quoted("random"),
+    };
+    if policy == "RANDOM_PP" {
+        remarks.push("GC_Block_Selection_Policy: RANDOM_PP asks for a least number of invalid pages; here any closed block may be drawn".to_owned());
+    }
+    if policy == "RANDOM" {
+        remarks.push("GC_Block_Selection_Policy: RANDOM may take blocks that are not full yet there; here only closed blocks are drawn".to_owned());
+    }
+    let gc = |key: &str, value: String, from: &[&'static str]| {
+        Key::new(&format!("flash.ftl.gc.{key}"), value, from)
+    };
+    vec![
+        gc("victim", victim, &["GC_Block_Selection_Policy"]),
+        gc("start", (threshold - 1).to_string(), &["GC_Exec_Threshold"]),
+        gc("stop", threshold.to_string(), &["GC_Exec_Threshold"]),
+        gc("hard", hard.to_string(), &[]).noted("10 in MQSim's code, whatever GC_Hard_Threshold says"),
+        gc("copy_back", values.flag("Use_Copyback_for_GC").to_string(), &["Use_Copyback_for_GC"]),
+    ]
+}
+
+fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> Vec<Key> {
+    const MODE: &str = "Device_Level_Data_Caching_Mode";
+    let modes: Vec<String> =
+        flows.map(|flows| flows.all.iter().map(|flow| flow.values.word(MODE)).collect()).unwrap_or_default();
+    let mode = modes.first().map_or("WRITE_CACHE", String::as_str);
+    if modes.iter().any(|other| other != mode) {
+        remarks.push(format!(
+            "{MODE}: the flows say {}; the drive has one buffer for all, as the first says",
+            modes.join(", ")
+        ));
+    }
+    if values.word("Caching_Mechanism") == "SIMPLE" && mode != "TURNED_OFF" {
+        remarks.push("Caching_Mechanism: SIMPLE lacks a `break` and ends in an error message for every mode but TURNED_OFF in MQSim; the buffer is that of ADVANCED".to_owned());
+    }
+    let (reads, writes) = (mode.contains("READ"), mode.contains("WRITE"));
+    let capacity = quoted(&size(values.whole("Data_Cache_Capacity")));
+    let throttle = planes(values).saturating_mul(values.whole("Page_Capacity"));
+    let rate =
+        2 * values.whole("Data_Cache_DRAM_Data_Rate") * values.whole("Data_Cache_DRAM_Data_Busrt_Size");
+    let latency = values.whole("Data_Cache_DRAM_tRCD").saturating_add(values.whole("Data_Cache_DRAM_tCL"));
+    let key = |key: &str, value: String, from: &[&'static str]| {
+        Key::new(&format!("flash.buffer.{key}"), value, from)
+    };
+    let admission = if reads { "always" } else { "writes_only" };
+    vec![
+        key("capacity", capacity.clone(), &["Data_Cache_Capacity"]),
+        key("in_flight", capacity, &["Data_Cache_Capacity"]).noted("no limit of its own there"),
+        key("reads", reads.to_string(), &[MODE]),
+        key("writes", writes.to_string(), &[MODE]),
+        key("admission", quoted(admission), &[MODE]),
+        key("throttle", quoted(&size(throttle)), &["Page_Capacity"])
+            .noted("sectors of a page in every plane"),
+        key(
+            "bandwidth",
+            quoted(&format!("{rate}MB/s")),
+            &["Data_Cache_DRAM_Data_Rate", "Data_Cache_DRAM_Data_Busrt_Size"],
+        ),
+        key("latency", quoted(&time_ns(latency)), &["Data_Cache_DRAM_tRCD", "Data_Cache_DRAM_tCL"]),
+    ]
+}
+
+fn host(values: &Values, flows: u64, remarks: &mut Vec<String>) -> Vec<Key> {
+    let (lane, lanes) = (values.real("PCIe_Lane_Bandwidth"), values.whole("PCIe_Lane_Count"));
+    if values.word("HostInterface_Type") == "SATA" {
+        remarks.push("HostInterface_Type: SATA is not modelled; the drive has NVMe queues, as deep as IO_Queue_Depth says".to_owned());
+    }
+    // Headers and link: 28 B a packet of at most 128 B (`PCIe_Link.h`).
+    const PAYLOAD: f64 = 128.0;
+    const HEAD: u64 = 28;
+    let payload = lane * lanes as f64 * 1000.0 * PAYLOAD / (PAYLOAD + HEAD as f64);
+    let message = |bytes: u64| libm::floor((bytes + HEAD).div_ceil(lanes) as f64 / lane) as u64;
+    let link: &[&'static str] = &["PCIe_Lane_Bandwidth", "PCIe_Lane_Count"];
+    let nvme = |key: &str, value: String, from: &[&'static str]| {
+        Key::new(&format!("flash.host.nvme.{key}"), value, from)
+    };
+    let held = values.whole("Queue_Fetch_Size") * flows;
+    vec![
+        Key::new(
+            "flash.host.link.plain.bandwidth",
+            quoted(&format!("{}MB/s", libm::round(payload).max(1.0))),
+            link,
+        ),
+        nvme("queues", flows.to_string(), &[]).noted("a queue for each flow"),
+        nvme("depth", values.whole("IO_Queue_Depth").to_string(), &["IO_Queue_Depth"]),
+        nvme("in_controller", held.to_string(), &["Queue_Fetch_Size"]),
+        nvme("doorbell", quoted(&time_ns(message(2))), link),
+        nvme("fetch", quoted(&time_ns(message(4) + message(72))), link),
+    ]
+}
+
+/// What preconditioning leaves: the steady state under random writes, of the share that flows fill there.
+fn state(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> Vec<Key> {
+    const FROM: &[&str] = &["Enabled_Preconditioning", "Initial_Occupancy_Percentage"];
+    if !values.flag("Enabled_Preconditioning") {
+        return vec![Key::new("flash.precondition", quoted("none"), &["Enabled_Preconditioning"])];
+    }
+    let Some(flows) = flows else {
+        remarks.push("Enabled_Preconditioning: how much is filled stands with the flows; without them the drive starts empty. Give workload.xml too, or `--precondition analytic:share=75%`".to_owned());
+        return vec![Key::new("flash.precondition", quoted("none"), &["Enabled_Preconditioning"])];
+    };
+    let filled = flows.occupancy();
+    if filled <= 0.0 {
+        return vec![Key::new("flash.precondition", quoted("none"), FROM)];
+    }
+    remarks.push(format!("Initial_Occupancy_Percentage: {} of the logical space, from its beginning, in the steady state of random writes; MQSim draws which pages are full inside each flow's share, and leaves half of GC_Exec_Threshold free whatever is filled", share(filled)));
+    vec![Key::new(
+        "flash.precondition",
+        format!("{{ analytic = {{ share = \"{}\" }} }}", share(filled)),
+        FROM,
+    )]
+}

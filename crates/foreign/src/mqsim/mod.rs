@@ -1,0 +1,240 @@
+//! MQSim (Tavakkol et al., FAST 2018): its `ssdconfig.xml` as a system, its `workload.xml` as jobs and traces.
+
+mod drive;
+mod flow_settings;
+mod jobs;
+mod scenario;
+mod settings;
+
+pub use jobs::{Work, job_file};
+
+use crate::notes::Imported;
+use crate::setting::Setting;
+use crate::values::{Values, unless};
+use crate::xml::{Xml, cleaned, elements, text_of};
+use config::Diagnostic;
+use roxmltree::Node;
+use scenario::{Flow, Flows};
+
+/// The root of the file of a drive.
+const DRIVE: &str = "Execution_Parameter_Set";
+/// The root of the file of workloads.
+const WORKLOAD: &str = "MQSim_IO_Scenarios";
+const SCENARIO: &str = "IO_Scenario";
+const SYNTHETIC: &str = "IO_Flow_Parameter_Set_Synthetic";
+const TRACE: &str = "IO_Flow_Parameter_Set_Trace_Based";
+/// The most flows of a scenario, and scenarios of a file.
+const MOST: usize = 1024;
+
+/// A file by its name and text.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'t> {
+    /// What it is called.
+    pub name: &'t str,
+    /// Its text.
+    pub text: &'t str,
+}
+
+/// Which of MQSim's files a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// That of a drive.
+    Drive,
+    /// That of workloads.
+    Workload,
+}
+
+/// Which of MQSim's files a text looks like; none if it is something else.
+pub fn sort_of(text: &str) -> Option<Sort> {
+    let at = |root: &str| text.find(&format!("<{root}"));
+    match (at(DRIVE), at(WORKLOAD)) {
+        (Some(drive), other) if other.is_none_or(|other| drive < other) => Some(Sort::Drive),
+        (_, Some(_)) => Some(Sort::Workload),
+        _ => None,
+    }
+}
+
+/// One scenario: a drive as it is for its flows, and what they are.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The drive.
+    pub system: Imported,
+    /// Its flows; none of a drive by itself.
+    pub works: Vec<Work>,
+}
+
+/// A file of workloads with its scenarios.
+pub struct Workloads {
+    file: String,
+    scenarios: Vec<Flows>,
+}
+
+impl Workloads {
+    /// How many scenarios there are.
+    pub fn count(&self) -> usize {
+        self.scenarios.len()
+    }
+}
+
+/// Says a drive here, for a scenario of a file of workloads (counted from one) if there is one.
+///
+/// # Errors
+/// A file that is not MQSim's, a setting that is none, a value that a setting cannot have, a scenario that is not there.
+pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result<Scenario, Diagnostic> {
+    let values = read_drive(drive)?;
+    let flows = match workloads {
+        Some((file, number)) => {
+            let wrong = || {
+                let help = format!("they count from 1 to {}", file.count());
+                Diagnostic::new(format!("{} has no scenario {number}", file.file)).help(help)
+            };
+            let mut flows = file.scenarios.get(number.wrapping_sub(1)).ok_or_else(wrong)?.clone();
+            flows.place(&values)?;
+            Some(flows)
+        }
+        None => None,
+    };
+    let (keys, mut remarks) = drive::keys(&values, flows.as_ref());
+    let mut works = Vec::new();
+    for (number, flow) in flows.iter().flat_map(|flows| &flows.all).enumerate() {
+        works.push(jobs::work(flow, number, values.whole("IO_Queue_Depth"), &mut remarks)?);
+    }
+    let mut system = Imported {
+        tool: "MQSim",
+        file: drive.name.to_owned(),
+        inherits: "mqsim-default",
+        description: format!("The drive of MQSim's {}", drive.name),
+        keys,
+        told: Vec::new(),
+        remarks,
+        usage: Vec::new(),
+        defaulted: Vec::new(),
+    };
+    system.tell(&values);
+    // A setting of several flows is told once.
+    for flow in flows.iter().flat_map(|flows| &flows.all) {
+        let known: Vec<&str> = system.told.iter().map(|told| told.name).collect();
+        let mut of_flow = system.clone();
+        of_flow.told.clear();
+        of_flow.tell(&flow.values);
+        of_flow.told.retain(|told| !known.contains(&told.name));
+        system.told.extend(of_flow.told);
+        system.told.sort_by_key(|told| told.class);
+    }
+    Ok(Scenario { system, works })
+}
+
+fn read_drive(file: File<'_>) -> Result<Values, Diagnostic> {
+    let text = cleaned(file.text);
+    let xml = rooted(File { text: &text, ..file }, DRIVE)?;
+    let mut values = Values::new(&[settings::HOST, settings::DEVICE, settings::FLASH]);
+    let mut faults = Vec::new();
+    for set in elements(xml.root()) {
+        match set.tag_name().name() {
+            "Host_Parameter_Set" => take(&xml, set, settings::HOST, &mut values, &mut faults),
+            "Device_Parameter_Set" => {
+                take(&xml, set, settings::DEVICE, &mut values, &mut faults);
+                for inner in elements(set).filter(|inner| inner.has_tag_name("Flash_Parameter_Set")) {
+                    take(&xml, inner, settings::FLASH, &mut values, &mut faults);
+                }
+            }
+            other => faults.push(unknown(&xml, set, other, &["Host_Parameter_Set", "Device_Parameter_Set"])),
+        }
+    }
+    unless(values, faults)
+}
+
+/// Reads a file of workloads.
+///
+/// # Errors
+/// As [`import`].
+pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
+    let text = cleaned(file.text);
+    let xml = rooted(File { text: &text, ..file }, WORKLOAD)?;
+    let (mut scenarios, mut faults) = (Vec::new(), Vec::new());
+    for node in elements(xml.root()).take(MOST) {
+        if !node.has_tag_name(SCENARIO) {
+            faults.push(unknown(&xml, node, node.tag_name().name(), &[SCENARIO]));
+            continue;
+        }
+        let mut all = Vec::new();
+        for node in elements(node).take(MOST) {
+            let own = match node.tag_name().name() {
+                SYNTHETIC => flow_settings::SYNTHETIC,
+                TRACE => flow_settings::TRACE,
+                other => {
+                    faults.push(unknown(&xml, node, other, &[SYNTHETIC, TRACE]));
+                    continue;
+                }
+            };
+            let mut values = Values::new(&[flow_settings::BOTH, own]);
+            for setting in elements(node) {
+                take_one(&xml, setting, &mut values, &mut faults);
+            }
+            let place = xml.place(node);
+            all.push(Flow { values, is_trace: node.has_tag_name(TRACE), place, first: 0, bytes: 0 });
+        }
+        if all.is_empty() {
+            faults.push(Diagnostic::new("the scenario has no flow").at(xml.place(node)));
+        }
+        scenarios.push(Flows { all });
+    }
+    if scenarios.is_empty() && faults.is_empty() {
+        let help = "MQSim runs workloads of its own in that case; give each scenario an <IO_Scenario>";
+        faults.push(Diagnostic::new(format!("{} has no scenario", file.name)).help(help));
+    }
+    unless(Workloads { file: file.name.to_owned(), scenarios }, faults)
+}
+
+/// The file, if its root is the right one.
+fn rooted<'t>(file: File<'t>, root: &str) -> Result<Xml<'t>, Diagnostic> {
+    let xml = Xml::read(file.name, file.text)?;
+    let found = xml.root().tag_name().name();
+    if found == root {
+        return Ok(xml);
+    }
+    let help = match found {
+        DRIVE => "this is MQSim's drive: `nandscape import mqsim ssdconfig.xml workload.xml` takes it first".to_owned(),
+        WORKLOAD => "these are MQSim's workloads: `nandscape import mqsim ssdconfig.xml workload.xml` takes them second".to_owned(),
+        "simplessd" => "this is SimpleSSD's: `nandscape import simplessd FILE`".to_owned(),
+        _ => format!("its root must be <{root}>"),
+    };
+    let what = format!("{} is not what MQSim has there: its root is <{found}>", file.name);
+    Err(Diagnostic::new(what).at(xml.place(xml.root())).help(help))
+}
+
+fn unknown(xml: &Xml, node: Node<'_, '_>, found: &str, allowed: &[&'static str]) -> Diagnostic {
+    Diagnostic::new(format!("<{found}> is nothing that MQSim reads here"))
+        .at(xml.place(node))
+        .allowed(found, allowed.iter().copied())
+}
+
+/// Takes the settings of a table out of an element, and refuses those of another table.
+fn take(xml: &Xml, set: Node<'_, '_>, table: &[Setting], values: &mut Values, faults: &mut Vec<Diagnostic>) {
+    for node in elements(set).filter(|node| !node.has_tag_name("Flash_Parameter_Set")) {
+        let name = node.tag_name().name();
+        let elsewhere =
+            !table.iter().any(|one| one.name == name) && values.settings().any(|one| one.name == name);
+        if elsewhere {
+            let what = format!(
+                "`{name}` stands in <{}>, where MQSim passes over it in silence",
+                set.tag_name().name()
+            );
+            faults.push(
+                Diagnostic::new(what).at(xml.place(node)).help("move it into its own set, or remove it"),
+            );
+        } else {
+            take_one(xml, node, values, faults);
+        }
+    }
+}
+
+fn take_one(xml: &Xml, node: Node<'_, '_>, values: &mut Values, faults: &mut Vec<Diagnostic>) {
+    let place = xml.place(node);
+    if let Err(fault) = values.take("MQSim", node.tag_name().name(), text_of(node), &place) {
+        faults.push(fault);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! Settings of MQSim's `ssdconfig.xml`: a line each, with what MQSim takes where the file is silent. Read from its source at commit 7ec40e3 (`src/exec/*_Parameter_Set.cpp`, and where
+//! the values go); what the shipped system `mqsim-default` makes of them is in its `calibration.md`.
+
+use crate::setting::Class::{Carried, Differs, Inert, Missing};
+use crate::setting::Kind::{Flag, Real, Text, Whole, Word};
+use crate::setting::{Setting, setting};
+
+const U16: u64 = u16::MAX as u64;
+const U32: u64 = u32::MAX as u64;
+const NS: u64 = 3_600_000_000_000;
+const SHARING: &[&str] = &["SHARED", "EQUAL_PARTITIONING"];
+const SUSPEND: &str = "never takes effect: the case of a busy chip falls through to `return false` in both schedulers, so no command is ever suspended; flash.die.suspend is off";
+const WEAR: &str = "not passed on: SSD_Device gives its random seed in this place, so that levelling is always on, both kinds, at 100; dynamic levelling is on here, static levelling is left out, because requests are lost in it there";
+const MISSPELT: &str = "passed over in silence there: its parser knows another spelling";
+
+/// What its `Host_Parameter_Set` holds.
+pub(super) const HOST: &[Setting] = &[
+    setting(
+        "PCIe_Lane_Bandwidth",
+        Real(0.001, 1000.0),
+        "0.4",
+        Carried,
+        "GB/s, less 28 B of headers for each 128 B of payload",
+    ),
+    setting("PCIe_Lane_Count", Whole(1, 1024), "4", Carried, ""),
+    setting("SATA_Processing_Delay", Whole(0, NS), "0", Missing, "there is no SATA host interface here"),
+    setting(
+        "Enable_ResponseTime_Logging",
+        Flag,
+        "false",
+        Differs,
+        "every result has series over time; `--log FILE` writes a line for each request",
+    ),
+    setting(
+        "ResponseTime_Logging_Period_Length",
+        Whole(0, NS),
+        "400000",
+        Differs,
+        "windows of a result's series double in width, so that there are at most 512",
+    ),
+];
+
+/// What its `Device_Parameter_Set` holds.
+pub(super) const DEVICE: &[Setting] = &[
+    setting(
+        "Seed",
+        Whole(0, i32::MAX as u64),
+        "123",
+        Differs,
+        "other generators draw other numbers: `--seed N` of a run",
+    ),
+    setting(
+        "Enabled_Preconditioning",
+        Flag,
+        "true",
+        Carried,
+        "flash.precondition, with Initial_Occupancy_Percentage of the flows; without flows nothing is known of it, and the drive starts empty",
+    ),
+    setting("Memory_Type", Word(&["FLASH"]), "FLASH", Carried, "flash it is"),
+    setting("HostInterface_Type", Word(&["NVME", "SATA"]), "NVME", Carried, "flash.host.nvme"),
+    setting("IO_Queue_Depth", Whole(1, U16), "1024", Carried, ""),
+    setting(
+        "Queue_Fetch_Size",
+        Whole(1, U16),
+        "512",
+        Carried,
+        "of each queue there, of all together here: times the flows",
+    ),
+    setting(
+        "Caching_Mechanism",
+        Word(&["SIMPLE", "ADVANCED"]),
+        "ADVANCED",
+        Carried,
+        "flash.buffer; SIMPLE ends in an error there unless the flows turn caching off",
+    ),
+    setting(
+        "Data_Cache_Sharing_Mode",
+        Word(SHARING),
+        "SHARED",
+        Missing,
+        "one buffer for all flows: partitions are not modelled",
+    ),
+    setting("Data_Cache_Capacity", Whole(0, U32), "536870912", Carried, ""),
+    setting(
+        "Data_Cache_DRAM_Row_Size",
+        Whole(1, U32),
+        "8192",
+        Inert,
+        "the formula for more than a row divides by the time of a burst where it must multiply: 461 ns for 12 KiB, 41 us for 8, 16 and 24 KiB; here every byte takes its time",
+    ),
+    setting(
+        "Data_Cache_DRAM_Data_Rate",
+        Whole(1, 1_000_000),
+        "800",
+        Carried,
+        "MT/s, doubled there, times the burst size",
+    ),
+    setting("Data_Cache_DRAM_Data_Busrt_Size", Whole(1, 4096), "4", Carried, "bytes a transfer"),
+    setting("Data_Cache_DRAM_Data_Burst_Size", Whole(1, 4096), "", Inert, MISSPELT),
+    setting("Data_Cache_DRAM_tRCD", Whole(0, NS), "13", Carried, "ns; the latency is tRCD + tCL"),
+    setting("Data_Cache_DRAM_tCL", Whole(0, NS), "13", Carried, "ns; the latency is tRCD + tCL"),
+    setting(
+        "Data_Cache_DRAM_tRP",
+        Whole(0, NS),
+        "13",
+        Inert,
+        "counts in the wrong formula for more than a row alone",
+    ),
+    setting(
+        "Address_Mapping",
+        Word(&["PAGE_LEVEL", "HYBRID"]),
+        "PAGE_LEVEL",
+        Carried,
+        "a map of pages; HYBRID is a class of empty functions there",
+    ),
+    setting("Ideal_Mapping_Table", Flag, "false", Carried, ""),
+    setting(
+        "CMT_Capacity",
+        Whole(0, U32),
+        "2097152",
+        Carried,
+        "entries there are log2 of all pages long, with a bit a sector",
+    ),
+    setting(
+        "CMT_Sharing_Mode",
+        Word(SHARING),
+        "SHARED",
+        Missing,
+        "one part of the map is held for all flows: partitions are not modelled",
+    ),
+    setting("Plane_Allocation_Scheme", Word(SCHEMES), "CWDP", Carried, "the address decides the plane"),
+    setting(
+        "Transaction_Scheduling_Policy",
+        Word(&["OUT_OF_ORDER", "PRIORITY_OUT_OF_ORDER", "FLIN"]),
+        "OUT_OF_ORDER",
+        Carried,
+        "the map's reads, reads, writes, collection; classes of priority within a kind are not modelled",
+    ),
+    setting("Overprovisioning_Ratio", Real(0.0, 0.99), "0.07", Carried, ""),
+    setting(
+        "GC_Exec_Threshold",
+        Real(0.0, 1.0),
+        "0.05",
+        Carried,
+        "of a plane's blocks, and at least 10 of them there",
+    ),
+    setting(
+        "GC_Block_Selection_Policy",
+        Word(&["GREEDY", "RGA", "RANDOM", "RANDOM_P", "RANDOM_PP", "FIFO"]),
+        "RGA",
+        Carried,
+        "RGA draws log2 of a plane's blocks",
+    ),
+    setting("Use_Copyback_for_GC", Flag, "false", Carried, ""),
+    setting(
+        "Preemptible_GC_Enabled",
+        Flag,
+        "true",
+        Differs,
+        "off, collection has precedence on its chip there, in which requests are lost; here it gives way to the host until flash.ftl.gc.hard",
+    ),
+    setting(
+        "GC_Hard_Threshold",
+        Real(0.0, 1.0),
+        "0.005",
+        Differs,
+        "when preemptible collection takes precedence; here flash.ftl.gc.hard says when writes wait, which there is below 10 free blocks whatever the file says",
+    ),
+    setting("Dynamic_Wearleveling_Enabled", Flag, "true", Inert, WEAR),
+    setting("Static_Wearleveling_Enabled", Flag, "true", Inert, WEAR),
+    setting("Static_Wearleveling_Threshold", Whole(0, U32), "100", Inert, WEAR),
+    setting(
+        "Preferred_suspend_erase_time_for_read",
+        Whole(0, NS),
+        "700000",
+        Inert,
+        "its parser reads `Prefered_suspend_erase_time_for_read`, and no command is ever suspended",
+    ),
+    setting("Prefered_suspend_erase_time_for_read", Whole(0, NS), "700000", Inert, SUSPEND),
+    setting("Preferred_suspend_erase_time_for_write", Whole(0, NS), "700000", Inert, SUSPEND),
+    setting("Preferred_suspend_write_time_for_read", Whole(0, NS), "100000", Inert, SUSPEND),
+    setting("Flash_Channel_Count", Whole(1, 65_536), "8", Carried, ""),
+    setting(
+        "Flash_Channel_Width",
+        Whole(1, 64),
+        "1",
+        Carried,
+        "bytes; beyond two, the rate grows in its place",
+    ),
+    setting("Channel_Transfer_Rate", Whole(1, 100_000), "300", Carried, "MT/s"),
+    setting("Chip_No_Per_Channel", Whole(1, 65_536), "4", Carried, ""),
+    setting("Flash_Comm_Protocol", Word(&["NVDDR2"]), "NVDDR2", Carried, ""),
+];
+
+/// What its `Flash_Parameter_Set` holds.
+pub(super) const FLASH: &[Setting] = &[
+    setting("Flash_Technology", Word(&["SLC", "MLC", "TLC"]), "MLC", Carried, ""),
+    setting(
+        "CMD_Suspension_Support",
+        Word(&["NONE", "ERASE", "PROGRAM", "PROGRAM_ERASE"]),
+        "ERASE",
+        Inert,
+        SUSPEND,
+    ),
+    setting("Page_Read_Latency_LSB", Whole(0, NS), "75000", Carried, "ns, and 20 ns that the chip adds"),
+    setting("Page_Read_Latency_CSB", Whole(0, NS), "75000", Carried, "of TLC alone"),
+    setting("Page_Read_Latency_MSB", Whole(0, NS), "75000", Carried, "of MLC and TLC"),
+    setting("Page_Program_Latency_LSB", Whole(0, NS), "750000", Carried, "ns"),
+    setting("Page_Program_Latency_CSB", Whole(0, NS), "750000", Carried, "of TLC alone"),
+    setting("Page_Program_Latency_MSB", Whole(0, NS), "750000", Carried, "of MLC and TLC"),
+    setting("Block_Erase_Latency", Whole(0, NS), "3800000", Carried, "ns"),
+    setting(
+        "Block_PE_Cycles_Limit",
+        Whole(0, U32),
+        "10000",
+        Inert,
+        "the length of a histogram of erases: no block wears out",
+    ),
+    setting("Suspend_Erase_Time", Whole(0, NS), "700000", Inert, SUSPEND),
+    setting("Suspend_Program_Time", Whole(0, NS), "100000", Inert, SUSPEND),
+    setting(
+        "Die_No_Per_Chip",
+        Whole(1, 65_536),
+        "2",
+        Carried,
+        "one of a chip's dies works at a time, as there: flash.die.interleave = false",
+    ),
+    setting("Plane_No_Per_Die", Whole(1, 16), "2", Carried, ""),
+    setting("Block_No_Per_Plane", Whole(1, 1 << 28), "2048", Carried, ""),
+    setting("Page_No_Per_Block", Whole(1, 1 << 20), "256", Carried, ""),
+    setting("Page_Capacity", Whole(512, 1 << 20), "8192", Carried, "bytes"),
+    setting(
+        "Page_Metadat_Capacity",
+        Whole(0, U32),
+        "1872",
+        Inert,
+        "spare bytes are never moved there, nor here",
+    ),
+    setting("Page_Metadata_Capacity", Text, "", Inert, MISSPELT),
+];
+
+/// Orders of channel, way (chip), die and plane that its parser knows.
+const SCHEMES: &[&str] = &[
+    "CDPW", "CDWP", "CPDW", "CPWD", "CWDP", "CWPD", "DCPW", "DCWP", "DPCW", "DPWC", "DWCP", "DWPC", "PCDW",
+    "PCWD", "PDCW", "PDWC", "PWCD", "PWDC", "WCDP", "WCPD", "WDCP", "WDPC", "WPCD", "WPDC",
+];
