@@ -142,7 +142,6 @@ def test_an_admission_decides_as_its_twin_does() -> None:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda view: "new", "there is none"),
         (lambda view: 10**6, "goes on with halted job 1000000"),
         (lambda view: None, "sleeps while"),
         (lambda view: "later", "has said `later`"),

@@ -6,11 +6,11 @@ pub(crate) use nests::{executes, of_programs};
 
 use crate::applies;
 use crate::bind::{Bound, bind, drives, of_kind, part_for};
+use crate::bring::{self, Policies};
 use crate::build::{gpu, host, server};
 use crate::complex::Processor;
 use crate::kernels::{Looking, offloaded};
 use crate::machine::Machine;
-use crate::bring::{self, Policies};
 use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
 use crate::precondition::{self, Report};

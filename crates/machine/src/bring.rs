@@ -25,8 +25,7 @@ pub struct Policies {
 }
 
 /// The keys that can change while a machine runs: each names a policy that looks at the present alone.
-const CHANGEABLE: [&str; 3] =
-    ["flash.ftl.gc.victim", "memory.dram_cache.admission", "cpu.threads.scheduler"];
+const CHANGEABLE: [&str; 3] = ["flash.ftl.gc.victim", "memory.dram_cache.admission", "cpu.threads.scheduler"];
 
 /// Lets collection of devices decide by policies that were brought along.
 ///
@@ -83,7 +82,9 @@ impl Machine {
                 return Err(Diagnostic::new(format!("nothing runs on `{name}`")));
             };
             if pages {
-                let what = format!("`{name}` pages from flash: an operating system wakes its threads when their pages have come");
+                let what = format!(
+                    "`{name}` pages from flash: an operating system wakes its threads when their pages have come"
+                );
                 return Err(Diagnostic::new(what).help("no other scheduler is modelled with `swap`"));
             }
             server.cores.set_schedulers(&*schedulers);
@@ -97,11 +98,7 @@ impl Machine {
 ///
 /// # Errors
 /// Something differs that cannot change while a machine runs.
-pub(crate) fn changed(
-    old: &Loaded,
-    new: &Loaded,
-    seed: u64,
-) -> Result<(Policies, Vec<String>), Diagnostic> {
+pub(crate) fn changed(old: &Loaded, new: &Loaded, seed: u64) -> Result<(Policies, Vec<String>), Diagnostic> {
     refuse_others(old, new)?;
     let mut policies = Policies::default();
     let mut said = Vec::new();
@@ -113,7 +110,9 @@ pub(crate) fn changed(
         }
     }
     for (number, (was, is)) in old.spec.memory.iter().zip(&new.spec.memory).enumerate() {
-        let (MemorySpec::DramCache(was), MemorySpec::DramCache(spec)) = (&was.spec, &is.spec) else { continue };
+        let (MemorySpec::DramCache(was), MemorySpec::DramCache(spec)) = (&was.spec, &is.spec) else {
+            continue;
+        };
         let (was, policy) = (&was.admission, &spec.admission);
         if was != policy {
             policies.admissions.push((number, policy.build(&spec.pages())));
@@ -130,7 +129,12 @@ pub(crate) fn changed(
         if was != policy {
             let made = policy.clone();
             policies.schedulers.push((number, Box::new(move || made.build(&()))));
-            said.push(format!("`{}.threads.scheduler` is `{}`, not `{}`", is.table(), policy.name(), was.name()));
+            said.push(format!(
+                "`{}.threads.scheduler` is `{}`, not `{}`",
+                is.table(),
+                policy.name(),
+                was.name()
+            ));
         }
     }
     Ok((policies, said))
@@ -142,7 +146,9 @@ fn refuse_others(old: &Loaded, new: &Loaded) -> Result<(), Diagnostic> {
     for (key, value, place) in &after {
         let same = before.iter().any(|(other, was, _)| other == key && was == value);
         let kind = new.as_kind(key);
-        let may = CHANGEABLE.iter().any(|may| kind.strip_prefix(may).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
+        let may = CHANGEABLE
+            .iter()
+            .any(|may| kind.strip_prefix(may).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
         if same || may {
             continue;
         }

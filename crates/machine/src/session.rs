@@ -1,10 +1,10 @@
 //! A run that can be stopped, looked at, and gone on with.
 
 use crate::assemble::{Assembled, assemble};
+use crate::bring::{Policies, changed};
 use crate::build::server;
 use crate::end::End;
 use crate::machine::Machine;
-use crate::bring::{Policies, changed};
 use crate::outside::{Observers, Outside, Stage};
 use crate::plan::Plan;
 use crate::precondition::Report;

@@ -102,7 +102,13 @@ impl Machine {
     /// Builds the machine and brings it into its state. `requests` are recorded, with `waits` also what each waited for. `functions` are policies by the keys that they stand for.
     #[new]
     #[pyo3(signature = (plan, *, requests = false, waits = false, functions = Vec::new()))]
-    fn new(py: Python<'_>, plan: &Plan, requests: bool, waits: bool, functions: Functions) -> PyResult<Machine> {
+    fn new(
+        py: Python<'_>,
+        plan: &Plan,
+        requests: bool,
+        waits: bool,
+        functions: Functions,
+    ) -> PyResult<Machine> {
         let plan = plan.0.clone();
         let apart = Apart::begin(move |stop| State {
             session: None,

@@ -7,8 +7,9 @@ mod victim;
 pub(crate) use threads::ThreadView;
 pub(crate) use victim::View;
 
-use ::machine::run::Policies;
+use ::machine::run::{Policies, Schedulers};
 use ::machine::spec::{Loaded, MemorySpec};
+use compute::ooo::sched::ThreadScheduler;
 use config::Diagnostic;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,7 +101,7 @@ pub(crate) fn policies(
         let made = Arc::new(made);
         policies.schedulers.extend(servers.into_iter().map(|n| {
             let made = Arc::clone(&made);
-            (n, Box::new(move || Box::new(made()) as _) as _)
+            (n, Box::new(move || Box::new(made()) as Box<dyn ThreadScheduler>) as Schedulers)
         }));
     }
     Ok(policies)

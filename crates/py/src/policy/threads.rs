@@ -20,7 +20,9 @@ fn allowed(py: Python<'_>, said: &Py<PyAny>, view: &Seen<'_>) -> PyResult<Choice
         return match word.as_str() {
             NEW if view.new => Ok(Choice::New),
             NEW => Err(refused("wants a new job, and there is none, or no thread to run it")),
-            _ => Err(refused(&format!("has said `{word}`: `new`, the place of a halted job, or None to sleep"))),
+            _ => Err(refused(&format!(
+                "has said `{word}`: `new`, the place of a halted job, or None to sleep"
+            ))),
         };
     }
     match said.extract::<Option<u32>>(py)? {
