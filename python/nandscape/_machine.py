@@ -147,6 +147,7 @@ def run(
     warmup: str | int | None = None,
     queue_depth: int | None = None,
     requests: Recorded = False,
+    timeline: bool | str = False,
     policies: Mapping[str, Policy] | None = None,
 ) -> Result:
     """Runs a workload, or several side by side, on a system.
@@ -156,7 +157,8 @@ def run(
 
     ``set`` overrides values of the spec, by key; ``precondition`` the state of the drives (``"steady:share=90%"``). ``warmup`` leaves out the
     first so many requests, or what completes before a time (``"10ms"``). ``queue_depth`` replays traces at that depth. ``requests=True``
-    records every request, for ``Result.requests``; ``requests="waits"`` also what each waited for. ``policies`` are functions that decide in place of the spec's policies:
+    records every request, for ``Result.requests``; ``requests="waits"`` also what each waited for. ``timeline=True`` records what the machine does over time, for ``Result.timeline``;
+    ``timeline="slowest"`` what was going on around the slowest request, ``"window=1ms..2ms"`` what touches that time. ``policies`` are functions that decide in place of the spec's policies:
     ``{"flash.ftl.gc.victim": function}``.
 
     The interpreter is free meanwhile, and an interrupt ends the run with ``KeyboardInterrupt``. Unusable input is a ``SpecError`` or a
@@ -171,19 +173,25 @@ def run(
         warmup=warmup,
         queue_depth=queue_depth,
     )
-    return finished(made(what, requests, policies))
+    return finished(made(what, requests, policies, timeline))
 
 
-def made(what: _native.Plan, requests: Recorded, policies: Mapping[str, Policy] | None) -> _native.Machine:
+def made(
+    what: _native.Plan,
+    requests: Recorded,
+    policies: Mapping[str, Policy] | None,
+    timeline: bool | str = False,
+) -> _native.Machine:
     """A machine of a plan."""
     if requests not in (True, False, "waits"):
         text = f"`requests` is {requests!r}"
         raise Error(f"{text}\n  allowed: True, False, 'waits'", what=text, allowed=["True", "False", "waits"])
     functions = list((policies or {}).items())
-    return _native.Machine(what, requests=bool(requests), waits=requests == "waits", functions=functions)
+    shown = timeline if isinstance(timeline, str) else "all" if timeline else None
+    return _native.Machine(what, requests=bool(requests), waits=requests == "waits", timeline=shown, functions=functions)
 
 
 def finished(machine: _native.Machine) -> Result:
     """Runs a machine to its end, and takes from it what it has found out."""
     machine.run()
-    return Result(machine.result(), machine.requests(take=True))
+    return Result(machine.result(), machine.requests(take=True), machine.timeline())

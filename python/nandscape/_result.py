@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -102,8 +103,13 @@ class Result(Node):
 
     __slots__ = ("__dict__",)
 
-    def __init__(self, text: str, requests: _native.Table | None = None) -> None:
-        self._text, self._requests = text, requests
+    def __init__(
+        self,
+        text: str,
+        requests: _native.Table | None = None,
+        timeline: tuple[bytes, list[str]] | None = None,
+    ) -> None:
+        self._text, self._requests, self._timeline = text, requests, timeline
 
     @cached_property
     def _data(self) -> dict[str, Any]:  # type: ignore[override]
@@ -191,6 +197,20 @@ class Result(Node):
         target gives no account.
         """
         return recorded(self._requests)
+
+    def timeline(self, path: str | os.PathLike[str] | None = None) -> bytes:
+        """What the machine did over time, in Perfetto's format (``.pftrace``), and written to a file if one is named: https://ui.perfetto.dev opens it. The run must
+        have had ``timeline``. Of more events than a million there is an even sample; a warning says so."""
+        if self._timeline is None:
+            what = "no timeline of this run was recorded"
+            raise Error(f"{what}\n  help: run it with `timeline=True`", what=what, help="run it with `timeline=True`")
+        trace, told = self._timeline
+        for text in told:
+            warnings.warn(f"the timeline: {text}", stacklevel=2)
+        if path is not None:
+            with open(path, "wb") as file:
+                file.write(trace)
+        return trace
 
     def _repr_html_(self) -> str:
         return page(self)

@@ -8,6 +8,7 @@ import time
 from dataclasses import astuple, dataclass
 
 from ._machine import finished, made, plan, run
+from ._native import ThreadView
 from ._native import View as VictimView
 
 
@@ -62,6 +63,31 @@ def decision() -> tuple[float, float, int]:
     return ours.run.cpu_s / theirs.run.cpu_s, more / ours.flash[0].gc_runs * 1e6, units
 
 
+def threads() -> tuple[float, float]:
+    """Four cores of a server in front of flash, with ``priority`` and an admission of all pages in Python: how many times the CPU time of the run with those in Rust."""
+    server = {
+        "cpu.cores": 4,
+        "fabric.mesh.rows": 2,
+        "fabric.mesh.columns": 2,
+        "l2.banks": 4,
+        "l2.sets": 64,
+        "memory.dram_cache.sets": 64,
+        "memory.dram_cache.evict_buffer": 4,
+        "flash.geometry.blocks": 256,
+        "cpu.load.jobs": 8000,
+        "cpu.warmup.fixed.jobs": 800,
+    }
+    job = "tatp:size=256MiB,work=2000"
+
+    def priority(view: ThreadView) -> int | str | None:
+        return 0 if view.due else "new" if view.new else None
+
+    theirs = run("astriflash", job, set=server).run.cpu_s
+    scheduled = run("astriflash", job, set=server, policies={"cpu.threads.scheduler": priority}).run.cpu_s
+    admitted = run("astriflash", job, set=server, policies={"memory.dram_cache.admission": lambda page: True}).run.cpu_s
+    return scheduled / theirs, admitted / theirs
+
+
 def main() -> None:
     """Prints the medians of several runs."""
     parser = argparse.ArgumentParser(prog="python -m nandscape.bench", description=__doc__)
@@ -77,6 +103,8 @@ def main() -> None:
     print(f"the first look at the result, CPU {read:9.3f} ms")
     ratio, each, units = decision()
     print(f"a victim policy in Python: {ratio:.2f} times the run, {each:.0f} us a decision among {units} units")
+    scheduled, admitted = threads()
+    print(f"a scheduler of threads in Python: {scheduled:.2f} times the run; an admission: {admitted:.2f}")
 
 
 if __name__ == "__main__":

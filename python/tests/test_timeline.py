@@ -9,6 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import nandscape as ns
 import pytest
 
 trace_pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -139,3 +140,21 @@ def test_perfetto_reads_it(tmp_path: Path) -> None:
         assert next(iter(perfetto.query("select count(*) as n from flow"))).n > 0
         wrong = perfetto.query("select name, value from stats where severity = 'error' and value > 0")
         assert [(row.name, row.value) for row in wrong] == []
+
+
+@pytest.mark.parametrize("shown", ["all", "slowest", "window=1ms..2ms"])
+def test_the_package_s_timeline_is_the_command_s(tmp_path: Path, shown: str) -> None:
+    path, _ = timeline(tmp_path, "--timeline-show", shown)
+    small = {f"flash.{key}": value for key, value in (word.split("=") for word in SMALL)}
+    run = ns.run("d16", JOB, set=small, timeline=True if shown == "all" else shown, requests=True)
+    assert run.timeline(tmp_path / "ours.pftrace") == path.read_bytes() == (tmp_path / "ours.pftrace").read_bytes()
+    # Whoever else looks on sees the same.
+    assert len(run.requests()) == run.io.all.requests
+
+
+def test_a_timeline_that_was_not_recorded_or_cannot_be() -> None:
+    job = {"rw": "randread", "number_ios": 10}
+    with pytest.raises(ns.Error, match="no timeline of this run was recorded"):
+        ns.run("d16", job, precondition="none").timeline()
+    with pytest.raises(ns.Error, match="did you mean `slowest`"):
+        ns.run("d16", job, timeline="slowst")

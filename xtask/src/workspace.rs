@@ -21,7 +21,7 @@ pub(crate) fn dist_binary() -> Result<PathBuf> {
     binary("dist")
 }
 
-/// Builds the same for a target of rustc.
+/// Builds the same for a target of rustc, with all that a package has.
 pub(crate) fn binary_for(target: &str) -> Result<PathBuf> {
     build("dist", Some(target))
 }
@@ -34,7 +34,7 @@ fn build(profile: &str, target: Option<&str>) -> Result<PathBuf> {
     let mut command = Command::new(cargo());
     command.args(["build", "--quiet", "--profile", profile, "--package", "nandscape", "--bin", "nandscape"]);
     if let Some(target) = target {
-        command.args(["--target", target]);
+        command.args(["--target", target, "--features", "parquet"]);
     }
     let built = command.current_dir(root()).status().context("cargo build did not start")?;
     if !built.success() {

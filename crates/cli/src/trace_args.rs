@@ -106,19 +106,3 @@ pub(crate) fn at(option: &str, text: &str, fault: Diagnostic) -> Diagnostic {
 pub(crate) fn time(text: &str) -> Result<Time, Diagnostic> {
     text.parse::<Duration>().map(|d| d.time())
 }
-
-/// Reads a span of time such as `1ms..2ms`.
-///
-/// # Errors
-/// It is none, in words.
-pub(crate) fn window(text: &str) -> Result<(Time, Time), String> {
-    let time = |text: &str| time(text).map_err(|_| format!("`{text}` is no time with a unit, as in `1ms`"));
-    let (from, to) =
-        text.split_once("..").ok_or("`window` takes two times, as in `window=1ms..2ms`".to_owned())?;
-    let (from, to) = (time(from)?, time(to)?);
-    if from < to {
-        Ok((from, to))
-    } else {
-        Err(format!("the window ends at {to}, which is not after {from}"))
-    }
-}

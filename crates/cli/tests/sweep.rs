@@ -335,7 +335,7 @@ fn files_that_cannot_be() {
             "s.toml:6:39",
         ),
         ("seeds = []", "nothing to run", "s.toml:3:"),
-        ("seeds = [-1]", "out of range", "s.toml:3:"),
+        ("seeds = [-1]", "a seed is a whole number from 0", "s.toml:3:"),
         ("[trace]\nremap = \"fold\"", "allowed: fit, error, wrap, compact", "s.toml:3:"),
     ];
     for (text, said, place) in cases {

@@ -58,3 +58,12 @@ pub struct Observers {
     /// Each sees what the host's program does that drives its coprocessor: as many as there are, in the order of their declaration, or none.
     pub phases: Vec<Box<dyn workload::host::offload::observe::Observer>>,
 }
+
+/// Several observers of requests in the place of one.
+pub struct Several(pub Vec<Box<dyn workload::inject::Observer>>);
+
+impl workload::inject::Observer for Several {
+    fn completed(&mut self, seen: &workload::inject::Seen, account: Option<&proto::Account>) {
+        self.0.iter_mut().for_each(|one| one.completed(seen, account));
+    }
+}

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::bring::{Policies, Schedulers};
-pub use crate::outside::{Observers, Outside, Stage};
+pub use crate::outside::{Observers, Outside, Several, Stage};
 pub use crate::plan::Plan;
 pub use crate::session::Session;
 

@@ -6,20 +6,23 @@ use crate::plan::Plan;
 use crate::policy::{Functions, Trouble, policies};
 use crate::requests::Requests;
 use crate::table::Table;
-use ::machine::run::{Observers, Outside, Plan as OfMachine, Policies, Session, Stage};
+use ::machine::run::{Observers, Outside, Plan as OfMachine, Policies, Session, Several, Stage};
 use config::Diagnostic;
 use config::units::Duration;
 use kernel::Time;
 use outside::{Clocks, peak_rss};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use timeline::{Format, Timeline, show};
 
 /// What the thread of a machine has.
 struct State {
     session: Option<Session>,
     requests: Option<Requests>,
+    timeline: Option<Timeline>,
     trouble: Trouble,
     clocks: Clocks,
     /// Seconds that jobs have taken.
@@ -39,13 +42,21 @@ impl State {
             let loaded = plan.load().map_err(of)?;
             policies(&loaded, functions, &self.trouble, &self.stop).map_err(of)?
         };
-        let observers = Observers {
-            requests: self.requests.as_ref().map(|requests| Box::new(requests.clone()) as _),
-            ..Observers::default()
-        };
+        let observers = self.observers();
         let opened = self.lend(|outside| Session::open(plan, outside, observers, policies));
         self.session = opened.map_err(of)?;
         Ok(())
+    }
+
+    /// Who looks on.
+    fn observers(&self) -> Observers {
+        let mut observers = self.timeline.as_ref().map(Timeline::observers).unwrap_or_default();
+        let own = self.requests.as_ref().map(|requests| Box::new(requests.clone()) as _);
+        observers.requests = match (own, observers.requests.take()) {
+            (Some(one), Some(other)) => Some(Box::new(Several(vec![one, other]))),
+            (one, other) => one.or(other),
+        };
+        observers
     }
 
     /// Lends what a session needs of the outside.
@@ -101,25 +112,38 @@ impl Machine {
 impl Machine {
     /// Builds the machine and brings it into its state. `requests` are recorded, with `waits` also what each waited for. `functions` are policies by the keys that they stand for.
     #[new]
-    #[pyo3(signature = (plan, *, requests = false, waits = false, functions = Vec::new()))]
+    #[pyo3(signature = (plan, *, requests = false, waits = false, timeline = None, functions = Vec::new()))]
     fn new(
         py: Python<'_>,
         plan: &Plan,
         requests: bool,
         waits: bool,
+        timeline: Option<&str>,
         functions: Functions,
     ) -> PyResult<Machine> {
+        let fault = |what: String| {
+            let help = "`all`, `slowest`, or a window: `window=1ms..2ms`";
+            Fault::workload(Diagnostic::new(format!("`timeline`: {what}")).help(help)).raised(py)
+        };
+        let shown = timeline.map(show).transpose().map_err(fault)?;
         let plan = plan.0.clone();
         let apart = Apart::begin(move |stop| State {
             session: None,
             requests: requests.then(|| Requests::new(waits)),
+            timeline: None,
             trouble: Trouble::default(),
             clocks: Clocks::start(),
             busy_s: 0.0,
             stop,
         })?;
         let machine = Machine(apart);
-        machine.with(py, move |state| state.open(&plan, functions))?.map_err(|fault| fault.raised(py))?;
+        let opened = machine.with(py, move |state| {
+            if let Some(shown) = shown {
+                state.timeline = Some(Timeline::new(shown, &plan.load().map_err(Fault::spec)?));
+            }
+            state.open(&plan, functions)
+        })?;
+        opened.map_err(|fault| fault.raised(py))?;
         Ok(machine)
     }
 
@@ -142,6 +166,21 @@ impl Machine {
             changed
         })?;
         changed.map_err(|fault| Fault::spec(fault).raised(py))
+    }
+
+    /// The timeline in Perfetto's format, if it is recorded, with what a reader must know of events that it does not hold; it is forgotten then.
+    fn timeline<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Vec<String>)>> {
+        let written = self.with(py, |state| {
+            let timeline = state.timeline.take()?;
+            let mut session = state.session.take()?;
+            let document = state.lend(|outside| session.document(outside));
+            let mut bytes = Vec::new();
+            let told = timeline.write(&document, Format::Pftrace, &mut bytes);
+            state.session = Some(session);
+            Some(told.map(|told| (bytes, told)))
+        })?;
+        let written = written.transpose().map_err(|fault| PyRuntimeError::new_err(fault.to_string()))?;
+        Ok(written.map(|(bytes, told)| (PyBytes::new(py, &bytes), told)))
     }
 
     /// Wall-clock seconds that the machine's own thread has worked: without it, what is left of a run's time is Python's.

@@ -22,9 +22,10 @@ const FLOORS: &[(&str, u8)] = &[
     ("report", 2),
     ("foreign", 2),
     ("machine", 3),
-    ("cli", 4),
-    ("py", 4),
-    ("fuzzing", 4),
+    ("timeline", 4),
+    ("cli", 5),
+    ("py", 5),
+    ("fuzzing", 5),
 ];
 
 /// Dependencies within a floor: links are resources of net's, first-level caches and TLBs tables of mem's, a kernel of nest's is data.

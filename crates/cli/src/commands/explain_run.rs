@@ -39,7 +39,10 @@ fn human(name: &str, told: &Told) -> String {
         let _ = writeln!(text, "  * {finding}");
     }
     if told.findings.is_empty() {
-        let _ = writeln!(text, "  it has no requests, and no part that says where time went");
+        let _ = writeln!(
+            text,
+            "  nothing in it says where time went: it has no parts, as of a result that was measured"
+        );
     }
     if !told.keys.is_empty() {
         let _ = writeln!(text, "\n  worth a try:");

@@ -1,7 +1,7 @@
 //! `nandscape run`.
 
 use crate::imported::{Planned, planned};
-use crate::observe::{RequestFile, RequestLog, Several, Show, Shown, Timeline, keep, show};
+use crate::observe::{RequestFile, RequestLog, TimelineFile, keep, show};
 use crate::output::{Fault, print};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming};
 use crate::plan_args::PlanArgs;
@@ -11,9 +11,9 @@ use crate::result_folder::ResultFolder;
 use crate::states::{Folder, Given, Saved, folder_of, left_out};
 use config::Diagnostic;
 use machine::result::Document;
-use machine::run::{Observers, Outside, Plan, Stage, run_observed};
+use machine::run::{Observers, Outside, Plan, Several, Stage, run_observed};
 use machine::state::States;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What to run.
 #[derive(clap::Args)]
@@ -121,7 +121,8 @@ fn run_plan(args: &Args, planned: &Planned, printed: Printed) -> Result<bool, Fa
     let (kept, shown) = (keep(&args.requests_keep)?, show(&args.timeline_show)?);
     let create = |path: &PathBuf| RequestFile::create(path, kept, plan.seed);
     let requests = args.requests.as_ref().map(create).transpose()?;
-    let timeline = args.timeline.as_deref().map(|path| timeline(path, shown, plan)).transpose()?;
+    let timeline =
+        args.timeline.as_deref().map(|path| TimelineFile::create(path, shown, plan)).transpose()?;
     let mut bar = RunBar::new();
     let observers = observers(log.as_ref(), requests.as_ref(), timeline.as_ref());
     let document = simulate(plan, &mut bar, keeper.states(), observers);
@@ -215,7 +216,12 @@ fn simulate(
     run_observed(plan, &mut outside, observers)
 }
 
-fn observers(log: Option<&RequestLog>, file: Option<&RequestFile>, timeline: Option<&Timeline>) -> Observers {
+fn observers(
+    log: Option<&RequestLog>,
+    file: Option<&RequestFile>,
+    timeline: Option<&TimelineFile>,
+) -> Observers {
+    let mut observers = timeline.map(TimelineFile::observers).unwrap_or_default();
     let mut requests: Vec<Box<dyn workload::inject::Observer>> = Vec::new();
     if let Some(log) = log {
         requests.push(Box::new(log.clone()));
@@ -223,33 +229,10 @@ fn observers(log: Option<&RequestLog>, file: Option<&RequestFile>, timeline: Opt
     if let Some(file) = file {
         requests.push(Box::new(file.clone()));
     }
-    if let Some(timeline) = timeline {
-        requests.push(Box::new(timeline.clone()));
-    }
-    let requests = if requests.len() > 1 { Some(Box::new(Several(requests)) as _) } else { requests.pop() };
-    let commands = timeline.into_iter().flat_map(Timeline::drives);
-    let kernels = timeline.into_iter().flat_map(Timeline::accelerators);
-    let (steps, phases): (Vec<_>, Vec<_>) = timeline.into_iter().flat_map(Timeline::coprocessors).unzip();
-    Observers {
-        requests,
-        commands: commands.map(|drive| Box::new(drive) as _).collect(),
-        kernels: kernels.map(|cores| Box::new(cores) as _).collect(),
-        steps: steps.into_iter().map(|steps| Box::new(steps) as _).collect(),
-        phases: phases.into_iter().map(|phases| Box::new(phases) as _).collect(),
-    }
-}
-
-/// Makes the file of the timeline of every drive, every accelerator and every coprocessor.
-fn timeline(path: &Path, show: Show, plan: &Plan) -> Result<Timeline, Fault> {
-    let loaded = plan.load()?;
-    let drives = loaded.spec.flash.iter().map(|part| part.name.as_str());
-    let governed = loaded.spec.accelerator.iter().filter_map(|part| {
-        let storage = part.link("storage")?;
-        Some((part.name.as_str(), loaded.spec.group_flash.get(storage.number)?.name.as_str()))
-    });
-    let (accelerators, flash): (Vec<&str>, Vec<&str>) = governed.unzip();
-    let coprocessors = loaded.spec.coprocessor.iter().map(|part| part.name.as_str()).collect();
-    Timeline::create(path, show, &Shown { drives: drives.chain(flash).collect(), accelerators, coprocessors })
+    requests.extend(observers.requests.take());
+    observers.requests =
+        if requests.len() > 1 { Some(Box::new(Several(requests)) as _) } else { requests.pop() };
+    observers
 }
 
 fn say_what_is_left_out(told: Vec<String>) {

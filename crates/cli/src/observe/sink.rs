@@ -47,15 +47,6 @@ impl Sink {
         }
     }
 
-    /// The same of bytes.
-    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
-        if self.fault.is_none()
-            && let Err(fault) = self.file.write_all(bytes)
-        {
-            self.failed(fault);
-        }
-    }
-
     fn failed(&mut self, fault: io::Error) {
         self.fault = Some(fault);
         self.beside = None;
@@ -77,5 +68,21 @@ impl Sink {
             // Where it could be made, the path is none the user should not have given.
             Err(fault) => Err(Fault::Undelivered(cannot_write(&self.path, &fault).diagnostic())),
         }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.fault.is_none()
+            && let Err(fault) = self.file.write_all(bytes)
+        {
+            self.failed(fault);
+        }
+        // Told when the file is finished.
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -38,7 +38,7 @@ struct Text {
 
 /// One system, or an axis of them.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a system, or an array of systems")]
+#[serde(untagged, expecting = "`system` is a system or an array of systems")]
 enum Systems {
     One(String),
     Several(Vec<String>),
@@ -46,7 +46,7 @@ enum Systems {
 
 /// One number, or an axis of seeds.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a whole number from 0, or an array of such")]
+#[serde(untagged, expecting = "a seed is a whole number from 0; several stand in an array")]
 enum Seeds {
     One(u64),
     Several(Vec<u64>),

@@ -7,7 +7,10 @@ use std::path::Path;
 
 /// One workload, or several that run at the same time.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a workload, or an array of workloads that run at the same time")]
+#[serde(
+    untagged,
+    expecting = "a workload is a text, and several that run at the same time an array of texts"
+)]
 pub(super) enum Workload {
     One(String),
     Together(Vec<String>),

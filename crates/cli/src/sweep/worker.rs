@@ -91,10 +91,11 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
     };
     let (tell, told) = mpsc::channel();
     let threads: Vec<JoinHandle<()>> = match &*work.place {
-        Where::Here { jobs, .. } => (0..(*jobs).min(work.points.len()))
+        Where::Here { jobs, states } => (0..(*jobs).min(work.points.len()))
             .map(|_| {
                 let (work, next, tell) = (Arc::clone(&work), Arc::clone(&next), tell.clone());
-                std::thread::spawn(move || run_some(&work, &next, &tell))
+                let states = states.clone();
+                std::thread::spawn(move || run_some(&work, states.as_deref(), &next, &tell))
             })
             .collect(),
         Where::Cluster { .. } => {
@@ -139,12 +140,12 @@ pub(crate) fn run_all(work: Work, live: &mut Live<'_>) -> Vec<Outcome> {
 type Ended = (usize, Outcome, bool);
 
 /// Takes one run after another until none is left.
-fn run_some(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
+fn run_some(work: &Work, states: Option<&Shared>, next: &AtomicUsize, tell: &Sender<Ended>) {
     while !STOP.load(Ordering::Relaxed) {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(point) = work.points.get(at) else { return };
-        let (outcome, made) =
-            outcome(&point.plan, work).unwrap_or_else(|why| (Outcome::Failed(why.diagnostic()), true));
+        let came = outcome(&point.plan, work, states);
+        let (outcome, made) = came.unwrap_or_else(|why| (Outcome::Failed(why.diagnostic()), true));
         if tell.send((at, outcome, made)).is_err() {
             // Nobody waits any more.
             return;
@@ -153,14 +154,12 @@ fn run_some(work: &Work, next: &AtomicUsize, tell: &Sender<Ended>) {
 }
 
 /// What becomes of a plan, and whether it was run for it.
-fn outcome(plan: &Plan, work: &Work) -> Result<(Outcome, bool), Fault> {
+fn outcome(plan: &Plan, work: &Work, states: Option<&Shared>) -> Result<(Outcome, bool), Fault> {
     let key = work.store.key(plan)?;
     if let Some(taken) = taken(&key, work) {
         return Ok((taken, false));
     }
-    let Where::Here { states, .. } = &*work.place else { return Ok((Outcome::NotRun, true)) };
-    let states = states.as_deref().map(|shared| shared as &dyn States);
-    match simulate(plan, states)? {
+    match simulate(plan, states.map(|shared| shared as &dyn States))? {
         None => Ok((Outcome::NotRun, true)),
         Some(document) => Ok((kept(key, &document.to_json(), work)?, true)),
     }
@@ -168,7 +167,7 @@ fn outcome(plan: &Plan, work: &Work) -> Result<(Outcome, bool), Fault> {
 
 /// What is in the store of a run, if it may be taken from there.
 fn taken(key: &str, work: &Work) -> Option<Outcome> {
-    let document = work.store.load(key).filter(|_| work.resume)?;
+    let document = work.resume.then(|| work.store.load(key)).flatten()?;
     Some(Outcome::Done(Ran::new(key.to_owned(), &document, &work.metrics)))
 }
 

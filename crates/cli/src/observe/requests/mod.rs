@@ -6,13 +6,14 @@ mod parquet;
 
 use crate::observe::sink::Sink;
 use crate::output::Fault;
-use crate::trace_args::{at, window};
+use crate::trace_args::at;
 use config::Diagnostic;
 use machine::requests::{COLUMNS, Cell, Keep, Keeper, row};
 use proto::Account;
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use timeline::window;
 use workload::inject::{Observer, Seen};
 
 /// A file of requests under way. Warm-up is in it too; the rows are in the order of completion.

@@ -2,10 +2,10 @@
 //! needed here stand below. Times are nanoseconds: what lies within one begins and ends together.
 
 use super::event::{Arg, Counter, Event, Names, Track};
-use crate::observe::sink::Sink;
 use kernel::Time;
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 
 #[derive(Clone, PartialEq, Message)]
 struct TracePacket {
@@ -102,8 +102,13 @@ const END: i32 = 2;
 const COUNTER: i32 = 4;
 
 /// Writes a timeline.
-pub(super) fn write(sink: &mut Sink, names: &Names, events: &[Event], counters: &[Counter]) {
-    let mut out = Writer { sink, tracks: 0 };
+pub(super) fn write(
+    sink: &mut dyn Write,
+    names: &Names,
+    events: &[Event],
+    counters: &[Counter],
+) -> io::Result<()> {
+    let mut out = Writer { sink, fault: Ok(()), tracks: 0 };
     let of_args: BTreeSet<&str> =
         events.iter().flat_map(|event| event.args.list()).map(|(name, _)| name).collect();
     let of_args: BTreeMap<&str, u64> = of_args.into_iter().zip(1..).collect();
@@ -126,6 +131,7 @@ pub(super) fn write(sink: &mut Sink, names: &Names, events: &[Event], counters: 
         let uuid = out.track(processes[at.0 as usize - 1], name, lane);
         out.slices(uuid, &events, &of_args, &flows);
     }
+    out.fault
 }
 
 /// Numbers of arrows, by the event that one leads to.
@@ -175,7 +181,9 @@ fn lanes(events: &[Event]) -> Lanes<'_> {
 }
 
 struct Writer<'a> {
-    sink: &'a mut Sink,
+    sink: &'a mut dyn Write,
+    /// Of the first write that failed; nothing is written after it.
+    fault: io::Result<()>,
     tracks: u64,
 }
 
@@ -186,7 +194,9 @@ impl Writer<'_> {
         let mut bytes = vec![0x0a];
         // It grows as it must: encoding cannot fail.
         let _ = packet.encode_length_delimited(&mut bytes);
-        self.sink.write_bytes(&bytes);
+        if self.fault.is_ok() {
+            self.fault = self.sink.write_all(&bytes);
+        }
     }
 
     fn describe(&mut self, track: TrackDescriptor) -> u64 {

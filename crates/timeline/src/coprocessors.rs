@@ -11,14 +11,14 @@ const SENDS: u32 = 65;
 const RECEIVES: u32 = 66;
 
 /// What looks on at a coprocessor.
-pub(crate) struct Steps {
+pub(super) struct Steps {
     timeline: Timeline,
     /// Its process.
     pid: u32,
 }
 
 /// What looks on at the program that drives a coprocessor.
-pub(crate) struct Phases {
+pub(super) struct Phases {
     timeline: Timeline,
     /// Its process.
     pid: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Phases {
 
 impl Timeline {
     /// What looks on at each coprocessor, in their order, and at the program that drives it.
-    pub(crate) fn coprocessors(&self) -> impl Iterator<Item = (Steps, Phases)> {
+    pub(super) fn coprocessors(&self) -> impl Iterator<Item = (Steps, Phases)> {
         let (first, count) = {
             let state = self.0.borrow();
             (state.behind_drives() + state.accelerators, state.coprocessors)

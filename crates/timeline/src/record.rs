@@ -5,7 +5,7 @@ use kernel::Time;
 use std::collections::VecDeque;
 
 /// Events that a timeline holds of a kind. A viewer has trouble with many more.
-pub(crate) const MAX_EVENTS: usize = 1_000_000;
+const MAX_EVENTS: usize = 1_000_000;
 /// Events that stay or go together, so that what is shown is whole for a while.
 const BLOCK: u64 = 4096;
 
@@ -14,7 +14,7 @@ const MARGIN: Time = Time::from_us(200);
 
 /// Which part of a run is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Show {
+pub enum Show {
     /// All of it.
     #[default]
     All,

@@ -11,7 +11,7 @@ const FIRMWARE: u32 = 64;
 const LOCKS: u32 = 128;
 
 /// What looks on at an accelerator.
-pub(crate) struct Cores {
+pub(super) struct Cores {
     timeline: Timeline,
     /// Its process.
     pid: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Cores {
 
 impl Timeline {
     /// What looks on at each accelerator, in their order.
-    pub(crate) fn accelerators(&self) -> impl Iterator<Item = Cores> {
+    pub(super) fn accelerators(&self) -> impl Iterator<Item = Cores> {
         let (first, count) = {
             let state = self.0.borrow();
             (state.behind_drives(), state.accelerators)
