@@ -20,7 +20,7 @@ pub enum Show {
     All,
     /// What touches a span of time.
     Window(Time, Time),
-    /// What touches the life of the slowest request, and [`MARGIN`] before and after it.
+    /// What touches the life of the slowest request, and 200 us before and after it.
     Slowest,
 }
 
