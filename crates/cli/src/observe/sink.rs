@@ -47,6 +47,15 @@ impl Sink {
         }
     }
 
+    /// The same of bytes.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
+        if self.fault.is_none()
+            && let Err(fault) = self.file.write_all(bytes)
+        {
+            self.failed(fault);
+        }
+    }
+
     fn failed(&mut self, fault: io::Error) {
         self.fault = Some(fault);
         self.beside = None;
@@ -73,12 +82,8 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.fault.is_none()
-            && let Err(fault) = self.file.write_all(bytes)
-        {
-            self.failed(fault);
-        }
-        // Told when the file is finished.
+        // What fails is told when the file is finished.
+        self.write_bytes(bytes);
         Ok(bytes.len())
     }
 
