@@ -60,10 +60,11 @@ impl Machine {
         let Policies { victims: of_drives, admissions, schedulers } = policies;
         let mut said = Vec::new();
         for (number, victim) in of_drives {
-            let device = self.drives_mut().nth(number).map(std::slice::from_mut).unwrap_or_default();
-            let one = std::iter::once((0, victim));
+            let Some(device) = self.drives_mut().nth(number) else {
+                return Err(Diagnostic::new(format!("no flash device {number} to collect")));
+            };
+            device.ftl.set_victim(victim);
             let name = &spec.flash[number].name;
-            victims(one.collect(), spec, device)?;
             said.push(format!("{name}: what collection takes back is decided by a policy brought along"));
         }
         for (number, admission) in admissions {

@@ -98,7 +98,8 @@ impl Session {
     /// spec as it was at the beginning.
     ///
     /// # Errors
-    /// Values that cannot be, or that cannot change while a machine runs; then nothing has changed.
+    /// Values that cannot be, or that cannot change while a machine runs: then nothing has changed. A part that nothing of the kind is decided for:
+    /// what was named before it has.
     pub fn change(&mut self, set: &[String], policies: Policies) -> Result<(), Diagnostic> {
         let mut plan = self.changes.clone();
         plan.set.extend(set.iter().cloned());

@@ -30,12 +30,12 @@ impl<S: 'static> Apart<S> {
     /// # Errors
     /// The operating system has no thread to give.
     pub(crate) fn begin(make: impl FnOnce(Arc<AtomicBool>) -> S + Send + 'static) -> PyResult<Apart<S>> {
-        let (jobs, todo) = channel::<Job<S>>();
+        let (jobs, asked) = channel::<Job<S>>();
         let stop = Arc::new(AtomicBool::new(false));
         let for_state = Arc::clone(&stop);
         thread::Builder::new().name("nandscape".to_owned()).spawn(move || {
             let mut state = make(for_state);
-            todo.into_iter().for_each(|job| job(&mut state));
+            asked.into_iter().for_each(|job| job(&mut state));
         })?;
         Ok(Apart { jobs, stop })
     }
