@@ -63,7 +63,8 @@ impl Device {
         let active = &mut self.active[id];
         active.life.reach(milestone::SUBMISSION, cx.now());
         let (queue, units) = (active.command.queue, active.end - active.next);
-        let end = self.host.work(cx.now(), queue, units);
+        let writes = matches!(active.command.op, IoOp::Write | IoOp::WriteZeroes);
+        let end = self.host.work(cx.now(), queue, writes, units);
         if end == cx.now() {
             self.ready(id, cx);
         } else {

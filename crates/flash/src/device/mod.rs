@@ -147,6 +147,8 @@ pub struct Device {
     /// Jobs that have ended, with their lists.
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     spare_jobs: Vec<Box<Job>>,
+    /// Pages that collection has read and cores find new places for: the group that asked, and the first of their units.
+    placing: Slab<(u32, Slot)>,
     placements: u8,
     absent: Absent,
     unit_bytes: u64,
@@ -193,6 +195,7 @@ impl Device {
             gc: parts.gc,
             gc_turn: 0,
             spare_jobs: Vec::new(),
+            placing: Slab::default(),
             placements: parts.placements.max(1),
             absent: Absent::new(parts.unwritten, groups),
             unit_bytes: u64::from(geo.shape.unit_bytes),
@@ -251,6 +254,7 @@ impl Device {
             Event::Buffered(id) => self.buffer_accessed(id, cx),
             Event::HostDone(id) => self.host_done(id, cx),
             Event::Known(id) => self.known(id, cx),
+            Event::Placed(id) => self.place_found(id, cx),
             Event::Sampled(_) => self.sampled(cx),
             Event::Dies(event) => self.dies_event(event, cx),
         }

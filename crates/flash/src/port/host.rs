@@ -1,7 +1,8 @@
 //! The port of a drive: its links, NVMe queues and controller cores. What a command asks for is no concern of it.
 
+use crate::port::cores::{CoreParams, Cores};
 use crate::port::nvme::{Arbitration, Nvme};
-use kernel::{Snapshot, Ticket, Time, resource::Pool};
+use kernel::{Ticket, Time};
 use net::pcie::Link;
 use proto::INNER;
 use stats::EnergyReport;
@@ -17,9 +18,7 @@ pub struct HostParams {
     /// The way of a processor inside the drive, if there is one.
     pub inner: Option<EntranceParams>,
     /// Controller cores, which both share.
-    pub cores: u32,
-    /// Core time a map unit of a command, on top.
-    pub unit_cost: Time,
+    pub cores: CoreParams,
 }
 
 /// One way into the device.
@@ -58,8 +57,7 @@ pub struct NvmeParams {
 pub struct Host {
     outer: Entrance,
     inner: Option<Entrance>,
-    cores: Pool,
-    unit_cost: Time,
+    cores: Cores,
 }
 
 /// What a command meets first.
@@ -124,8 +122,7 @@ impl Host {
         Host {
             outer: Entrance::new(params.outer),
             inner: params.inner.map(Entrance::new),
-            cores: Pool::new(params.cores.max(1) as usize),
-            unit_cost: params.unit_cost,
+            cores: Cores::new(params.cores),
         }
     }
 
@@ -169,12 +166,15 @@ impl Host {
 
     /// Cores work on a command that touches so many map units; when they have done so.
     #[inline]
-    pub fn work(&mut self, now: Time, queue: u16, units: u64) -> Time {
-        let mut cost = self.way(queue).command_cost;
-        if self.unit_cost > Time::ZERO {
-            cost += self.unit_cost.times(units);
-        }
-        if cost == Time::ZERO { now } else { self.cores.grant(now, cost) }
+    pub fn work(&mut self, now: Time, queue: u16, writes: bool, units: u64) -> Time {
+        let cost = self.way(queue).command_cost;
+        self.cores.work(now, writes, cost, units)
+    }
+
+    /// When cores have found a new place for so many map units that collection moves.
+    #[inline]
+    pub fn moves(&mut self, now: Time, units: u64) -> Time {
+        self.cores.moves(now, units)
     }
 
     /// Data of a write comes in over the link of its queue; when all of it is here.
@@ -237,7 +237,7 @@ impl Host {
 
     /// Appends the state of the links, the cores and the queues' turns; nothing is outstanding.
     pub fn save(&self, out: &mut Vec<u8>) {
-        let Host { outer, inner, cores, unit_cost: _ } = self;
+        let Host { outer, inner, cores } = self;
         outer.save(out);
         inner.iter().for_each(|inner| inner.save(out));
         cores.save(out);
@@ -249,8 +249,6 @@ impl Host {
         if let Some(inner) = &mut self.inner {
             inner.load(input)?;
         }
-        let cores = Pool::load(input).filter(|c| c.len() == self.cores.len())?;
-        self.cores = cores;
-        Some(())
+        self.cores.load(input)
     }
 }

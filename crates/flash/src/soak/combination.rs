@@ -15,7 +15,7 @@ use crate::media::dies::sched::{Scheduling, read_first};
 use crate::media::geometry::Digit;
 use crate::media::registers::spec::RegisterNetwork;
 use crate::spec::{
-    BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
+    BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, WriterSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
     GcScope, GcSpec, GcStreams, GeometrySpec, HostSpec, Interface, Leaves, LinkSpec, MapGranularity,
     MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming,
     ReclaimUnit, RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
@@ -492,7 +492,14 @@ impl Combination {
         };
         HostSpec {
             link: LinkSpec::Plain { bandwidth: Bandwidth::new(4_000_000_000), latency: ns(200) },
-            controller: ControllerSpec { cores: 2, command: ns(1000), unit: ns(50) },
+            controller: ControllerSpec {
+                cores: 2,
+                command: ns(1000),
+                unit: ns(50),
+                // Half of the combinations: their collection waits for cores.
+                write: self.nvme.then_some(WriterSpec { cores: 1, command: ns(1500), unit: ns(100) }),
+                moved: self.nvme.then_some(ns(700)),
+            },
             nvme: self.nvme.then_some(nvme),
         }
     }

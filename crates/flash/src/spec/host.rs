@@ -1,9 +1,11 @@
 //! The host interface as a user writes it.
 
 use super::{FlashEnergySpec, SpecError};
+use crate::port::cores::{CoreParams, WriterParams};
 use crate::port::host::{EntranceParams, HostParams, NvmeParams};
 use crate::port::nvme::Arbitration;
 use config::units::{Bandwidth, Bytes, Duration};
+use kernel::Time;
 use net::pcie::{Link, lane_bytes_per_s};
 use proto::INNER;
 use schemars::JsonSchema;
@@ -72,6 +74,25 @@ pub struct ControllerSpec {
     /// Core time a command.
     pub command: Duration,
     /// Core time a map unit of a command, on top.
+    pub unit: Duration,
+    /// Cores of their own for writes, which allocate and change the map; left out, writes take the others, as long as reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<WriterSpec>,
+    /// Core time that collection needs for each map unit that it moves; left out, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Duration>,
+}
+
+/// Cores that take writes alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriterSpec {
+    /// How many.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub cores: u32,
+    /// Core time a write.
+    pub command: Duration,
+    /// Core time a map unit of a write, on top.
     pub unit: Duration,
 }
 
@@ -161,7 +182,6 @@ impl HostSpec {
         energy: Option<&FlashEnergySpec>,
         fold: bool,
     ) -> Result<HostParams, SpecError> {
-        SpecError::positive("host.controller.cores", self.controller.cores.into())?;
         Ok(HostParams {
             outer: EntranceParams {
                 link: match energy {
@@ -173,8 +193,24 @@ impl HostSpec {
                 fold,
             },
             inner: inner.map(|inner| inner.build(fold)).transpose()?,
-            cores: self.controller.cores,
-            unit_cost: self.controller.unit.time(),
+            cores: self.controller.build()?,
+        })
+    }
+}
+
+impl ControllerSpec {
+    fn build(&self) -> Result<CoreParams, SpecError> {
+        SpecError::positive("host.controller.cores", self.cores.into())?;
+        let writers = |writers: &WriterSpec| {
+            SpecError::positive("host.controller.write.cores", writers.cores.into())?;
+            let (command, unit) = (writers.command.time(), writers.unit.time());
+            Ok(WriterParams { cores: writers.cores, command, unit })
+        };
+        Ok(CoreParams {
+            cores: self.cores,
+            unit: self.unit.time(),
+            writers: self.write.as_ref().map(writers).transpose()?,
+            moved: self.moved.map_or(Time::ZERO, |moved| moved.time()),
         })
     }
 }

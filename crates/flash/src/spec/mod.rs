@@ -21,7 +21,7 @@ pub use ftl::{
     FtlSpec, GcModeSpec, GcScope, GcSpec, GcStreams, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead,
     WearSpec,
 };
-pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec};
+pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec, WriterSpec};
 pub use registers::{Leaves, RegisterCacheSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 pub use state::FlashState;

@@ -257,7 +257,7 @@ fn registers_are_empty(spec: &RegisterCacheSpec) {
 fn host_is_time(spec: &HostSpec) {
     let HostSpec { link, controller, nvme } = spec;
     link_is_time(link);
-    let ControllerSpec { cores: _, command: _, unit: _ } = controller;
+    let ControllerSpec { cores: _, command: _, unit: _, write: _, moved: _ } = controller;
     nvme.iter().for_each(nvme_is_time);
 }
 

@@ -28,6 +28,10 @@ const ALIKE: &[&str] = &[
 /// Three jobs that fight for the controller.
 const THREE: &[&str] = &["fio:rw=randread,bs=4k,iodepth=32,number_ios=1500,numjobs=3"];
 
+const WRITERS: &str =
+    "flash.host.controller.write={ cores = 1, command = \"5us\", unit = \"0us\" }";
+const WRITES: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,number_ios=200"];
+
 pub(crate) const CASES: &[Case] = &[
     Case {
         key: "flash.host.link",
@@ -99,6 +103,35 @@ pub(crate) const CASES: &[Case] = &[
         jobs: LARGE_READ,
         values: &["0us", "1us", "5us"],
         predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.controller.write.cores",
+        context: &[WRITERS],
+        jobs: WRITES,
+        values: &["1", "2", "4"],
+        predicted: Rises("/io/all/iops"),
+    },
+    Case {
+        key: "flash.host.controller.write.command",
+        context: &[WRITERS],
+        jobs: ONE_WRITE,
+        values: &["0us", "5us", "20us"],
+        predicted: Rises("/io/write/latency_ns/mean"),
+    },
+    Case {
+        key: "flash.host.controller.write.unit",
+        context: &[WRITERS],
+        jobs: ONE_WRITE,
+        values: &["0us", "5us", "20us"],
+        predicted: Rises("/io/write/latency_ns/mean"),
+    },
+    // Collection that waits for the controller holds writes up.
+    Case {
+        key: "flash.host.controller.moved",
+        context: &[],
+        jobs: &["fio:rw=randwrite,bs=4k,iodepth=16,norandommap=1,randrepeat=0,loops=4"],
+        values: &["0us", "100us", "1ms"],
+        predicted: Falls("/io/all/iops"),
     },
     // Three jobs have three queues, two, or one.
     Case {
@@ -206,5 +239,13 @@ pub(crate) const CASES: &[Case] = &[
         jobs: ONE_WRITE,
         values: &["0us", "1us", "5us"],
         predicted: Rises("/io/write/clat_ns/mean"),
+    },
+    // A job of one request at a time does not count it as latency, and does less.
+    Case {
+        key: "host.thread",
+        context: &[],
+        jobs: ONE_WRITE,
+        values: &["0us", "1us", "5us"],
+        predicted: Falls("/io/all/iops"),
     },
 ];

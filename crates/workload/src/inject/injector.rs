@@ -21,6 +21,8 @@ kernel::events! {
         Submit(u32),
         /// The host's software has seen a completion.
         Seen(u32),
+        /// The thread that saw it is free for its next request.
+        Free(u32),
     }
 }
 
@@ -60,6 +62,8 @@ struct Running {
     asked: Option<Time>,
     /// By the source's flow number.
     flows: Vec<Flow>,
+    /// Until when the thread of each flow is at work, by the same number; zero where there is none.
+    threads: Vec<Time>,
     done: bool,
 }
 
@@ -89,6 +93,8 @@ const SERIES_WIDTH: Time = Time::from_us(10);
 pub struct Injector {
     sources: Vec<Running>,
     pending: Slab<Pending>,
+    /// Requests that have been seen, and whose threads are still at work on them, each with its source.
+    threads: Slab<(u16, IoRequest)>,
     cost: HostCost,
     targets: Targets,
     /// What was measured, by flow.
@@ -125,8 +131,7 @@ pub struct Injector {
 impl Injector {
     /// An injector without work.
     pub fn idle() -> Injector {
-        let cost = HostCost { submit: Time::ZERO, complete: Time::ZERO };
-        Injector::new(Vec::new(), Queues::UNBOUNDED, cost)
+        Injector::new(Vec::new(), Queues::UNBOUNDED, HostCost::default())
     }
 
     /// An injector over sources that submit to one target's queues.
@@ -141,8 +146,8 @@ impl Injector {
     pub fn over(sources: Vec<(Box<dyn Source>, u16)>, targets: Vec<Queues>, cost: HostCost) -> Injector {
         let running = |(source, target): (Box<dyn Source>, u16)| {
             assert!(usize::from(target) < targets.len(), "target {target} of {}", targets.len());
-            let flows = Vec::new();
-            Running { source, target, outstanding: 0, open: NONE, held: 0, asked: None, flows, done: false }
+            let (flows, threads) = (Vec::new(), Vec::new());
+            Running { source, target, outstanding: 0, open: NONE, held: 0, asked: None, flows, threads, done: false }
         };
         Injector {
             sources: sources.into_iter().map(running).collect(),
@@ -151,6 +156,7 @@ impl Injector {
             last_completion: Time::ZERO,
             held_max: Time::ZERO,
             pending: Slab::default(),
+            threads: Slab::default(),
             cost,
             targets: Targets::new(&targets),
             issued: 0,
@@ -186,6 +192,7 @@ impl Injector {
                 self.submit(tag, cx);
             }
             Event::Seen(tag) => self.seen(tag, cx),
+            Event::Free(tag) => self.free(tag, cx),
         }
     }
 
@@ -301,10 +308,11 @@ impl Injector {
         account: impl FnOnce() -> Option<Account>,
         cx: &mut impl Cx<Event, Out>,
     ) {
+        let seen = self.sees(completion.tag, cx.now());
         let pending = &mut self.pending[completion.tag];
         pending.answered = cx.now();
         if let Some(explain) = &mut self.explain {
-            let latency = cx.now() + self.cost.complete - pending.request.at;
+            let latency = seen - pending.request.at;
             if (self.observer.is_some() || explain.wants(pending.request.op, latency))
                 && let Some(account) = account()
             {
@@ -315,11 +323,29 @@ impl Injector {
         let queue = pending.flow.path.at;
         self.errors += u64::from(completion.status != Status::Success);
         self.make_room(queue, cx);
-        if self.cost.complete == Time::ZERO {
+        if seen == cx.now() {
             self.seen(completion.tag, cx);
         } else {
-            cx.after(self.cost.complete, Event::Seen(completion.tag));
+            cx.after(seen.since(cx.now()), Event::Seen(completion.tag));
         }
+    }
+
+    /// When the host's software sees a completion that has come now: the thread of a flow when it has done with those before.
+    #[inline]
+    fn sees(&mut self, tag: u32, now: Time) -> Time {
+        let earliest = now + self.cost.complete;
+        if self.cost.thread == Time::ZERO {
+            return earliest;
+        }
+        let Pending { source, request, whole, .. } = self.pending[tag];
+        // A fragment is seen with the others of its request: the thread works on the request.
+        if whole != NONE || !self.has_thread(source, &request) {
+            return earliest;
+        }
+        let until = &mut self.sources[usize::from(source)].threads[usize::from(request.flow)];
+        let seen = earliest.max(*until);
+        *until = seen + self.cost.thread;
+        seen
     }
 
     /// An entry of a queue is free: who has waited longest for one goes on.
@@ -342,17 +368,46 @@ impl Injector {
         self.in_flight.depart(now, pending.issued);
         self.completed += 1;
         self.last_completion = now;
-        if pending.whole == NONE {
+        let ended = if pending.whole == NONE {
             self.ended(&pending, tag, now);
+            Some(pending.request)
         } else {
-            self.fragment_ended(&pending, tag, now);
+            self.fragment_ended(&pending, tag, now)
+        };
+        if let Some(request) = ended {
+            if self.cost.thread > Time::ZERO && self.has_thread(pending.source, &request) {
+                let seen = self.threads.insert((pending.source, request));
+                cx.after(self.cost.thread, Event::Free(seen));
+                return;
+            }
+            self.tell(pending.source, &request, now);
         }
         self.ask(pending.source, cx);
     }
 
-    /// Measures a fragment, and its request, if it was the last.
+    /// The thread has done what it had to do for a request that it has seen.
+    fn free(&mut self, seen: u32, cx: &mut impl Cx<Event, Out>) {
+        let (source, request) = self.threads[seen];
+        self.threads.remove(seen);
+        self.tell(source, &request, cx.now());
+        self.ask(source, cx);
+    }
+
+    /// Tells a source that one of its requests has ended.
+    #[inline]
+    fn tell(&mut self, source: u16, request: &IoRequest, now: Time) {
+        let running = &mut self.sources[usize::from(source)];
+        running.outstanding -= 1;
+        running.source.completed(now, request);
+    }
+
+    fn has_thread(&self, source: u16, request: &IoRequest) -> bool {
+        self.sources[usize::from(source)].source.has_thread(request.flow)
+    }
+
+    /// Measures a fragment, and its request, which it gives back, if it was the last.
     #[cold]
-    fn fragment_ended(&mut self, pending: &Pending, tag: u32, now: Time) {
+    fn fragment_ended(&mut self, pending: &Pending, tag: u32, now: Time) -> Option<IoRequest> {
         let Pending { request, whole, issued, submitted, answered, .. } = *pending;
         let device = answered - submitted;
         let fragments = self.split.fragments.of(request.op);
@@ -360,17 +415,18 @@ impl Injector {
         let Some(Ended { request, issued, submitted }) = self.split.complete(whole, issued, submitted) else {
             // Only that of the last one is the request's.
             let _ = self.account(pending, tag);
-            return;
+            return None;
         };
         let requests = self.split.requests.of(request.op);
         requests.record(request.bytes, submitted - request.at, answered - submitted, now - request.at);
         self.ended(&Pending { request, issued, submitted, ..*pending }, tag, now);
+        Some(request)
     }
 
-    /// Measures a request and tells its source.
+    /// Measures a request.
     #[inline(always)]
     fn ended(&mut self, pending: &Pending, tag: u32, now: Time) {
-        let Pending { request, source, flow, submitted, answered, .. } = *pending;
+        let Pending { request, flow, submitted, answered, .. } = *pending;
         if self.observer.is_some() || pending.explained {
             self.show(pending, tag, now);
         } else if let Some(explain) = &mut self.explain {
@@ -388,9 +444,6 @@ impl Injector {
             flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
         }
         self.requests += 1;
-        let running = &mut self.sources[usize::from(source)];
-        running.outstanding -= 1;
-        running.source.completed(now, &request);
     }
 
     /// The account that was given of a command, which is not kept any longer.
@@ -435,6 +488,7 @@ impl Injector {
         let opened = Flow { index, path: self.targets.open(target, FLOWS as u16) };
         if running.flows.len() <= usize::from(flow) {
             running.flows.resize(usize::from(flow) + 1, UNSEEN);
+            running.threads.resize(usize::from(flow) + 1, Time::ZERO);
         }
         running.flows[usize::from(flow)] = opened;
         opened
