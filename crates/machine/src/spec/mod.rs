@@ -328,5 +328,5 @@ pub(crate) fn queues_of(loaded: &Loaded, stripe: usize) -> Queues {
 
 /// The host interface's queues, as the injector needs to know.
 pub fn queues(spec: &spec::FlashSpec) -> Queues {
-    spec.host.nvme.as_ref().map_or(Queues::UNBOUNDED, |n| Queues { count: n.queues, depth: n.depth })
+    spec.host.queues().map_or(Queues::UNBOUNDED, |(count, depth)| Queues { count, depth })
 }
