@@ -415,6 +415,11 @@ impl Device {
         )
     }
 
+    /// Time that the host's link has been busy since the window began, both ways together; `None` if it sends both ways at once.
+    pub fn window_link(&self, now: Time) -> Option<Time> {
+        Some(self.host.busy(now).0.either()?.since(self.stats.origin.link_busy))
+    }
+
     /// Energy of dies, channels, controllers and the host's link since the window began; `None` if the spec does not say what they
     /// cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
@@ -435,7 +440,8 @@ impl Device {
             registers.reset();
         }
         let owed = self.buffered.as_ref().map_or(0, |b| b.buffer.left().0);
-        self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, owed, ahead);
+        let link = self.host.busy(now).0.either().unwrap_or_default();
+        self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, link, owed, ahead);
     }
 
     /// What the buffer holds that is not on flash, and what it held when the window began.

@@ -21,8 +21,8 @@ use flash::control::ftl::gc::Victim;
 use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
 use host::path::PathSpec;
-use kernel::Time;
 use host::stripe::Stripe;
+use kernel::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -344,5 +344,5 @@ pub(crate) fn queues_of(loaded: &Loaded, stripe: usize) -> Queues {
 
 /// The host interface's queues, as the injector needs to know.
 pub fn queues(spec: &spec::FlashSpec) -> Queues {
-    spec.host.nvme.as_ref().map_or(Queues::UNBOUNDED, |n| Queues { count: n.queues, depth: n.depth })
+    spec.host.queues().map_or(Queues::UNBOUNDED, |(count, depth)| Queues { count, depth })
 }

@@ -147,7 +147,17 @@ impl Injector {
         let running = |(source, target): (Box<dyn Source>, u16)| {
             assert!(usize::from(target) < targets.len(), "target {target} of {}", targets.len());
             let (flows, threads) = (Vec::new(), Vec::new());
-            Running { source, target, outstanding: 0, open: NONE, held: 0, asked: None, flows, threads, done: false }
+            Running {
+                source,
+                target,
+                outstanding: 0,
+                open: NONE,
+                held: 0,
+                asked: None,
+                flows,
+                threads,
+                done: false,
+            }
         };
         Injector {
             sources: sources.into_iter().map(running).collect(),

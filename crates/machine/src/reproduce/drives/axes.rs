@@ -57,7 +57,8 @@ pub(super) fn entries(points: &[Point]) -> Vec<Entry> {
     };
     let drives = STANDS.iter().map(|stand| Some(stand.name));
     let each = drives.flat_map(|drive| AXES.iter().filter_map(move |axis| of(drive, axis)));
-    let large = (!predictions.is_empty()).then(|| large(predictions.iter().map(|point| (*point).clone()).collect()));
+    let large =
+        (!predictions.is_empty()).then(|| large(predictions.iter().map(|point| (*point).clone()).collect()));
     each.chain(AXES.iter().filter_map(|axis| of(None, axis))).chain(large).collect()
 }
 

@@ -51,9 +51,7 @@ impl Job {
             format!(",size={span},loops={loops}")
         });
         let rw = self.pattern();
-        format!(
-            "fio:rw={rw},bs={block},iodepth={depth},numjobs={jobs},norandommap=1,number_ios={each}{size}"
-        )
+        format!("fio:rw={rw},bs={block},iodepth={depth},numjobs={jobs},norandommap=1,number_ios={each}{size}")
     }
 }
 
