@@ -101,7 +101,7 @@ fn links_and_queues_that_do_not_go_together_are_refused() {
         (
             vec!["flash.host.link.pcie.flow_control=51%"],
             "flash.host.link.pcie.flow_control",
-            "50% is the most",
+            "allowed are 0 % to 50 %",
         ),
     ] {
         let set: Vec<String> = set.iter().map(|text| (*text).to_owned()).collect();
