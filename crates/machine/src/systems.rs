@@ -40,6 +40,8 @@ pub const SYSTEMS: &[(&str, &str)] = &[
     ("server16", include_str!("../../../systems/server16/spec.toml")),
     ("ssd256", include_str!("../../../systems/ssd256/spec.toml")),
     ("z-ssd", include_str!("../../../systems/z-ssd/spec.toml")),
+    ("860-pro", include_str!("../../../systems/860-pro/spec.toml")),
+    ("d3-s4610", include_str!("../../../systems/d3-s4610/spec.toml")),
     ("zn540", include_str!("../../../systems/zn540/spec.toml")),
     ("zng", include_str!("../../../systems/zng/spec.toml")),
     ("zng-base", include_str!("../../../systems/zng-base/spec.toml")),

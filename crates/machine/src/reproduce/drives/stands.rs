@@ -40,6 +40,16 @@ const ZNS_SPAN: Option<u64> = Some(4 << 30);
 /// What one job of the ZNS study's host can do a request, from reads in order of the EVO at depth 64.
 const STUDY_HOST: &[&str] = &["host.thread=3.36us"];
 
+/// What one job of the SATA set's host can do a request, from random reads of the 860 PRO at depth 64.
+const SATA_HOST: &[&str] = &["host.thread=13.5us"];
+
+/// Figures that chose a SATA drive's parameters.
+const SATA_FITS: &[(Job, Measure)] = &[
+    (job(false, true, 1, None), Measure::Mean),
+    (job(false, true, 64, None), Measure::Iops),
+    (job(true, true, 64, None), Measure::Iops),
+];
+
 /// Every drive.
 pub(super) const STANDS: &[Stand] = &[
     Stand {
@@ -67,6 +77,8 @@ pub(super) const STANDS: &[Stand] = &[
         queue: u64::MAX,
         small: &[],
     },
+    Stand { name: "860-pro", system: "860-pro", set: SATA_HOST, fitted: SATA_FITS, queue: 32, small: &[] },
+    Stand { name: "s4610", system: "d3-s4610", set: SATA_HOST, fitted: SATA_FITS, queue: 32, small: &[] },
     Stand {
         name: "pm9a3",
         system: "pm9a3",
@@ -79,7 +91,7 @@ pub(super) const STANDS: &[Stand] = &[
         name: "z-ssd",
         system: "z-ssd",
         set: &[],
-        fitted: &[(job(false, true, 512, None), Measure::Iops)],
+        fitted: &[(job(false, true, 512, None), Measure::Iops), (job(true, true, 64, None), Measure::Iops)],
         queue: u64::MAX,
         small: &["flash.geometry.pages=24", "flash.cell.erase=62.5us"],
     },
@@ -88,5 +100,7 @@ pub(super) const STANDS: &[Stand] = &[
 /// What was measured with fio.
 pub(super) const SETS: &[Set] = &[
     Set { stand: "evo", file: "device/zns_study_fio.csv", drive: "Samsung EVO 2TB NVMe" },
+    Set { stand: "860-pro", file: "device/sata_fio.csv", drive: "Samsung 860 PRO" },
+    Set { stand: "s4610", file: "device/sata_fio.csv", drive: "Intel D3-S4610" },
     Set { stand: "zns", file: "device/zns_study_fio.csv", drive: "ZNS SSD conventional ns" },
 ];
