@@ -284,6 +284,9 @@ impl Device {
 
     /// A page of the victim has been read: cores find a new place for its units.
     pub(super) fn gc_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.keeps();
+        }
         let end = self.host.moves(cx.now(), op.units.into());
         if end == cx.now() {
             self.placed(op.owner, op.slot, cx);
@@ -312,9 +315,8 @@ impl Device {
                 {
                     job.staged.push((lpn, slot));
                     self.ftl.prefetch(lpn);
-                    if let Some(shadow) = &mut self.shadow {
-                        shadow.keeps(slot);
-                    }
+                } else if let Some(shadow) = &mut self.shadow {
+                    shadow.forgets(slot);
                 }
                 slot.0 += 1;
             }
