@@ -60,6 +60,8 @@ enum Command {
     Sample(commands::sample::Args),
     /// Bring in from elsewhere: configurations of MQSim and SimpleSSD, results of fio
     Import(commands::import::Args),
+    /// Fit a drive to what fio measured of it, a few figures by a few values, and predict the rest
+    Fit(Box<commands::fit::Args>),
     /// Show two results side by side
     Diff(commands::diff::Args),
     /// Draw results as one HTML file: a run, what differs between two, several, or a sweep
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => commands::trace::run(&args),
         Command::Sample(args) => commands::sample::run(&args),
         Command::Import(args) => commands::import::run(&args),
+        Command::Fit(args) => commands::fit::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Completions(args) => commands::completions::run(&args, Cli::command()),

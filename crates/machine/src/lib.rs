@@ -12,6 +12,7 @@ mod driven;
 mod end;
 mod energy;
 mod event;
+pub mod fit;
 mod gauges;
 mod governed;
 mod hosted;

@@ -8,6 +8,7 @@ pub(crate) mod diff;
 mod energy;
 pub(crate) mod explain;
 pub(crate) mod explain_run;
+pub(crate) mod fit;
 pub(crate) mod gen_docs;
 mod host;
 pub(crate) mod import;

@@ -2,11 +2,13 @@
 
 mod jobs;
 mod json;
+mod measured;
 mod merge;
 mod print;
 mod read;
 
 pub use jobs::{Job, job_of_inline, jobs_of_file};
+pub use measured::{Measured, measured};
 pub use print::print;
 pub use read::read;
 

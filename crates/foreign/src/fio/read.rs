@@ -16,6 +16,12 @@ const PLACES: [&str; 5] = ["name", "filename", "directory", "description", "outp
 /// # Errors
 /// It is no JSON, or not fio's.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Value, Diagnostic> {
+    let (found, jobs) = jobs_of(name, bytes)?;
+    Ok(document(name, &found, &jobs.iter().collect::<Vec<_>>()))
+}
+
+/// What fio wrote, and its jobs.
+pub(super) fn jobs_of(name: &str, bytes: &[u8]) -> Result<(Value, Vec<Value>), Diagnostic> {
     const HELP: &str = "`fio --output-format=json+ --output=FILE JOBS` writes one";
     // Notes of fio stand before its JSON where both went to one place.
     let from = bytes.iter().position(|byte| *byte == b'{').unwrap_or(0);
@@ -32,31 +38,31 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Value, Diagnostic> {
         return Err(Diagnostic::new(format!("{name} is a `{schema}`, not a result of fio")).help(help));
     }
     let list = found.get("jobs").or_else(|| found.get("client_stats")).and_then(Value::as_array);
-    let jobs: Vec<&Value> =
-        list.into_iter().flatten().filter(|job| text(job, "jobname") != "All clients").collect();
+    let jobs: Vec<Value> =
+        list.into_iter().flatten().filter(|job| text(job, "jobname") != "All clients").cloned().collect();
     if jobs.is_empty() || !jobs.iter().any(|job| job.get("read").or(job.get("mixed")).is_some()) {
         return Err(Diagnostic::new(format!(
             "{name} is no result of fio: it has no jobs with what they measured"
         ))
         .help(HELP));
     }
-    Ok(document(name, &found, &jobs))
+    Ok((found, jobs))
 }
 
 /// Requests of one kind, of one job or several.
 #[derive(Clone, Default)]
-struct Kind {
-    requests: u64,
+pub(super) struct Kind {
+    pub(super) requests: u64,
     bytes: u64,
-    iops: f64,
+    pub(super) iops: f64,
     bandwidth: f64,
-    lat: Latency,
+    pub(super) lat: Latency,
     slat: Latency,
-    clat: Latency,
+    pub(super) clat: Latency,
 }
 
 impl Kind {
-    fn read(direction: &Value) -> Kind {
+    pub(super) fn read(direction: &Value) -> Kind {
         let requests = whole(direction, "total_ios");
         let kilobytes = number(direction, "bw").unwrap_or_default() * 1024.0;
         // Before version 3, `io_bytes` were kilobytes.
@@ -73,7 +79,7 @@ impl Kind {
         }
     }
 
-    fn merge(&mut self, other: &Kind) {
+    pub(super) fn merge(&mut self, other: &Kind) {
         self.requests = self.requests.saturating_add(other.requests);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.iops += other.iops;
@@ -217,6 +223,16 @@ fn stem(name: &str) -> &str {
 
 /// The job as `--workload` takes it.
 fn workload(found: &Value, job: &Value) -> String {
+    let options = options_of(found, job);
+    let said = options.iter().filter(|(key, _)| !PLACES.contains(&key.as_str()));
+    let parts: Vec<String> = said
+        .map(|(key, value)| if value.is_empty() { key.clone() } else { format!("{key}={value}") })
+        .collect();
+    if parts.is_empty() { text(job, "jobname").to_owned() } else { format!("fio:{}", parts.join(",")) }
+}
+
+/// A job's options, behind those that all jobs have; a later one of the same name wins.
+pub(super) fn options_of(found: &Value, job: &Value) -> Vec<(String, String)> {
     let mut options: Vec<(String, String)> = Vec::new();
     for table in [found.get("global options"), job.get("job options")].into_iter().flatten() {
         for (key, value) in table.as_object().into_iter().flatten() {
@@ -225,9 +241,5 @@ fn workload(found: &Value, job: &Value) -> String {
             options.push((key.clone(), text));
         }
     }
-    let said = options.iter().filter(|(key, _)| !PLACES.contains(&key.as_str()));
-    let parts: Vec<String> = said
-        .map(|(key, value)| if value.is_empty() { key.clone() } else { format!("{key}={value}") })
-        .collect();
-    if parts.is_empty() { text(job, "jobname").to_owned() } else { format!("fio:{}", parts.join(",")) }
+    options
 }

@@ -3,7 +3,8 @@
 use super::super::row::{Evidence, Row, Rule};
 use super::super::study::{Entry, Found};
 use super::rows::{BOUNDS, Point};
-use super::stands::{Measure, STANDS};
+use super::stands::STANDS;
+use crate::fit::Measure;
 
 /// Predictions beyond this share need a cause.
 const LARGE: f64 = 0.5;
@@ -35,12 +36,16 @@ const AXES: &[Axis] = &[
     Axis { name: "write.throughput", bound: BOUNDS[1], holds: |p| is_rate(p) && writes(p) },
     Axis { name: "read.p99", bound: BOUNDS[2], holds: |p| p.measure == Measure::P99 && !writes(p) },
     Axis { name: "write.p99", bound: BOUNDS[2], holds: |p| p.measure == Measure::P99 && writes(p) },
-    Axis { name: "beyond_p99", bound: BOUNDS[2], holds: |p| p.is_tail() && p.measure != Measure::P99 },
-    Axis { name: "random", bound: BOUNDS[1], holds: |p| !p.is_tail() && p.measured.job.random },
-    Axis { name: "sequential", bound: BOUNDS[1], holds: |p| !p.is_tail() && !p.measured.job.random },
-    Axis { name: "fresh", bound: BOUNDS[1], holds: |p| !p.is_tail() && !p.measured.worn },
-    Axis { name: "worn", bound: BOUNDS[1], holds: |p| !p.is_tail() && p.measured.worn },
-    Axis { name: "beyond_queue", bound: BOUNDS[1], holds: |p| !p.is_tail() && p.beyond_queue() },
+    Axis {
+        name: "beyond_p99",
+        bound: BOUNDS[2],
+        holds: |p| p.measure.is_tail() && p.measure != Measure::P99,
+    },
+    Axis { name: "random", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && p.measured.job.random },
+    Axis { name: "sequential", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && !p.measured.job.random },
+    Axis { name: "fresh", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && !p.measured.worn },
+    Axis { name: "worn", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && p.measured.worn },
+    Axis { name: "beyond_queue", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && p.beyond_queue() },
 ];
 
 /// A row for each axis of all drives and of each, and one for how many predictions are far off.

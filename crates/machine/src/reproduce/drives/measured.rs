@@ -3,7 +3,7 @@
 use super::super::data::data;
 use super::super::row::{Row, Rule};
 use super::super::study::Entry;
-use super::job::Job;
+use crate::fit::{Figures, Job};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -18,16 +18,6 @@ pub(super) struct Measured {
     pub(super) figures: Figures,
     /// Where it is printed, or of which lines it is the mean.
     pub(super) place: String,
-}
-
-/// What was measured, microseconds but for the first.
-#[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub(super) struct Figures {
-    pub(super) iops: Option<f64>,
-    pub(super) mean: Option<f64>,
-    pub(super) p99: Option<f64>,
-    pub(super) p99_9: Option<f64>,
-    pub(super) p99_999: Option<f64>,
 }
 
 /// The lines of a table that are one drive's.
@@ -158,7 +148,7 @@ C,e.json,read,4k,1,1,1,1,1,1,10000,
     fn lines_of_one_job_are_one_point() {
         let set = Set { stand: "a", file: "t.csv", drive: "A, of" };
         let points = set.parse(TABLE.as_bytes());
-        let [write, read] = points.as_slice() else { panic!("{points:?}") };
+        let [read, write] = points.as_slice() else { panic!("{points:?}") };
         assert_eq!((write.job.block, write.job.depth, write.job.jobs, write.job.span), (131_072, 1, 4, None));
         assert_eq!(read.job, Job { span: Some(1 << 20), ..Job::random_reads(2) });
         let figures = read.figures;

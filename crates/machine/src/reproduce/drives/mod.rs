@@ -3,7 +3,6 @@
 //! What is compared, and which figures chose a parameter: `papers/drives/README.md`.
 
 mod axes;
-mod job;
 mod measured;
 mod published;
 mod rows;

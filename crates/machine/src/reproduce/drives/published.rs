@@ -1,7 +1,7 @@
 //! What data sheets and reviews print.
 
-use super::job::Job;
-use super::measured::{Figures, Measured};
+use super::measured::Measured;
+use crate::fit::{Figures, Job};
 
 /// A figure that is printed.
 struct Printed {

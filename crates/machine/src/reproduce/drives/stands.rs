@@ -1,7 +1,7 @@
 //! The drives: which system stands for which, and which figures chose its parameters.
 
-use super::job::Job;
 use super::measured::Set;
+use crate::fit::{Job, Measure};
 
 /// A drive.
 pub(super) struct Stand {
@@ -17,16 +17,6 @@ pub(super) struct Stand {
     pub(super) queue: u64,
     /// Changes that make its blocks small, so that a steady state is soon there.
     pub(super) small: &'static [&'static str],
-}
-
-/// What is compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Measure {
-    Iops,
-    Mean,
-    P99,
-    P999,
-    P99999,
 }
 
 const fn job(write: bool, random: bool, depth: u32, span: Option<u64>) -> Job {

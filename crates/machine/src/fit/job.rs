@@ -1,33 +1,42 @@
 //! One job of fio's, as a measurement names it.
 
-use proto::IoOp;
 use std::fmt;
 
 /// What a job does. Its thread keeps `depth` requests in flight; `jobs` threads do the same.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Job {
-    pub(super) write: bool,
-    pub(super) random: bool,
+pub struct Job {
+    /// Whether it writes; else it reads.
+    pub write: bool,
+    /// Whether its blocks come at random; else they follow each other.
+    pub random: bool,
     /// Bytes a request.
-    pub(super) block: u64,
-    pub(super) depth: u32,
-    pub(super) jobs: u32,
+    pub block: u64,
+    /// Requests in flight of each thread.
+    pub depth: u32,
+    /// Threads.
+    pub jobs: u32,
     /// Bytes of the drive that it touches; all of it, if none are said.
-    pub(super) span: Option<u64>,
+    pub span: Option<u64>,
 }
+
+/// The least requests that are measured, and the most; between them so many times those in flight.
+const REQUESTS: (u64, u64) = (12_000, 160_000);
+/// The same of a quick look.
+const QUICK: (u64, u64) = (1_500, 12_000);
+const TIMES_IN_FLIGHT: u64 = 40;
+/// Bytes written before writes are measured: a write buffer is full by then.
+const FILL: u64 = 192 << 20;
+/// Requests before and in the window of a drive that is worn.
+const WORN: (u64, u64) = (2_000_000, 4_000_000);
 
 impl Job {
     /// Random reads of 4 KiB over the whole drive.
-    pub(super) const fn random_reads(depth: u32) -> Job {
+    pub(crate) const fn random_reads(depth: u32) -> Job {
         Job { write: false, random: true, block: 4096, depth, jobs: 1, span: None }
     }
 
-    pub(super) fn op(&self) -> IoOp {
-        if self.write { IoOp::Write } else { IoOp::Read }
-    }
-
     /// Requests in flight at once.
-    pub(super) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         u64::from(self.depth) * u64::from(self.jobs)
     }
 
@@ -41,8 +50,18 @@ impl Job {
         }
     }
 
+    /// Requests before the measured window, and in it.
+    pub(crate) fn requests(&self, worn: bool, quick: bool) -> (u64, u64) {
+        if worn {
+            return WORN;
+        }
+        let (least, most) = if quick { QUICK } else { REQUESTS };
+        let before = if self.write { FILL / self.block } else { self.in_flight() };
+        (before, (TIMES_IN_FLIGHT * self.in_flight()).clamp(least, most))
+    }
+
     /// The workload of so many requests, of all threads together.
-    pub(super) fn workload(&self, requests: u64) -> String {
+    pub(crate) fn workload(&self, requests: u64) -> String {
         let Job { block, depth, jobs, .. } = self;
         let each = requests.div_ceil(u64::from(*jobs));
         // As long as it takes, whatever the span.

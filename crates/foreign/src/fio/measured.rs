@@ -1,0 +1,178 @@
+//! What fio measured of one drive, job by job, as a fit of the drive needs it.
+
+use super::json::{number, text, whole};
+use super::read::{Kind, jobs_of, options_of};
+use config::Diagnostic;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// One direction of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// File and name of the job.
+    pub place: String,
+    /// Options that say what it does, as fio repeats them, with their names as the user wrote them.
+    pub options: Vec<(String, String)>,
+    /// Whether these are its writes; else they are its reads.
+    pub write: bool,
+    /// Requests that completed.
+    pub requests: u64,
+    /// Requests a second, of all its threads.
+    pub iops: f64,
+    /// Mean of fio's clat, from submission, or else of lat, microseconds.
+    pub mean: Option<f64>,
+    /// Percentiles of clat, or else of lat, microseconds: 99, 99.9, 99.999.
+    pub percentiles: [Option<f64>; 3],
+    /// The share of a core that each of its threads took.
+    pub busy: Option<f64>,
+}
+
+/// Names of block devices that are no drive, as they begin.
+const NO_DRIVES: [(&str, &str); 8] = [
+    ("nullb", "the null block driver"),
+    ("zram", "compressed memory"),
+    ("ram", "a disk in memory"),
+    ("loop", "a file as a disk"),
+    ("pmem", "memory"),
+    ("nbd", "a disk over a network"),
+    ("md", "several drives as one"),
+    ("dm-", "one or several drives behind the device mapper"),
+];
+/// Engines that have one request in flight, whatever the depth.
+const BLOCKING: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+/// What fio repeats its options for.
+const REPEATED: &str = "fio repeats options in its JSON, those of a job under `job options`, common ones under `global options`: write them out in the job, defaults too";
+
+/// Reads fio's JSON, of one file or several, all of one drive. Threads of one job are put together, as well as repetitions of it in a group.
+///
+/// # Errors
+/// What [`read`](super::read) refuses; a job without block size or depth; jobs of several drives; a device that is no drive.
+pub fn measured(files: &[(String, Vec<u8>)]) -> Result<Vec<Measured>, Diagnostic> {
+    let mut all = Vec::new();
+    let mut drives: BTreeMap<String, String> = BTreeMap::new();
+    for (name, bytes) in files {
+        let (found, jobs) = jobs_of(name, bytes)?;
+        for drive in drives_of(&found, &jobs) {
+            drives.entry(drive).or_insert_with(|| name.clone());
+        }
+        all.extend(of_file(name, &found, &jobs)?);
+    }
+    refuse_drives(&drives)?;
+    Ok(all)
+}
+
+/// Names of the drives that a result is of; none where jobs name files and fio did not look at the disks below.
+fn drives_of(found: &Value, jobs: &[Value]) -> Vec<String> {
+    let said = jobs.iter().flat_map(|job| {
+        let options = options_of(found, job);
+        let names = options.into_iter().filter(|(key, _)| key == "filename").map(|(_, value)| value);
+        names.flat_map(|names| names.split(':').map(str::to_owned).collect::<Vec<_>>())
+    });
+    let devices = said.filter_map(|name| Some(drive_of(name.strip_prefix("/dev/")?).to_owned()));
+    let mut drives: Vec<String> = devices.collect();
+    if drives.is_empty() {
+        let used = found.get("disk_util").and_then(Value::as_array).into_iter().flatten();
+        drives.extend(used.map(|disk| drive_of(text(disk, "name")).to_owned()));
+    }
+    drives
+}
+
+/// The drive of a partition: `nvme0n1` of `nvme0n1p2`, `sda` of `sda1`.
+fn drive_of(device: &str) -> &str {
+    let stem = device.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = |name: &str| name.ends_with(|c: char| c.is_ascii_digit());
+    match stem.strip_suffix('p') {
+        Some(drive) if is_numbered(drive) => drive,
+        _ if device.starts_with("sd") || device.starts_with("vd") || device.starts_with("hd") => stem,
+        _ => device,
+    }
+}
+
+fn refuse_drives(drives: &BTreeMap<String, String>) -> Result<(), Diagnostic> {
+    for (drive, file) in drives {
+        if let Some((_, what)) = NO_DRIVES.iter().find(|(begin, _)| drive.starts_with(begin)) {
+            return Err(Diagnostic::new(format!("{file} is of `{drive}`, which is no drive: {what}"))
+                .help("a fit needs what was measured of one drive, past the page cache (`direct=1`)"));
+        }
+    }
+    if drives.len() > 1 {
+        let named: Vec<String> = drives.iter().map(|(drive, file)| format!("{drive} ({file})")).collect();
+        let what = format!("these results are of {} drives: {}", drives.len(), named.join(", "));
+        return Err(Diagnostic::new(what).help("fit one drive at a time; partitions of one drive are one"));
+    }
+    Ok(())
+}
+
+fn of_file(name: &str, found: &Value, jobs: &[Value]) -> Result<Vec<Measured>, Diagnostic> {
+    // Threads of a job that were reported apart have one name in one group.
+    let mut threads: BTreeMap<(u64, &str), Vec<&Value>> = BTreeMap::new();
+    for job in jobs {
+        threads.entry((whole(job, "groupid"), text(job, "jobname"))).or_default().push(job);
+    }
+    let mut all = Vec::new();
+    for ((_, job), threads) in threads {
+        let Some(first) = threads.first() else { continue };
+        let options = options_of(found, first);
+        let place = format!("{name}: {job}");
+        if let Some(error) = threads.iter().map(|job| whole(job, "error")).find(|error| *error != 0) {
+            return Err(Diagnostic::new(format!(
+                "{place} ended with error {error}: what it measured is of no use"
+            )));
+        }
+        refuse_silence(&place, &options)?;
+        for (key, write) in [("read", false), ("write", true)] {
+            let kinds = threads.iter().filter_map(|job| job.get(key)).map(Kind::read);
+            let one = kinds.fold(Kind::default(), |mut one, kind| {
+                one.merge(&kind);
+                one
+            });
+            if one.requests > 0 {
+                let busy = busy(&threads);
+                all.push(Measured { write, busy, ..of_kind(&one, &place, &options) });
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn of_kind(kind: &Kind, place: &str, options: &[(String, String)]) -> Measured {
+    let (lat, clat) = (kind.lat.summary(), kind.clat.summary());
+    let us = |of: &Value, key: &str| number(of, key).map(|ns| ns / 1e3);
+    let of = |key: &str| us(&clat, key).or_else(|| us(&lat, key));
+    Measured {
+        place: place.to_owned(),
+        options: options.to_vec(),
+        write: false,
+        requests: kind.requests,
+        iops: kind.iops,
+        mean: of("mean"),
+        percentiles: ["p99", "p99_9", "p99_999"].map(of),
+        busy: None,
+    }
+}
+
+/// The mean over the threads, where fio says it.
+fn busy(threads: &[&Value]) -> Option<f64> {
+    let of = |job: &&Value| Some((number(job, "usr_cpu")? + number(job, "sys_cpu")?) / 100.0);
+    let shares: Vec<f64> = threads.iter().filter_map(of).collect();
+    let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+    // What was simulated took none.
+    (mean > 0.0).then_some(mean)
+}
+
+/// A job whose block size or depth nobody knows says nothing.
+fn refuse_silence(place: &str, options: &[(String, String)]) -> Result<(), Diagnostic> {
+    let said = |names: &[&str]| options.iter().any(|(key, _)| names.contains(&key.as_str()));
+    let engine = options.iter().find(|(key, _)| key == "ioengine").map(|(_, value)| value.as_str());
+    let is_blocking = engine.is_some_and(|engine| BLOCKING.contains(&engine));
+    let lacking = [
+        (!said(&["bs", "blocksize", "bsrange", "bssplit"])).then_some("block size (`bs`)"),
+        (!said(&["iodepth"]) && !is_blocking).then_some("depth (`iodepth`)"),
+        (!said(&["rw", "readwrite"])).then_some("pattern (`rw`)"),
+    ];
+    let lacking: Vec<&str> = lacking.into_iter().flatten().collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(Diagnostic::new(format!("{place} does not say its {}", lacking.join(", nor its "))).help(REPEATED))
+}

@@ -1,0 +1,248 @@
+//! Which figure chooses which value. The rules are those of `papers/drives/README.md`: one figure a value, none of a percentile or a mixed depth.
+
+use super::base::Base;
+use super::job::Job;
+use super::knob::Knob;
+use super::measure::Measure;
+use super::point::Point;
+use config::Diagnostic;
+
+/// A value, and the figure that it must meet.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) knob: Knob,
+    pub(super) job: Job,
+    pub(super) worn: bool,
+    pub(super) measure: Measure,
+    pub(super) figure: f64,
+    /// A guess of the value.
+    pub(super) guess: f64,
+    /// Why this figure.
+    pub(super) why: &'static str,
+}
+
+/// Requests in flight from which a drive may be taken to be at its limit.
+const MANY: u64 = 16;
+/// A thread that takes this share of a core does nothing else: it is the limit.
+const BUSY: f64 = 0.95;
+/// What several threads must have more than one, so that one was its own limit.
+const MORE: f64 = 1.1;
+/// No flash is read in less than some microseconds, and no drive without moving parts takes so long, microseconds.
+const FLASH: (f64, f64) = (5.0, 2_000.0);
+
+/// A run's figure as a time that rises with every knob.
+pub(super) fn as_time(measure: Measure, figure: f64) -> f64 {
+    if measure == Measure::Iops { 1e6 / figure } else { figure }
+}
+
+/// What the points choose.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    /// In the order in which they are looked for.
+    pub(super) targets: Vec<Target>,
+    /// Points that were not used for a value though they seemed to, and why; what is left open.
+    pub(super) notes: Vec<String>,
+}
+
+/// Chooses.
+///
+/// # Errors
+/// No random read at depth 1; one that is of no flash; a worn drive's figure without requests a second.
+pub(super) fn choose(
+    points: &[Point],
+    base: &Base,
+    program: bool,
+    thread_is_set: bool,
+) -> Result<Chosen, Diagnostic> {
+    let points: Vec<&Point> = points.iter().filter(|point| !point.held).collect();
+    let idle = idle(&points)?;
+    let block = idle.job.block;
+    let mut chosen = Chosen { targets: Vec::new(), notes: Vec::new() };
+    let fresh = |write: bool, random: bool| {
+        points.iter().copied().filter(move |p| {
+            !p.worn && p.job.write == write && p.job.random == random && p.job.block == block
+        })
+    };
+    let saturated = |write: bool, one: bool| {
+        let of = fresh(write, true).filter(|p| p.job.in_flight() >= MANY && (!one || p.job.jobs == 1));
+        most(of)
+    };
+    chosen.reads(
+        saturated(false, false),
+        saturated(false, true),
+        most(fresh(false, false).filter(|p| p.job.in_flight() == 1)),
+        thread_is_set,
+        base,
+    );
+    let (measure, figure) = latency(idle);
+    chosen.targets.push(Target::new(Knob::Read, idle, measure, figure, Knob::Read.of(base), "idle latency"));
+    chosen.writes(saturated(true, false), base);
+    let worn = most(points.iter().copied().filter(|p| p.worn && p.job.write && p.job.random));
+    if let Some(worn) = worn {
+        let iops = worn.figures.iops.unwrap_or_default();
+        chosen.targets.push(Target::new(
+            Knob::Moved,
+            worn,
+            Measure::Iops,
+            iops,
+            1e6 / iops,
+            "steady random writes",
+        ));
+    }
+    if program {
+        let largest = points.iter().copied().filter(|p| !p.worn && p.job.write && !p.job.random);
+        let largest =
+            largest.filter(|p| p.figures.iops.is_some()).max_by_key(|p| (p.job.block, p.job.in_flight()));
+        let Some(largest) = largest else {
+            return Err(Diagnostic::new("nothing says how fast the drive programs: there is no point of writes in order")
+                .help("give one of large blocks, `rw=write,bs=128k,iodepth=16,bw=1.9GB/s`, or leave `--program` out"));
+        };
+        let iops = largest.figures.iops.unwrap_or_default();
+        chosen.targets.push(Target::new(
+            Knob::Program,
+            largest,
+            Measure::Iops,
+            iops,
+            Knob::Program.of(base),
+            "largest writes in order",
+        ));
+    }
+    Ok(chosen)
+}
+
+/// The point of most requests a second.
+fn most<'p>(points: impl Iterator<Item = &'p Point>) -> Option<&'p Point> {
+    let rate =
+        |point: &Point| point.figures.iops.or(point.figures.mean.map(|mean| 1e6 / mean)).unwrap_or_default();
+    points.filter(|p| rate(p) > 0.0).max_by(|a, b| rate(a).total_cmp(&rate(b)))
+}
+
+/// Its mean latency, else its requests a second.
+fn latency(point: &Point) -> (Measure, f64) {
+    match (point.figures.mean, point.figures.iops) {
+        (Some(mean), _) => (Measure::Mean, mean),
+        (None, iops) => (Measure::Iops, iops.unwrap_or_default()),
+    }
+}
+
+/// The random read of the smallest block, one in flight.
+fn idle<'p>(points: &[&'p Point]) -> Result<&'p Point, Diagnostic> {
+    let of =
+        points.iter().copied().filter(|p| !p.worn && !p.job.write && p.job.random && p.job.in_flight() == 1);
+    let known = of.filter(|p| p.figures.mean.is_some() || p.figures.iops.is_some());
+    let Some(idle) = known.min_by_key(|p| p.job.block) else {
+        return Err(Diagnostic::new("nothing says how long an idle drive takes: there is no point of a random read at depth 1")
+            .help("give one: `fio --rw=randread --bs=4k --iodepth=1 --direct=1 …`, or `--point rw=randread,bs=4k,iodepth=1,clat=80us`"));
+    };
+    let (measure, figure) = latency(idle);
+    let took = as_time(measure, figure);
+    let (least, most) = FLASH;
+    if took < least {
+        return Err(Diagnostic::new(format!("{}: a random read takes {took:.1} us, less than flash is sensed in", idle.place))
+            .help("such reads come from memory: past the page cache (`direct=1`), over more of the drive than a buffer holds, written before"));
+    }
+    if took > most {
+        return Err(Diagnostic::new(format!(
+            "{}: a random read takes {:.1} ms: that is no SSD, but a disk that moves an arm",
+            idle.place,
+            took / 1e3
+        )));
+    }
+    Ok(idle)
+}
+
+impl Target {
+    fn new(
+        knob: Knob,
+        point: &Point,
+        measure: Measure,
+        figure: f64,
+        guess: f64,
+        why: &'static str,
+    ) -> Target {
+        Target { knob, job: point.job, worn: point.worn, measure, figure, guess, why }
+    }
+}
+
+impl Chosen {
+    /// The thread of a job, and the cores.
+    fn reads(
+        &mut self,
+        all: Option<&Point>,
+        one: Option<&Point>,
+        in_order: Option<&Point>,
+        thread_is_set: bool,
+        base: &Base,
+    ) {
+        let Some(all) = all else {
+            self.notes.push(format!(
+                "no point says where random reads saturate (at least {MANY} in flight): cores and host stay those of the drive that the fit began with"
+            ));
+            return;
+        };
+        let rate = |p: &Point| {
+            p.figures
+                .iops
+                .unwrap_or_else(|| p.job.in_flight() as f64 * 1e6 / p.figures.mean.unwrap_or(f64::INFINITY))
+        };
+        let target = |knob, p: &Point, threads: u32, why| {
+            Target::new(knob, p, Measure::Iops, rate(p), f64::from(threads) * 1e6 / rate(p), why)
+        };
+        let is_busy = |p: &Point| p.busy.is_some_and(|busy| busy >= BUSY);
+        let outdone = one.filter(|one| all.job.jobs > 1 && rate(all) > MORE * rate(one));
+        let of_thread = if is_busy(all) { Some(all) } else { outdone };
+        if let (Some(point), false) = (of_thread, thread_is_set) {
+            let why = if is_busy(point) {
+                "its threads are busy all the time"
+            } else {
+                "several threads have more"
+            };
+            self.targets.push(target(Knob::Thread, point, point.job.jobs, why));
+        }
+        if !is_busy(all) {
+            self.targets.push(target(Knob::Command, all, base.controller.cores, "saturated random reads"));
+        } else if let Some(in_order) = in_order {
+            let (measure, figure) = latency(in_order);
+            let guess = Knob::Command.of(base);
+            self.targets.push(Target::new(
+                Knob::Command,
+                in_order,
+                measure,
+                figure,
+                guess,
+                "reads in order come from the buffer",
+            ));
+            self.notes.push(
+                "the host is the limit of every saturated read: how much the drive can do is open upwards"
+                    .into(),
+            );
+        } else {
+            self.notes.push(
+                "the host is the limit of every saturated read: what the drive's cores can do is open".into(),
+            );
+        }
+    }
+
+    fn writes(&mut self, all: Option<&Point>, base: &Base) {
+        let Some((all, iops)) = all.and_then(|all| Some((all, all.figures.iops?))) else {
+            self.notes.push(format!("no point says where random writes saturate (at least {MANY} in flight): writes are a prediction"));
+            return;
+        };
+        if all.busy.is_some_and(|busy| busy >= BUSY) {
+            self.notes.push(
+                "the host is the limit of every saturated write: what the drive can take is open upwards"
+                    .into(),
+            );
+            return;
+        }
+        let cores = base.controller.write.as_ref().map_or(1, |write| write.cores);
+        self.targets.push(Target::new(
+            Knob::Write,
+            all,
+            Measure::Iops,
+            iops,
+            f64::from(cores) * 1e6 / iops,
+            "saturated random writes",
+        ));
+    }
+}

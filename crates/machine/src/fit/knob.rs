@@ -1,0 +1,131 @@
+//! Values that a fit may change, one figure each.
+
+use super::base::{Base, us};
+use super::search::Range;
+
+/// A value of a spec, always a time in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Knob {
+    /// What a job's thread needs a request.
+    Thread,
+    /// What a core needs a command.
+    Command,
+    /// Sensing of the first page type; the others keep their ratio to it.
+    Read,
+    /// What a core of its own needs a write.
+    Write,
+    /// Programs; passes keep their ratio.
+    Program,
+    /// What collection needs of a core a map unit.
+    Moved,
+    /// From the end of a command to software running.
+    Interrupt,
+}
+
+/// Microseconds of a core that no controller needs for a request: a search ends there.
+const LONG: f64 = 20_000.0;
+
+impl Knob {
+    /// The key of a spec.
+    pub(super) fn key(self, base: &Base) -> String {
+        let (flash, host) = (&base.flash, &base.host);
+        match self {
+            Knob::Thread => format!("{host}.thread"),
+            Knob::Command => format!("{flash}.host.controller.command"),
+            Knob::Read => format!("{flash}.cell.read"),
+            Knob::Write => format!("{flash}.host.controller.write"),
+            Knob::Program => format!("{flash}.cell.program"),
+            Knob::Moved => format!("{flash}.host.controller.moved"),
+            Knob::Interrupt if base.is_sata => format!("{flash}.host.ahci.interrupt"),
+            Knob::Interrupt => format!("{flash}.host.nvme.interrupt"),
+        }
+    }
+
+    /// Its value in the drive that a fit begins with.
+    pub(super) fn of(self, base: &Base) -> f64 {
+        let controller = &base.controller;
+        match self {
+            Knob::Thread => base.thread,
+            Knob::Command => us(controller.command.time()),
+            Knob::Read => base.read[0],
+            Knob::Write => controller.write.as_ref().map_or(0.0, |write| us(write.command.time())),
+            Knob::Program => base.program[0],
+            Knob::Moved => controller.moved.map_or(0.0, |moved| us(moved.time())),
+            Knob::Interrupt => base.interrupt,
+        }
+    }
+
+    /// Where it is looked for.
+    pub(super) fn range(self, base: &Base) -> Range {
+        let start = self.of(base);
+        match self {
+            // Nothing is sensed or programmed in no time.
+            Knob::Read | Knob::Program => Range { least: start / 100.0, start, most: 100.0 * start },
+            _ => Range { least: 0.0, start, most: LONG },
+        }
+    }
+
+    /// The value as a spec has it.
+    pub(super) fn value(self, base: &Base, at: f64) -> String {
+        let list = |times: &[f64]| {
+            let scaled: Vec<String> =
+                times.iter().map(|time| format!("\"{}\"", time_text(time * at / times[0]))).collect();
+            format!("[{}]", scaled.join(", "))
+        };
+        match self {
+            Knob::Read => list(&base.read),
+            Knob::Program => list(&base.program),
+            Knob::Write => {
+                let (cores, unit) =
+                    base.controller.write.as_ref().map_or((1, 0.0), |w| (w.cores, us(w.unit.time())));
+                format!(
+                    "{{ cores = {cores}, command = \"{}\", unit = \"{}\" }}",
+                    time_text(at),
+                    time_text(unit)
+                )
+            }
+            _ => format!("\"{}\"", time_text(at)),
+        }
+    }
+
+    /// As an override.
+    pub(super) fn assignment(self, base: &Base, at: f64) -> String {
+        format!("{}={}", self.key(base), self.value(base, at))
+    }
+}
+
+/// Microseconds, to the nanosecond.
+fn time_text(us: f64) -> String {
+    let ns = libm::round(us * 1e3);
+    let text = format!("{:.3}", ns / 1e3);
+    format!("{}us", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Loaded;
+
+    #[test]
+    fn values_are_written_as_a_spec_has_them() {
+        let loaded = Loaded::load("zn540", &[]).expect("it is shipped");
+        let base = Base::of(&loaded, "zn540").expect("it has a drive");
+        let written = [(Knob::Thread, 3.36), (Knob::Read, 30.6), (Knob::Write, 20.0), (Knob::Interrupt, 0.0)];
+        let texts = written.map(|(knob, at)| knob.assignment(&base, at));
+        assert_eq!(
+            texts,
+            [
+                "host.thread=\"3.36us\"",
+                "flash.cell.read=[\"30.6us\", \"45.9us\", \"30.6us\"]",
+                "flash.host.controller.write={ cores = 1, command = \"20us\", unit = \"0us\" }",
+                "flash.host.nvme.interrupt=\"0us\"",
+            ]
+        );
+        let set: Vec<String> = texts.to_vec();
+        let read =
+            Base::of(&Loaded::load("zn540", &set).expect("it is taken"), "zn540").expect("it has a drive");
+        for (knob, at) in written {
+            assert!((knob.of(&read) - at).abs() < 1e-9, "{knob:?}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What was measured, as a user gives it.
+
+use super::job::Job;
+use super::measure::Figures;
+use config::units::{Bandwidth, Duration};
+use config::{Diagnostic, Place};
+use std::collections::BTreeMap;
+use workload::fio::{JobSpec, Pattern, Quantity, parse_inline};
+
+/// A job, and what was measured of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The job.
+    pub job: Job,
+    /// Whether the drive had been written over and over at random before.
+    pub worn: bool,
+    /// What was measured.
+    pub figures: Figures,
+    /// Whether it may choose no value, but is held against what the others have chosen.
+    pub held: bool,
+    /// The share of a core that each thread took, where it is known.
+    pub busy: Option<f64>,
+    /// Where it stands.
+    pub place: String,
+}
+
+/// Options that say what a job does; all others mean nothing to a fit, or make a job another one.
+const SAID: [&str; 10] = [
+    "rw",
+    "readwrite",
+    "bs",
+    "blocksize",
+    "kb_base",
+    "iodepth",
+    "numjobs",
+    "ioengine",
+    "size",
+    "norandommap",
+];
+/// Options whose jobs are not what a fit compares: paced, mixed, of several sizes, or over a part of the drive in some order.
+const OTHER: [&str; 22] = [
+    "bsrange",
+    "bssplit",
+    "rate",
+    "rate_iops",
+    "rate_process",
+    "thinktime",
+    "rwmixread",
+    "rwmixwrite",
+    "percentage_random",
+    "random_distribution",
+    "fsync",
+    "fdatasync",
+    "sync",
+    "zonemode",
+    "verify",
+    "offset_increment",
+    "flow",
+    "iodepth_batch",
+    "latency_target",
+    "io_submit_mode",
+    "blockalign",
+    "replay_redirect",
+];
+/// Figures that a point may have.
+const FIGURES: [&str; 7] = ["clat", "lat", "iops", "bw", "p99", "p99.9", "p99.999"];
+/// How a point is written.
+const EXAMPLE: &str = "rw=randread,bs=4k,iodepth=1,clat=80us";
+
+impl Point {
+    /// Reads a point: a job in fio's words and what was measured of it, `rw=randread,bs=4k,iodepth=1,clat=80us`. Figures are `clat` (mean, from
+    /// submission; `lat` counts the same), `iops` (`460k`), `bw` (`2.8GB/s`), `p99`, `p99.9`, `p99.999`; `worn` says that the drive had been
+    /// written over and over before. `option` carried the text.
+    ///
+    /// # Errors
+    /// A job that fio would not understand, or that is none for a fit; a figure that is none; no figure.
+    pub fn parse(option: &str, text: &str) -> Result<Point, Diagnostic> {
+        let at = || Place { source: option.to_owned(), text: text.to_owned(), ..Place::default() };
+        let (mut figures, mut job, mut worn) = (BTreeMap::new(), Vec::new(), false);
+        for piece in text.split(',').map(str::trim) {
+            match piece.split_once('=').unwrap_or((piece, "")) {
+                ("worn", "") => worn = true,
+                (key, value) if FIGURES.contains(&key) => {
+                    figures.insert(key, value);
+                }
+                (key, _) if SAID.contains(&key) => job.push(piece),
+                (key, _) => return Err(unknown(key).at(at())),
+            }
+        }
+        for (names, what) in [
+            (["rw", "readwrite"], "pattern"),
+            (["bs", "blocksize"], "block size"),
+            (["iodepth", "iodepth"], "depth"),
+        ] {
+            if !job.iter().any(|piece| names.iter().any(|name| piece.split('=').next() == Some(name))) {
+                let what = format!("the point does not say its {what} (`{}`)", names[0]);
+                return Err(Diagnostic::new(what).at(at()).help(format!("for example `{EXAMPLE}`")));
+            }
+        }
+        let job = job_of(&job.join(",")).map_err(|fault| moved(fault, option))?;
+        let figures = figures_of(&figures, job.block).map_err(|fault| fault.at(at()))?;
+        Ok(Point { job, worn, figures, held: false, busy: None, place: format!("{option} {text}") })
+    }
+
+    /// A point of a job's options as fio repeats them; the reason why it says nothing to a fit, if it does not.
+    ///
+    /// # Errors
+    /// Options that fio would not understand.
+    pub fn of_fio(
+        options: &[(String, String)],
+        write: bool,
+        figures: Figures,
+        busy: Option<f64>,
+        place: &str,
+    ) -> Result<Result<Point, String>, Diagnostic> {
+        if let Some((key, _)) = options.iter().find(|(key, _)| OTHER.contains(&key.as_str())) {
+            return Ok(Err(format!("{place}: `{key}` makes it another job than those that a fit compares")));
+        }
+        let said = options.iter().filter(|(key, _)| SAID.contains(&key.as_str()));
+        let text: Vec<String> = said.map(|(key, value)| format!("{key}={value}")).collect();
+        let of = parse_inline(&text.join(",")).map_err(|fault| moved(fault, place))?;
+        Ok(match settled(&of.jobs[0]) {
+            Ok(job) if job.write == write => {
+                Ok(Point { job, worn: false, figures, held: false, busy, place: place.to_owned() })
+            }
+            Ok(_) => Err(format!("{place}: it did what its pattern does not say")),
+            Err(why) => Err(format!("{place}: {why}")),
+        })
+    }
+}
+
+/// A fault of a text of ours is one of the user's place.
+fn moved(mut fault: Diagnostic, source: &str) -> Diagnostic {
+    if let Some(place) = &mut fault.place {
+        source.clone_into(&mut place.source);
+    }
+    fault
+}
+
+fn unknown(key: &str) -> Diagnostic {
+    let known = SAID.into_iter().chain(FIGURES).chain(["worn"]);
+    Diagnostic::new(format!("`{key}` is no part of a point")).allowed(key, known)
+}
+
+fn job_of(text: &str) -> Result<Job, Diagnostic> {
+    let jobs = parse_inline(text)?;
+    settled(&jobs.jobs[0]).map_err(|why| Diagnostic::new(format!("`{text}`: {why}")))
+}
+
+/// The job; why a fit cannot compare it, if it cannot.
+fn settled(spec: &JobSpec) -> Result<Job, &'static str> {
+    let write = match spec.rw.pattern {
+        Pattern::Read => false,
+        Pattern::Write => true,
+        _ => return Err("a fit compares reads, and writes, each alone"),
+    };
+    if spec.rw.modifier.is_some() {
+        return Err("a pattern with a number after it is neither random nor in order");
+    }
+    let block = spec.bs[usize::from(write)];
+    let depth = if spec.engine == Some(workload::fio::Engine::Blocking) { 1 } else { spec.iodepth };
+    let span = match spec.size {
+        Some(Quantity::Bytes(bytes)) if bytes >= block => Some(bytes),
+        _ => None,
+    };
+    Ok(Job { write, random: spec.rw.random, block, depth, jobs: u32::from(spec.numjobs), span })
+}
+
+fn figures_of(given: &BTreeMap<&str, &str>, block: u64) -> Result<Figures, Diagnostic> {
+    if given.is_empty() {
+        let what = "the point says nothing that was measured";
+        return Err(Diagnostic::new(what).allowed("", FIGURES).help(format!("for example `{EXAMPLE}`")));
+    }
+    let us = |key: &str| given.get(key).map(|text| time(key, text)).transpose();
+    let iops = given.get("iops").map(|text| count(text)).transpose()?;
+    let bandwidth = given.get("bw").map(|text| text.parse::<Bandwidth>()).transpose()?;
+    let of_bandwidth = bandwidth.map(|bw| bw.bytes_per_s() as f64 / block as f64);
+    Ok(Figures {
+        iops: iops.or(of_bandwidth),
+        mean: us("clat")?.or(us("lat")?),
+        p99: us("p99")?,
+        p99_9: us("p99.9")?,
+        p99_999: us("p99.999")?,
+    })
+}
+
+fn time(key: &str, text: &str) -> Result<f64, Diagnostic> {
+    let us = text.parse::<Duration>()?.time().ps() as f64 / 1e6;
+    if us > 0.0 { Ok(us) } else { Err(Diagnostic::new(format!("`{key}` is 0: no drive is so fast"))) }
+}
+
+/// Requests a second: `167200`, `460k`, `1.5M`.
+fn count(text: &str) -> Result<f64, Diagnostic> {
+    let (digits, scale) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1e3),
+        None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
+    };
+    let number = digits.parse::<f64>().ok().map(|number| number * scale);
+    number.filter(|number| *number >= 1.0 && *number < 1e12).ok_or_else(|| {
+        Diagnostic::new(format!("`iops={text}` is no number of requests a second"))
+            .help("a number, with k for thousands or M for millions: `iops=460k`")
+    })
+}

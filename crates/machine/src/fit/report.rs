@@ -1,0 +1,259 @@
+//! What a fit has found.
+
+use super::base::Base;
+use super::choose::{Chosen, Target};
+use super::job::Job;
+use super::measure::Measure;
+use super::point::Point;
+use super::solve::Solved;
+use crate::result::Document;
+use serde::Serialize;
+
+/// A fitted drive beside what was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fit {
+    /// The system that it begins with.
+    pub like: String,
+    /// The user's changes of it.
+    pub set: Vec<String>,
+    /// What was fitted.
+    pub values: Vec<Value>,
+    /// Every figure that was measured beside that of the fitted drive.
+    pub points: Vec<Row>,
+    /// Other drives that have the figures too, or were found not to.
+    #[serde(rename = "other_readings")]
+    pub readings: Vec<Other>,
+    /// What the drive does beyond what was measured, and how far the readings are apart in it.
+    pub predictions: Vec<Prediction>,
+    /// What a reader must know of how points were used.
+    pub notes: Vec<String>,
+    /// Runs that it took.
+    pub runs: u64,
+}
+
+/// A fitted value.
+#[derive(Clone, Debug, Serialize)]
+pub struct Value {
+    /// The key.
+    pub key: String,
+    /// What the system that the fit begins with has, as TOML.
+    pub before: String,
+    /// What was found, as TOML.
+    pub value: String,
+    /// The job whose figure chose it.
+    pub job: String,
+    /// The figure: `iops` or `mean`.
+    pub measure: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// As measured.
+    pub measured: f64,
+    /// As the drive has it at that value.
+    pub reached: f64,
+    /// Whether they are within 1 % of each other.
+    pub met: bool,
+    /// Why this figure.
+    pub why: &'static str,
+}
+
+/// A figure that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The job.
+    pub job: String,
+    /// The figure.
+    pub measure: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// As measured.
+    pub measured: f64,
+    /// As simulated; none if the run has too few requests for it.
+    pub simulated: Option<f64>,
+    /// Whether it chose a value: then it says nothing about the fit.
+    pub fitted: bool,
+    /// Whether these are writes.
+    pub write: bool,
+    /// Where it was measured.
+    pub place: String,
+}
+
+/// Another reading of the same figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Other {
+    /// What it says.
+    pub name: String,
+    /// Its changes of the system that the fit begins with.
+    pub values: Vec<String>,
+    /// Whether it has the figures; if not, it says nothing.
+    pub is_met: bool,
+    #[serde(skip)]
+    pub(super) predicted: Vec<f64>,
+}
+
+/// What nobody measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Prediction {
+    /// The job.
+    pub job: String,
+    /// The figure.
+    pub measure: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Of the fitted drive.
+    pub value: f64,
+    /// The least of all readings that have the figures.
+    pub low: f64,
+    /// The most.
+    pub high: f64,
+}
+
+/// The block of small requests, where points do not say another.
+pub(super) const BLOCK: u64 = 4096;
+/// The block of large ones.
+const LARGE: u64 = 128 << 10;
+
+/// A job whose figure is asked for.
+pub(super) struct Asked {
+    pub(super) job: Job,
+    pub(super) measure: Measure,
+}
+
+/// Jobs that a user of a drive asks for first.
+pub(super) fn grid(base: &Base, block: u64) -> Vec<Asked> {
+    let small = |write, depth, jobs| Job { write, random: true, block, depth, jobs, span: None };
+    let large = |write| Job { write, random: false, block: LARGE, depth: 16, jobs: 1, span: None };
+    let depths = [1, 4, 16, 64].map(|depth| small(false, depth, 1));
+    let many = (base.queue == u64::MAX).then(|| small(false, 64, 8));
+    let jobs = depths.into_iter().chain(many).chain([
+        large(false),
+        small(true, 1, 1),
+        small(true, 64, 1),
+        large(true),
+    ]);
+    let measure = |job: &Job| if job.in_flight() == 1 { Measure::Mean } else { Measure::Iops };
+    jobs.map(|job| Asked { measure: measure(&job), job }).collect()
+}
+
+/// Predictions of the fitted drive, with what other readings make of them.
+pub(super) fn predictions(grid: &[Asked], values: &[f64], others: &[Other]) -> Vec<Prediction> {
+    let one = |(n, (asked, value)): (usize, (&Asked, &f64))| {
+        let all = || others.iter().filter_map(|other| other.predicted.get(n)).copied();
+        Prediction {
+            job: asked.job.to_string(),
+            measure: asked.measure.name(),
+            unit: asked.measure.unit(),
+            value: *value,
+            low: all().fold(*value, f64::min),
+            high: all().fold(*value, f64::max),
+        }
+    };
+    grid.iter().zip(values).enumerate().map(one).collect()
+}
+
+/// Every figure of every point.
+pub(super) fn rows(points: &[Point], documents: &[Document], chosen: &Chosen) -> Vec<Row> {
+    let of = |(point, document): (&Point, &Document)| {
+        let row = |measure: Measure| {
+            let chose =
+                |t: &Target| !point.held && (t.job, t.worn, t.measure) == (point.job, point.worn, measure);
+            Some(Row {
+                job: name(&point.job, point.worn),
+                measure: measure.name(),
+                unit: measure.unit(),
+                measured: measure.of(&point.figures)?,
+                simulated: measure.simulated(document, &point.job),
+                fitted: chosen.targets.iter().any(chose),
+                write: point.job.write,
+                place: point.place.clone(),
+            })
+        };
+        Measure::ALL.into_iter().filter_map(row).collect::<Vec<_>>()
+    };
+    points.iter().zip(documents).flat_map(of).collect()
+}
+
+fn name(job: &Job, worn: bool) -> String {
+    format!("{job}{}", if worn { ".worn" } else { "" })
+}
+
+impl Value {
+    pub(super) fn of(solved: &Solved, base: &Base) -> Value {
+        let target = &solved.target;
+        Value {
+            key: target.knob.key(base),
+            before: target.knob.value(base, target.knob.of(base)),
+            value: target.knob.value(base, solved.at),
+            job: name(&target.job, target.worn),
+            measure: target.measure.name(),
+            unit: target.measure.unit(),
+            measured: target.figure,
+            reached: solved.reached,
+            met: solved.is_met(),
+            why: target.why,
+        }
+    }
+}
+
+impl Row {
+    /// How far the simulated figure is off, as a share.
+    pub fn error(&self) -> Option<f64> {
+        self.simulated.map(|simulated| simulated / self.measured - 1.0)
+    }
+}
+
+impl Fit {
+    /// Whether every figure that chose a value is met.
+    pub fn is_met(&self) -> bool {
+        self.values.iter().all(|value| value.met)
+    }
+
+    /// Mean errors of what was not fitted, as shares: each with its name, how many figures it is of, and the worst of them.
+    pub fn errors(&self) -> Vec<(&'static str, f64, usize, &Row)> {
+        let is = |row: &Row, write: bool, measure: &str| row.write == write && row.measure == measure;
+        let axis = |(name, write, measure): (&'static str, bool, &str)| {
+            let rows = self.points.iter().filter(|row| !row.fitted && is(row, write, measure));
+            let errors: Vec<(f64, &Row)> = rows.filter_map(|row| Some((row.error()?.abs(), row))).collect();
+            let worst = errors.iter().max_by(|a, b| a.0.total_cmp(&b.0))?.1;
+            let mean = errors.iter().map(|(error, _)| error).sum::<f64>() / errors.len() as f64;
+            Some((name, mean, errors.len(), worst))
+        };
+        let axes = [
+            ("read latency", false, "mean"),
+            ("read throughput", false, "iops"),
+            ("write latency", true, "mean"),
+            ("write throughput", true, "iops"),
+            ("99th percentile of reads", false, "p99"),
+            ("99th percentile of writes", true, "p99"),
+        ];
+        axes.into_iter().filter_map(axis).collect()
+    }
+
+    /// The fitted drive as a file that `run` takes.
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| toml::Value::String(text.to_owned());
+        let mut text = format!(
+            "inherits = {}\ndescription = \"A drive like {}, fitted\"\n",
+            quoted(&self.like),
+            self.like
+        );
+        if !self.set.is_empty() {
+            text.push_str("\n# Given.\n");
+        }
+        for set in &self.set {
+            let (key, value) = set.split_once('=').unwrap_or((set, "true"));
+            let value = if value.parse::<toml::Value>().is_ok() {
+                value.to_owned()
+            } else {
+                quoted(value).to_string()
+            };
+            text.push_str(&format!("{key} = {value}\n"));
+        }
+        for value in &self.values {
+            let Value { key, value, job, measure, unit, measured, reached, why, .. } = value;
+            text.push_str(&format!(
+                "\n# Fit: {why}, {measure} of {job}: measured {measured:.1} {unit}, reached {reached:.1}.\n{key} = {value}\n"
+            ));
+        }
+        text
+    }
+}
