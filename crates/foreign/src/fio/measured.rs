@@ -176,3 +176,6 @@ fn refuse_silence(place: &str, options: &[(String, String)]) -> Result<(), Diagn
     }
     Err(Diagnostic::new(format!("{place} does not say its {}", lacking.join(", nor its "))).help(REPEATED))
 }
+
+#[cfg(test)]
+mod tests;

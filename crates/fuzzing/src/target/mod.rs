@@ -43,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     foreign::MQSIM,
     foreign::SIMPLESSD,
     foreign::FIO_JSON,
+    foreign::POINT,
     machine::TARGET,
 ];
 

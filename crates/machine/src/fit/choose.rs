@@ -246,3 +246,6 @@ impl Chosen {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -201,3 +201,59 @@ fn count(text: &str) -> Result<f64, Diagnostic> {
             .help("a number, with k for thousands or M for millions: `iops=460k`")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_a_job_and_its_figures() {
+        let point =
+            Point::parse("--point", "rw=randwrite,bs=8k,iodepth=16,numjobs=2,bw=1.6384GB/s,p99.9=2ms,worn")
+                .unwrap();
+        let job = Job { write: true, random: true, block: 8192, depth: 16, jobs: 2, span: None };
+        assert_eq!((point.job, point.worn, point.held), (job, true, false));
+        assert_eq!((point.figures.iops, point.figures.p99_9), (Some(200_000.0), Some(2_000.0)));
+        for (text, iops) in [("167200", 167_200.0), ("460k", 460_000.0), ("1.5M", 1_500_000.0)] {
+            assert_eq!(count(text).unwrap(), iops);
+        }
+    }
+
+    #[test]
+    fn what_is_no_point_is_said() {
+        for (text, said) in [
+            ("rw=randread,bs=4k,clat=80us", "does not say its depth"),
+            ("rw=randread,iodepth=1,clat=80us", "does not say its block size"),
+            ("bs=4k,iodepth=1,clat=80us", "does not say its pattern"),
+            ("rw=randread,bs=4k,iodepth=1", "says nothing that was measured"),
+            ("rw=randread,bs=4k,iodepth=1,clat=80", "has no unit"),
+            ("rw=randread,bs=4k,iodepth=1,clat=0us", "no drive is so fast"),
+            ("rw=randread,bs=4k,iodepth=1,iops=many", "no number of requests"),
+            ("rw=randrw,bs=4k,iodepth=1,iops=9k", "each alone"),
+            ("rw=randread,bs=4k,iodepth=1,latency=80us", "is no part of a point"),
+            ("rw=randraed,bs=4k,iodepth=1,clat=80us", "randraed"),
+        ] {
+            let fault = Point::parse("--point", text).unwrap_err();
+            assert!(fault.one_line().contains(said), "{text}: {}", fault.one_line());
+        }
+    }
+
+    #[test]
+    fn jobs_that_a_fit_does_not_compare_are_left_out_with_the_reason() {
+        let options = |text: &str| -> Vec<(String, String)> {
+            text.split(' ')
+                .map(|pair| pair.split_once('=').unwrap())
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .collect()
+        };
+        let of =
+            |text: &str| Point::of_fio(&options(text), false, Figures::default(), None, "f.json: a").unwrap();
+        assert_eq!(
+            of("rw=randread bs=4Ki iodepth=2 direct=1 size=119002849280").unwrap().job.span,
+            Some(119_002_849_280)
+        );
+        assert_eq!(of("rw=randread bs=4k iodepth=8 ioengine=psync").unwrap().job.depth, 1);
+        assert!(of("rw=randread bs=4k iodepth=2 rate_iops=500").unwrap_err().contains("`rate_iops`"));
+        assert!(of("rw=randrw bs=4k iodepth=2").unwrap_err().contains("each alone"));
+    }
+}

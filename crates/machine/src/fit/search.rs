@@ -44,7 +44,7 @@ pub(super) fn search<E>(
     let mut best: Option<Found> = None;
     let mut look = |at: f64| {
         let found = Found { at, reached: f(at)? };
-        if best.is_none_or(|best| found.misses(target) < best.misses(target)) {
+        if best.is_none_or(|best| found.misses(target) <= best.misses(target)) {
             best = Some(found);
         }
         Ok((found, best.unwrap_or(found)))

@@ -1,0 +1,73 @@
+//! What some points choose.
+
+use super::*;
+use crate::spec::Loaded;
+
+fn base() -> Base {
+    Base::of(&Loaded::load("pm9a3", &[]).unwrap(), "pm9a3").unwrap()
+}
+
+fn point(text: &str) -> Point {
+    Point::parse("--point", text).unwrap()
+}
+
+fn chosen(texts: &[&str]) -> Vec<(Knob, f64)> {
+    let points: Vec<Point> = texts.iter().map(|text| point(text)).collect();
+    let chosen = choose(&points, &base(), false, false).unwrap();
+    chosen.targets.iter().map(|target| (target.knob, target.figure)).collect()
+}
+
+const IDLE: &str = "rw=randread,bs=4k,iodepth=1,clat=80us";
+
+#[test]
+fn idle_latency_is_the_cells_and_saturation_the_cores() {
+    assert_eq!(chosen(&[IDLE]), [(Knob::Read, 80.0)]);
+    let many = "rw=randread,bs=4k,iodepth=64,numjobs=4,iops=800k";
+    assert_eq!(chosen(&[many, IDLE]), [(Knob::Command, 8e5), (Knob::Read, 80.0)]);
+    // A few in flight are no limit.
+    assert_eq!(chosen(&["rw=randread,bs=4k,iodepth=8,iops=90k", IDLE]), [(Knob::Read, 80.0)]);
+    let writes = ["rw=randwrite,bs=4k,iodepth=32,iops=200k", "rw=randwrite,bs=4k,iodepth=64,iops=90k,worn"];
+    assert_eq!(
+        chosen(&[IDLE, writes[0], writes[1]]),
+        [(Knob::Read, 80.0), (Knob::Write, 2e5), (Knob::Moved, 9e4)]
+    );
+}
+
+#[test]
+fn a_thread_that_others_outdo_is_its_own_limit() {
+    let one = "rw=randread,bs=4k,iodepth=128,iops=300k";
+    let several = "rw=randread,bs=4k,iodepth=128,numjobs=4,iops=750k";
+    assert_eq!(
+        chosen(&[IDLE, one, several]),
+        [(Knob::Thread, 3e5), (Knob::Command, 7.5e5), (Knob::Read, 80.0)]
+    );
+    let alike = "rw=randread,bs=4k,iodepth=128,numjobs=4,iops=310k";
+    assert_eq!(chosen(&[IDLE, one, alike]), [(Knob::Command, 3.1e5), (Knob::Read, 80.0)]);
+}
+
+#[test]
+fn a_thread_without_rest_is_the_limit() {
+    let busy = Point { busy: Some(0.99), ..point("rw=randread,bs=4k,iodepth=128,iops=300k") };
+    let points = [point(IDLE), busy, point("rw=read,bs=4k,iodepth=1,clat=11us")];
+    let knobs = |set| -> Vec<Knob> {
+        choose(&points, &base(), false, set).unwrap().targets.iter().map(|target| target.knob).collect()
+    };
+    assert_eq!(knobs(false), [Knob::Thread, Knob::Command, Knob::Read]);
+    // What the user has said of the host stays.
+    assert_eq!(knobs(true), [Knob::Command, Knob::Read]);
+}
+
+#[test]
+fn what_is_held_against_a_fit_chooses_nothing() {
+    let held = Point { held: true, ..point("rw=randread,bs=4k,iodepth=64,iops=500k") };
+    let chosen = choose(&[point(IDLE), held], &base(), false, false).unwrap();
+    assert_eq!(chosen.targets.len(), 1);
+}
+
+#[test]
+fn what_is_no_ssd_is_refused() {
+    let fault = |text: &str| choose(&[point(text)], &base(), false, false).unwrap_err().what;
+    assert!(fault("rw=randread,bs=4k,iodepth=1,clat=8ms").contains("takes 8.0 ms: that is no SSD"));
+    assert!(fault("rw=randread,bs=4k,iodepth=1,clat=2us").contains("less than flash is sensed in"));
+    assert!(fault("rw=randread,bs=4k,iodepth=4,clat=80us").contains("no point of a random read at depth 1"));
+}
