@@ -117,7 +117,7 @@ fn what_cannot_be_fitted_is_one_diagnostic() {
         (&[&paced], "nothing to fit to"),
         (&[&text], "is not JSON"),
         (&[], "nothing to fit to"),
-        (&["--point", "rw=randread,bs=4k,iodepth=1,clat=80"], "has no unit"),
+        (&["--point", "rw=randread,bs=4k,iodepth=1,clat=80"], "is no time"),
         (&["--point", "rw=randread,bs=4k,iodepth=16,iops=9k"], "no point of a random read at depth 1"),
         (&[&one, "--set", "flash.cell.raed=[\"1us\"]"], "flash.cell.read"),
     ];

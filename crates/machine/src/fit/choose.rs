@@ -25,6 +25,8 @@ pub(super) struct Target {
 const MANY: u64 = 16;
 /// A thread that takes this share of a core does nothing else: it is the limit.
 const BUSY: f64 = 0.95;
+/// A thread that needs this share of the time between requests of a busy job is its limit.
+const NEARLY: f64 = 0.98;
 /// What several threads must have more than one, so that one was its own limit.
 const MORE: f64 = 1.1;
 /// No flash is read in less than some microseconds, and no drive without moving parts takes so long, microseconds.
@@ -40,6 +42,8 @@ pub(super) fn as_time(measure: Measure, figure: f64) -> f64 {
 pub(super) struct Chosen {
     /// In the order in which they are looked for.
     pub(super) targets: Vec<Target>,
+    /// What a thread needs a request, where it is known without a search: microseconds, and the point that says it.
+    pub(super) thread: Option<(f64, Job)>,
     /// Points that were not used for a value though they seemed to, and why; what is left open.
     pub(super) notes: Vec<String>,
 }
@@ -57,7 +61,7 @@ pub(super) fn choose(
     let points: Vec<&Point> = points.iter().filter(|point| !point.held).collect();
     let idle = idle(&points)?;
     let block = idle.job.block;
-    let mut chosen = Chosen { targets: Vec::new(), notes: Vec::new() };
+    let mut chosen = Chosen { targets: Vec::new(), thread: None, notes: Vec::new() };
     let fresh = |write: bool, random: bool| {
         points.iter().copied().filter(move |p| {
             !p.worn && p.job.write == write && p.job.random == random && p.job.block == block
@@ -67,16 +71,18 @@ pub(super) fn choose(
         let of = fresh(write, true).filter(|p| p.job.in_flight() >= MANY && (!one || p.job.jobs == 1));
         most(of)
     };
-    chosen.reads(
-        saturated(false, false),
-        saturated(false, true),
-        most(fresh(false, false).filter(|p| p.job.in_flight() == 1)),
-        thread_is_set,
-        base,
-    );
+    let between = between(idle);
+    let limits = |point: &Point| is_host(point, between);
+    let in_order = most(fresh(false, false).filter(|p| p.job.in_flight() == 1));
+    let (all, one) = (saturated(false, false), saturated(false, true));
+    chosen.reads(all, one, in_order, thread_is_set, base, &limits);
+    let is_open = !thread_is_set && chosen.targets.iter().all(|target| target.knob != Knob::Thread);
+    let busiest = most(points.iter().copied().filter(|p| p.job.jobs == 1));
+    chosen.thread =
+        between.filter(|_| is_open).map(|us| (us.min(busiest.map_or(us, |p| 1e6 / rate(p))), idle.job));
     let (measure, figure) = latency(idle);
     chosen.targets.push(Target::new(Knob::Read, idle, measure, figure, Knob::Read.of(base), "idle latency"));
-    chosen.writes(saturated(true, false), base);
+    chosen.writes(saturated(true, false), base, &limits);
     let worn = most(points.iter().copied().filter(|p| p.worn && p.job.write && p.job.random));
     if let Some(worn) = worn {
         let iops = worn.figures.iops.unwrap_or_default();
@@ -110,11 +116,28 @@ pub(super) fn choose(
     Ok(chosen)
 }
 
+/// Requests a second, as measured or as latency has them; zero if neither is known.
+fn rate(point: &Point) -> f64 {
+    let of_latency = |mean: f64| point.job.in_flight() as f64 * 1e6 / mean;
+    point.figures.iops.or(point.figures.mean.map(of_latency)).unwrap_or_default()
+}
+
 /// The point of most requests a second.
 fn most<'p>(points: impl Iterator<Item = &'p Point>) -> Option<&'p Point> {
-    let rate =
-        |point: &Point| point.figures.iops.or(point.figures.mean.map(|mean| 1e6 / mean)).unwrap_or_default();
     points.filter(|p| rate(p) > 0.0).max_by(|a, b| rate(a).total_cmp(&rate(b)))
+}
+
+/// What the thread of a job of one request in flight does beyond the latency of each, microseconds: the time between requests less their latency.
+/// Processors that sleep meanwhile take longer than busy ones.
+fn between(idle: &Point) -> Option<f64> {
+    let took = 1e6 / idle.figures.iops? - idle.figures.mean?;
+    (took > 0.0).then_some(took)
+}
+
+/// Whether the host's thread is the limit of a job: it has no rest, or, where nobody says, it needs as long for a request as it has.
+fn is_host(point: &Point, between: Option<f64>) -> bool {
+    let needs = between.filter(|_| point.job.jobs == 1).is_some_and(|us| us >= NEARLY * 1e6 / rate(point));
+    point.busy.map_or(needs, |busy| busy >= BUSY)
 }
 
 /// Its mean latency, else its requests a second.
@@ -173,6 +196,7 @@ impl Chosen {
         in_order: Option<&Point>,
         thread_is_set: bool,
         base: &Base,
+        limits: &dyn Fn(&Point) -> bool,
     ) {
         let Some(all) = all else {
             self.notes.push(format!(
@@ -180,26 +204,16 @@ impl Chosen {
             ));
             return;
         };
-        let rate = |p: &Point| {
-            p.figures
-                .iops
-                .unwrap_or_else(|| p.job.in_flight() as f64 * 1e6 / p.figures.mean.unwrap_or(f64::INFINITY))
-        };
         let target = |knob, p: &Point, threads: u32, why| {
             Target::new(knob, p, Measure::Iops, rate(p), f64::from(threads) * 1e6 / rate(p), why)
         };
-        let is_busy = |p: &Point| p.busy.is_some_and(|busy| busy >= BUSY);
         let outdone = one.filter(|one| all.job.jobs > 1 && rate(all) > MORE * rate(one));
-        let of_thread = if is_busy(all) { Some(all) } else { outdone };
+        let of_thread = if limits(all) { Some(all) } else { outdone };
         if let (Some(point), false) = (of_thread, thread_is_set) {
-            let why = if is_busy(point) {
-                "its threads are busy all the time"
-            } else {
-                "several threads have more"
-            };
+            let why = if limits(point) { "its threads have no rest" } else { "several threads have more" };
             self.targets.push(target(Knob::Thread, point, point.job.jobs, why));
         }
-        if !is_busy(all) {
+        if !limits(all) {
             self.targets.push(target(Knob::Command, all, base.controller.cores, "saturated random reads"));
         } else if let Some(in_order) = in_order {
             let (measure, figure) = latency(in_order);
@@ -223,12 +237,12 @@ impl Chosen {
         }
     }
 
-    fn writes(&mut self, all: Option<&Point>, base: &Base) {
+    fn writes(&mut self, all: Option<&Point>, base: &Base, limits: &dyn Fn(&Point) -> bool) {
         let Some((all, iops)) = all.and_then(|all| Some((all, all.figures.iops?))) else {
             self.notes.push(format!("no point says where random writes saturate (at least {MANY} in flight): writes are a prediction"));
             return;
         };
-        if all.busy.is_some_and(|busy| busy >= BUSY) {
+        if limits(all) {
             self.notes.push(
                 "the host is the limit of every saturated write: what the drive can take is open upwards"
                     .into(),

@@ -29,6 +29,7 @@ use base::Base;
 use bench::Bench;
 use choose::Chosen;
 use config::Diagnostic;
+use knob::Knob;
 use reading::{Reading, readings};
 use report::{Asked, BLOCK, grid, predictions, rows};
 use solve::{all_met, assignments, solve};
@@ -77,16 +78,19 @@ pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
         about: about(&chosen, &points),
         progress: request.progress,
     };
-    let found = solve(&bench, &[], &chosen.targets)?;
-    let values = assignments(&bench, &found);
+    let thread: Vec<String> =
+        chosen.thread.iter().map(|(us, _)| Knob::Thread.assignment(&base, *us)).collect();
+    let found = solve(&bench, &thread, &chosen.targets)?;
+    let values = [thread.clone(), assignments(&bench, &found)].concat();
     let run = |point: &Point| bench.run(&values, &point.job, point.worn);
     let documents = all(&points, request.jobs, run)?;
     let grid = grid(&base, points.iter().map(|point| point.job.block).min().unwrap_or(BLOCK));
     let predict = |values: &[String], asked: &Asked| bench.figure(values, &asked.job, false, asked.measure);
     let predicted = all(&grid, request.jobs, |asked| predict(&values, asked))?;
     let read = |reading: &Reading| {
-        let found = solve(&bench, &reading.set, &reading.targets)?;
-        let values = [reading.set.clone(), assignments(&bench, &found)].concat();
+        let set = [thread.clone(), reading.set.clone()].concat();
+        let found = solve(&bench, &set, &reading.targets)?;
+        let values = [set, assignments(&bench, &found)].concat();
         let is_met = all_met(&found);
         let predicted = if is_met {
             grid.iter().map(|asked| predict(&values, asked)).collect::<Result<_, _>>()?
@@ -99,7 +103,7 @@ pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
     Ok(Fit {
         like: request.like.to_owned(),
         set: request.set.to_vec(),
-        values: found.iter().map(|one| Value::of(one, &base)).collect(),
+        values: Value::all(&chosen, &found, &base),
         points: rows(&points, &documents, &chosen),
         predictions: predictions(&grid, &predicted, &others),
         readings: others,

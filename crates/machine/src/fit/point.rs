@@ -2,7 +2,7 @@
 
 use super::job::Job;
 use super::measure::Figures;
-use config::units::{Bandwidth, Duration};
+use config::units::Bandwidth;
 use config::{Diagnostic, Place};
 use std::collections::BTreeMap;
 use workload::fio::{JobSpec, Pattern, Quantity, parse_inline};
@@ -184,8 +184,20 @@ fn figures_of(given: &BTreeMap<&str, &str>, block: u64) -> Result<Figures, Diagn
     })
 }
 
+/// Microseconds: of what was measured more digits may be written than a spec has.
 fn time(key: &str, text: &str) -> Result<f64, Diagnostic> {
-    let us = text.parse::<Duration>()?.time().ps() as f64 / 1e6;
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let us = match (digits.parse::<f64>(), unit.trim()) {
+        (Ok(number), "ns") => number / 1e3,
+        (Ok(number), "us") => number,
+        (Ok(number), "ms") => number * 1e3,
+        (Ok(number), "s") => number * 1e6,
+        _ => {
+            return Err(Diagnostic::new(format!("`{key}={text}` is no time"))
+                .help(format!("a number with ns, us, ms or s: `{key}=80us`")));
+        }
+    };
     if us > 0.0 { Ok(us) } else { Err(Diagnostic::new(format!("`{key}` is 0: no drive is so fast"))) }
 }
 
@@ -214,6 +226,7 @@ mod tests {
         let job = Job { write: true, random: true, block: 8192, depth: 16, jobs: 2, span: None };
         assert_eq!((point.job, point.worn, point.held), (job, true, false));
         assert_eq!((point.figures.iops, point.figures.p99_9), (Some(200_000.0), Some(2_000.0)));
+        assert!((time("clat", "76.50999999999999us").unwrap() - 76.51).abs() < 1e-9);
         for (text, iops) in [("167200", 167_200.0), ("460k", 460_000.0), ("1.5M", 1_500_000.0)] {
             assert_eq!(count(text).unwrap(), iops);
         }
@@ -226,7 +239,7 @@ mod tests {
             ("rw=randread,iodepth=1,clat=80us", "does not say its block size"),
             ("bs=4k,iodepth=1,clat=80us", "does not say its pattern"),
             ("rw=randread,bs=4k,iodepth=1", "says nothing that was measured"),
-            ("rw=randread,bs=4k,iodepth=1,clat=80", "has no unit"),
+            ("rw=randread,bs=4k,iodepth=1,clat=80", "a number with ns, us, ms or s"),
             ("rw=randread,bs=4k,iodepth=1,clat=0us", "no drive is so fast"),
             ("rw=randread,bs=4k,iodepth=1,iops=many", "no number of requests"),
             ("rw=randrw,bs=4k,iodepth=1,iops=9k", "each alone"),

@@ -42,7 +42,7 @@ pub(super) fn readings(chosen: &Chosen, base: &Base) -> Vec<Reading> {
 /// Saturated reads of one thread may be the host's limit.
 fn host(chosen: &Chosen) -> Option<Reading> {
     let is_open = |t: &Target| t.knob == Knob::Command && t.measure == Measure::Iops && t.job.jobs == 1;
-    let known = chosen.targets.iter().any(|t| t.knob == Knob::Thread);
+    let known = chosen.thread.is_some() || chosen.targets.iter().any(|t| t.knob == Knob::Thread);
     let change = |t: &Target| match is_open(t) {
         true => Target { knob: Knob::Thread, guess: 1e6 / t.figure, ..t.clone() },
         false => t.clone(),

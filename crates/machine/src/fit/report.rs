@@ -3,6 +3,7 @@
 use super::base::Base;
 use super::choose::{Chosen, Target};
 use super::job::Job;
+use super::knob::Knob;
 use super::measure::Measure;
 use super::point::Point;
 use super::solve::Solved;
@@ -42,7 +43,7 @@ pub struct Value {
     pub value: String,
     /// The job whose figure chose it.
     pub job: String,
-    /// The figure: `iops` or `mean`.
+    /// The figure: `iops` or `mean`, or the time `between` requests.
     pub measure: &'static str,
     /// Its unit.
     pub unit: &'static str,
@@ -177,7 +178,24 @@ fn name(job: &Job, worn: bool) -> String {
 }
 
 impl Value {
-    pub(super) fn of(solved: &Solved, base: &Base) -> Value {
+    /// Of all that was chosen.
+    pub(super) fn all(chosen: &Chosen, found: &[Solved], base: &Base) -> Vec<Value> {
+        let thread = chosen.thread.map(|(us, job)| Value {
+            key: Knob::Thread.key(base),
+            before: Knob::Thread.value(base, base.thread),
+            value: Knob::Thread.value(base, us),
+            job: name(&job, false),
+            measure: "between",
+            unit: "us",
+            measured: us,
+            reached: us,
+            met: true,
+            why: "what passes between a request's end and the next",
+        });
+        thread.into_iter().chain(found.iter().map(|one| Value::of(one, base))).collect()
+    }
+
+    fn of(solved: &Solved, base: &Base) -> Value {
         let target = &solved.target;
         Value {
             key: target.knob.key(base),

@@ -71,3 +71,30 @@ fn what_is_no_ssd_is_refused() {
     assert!(fault("rw=randread,bs=4k,iodepth=1,clat=2us").contains("less than flash is sensed in"));
     assert!(fault("rw=randread,bs=4k,iodepth=4,clat=80us").contains("no point of a random read at depth 1"));
 }
+
+#[test]
+fn what_passes_between_requests_is_the_threads() {
+    let thread = |texts: &[&str]| {
+        let points: Vec<Point> = texts.iter().map(|text| point(text)).collect();
+        choose(&points, &base(), false, false).unwrap().thread.map(|(us, _)| us)
+    };
+    // 100 us a request, 90 of them its latency.
+    let idle = "rw=randread,bs=4k,iodepth=1,clat=90us,iops=10k";
+    assert!((thread(&[idle]).unwrap() - 10.0).abs() < 1e-9);
+    assert_eq!(thread(&[IDLE]), None);
+    // A thread that has 250,000 a second needs 4 us for each at most.
+    assert!((thread(&[idle, "rw=read,bs=4k,iodepth=32,iops=250k"]).unwrap() - 4.0).abs() < 1e-9);
+    // One that needs 10 us has 100,000 a second: where it has them it is the limit, and where it has less, the drive is.
+    assert_eq!(
+        chosen(&[idle, "rw=randread,bs=4k,iodepth=32,iops=99k"]),
+        [(Knob::Thread, 99e3), (Knob::Read, 90.0)]
+    );
+    assert_eq!(
+        chosen(&[idle, "rw=randread,bs=4k,iodepth=32,iops=60k"]),
+        [(Knob::Command, 60e3), (Knob::Read, 90.0)]
+    );
+    // Where figures of saturation tell, they tell more.
+    let several =
+        ["rw=randread,bs=4k,iodepth=128,iops=300k", "rw=randread,bs=4k,iodepth=128,numjobs=4,iops=750k"];
+    assert_eq!(thread(&[idle, several[0], several[1]]), None);
+}
