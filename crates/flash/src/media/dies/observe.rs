@@ -5,7 +5,8 @@ use super::op::{Class, NO_OP, Op, OpKind};
 use kernel::Time;
 
 /// A command that has ended. It held its channel from `started` to `sent` and from `moved` to `ended`, and its die from
-/// `started` to `ended`; the array worked from `sent` to `worked`, suspensions included.
+/// `started` to `ended`; the array worked from `sent` to `worked`, suspensions
+/// included, and of a read that was retried all steps but the last transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tenure {
     /// What the die did.

@@ -203,9 +203,9 @@ impl Backend {
     }
 
     /// The data of a command begins to leave now: how long it takes. What has joined an operation leaves with it, and no
-    /// more than the page leaves for all of them.
+    /// more than the page leaves for all of them. In a further step only that leaves which was sensed in it.
     #[inline]
-    pub(super) fn leave(&mut self, first: u32, now: Time) -> Time {
+    pub(super) fn leave(&mut self, first: u32, step: u8, now: Time) -> Time {
         let (mut tenure, mut lead) = (Time::ZERO, first);
         while lead != NO_OP {
             let (mut bytes, mut at) = (0, lead);
@@ -217,7 +217,9 @@ impl Backend {
             }
             let op = &self.ops[lead];
             let most = u64::from(if op.joined == NO_OP { op.bytes } else { self.timing.most_bytes });
-            tenure += self.timing.leave(bytes.min(most));
+            if op.steps >= step {
+                tenure += self.timing.leave(bytes.min(most));
+            }
             lead = op.mate;
         }
         tenure
