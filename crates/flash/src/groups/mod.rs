@@ -227,6 +227,11 @@ impl GroupsFlash {
         stats::between(&self.visor.counters, &self.origin.0)
     }
 
+    /// Whether pages have errors, so that some are read again.
+    pub fn has_errors(&self) -> bool {
+        self.backend.has_errors()
+    }
+
     /// What dies have done since the window began, pages by class.
     pub fn media(&self) -> BackendCounters {
         self.backend.counters.since(&self.origin.1).times(self.media.alike)

@@ -123,10 +123,7 @@ pub fn run(
         merges_dropped: counters.merges_dropped,
         register_hits: device.backend.counters.register_hits,
         joined_reads: device.backend.counters.joined_reads,
-        retried_reads: [
-            device.backend.counters.retried_reads,
-            device.backend.counters.uncorrectable_reads,
-        ],
+        retried_reads: [device.backend.counters.retried_reads, device.backend.counters.uncorrectable_reads],
         ahead: device.look_ahead_counters().unwrap_or_default(),
         evicted: device.stats.evictions.units,
         skipped: device.window_pages().map_or(0, |(counters, _)| counters.skipped),

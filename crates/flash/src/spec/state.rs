@@ -4,10 +4,10 @@
 //! [`FlashSpec`] is named here, kept or left out with the reason, so that a new key does not compile until it is placed.
 
 use super::{
-    AhciSpec, BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, ErrorsSpec, FlashSpec, FtlSpec,
-    GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, InnerSpec, LinkSpec, MapMemorySpec, Mapping,
-    MultiPlaneRule, NvmeArbitration, NvmeSpec, PcieSpec, PlainSpec, Programming, ReclaimUnit,
-    RegisterCacheSpec, RetrySpec, SataSpec, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
+    AhciSpec, BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, ErrorsSpec,
+    FlashSpec, FtlSpec, GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, InnerSpec, LinkSpec,
+    MapMemorySpec, Mapping, MultiPlaneRule, NvmeArbitration, NvmeSpec, PcieSpec, PlainSpec, Programming,
+    ReclaimUnit, RegisterCacheSpec, RetrySpec, SataSpec, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
 };
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::gc::VictimPolicy;
