@@ -216,9 +216,10 @@ impl Backend {
         let die = &mut self.dies[unit as usize];
         let mut at = die.active;
         while at != NO_OP {
+            let leaves = Backend::page_leaves(&self.ops, at);
             let op = &mut self.ops[at];
             let is_sensed = op.steps >= die.step && !op.from_register;
-            if op.kind == OpKind::Read && op.bytes > 0 && is_sensed && die.step == 0 {
+            if op.kind == OpKind::Read && leaves && is_sensed && die.step == 0 {
                 let (steps, ends_well) = errors.judge(op, now);
                 op.steps = steps;
                 die.steps = die.steps.max(steps);

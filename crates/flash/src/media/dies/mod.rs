@@ -491,14 +491,13 @@ impl Backend {
         if self.errors.is_some() {
             self.leaves_traces(die, now);
         }
-        let op = &self.ops[first];
-        let (is_read, hands_out) = (op.kind == OpKind::Read, op.bytes > 0);
+        let is_read = self.ops[first].kind == OpKind::Read;
         if step > 0 {
             self.sensed_again(first, now);
         } else if is_read {
             self.sensed(first, now);
         }
-        if is_read && hands_out {
+        if is_read && self.hands_out(first) {
             let d = &mut self.dies[die as usize];
             d.state = DieState::Holding;
             let c = &self.channels[d.channel as usize];

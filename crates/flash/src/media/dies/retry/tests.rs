@@ -1,13 +1,16 @@
 //! What repeated reads take, of a device that is asked.
 
-use crate::media::dies::op::Class;
+use crate::media::dies;
+use crate::media::dies::op::{Class, Op, OpKind};
 use crate::media::dies::timing::Timing;
+use crate::media::geometry::Address;
 use crate::soak::{Combination, Fill};
 use crate::spec::{Built, ErrorsSpec, FlashSpec, MultiPlaneRule, RetrySpec, timing};
 use crate::{Device, Event, Out};
 use config::units::{Duration, Share};
 use kernel::{Recorder, Rng, Time};
-use proto::{Command, IoOp};
+use proto::{Command, IoOp, Slot};
+use std::convert::Infallible;
 
 const UNIT: u64 = 4096;
 const LATENCY: Time = Time::from_us(7);
@@ -164,6 +167,33 @@ fn a_page_in_a_register_is_not_read_again() {
     bench.run((0..4).map(first_page), 4);
     let counters = &bench.device.backend.counters;
     assert_eq!((counters.joined_reads, counters.retried_reads, counters.retry_steps), (3, 1, 1));
+}
+
+/// Of two pages that are sensed together, one is completed in its register: the other's data leave, whichever is first, and are
+/// judged where they arrive.
+#[test]
+fn data_leave_behind_a_page_that_stays() {
+    let both = Combination { multi_plane: MultiPlaneRule::same_page, ..combination() };
+    for staying in 0..2 {
+        let Bench { mut device, timing, .. } = Bench::new(&both, Some(errors(0)));
+        let backend = &mut device.backend;
+        let mut cx: Recorder<dies::Event, Infallible> = Recorder::default();
+        for plane in 0..2 {
+            let at = Address { die: 0, plane, block: 0, page: 1, ..device.ftl.geo.address(Slot(0)) };
+            let bytes = if plane == staying { 0 } else { UNIT as u32 };
+            let op = Op::new(OpKind::Read, Class::HostRead, at, Slot(0), 1, bytes, 0);
+            backend.enqueue(Time::ZERO, op);
+        }
+        backend.kick(&mut cx);
+        while let Some(event) = cx.queue.pop() {
+            backend.handle(event, &mut cx);
+        }
+        let rest = timing.sense(1, 1) + timing.leave(UNIT);
+        let steps = (timing.read_command + rest + LATENCY).times(3);
+        assert_eq!(cx.queue.now(), timing.read_command.times(2) + rest + steps, "plane {staying} stays");
+        assert_eq!((backend.finished.len(), backend.counters.multi_plane), (2, 1));
+        assert_eq!((backend.retries(), backend.counters.retried_reads), (Some((3, 3)), 1));
+    }
 }
 
 /// Steps without end on one page wear out the others of its block, step by step.
