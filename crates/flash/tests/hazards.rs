@@ -44,6 +44,7 @@ fn combination() -> Combination {
         streams: GcStreams::isolated,
         registers: false,
         joins: false,
+        errors: false,
         look_ahead: LookAheadPolicy::none,
         destage: flash::control::buffer::destage::DestagePolicy::watermarks,
         pages: flash::control::ftl::pages::PageOrder::in_order,

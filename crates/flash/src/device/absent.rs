@@ -118,7 +118,8 @@ impl Device {
 
     fn enqueue_absent(&mut self, class: Class, purpose: Purpose, run: &Run, owner: u32, now: Time) {
         let at = self.ftl.geo.address(run.slot);
-        let op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, owner);
+        let mut op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, owner);
+        op.erases = self.erases_of_read(run.slot);
         self.backend.enqueue(now, purpose.tags(op));
         self.ledger.read_ops += 1;
         self.ledger.absent_reads += 1;

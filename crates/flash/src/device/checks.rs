@@ -76,6 +76,7 @@ impl Device {
         checks.extend(self.check_flows());
         checks.extend(self.check_space());
         checks.push(self.check_reads());
+        checks.extend(self.check_retries());
         checks.extend(self.check_look_ahead());
         checks.push(self.check_busy(now));
         checks.push(self.check_array_time());
@@ -191,6 +192,12 @@ impl Device {
         let served = counted.senses + counted.register_hits + counted.joined_reads;
         let sides = [counted.reads_queued, served + self.backend.reads_waiting()];
         Check::equal("reads", [("queued", sides[0]), ("sensed, in a register, joined or waiting", sides[1])])
+    }
+
+    /// Reads are repeated as often as it was found that they must be.
+    fn check_retries(&self) -> Option<Check> {
+        let (due, begun) = self.backend.retries()?;
+        Some(Check::equal("retries", [("steps found to be needed", due), ("begun or to come", begun)]))
     }
 
     /// Reclaim units and what they hold.
@@ -361,6 +368,13 @@ mod tests {
         assert_eq!(falsified(|d, now| d.backend.queued.arrive(now)), ["little"]);
         assert_eq!(falsified(|d, _| d.backend.counters.senses += 1), ["reads"]);
         assert_eq!(falsified(|d, _| d.backend.counters.joined_reads += 1), ["reads"]);
+    }
+
+    #[test]
+    fn reads_are_repeated_as_often_as_they_must_be() {
+        let erring = Combination { errors: true, ..Combination::plain() };
+        assert_eq!(falsified_of(&erring, |_, _| ()), [""; 0]);
+        assert_eq!(falsified_of(&erring, |d, _| d.backend.counters.retry_steps += 1), ["retries"]);
     }
 
     #[test]

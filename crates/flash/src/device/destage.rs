@@ -73,7 +73,8 @@ impl Device {
                 let name = buffered.begin_merge(flush.lpn);
                 let at = self.ftl.geo.address(slot);
                 let bytes = self.bytes_of_rest(buffered, flush.lpn, slot);
-                let op = Op::new(OpKind::Read, Class::HostRead, at, slot, 1, bytes, name);
+                let mut op = Op::new(OpKind::Read, Class::HostRead, at, slot, 1, bytes, name);
+                op.erases = self.erases_of_read(slot);
                 let name = self.backend.enqueue(cx.now(), Purpose::FlushMerge.tags(op));
                 self.ledger.read_ops += 1;
                 if let Some(shadow) = &mut self.shadow {

@@ -164,7 +164,8 @@ impl Device {
         let (units, bytes) = (run.len() as u16, run.len() as u32 * self.unit_bytes as u32);
         let slots = run.iter().map(|(_, slot)| *slot);
         let at = self.ftl.geo.address(slot);
-        let op = Op::new(OpKind::Read, Class::AheadRead, at, slot, units, bytes, 0);
+        let mut op = Op::new(OpKind::Read, Class::AheadRead, at, slot, units, bytes, 0);
+        op.erases = self.erases_of_read(slot);
         let name = self.backend.enqueue(now, Purpose::Ahead.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {

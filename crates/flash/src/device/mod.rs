@@ -349,6 +349,11 @@ impl Device {
         if self.backend.wears() { self.ftl.array.erases(self.ftl.geo.block_of_slot(slot).0) } else { 0 }
     }
 
+    /// The errors of a page depend on it too, if there are any; then it goes along with its reads.
+    fn erases_of_read(&self, slot: Slot) -> u32 {
+        if self.backend.has_errors() { self.ftl.array.erases(self.ftl.geo.block_of_slot(slot).0) } else { 0 }
+    }
+
     /// Starts a deallocation or a flush, which need no data.
     fn start_dataless(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
         let command = self.active[id].command;

@@ -98,7 +98,8 @@ impl Device {
     pub(super) fn queue_read(&mut self, id: u32, class: Class, run: &Run, now: Time) {
         self.ftl.pin(run.slot);
         let at = self.ftl.geo.address(run.slot);
-        let op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, id);
+        let mut op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, id);
+        op.erases = self.erases_of_read(run.slot);
         let name = self.backend.enqueue(now, Purpose::Host.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {

@@ -194,7 +194,8 @@ impl Device {
             self.ftl.array.prefetch(slot);
             let at = self.ftl.geo.address(slot);
             let bytes = u32::from(units) * self.unit_bytes as u32;
-            let op = Op::new(OpKind::Read, Class::GcRead, at, slot, units, bytes, group);
+            let mut op = Op::new(OpKind::Read, Class::GcRead, at, slot, units, bytes, group);
+            op.erases = self.erases_of_read(slot);
             let name = self.backend.enqueue(cx.now(), Purpose::Reclaim.tags(op));
             if let Some(shadow) = &mut self.shadow {
                 shadow.collects(name, slot, &self.ftl);

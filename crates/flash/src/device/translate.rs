@@ -196,7 +196,8 @@ impl Device {
         self.ftl.pin(slot);
         let owner = translation.errands.insert(errand);
         let at = self.ftl.geo.address(slot);
-        let op = Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner);
+        let mut op = Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner);
+        op.erases = self.erases_of_read(slot);
         let name = self.backend.enqueue(cx.now(), Purpose::Map.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {

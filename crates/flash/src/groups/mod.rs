@@ -6,7 +6,7 @@
 //! that asks is the asker's.
 //!
 //! All channels do the same at the same time, since every operation is on a group and a group lies on the same page of the same
-//! die of each: where dies do not differ (`cell.spread`), one channel is simulated, and stands for all.
+//! die of each: where dies do not differ (`cell.spread`, `cell.errors`), one channel is simulated, and stands for all.
 //!
 //! What the paper leaves open is *chosen* so:
 //!
@@ -120,7 +120,8 @@ impl GroupsFlash {
     pub fn new(spec: &GroupsFlashSpec, context: &Built) -> Result<GroupsFlash, SpecError> {
         spec.check()?;
         let visor = Flashvisor::new(&spec.groups).map_err(|fault| fault.within("groups"))?;
-        let media = Media::new(&spec.groups, visor.layout(), spec.cell.spread.is_none());
+        let is_alike = spec.cell.spread.is_none() && spec.cell.errors.is_none();
+        let media = Media::new(&spec.groups, visor.layout(), is_alike);
         let shape = visor.layout().shape();
         let geo = Geometry::new(Shape { channels: shape.channels / media.alike, ..shape });
         let timing = timing(&spec.cell, &spec.channel, &geo, context)?;
@@ -224,6 +225,11 @@ impl GroupsFlash {
     /// What Flashvisor and Storengine have done since the window began.
     pub fn counters(&self) -> GroupCounters {
         stats::between(&self.visor.counters, &self.origin.0)
+    }
+
+    /// Whether pages have errors, so that some are read again.
+    pub fn has_errors(&self) -> bool {
+        self.backend.has_errors()
     }
 
     /// What dies have done since the window began, pages by class.

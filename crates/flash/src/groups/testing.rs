@@ -27,6 +27,7 @@ fn with_media(groups: GroupsSpec) -> GroupsFlashSpec {
             program_drift: Share::ZERO,
             erase_drift: Share::ZERO,
             spread: None,
+            errors: None,
         },
         channel: ChannelSpec {
             interface: Interface::nv_ddr2,

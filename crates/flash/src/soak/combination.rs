@@ -128,6 +128,8 @@ pub struct Combination {
     pub registers: bool,
     /// Reads of one page that share its sensing.
     pub joins: bool,
+    /// Pages with errors, of which some are read again.
+    pub errors: bool,
     /// What the buffer, if there is one, reads ahead.
     pub look_ahead: LookAheadPolicy,
     /// When written data leaves the buffer, if there is one.
@@ -169,6 +171,7 @@ impl fmt::Display for Combination {
             (self.streams == GcStreams::mixed, "mixed"),
             (self.registers, "registers"),
             (self.joins, "joins"),
+            (self.errors, "errors"),
             (self.look_ahead != LookAheadPolicy::none, "look_ahead"),
             (self.destage == DestagePolicy::when_full, "when_full"),
             (self.is_two_speed(), "two_speed"),
@@ -212,10 +215,11 @@ pub(super) fn levels() -> Row {
         2,
         2,
         2,
+        2,
     ]
 }
 
-pub(super) type Row = [usize; 27];
+pub(super) type Row = [usize; 28];
 
 impl Combination {
     /// Several map units a program unit, reads that overtake and are overtaken, several lanes a reclaim unit; constant
@@ -250,6 +254,7 @@ impl Combination {
             streams: GcStreams::isolated,
             registers: false,
             joins: false,
+            errors: false,
             look_ahead: LookAheadPolicy::none,
             destage: DestagePolicy::watermarks,
             pages: PageOrder::in_order,
@@ -300,6 +305,7 @@ impl Combination {
             registers: row[24] == 1,
             joins: row[25] == 1,
             look_ahead: [LookAheadPolicy::none, few_units_ahead(row[0])][row[26]].clone(),
+            errors: row[27] == 1,
             destage: DestagePolicy::watermarks,
             pages: PageOrder::in_order,
         }
@@ -340,6 +346,7 @@ impl Combination {
                 program_drift: Share::percent(0),
                 erase_drift: Share::percent(0),
                 spread: self.spread(),
+                errors: self.errors(),
             },
             channel: ChannelSpec {
                 interface: Interface::nv_ddr3,

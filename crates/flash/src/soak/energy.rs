@@ -23,6 +23,8 @@ fn spec(combination: &Combination) -> FlashSpec {
     let power =
         |idle: usize| StatePower { idle: Power::new(POWERS[idle]), busy: Power::new(POWERS[idle + 1]) };
     let mut spec = combination.spec();
+    // Who looks on sees a command's last transfer only.
+    spec.cell.errors = None;
     // A byte in a nanosecond.
     spec.channel.rate = TransferRate::new(1_000_000_000);
     spec.energy = Some(FlashEnergySpec {

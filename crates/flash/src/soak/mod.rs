@@ -42,6 +42,8 @@ pub struct Outcome {
     pub register_hits: u64,
     /// Reads that shared the sensing of another.
     pub joined_reads: u64,
+    /// Reads that were repeated, and those that no step could correct.
+    pub retried_reads: [u64; 2],
     /// Units read ahead, what became of them.
     pub ahead: AheadCounters,
     /// Units that left the buffer by a policy: evenly, in the foreground, in the background.
@@ -121,6 +123,7 @@ pub fn run(
         merges_dropped: counters.merges_dropped,
         register_hits: device.backend.counters.register_hits,
         joined_reads: device.backend.counters.joined_reads,
+        retried_reads: [device.backend.counters.retried_reads, device.backend.counters.uncorrectable_reads],
         ahead: device.look_ahead_counters().unwrap_or_default(),
         evicted: device.stats.evictions.units,
         skipped: device.window_pages().map_or(0, |(counters, _)| counters.skipped),

@@ -19,6 +19,7 @@ fn every_combination_keeps_its_data() {
     assert!(sum(&|o| o.merges_dropped) > 1_000);
     assert!(sum(&|o| o.register_hits) > 10_000);
     assert!(sum(&|o| o.joined_reads) > 10_000);
+    assert!((0..2).all(|n| sum(&|o| o.retried_reads[n]) > 1_000));
     assert!(sum(&|o| o.ahead.used) > 1_000);
     assert!(sum(&|o| o.ahead.met) > 1_000);
     assert!(sum(&|o| o.ahead.dropped) > 1_000);

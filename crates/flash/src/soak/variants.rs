@@ -5,9 +5,30 @@ use crate::control::buffer::ahead::LookAheadPolicy;
 use crate::control::buffer::destage::DestagePolicy;
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::pages::PageOrder;
-use crate::spec::ReclaimUnit;
+use crate::spec::{ErrorsSpec, ReclaimUnit, RetrySpec};
+use config::units::{Duration, Share};
+use kernel::Time;
 
 impl Combination {
+    /// Errors of which everything depends on everything: a third of the first reads fails, some pages stay uncorrectable.
+    pub(super) fn errors(&self) -> Option<ErrorsSpec> {
+        self.errors.then(|| ErrorsSpec {
+            fresh: 0.002,
+            wear: 0.1,
+            retention: 0.5,
+            reads: 0.01,
+            age: Some(0.002),
+            types: Some(if self.one_shot { vec![0.7, 1.0, 2.0] } else { vec![1.0, 2.0] }),
+            spread: Share::percent(50),
+            retry: RetrySpec {
+                correctable: 0.004,
+                gain: 0.6,
+                limit: 5,
+                latency: Duration::new(Time::from_us(if self.suspend { 3 } else { 0 })),
+            },
+        })
+    }
+
     /// The same with registers that gather writes, and what these ask for.
     pub fn with_registers(self, protected: bool) -> Combination {
         Combination {

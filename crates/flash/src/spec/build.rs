@@ -158,7 +158,7 @@ impl FlashSpec {
 /// How long media take that have these cells behind these channels.
 ///
 /// # Errors
-/// Another number of times than there are page types; keys `cell.read` and `cell.program`.
+/// Another number of times, or of factors, than there are page types; keys `cell.read`, `cell.program` and `cell.errors.types`.
 pub(crate) fn timing(
     cell: &CellSpec,
     channel: &ChannelSpec,
@@ -177,6 +177,11 @@ pub(crate) fn timing(
         page_type: cell.page_types(geo.shape.pages),
         wear_ppm: cell.wear(),
         spread: cell.spread.as_ref().map(|spread| spread.build(context.seed, &context.name)),
+        errors: cell
+            .errors
+            .as_ref()
+            .map(|errors| errors.build(cell, context.seed, &context.name))
+            .transpose()?,
         read_command: channel.read_command(),
         column_command: channel.column_command(),
         program_command: channel.program_command(),

@@ -1,6 +1,6 @@
 //! Memory cells: page types, how they are programmed, how long it takes.
 
-use super::{GeometrySpec, SpecError};
+use super::{ErrorsSpec, GeometrySpec, SpecError};
 use crate::media::dies::Spread;
 use crate::media::dies::timing::Wear;
 use config::units::{Duration, Share};
@@ -33,6 +33,9 @@ pub struct CellSpec {
     /// How much the blocks differ from one another; left out, they are all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<SpreadSpec>,
+    /// Bits that are read wrong, and reads that are repeated for it; left out, every read succeeds at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<ErrorsSpec>,
 }
 
 /// How much blocks differ: standard deviations of their times, as shares of these. Each block has deviations of its own, drawn
@@ -177,6 +180,7 @@ impl CellSpec {
             return Err(SpecError::new("cell.program", what));
         }
         self.spread.as_ref().map_or(Ok(()), SpreadSpec::check)?;
+        self.errors.as_ref().map_or(Ok(()), ErrorsSpec::check)?;
         let zero = [("cell.read", &self.read), ("cell.program", &self.program)];
         for (key, times) in zero {
             if times.iter().any(|t| t.time() == Time::ZERO) {
@@ -204,6 +208,7 @@ mod tests {
             program_drift: Share::percent(0),
             erase_drift: Share::percent(0),
             spread: None,
+            errors: None,
         };
         // Yaakobi et al., ICNC 2012, figure 1, as MQSim's Flash_Chip.h has it.
         assert_eq!(cell.page_types(16), [0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 0, 0]);

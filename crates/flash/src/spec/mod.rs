@@ -5,6 +5,7 @@ mod buffer;
 mod build;
 mod cell;
 mod channel;
+mod errors;
 mod ftl;
 mod host;
 mod link;
@@ -18,6 +19,7 @@ pub use build::Built;
 pub(crate) use build::{energy, timing};
 pub use cell::{CellSpec, PageLayout, Programming, SpreadSpec};
 pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
+pub use errors::{ErrorsSpec, RetrySpec};
 pub use ftl::{
     FtlSpec, GcModeSpec, GcScope, GcSpec, GcStreams, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead,
     WearSpec,

@@ -4,10 +4,10 @@
 //! [`FlashSpec`] is named here, kept or left out with the reason, so that a new key does not compile until it is placed.
 
 use super::{
-    AhciSpec, BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec,
-    GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, InnerSpec, LinkSpec, MapMemorySpec, Mapping,
-    MultiPlaneRule, NvmeArbitration, NvmeSpec, PcieSpec, PlainSpec, Programming, ReclaimUnit,
-    RegisterCacheSpec, SataSpec, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
+    AhciSpec, BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, ErrorsSpec,
+    FlashSpec, FtlSpec, GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, InnerSpec, LinkSpec,
+    MapMemorySpec, Mapping, MultiPlaneRule, NvmeArbitration, NvmeSpec, PcieSpec, PlainSpec, Programming,
+    ReclaimUnit, RegisterCacheSpec, RetrySpec, SataSpec, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
 };
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::gc::VictimPolicy;
@@ -115,11 +115,13 @@ impl From<&CellSpec> for CellState {
             program_drift: _,
             erase_drift: _,
             spread,
+            errors,
         } = spec;
         if let Some(spread) = spread {
             // Deviations of times.
             let SpreadSpec { read: _, program: _, erase: _ } = spread;
         }
+        errors.iter().for_each(errors_are_read);
         CellState { bits: *bits, programming: *programming }
     }
 }
@@ -219,6 +221,12 @@ impl From<&GcSpec> for GcState {
             streams: streams.unwrap_or_default(),
         }
     }
+}
+
+/// Errors are found by reads: there have been none, and the age of data is no part of the state.
+fn errors_are_read(spec: &ErrorsSpec) {
+    let ErrorsSpec { fresh: _, wear: _, retention: _, reads: _, age: _, types: _, spread: _, retry } = spec;
+    let RetrySpec { correctable: _, gain: _, limit: _, latency: _ } = retry;
 }
 
 /// The channel carries commands and data: there have been none.

@@ -78,6 +78,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         streams: GcStreams::isolated,
         registers: false,
         joins: false,
+        errors: false,
         look_ahead: flash::control::buffer::ahead::LookAheadPolicy::none,
         destage: flash::control::buffer::destage::DestagePolicy::watermarks,
         pages: flash::control::ftl::pages::PageOrder::in_order,
@@ -95,6 +96,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         page_size: Bytes::new(PAGE),
     };
     spec.cell = CellSpec {
+        errors: None,
         bits: 1,
         layout: PageLayout::by_word_line,
         programming: Programming::page,

@@ -1,5 +1,6 @@
 //! What an accelerator did, and the flash that it governs.
 
+use super::flash::Retries;
 use crate::governed::Governed;
 use crate::machine::Machine;
 use compute::vliw::accelerator::KernelTimes;
@@ -131,6 +132,9 @@ pub struct GroupFlashResult {
     pub dumps_late: u64,
     /// Blocks erased.
     pub erases: u64,
+    /// Reads of pages that were repeated; left out where `group_flash.cell.errors` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Retries>,
     /// Mean share of the run in which a die is at work.
     pub die_share: f64,
     /// Mean share of the run in which a channel is at work.
@@ -240,6 +244,7 @@ impl GroupFlashResult {
             dumps: counters.dumps,
             dumps_late: stats.dumps_late,
             erases: counters.erases,
+            retries: at.flash.has_errors().then(|| Retries::of(&at.flash.media())),
             die_share: mean(
                 busy.dies,
                 u64::from(shape.channels) * u64::from(shape.ways) * u64::from(shape.dies),

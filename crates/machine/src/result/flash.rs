@@ -6,6 +6,7 @@ use crate::machine::Machine;
 use crate::precondition;
 use flash::Device;
 use flash::control::ftl::Ftl;
+use flash::media::dies::BackendCounters;
 use flash::media::dies::op::Class;
 use kernel::Time;
 use schemars::JsonSchema;
@@ -48,6 +49,27 @@ pub struct Sensing {
     pub register_hits: u64,
     /// Read operations that shared the sensing of another read of their page.
     pub joined: u64,
+}
+
+/// Reads of pages with more errors than the code corrects at once.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Retries {
+    /// Read operations of the host, of collection and of mapping whose page was read again.
+    pub retried_reads: u64,
+    /// Further steps that they took: commands, sensings and transfers.
+    pub retry_steps: u64,
+    /// Those of them that the last step could not correct either. Their data counts as recovered, in no time.
+    pub uncorrectable_reads: u64,
+}
+
+impl Retries {
+    pub(super) fn of(counters: &BackendCounters) -> Retries {
+        Retries {
+            retried_reads: counters.retried_reads,
+            retry_steps: counters.retry_steps,
+            uncorrectable_reads: counters.uncorrectable_reads,
+        }
+    }
 }
 
 /// Registers of the planes that gather writes.
@@ -140,6 +162,9 @@ pub struct FlashResult {
     /// Where reads had their pages from; left out where each senses its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensing: Option<Sensing>,
+    /// Reads that were repeated; left out where `flash.cell.errors` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Retries>,
     /// Look-ahead; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look_ahead: Option<LookAhead>,
@@ -241,6 +266,7 @@ impl FlashResult {
                 register_hits: backend.register_hits,
                 joined: backend.joined_reads,
             }),
+            retries: device.backend.has_errors().then(|| Retries::of(&backend)),
             look_ahead: device.look_ahead_counters().map(|c| LookAhead {
                 issued: c.issued,
                 met: c.met,

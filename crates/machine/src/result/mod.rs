@@ -43,6 +43,7 @@ use crate::parts::Hosted;
 use crate::precondition;
 use crate::spec::Spec;
 use ::flash::Device;
+use ::flash::media::dies::BackendCounters;
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -195,6 +196,7 @@ impl Document {
         for (name, device) in machine.drives() {
             let of = if several { format!("{name}: ") } else { String::new() };
             warnings.extend(unwritten_reads(device).map(|text| format!("{of}{text}")));
+            warnings.extend(uncorrectable(&device.window_counters().0).map(|text| format!("{of}{text}")));
             warnings.extend(worn_out(device).map(|worn| {
                 format!(
                     "{of}the drive is worn out: {worn}; it takes no more writes (`explain flash.bad_blocks`)"
@@ -452,6 +454,17 @@ fn unwritten_reads(device: &Device) -> Option<String> {
     let unwritten = device.stats.unwritten_reads;
     let cost = if device.reads_unwritten() { "as much as others" } else { "no flash time" };
     (unwritten > 0).then(|| format!("{unwritten} reads of map units that hold no data: they cost {cost}"))
+}
+
+/// Reads that no step could correct.
+fn uncorrectable(counters: &BackendCounters) -> Option<String> {
+    let BackendCounters { uncorrectable_reads, retried_reads, .. } = *counters;
+    (uncorrectable_reads > 0).then(|| {
+        format!(
+            "{uncorrectable_reads} of {retried_reads} reads that were repeated stayed uncorrectable: their data counts as recovered from \
+             parity, in no time (`explain flash.cell.errors.retry.limit`)"
+        )
+    })
 }
 
 /// The SHA-256 of a resolved spec in canonical JSON, as documents name it.

@@ -13,6 +13,7 @@ mod dram;
 mod dram_cache;
 mod energy;
 mod engine;
+mod errors;
 mod frozen;
 mod ftl;
 mod gpu;
@@ -263,6 +264,7 @@ const INERT: [(&str, &str); 4] = [
 /// The cases of drives, and of GPUs.
 const DRIVES: &[(&Bench, &[Case])] = &[
     (&DRIVE, array::CASES),
+    (&DRIVE, errors::CASES),
     (&DRIVE, ftl::CASES),
     (&DRIVE, host::CASES),
     (&DRIVE, registers::CASES),
@@ -304,6 +306,7 @@ const SERVERS: &[(&Bench, &[Case])] = &[
 const ACCELERATORS: &[(&Bench, &[Case])] = &[
     (&ACCELERATOR, accelerator::CASES),
     (&ACCELERATOR, group_flash::CASES),
+    (&ACCELERATOR, errors::GROUPS),
     (&ACCELERATOR, energy::ACCELERATOR),
 ];
 /// The cases of coprocessors.

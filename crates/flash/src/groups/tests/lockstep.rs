@@ -5,8 +5,8 @@ use crate::control::groups::translation::GroupTranslation;
 use crate::groups::GroupsFlashSpec;
 use crate::groups::testing::{Rig, groups};
 use crate::media::dies::sched::Scheduling;
-use crate::spec::SpreadSpec;
-use config::units::Share;
+use crate::spec::{ErrorsSpec, RetrySpec, SpreadSpec};
+use config::units::{Duration, Share};
 use kernel::{Rng, Time};
 use proto::groups::{Ask, Tell};
 
@@ -48,4 +48,34 @@ fn one_channel_stands_for_all() {
         assert_eq!(spent(&one), spent(&all));
         assert!(one.flash.media().multi_plane > 4_000, "{:?}", one.flash.media());
     }
+}
+
+/// Errors make dies differ: all channels are simulated, and pages are read again as often as their rates say.
+#[test]
+fn pages_of_groups_are_read_again() {
+    let errors = |fresh: f64| {
+        let latency = Duration::new(Time::ZERO);
+        Some(ErrorsSpec {
+            fresh,
+            wear: 0.0,
+            retention: 0.0,
+            reads: 0.0,
+            age: None,
+            types: None,
+            spread: Share::ZERO,
+            retry: RetrySpec { correctable: 0.005, gain: 0.5, limit: 9, latency },
+        })
+    };
+    let translation = GroupTranslation::all_defaults().swap_remove(0);
+    let mut spec = energy::spec(translation);
+    spec.scheduler = Scheduling::oldest;
+    let [without, corrected, twice] = [None, errors(0.005), errors(0.02)].map(|errors| {
+        spec.cell.errors = errors;
+        run(&spec)
+    });
+    assert_eq!(without.cx.sent, corrected.cx.sent);
+    assert_eq!(without.flash.media(), corrected.flash.media());
+    let media = twice.flash.media();
+    assert_eq!((media.retried_reads, media.retry_steps), (media.senses, 2 * media.senses));
+    assert!(media.senses > 1_000 && twice.now() > without.now());
 }

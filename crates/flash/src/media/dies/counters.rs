@@ -25,6 +25,12 @@ pub struct BackendCounters {
     pub joined_reads: u64,
     /// Reads that somebody waits for and that came to a die at work for garbage collection.
     pub reads_behind_gc: u64,
+    /// Reads whose page had more errors than the code corrects when it was first sensed.
+    pub retried_reads: u64,
+    /// Times that a page was sensed again for that.
+    pub retry_steps: u64,
+    /// Reads whose page had too many errors after the last step too.
+    pub uncorrectable_reads: u64,
 }
 
 impl BackendCounters {
@@ -42,6 +48,9 @@ impl BackendCounters {
             register_hits: of(self.register_hits),
             joined_reads: of(self.joined_reads),
             reads_behind_gc: of(self.reads_behind_gc),
+            retried_reads: of(self.retried_reads),
+            retry_steps: of(self.retry_steps),
+            uncorrectable_reads: of(self.uncorrectable_reads),
         }
     }
 
@@ -58,6 +67,9 @@ impl BackendCounters {
             register_hits: self.register_hits - origin.register_hits,
             joined_reads: self.joined_reads - origin.joined_reads,
             reads_behind_gc: self.reads_behind_gc - origin.reads_behind_gc,
+            retried_reads: self.retried_reads - origin.retried_reads,
+            retry_steps: self.retry_steps - origin.retry_steps,
+            uncorrectable_reads: self.uncorrectable_reads - origin.uncorrectable_reads,
         }
     }
 }

@@ -158,14 +158,16 @@ impl Backend {
         self.meter = Some(Box::new(MediaMeter::new(costs, self.die_count, alike)));
     }
 
-    /// The array of a unit has finished a command that it last began, or went on with, at `from`.
+    /// The array of a unit has finished a command that it last began, or went on with, at `from`; or a further step of it.
     #[cold]
-    pub(super) fn spend(&mut self, first: u32, from: Time, to: Time) {
+    pub(super) fn spend(&mut self, first: u32, step: u8, from: Time, to: Time) {
         let Some(meter) = &mut self.meter else { return };
         let mut at = first;
         while at != NO_OP {
             let op = &self.ops[at];
-            meter.worked(op, &self.timing, from, to);
+            if op.steps >= step {
+                meter.worked(op, &self.timing, from, to);
+            }
             at = op.mate;
         }
     }
@@ -185,9 +187,9 @@ impl Backend {
         meter.transfer(bytes, from, to);
     }
 
-    /// Data of a read leave.
+    /// Data of a read leave, first or in a further step.
     #[cold]
-    pub(super) fn spend_leaving(&mut self, first: u32, from: Time, to: Time) {
+    pub(super) fn spend_leaving(&mut self, first: u32, step: u8, from: Time, to: Time) {
         let Some(meter) = &mut self.meter else { return };
         let (mut bytes, mut lead) = (0, first);
         while lead != NO_OP {
@@ -197,7 +199,10 @@ impl Backend {
                 at = self.ops[at].joined;
             }
             let op = &self.ops[lead];
-            bytes += if op.joined == NO_OP { together } else { together.min(self.timing.most_bytes.into()) };
+            if op.steps >= step {
+                let most = self.timing.most_bytes.into();
+                bytes += if op.joined == NO_OP { together } else { together.min(most) };
+            }
             lead = op.mate;
         }
         meter.transfer(bytes, from, to);

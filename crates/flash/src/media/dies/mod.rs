@@ -9,6 +9,7 @@ mod array_time;
 mod channel;
 mod counters;
 mod energy;
+mod errors;
 mod event;
 mod holders;
 mod idle;
@@ -17,6 +18,7 @@ pub mod op;
 mod planes;
 mod power;
 mod queues;
+mod retry;
 mod reuse;
 pub mod sched;
 mod sharing;
@@ -29,6 +31,7 @@ pub mod transfer;
 
 pub use counters::BackendCounters;
 pub use energy::MediaMeter;
+pub use errors::ErrorRates;
 pub use event::Event;
 pub use holders::{Holders, Waited};
 pub use idle::{IdlePlanes, Wanted};
@@ -40,6 +43,7 @@ use crate::media::registers::Link;
 use arbiter::{Arbiter, Want};
 use array_time::ArrayTime;
 use channel::Channel;
+use errors::Errors;
 use kernel::{Cx, Slab, Ticket, Time};
 use observe::Observer;
 use op::{Class, NO_OP, Op, OpKind};
@@ -81,6 +85,8 @@ enum DieState {
     Holding,
     /// Read data on the channel.
     Moving,
+    /// Read data had too many errors; waits for the channel to read again.
+    Retrying,
     /// On its way to take commands in the middle of an operation.
     Suspending,
 }
@@ -105,6 +111,9 @@ struct Die {
     /// Waits for programs that could share its next command, or has done so.
     gathering: Option<Ticket>,
     has_gathered: bool,
+    /// The step that the active read is in, 0 the first, and the last that it needs.
+    step: u8,
+    steps: u8,
 }
 
 /// Dies and channels.
@@ -131,6 +140,8 @@ pub struct Backend {
     arbiter: Box<dyn Arbiter>,
     sharing: Sharing,
     suspend: Suspend,
+    /// Raw bit errors, if there are any.
+    errors: Option<Box<Errors>>,
     fold: bool,
     /// Planes without work, if the allocator looks for them.
     pub idle: IdlePlanes,
@@ -180,7 +191,9 @@ pub struct BackendPolicy {
 
 impl Backend {
     /// An idle back end.
-    pub fn new(geo: &Geometry, timing: Timing, policy: BackendPolicy) -> Backend {
+    pub fn new(geo: &Geometry, mut timing: Timing, policy: BackendPolicy) -> Backend {
+        let rates = timing.errors.take();
+        let errors = rates.map(|rates| Box::new(Errors::new(rates, &timing.page_type, geo)));
         let die = |n: u32| Die {
             state: DieState::Idle,
             channel: geo.channel_of_die(n),
@@ -196,6 +209,8 @@ impl Backend {
             reading: 0,
             gathering: None,
             has_gathered: false,
+            step: 0,
+            steps: 0,
         };
         let reading_planes = if policy.independent_reads { geo.die_planes } else { 0 };
         let planes = (0..geo.die_count * reading_planes).map(|plane| die(plane / reading_planes));
@@ -217,6 +232,7 @@ impl Backend {
             arbiter: policy.arbiter,
             sharing: policy.sharing,
             suspend: policy.suspend,
+            errors,
             fold: policy.fold,
             idle: IdlePlanes::new(geo, policy.wanted.as_ref()),
             gather: policy.wanted.map(|w| w.gather).filter(|_| policy.sharing.rule != MultiPlane::Off),
@@ -343,11 +359,12 @@ impl Backend {
     #[inline]
     fn grant(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         if die & TRANSFER != 0 {
-            self.grant_transfer(die, cx);
-        } else if self.dies[die as usize].state == DieState::Holding {
-            self.grant_data(die, cx);
-        } else {
-            self.grant_command(die, cx);
+            return self.grant_transfer(die, cx);
+        }
+        match self.dies[die as usize].state {
+            DieState::Holding => self.grant_data(die, cx),
+            DieState::Retrying => self.grant_retry(die, cx),
+            _ => self.grant_command(die, cx),
         }
     }
 
@@ -436,10 +453,10 @@ impl Backend {
 
     fn grant_data(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         let now = cx.now();
-        let first = self.dies[die as usize].active;
-        let tenure = self.leave(first, now);
+        let Die { active: first, step, .. } = self.dies[die as usize];
+        let tenure = self.leave(first, step, now);
         if self.meter.is_some() {
-            self.spend_leaving(first, now, now + tenure);
+            self.spend_leaving(first, step, now, now + tenure);
         }
         let d = &mut self.dies[die as usize];
         d.state = DieState::Moving;
@@ -467,16 +484,20 @@ impl Backend {
         let d = &mut self.dies[die as usize];
         d.ticket = None;
         self.array_time.worked += now - d.array_from;
-        let (first, from) = (d.active, d.array_from);
+        let (first, step, from) = (d.active, d.step, d.array_from);
         if self.meter.is_some() {
-            self.spend(first, from, now);
+            self.spend(first, step, from, now);
         }
-        let op = &self.ops[first];
-        let (is_read, hands_out) = (op.kind == OpKind::Read, op.bytes > 0);
-        if is_read {
+        if self.errors.is_some() {
+            self.leaves_traces(die, now);
+        }
+        let is_read = self.ops[first].kind == OpKind::Read;
+        if step > 0 {
+            self.sensed_again(first, now);
+        } else if is_read {
             self.sensed(first, now);
         }
-        if is_read && hands_out {
+        if is_read && self.hands_out(first) {
             let d = &mut self.dies[die as usize];
             d.state = DieState::Holding;
             let c = &self.channels[d.channel as usize];
@@ -494,9 +515,13 @@ impl Backend {
     /// The data of a read has left the die.
     fn transfer_done(&mut self, die: u32, cx: &mut impl Cx<Event, Infallible>) {
         // `looks_again` stays set meanwhile: this event is the look.
-        let channel = self.dies[die as usize].channel;
-        self.finish(die, cx.now());
-        self.next_for(die, cx);
+        let Die { channel, step, steps, .. } = self.dies[die as usize];
+        if step < steps {
+            self.reads_again(die, cx);
+        } else {
+            self.finish(die, cx.now());
+            self.next_for(die, cx);
+        }
         self.channels[channel as usize].looks_again = false;
         self.serve(channel, cx);
     }
@@ -515,6 +540,7 @@ impl Backend {
         if is_free {
             d.busy += now - d.busy_since;
         }
+        (d.step, d.steps) = (0, 0);
         let mut at = std::mem::replace(&mut d.active, NO_OP);
         if is_free
             && !self.is_plane(die)

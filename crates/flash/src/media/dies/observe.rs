@@ -5,7 +5,8 @@ use super::op::{Class, NO_OP, Op, OpKind};
 use kernel::Time;
 
 /// A command that has ended. It held its channel from `started` to `sent` and from `moved` to `ended`, and its die from
-/// `started` to `ended`; the array worked from `sent` to `worked`, suspensions included.
+/// `started` to `ended`; the array worked from `sent` to `worked`, suspensions
+/// included, and of a read that was retried all steps but the last transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tenure {
     /// What the die did.
@@ -46,7 +47,7 @@ impl Backend {
     /// Tells the observer of a command that ends now; `first` is the first of its operations.
     #[cold]
     pub(super) fn show(&mut self, first: u32, now: Time) {
-        let Op { kind, class, die, suspends, bytes, started, sensed, moved, .. } = self.ops[first];
+        let Op { kind, class, die, suspends, started, sensed, moved, .. } = self.ops[first];
         let (mut sent, mut planes, mut units) = (started, 0, 0);
         let mut at = first;
         while at != NO_OP {
@@ -58,7 +59,7 @@ impl Backend {
             units += u32::from(op.units);
             at = self.after(at);
         }
-        let hands_out = kind == OpKind::Read && bytes > 0;
+        let hands_out = kind == OpKind::Read && self.hands_out(first);
         let (worked, moved) = if hands_out { (sensed, moved) } else { (now, now) };
         let channel = self.dies[die as usize].channel;
         let tenure = Tenure {

@@ -98,6 +98,8 @@ pub struct Op {
     pub plane: u8,
     /// How often it has been suspended.
     pub suspends: u8,
+    /// Further steps that a read was found to need.
+    pub(crate) steps: u8,
     /// Map units it covers.
     pub units: u16,
     /// Die.
@@ -159,6 +161,7 @@ impl Op {
             tag: 0,
             plane: at.plane,
             suspends: 0,
+            steps: 0,
             units,
             die: at.die,
             slot,

@@ -12,7 +12,7 @@
 use super::Backend;
 use super::op::{NO_OP, Op, OpKind};
 use crate::media::geometry::Geometry;
-use kernel::{Mutant, Snapshot, Time, planted};
+use kernel::{Mutant, Slab, Snapshot, Time, planted};
 use rustc_hash::FxHashMap;
 
 /// No page.
@@ -202,10 +202,36 @@ impl Backend {
         }
     }
 
-    /// The data of a command begins to leave now: how long it takes. What has joined an operation leaves with it, and no
-    /// more than the page leaves for all of them.
+    /// Whether data of a page leave its die: for the read that leads, or for one that has joined it.
     #[inline]
-    pub(super) fn leave(&mut self, first: u32, now: Time) -> Time {
+    pub(super) fn page_leaves(ops: &Slab<Op>, lead: u32) -> bool {
+        let mut at = lead;
+        while at != NO_OP {
+            if ops[at].bytes > 0 {
+                return true;
+            }
+            at = ops[at].joined;
+        }
+        false
+    }
+
+    /// Whether data leave when a command has been sensed: of any of its pages. One that is completed in its register stays.
+    #[inline]
+    pub(super) fn hands_out(&self, first: u32) -> bool {
+        let mut lead = first;
+        while lead != NO_OP {
+            if Backend::page_leaves(&self.ops, lead) {
+                return true;
+            }
+            lead = self.ops[lead].mate;
+        }
+        false
+    }
+
+    /// The data of a command begins to leave now: how long it takes. What has joined an operation leaves with it, and no
+    /// more than the page leaves for all of them. In a further step only that leaves which was sensed in it.
+    #[inline]
+    pub(super) fn leave(&mut self, first: u32, step: u8, now: Time) -> Time {
         let (mut tenure, mut lead) = (Time::ZERO, first);
         while lead != NO_OP {
             let (mut bytes, mut at) = (0, lead);
@@ -217,7 +243,9 @@ impl Backend {
             }
             let op = &self.ops[lead];
             let most = u64::from(if op.joined == NO_OP { op.bytes } else { self.timing.most_bytes });
-            tenure += self.timing.leave(bytes.min(most));
+            if op.steps >= step && bytes > 0 {
+                tenure += self.timing.leave(bytes.min(most));
+            }
             lead = op.mate;
         }
         tenure

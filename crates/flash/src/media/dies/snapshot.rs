@@ -14,7 +14,10 @@ kernel::snapshot!(BackendCounters {
     senses,
     register_hits,
     joined_reads,
-    reads_behind_gc
+    reads_behind_gc,
+    retried_reads,
+    retry_steps,
+    uncorrectable_reads
 });
 
 impl Backend {
@@ -45,6 +48,7 @@ impl Backend {
             arbiter,
             sharing: _,
             suspend: _,
+            errors,
             fold: _,
             idle: _,
             gather: _,
@@ -70,6 +74,7 @@ impl Backend {
         scheduler.save(out);
         arbiter.save(out);
         links.iter().for_each(|links| links.save(out));
+        errors.iter().for_each(|errors| errors.save(out));
     }
 
     /// Replaces the state by one that a back end of the same parameters saved; `None` if it is cut short or malformed.
@@ -90,7 +95,10 @@ impl Backend {
         self.queued = Little::load(input)?;
         self.scheduler.load(input)?;
         self.arbiter.load(input)?;
-        self.links.as_mut().map_or(Some(()), |links| links.load(input))
+        if let Some(links) = &mut self.links {
+            links.load(input)?;
+        }
+        self.errors.as_mut().map_or(Some(()), |errors| errors.load(input))
     }
 }
 
@@ -112,7 +120,10 @@ impl Die {
             reading,
             gathering,
             has_gathered: _,
+            step,
+            steps: _,
         } = self;
+        debug_assert!(*step == 0, "a retry of an idle die");
         let is_free = suspended.is_none() && *reading == 0 && gathering.is_none();
         debug_assert!(*state == DieState::Idle && is_free, "an idle die");
         busy.save(out);

@@ -51,7 +51,7 @@ impl Spread {
 }
 
 /// How far 64 random bits lie from the middle, in parts per million; at most 3.47 times the deviation.
-fn deviations(bits: u64, deviation: u32) -> i64 {
+pub(super) fn deviations(bits: u64, deviation: u32) -> i64 {
     let sum: i64 = (0..4).map(|n| (bits >> (16 * n) & 0xffff) as i64).sum();
     i64::from(deviation) * (2 * sum - CENTRE) / DEVIATION
 }

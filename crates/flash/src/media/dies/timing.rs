@@ -1,5 +1,6 @@
 //! How long things take on the array and on the channel.
 
+use super::errors::ErrorRates;
 use super::op::{NO_OP, Op, OpKind};
 use super::spread::{Spread, Work};
 use kernel::Time;
@@ -24,6 +25,8 @@ pub struct Timing {
     pub wear_ppm: Wear,
     /// How much blocks differ; left out, they do not.
     pub spread: Option<Spread>,
+    /// Raw bit errors; left out, there are none.
+    pub errors: Option<ErrorRates>,
     /// Command and address cycles of a read.
     pub read_command: Time,
     /// Command and address cycles of a change of column, for a read of what the register holds.

@@ -29,6 +29,10 @@ const fn in_order(write: bool, megabytes: f64) -> (Job, Figures) {
 }
 
 const PM9A3: &str = "data sheet: heise online 4720224";
+const P3700: &str = "data sheet: Intel 330566, of the series";
+const P3700_OF_800_GB: &str = "data sheet: Intel 330566, of 800 GB (second-hand)";
+const MICRON: &str = "data sheet: Tom's Hardware 4576, page 4";
+const PRO: &str = "data sheet: Legit Reviews 222142";
 const SZ985: &str = "data sheet: Tom's Hardware, January 2018";
 
 const fn sheet(stand: &'static str, (job, figures): (Job, Figures), place: &'static str) -> Printed {
@@ -37,6 +41,25 @@ const fn sheet(stand: &'static str, (job, figures): (Job, Figures), place: &'sta
 
 const fn random_writes(depth: u32) -> Job {
     Job { write: true, ..Job::random_reads(depth) }
+}
+
+/// Random reads as a review has them: mean, 99th and 99.999th percentile, and requests a second where more than one is in flight.
+const fn reviewed(
+    stand: &'static str,
+    depth: u32,
+    iops: Option<f64>,
+    [mean, p99, p99_999]: [f64; 3],
+) -> Printed {
+    let figures = Figures { iops, mean: Some(mean), p99: Some(p99), p99_9: None, p99_999: Some(p99_999) };
+    sheet(stand, (Job::random_reads(depth), figures), "AnandTech 11209, page 4")
+}
+
+/// Random reads of a GPU's 262,144 threads over 128 queues of 1,024 entries, to each drive.
+const FROM_GPU: Job = Job { jobs: 128, ..Job::random_reads(1_024) };
+
+/// A request of 4 KiB in order, by itself.
+const fn next(write: bool) -> Job {
+    Job { write, random: false, ..Job::random_reads(1) }
 }
 
 const PRINTED: &[Printed] = &[
@@ -50,6 +73,26 @@ const PRINTED: &[Printed] = &[
     sheet("z-ssd", in_order(true, 3_200.0), SZ985),
     sheet("z-ssd", (random_writes(1), mean(16.0)), SZ985),
     Printed { worn: true, ..sheet("z-ssd", (random_writes(64), iops(170_000.0)), SZ985) },
+    reviewed("p3700", 1, None, [77.9, 96.0, 2_768.0]),
+    reviewed("p3700", 16, Some(167_200.0), [93.9, 163.0, 2_320.0]),
+    sheet("p3700", (Job::random_reads(512), iops(460_000.0)), P3700),
+    sheet("p3700", (next(false), mean(20.0)), P3700),
+    sheet("p3700", (next(true), mean(20.0)), P3700),
+    sheet("p3700", (random_writes(1), mean(25.0)), P3700),
+    sheet("p3700", in_order(false, 2_800.0), P3700),
+    sheet("p3700", in_order(true, 1_900.0), P3700_OF_800_GB),
+    Printed { worn: true, ..sheet("p3700", (random_writes(64), iops(90_000.0)), P3700_OF_800_GB) },
+    reviewed("9100-max", 1, None, [107.7, 117.0, 306.0]),
+    reviewed("9100-max", 16, Some(135_700.0), [116.2, 205.0, 1_560.0]),
+    sheet("9100-max", (Job::random_reads(512), iops(750_000.0)), MICRON),
+    sheet("9100-max", in_order(false, 3_200.0), MICRON),
+    sheet("9100-max", in_order(true, 2_200.0), MICRON),
+    Printed { worn: true, ..sheet("9100-max", (random_writes(64), iops(300_000.0)), MICRON) },
+    sheet("980-pro", (Job::random_reads(512), iops(1_000_000.0)), PRO),
+    sheet("980-pro", in_order(false, 7_000.0), PRO),
+    sheet("980-pro", in_order(true, 5_000.0), PRO),
+    sheet("980-pro", (FROM_GPU, iops(798_519.0)), "bam_gpu_initiated_io.csv: nvm_block_bench_1_sam.log"),
+    sheet("980-pro-x2", (FROM_GPU, iops(1_523_550.0)), "bam_gpu_initiated_io.csv: nvm_block_bench_2_sam.log"),
 ];
 
 /// Every printed figure as a point.

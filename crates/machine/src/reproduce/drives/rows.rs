@@ -49,10 +49,15 @@ fn run(measured: &Measured, stand: &Stand, effort: Effort) -> study::Point {
         set.extend(stand.small.iter().map(|set| (*set).to_owned()));
         set.push("flash.precondition=steady".into());
     }
+    let workload = job.workload(before + counted);
+    let parts = stand.parts.iter().map(|part| format!("{part}={workload}"));
+    let workloads = if stand.parts.is_empty() { vec![workload] } else { parts.collect() };
+    // Of all parts together.
+    let before = before * workloads.len() as u64;
     study::Point {
         system: stand.system.into(),
         set,
-        workloads: vec![job.workload(before + counted)],
+        workloads,
         seed: 1,
         warmup: Some(Warmup::Requests(before)),
         ..study::Point::default()

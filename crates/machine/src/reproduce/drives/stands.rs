@@ -17,7 +17,13 @@ pub(super) struct Stand {
     pub(super) queue: u64,
     /// Changes that make its blocks small, so that a steady state is soon there.
     pub(super) small: &'static [&'static str],
+    /// Its parts, if there are several: each has its own job.
+    pub(super) parts: &'static [&'static str],
 }
+
+/// A drive alone, as its data sheet has it.
+const ALONE: Stand =
+    Stand { name: "", system: "", set: &[], fitted: &[], queue: u64::MAX, small: &[], parts: &[] };
 
 const fn job(write: bool, random: bool, depth: u32, span: Option<u64>) -> Job {
     Job { write, random, block: 4096, depth, jobs: 1, span }
@@ -40,6 +46,16 @@ const SATA_FITS: &[(Job, Measure)] = &[
     (job(true, true, 64, None), Measure::Iops),
 ];
 
+/// Figures that chose the parameters of a drive with a review and a data sheet.
+const SHEET_FITS: &[(Job, Measure)] = &[
+    (job(false, true, 1, None), Measure::Mean),
+    (job(false, true, 512, None), Measure::Iops),
+    (job(true, true, 64, None), Measure::Iops),
+];
+
+/// Planar MLC blocks of 512 pages that are erased in 3 ms.
+const SMALL_MLC: &[&str] = &["flash.geometry.pages=32", "flash.cell.erase=187.5us"];
+
 /// Every drive.
 pub(super) const STANDS: &[Stand] = &[
     Stand {
@@ -51,8 +67,7 @@ pub(super) const STANDS: &[Stand] = &[
             (job(false, true, 1, EVO_SPAN), Measure::Mean),
             (job(false, false, 1, EVO_SPAN), Measure::Mean),
         ],
-        queue: u64::MAX,
-        small: &[],
+        ..ALONE
     },
     Stand {
         name: "zns",
@@ -64,26 +79,38 @@ pub(super) const STANDS: &[Stand] = &[
             (job(true, true, 64, ZNS_SPAN), Measure::Iops),
             (Job { block: 128 << 10, ..job(true, false, 4, ZNS_SPAN) }, Measure::Iops),
         ],
-        queue: u64::MAX,
-        small: &[],
+        ..ALONE
     },
-    Stand { name: "860-pro", system: "860-pro", set: SATA_HOST, fitted: SATA_FITS, queue: 32, small: &[] },
-    Stand { name: "s4610", system: "d3-s4610", set: SATA_HOST, fitted: SATA_FITS, queue: 32, small: &[] },
+    Stand { name: "860-pro", system: "860-pro", set: SATA_HOST, fitted: SATA_FITS, queue: 32, ..ALONE },
+    Stand { name: "s4610", system: "d3-s4610", set: SATA_HOST, fitted: SATA_FITS, queue: 32, ..ALONE },
     Stand {
         name: "pm9a3",
         system: "pm9a3",
-        set: &[],
         fitted: &[(job(false, true, 512, None), Measure::Iops)],
-        queue: u64::MAX,
         small: &["flash.geometry.pages=96", "flash.cell.erase=219us"],
+        ..ALONE
     },
     Stand {
         name: "z-ssd",
         system: "z-ssd",
-        set: &[],
         fitted: &[(job(false, true, 512, None), Measure::Iops), (job(true, true, 64, None), Measure::Iops)],
-        queue: u64::MAX,
         small: &["flash.geometry.pages=24", "flash.cell.erase=62.5us"],
+        ..ALONE
+    },
+    Stand { name: "p3700", system: "p3700", fitted: SHEET_FITS, small: SMALL_MLC, ..ALONE },
+    Stand { name: "9100-max", system: "9100-max", fitted: SHEET_FITS, small: SMALL_MLC, ..ALONE },
+    Stand {
+        name: "980-pro",
+        system: "980-pro",
+        fitted: &[(job(false, true, 512, None), Measure::Iops)],
+        ..ALONE
+    },
+    Stand {
+        name: "980-pro-x2",
+        system: "980-pro",
+        set: &["flash.count=2"],
+        parts: &["flash.0", "flash.1"],
+        ..ALONE
     },
 ];
 

@@ -33,6 +33,8 @@ const fn rule(milestone: &'static str, key: &'static str, what: &'static str) ->
 }
 
 const COLLECTION: &[&str] = &["collection_read", "collection_program", "erase"];
+/// It bears on reads that are repeated.
+const CORRECTABLE: &str = "flash.cell.errors.retry.correctable";
 const PROGRAMS: &[&str] = &["collection_program", "host_program"];
 
 const RULES: &[Rule] = &[
@@ -96,6 +98,7 @@ const RULES: &[Rule] = &[
     rule("channel_wait", "flash.channel.rate", "a faster channel"),
     rule("channel", "flash.channel.rate", "a faster channel"),
     rule("channel_wait", "flash.geometry.channels", "more channels"),
+    rule("array", CORRECTABLE, "a stronger code: fewer reads are repeated"),
     rule("array", "flash.cell.read", "a faster cell; for writes `flash.cell.program`"),
     rule("host_transfer", "flash.host.link", "a faster link"),
     rule("controller", "flash.host.controller.cores", "more cores"),
@@ -140,7 +143,8 @@ pub(super) fn worth(document: &Value) -> Vec<Key> {
         let Some(now) = present(document, rule.key) else { continue };
         let says = now.as_str().map_or_else(|| now.to_string(), str::to_owned);
         // Spare space helps where something is moved.
-        let pointless = rule.behind == COLLECTION && !is_amplified(document);
+        let pointless = rule.behind == COLLECTION && !is_amplified(document)
+            || rule.key == CORRECTABLE && !is_retried(document);
         if rule.done.contains(&says.as_str()) || pointless {
             continue;
         }
@@ -159,6 +163,10 @@ pub(super) fn worth(document: &Value) -> Vec<Key> {
 
 fn is_amplified(document: &Value) -> bool {
     drives(document).any(|drive| number(drive, "/write_amplification").is_some_and(|waf| waf >= AMPLIFIED))
+}
+
+fn is_retried(document: &Value) -> bool {
+    drives(document).any(|drive| number(drive, "/retries/retried_reads").is_some_and(|reads| reads > 0.0))
 }
 
 impl Rule {
