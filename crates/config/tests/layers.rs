@@ -110,6 +110,21 @@ fn the_highest_layer_decides_a_choice() {
     assert_eq!(victim("", &["flash.gc.victim.greedy={}", "flash.gc.victim.d_choices.d=6"]), d(6));
 }
 
+/// Tables that stand in place of each other, as alternatives of a choice do.
+#[test]
+fn the_highest_layer_decides_between_tables() {
+    let has = |resolved: &Resolved, name: &str| resolved.table().contains_key(name);
+    let both = ["flash", "tenant"];
+    let mut resolved = load("inherits = 'fast-ssd'\ntenant = []\n");
+    resolved.replace(&[], &both);
+    assert!(has(&resolved, "tenant") && !has(&resolved, "flash"));
+    // Of one layer both stay, and where there is no such table nothing goes.
+    let mut resolved = load("inherits = 'fast-ssd'\ntenant = []\n[flash]\nread = '1us'\n");
+    resolved.replace(&[], &both);
+    resolved.replace(&["host", "cpu"], &both);
+    assert!(has(&resolved, "tenant") && has(&resolved, "flash"));
+}
+
 #[test]
 fn a_misspelt_key_names_file_line_and_the_right_key() {
     let fault = fault("inherits = 'base-ssd'\n[flash.geometry]\n  chanels = 2\n");

@@ -25,7 +25,7 @@ use proto::file::Way;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use workload::host::HostProgram;
-use workload::inject::{HostCost, Injector, Queues, Source};
+use workload::inject::{Injector, Queues, Source};
 use workload::kernels::Application;
 use workload::program::{Apps, Program};
 use workload::service::Service;
@@ -319,7 +319,7 @@ fn injector(
     observer: Option<Box<dyn workload::inject::Observer>>,
 ) -> Injector {
     let Some(host) = loaded.spec.host.first() else { return Injector::idle() };
-    let cost = HostCost { submit: host.spec.submit.time(), complete: host.spec.complete.time() };
+    let cost = host.spec.cost();
     let drives = loaded.spec.flash.iter().map(|part| queues(&part.spec.flash));
     let stripes = (0..loaded.spec.stripe.len()).map(|number| queues_of(loaded, number));
     // A system call takes no entry of a queue: the kernel's path has its own.

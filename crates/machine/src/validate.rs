@@ -4,6 +4,7 @@
 use crate::spec::{Id, Kind, Loaded, MemorySpec, Part};
 use config::{Diagnostic, Resolved, SpecError};
 use flash::port::initiator::{EntranceChoice, InitiatorSpec};
+use flash::spec::NvmeSpec;
 
 /// Refuses values that cannot be simulated: those beyond the limits that stand at the fields of the spec's types.
 ///
@@ -125,9 +126,9 @@ fn queues(loaded: &Loaded, part: &Part<MemorySpec>, initiator: &InitiatorSpec) -
     }
     let drive = &loaded.spec.flash[id.number];
     let flash = &drive.spec.flash;
-    let (entrance, nvme) = match (initiator.entrance, &flash.inner) {
-        (EntranceChoice::host, _) => ("host", &flash.host.nvme),
-        (EntranceChoice::inner, Some(inner)) => ("inner", &inner.nvme),
+    let (entrance, there) = match (initiator.entrance, &flash.inner) {
+        (EntranceChoice::host, _) => ("host", flash.host.queues()),
+        (EntranceChoice::inner, Some(inner)) => ("inner", inner.nvme.as_ref().map(NvmeSpec::queues)),
         (EntranceChoice::inner, None) => {
             let what = "the device has no entrance for a processor inside it";
             let help = format!("give the table `{}.inner`", drive.table());
@@ -135,16 +136,17 @@ fn queues(loaded: &Loaded, part: &Part<MemorySpec>, initiator: &InitiatorSpec) -
             return Err(loaded.diagnose(&key, what).help(help));
         }
     };
-    let Some(nvme) = nvme else { return Ok(()) };
+    let Some((count, depth)) = there else { return Ok(()) };
     let limits = [
-        ("queues", u64::from(initiator.queues), u64::from(nvme.queues)),
-        ("depth", initiator.depth.into(), nvme.depth.into()),
+        ("queues", u64::from(initiator.queues), u64::from(count)),
+        ("depth", initiator.depth.into(), depth.into()),
     ];
+    let table = drive.table();
+    let is_ahci = entrance == "host" && flash.host.ahci.is_some();
     for (key, wanted, there) in limits {
         if wanted > there {
-            let table = drive.table();
-            let what =
-                format!("{wanted} is more than the device has: {there} (`{table}.{entrance}.nvme.{key}`)");
+            let own = if is_ahci { "ahci.slots".to_owned() } else { format!("nvme.{key}") };
+            let what = format!("{wanted} is more than the device has: {there} (`{table}.{entrance}.{own}`)");
             return Err(loaded.diagnose(&format!("{}.initiator.{key}", part.table()), &what));
         }
     }

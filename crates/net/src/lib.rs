@@ -7,5 +7,6 @@ pub mod fabric;
 pub mod mesh;
 pub mod noc;
 pub mod pcie;
+pub mod sata;
 
 pub use rate::Rate;

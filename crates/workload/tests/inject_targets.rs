@@ -48,6 +48,13 @@ struct Closed {
     depth: u32,
     flows: u16,
     left: u64,
+    threaded: bool,
+}
+
+impl Closed {
+    fn new(depth: u32, flows: u16, left: u64) -> Closed {
+        Closed { depth, flows, left, threaded: false }
+    }
 }
 
 impl Source for Closed {
@@ -64,6 +71,9 @@ impl Source for Closed {
     fn completed(&mut self, _: Time, _: &IoRequest) {}
     fn flows(&self) -> Vec<String> {
         vec!["closed".into(); self.flows.into()]
+    }
+    fn has_thread(&self, _: u16) -> bool {
+        self.threaded
     }
 }
 
@@ -89,7 +99,10 @@ impl Bench {
         targets: Vec<Queues>,
         service: Vec<Box<dyn Fn(u64) -> Time>>,
     ) -> Bench {
-        let injector = Injector::over(sources, targets, HostCost::default());
+        Bench::of(Injector::over(sources, targets, HostCost::default()), service)
+    }
+
+    fn of(injector: Injector, service: Vec<Box<dyn Fn(u64) -> Time>>) -> Bench {
         let seen = vec![Log::new(); service.len()];
         let mut bench = Bench { injector, service, seen, most: BTreeMap::new() };
         bench.drain();
@@ -139,7 +152,7 @@ fn always(us: u64) -> Box<dyn Fn(u64) -> Time> {
 }
 
 fn closed(depth: u32, flows: u16, left: u64) -> Box<dyn Source> {
-    Box::new(Closed { depth, flows, left })
+    Box::new(Closed::new(depth, flows, left))
 }
 
 #[test]
@@ -189,6 +202,27 @@ fn the_window_is_that_of_every_target() {
     bench.injector.reset(Time::from_us(9));
     assert_eq!([0, 1].map(|target| bench.injector.answered_in_window_of(target)), [0, 0]);
     assert_eq!(bench.injector.answered_in_window(), 0);
+}
+
+/// A thread that needs 3 us a request. One at a time: a request takes as long as ever, and the next comes 3 us after it. Eight
+/// at a time: the thread is the limit, and the latency is the time of the others' turns, by Little's law.
+#[test]
+fn a_thread_sees_and_issues_one_request_after_the_other() {
+    let cost = HostCost { thread: Time::from_us(3), ..HostCost::default() };
+    let run = |depth: u32, threaded: bool| {
+        let source = Closed { threaded, ..Closed::new(depth, 1, 1000) };
+        let queues = vec![Queues::UNBOUNDED];
+        let bench = Bench::of(Injector::over(vec![(Box::new(source), 0)], queues, cost), vec![always(10)]);
+        let flow = bench.injector.flows[0].clone();
+        (flow.span.last_completion, flow.read.latency.mean().expect("requests"))
+    };
+    let us = |us: u64| us as f64 * 1e6;
+    assert_eq!(run(1, true), (Time::from_us(999 * 13 + 10), us(10)));
+    let (end, mean) = run(8, true);
+    assert_eq!(end, Time::from_us(10 + 999 * 3));
+    // In the steady state 8 requests share 3 us each: 24 us a cycle, of which the thread's own turn is no latency.
+    assert!((mean / us(21) - 1.0).abs() < 0.01, "{mean}");
+    assert_eq!(run(1, false), (Time::from_us(10 * 1000), us(10)));
 }
 
 #[test]

@@ -110,6 +110,26 @@ impl Resolved {
         }
     }
 
+    /// Entries of a table that stand in place of each other: those that a higher layer has replaced by another are dropped, as
+    /// alternatives of a choice are. Those of one layer all stay.
+    pub fn replace(&mut self, table: &[&str], alternatives: &[&str]) {
+        let (at, used) = self.root.deepest(table);
+        if used < table.len() {
+            return;
+        }
+        let layer = |name: &str| at.child(name).map(|node| node.origin.layer);
+        let top = alternatives.iter().filter_map(|name| layer(name)).max();
+        let lower: Vec<&str> = alternatives
+            .iter()
+            .copied()
+            .filter(|name| layer(name).is_some_and(|own| Some(own) < top))
+            .collect();
+        for name in lower {
+            let path: Vec<String> = table.iter().chain([&name]).map(|part| (*part).to_owned()).collect();
+            self.root.remove(&path);
+        }
+    }
+
     /// The names of the entries at the root, in the order in which they stood first: those of lower layers, then those of higher
     /// ones.
     pub fn names(&self) -> Vec<String> {

@@ -252,11 +252,11 @@ impl Device {
 
     /// No resource works longer than time has passed.
     fn check_busy(&self, now: Time) -> Check {
-        let ((out, into), cores) = self.host_busy(now);
+        let (link, cores) = self.host_busy(now);
         let core = Time::from_ps(cores.ps().div_ceil(self.host.cores() as u64));
         let channels = self.backend.channel_busy(now);
         let dies = self.backend.die_busy(now);
-        busy(now, channels.into_iter().chain(dies).chain([out, into, core]))
+        busy(now, channels.into_iter().chain(dies).chain(link.each()).chain([core]))
     }
 
     /// Suspends cost what the spec says, and nothing is worked twice.

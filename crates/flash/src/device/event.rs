@@ -20,6 +20,8 @@ kernel::events! {
         HostDone(u32),
         /// The map's entries for a command have been looked up.
         Known(u32),
+        /// Cores have found a new place for what collection has read.
+        Placed(u32),
         /// Dies have been watched for a window, to find those without much work for a buffer: there is one, the first.
         Sampled(u16),
         /// Something in the dies or on a channel.

@@ -1,7 +1,7 @@
 //! How commands come in and completions go out.
 
 use super::{Active, Device, Event, Out, milestone};
-use crate::port::host::Entry;
+use crate::port::interface::{Entry, LinkBusy};
 use ::stats::Milestones;
 use kernel::{Cx, Mutant, Time, planted_nth};
 use proto::{Command, Completion, IoOp, Lpn, Status};
@@ -53,7 +53,7 @@ impl Device {
 
     /// Fetches from the queues that lie beside `queue`, as far as the controller has room.
     fn fetch(&mut self, queue: u16, cx: &mut impl Cx<Event, Out>) {
-        while let Some((id, place, after)) = self.host.fetch(queue) {
+        while let Some((id, place, after)) = self.host.fetch(queue, cx.now()) {
             cx.at_place(place, after, Event::Fetched(id));
         }
     }
@@ -63,7 +63,8 @@ impl Device {
         let active = &mut self.active[id];
         active.life.reach(milestone::SUBMISSION, cx.now());
         let (queue, units) = (active.command.queue, active.end - active.next);
-        let end = self.host.work(cx.now(), queue, units);
+        let writes = matches!(active.command.op, IoOp::Write | IoOp::WriteZeroes);
+        let end = self.host.work(cx.now(), queue, writes, units);
         if end == cx.now() {
             self.ready(id, cx);
         } else {
@@ -135,13 +136,13 @@ impl Device {
         }
     }
 
-    /// Time that the host's link has been busy, to the host and to the device, and the controller's cores, up to `now`.
-    pub fn host_busy(&self, now: Time) -> ((Time, Time), Time) {
+    /// Time that the host's link has been busy, and the controller's cores, up to `now`.
+    pub fn host_busy(&self, now: Time) -> (LinkBusy, Time) {
         self.host.busy(now)
     }
 
-    /// Time that the link of a processor inside the drive has been busy, to it and to the device, up to `now`.
-    pub fn inner_busy(&self, now: Time) -> Option<(Time, Time)> {
+    /// Time that the link of a processor inside the drive has been busy up to `now`.
+    pub fn inner_busy(&self, now: Time) -> Option<LinkBusy> {
         self.host.inner_busy(now)
     }
 }

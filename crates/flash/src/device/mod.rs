@@ -147,6 +147,8 @@ pub struct Device {
     /// Jobs that have ended, with their lists.
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     spare_jobs: Vec<Box<Job>>,
+    /// Pages that collection has read and cores find new places for: the group that asked, and the first of their units.
+    placing: Slab<(u32, Slot)>,
     placements: u8,
     absent: Absent,
     unit_bytes: u64,
@@ -193,6 +195,7 @@ impl Device {
             gc: parts.gc,
             gc_turn: 0,
             spare_jobs: Vec::new(),
+            placing: Slab::default(),
             placements: parts.placements.max(1),
             absent: Absent::new(parts.unwritten, groups),
             unit_bytes: u64::from(geo.shape.unit_bytes),
@@ -251,6 +254,7 @@ impl Device {
             Event::Buffered(id) => self.buffer_accessed(id, cx),
             Event::HostDone(id) => self.host_done(id, cx),
             Event::Known(id) => self.known(id, cx),
+            Event::Placed(id) => self.place_found(id, cx),
             Event::Sampled(_) => self.sampled(cx),
             Event::Dies(event) => self.dies_event(event, cx),
         }
@@ -411,6 +415,11 @@ impl Device {
         )
     }
 
+    /// Time that the host's link has been busy since the window began, both ways together; `None` if it sends both ways at once.
+    pub fn window_link(&self, now: Time) -> Option<Time> {
+        Some(self.host.busy(now).0.either()?.since(self.stats.origin.link_busy))
+    }
+
     /// Energy of dies, channels, controllers and the host's link since the window began; `None` if the spec does not say what they
     /// cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
@@ -431,7 +440,8 @@ impl Device {
             registers.reset();
         }
         let owed = self.buffered.as_ref().map_or(0, |b| b.buffer.left().0);
-        self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, owed, ahead);
+        let link = self.host.busy(now).0.either().unwrap_or_default();
+        self.stats = DeviceStats::starting(now, &self.ftl, &self.backend, link, owed, ahead);
     }
 
     /// What the buffer holds that is not on flash, and what it held when the window began.

@@ -282,23 +282,41 @@ impl Device {
         }
     }
 
-    /// A page of the victim has been read. What the host has overwritten meanwhile need not move.
+    /// A page of the victim has been read: cores find a new place for its units.
     pub(super) fn gc_read_done(&mut self, op: &Op, cx: &mut impl Cx<Event, Out>) {
-        let group = op.owner;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.keeps();
+        }
+        let end = self.host.moves(cx.now(), op.units.into());
+        if end == cx.now() {
+            self.placed(op.owner, op.slot, cx);
+        } else {
+            let id = self.placing.insert((op.owner, op.slot));
+            cx.after(end - cx.now(), Event::Placed(id));
+        }
+    }
+
+    /// Cores have found it.
+    pub(super) fn place_found(&mut self, id: u32, cx: &mut impl Cx<Event, Out>) {
+        let (group, slot) = self.placing[id];
+        self.placing.remove(id);
+        self.placed(group, slot, cx);
+    }
+
+    /// What has been read from a page on can be programmed. What the host has overwritten meanwhile need not move.
+    fn placed(&mut self, group: u32, first: Slot, cx: &mut impl Cx<Event, Out>) {
         if let Some(job) = &mut self.jobs[group as usize] {
             job.reads -= 1;
-            let first = op.slot.0;
-            let page = self.ftl.geo.page_name(op.slot);
-            let mut slot = Slot(first);
+            let page = self.ftl.geo.page_name(first);
+            let mut slot = first;
             while slot.0 < self.ftl.geo.slots && self.ftl.geo.page_name(slot) == page {
                 if self.ftl.is_valid(slot)
                     && let Some(lpn) = self.ftl.lpn_at(slot)
                 {
                     job.staged.push((lpn, slot));
                     self.ftl.prefetch(lpn);
-                    if let Some(shadow) = &mut self.shadow {
-                        shadow.keeps(slot);
-                    }
+                } else if let Some(shadow) = &mut self.shadow {
+                    shadow.forgets(slot);
                 }
                 slot.0 += 1;
             }

@@ -40,6 +40,7 @@ impl Device {
     /// Whether no command is inside and no operation under way: nothing will happen until the next command.
     pub fn is_idle(&self) -> bool {
         self.active.is_empty()
+            && self.placing.is_empty()
             && self.backend.is_at_rest()
             && self.buffered.as_ref().is_none_or(|b| b.is_idle())
     }
@@ -114,6 +115,7 @@ impl Device {
             gc: _,
             gc_turn,
             spare_jobs: _,
+            placing: _,
             placements: _,
             unit_bytes: _,
             stats,

@@ -92,12 +92,14 @@ pub(crate) struct Origin {
     pub(crate) ahead: AheadCounters,
     pub(crate) channel_busy: Vec<Time>,
     pub(crate) die_busy: Vec<Time>,
+    /// Of a link that sends one way at a time.
+    pub(crate) link_busy: Time,
     /// Programs of map units that the buffer owed.
     pub(crate) owed: u64,
     pub(crate) pages: PageCounters,
 }
 
-kernel::snapshot!(Origin { backend, ftl, ahead, channel_busy, die_busy, owed, pages });
+kernel::snapshot!(Origin { backend, ftl, ahead, channel_busy, die_busy, link_busy, owed, pages });
 
 /// What has left a buffer whose destaging a policy decides, and what it was told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,6 +216,7 @@ impl DeviceStats {
         now: Time,
         ftl: &Ftl,
         backend: &Backend,
+        link_busy: Time,
         owed: u64,
         ahead: AheadCounters,
     ) -> DeviceStats {
@@ -223,6 +226,7 @@ impl DeviceStats {
             ftl: ftl.counters,
             channel_busy: backend.channel_busy(now),
             die_busy: backend.die_busy(now),
+            link_busy,
             owed,
             pages: ftl.page_counters().unwrap_or_default().0,
         };

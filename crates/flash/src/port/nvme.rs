@@ -1,7 +1,127 @@
-//! NVMe submission queues and their arbitration (NVM Express base specification 2.0, section 3.4.4).
+//! NVMe: submission queues and their arbitration (NVM Express base specification 2.0, section 3.4.4) behind a link.
 
-use kernel::{Flags, Snapshot, Ticket};
+use super::interface::{Entry, LinkBusy, Protocol};
+use kernel::{Flags, Snapshot, Ticket, Time};
+use net::pcie::Link;
+use stats::EnergyReport;
 use std::collections::VecDeque;
+
+/// Bytes of a completion queue entry.
+const COMPLETION_BYTES: u64 = 16;
+
+/// Queues and times.
+#[derive(Clone, Debug)]
+pub struct NvmeParams {
+    /// Submission queues.
+    pub queues: u16,
+    /// Entries a submission queue.
+    pub depth: u32,
+    /// Commands that the controller holds at once, over all queues.
+    pub in_controller: u32,
+    /// Who is fetched next.
+    pub arbitration: Arbitration,
+    /// Doorbell write to fetch request, beyond the link's latency.
+    pub doorbell: Time,
+    /// Fetch request to command in the controller, beyond the link's round trip.
+    pub fetch: Time,
+    /// Completion entry written to host software running.
+    pub interrupt: Time,
+}
+
+/// NVMe queues behind a link.
+#[derive(Clone, Debug)]
+pub struct NvmePort {
+    link: Link,
+    queues: Nvme,
+    /// From the doorbell to the controller, and from there until the command has been fetched.
+    doorbell: Time,
+    fetch: Time,
+    interrupt: Time,
+    /// Nothing can hold a command back in its submission queue: its doorbell is folded into its fetch.
+    folds: bool,
+}
+
+impl NvmePort {
+    /// An idle one. `fold`: the doorbell is folded into the fetch where nothing can come between.
+    pub fn new(link: Link, params: NvmeParams, fold: bool) -> NvmePort {
+        let NvmeParams { queues, depth, in_controller, arbitration, doorbell, fetch, interrupt } = params;
+        let latency = link.latency();
+        NvmePort {
+            link,
+            queues: Nvme::new(queues, in_controller, arbitration),
+            doorbell: latency + doorbell,
+            fetch: latency.times(2) + fetch,
+            interrupt: latency + interrupt,
+            folds: fold && u64::from(in_controller) >= u64::from(queues) * u64::from(depth),
+        }
+    }
+}
+
+impl Protocol for NvmePort {
+    #[inline]
+    fn enters(&mut self, queue: u16, id: u32, reserve: impl FnOnce() -> Ticket) -> Entry {
+        if self.folds {
+            return Entry::Fetched(self.doorbell + self.fetch);
+        }
+        self.queues.ring(queue, id, reserve());
+        Entry::Rings(self.doorbell)
+    }
+
+    fn doorbell(&mut self, queue: u16) {
+        self.queues.arrive(queue);
+    }
+
+    fn fetch(&mut self, _now: Time) -> Option<(u32, Ticket, Time)> {
+        let (id, place) = self.queues.fetch()?;
+        Some((id, place, self.fetch))
+    }
+
+    #[inline]
+    fn data_in(&mut self, now: Time, bytes: u64) -> Time {
+        self.link.to_device(now, bytes) + self.link.latency()
+    }
+
+    #[inline]
+    fn data_out(&mut self, now: Time, bytes: u64) {
+        self.link.to_host(now, bytes);
+    }
+
+    #[inline]
+    fn completes(&mut self, now: Time) -> Time {
+        self.link.to_host(now, COMPLETION_BYTES) + self.interrupt
+    }
+
+    #[inline]
+    fn leaves(&mut self, queue: u16) -> bool {
+        if !self.folds {
+            self.queues.done(queue);
+        }
+        !self.folds
+    }
+
+    fn busy(&self, now: Time) -> LinkBusy {
+        LinkBusy::of(&self.link, now)
+    }
+
+    fn energy(&self, now: Time) -> Option<EnergyReport> {
+        self.link.energy(now)
+    }
+
+    fn reset_energy(&mut self, now: Time) {
+        self.link.reset_energy(now);
+    }
+
+    fn save(&self, out: &mut Vec<u8>) {
+        let NvmePort { link, queues, doorbell: _, fetch: _, interrupt: _, folds: _ } = self;
+        link.save(out);
+        queues.save(out);
+    }
+
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.link.load(input)?;
+        self.queues.load(input)
+    }
+}
 
 /// Which submission queue is fetched from next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +177,7 @@ struct ClassState {
 
 /// Submission queues as the controller sees them.
 #[derive(Clone, Debug)]
-pub(crate) struct Nvme {
+struct Nvme {
     queues: Vec<SubmissionQueue>,
     /// Class of each queue, and its place there.
     places: Vec<(usize, usize)>,
@@ -68,7 +188,7 @@ pub(crate) struct Nvme {
 }
 
 impl Nvme {
-    pub(crate) fn new(queues: u16, limit: u32, arbitration: Arbitration) -> Nvme {
+    fn new(queues: u16, limit: u32, arbitration: Arbitration) -> Nvme {
         let mut classes = vec![ClassState::default(); 4];
         let mut places = Vec::new();
         for queue in 0..usize::from(queues) {
@@ -90,12 +210,12 @@ impl Nvme {
     }
 
     /// The host has put a command into a queue.
-    pub(crate) fn ring(&mut self, queue: u16, id: u32, place: Ticket) {
+    fn ring(&mut self, queue: u16, id: u32, place: Ticket) {
         self.queues[usize::from(queue)].entries.push_back((id, place));
     }
 
     /// A doorbell write has arrived.
-    pub(crate) fn arrive(&mut self, queue: u16) {
+    fn arrive(&mut self, queue: u16) {
         let queue = usize::from(queue);
         self.queues[queue].visible += 1;
         let (class, place) = self.places[queue];
@@ -103,12 +223,12 @@ impl Nvme {
     }
 
     /// A command has left the controller.
-    pub(crate) fn done(&mut self, _queue: u16) {
+    fn done(&mut self, _queue: u16) {
         self.inside -= 1;
     }
 
     /// The next command to fetch, if the controller has room for one.
-    pub(crate) fn fetch(&mut self) -> Option<(u32, Ticket)> {
+    fn fetch(&mut self) -> Option<(u32, Ticket)> {
         if self.inside >= self.limit {
             return None;
         }
@@ -125,7 +245,7 @@ impl Nvme {
     }
 
     /// Appends whose turn it is. The queues are empty: nothing is outstanding.
-    pub(crate) fn save(&self, out: &mut Vec<u8>) {
+    fn save(&self, out: &mut Vec<u8>) {
         let Nvme { queues: _, places: _, classes, arbitration: _, limit: _, inside: _ } = self;
         for ClassState { queues: _, visible: _, turn, left, credit } in classes {
             (*turn, (*left, *credit)).save(out);
@@ -133,7 +253,7 @@ impl Nvme {
     }
 
     /// Takes back whose turn it was; `None` if that is cut short or malformed.
-    pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+    fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         for class in &mut self.classes {
             (class.turn, (class.left, class.credit)) = Snapshot::load(input)?;
         }

@@ -309,12 +309,16 @@ impl Shadow {
         self.carries(name, data);
     }
 
-    /// A unit of the page that has just been read stays in the controller's memory, to be moved.
+    /// What has just been read stays in the controller's memory, to be moved.
     #[cold]
-    pub(crate) fn keeps(&mut self, slot: Slot) {
-        if let Some((_, content)) = self.landed.iter().find(|(s, _)| *s == slot) {
-            self.moving.insert(slot, content.clone());
-        }
+    pub(crate) fn keeps(&mut self) {
+        self.moving.extend(self.landed.iter().cloned());
+    }
+
+    /// A unit need not move after all.
+    #[cold]
+    pub(crate) fn forgets(&mut self, slot: Slot) {
+        self.moving.remove(&slot);
     }
 
     /// Of what a program carries, only the first unit reaches the array.

@@ -16,9 +16,10 @@ use crate::media::geometry::Digit;
 use crate::media::registers::spec::RegisterNetwork;
 use crate::spec::{
     BufferSpec, Built, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcModeSpec,
-    GcScope, GcSpec, GcStreams, GeometrySpec, HostSpec, Interface, Leaves, LinkSpec, MapGranularity,
-    MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, Programming,
-    ReclaimUnit, RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec, UnwrittenRead, WearSpec,
+    GcScope, GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, Interface, Leaves, MapGranularity,
+    MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, PlainSpec,
+    Programming, ReclaimUnit, RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec,
+    UnwrittenRead, WearSpec, WriterSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -491,9 +492,20 @@ impl Combination {
             interrupt: ns(1000),
         };
         HostSpec {
-            link: LinkSpec::Plain { bandwidth: Bandwidth::new(4_000_000_000), latency: ns(200) },
-            controller: ControllerSpec { cores: 2, command: ns(1000), unit: ns(50) },
+            link: HostLinkSpec::Plain(PlainSpec {
+                bandwidth: Bandwidth::new(4_000_000_000),
+                latency: ns(200),
+            }),
+            controller: ControllerSpec {
+                cores: 2,
+                command: ns(1000),
+                unit: ns(50),
+                // Half of the combinations: their collection waits for cores.
+                write: self.nvme.then_some(WriterSpec { cores: 1, command: ns(1500), unit: ns(100) }),
+                moved: self.nvme.then_some(ns(700)),
+            },
             nvme: self.nvme.then_some(nvme),
+            ahci: None,
         }
     }
 

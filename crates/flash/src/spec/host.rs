@@ -1,10 +1,16 @@
 //! The host interface as a user writes it.
 
+use super::link::{HostLink, HostLinkSpec, LinkSpec};
 use super::{FlashEnergySpec, SpecError};
-use crate::port::host::{EntranceParams, HostParams, NvmeParams};
-use crate::port::nvme::Arbitration;
-use config::units::{Bandwidth, Bytes, Duration};
-use net::pcie::{Link, lane_bytes_per_s};
+use crate::port::ahci::{AhciParams, AhciPort, SLOTS_MAX};
+use crate::port::cores::{CoreParams, WriterParams};
+use crate::port::host::{Entrance, HostParams};
+use crate::port::interface::Interface;
+use crate::port::memory_port::MemoryPort;
+use crate::port::nvme::{Arbitration, NvmeParams, NvmePort};
+use config::units::Duration;
+use kernel::Time;
+use net::pcie::Link;
 use proto::INNER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,11 +20,14 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {
     /// The link.
-    pub link: LinkSpec,
+    pub link: HostLinkSpec,
     /// The controller's processors.
     pub controller: ControllerSpec,
-    /// NVMe queues; left out, the device is a memory port: requests arrive after the link's latency, without queues.
+    /// NVMe queues; left out as well as `ahci`, the device is a memory port: requests arrive after the link's latency, without queues.
     pub nvme: Option<NvmeSpec>,
+    /// The queue of a SATA drive, in place of `nvme`: it replaces one that is inherited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahci: Option<AhciSpec>,
 }
 
 /// How a processor inside the drive reaches the device, beside the host. The controller's cores serve both.
@@ -35,33 +44,6 @@ pub struct InnerSpec {
     pub nvme: Option<NvmeSpec>,
 }
 
-/// A link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum LinkSpec {
-    /// PCI Express.
-    Pcie {
-        /// Generation, 1 to 6.
-        #[schemars(range(min = 1, max = 6))]
-        generation: u32,
-        /// Lanes.
-        #[schemars(extend("enum" = [1, 2, 4, 8, 16]))]
-        lanes: u32,
-        /// Largest packet payload.
-        #[schemars(extend("x-minimum" = "1B"))]
-        max_payload: Bytes,
-        /// One-way latency.
-        latency: Duration,
-    },
-    /// A link of which only the payload rate is known.
-    Plain {
-        /// Payload bytes a second, each way.
-        bandwidth: Bandwidth,
-        /// One-way latency.
-        latency: Duration,
-    },
-}
-
 /// The controller's processors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -72,6 +54,25 @@ pub struct ControllerSpec {
     /// Core time a command.
     pub command: Duration,
     /// Core time a map unit of a command, on top.
+    pub unit: Duration,
+    /// Cores of their own for writes, which allocate and change the map; left out, writes take the others, as long as reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<WriterSpec>,
+    /// Core time that collection needs for each map unit that it moves; left out, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Duration>,
+}
+
+/// Cores that take writes alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriterSpec {
+    /// How many.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub cores: u32,
+    /// Core time a write.
+    pub command: Duration,
+    /// Core time a map unit of a write, on top.
     pub unit: Duration,
 }
 
@@ -95,6 +96,19 @@ pub struct NvmeSpec {
     /// Fetch request to command in the controller, beyond the link's round trip.
     pub fetch: Duration,
     /// Completion entry written to host software running.
+    pub interrupt: Duration,
+}
+
+/// A host adapter with native command queuing: one queue for all flows of the workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AhciSpec {
+    /// Commands that are under way at once; more wait at the host.
+    #[schemars(range(min = 1, max = 32))]
+    pub slots: u32,
+    /// From the driver's register writes until the adapter sends the command: it reads the command's header and table.
+    pub command: Duration,
+    /// From the drive's word that a command is done to host software running.
     pub interrupt: Duration,
 }
 
@@ -127,33 +141,6 @@ pub enum NvmeArbitration {
     },
 }
 
-impl LinkSpec {
-    /// The link; `table` is where it stands.
-    ///
-    /// # Errors
-    /// A generation, lanes or packets that there are not.
-    pub fn build(&self, table: &str) -> Result<Link, SpecError> {
-        match self {
-            LinkSpec::Plain { bandwidth, latency } => {
-                Ok(Link::new(bandwidth.bytes_per_s(), 0, latency.time()))
-            }
-            LinkSpec::Pcie { generation, lanes, max_payload, latency } => {
-                let key = |name: &str| format!("{table}.link.pcie.{name}");
-                let lane = lane_bytes_per_s(*generation).ok_or_else(|| {
-                    let what = format!("PCIe generation {generation}; allowed are 1 to 6");
-                    SpecError::new(&key("generation"), what)
-                })?;
-                if ![1, 2, 4, 8, 16].contains(lanes) {
-                    let what = format!("{lanes} lanes; allowed are 1, 2, 4, 8, 16");
-                    return Err(SpecError::new(&key("lanes"), what));
-                }
-                SpecError::positive(&key("max_payload"), max_payload.get())?;
-                Ok(Link::new(lane * u64::from(*lanes), max_payload.get(), latency.time()))
-            }
-        }
-    }
-}
-
 impl HostSpec {
     pub(crate) fn build(
         &self,
@@ -161,36 +148,107 @@ impl HostSpec {
         energy: Option<&FlashEnergySpec>,
         fold: bool,
     ) -> Result<HostParams, SpecError> {
-        SpecError::positive("host.controller.cores", self.controller.cores.into())?;
+        let command_cost = self.controller.command.time();
         Ok(HostParams {
-            outer: EntranceParams {
-                link: match energy {
-                    Some(energy) => self.link.build("host")?.with_energy(&energy.link),
-                    None => self.link.build("host")?,
-                },
-                command_cost: self.controller.command.time(),
-                nvme: self.nvme.as_ref().map(|nvme| nvme.build("host")).transpose()?,
-                fold,
-            },
+            outer: Entrance { interface: self.interface(energy, fold)?, command_cost },
             inner: inner.map(|inner| inner.build(fold)).transpose()?,
-            cores: self.controller.cores,
-            unit_cost: self.controller.unit.time(),
+            cores: self.controller.build()?,
+        })
+    }
+
+    /// The host's link with its queues.
+    fn interface(&self, energy: Option<&FlashEnergySpec>, fold: bool) -> Result<Interface, SpecError> {
+        let energy = energy.map(|energy| &energy.link);
+        match (self.link.build("host")?, &self.nvme, &self.ahci) {
+            (HostLink::Both(link), nvme, None) => {
+                let link = match energy {
+                    Some(energy) => link.with_energy(energy),
+                    None => link,
+                };
+                behind(link, nvme.as_ref(), "host", fold)
+            }
+            (HostLink::Sata(link), None, Some(ahci)) => {
+                let link = match energy {
+                    Some(energy) => link.with_energy(energy),
+                    None => link,
+                };
+                Ok(Interface::Ahci(AhciPort::new(link, ahci.build("host")?)))
+            }
+            (_, Some(_), Some(_)) => {
+                Err(SpecError::new("host.ahci", "a drive has `nvme` or `ahci`, not both").help(PAIRS))
+            }
+            (HostLink::Sata(_), Some(_), None) => {
+                Err(SpecError::new("host.nvme", "there are no NVMe queues over SATA").help(PAIRS))
+            }
+            (HostLink::Sata(_), None, None) => {
+                Err(SpecError::new("host.ahci", "a SATA link needs its queue").help(PAIRS))
+            }
+            (HostLink::Both(_), None, Some(_)) => {
+                Err(SpecError::new("host.ahci", "this link is no SATA link").help(PAIRS))
+            }
+        }
+    }
+
+    /// Submission queues and how many commands may be outstanding in each; `None` without queues.
+    pub fn queues(&self) -> Option<(u16, u32)> {
+        let nvme = self.nvme.as_ref().map(NvmeSpec::queues);
+        nvme.or_else(|| self.ahci.as_ref().map(|ahci| (1, ahci.slots)))
+    }
+}
+
+/// What goes with what.
+const PAIRS: &str = "`ahci` goes with a `sata` link; a `pcie` or `plain` link has `nvme` or no queues";
+
+/// A link with NVMe queues, or a memory port.
+fn behind(link: Link, nvme: Option<&NvmeSpec>, table: &str, fold: bool) -> Result<Interface, SpecError> {
+    Ok(match nvme {
+        Some(nvme) => Interface::Nvme(NvmePort::new(link, nvme.build(table)?, fold)),
+        None => Interface::Memory(MemoryPort::new(link)),
+    })
+}
+
+impl ControllerSpec {
+    fn build(&self) -> Result<CoreParams, SpecError> {
+        SpecError::positive("host.controller.cores", self.cores.into())?;
+        let writers = |writers: &WriterSpec| {
+            SpecError::positive("host.controller.write.cores", writers.cores.into())?;
+            let (command, unit) = (writers.command.time(), writers.unit.time());
+            Ok(WriterParams { cores: writers.cores, command, unit })
+        };
+        Ok(CoreParams {
+            cores: self.cores,
+            unit: self.unit.time(),
+            writers: self.write.as_ref().map(writers).transpose()?,
+            moved: self.moved.map_or(Time::ZERO, |moved| moved.time()),
         })
     }
 }
 
 impl InnerSpec {
-    fn build(&self, fold: bool) -> Result<EntranceParams, SpecError> {
-        Ok(EntranceParams {
-            link: self.link.build("inner")?,
-            command_cost: self.command.time(),
-            nvme: self.nvme.as_ref().map(|nvme| nvme.build("inner")).transpose()?,
-            fold,
-        })
+    fn build(&self, fold: bool) -> Result<Entrance, SpecError> {
+        let interface = behind(self.link.build("inner")?, self.nvme.as_ref(), "inner", fold)?;
+        Ok(Entrance { interface, command_cost: self.command.time() })
+    }
+}
+
+impl AhciSpec {
+    /// The slots; `table` is where they stand.
+    fn build(&self, table: &str) -> Result<AhciParams, SpecError> {
+        let AhciSpec { slots, command, interrupt } = self;
+        if !(1..=SLOTS_MAX).contains(slots) {
+            let what = format!("{slots} slots; allowed are 1 to {SLOTS_MAX}");
+            return Err(SpecError::new(&format!("{table}.ahci.slots"), what));
+        }
+        Ok(AhciParams { slots: *slots, command: command.time(), interrupt: interrupt.time() })
     }
 }
 
 impl NvmeSpec {
+    /// Submission queues and how many commands may be outstanding in each.
+    pub fn queues(&self) -> (u16, u32) {
+        (self.queues, self.depth)
+    }
+
     /// The queues; `table` is where they stand.
     fn build(&self, table: &str) -> Result<NvmeParams, SpecError> {
         let key = |name: &str| format!("{table}.nvme.{name}");

@@ -7,6 +7,7 @@ mod cell;
 mod channel;
 mod ftl;
 mod host;
+mod link;
 mod registers;
 mod shape;
 mod state;
@@ -21,7 +22,8 @@ pub use ftl::{
     FtlSpec, GcModeSpec, GcScope, GcSpec, GcStreams, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead,
     WearSpec,
 };
-pub use host::{ControllerSpec, HostSpec, InnerSpec, LinkSpec, NvmeArbitration, NvmeSpec};
+pub use host::{AhciSpec, ControllerSpec, HostSpec, InnerSpec, NvmeArbitration, NvmeSpec, WriterSpec};
+pub use link::{HostLinkSpec, LinkSpec, PcieSpec, PlainSpec, SataSpec};
 pub use registers::{Leaves, RegisterCacheSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
 pub use state::FlashState;

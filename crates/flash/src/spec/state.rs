@@ -4,10 +4,10 @@
 //! [`FlashSpec`] is named here, kept or left out with the reason, so that a new key does not compile until it is placed.
 
 use super::{
-    BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec, GcSpec,
-    GcStreams, GeometrySpec, HostSpec, InnerSpec, LinkSpec, MapMemorySpec, Mapping, MultiPlaneRule,
-    NvmeArbitration, NvmeSpec, Programming, ReclaimUnit, RegisterCacheSpec, SpreadSpec, StripeOrder,
-    SuspendSpec, WearSpec,
+    AhciSpec, BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, FlashSpec, FtlSpec,
+    GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, InnerSpec, LinkSpec, MapMemorySpec, Mapping,
+    MultiPlaneRule, NvmeArbitration, NvmeSpec, PcieSpec, PlainSpec, Programming, ReclaimUnit,
+    RegisterCacheSpec, SataSpec, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
 };
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::gc::VictimPolicy;
@@ -255,23 +255,34 @@ fn registers_are_empty(spec: &RegisterCacheSpec) {
 
 /// Links, controllers and queues carry commands: there have been none.
 fn host_is_time(spec: &HostSpec) {
-    let HostSpec { link, controller, nvme } = spec;
-    link_is_time(link);
-    let ControllerSpec { cores: _, command: _, unit: _ } = controller;
+    let HostSpec { link, controller, nvme, ahci } = spec;
+    match link {
+        HostLinkSpec::Pcie(pcie) => pcie_is_time(pcie),
+        HostLinkSpec::Plain(plain) => plain_is_time(plain),
+        HostLinkSpec::Sata(SataSpec { generation: _, latency: _ }) => {}
+    }
+    let ControllerSpec { cores: _, command: _, unit: _, write: _, moved: _ } = controller;
     nvme.iter().for_each(nvme_is_time);
+    if let Some(ahci) = ahci {
+        let AhciSpec { slots: _, command: _, interrupt: _ } = ahci;
+    }
 }
 
 fn inner_is_time(spec: &InnerSpec) {
     let InnerSpec { link, command: _, nvme } = spec;
-    link_is_time(link);
+    match link {
+        LinkSpec::Pcie(pcie) => pcie_is_time(pcie),
+        LinkSpec::Plain(plain) => plain_is_time(plain),
+    }
     nvme.iter().for_each(nvme_is_time);
 }
 
-fn link_is_time(spec: &LinkSpec) {
-    match spec {
-        LinkSpec::Pcie { generation: _, lanes: _, max_payload: _, latency: _ }
-        | LinkSpec::Plain { bandwidth: _, latency: _ } => {}
-    }
+fn pcie_is_time(spec: &PcieSpec) {
+    let PcieSpec { generation: _, lanes: _, max_payload: _, latency: _, flow_control: _ } = spec;
+}
+
+fn plain_is_time(spec: &PlainSpec) {
+    let PlainSpec { bandwidth: _, latency: _ } = spec;
 }
 
 fn nvme_is_time(spec: &NvmeSpec) {

@@ -11,7 +11,8 @@ use flash::media::dies::op::Class;
 use flash::soak::{Combination, Fill, Map, Memory};
 use flash::spec::{
     BufferSpec, Built, CellSpec, ControllerSpec, FlashSpec, GcModeSpec, GcScope, GcStreams, GeometrySpec,
-    HostSpec, LinkSpec, Moves, MultiPlaneRule, PageLayout, Programming, ReclaimUnit, StripeOrder,
+    HostLinkSpec, HostSpec, Moves, MultiPlaneRule, PageLayout, PlainSpec, Programming, ReclaimUnit,
+    StripeOrder,
 };
 use flash::{Device, Event, Out};
 use kernel::{Recorder, Time};
@@ -106,9 +107,10 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
     };
     spec.channel.rate = TransferRate::new(1_600_000_000);
     spec.host = HostSpec {
-        link: LinkSpec::Plain { bandwidth: Bandwidth::new(1 << 50), latency: us(0) },
-        controller: ControllerSpec { cores: 1, command: us(0), unit: us(0) },
+        link: HostLinkSpec::Plain(PlainSpec { bandwidth: Bandwidth::new(1 << 50), latency: us(0) }),
+        controller: ControllerSpec { cores: 1, command: us(0), unit: us(0), write: None, moved: None },
         nvme: None,
+        ahci: None,
     };
     spec
 }

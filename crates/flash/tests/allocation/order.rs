@@ -2,7 +2,7 @@
 
 use crate::bench::*;
 use config::units::{Bandwidth, Duration};
-use flash::spec::{FlashSpec, LinkSpec};
+use flash::spec::{FlashSpec, HostLinkSpec, PlainSpec};
 use kernel::{Rng, Time};
 
 /// 16 planes of usual speed: programs of 500 us behind a link of 7 GB/s.
@@ -13,7 +13,8 @@ fn drive(free: &str) -> FlashSpec {
 fn drive_of(planes: Planes, free: &str) -> FlashSpec {
     let mut spec = spec(planes, free);
     spec.cell.program = vec![Duration::new(Time::from_us(500))];
-    spec.host.link = LinkSpec::Plain { bandwidth: Bandwidth::new(7_000_000_000), latency: spec.cell.read[0] };
+    let plain = PlainSpec { bandwidth: Bandwidth::new(7_000_000_000), latency: spec.cell.read[0] };
+    spec.host.link = HostLinkSpec::Plain(plain);
     spec
 }
 

@@ -241,7 +241,7 @@ fn buffer(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> 
 fn host(values: &Values, flows: u64, remarks: &mut Vec<String>) -> Vec<Key> {
     let (lane, lanes) = (values.real("PCIe_Lane_Bandwidth"), values.whole("PCIe_Lane_Count"));
     if values.word("HostInterface_Type") == "SATA" {
-        remarks.push("HostInterface_Type: SATA is not modelled; the drive has NVMe queues, as deep as IO_Queue_Depth says".to_owned());
+        remarks.push("HostInterface_Type: SATA is not carried; the drive has NVMe queues, as deep as IO_Queue_Depth says (`flash.host.link.sata` with `flash.host.ahci` in their place is a SATA drive)".to_owned());
     }
     // Headers and link: 28 B a packet of at most 128 B (`PCIe_Link.h`).
     const PAYLOAD: f64 = 128.0;

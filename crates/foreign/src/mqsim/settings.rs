@@ -23,7 +23,13 @@ pub(super) const HOST: &[Setting] = &[
         "GB/s, less 28 B of headers for each 128 B of payload",
     ),
     setting("PCIe_Lane_Count", Whole(1, 1024), "4", Carried, ""),
-    setting("SATA_Processing_Delay", Whole(0, NS), "0", Missing, "there is no SATA host interface here"),
+    setting(
+        "SATA_Processing_Delay",
+        Whole(0, NS),
+        "0",
+        Missing,
+        "flash.host.ahci, if it is wanted: NVMe queues as imported",
+    ),
     setting(
         "Enable_ResponseTime_Logging",
         Flag,

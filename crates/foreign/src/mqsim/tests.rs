@@ -160,7 +160,7 @@ fn what_is_wrong_there_is_said() {
         ("<Address_Mapping>HYBRID</Address_Mapping>", "empty functions"),
         ("<Transaction_Scheduling_Policy>FLIN</Transaction_Scheduling_Policy>", "commented out"),
         ("<Caching_Mechanism>SIMPLE</Caching_Mechanism>", "lacks a `break`"),
-        ("<HostInterface_Type>SATA</HostInterface_Type>", "SATA is not modelled"),
+        ("<HostInterface_Type>SATA</HostInterface_Type>", "SATA is not carried"),
         ("<Flash_Channel_Width>4</Flash_Channel_Width>", "32 lines are 16 here"),
     ] {
         assert!(remarks(device, &[]).contains(told), "{told}");

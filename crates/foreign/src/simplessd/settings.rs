@@ -7,7 +7,7 @@ use crate::setting::{Setting, setting};
 const U32: u64 = u32::MAX as u64;
 const PS: u64 = 3_600_000_000_000_000;
 const IMAGE: &str = "no image of a disk is kept: requests have no content here";
-const SATA: &str = "there is no SATA drive here; the drive has NVMe queues";
+const SATA: &str = "not carried: the drive has NVMe queues; flash.host.link.sata with flash.host.ahci in their place is a SATA drive";
 const UFS: &str = "there is no UFS drive here; the drive has NVMe queues";
 const FIRMWARE: &str = "instructions of firmware are not counted; flash.host.controller.command is the time of a command, zero as imported";
 const DRAM: &str = "the buffer's DRAM has a bandwidth and a latency here";

@@ -7,6 +7,7 @@ mod astriflash;
 mod choose;
 mod churn;
 mod data;
+mod drives;
 mod expected;
 mod fastdrain;
 mod flashabacus;
@@ -57,6 +58,11 @@ pub const TARGETS: &[Target] = &[
         name: "peers",
         about: "figures measured with other simulators",
         work: Work::Cases(peers::cases),
+    },
+    Target {
+        name: "drives",
+        about: "real drives: measurements and data sheets, with the error by axis",
+        work: Work::Study(drives::entries),
     },
     Target {
         name: "zng",

@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use workload::fio;
-use workload::inject::{HostCost, Injector, Next, Source};
+use workload::inject::{Injector, Next, Source};
 
 /// Queues of each run that Little's law is checked on.
 pub(super) const QUEUES: usize = 2;
@@ -64,7 +64,7 @@ pub(super) fn drive(
     context: &Context<'_>,
 ) -> Result<Ran, Diagnostic> {
     let Drive { flash, host, .. } = loaded.drive()?;
-    let cost = HostCost { submit: host.submit.time(), complete: host.complete.time() };
+    let cost = host.cost();
     let injector = Injector::new(vec![source], queues(flash), cost);
     let mut machine = Machine::new(device, injector, None);
     let end = machine.run(context.stop, |_| ());

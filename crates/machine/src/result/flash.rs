@@ -121,6 +121,9 @@ pub struct Utilisation {
     pub die: Vec<f64>,
     /// The channel of each die.
     pub channel_of_die: Vec<u32>,
+    /// Share of the window in which the host's link carried frames, both ways together; left out where it sends both ways at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<f64>,
 }
 
 /// What a flash device did in the measured window. Reads and programs count map units.
@@ -322,10 +325,10 @@ fn utilisation(device: &Device, machine: &Machine) -> Utilisation {
     let now = machine.now();
     let window = now.since(machine.measured_from).as_s_f64();
     let (channel, die) = device.window_busy(now);
-    let share = |busy: Vec<Time>| {
-        busy.into_iter().map(|b| if window > 0.0 { b.as_s_f64() / window } else { 0.0 }).collect()
-    };
+    let share = |busy: Time| if window > 0.0 { busy.as_s_f64() / window } else { 0.0 };
+    let shares = |busy: Vec<Time>| busy.into_iter().map(share).collect();
     let geo = &device.ftl.geo;
     let channel_of_die = (0..geo.die_count).map(|die| geo.channel_of_die(die)).collect();
-    Utilisation { channel: share(channel), die: share(die), channel_of_die }
+    let link = device.window_link(now).map(share);
+    Utilisation { channel: shares(channel), die: shares(die), channel_of_die, link }
 }

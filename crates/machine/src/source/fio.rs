@@ -202,6 +202,10 @@ impl Source for FioSource {
         self.paced[usize::from(flow)]
     }
 
+    fn has_thread(&self, flow: u16) -> bool {
+        !self.is_open(flow)
+    }
+
     /// Every job counts the same: how long one takes is not known before it has ended.
     fn progress(&self) -> Option<f64> {
         let under_way: f64 = self.running.iter().map(|job| job.generator.share(self.now)).sum();

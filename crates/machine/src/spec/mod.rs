@@ -22,10 +22,11 @@ use flash::spec::{Built, FlashSpec};
 use flash::{Device, spec};
 use host::path::PathSpec;
 use host::stripe::Stripe;
+use kernel::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use workload::inject::Queues;
+use workload::inject::{HostCost, Queues};
 
 /// The host's software. Requests that go straight to a drive spend two times outside the device; those that pass through the page cache, and programs,
 /// take the kernel's path.
@@ -36,9 +37,24 @@ pub struct HostSoftware {
     pub submit: Duration,
     /// From the completion's interrupt until the application knows.
     pub complete: Duration,
+    /// What the thread of an fio job without a rate needs for a request beside its latency, one request after the other: it sees a completion
+    /// when it has done with those before it, and issues the next request when it has done with this one. Left out, nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<Duration>,
     /// The kernel: its cores, page cache, write-back, file system, block layer and driver; left out, it has Linux's defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linux: Option<PathSpec>,
+}
+
+impl HostSoftware {
+    /// What a request costs outside the device.
+    pub(crate) fn cost(&self) -> HostCost {
+        HostCost {
+            submit: self.submit.time(),
+            complete: self.complete.time(),
+            thread: self.thread.map_or(Time::ZERO, |thread| thread.time()),
+        }
+    }
 }
 
 /// The simulation itself. Nothing here changes what the host sees, but when the run ends.
@@ -328,5 +344,5 @@ pub(crate) fn queues_of(loaded: &Loaded, stripe: usize) -> Queues {
 
 /// The host interface's queues, as the injector needs to know.
 pub fn queues(spec: &spec::FlashSpec) -> Queues {
-    spec.host.nvme.as_ref().map_or(Queues::UNBOUNDED, |n| Queues { count: n.queues, depth: n.depth })
+    spec.host.queues().map_or(Queues::UNBOUNDED, |(count, depth)| Queues { count, depth })
 }

@@ -35,6 +35,9 @@ const MOVED_WITHIN: [(Kind, &str, &str, &str); 1] = [(
     "`fifo` is `oldest` there, `reads_first` is `priority`",
 )];
 
+/// Tables below those of parts of a kind that stand in place of each other.
+const ALTERNATIVES: [(Kind, &str, &[&str]); 1] = [(Kind::Flash, "host", &["nvme", "ahci"])];
+
 /// Reads a spec.
 ///
 /// # Errors
@@ -44,6 +47,11 @@ pub(super) fn read(resolved: &mut Resolved) -> Result<Spec, Diagnostic> {
     let keys = schema::keys();
     let (declared, told) = declared(resolved);
     moved_within(resolved, &declared)?;
+    for (kind, below, names) in ALTERNATIVES {
+        for part in declared.iter().filter(|part| part.kind == kind) {
+            resolved.replace(&[&part.table, below], names);
+        }
+    }
     let root = resolved.table();
     let mut missing = missing(&root, &declared);
     // A part that is told is not absent as well, whatever it is called.

@@ -315,6 +315,13 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Rises(MAKESPAN),
     },
     Case {
+        key: "accelerator.offload.link.pcie.flow_control",
+        context: &[],
+        jobs: THREE,
+        values: &["0%", "8.07%", "50%"],
+        predicted: Rises(OFFLOAD),
+    },
+    Case {
         key: "accelerator.offload.link.plain.bandwidth",
         context: PLAIN,
         jobs: THREE,

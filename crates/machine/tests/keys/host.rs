@@ -9,6 +9,11 @@ const FIRST: &str = "/io/flows/0/read/latency_ns/mean";
 const PCIE: &[&str] = &[
     "flash.host.link={ pcie = { generation = 3, lanes = 4, max_payload = \"256B\", latency = \"250ns\" } }",
 ];
+/// A SATA drive, whose queue is not NVMe's.
+const SATA: &[&str] = &[
+    "flash.host.link={ sata = { generation = 3, latency = \"100ns\" } }",
+    "flash.host.ahci={ slots = 32, command = \"500ns\", interrupt = \"2us\" }",
+];
 /// The controller is the bottleneck, and holds few commands.
 const FULL: &[&str] =
     &["flash.host.nvme.queues=4", "flash.host.nvme.in_controller=8", "flash.host.controller.command=20us"];
@@ -27,6 +32,9 @@ const ALIKE: &[&str] = &[
 ];
 /// Three jobs that fight for the controller.
 const THREE: &[&str] = &["fio:rw=randread,bs=4k,iodepth=32,number_ios=1500,numjobs=3"];
+
+const WRITERS: &str = "flash.host.controller.write={ cores = 1, command = \"5us\", unit = \"0us\" }";
+const WRITES: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,number_ios=200"];
 
 pub(crate) const CASES: &[Case] = &[
     Case {
@@ -93,12 +101,86 @@ pub(crate) const CASES: &[Case] = &[
         values: &["0us", "5us", "20us"],
         predicted: Rises(READ_MEAN),
     },
+    // What acknowledgements take is not there for packets.
+    Case {
+        key: "flash.host.link.pcie.flow_control",
+        context: PCIE,
+        jobs: LARGE_READ,
+        values: &["0%", "8.07%", "50%"],
+        predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.link.sata.generation",
+        context: SATA,
+        jobs: LARGE_READ,
+        values: &["1", "2", "3"],
+        predicted: Falls(READ_MEAN),
+    },
+    // Each frame waits for two answers.
+    Case {
+        key: "flash.host.link.sata.latency",
+        context: SATA,
+        jobs: ONE_READ,
+        values: &["0ns", "100ns", "1us"],
+        predicted: Rises(READ_MEAN),
+    },
+    // A command that finds no slot waits at the host.
+    Case {
+        key: "flash.host.ahci.slots",
+        context: SATA,
+        jobs: READ,
+        values: &["1", "8", "32"],
+        predicted: Falls("/io/read/slat_ns/mean"),
+    },
+    Case {
+        key: "flash.host.ahci.command",
+        context: SATA,
+        jobs: ONE_READ,
+        values: &["0us", "1us", "10us"],
+        predicted: Rises("/breakdown_ns/read/submission"),
+    },
+    Case {
+        key: "flash.host.ahci.interrupt",
+        context: SATA,
+        jobs: ONE_READ,
+        values: &["0us", "2us", "20us"],
+        predicted: Rises("/breakdown_ns/read/host_transfer"),
+    },
     Case {
         key: "flash.host.controller.unit",
         context: &[],
         jobs: LARGE_READ,
         values: &["0us", "1us", "5us"],
         predicted: Rises(READ_MEAN),
+    },
+    Case {
+        key: "flash.host.controller.write.cores",
+        context: &[WRITERS],
+        jobs: WRITES,
+        values: &["1", "2", "4"],
+        predicted: Rises("/io/all/iops"),
+    },
+    Case {
+        key: "flash.host.controller.write.command",
+        context: &[WRITERS],
+        jobs: ONE_WRITE,
+        values: &["0us", "5us", "20us"],
+        predicted: Rises("/io/write/latency_ns/mean"),
+    },
+    Case {
+        key: "flash.host.controller.write.unit",
+        context: &[WRITERS],
+        jobs: ONE_WRITE,
+        values: &["0us", "5us", "20us"],
+        predicted: Rises("/io/write/latency_ns/mean"),
+    },
+    // Collection that waits for the controller holds writes up.
+    Case {
+        key: "flash.host.controller.moved",
+        context: &[],
+        jobs: &["fio:rw=randwrite,bs=4k,iodepth=16,norandommap=1,randrepeat=0,loops=4"],
+        values: &["0us", "100us", "1ms"],
+        predicted: Falls("/io/all/iops"),
     },
     // Three jobs have three queues, two, or one.
     Case {
@@ -206,5 +288,13 @@ pub(crate) const CASES: &[Case] = &[
         jobs: ONE_WRITE,
         values: &["0us", "1us", "5us"],
         predicted: Rises("/io/write/clat_ns/mean"),
+    },
+    // A job of one request at a time does not count it as latency, and does less.
+    Case {
+        key: "host.thread",
+        context: &[],
+        jobs: ONE_WRITE,
+        values: &["0us", "1us", "5us"],
+        predicted: Falls("/io/all/iops"),
     },
 ];

@@ -115,6 +115,13 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Rises("/breakdown_ns/read/submission"),
     },
     Case {
+        key: "flash.inner.link.pcie.flow_control",
+        context: PCIE,
+        jobs: BACK,
+        values: &["0%", "8.07%", "50%"],
+        predicted: Rises("/breakdown_ns/read/host_transfer"),
+    },
+    Case {
         key: "flash.inner.link.plain.bandwidth",
         context: &[],
         jobs: BACK,

@@ -150,6 +150,7 @@ pub(super) fn loads(document: &Value, part: &Part<'_>) -> Vec<Load> {
             let mean = |keys: [&str; 2]| drive.and_then(|drive| keys.iter().find_map(|key| mean(drive, key)));
             add("dies", mean(["dies.utilisation", "utilisation.die"]));
             add("channels", mean(["channels.utilisation", "utilisation.channel"]));
+            add("link", drive.and_then(|drive| number(drive, "utilisation.link")));
         }
         "gpu" => add("issuing", of("gpu").and_then(|gpu| number(gpu, "issuing_share"))),
         "cpu" => {

@@ -1,9 +1,10 @@
 //! The injector: asks its sources, submits commands to their targets, measures completions.
 
+mod look;
+
 use super::explain::Explain;
 use super::flow::FlowStats;
-use super::observe::{Explained, Observer, Seen, Waiting};
-use super::recorded::Recorded;
+use super::observe::{Explained, Observer, Seen};
 use super::source::{Next, Source};
 use super::split::{Ended, NONE, Split};
 use super::targets::{HostCost, Path, Queues, Targets};
@@ -21,6 +22,8 @@ kernel::events! {
         Submit(u32),
         /// The host's software has seen a completion.
         Seen(u32),
+        /// The thread that saw it is free for its next request.
+        Free(u32),
     }
 }
 
@@ -60,6 +63,8 @@ struct Running {
     asked: Option<Time>,
     /// By the source's flow number.
     flows: Vec<Flow>,
+    /// Until when the thread of each flow is at work, by the same number; zero where there is none.
+    threads: Vec<Time>,
     done: bool,
 }
 
@@ -89,6 +94,8 @@ const SERIES_WIDTH: Time = Time::from_us(10);
 pub struct Injector {
     sources: Vec<Running>,
     pending: Slab<Pending>,
+    /// Requests that have been seen, and whose threads are still at work on them, each with its source.
+    threads: Slab<(u16, IoRequest)>,
     cost: HostCost,
     targets: Targets,
     /// What was measured, by flow.
@@ -125,8 +132,7 @@ pub struct Injector {
 impl Injector {
     /// An injector without work.
     pub fn idle() -> Injector {
-        let cost = HostCost { submit: Time::ZERO, complete: Time::ZERO };
-        Injector::new(Vec::new(), Queues::UNBOUNDED, cost)
+        Injector::new(Vec::new(), Queues::UNBOUNDED, HostCost::default())
     }
 
     /// An injector over sources that submit to one target's queues.
@@ -141,8 +147,18 @@ impl Injector {
     pub fn over(sources: Vec<(Box<dyn Source>, u16)>, targets: Vec<Queues>, cost: HostCost) -> Injector {
         let running = |(source, target): (Box<dyn Source>, u16)| {
             assert!(usize::from(target) < targets.len(), "target {target} of {}", targets.len());
-            let flows = Vec::new();
-            Running { source, target, outstanding: 0, open: NONE, held: 0, asked: None, flows, done: false }
+            let (flows, threads) = (Vec::new(), Vec::new());
+            Running {
+                source,
+                target,
+                outstanding: 0,
+                open: NONE,
+                held: 0,
+                asked: None,
+                flows,
+                threads,
+                done: false,
+            }
         };
         Injector {
             sources: sources.into_iter().map(running).collect(),
@@ -151,6 +167,7 @@ impl Injector {
             last_completion: Time::ZERO,
             held_max: Time::ZERO,
             pending: Slab::default(),
+            threads: Slab::default(),
             cost,
             targets: Targets::new(&targets),
             issued: 0,
@@ -186,6 +203,7 @@ impl Injector {
                 self.submit(tag, cx);
             }
             Event::Seen(tag) => self.seen(tag, cx),
+            Event::Free(tag) => self.free(tag, cx),
         }
     }
 
@@ -301,10 +319,11 @@ impl Injector {
         account: impl FnOnce() -> Option<Account>,
         cx: &mut impl Cx<Event, Out>,
     ) {
+        let seen = self.sees(completion.tag, cx.now());
         let pending = &mut self.pending[completion.tag];
         pending.answered = cx.now();
         if let Some(explain) = &mut self.explain {
-            let latency = cx.now() + self.cost.complete - pending.request.at;
+            let latency = seen - pending.request.at;
             if (self.observer.is_some() || explain.wants(pending.request.op, latency))
                 && let Some(account) = account()
             {
@@ -315,11 +334,29 @@ impl Injector {
         let queue = pending.flow.path.at;
         self.errors += u64::from(completion.status != Status::Success);
         self.make_room(queue, cx);
-        if self.cost.complete == Time::ZERO {
+        if seen == cx.now() {
             self.seen(completion.tag, cx);
         } else {
-            cx.after(self.cost.complete, Event::Seen(completion.tag));
+            cx.after(seen.since(cx.now()), Event::Seen(completion.tag));
         }
+    }
+
+    /// When the host's software sees a completion that has come now: the thread of a flow when it has done with those before.
+    #[inline]
+    fn sees(&mut self, tag: u32, now: Time) -> Time {
+        let earliest = now + self.cost.complete;
+        if self.cost.thread == Time::ZERO {
+            return earliest;
+        }
+        let Pending { source, request, whole, .. } = self.pending[tag];
+        // A fragment is seen with the others of its request: the thread works on the request.
+        if whole != NONE || !self.has_thread(source, &request) {
+            return earliest;
+        }
+        let until = &mut self.sources[usize::from(source)].threads[usize::from(request.flow)];
+        let seen = earliest.max(*until);
+        *until = seen + self.cost.thread;
+        seen
     }
 
     /// An entry of a queue is free: who has waited longest for one goes on.
@@ -342,17 +379,46 @@ impl Injector {
         self.in_flight.depart(now, pending.issued);
         self.completed += 1;
         self.last_completion = now;
-        if pending.whole == NONE {
+        let ended = if pending.whole == NONE {
             self.ended(&pending, tag, now);
+            Some(pending.request)
         } else {
-            self.fragment_ended(&pending, tag, now);
+            self.fragment_ended(&pending, tag, now)
+        };
+        if let Some(request) = ended {
+            if self.cost.thread > Time::ZERO && self.has_thread(pending.source, &request) {
+                let seen = self.threads.insert((pending.source, request));
+                cx.after(self.cost.thread, Event::Free(seen));
+                return;
+            }
+            self.tell(pending.source, &request, now);
         }
         self.ask(pending.source, cx);
     }
 
-    /// Measures a fragment, and its request, if it was the last.
+    /// The thread has done what it had to do for a request that it has seen.
+    fn free(&mut self, seen: u32, cx: &mut impl Cx<Event, Out>) {
+        let (source, request) = self.threads[seen];
+        self.threads.remove(seen);
+        self.tell(source, &request, cx.now());
+        self.ask(source, cx);
+    }
+
+    /// Tells a source that one of its requests has ended.
+    #[inline]
+    fn tell(&mut self, source: u16, request: &IoRequest, now: Time) {
+        let running = &mut self.sources[usize::from(source)];
+        running.outstanding -= 1;
+        running.source.completed(now, request);
+    }
+
+    fn has_thread(&self, source: u16, request: &IoRequest) -> bool {
+        self.sources[usize::from(source)].source.has_thread(request.flow)
+    }
+
+    /// Measures a fragment, and its request, which it gives back, if it was the last.
     #[cold]
-    fn fragment_ended(&mut self, pending: &Pending, tag: u32, now: Time) {
+    fn fragment_ended(&mut self, pending: &Pending, tag: u32, now: Time) -> Option<IoRequest> {
         let Pending { request, whole, issued, submitted, answered, .. } = *pending;
         let device = answered - submitted;
         let fragments = self.split.fragments.of(request.op);
@@ -360,17 +426,18 @@ impl Injector {
         let Some(Ended { request, issued, submitted }) = self.split.complete(whole, issued, submitted) else {
             // Only that of the last one is the request's.
             let _ = self.account(pending, tag);
-            return;
+            return None;
         };
         let requests = self.split.requests.of(request.op);
         requests.record(request.bytes, submitted - request.at, answered - submitted, now - request.at);
         self.ended(&Pending { request, issued, submitted, ..*pending }, tag, now);
+        Some(request)
     }
 
-    /// Measures a request and tells its source.
+    /// Measures a request.
     #[inline(always)]
     fn ended(&mut self, pending: &Pending, tag: u32, now: Time) {
-        let Pending { request, source, flow, submitted, answered, .. } = *pending;
+        let Pending { request, flow, submitted, answered, .. } = *pending;
         if self.observer.is_some() || pending.explained {
             self.show(pending, tag, now);
         } else if let Some(explain) = &mut self.explain {
@@ -388,9 +455,6 @@ impl Injector {
             flow.of(request.op).record(request.bytes, submitted - request.at, answered - submitted, latency);
         }
         self.requests += 1;
-        let running = &mut self.sources[usize::from(source)];
-        running.outstanding -= 1;
-        running.source.completed(now, &request);
     }
 
     /// The account that was given of a command, which is not kept any longer.
@@ -435,6 +499,7 @@ impl Injector {
         let opened = Flow { index, path: self.targets.open(target, FLOWS as u16) };
         if running.flows.len() <= usize::from(flow) {
             running.flows.resize(usize::from(flow) + 1, UNSEEN);
+            running.threads.resize(usize::from(flow) + 1, Time::ZERO);
         }
         running.flows[usize::from(flow)] = opened;
         opened
@@ -456,85 +521,6 @@ impl Injector {
         }
     }
 
-    /// What a user must know about how the sources were read.
-    pub fn warnings(&self) -> Vec<String> {
-        self.sources.iter().flat_map(|s| s.source.warnings()).collect()
-    }
-
-    /// How long requests took where they were recorded.
-    pub fn recorded(&self) -> Recorded {
-        let mut all = Recorded::default();
-        self.sources.iter().filter_map(|s| s.source.recorded()).for_each(|one| all.merge(one));
-        all
-    }
-
-    /// Whether nothing more will be issued.
-    pub fn is_done(&self) -> bool {
-        self.sources.iter().all(|s| s.done)
-    }
-
-    /// The requests in flight that were issued first, at most `limit`.
-    pub fn oldest(&self, limit: usize) -> Vec<Waiting> {
-        let waiting = |(_, pending): (u32, &Pending)| Waiting {
-            request: pending.request,
-            source: pending.source,
-            issued: pending.issued,
-            submitted: (pending.submitted > pending.issued || self.cost.submit == Time::ZERO)
-                .then_some(pending.submitted),
-            answered: (pending.answered > pending.issued).then_some(pending.answered),
-        };
-        let mut all: Vec<Waiting> = self.pending.live().map(waiting).collect();
-        all.sort_by_key(|w| w.issued);
-        all.truncate(limit);
-        all
-    }
-
-    /// Sources that have not ended: how many of each one's requests are in flight, and when it wants to be asked again.
-    pub fn unfinished(&self) -> Vec<(u16, u32, Option<Time>)> {
-        let numbered = self.sources.iter().enumerate().filter(|(_, s)| !s.done);
-        numbered.map(|(n, s)| (n as u16, s.outstanding, s.asked)).collect()
-    }
-
-    /// Requests in flight.
-    pub fn outstanding(&self) -> usize {
-        self.pending.len()
-    }
-
-    /// Commands that all targets have and have not answered: requests in flight, but for those that the host's software works
-    /// on before their submission or after their completion.
-    pub fn in_device(&self) -> usize {
-        (0..self.targets()).map(|target| self.in_device_of(target)).sum()
-    }
-
-    /// The same of one target.
-    pub fn in_device_of(&self, target: u16) -> usize {
-        self.targets.inside(target) as usize
-    }
-
-    /// Answers of all targets in the measured window.
-    pub fn answered_in_window(&self) -> u64 {
-        (0..self.targets()).map(|target| self.answered_in_window_of(target)).sum()
-    }
-
-    /// Answers of one target in the measured window.
-    pub fn answered_in_window_of(&self, target: u16) -> u64 {
-        self.targets.answered_in_window(target)
-    }
-
-    /// What it submits to is numbered from zero to one less than this.
-    pub fn targets(&self) -> u16 {
-        self.targets.len() as u16
-    }
-
-    /// Requests that have ended in the measured window, as counted; and the latencies that all flows have recorded.
-    pub fn measured(&self) -> (u64, u64) {
-        let recorded = |flow: &FlowStats| {
-            let ops = [&flow.read, &flow.write, &flow.trim, &flow.flush];
-            ops.iter().map(|op| op.latency.count()).sum::<u64>()
-        };
-        (self.requests - self.before, self.flows.iter().map(recorded).sum())
-    }
-
     /// Starts the measured window: what was measured before is forgotten.
     pub fn reset(&mut self, now: Time) {
         self.flows.iter_mut().for_each(|flow| *flow = FlowStats::default());
@@ -546,11 +532,5 @@ impl Injector {
         self.last_completion = now;
         self.held_max = Time::ZERO;
         self.explain.iter_mut().for_each(|explain| explain.reset());
-    }
-
-    /// Share of the work done, over the sources that know.
-    pub fn progress(&self) -> Option<f64> {
-        let known: Vec<f64> = self.sources.iter().filter_map(|s| s.source.progress()).collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 }

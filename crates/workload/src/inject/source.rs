@@ -49,6 +49,10 @@ pub trait Source {
     fn is_open(&self, _flow: u16) -> bool {
         false
     }
+    /// Whether one thread issues and reaps all requests of a flow, and needs time of its own for each.
+    fn has_thread(&self, _flow: u16) -> bool {
+        false
+    }
     /// What a user must know about how it was read: skipped, moved, ignored.
     fn warnings(&self) -> Vec<String> {
         Vec::new()

@@ -25,6 +25,8 @@ pub struct HostCost {
     pub submit: Time,
     /// From the completion's interrupt until the application knows.
     pub complete: Time,
+    /// What the thread of a closed loop needs for a request beside its latency, one request after the other.
+    pub thread: Time,
 }
 
 /// A submission queue as the host's driver knows it.

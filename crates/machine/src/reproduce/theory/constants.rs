@@ -1,7 +1,7 @@
 //! The constants of a spec in picoseconds, read for formulas: none of the simulator's own arithmetic is used.
 
 use crate::spec::Drive;
-use flash::spec::{Interface, LinkSpec};
+use flash::spec::{HostLinkSpec, Interface, PlainSpec};
 
 /// Picoseconds a second.
 const SECOND: u128 = 1_000_000_000_000;
@@ -24,11 +24,18 @@ impl Constants<'_> {
     pub(super) fn of(drive: Drive<'_>) -> Constants<'_> {
         let channel = &drive.flash.channel;
         let (link_rate, latency) = match &drive.flash.host.link {
-            LinkSpec::Plain { bandwidth, latency } => (bandwidth.bytes_per_s(), latency),
-            LinkSpec::Pcie { generation, lanes, max_payload, latency } => {
-                let payload = max_payload.get();
+            HostLinkSpec::Plain(PlainSpec { bandwidth, latency }) => (bandwidth.bytes_per_s(), latency),
+            HostLinkSpec::Pcie(pcie) => {
+                let payload = pcie.max_payload.get();
                 // A packet adds 24 bytes of header, framing and check sum to its payload.
-                (pcie_lane(*generation) * u64::from(*lanes) * payload / (payload + 24), latency)
+                let packets = pcie_lane(pcie.generation) * u64::from(pcie.lanes) * payload / (payload + 24);
+                let taken = pcie.flow_control.map_or(0.0, |share| share.get() * packets as f64);
+                (packets - taken.round() as u64, &pcie.latency)
+            }
+            // Frames of 8 KiB, 2,048 Dwords of 2,057, and no ALIGN; what comes before and after is another protocol's.
+            HostLinkSpec::Sata(sata) => {
+                let wire = 150_000_000u64 << sata.generation.saturating_sub(1).min(2);
+                (wire * 254 / 256 * 2048 / 2057, &sata.latency)
             }
         };
         Constants {

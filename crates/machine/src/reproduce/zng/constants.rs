@@ -5,6 +5,7 @@ use super::super::study::Entry;
 use crate::Loaded;
 use crate::spec::MemorySpec;
 use config::Diagnostic;
+use flash::spec::{HostLinkSpec, PcieSpec};
 use mem::dram::Dram;
 use mem::mmu::table::block::Size;
 use proto::memory::{LINE, PAGE};
@@ -36,12 +37,13 @@ fn drive() -> Result<f64, Diagnostic> {
     let loaded = Loaded::load("hetero", &[])?;
     let device = loaded.drive()?.flash;
     match &device.host.link {
-        flash::spec::LinkSpec::Pcie { generation, lanes, .. } => {
+        HostLinkSpec::Pcie(PcieSpec { generation, lanes, .. }) => {
             let lane = net::pcie::lane_bytes_per_s(*generation)
                 .ok_or_else(|| Diagnostic::new("a generation of PCIe that is not known"))?;
             Ok((lane * u64::from(*lanes)) as f64)
         }
-        flash::spec::LinkSpec::Plain { bandwidth, .. } => Ok(bandwidth.bytes_per_s() as f64),
+        HostLinkSpec::Plain(plain) => Ok(plain.bandwidth.bytes_per_s() as f64),
+        HostLinkSpec::Sata(_) => Err(Diagnostic::new("hetero has a SATA drive")),
     }
 }
 

@@ -100,6 +100,7 @@ const RULES: &[Rule] = &[
     rule("host_transfer", "flash.host.link", "a faster link"),
     rule("controller", "flash.host.controller.cores", "more cores"),
     rule("submission", "flash.host.nvme.in_controller", "more commands inside the controller"),
+    rule("submission", "flash.host.ahci.command", "an adapter that sends commands sooner"),
     rule("mapping", "flash.ftl.mapping.demand.capacity", "a larger map cache"),
     rule(
         "buffer",

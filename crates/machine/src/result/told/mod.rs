@@ -76,7 +76,16 @@ fn limits(document: &Value) -> Vec<String> {
                 ));
             }
             if fullest.as_ref().is_none_or(|(share, _)| mean > *share) {
-                fullest = Some((mean, of));
+                fullest = Some((mean, format!("{of}, the busiest resource, are")));
+            }
+        }
+        if let Some(share) = number(drive, "/utilisation/link") {
+            let of = format!("the link of {name}");
+            if share >= FULL {
+                full.push(format!("{of} limits it: it is busy {} of the time", percent(share)));
+            }
+            if fullest.as_ref().is_none_or(|(most, _)| share > *most) {
+                fullest = Some((share, format!("{of}, the busiest resource, is")));
             }
         }
     }
@@ -95,7 +104,7 @@ fn loops(document: &Value, fullest: Option<(f64, String)>) -> Option<String> {
     let latency = number(document, "/io/all/latency_ns/mean")?;
     let flows = document.pointer("/io/flows").and_then(Value::as_array)?;
     let open = flows.iter().all(|flow| number(flow, "/active/offered_iops").is_some());
-    let room = format!("{resource}, the busiest resource, are busy {} of the time", percent(share));
+    let room = format!("{resource} busy {} of the time", percent(share));
     Some(if open {
         format!("no part of flash limits it: requests are served as they arrive; {room}")
     } else {

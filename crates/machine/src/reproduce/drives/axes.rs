@@ -1,0 +1,99 @@
+//! The mean error of predictions along an axis.
+
+use super::super::row::{Evidence, Row, Rule};
+use super::super::study::{Entry, Found};
+use super::rows::{BOUNDS, Point};
+use super::stands::{Measure, STANDS};
+
+/// Predictions beyond this share need a cause.
+const LARGE: f64 = 0.5;
+
+/// What a point must be.
+struct Axis {
+    name: &'static str,
+    /// Bound of the mean error.
+    bound: f64,
+    holds: fn(&Point) -> bool,
+}
+
+fn is_mean(point: &Point) -> bool {
+    point.measure == Measure::Mean
+}
+
+fn is_rate(point: &Point) -> bool {
+    point.measure == Measure::Iops
+}
+
+fn writes(point: &Point) -> bool {
+    point.measured.job.write
+}
+
+const AXES: &[Axis] = &[
+    Axis { name: "read.latency", bound: BOUNDS[0], holds: |p| is_mean(p) && !writes(p) },
+    Axis { name: "read.throughput", bound: BOUNDS[0], holds: |p| is_rate(p) && !writes(p) },
+    Axis { name: "write.latency", bound: BOUNDS[1], holds: |p| is_mean(p) && writes(p) },
+    Axis { name: "write.throughput", bound: BOUNDS[1], holds: |p| is_rate(p) && writes(p) },
+    Axis { name: "read.p99", bound: BOUNDS[2], holds: |p| p.measure == Measure::P99 && !writes(p) },
+    Axis { name: "write.p99", bound: BOUNDS[2], holds: |p| p.measure == Measure::P99 && writes(p) },
+    Axis { name: "beyond_p99", bound: BOUNDS[2], holds: |p| p.is_tail() && p.measure != Measure::P99 },
+    Axis { name: "random", bound: BOUNDS[1], holds: |p| !p.is_tail() && p.measured.job.random },
+    Axis { name: "sequential", bound: BOUNDS[1], holds: |p| !p.is_tail() && !p.measured.job.random },
+    Axis { name: "fresh", bound: BOUNDS[1], holds: |p| !p.is_tail() && !p.measured.worn },
+    Axis { name: "worn", bound: BOUNDS[1], holds: |p| !p.is_tail() && p.measured.worn },
+    Axis { name: "beyond_queue", bound: BOUNDS[1], holds: |p| !p.is_tail() && p.beyond_queue() },
+];
+
+/// A row for each axis of all drives and of each, and one for how many predictions are far off.
+pub(super) fn entries(points: &[Point]) -> Vec<Entry> {
+    let predictions: Vec<&Point> = points.iter().filter(|point| !point.fitted).collect();
+    let of = |drive: Option<&'static str>, axis: &Axis| {
+        let chosen = predictions.iter().filter(|p| drive.is_none_or(|name| p.stand.name == name));
+        let chosen: Vec<Point> = chosen.filter(|p| (axis.holds)(p)).map(|p| (*p).clone()).collect();
+        let id = match drive {
+            None => format!("drives.error.{}", axis.name),
+            Some(drive) => format!("drives.{drive}.error.{}", axis.name),
+        };
+        (!chosen.is_empty()).then(|| mean(id, axis.bound, chosen, drive.is_some()))
+    };
+    let drives = STANDS.iter().map(|stand| Some(stand.name));
+    let each = drives.flat_map(|drive| AXES.iter().filter_map(move |axis| of(drive, axis)));
+    let large =
+        (!predictions.is_empty()).then(|| large(predictions.iter().map(|point| (*point).clone()).collect()));
+    each.chain(AXES.iter().filter_map(|axis| of(None, axis))).chain(large).collect()
+}
+
+fn mean(id: String, bound: f64, points: Vec<Point>, part: bool) -> Entry {
+    let runs = points.iter().map(|point| point.run.clone()).collect();
+    let name = id.clone();
+    let compute = move |found: &Found| {
+        let errors: Vec<f64> = points.iter().map(|p| p.error(found)).collect::<Result<_, _>>()?;
+        let mean = 100.0 * errors.iter().sum::<f64>() / errors.len() as f64;
+        let worst = points.iter().zip(&errors).max_by(|a, b| a.1.total_cmp(b.1));
+        let worst =
+            worst.map_or(String::new(), |(p, e)| format!("; the worst {:.0} %: {}", 100.0 * e, p.id()));
+        let row = Row::new(&name, "%", 100.0 * bound, mean, Rule::AtMost)
+            .place("mean error of predictions, and its bound")
+            .note(format!("{} predictions{worst}", errors.len()));
+        let row = if part { row.swept() } else { row };
+        Ok(Row { evidence: Evidence::Seen, ..row })
+    };
+    Entry::new(id, runs, compute)
+}
+
+fn large(points: Vec<Point>) -> Entry {
+    const ID: &str = "drives.error.above_half";
+    let runs = points.iter().map(|point| point.run.clone()).collect();
+    let compute = move |found: &Found| {
+        let mut far = Vec::new();
+        for point in &points {
+            if point.error(found)? > LARGE {
+                far.push(point.id());
+            }
+        }
+        let row = Row::new(ID, "rows", 0.0, far.len() as f64, Rule::AtMost)
+            .place("predictions more than 50 % off: each needs a cause")
+            .note(format!("of {} predictions: {}", points.len(), far.join(", ")));
+        Ok(Row { evidence: Evidence::Seen, ..row })
+    };
+    Entry::new(ID, runs, compute)
+}

@@ -1,0 +1,106 @@
+//! The drives: which system stands for which, and which figures chose its parameters.
+
+use super::job::Job;
+use super::measured::Set;
+
+/// A drive.
+pub(super) struct Stand {
+    /// Its name in the rows.
+    pub(super) name: &'static str,
+    /// The system that stands for it.
+    pub(super) system: &'static str,
+    /// Its spec's changes: the host that measured it, how many there are.
+    pub(super) set: &'static [&'static str],
+    /// Figures that chose a parameter.
+    pub(super) fitted: &'static [(Job, Measure)],
+    /// Commands that the drive takes at once, if a host can have more in flight: what is beyond is its host adapter's.
+    pub(super) queue: u64,
+    /// Changes that make its blocks small, so that a steady state is soon there.
+    pub(super) small: &'static [&'static str],
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Measure {
+    Iops,
+    Mean,
+    P99,
+    P999,
+    P99999,
+}
+
+const fn job(write: bool, random: bool, depth: u32, span: Option<u64>) -> Job {
+    Job { write, random, block: 4096, depth, jobs: 1, span }
+}
+
+/// Bytes that the ZNS study's jobs touch of the EVO, and of the conventional namespace.
+const EVO_SPAN: Option<u64> = Some(107_373_134_336);
+const ZNS_SPAN: Option<u64> = Some(4 << 30);
+
+/// What one job of the ZNS study's host can do a request, from reads in order of the EVO at depth 64.
+const STUDY_HOST: &[&str] = &["host.thread=3.36us"];
+
+/// What one job of the SATA set's host can do a request, from random reads of the 860 PRO at depth 64.
+const SATA_HOST: &[&str] = &["host.thread=13.5us"];
+
+/// Figures that chose a SATA drive's parameters.
+const SATA_FITS: &[(Job, Measure)] = &[
+    (job(false, true, 1, None), Measure::Mean),
+    (job(false, true, 64, None), Measure::Iops),
+    (job(true, true, 64, None), Measure::Iops),
+];
+
+/// Every drive.
+pub(super) const STANDS: &[Stand] = &[
+    Stand {
+        name: "evo",
+        system: "evo-2tb",
+        set: STUDY_HOST,
+        fitted: &[
+            (job(false, false, 64, EVO_SPAN), Measure::Iops),
+            (job(false, true, 1, EVO_SPAN), Measure::Mean),
+            (job(false, false, 1, EVO_SPAN), Measure::Mean),
+        ],
+        queue: u64::MAX,
+        small: &[],
+    },
+    Stand {
+        name: "zns",
+        system: "zn540",
+        set: STUDY_HOST,
+        fitted: &[
+            (job(false, true, 1, ZNS_SPAN), Measure::Mean),
+            (job(false, false, 1, ZNS_SPAN), Measure::Mean),
+            (job(true, true, 64, ZNS_SPAN), Measure::Iops),
+            (Job { block: 128 << 10, ..job(true, false, 4, ZNS_SPAN) }, Measure::Iops),
+        ],
+        queue: u64::MAX,
+        small: &[],
+    },
+    Stand { name: "860-pro", system: "860-pro", set: SATA_HOST, fitted: SATA_FITS, queue: 32, small: &[] },
+    Stand { name: "s4610", system: "d3-s4610", set: SATA_HOST, fitted: SATA_FITS, queue: 32, small: &[] },
+    Stand {
+        name: "pm9a3",
+        system: "pm9a3",
+        set: &[],
+        fitted: &[(job(false, true, 512, None), Measure::Iops)],
+        queue: u64::MAX,
+        small: &["flash.geometry.pages=96", "flash.cell.erase=219us"],
+    },
+    Stand {
+        name: "z-ssd",
+        system: "z-ssd",
+        set: &[],
+        fitted: &[(job(false, true, 512, None), Measure::Iops), (job(true, true, 64, None), Measure::Iops)],
+        queue: u64::MAX,
+        small: &["flash.geometry.pages=24", "flash.cell.erase=62.5us"],
+    },
+];
+
+/// What was measured with fio.
+pub(super) const SETS: &[Set] = &[
+    Set { stand: "evo", file: "device/zns_study_fio.csv", drive: "Samsung EVO 2TB NVMe" },
+    Set { stand: "860-pro", file: "device/sata_fio.csv", drive: "Samsung 860 PRO" },
+    Set { stand: "s4610", file: "device/sata_fio.csv", drive: "Intel D3-S4610" },
+    Set { stand: "zns", file: "device/zns_study_fio.csv", drive: "ZNS SSD conventional ns" },
+];
