@@ -302,18 +302,19 @@ fn a_core_that_waits_for_flash_pays_it_as_latency() {
     assert!((expected..expected + 8).contains(&end.ns()), "{end}");
 }
 
-/// Three pages of a window, two of them by loads and one by a store, and a second line of the first: they come together, or one after
-/// another.
+/// Four pages, two by loads with a second line of the first, and two by stores, which go to memory when they have retired: both
+/// loads wait together and then both stores, or every page waits for the one before.
 #[test]
 fn a_core_may_wait_for_one_page_at_a_time() {
     let ops = || {
         let load = |address| op(OpKind::Load, 1, [0, 0], address);
-        vec![load(2 * 4096), load(3 * 4096), load(2 * 4096 + 640), op(OpKind::Store, 1, [0, 0], 4 * 4096)]
+        let store = |address| op(OpKind::Store, 1, [0, 0], address);
+        vec![load(2 * 4096), load(3 * 4096), load(2 * 4096 + 640), store(4 * 4096), store(5 * 4096)]
     };
-    for (miss, pages) in [(MissAction::wait, 1), (MissAction::serial, 3)] {
+    for (miss, pages) in [(MissAction::wait, 2), (MissAction::serial, 4)] {
         let mut spec = spec();
         spec.threads.miss = miss;
-        let (cores, end) = run(&spec, &mut Script::new(ops()), &mut Memory::in_flash([2, 3, 4]));
+        let (cores, end) = run(&spec, &mut Script::new(ops()), &mut Memory::in_flash([2, 3, 4, 5]));
         assert_eq!((cores.stats().halts, cores.stats().jobs), (0, 1));
         // Each page that is not awaited yet has told so within the time of a line, and is asked for again after its turn.
         let least = pages * 50_000;
