@@ -268,7 +268,8 @@ mod tests {
     #[test]
     fn overheads_add_up_to_what_the_paper_says() {
         let sum = |sets: &[&str]| {
-            let loaded = Loaded::load("os-swap", sets).expect("a system");
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            let loaded = Loaded::load("os-swap", &sets).expect("a system");
             let (swap, switch) =
                 (&loaded.spec.swap[0].spec, loaded.spec.cpu[0].spec.cores.threads.switch.time());
             let shootdown = &swap.shootdown;
