@@ -6,7 +6,7 @@ use crate::precondition::steady::Distribution;
 pub use crate::result::metrics;
 use crate::warmup::WarmupPolicy;
 use compute::ooo::sched::ThreadScheduling;
-use compute::ooo::{Arrivals, MissAction};
+use compute::ooo::{Arrivals, MissAction, TableSharing};
 use compute::simt::blocks::BlockScheduling;
 use compute::simt::kernels::KernelScheduling;
 use compute::simt::sched::WarpScheduling;
@@ -37,6 +37,7 @@ use host::block::SchedulerPolicy;
 use host::fs::JournalMode;
 use host::pagecache::readahead::ReadAheadPolicy;
 use host::pagecache::reclaim::ReclaimPolicy;
+use host::swap::SwapBacking;
 use mem::cache::replace::ReplacementPolicy;
 use mem::dram::sched::DramScheduler;
 use mem::dram_cache::admit::PageAdmission;
@@ -78,6 +79,7 @@ pub const FAMILIES: &[&Family] = &[
     KernelScheduling::FAMILY,
     WarmupPolicy::FAMILY,
     MissAction::FAMILY,
+    TableSharing::FAMILY,
     ThreadScheduling::FAMILY,
     Arrivals::FAMILY,
     PageTable::FAMILY,
@@ -89,6 +91,7 @@ pub const FAMILIES: &[&Family] = &[
     Partition::FAMILY,
     PlacementPolicy::FAMILY,
     Backing::FAMILY,
+    SwapBacking::FAMILY,
     RegisterNetwork::FAMILY,
     FlashNetwork::FAMILY,
     Topology::FAMILY,

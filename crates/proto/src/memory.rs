@@ -84,7 +84,9 @@ pub enum Absent {
     Wait,
     /// It is answered at once without data, the page is fetched meanwhile, and the requester comes again.
     Signal,
-    /// In an answer to [`Absent::Signal`]: there are no data.
+    /// It is answered at once without data, and nothing is fetched: the requester asks again when it may wait.
+    Probe,
+    /// In an answer to [`Absent::Signal`] or [`Absent::Probe`]: there are no data.
     Signalled,
 }
 

@@ -3,6 +3,7 @@
 use super::Cores;
 use super::core::{Core, Fetching, Shape, Shared};
 use super::event::{Event, LINE, Out, TEXT, WRITE_BACK};
+use super::execute::page_of;
 use super::l1::Held;
 use super::stores::Doing;
 use super::window::{Entry, State};
@@ -23,8 +24,12 @@ impl Cores {
         match (access.absent, text) {
             (Absent::Signalled, _) => {
                 self.shared.stats.signals += 1;
-                core.l1d.end(register);
-                core.signalled(register);
+                let line = core.l1d.end(register).line;
+                if self.shared.shape.waits {
+                    core.probed(register, page_of(line));
+                } else {
+                    core.signalled(register);
+                }
             }
             (_, false) => core.line(register, access.kind, &mut self.shared, cx),
             (_, true) => {
@@ -99,6 +104,27 @@ impl Core {
         }
     }
 
+    /// The page of a line is in flash, and has not been asked for: it is next if no other one is awaited.
+    fn probed(&mut self, register: u8, page: u64) {
+        let is_turn = *self.turn.get_or_insert(page) == page;
+        self.each(State::Fetching(register), |_, entry| {
+            entry.state = if is_turn { State::Waiting } else { State::Behind };
+            entry.blocked = true;
+        });
+        for store in self.stores.iter_mut().filter(|store| store.doing == Doing::Fetching(register)) {
+            store.doing = if is_turn { Doing::Again } else { Doing::Behind };
+        }
+    }
+
+    /// The awaited page has come: who stands behind it tries again.
+    fn next_turn(&mut self) {
+        self.turn = None;
+        self.each(State::Behind, |_, entry| entry.state = State::Waiting);
+        for store in self.stores.iter_mut().filter(|store| store.doing == Doing::Behind) {
+            store.doing = Doing::Again;
+        }
+    }
+
     /// A page has come. The running job may be about to be halted because of it.
     pub(super) fn came(&mut self, page: u64, shape: &Shape) {
         let Some(running) = self.running else { return };
@@ -118,6 +144,9 @@ impl Core {
     /// A line has come.
     fn line(&mut self, register: u8, kind: AccessKind, shared: &mut Shared, cx: &mut impl Cx<Event, Out>) {
         let miss = self.l1d.end(register);
+        if self.turn == Some(page_of(miss.line)) {
+            self.next_turn();
+        }
         let only = kind == AccessKind::Own;
         let now = shared.shape.cycle_of(cx.now());
         let mut changed = false;

@@ -11,7 +11,7 @@ use super::thread::Thread;
 use super::window::{Spent, Window};
 use kernel::{Rng, Slab, Ticket, Time};
 use mem::mmu::tlb::Tlb;
-use proto::memory::Tally;
+use proto::memory::{Absent, Tally};
 use stats::Mser;
 
 /// What all cores know.
@@ -56,8 +56,9 @@ pub(super) struct Shape {
     pub(super) pending: usize,
     pub(super) threads: u32,
     pub(super) translations: usize,
-    /// Whether requests wait for pages in flash.
-    pub(super) wait: bool,
+    /// What becomes of an access whose page is in flash, and of a translation whose tables are.
+    pub(super) absent: Absent,
+    pub(super) waits: bool,
     /// Bytes of a page.
     pub(super) page: u64,
     /// First byte of the text, virtual.
@@ -77,7 +78,12 @@ impl Shape {
             pending: spec.threads.pending as usize,
             threads: spec.threads.count,
             translations: spec.tlb.misses as usize,
-            wait: spec.threads.miss == MissAction::wait,
+            absent: match spec.threads.miss {
+                MissAction::switch => Absent::Signal,
+                MissAction::wait => Absent::Wait,
+                MissAction::serial => Absent::Probe,
+            },
+            waits: spec.threads.miss != MissAction::switch,
             page,
             text: 0,
         }
@@ -202,6 +208,8 @@ pub(super) struct Core {
     pub(super) meter: Option<Box<CoreMeter>>,
     /// Ports of the data cache, in units of a cycle by the ports.
     pub(super) port: u64,
+    /// The page, physical, that a core which asks for one at a time waits for.
+    pub(super) turn: Option<u64>,
     /// Something has come that operations in the window, or stores, may have waited for.
     pub(super) unsettled: bool,
     /// Nothing runs, and the core waits for a job or a page.
@@ -248,6 +256,7 @@ impl Core {
                 Box::new(CoreMeter::new(costs, number, cycle, spec.width.into()))
             }),
             port: 0,
+            turn: None,
             unsettled: false,
             sleeping: false,
             delayed: None,

@@ -7,6 +7,7 @@ use super::stores::Doing;
 use super::window::{Spent, State};
 use kernel::{Cx, Time};
 use proto::cpu::OpKind;
+use proto::memory::{Absent, PAGE};
 
 /// The outcome of a look at a TLB.
 pub(super) enum Translated {
@@ -25,6 +26,11 @@ enum Looked {
     Coming(u8),
     /// There is no register.
     Full,
+}
+
+/// The page, physical, of a line.
+pub(super) fn page_of(line: u64) -> u64 {
+    line * LINE / PAGE
 }
 
 impl Core {
@@ -140,7 +146,7 @@ impl Core {
             return Translated::Full;
         }
         let since = shared.shape.time_of(at).max(cx.now());
-        self.asks.push(Ask { page, wait: must || shared.shape.wait, since });
+        self.asks.push(Ask { page, wait: must || shared.shape.waits, since });
         shared.stats.translations += 1;
         self.send(What::Page(page), since, since, shared, cx);
         Translated::Asked
@@ -217,7 +223,9 @@ impl Core {
         if let Some(register) = self.l1d.missing(line) {
             return Looked::Coming(register);
         }
-        let Some(register) = self.l1d.miss(Miss { line, own, wait: must || shared.shape.wait }) else {
+        let is_turn = self.turn == Some(page_of(line));
+        let absent = if must || is_turn { Absent::Wait } else { shared.shape.absent };
+        let Some(register) = self.l1d.miss(Miss { line, own, absent }) else {
             return Looked::Full;
         };
         let since = shared.shape.time_of(at).max(cx.now());

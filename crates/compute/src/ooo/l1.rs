@@ -3,6 +3,7 @@
 use super::spec::L1Spec;
 use kernel::{Mutant, planted_nth};
 use mem::cache::tags::{Shape, Tags};
+use proto::memory::Absent;
 
 /// What a core may do with a line that it has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,8 +24,8 @@ pub(super) struct Miss {
     pub(super) line: u64,
     /// It is wanted to be changed.
     pub(super) own: bool,
-    /// The request waits until the line's page is in memory.
-    pub(super) wait: bool,
+    /// What becomes of the request if the line's page is in flash.
+    pub(super) absent: Absent,
 }
 
 /// A first-level cache.
@@ -42,7 +43,7 @@ impl L1 {
         L1 {
             tags: Tags::seeded(Shape { sets: spec.sets, ways: spec.ways }, &spec.replacement, seed),
             latency: spec.latency.into(),
-            registers: vec![Miss { line: 0, own: false, wait: false }; spec.registers as usize],
+            registers: vec![Miss { line: 0, own: false, absent: Absent::Wait }; spec.registers as usize],
             used: 0,
             all: u64::MAX >> (64 - spec.registers),
         }

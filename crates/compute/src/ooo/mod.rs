@@ -32,7 +32,8 @@ mod window;
 pub use event::{Event, Out};
 pub use load::Queue;
 pub use spec::{
-    Arrivals, CpuEnergySpec, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, ThreadsSpec, TlbSpec,
+    Arrivals, CpuEnergySpec, CpuSpec, L1Spec, LoadSpec, MissAction, Poisson, TableSharing, ThreadsSpec,
+    TlbSpec,
 };
 pub use stats::CoresStats;
 pub use window::Spent;
@@ -348,7 +349,7 @@ impl Cores {
             warp: 0,
             // A page walk has zero.
             pc: 1,
-            absent: if miss.wait { Absent::Wait } else { Absent::Signal },
+            absent: miss.absent,
             since,
         }));
     }

@@ -9,6 +9,7 @@ use super::stores::{Doing, Store};
 use super::window::{Entry, Spent, State};
 use kernel::{Cx, Time};
 use proto::cpu::{Op, OpKind, Service};
+use proto::memory::Absent;
 
 impl Core {
     /// Goes on as far as it can.
@@ -156,7 +157,7 @@ impl Core {
             let register = match self.l1i.missing(physical) {
                 Some(register) => Some(register),
                 None => {
-                    let register = self.l1i.miss(Miss { line: physical, own: false, wait: true });
+                    let register = self.l1i.miss(Miss { line: physical, own: false, absent: Absent::Wait });
                     if let Some(register) = register {
                         let since = shared.shape.time_of(at).max(cx.now());
                         let sent = shared.shape.time_of(at + self.l1i.latency).max(cx.now());

@@ -56,6 +56,10 @@ pub struct CpuSpec {
     pub l1d: L1Spec,
     /// Each of the two first-level TLBs, for instructions and for data; least recently used out first.
     pub tlb: TlbSpec,
+    /// Whose page tables the cores walk.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "shared"))]
+    pub tables: TableSharing,
     /// User-level threads.
     pub threads: ThreadsSpec,
     /// The jobs that come.
@@ -117,9 +121,29 @@ config::policies! {
     pub family MissAction: choice {
         /// Its core is told, flushes its window and runs another thread.
         default switch,
-        /// Its core waits.
+        /// Its core waits. What else its window needs from flash is fetched meanwhile.
         wait,
+        /// Its core waits, and asks for no other page of data until that one is there.
+        ///
+        /// AstriFlash, section III-A: "each flash access is synchronous".
+        serial,
     }
+}
+
+config::policies! {
+    /// Whose page tables cores walk.
+    #[derive(Copy, Eq)]
+    pub family TableSharing: choice {
+        /// All cores are one process, with one set of tables.
+        default shared,
+        /// Each core is a process of its own, with tables of its own for the data that all share: as many sets as cores.
+        own,
+    }
+}
+
+/// Whether a spec need not say it.
+fn is_default(tables: &TableSharing) -> bool {
+    *tables == TableSharing::default()
 }
 
 /// User-level threads of each core.

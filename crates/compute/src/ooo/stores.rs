@@ -13,6 +13,8 @@ pub(super) enum Doing {
     Again,
     /// Its page is in flash.
     Missed,
+    /// Its page is in flash, and is not asked for before another one has come.
+    Behind,
 }
 
 /// A retired store.
@@ -102,7 +104,7 @@ impl Stores {
             match store.doing {
                 Doing::Known(done) => latest = latest.max(done),
                 Doing::Missed => return Some((store.op, latest)),
-                Doing::Fetching(_) | Doing::Again => return None,
+                Doing::Fetching(_) | Doing::Again | Doing::Behind => return None,
             }
         }
         None

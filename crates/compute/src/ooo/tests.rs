@@ -28,6 +28,7 @@ fn spec() -> CpuSpec {
         l1i: l1.clone(),
         l1d: l1,
         tlb: TlbSpec { entries: 48, ways: 48, misses: 8 },
+        tables: TableSharing::shared,
         threads: ThreadsSpec {
             count: 4,
             switch: Duration::new(Time::from_ns(100)),
@@ -135,9 +136,11 @@ impl Memory {
                 let mut after = Time::from_ns(100);
                 if self.flash.contains(&page) {
                     let there = Time::from_us(50);
-                    self.answer(there, Answer::Comes(page), around);
+                    if access.absent != Absent::Probe {
+                        self.answer(there, Answer::Comes(page), around);
+                    }
                     match access.absent {
-                        Absent::Signal => access.absent = Absent::Signalled,
+                        Absent::Signal | Absent::Probe => access.absent = Absent::Signalled,
                         _ => after = there,
                     }
                 }
@@ -297,6 +300,33 @@ fn a_core_that_waits_for_flash_pays_it_as_latency() {
     assert_eq!((cores.stats().halts, cores.stats().signals), (0, 0));
     let expected = START + 10 + 2 + 50_000 + 1000;
     assert!((expected..expected + 8).contains(&end.ns()), "{end}");
+}
+
+/// Four pages, two by loads with a second line of the first, and two by stores, which go to memory when they have retired: both
+/// loads wait together and then both stores, or every page waits for the one before.
+#[test]
+fn a_core_may_wait_for_one_page_at_a_time() {
+    let ops = || {
+        let load = |address| op(OpKind::Load, 1, [0, 0], address);
+        let store = |address| op(OpKind::Store, 1, [0, 0], address);
+        vec![load(2 * 4096), load(3 * 4096), load(2 * 4096 + 640), store(4 * 4096), store(5 * 4096)]
+    };
+    for (miss, pages) in [(MissAction::wait, 2), (MissAction::serial, 4)] {
+        let mut spec = spec();
+        spec.threads.miss = miss;
+        let (cores, end) = run(&spec, &mut Script::new(ops()), &mut Memory::in_flash([2, 3, 4, 5]));
+        assert_eq!((cores.stats().halts, cores.stats().jobs), (0, 1));
+        // Each page that is not awaited yet has told so within the time of a line, and is asked for again after its turn.
+        let least = pages * 50_000;
+        assert!((least..least + 1500).contains(&end.ns()), "{miss:?}: {end}");
+    }
+    // Without flash they are the same.
+    let alone = |miss| {
+        let mut spec = spec();
+        spec.threads.miss = miss;
+        run(&spec, &mut Script::new(ops()), &mut Memory::default()).1
+    };
+    assert_eq!(alone(MissAction::serial), alone(MissAction::wait));
 }
 
 /// A store has retired when its page turns out to be in flash: its thread goes back to it, with what has retired behind it.

@@ -15,6 +15,8 @@ pub(super) enum State {
     Done,
     /// Its page is in flash.
     Missed,
+    /// Its page is in flash, and is not asked for before another one has come.
+    Behind,
 }
 
 /// Why an operation retires later than the width allows.

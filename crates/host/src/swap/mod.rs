@@ -29,7 +29,7 @@ mod stats;
 mod tests;
 mod work;
 
-pub use spec::{ShootdownSpec, SwapSpec};
+pub use spec::{Fixed, ShootdownSpec, SwapBacking, SwapSpec};
 pub use stats::SwapStats;
 
 use config::SpecError;
@@ -47,6 +47,8 @@ kernel::events! {
     pub enum Event {
         /// The kernel has come to the end of a piece of work on a core.
         Worked(u16),
+        /// A page has come or has been taken, after the fixed time.
+        Moved(u32),
     }
 }
 
@@ -122,6 +124,7 @@ struct Times {
 /// Paging of a server by its operating system.
 pub struct Swap {
     times: Times,
+    backing: SwapBacking,
     /// Frames that are kept free.
     keep: usize,
     frames: Frames,
@@ -163,6 +166,7 @@ impl Swap {
                 shootdown: begun + Time::from_ps(shootdown.per_core.time().ps() * others),
                 respond: shootdown.respond.time(),
             },
+            backing: spec.backing.clone(),
             keep: (spec.free.get() / PAGE) as usize,
             frames: Frames::new((spec.memory.get() / PAGE) as u32),
             lock: Serial::default(),
@@ -224,10 +228,15 @@ impl Swap {
     /// The flash device has done a command.
     pub fn completed(&mut self, completion: Completion, cx: &mut impl Cx<Event, Out>) {
         self.stats.failed += u64::from(completion.status != Status::Success);
-        let job = self.jobs[completion.tag];
+        self.moved(completion.tag, cx);
+    }
+
+    /// A page has come, or has been taken: the core whose kernel has it is interrupted.
+    fn moved(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
+        let job = self.jobs[name];
         let work = match job.phase {
-            Phase::Coming => Work::Came(completion.tag),
-            Phase::Leaving => Work::Stored(completion.tag),
+            Phase::Coming => Work::Came(name),
+            Phase::Leaving => Work::Stored(name),
         };
         self.enqueue(job.core, work, cx);
     }

@@ -2,6 +2,7 @@
 
 use config::SpecError;
 use config::units::{Bytes, Duration};
+use kernel::Time;
 use proto::memory::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,42 @@ pub struct SwapSpec {
     pub lock: Duration,
     /// Taking the translation of a page that leaves out of all TLBs.
     pub shootdown: ShootdownSpec,
+    /// Where pages come from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "device"))]
+    pub backing: SwapBacking,
+}
+
+config::policies! {
+    /// Where the operating system's pages come from.
+    pub family SwapBacking: choice {
+        /// A flash device.
+        default device,
+        /// Fixed times; any number of pages move at the same time.
+        fixed(Fixed),
+    }
+}
+
+/// Parameters of `fixed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fixed {
+    /// From the command for a page to the page.
+    pub read: Duration,
+    /// Time to take a page.
+    pub write: Duration,
+}
+
+impl Default for Fixed {
+    /// AstriFlash, Table I.
+    fn default() -> Fixed {
+        Fixed { read: Duration::new(Time::from_us(50)), write: Duration::new(Time::from_us(100)) }
+    }
+}
+
+/// Whether a spec need not say it.
+fn is_default(backing: &SwapBacking) -> bool {
+    *backing == SwapBacking::default()
 }
 
 /// A TLB shoot-down. A core alone has none.

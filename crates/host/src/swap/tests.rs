@@ -29,6 +29,7 @@ fn spec(frames: u64, free: u64) -> SwapSpec {
         select: time(SELECT),
         lock: time(LOCK),
         shootdown: ShootdownSpec { base: time(BASE), per_core: time(PER_CORE), respond: time(RESPOND) },
+        backing: SwapBacking::device,
     }
 }
 
@@ -446,4 +447,24 @@ fn a_warm_memory_goes_on_from_what_was_saved() {
         assert!(fresh().load_warm(&mut &saved[..cut]).is_none(), "{cut}");
     }
     assert!(Swap::new(&spec(17, 2), 2).expect("a spec").load_warm(&mut saved.as_slice()).is_none());
+}
+
+/// Fixed times are what a stub that answers after them makes of it, and nothing is asked of it.
+#[test]
+fn pages_come_after_fixed_times_without_a_device() {
+    let times = |ns| Duration::new(Time::from_ns(ns));
+    let fixed = SwapBacking::fixed(Fixed { read: times(FLASH), write: times(FLASH) });
+    let ends = |backing: SwapBacking| {
+        let mut rig = Rig::new(&SwapSpec { backing, ..spec(2, 1) }, 2);
+        for (at, page) in [(0, 1), (5_000, 2), (400_000, 3)] {
+            rig.walk(Walk { at, core: (page % 2) as u16, page, wait: true, write: true });
+        }
+        rig.drain();
+        let asked = rig.log.iter().filter(|(_, out)| matches!(out, Out::Submit(_))).count();
+        let rest: Vec<_> = rig.log.into_iter().filter(|(_, out)| !matches!(out, Out::Submit(_))).collect();
+        (asked, rest, rig.swap.stats.clone())
+    };
+    let (asked, log, stats) = ends(SwapBacking::device);
+    assert!(asked > 0 && stats.mapped == 3);
+    assert_eq!(ends(fixed), (0, log, stats));
 }

@@ -1,6 +1,6 @@
 //! The kernel on each core: its pieces of work, one after another.
 
-use super::{Event, Job, Out, Phase, Place, Swap};
+use super::{Event, Job, Out, Phase, Place, Swap, SwapBacking};
 use kernel::{Cx, List, Mutant, planted_nth};
 use proto::memory::PAGE;
 use proto::{Command, IoOp};
@@ -57,7 +57,10 @@ impl Swap {
 
     /// Runs one of paging's own events.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Out>) {
-        let Event::Worked(core) = event;
+        let core = match event {
+            Event::Worked(core) => core,
+            Event::Moved(job) => return self.moved(job, cx),
+        };
         let kernel = &mut self.kernels[usize::from(core)];
         let done = kernel.at.take().expect("a kernel that works");
         let next = self.ended(core, done, cx);
@@ -199,6 +202,14 @@ impl Swap {
     }
 
     fn command(&self, job: u32, op: IoOp, cx: &mut impl Cx<Event, Out>) {
-        cx.emit(Out::Submit(Command::new(job, op, self.jobs[job].page * PAGE, PAGE)));
+        match &self.backing {
+            SwapBacking::device => {
+                cx.emit(Out::Submit(Command::new(job, op, self.jobs[job].page * PAGE, PAGE)));
+            }
+            SwapBacking::fixed(times) => {
+                let time = if op == IoOp::Read { times.read } else { times.write };
+                cx.after(time.time(), Event::Moved(job));
+            }
+        }
     }
 }

@@ -148,11 +148,11 @@ fn memory(loaded: &Loaded, id: Id, extent: &Extent, seed: u64) -> Result<Memory,
         MemorySpec::Dram(dram) => Memory::Dram(Box::new(Dram::new(dram, extent.line).map_err(explain)?)),
         MemorySpec::DramCache(spec) => {
             let mut cache = DramCache::new(spec, extent.line).map_err(explain)?;
-            cache.set_flat(extent.data..extent.top);
+            cache.set_tables(extent.data..extent.top);
             if let Some(drive) = drive {
                 let needed = match spec.partition {
                     Partition::flat => extent.data,
-                    Partition::none => extent.top,
+                    Partition::none | Partition::uncached => extent.top,
                 };
                 check_drive(loaded, drive, needed, extent)?;
             }

@@ -8,8 +8,8 @@ use crate::memory::{Memory, Stands};
 use crate::pager::Pager;
 use crate::parts::{Built, Target};
 use crate::spec::{Id, Kind, Loaded, Part, ServerSpec};
-use compute::ooo::Cores;
 use compute::ooo::sched::ThreadScheduling;
+use compute::ooo::{Cores, MissAction, TableSharing};
 use config::Diagnostic;
 use host::swap::{Swap, SwapSpec};
 use mem::directory::{Directory, DirectorySpec};
@@ -65,6 +65,11 @@ fn check_swap(
         let what = "an operating system wakes a thread when its page has come: no other scheduler is modelled with `swap`";
         let key = format!("{}.threads.scheduler", cpu.table());
         return Err(loaded.diagnose(&key, what).help("give `notified`"));
+    }
+    if cpu.spec.cores.threads.miss == MissAction::serial {
+        let what = "a core asks memory for one page at a time; pages that an operating system brings are asked for by translations, which do not wait for each other";
+        let key = format!("{}.threads.miss", cpu.table());
+        return Err(loaded.diagnose(&key, what).help("give `switch` or `wait`"));
     }
     Ok(())
 }
@@ -203,7 +208,7 @@ pub(crate) fn build(
     }
     let bytes = cores.footprint(&*service);
     let mmus = (0..cpu.cores).map(|core| mmu(loaded, &tables, core, bytes)).collect::<Result<Vec<_>, _>>()?;
-    let top = mmus.first().map_or(bytes, Mmu::top);
+    let top = mmus.iter().map(Mmu::top).max().unwrap_or(bytes);
     let extent = Extent {
         line: CPU_LINE,
         apps: vec![(APP, 0..bytes)],
@@ -230,7 +235,11 @@ pub(crate) fn build(
         slots: u32::from(cpu.cores) * cpu.threads.count,
         most: if jobs.is_none() { start.fill_jobs } else { 0 },
     };
-    let walked = || Walked::new(&tables.mmu.spec, bytes);
+    let sets = match cpu.tables {
+        TableSharing::shared => 1,
+        TableSharing::own => cpu.cores,
+    };
+    let walked = || Walked::new(&tables.mmu.spec, bytes, sets);
     let fill_jobs = match (stored.memory.filled(), &mut pager) {
         (Some(cache), _) => {
             let tables = (cache.partition() == Partition::none).then(walked);
@@ -275,6 +284,11 @@ fn mmu(loaded: &Loaded, tables: &Tables<'_>, core: u16, bytes: u64) -> Result<Mm
     }
     let residency = if tables.swap.is_some() { Residency::Asked } else { Residency::Always };
     mmu.add_app(APP, bytes, residency);
+    if tables.cpu.spec.cores.tables == TableSharing::own {
+        let data = bytes.next_multiple_of(mmu.reach());
+        let each = (mmu.top() - data).next_multiple_of(PAGE);
+        mmu.set_tables(data + u64::from(core) * each);
+    }
     Ok(mmu)
 }
 

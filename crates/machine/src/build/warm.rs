@@ -84,22 +84,29 @@ impl Holds for Swap {
 
 /// Page tables that lie in the cache as well, walked without time.
 pub(super) struct Tables {
-    table: Box<dyn Table>,
+    /// One set for all cores, or one of each.
+    sets: Vec<Box<dyn Table>>,
 }
 
 impl Tables {
-    /// The page tables of a service with so many bytes, where a memory management unit lays them out.
-    pub(super) fn new(spec: &MmuSpec, bytes: u64) -> Tables {
-        let mut table = spec.table.build(&());
-        let pages = bytes.div_ceil(table.reach());
-        table.lay_out(&[pages], pages * table.reach());
-        Tables { table }
+    /// So many sets of page tables of a service with so many bytes, where memory management units lay them out.
+    pub(super) fn new(spec: &MmuSpec, bytes: u64, sets: u16) -> Tables {
+        let mut base = None;
+        let set = |_| {
+            let mut table = spec.table.build(&());
+            let pages = bytes.div_ceil(table.reach());
+            let at = base.unwrap_or(pages * table.reach());
+            base = Some(table.lay_out(&[pages], at).next_multiple_of(PAGE));
+            table
+        };
+        Tables { sets: (0..sets).map(set).collect() }
     }
 
-    /// Reads the entries of a walk for a page.
-    fn walk(&mut self, page: u64, mut read: impl FnMut(u64)) {
-        let mut level = 0;
-        while let Some(address) = self.table.step(0, page, &mut level).read {
+    /// Reads the entries of a walk for a page, on behalf of one of so many slots.
+    fn walk(&mut self, page: u64, (slot, slots): (u32, u32), mut read: impl FnMut(u64)) {
+        let set = u64::from(slot) * self.sets.len() as u64 / u64::from(slots);
+        let (table, mut level) = (&mut self.sets[set as usize], 0);
+        while let Some(address) = table.step(0, page, &mut level).read {
             read(address);
         }
     }
@@ -193,7 +200,7 @@ fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, sto
             }
             latest = Some(now);
             if let Some(tables) = &mut by.tables {
-                tables.walk(now.0, |entry| _ = touch(entry / PAGE, false));
+                tables.walk(now.0, (slot, by.slots), |entry| _ = touch(entry / PAGE, false));
             }
             missing = touch(now.0, now.1);
         }

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// The kind of a row whose value must come out of simulated runs, and that counts.
-const MEASURED: &str = "measured";
+pub(super) const MEASURED: &str = "measured";
 
 /// How a measured value is held against its reference.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -181,6 +181,16 @@ impl Row {
     /// Says what a reader must know.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Row {
         self.note = note.into();
+        self
+    }
+
+    /// Adds to what a reader must know.
+    pub(crate) fn remark(mut self, remark: &str) -> Row {
+        self.note = [self.note.as_str(), remark]
+            .into_iter()
+            .filter(|n| !n.is_empty())
+            .collect::<Vec<_>>()
+            .join(" | ");
         self
     }
 

@@ -1,5 +1,6 @@
 //! Rows as a person likes to read them.
 
+use super::row::MEASURED;
 use super::{Evidence, Row};
 use std::fmt::Write;
 
@@ -9,20 +10,20 @@ pub fn table(rows: &[Row]) -> String {
     let wide = rows.iter().map(|row| row.id.len()).max().unwrap_or(0).max("id".len());
     let _ = writeln!(
         text,
-        "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  {:<8}  ok",
+        "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  {:<11}  ok",
         "id", "reference", "measured", "unit", "difference", "tolerance", "evidence"
     );
     for row in rows {
         let _ = writeln!(
             text,
-            "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  {:<8}  {}",
+            "{:<wide$}  {:>16}  {:>16}  {:<9}  {:>12}  {:<17}  {:<11}  {}",
             row.id,
             number(row.paper),
             row.measured.map_or_else(|| "-".into(), number),
             row.unit,
             row.difference().map_or_else(|| "-".into(), |d| d.to_string()),
             row.tolerance.to_string(),
-            row.evidence,
+            if row.kind == MEASURED { row.evidence.to_string() } else { row.kind.to_owned() },
             match row.within {
                 None => "skipped",
                 Some(true) => "yes",
@@ -37,21 +38,33 @@ pub fn table(rows: &[Row]) -> String {
             let _ = writeln!(text, "    {}", row.note);
         }
     }
-    let within = rows.iter().filter(|row| row.within == Some(true)).count();
+    text.push('\n');
+    text + &counts(rows)
+}
+
+/// How many rows are within, of each sort by itself: what was seen before something was corrected, and what chose a value, say less than
+/// the rest, and what is no measurement says something else.
+fn counts(rows: &[Row]) -> String {
+    let sort = |row: &Row| if row.is_measured() { row.evidence.to_string() } else { "not measured".into() };
+    let counted = |name: &str| {
+        let of = || rows.iter().filter(|row| !row.is_skipped() && sort(row) == name);
+        let within = of().filter(|row| row.within == Some(true)).count();
+        (of().count() > 0).then(|| (format!("{within} of {}", of().count()), name.to_owned()))
+    };
+    let sorts = [Evidence::Clean, Evidence::Seen, Evidence::Fit].map(|evidence| evidence.to_string());
+    let parts: Vec<(String, String)> =
+        sorts.iter().map(String::as_str).chain(["not measured"]).filter_map(counted).collect();
     let skipped = rows.iter().filter(|row| row.is_skipped()).count();
-    let _ = write!(text, "\n{within} of {} rows within tolerance", rows.len() - skipped);
+    let mut text = match &parts[..] {
+        [] => "no rows".to_owned(),
+        [(count, name)] if name == "clean" => format!("{count} rows within tolerance"),
+        several => {
+            let named: Vec<String> = several.iter().map(|(count, name)| format!("{name} {count}")).collect();
+            format!("rows within tolerance: {}", named.join(", "))
+        }
+    };
     if skipped > 0 {
         let _ = write!(text, ", {skipped} skipped");
-    }
-    let counted = |evidence| {
-        let of = || rows.iter().filter(move |row| row.evidence == evidence && row.is_measured());
-        let within = of().filter(|row| row.within == Some(true)).count();
-        (of().count() > 0).then(|| format!("{evidence} {within} of {}", of().count()))
-    };
-    let parts: Vec<String> =
-        [Evidence::Clean, Evidence::Seen, Evidence::Fit].into_iter().filter_map(counted).collect();
-    if parts.len() > 1 {
-        let _ = write!(text, " ({})", parts.join(", "));
     }
     text
 }
@@ -84,5 +97,25 @@ mod tests {
         assert!(text.contains("a.exact: sum\n    parts\n"));
         assert!(line("c.absent").ends_with("skipped") && text.contains("no data (a.trace)"));
         assert!(text.ends_with("1 of 2 rows within tolerance, 1 skipped"));
+    }
+
+    #[test]
+    fn sorts_of_rows_are_counted_apart() {
+        let row =
+            |evidence, measured| Row { evidence, ..Row::new("a", "x", 1.0, measured, Rule::Share(0.1)) };
+        let rows = [
+            row(Evidence::Clean, 1.0),
+            row(Evidence::Seen, 1.0),
+            row(Evidence::Seen, 2.0),
+            row(Evidence::Fit, 2.0),
+            row(Evidence::Fit, 1.0).swept(),
+            row(Evidence::Fit, 1.0).skipped("a.trace"),
+        ];
+        let text = table(&rows);
+        let end =
+            "rows within tolerance: clean 1 of 1, seen 1 of 2, fit 0 of 1, not measured 1 of 1, 1 skipped";
+        assert!(text.ends_with(end), "{text}");
+        assert!(text.lines().nth(5).is_some_and(|line| line.contains("sweep") && !line.contains("clean")));
+        assert!(table(&rows[1..3]).ends_with("rows within tolerance: seen 1 of 2"));
     }
 }

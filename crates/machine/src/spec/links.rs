@@ -6,6 +6,7 @@
 use super::Spec;
 use super::kinds::{Declared, Id, Kind};
 use config::{Diagnostic, Resolved};
+use host::swap::SwapBacking;
 
 /// A key that names other parts.
 #[derive(Debug)]
@@ -148,10 +149,13 @@ impl Link {
 
     /// Whether a part of a spec has it and must have it; `Err` with the reason where it has not.
     fn need_of(&self, spec: &Spec, id: Id) -> Result<Need, &'static str> {
-        if id.kind != Kind::Memory {
-            return Ok(self.need);
+        match id.kind {
+            Kind::Memory => spec.memory[id.number].spec.has_link(self.key).map(|()| Need::Always),
+            Kind::Swap if spec.swap[id.number].spec.backing != SwapBacking::device => {
+                Err("paging asks a drive with `backing = \"device\"` only")
+            }
+            _ => Ok(self.need),
         }
-        spec.memory[id.number].spec.has_link(self.key).map(|()| Need::Always)
     }
 }
 

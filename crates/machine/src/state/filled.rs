@@ -4,7 +4,7 @@ use super::spec::{StateSpec, hash_of_file, tree};
 use crate::plan::Plan;
 use crate::spec::{Kind, Loaded, MemorySpec, Part, ServerSpec, StartSpec};
 use crate::workloads::files_of;
-use compute::ooo::{CpuSpec, ThreadsSpec};
+use compute::ooo::{CpuSpec, TableSharing, ThreadsSpec};
 use host::swap::SwapSpec;
 use mem::dram::DramSpec;
 use mem::dram_cache::DramCacheSpec;
@@ -59,6 +59,7 @@ impl StateSpec {
             cores:
                 CpuSpec {
                     cores,
+                    tables,
                     threads: ThreadsSpec { count, switch: _, pending: _, miss: _, scheduler: _ },
                     // Jobs are executed one after another, without time and without caches.
                     clock: _,
@@ -85,7 +86,7 @@ impl StateSpec {
         };
         let files = files_of(program).ok()?.into_iter().chain(workload::service::file_of(program));
         let files: Option<Vec<String>> = files.map(|file| hash_of_file(&file)).collect();
-        let keys = json!({
+        let mut keys = json!({
             "server": number,
             "program": program,
             "files": files?,
@@ -93,6 +94,9 @@ impl StateSpec {
             "mmu": { "table": tree(table) },
             kind: memory,
         });
+        if *tables != TableSharing::shared {
+            keys["cpu"]["tables"] = tree(tables);
+        }
         let tables =
             vec![("cpu", cpu.table().to_owned()), ("mmu", mmu.table().to_owned()), (kind, part.to_owned())];
         Some(StateSpec::new(keys, &cpu.name, tables))
@@ -137,7 +141,17 @@ fn cache(spec: &DramCacheSpec) -> Value {
 
 /// How many pages the operating system holds, and keeps free.
 fn paged(spec: &SwapSpec) -> Value {
-    let SwapSpec { memory, free, fault: _, submit: _, complete: _, select: _, lock: _, shootdown: _ } = spec;
+    let SwapSpec {
+        memory,
+        free,
+        fault: _,
+        submit: _,
+        complete: _,
+        select: _,
+        lock: _,
+        shootdown: _,
+        backing: _,
+    } = spec;
     json!({ "memory": tree(memory), "free": tree(free) })
 }
 

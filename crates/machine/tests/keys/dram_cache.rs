@@ -55,6 +55,20 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Rises("/cpu/0/threads/halts"),
     },
     Case {
+        key: "cpu.threads.miss",
+        context: &["cpu.window=128"],
+        jobs: SWAP,
+        values: &["wait", "serial"],
+        predicted: Rises("/simulated_ns"),
+    },
+    Case {
+        key: "cpu.tables",
+        context: &["memory.dram_cache.partition=none"],
+        jobs: TATP,
+        values: &["shared", "own"],
+        predicted: Rises("/cpu/0/memory/dram_cache/fetches"),
+    },
+    Case {
         key: "cpu.threads.scheduler",
         context: &[],
         jobs: TATP,
@@ -109,6 +123,13 @@ pub(crate) const CASES: &[Case] = &[
         jobs: TATP,
         values: &["flat", "none"],
         predicted: Falls("/cpu/0/memory/dram_cache/flat_accesses"),
+    },
+    Case {
+        key: "memory.dram_cache.partition",
+        context: &[],
+        jobs: TATP,
+        values: &["none", "uncached"],
+        predicted: Rises("/cpu/0/memory/dram_cache/fetches"),
     },
     Case {
         key: "memory.dram_cache.backing",

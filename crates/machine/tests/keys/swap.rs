@@ -1,7 +1,7 @@
 //! Paging by the operating system of a server.
 
-use super::Predicted::{Falls, Rises};
-use super::{Case, TATP};
+use super::Predicted::{Differ, Falls, Rises};
+use super::{Case, SWAP, TATP};
 
 const FAULTS: &str = "/cpu/0/memory/swap/faults";
 const FAULT: &str = "/cpu/0/memory/swap/fault_ns";
@@ -79,5 +79,26 @@ pub(crate) const CASES: &[Case] = &[
         jobs: TATP,
         values: &["0us", "3us", "30us"],
         predicted: Rises(SHOOTING),
+    },
+    Case {
+        key: "swap.backing",
+        context: &["flash.geometry.blocks=256"],
+        jobs: TATP,
+        values: &["device", "fixed"],
+        predicted: Differ,
+    },
+    Case {
+        key: "swap.backing.fixed.read",
+        context: &[],
+        jobs: TATP,
+        values: &["10us", "50us", "100us"],
+        predicted: Rises(FAULT),
+    },
+    Case {
+        key: "swap.backing.fixed.write",
+        context: &[],
+        jobs: SWAP,
+        values: &["10us", "1ms", "100ms"],
+        predicted: Differ,
     },
 ];

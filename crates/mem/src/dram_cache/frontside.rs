@@ -111,12 +111,20 @@ impl DramCache {
             return;
         }
         self.tally.command(Stage::Memory, &mut request.command, cx.now());
-        let place = request.place;
+        let (place, read) = (request.place, request.command.page);
+        let is_kept = !self.layout.is_read_once(read);
         self.issue(name, Step::Answer, 1, cx);
         if place != NONE {
-            let page = self.controller(number).tags.meta_mut(place);
+            let tags = &mut self.controller(number).tags;
+            let page = tags.meta_mut(place);
             page.pins -= 1;
             if page.pins == 0 {
+                if !is_kept && page.may_go() && !page.dirty {
+                    tags.remove(place);
+                    self.stats.drops += 1;
+                    note!(self, Evict(read));
+                    note!(self, Gone(read, false));
+                }
                 self.may_go(number, place, cx);
             }
         }
@@ -129,6 +137,12 @@ impl DramCache {
         let controller = self.controller(number);
         if let Some(place) = controller.tags.find(line).filter(|place| !controller.tags.meta(*place).coming) {
             self.serve(name, place, cx);
+            return true;
+        }
+        if command.absent == Absent::Probe && !command.write {
+            self.stats.probes += 1;
+            self.requests[name].command.absent = Absent::Signalled;
+            self.issue(name, Step::Answer, 1, cx);
             return true;
         }
         if controller.queue.len() == most {

@@ -19,7 +19,7 @@ pub(super) struct Layout {
     line: u32,
     partition: Partition,
     /// Pages of page tables.
-    flat: Range<u64>,
+    tables: Range<u64>,
 }
 
 impl Layout {
@@ -33,7 +33,7 @@ impl Layout {
             row: u64::from(spec.ways) * PAGE + TAGS,
             line: (lines.bytes() / COLUMN) as u32,
             partition: spec.partition,
-            flat: 0..0,
+            tables: 0..0,
         }
     }
 
@@ -43,10 +43,19 @@ impl Layout {
     }
 
     /// These physical addresses are page tables.
-    pub(super) fn set_flat(&mut self, addresses: Range<u64>) {
-        if self.partition == Partition::flat {
-            self.flat = addresses.start / PAGE..addresses.end.div_ceil(PAGE);
-        }
+    pub(super) fn set_tables(&mut self, addresses: Range<u64>) {
+        self.tables = addresses.start / PAGE..addresses.end.div_ceil(PAGE);
+    }
+
+    #[inline]
+    fn is_table(&self, page: u64) -> bool {
+        self.tables.contains(&(page / PAGE))
+    }
+
+    /// Whether a page leaves the cache as soon as it has been read.
+    #[inline]
+    pub(super) fn is_read_once(&self, page: u64) -> bool {
+        self.partition == Partition::uncached && self.is_table(page)
     }
 
     /// The columns of a page that some of its lines are.
@@ -114,8 +123,8 @@ impl Layout {
     /// Where a page lies that is no data, if it is one.
     #[inline]
     pub(super) fn flat(&self, page: u64) -> Option<u64> {
-        self.flat.contains(&(page / PAGE)).then(|| {
-            let number = self.line_of(page) - self.flat.start / self.controllers;
+        (self.partition == Partition::flat && self.is_table(page)).then(|| {
+            let number = self.line_of(page) - self.tables.start / self.controllers;
             let row = self.sets + 1 + number / self.ways;
             self.row(self.controller_of(page), row) + number % self.ways * PAGE
         })

@@ -294,9 +294,9 @@ impl DramCache {
         self.layout.partition()
     }
 
-    /// These physical addresses are page tables. If the partition is flat, they lie in rows of their own from now on.
-    pub fn set_flat(&mut self, addresses: Range<u64>) {
-        self.layout.set_flat(addresses);
+    /// These physical addresses are page tables: from now on they lie where the partition says.
+    pub fn set_tables(&mut self, addresses: Range<u64>) {
+        self.layout.set_tables(addresses);
     }
 
     /// Whether a page is in the cache, or in rows of its own.

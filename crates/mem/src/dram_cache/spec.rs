@@ -108,6 +108,8 @@ config::policies! {
         default flat,
         /// In the cache, like data: AstriFlash-noDP.
         none,
+        /// In flash, and in the cache only until they have been read: what AstriFlash-noDP costs if its tables find no room among the data.
+        uncached,
     }
 }
 

@@ -15,7 +15,9 @@ pub struct DramCacheStats {
     pub misses: u64,
     /// Of them, answered without data.
     pub signalled: u64,
-    /// Of them, those that waited for their page.
+    /// Accesses that did not find their page and were answered without data; no page was asked for.
+    pub probes: u64,
+    /// Of the misses, those that waited for their page.
     pub waits: u64,
     /// Misses that the backside controller dropped because their page was on its way already, or there by then.
     pub merged: u64,
@@ -29,6 +31,8 @@ pub struct DramCacheStats {
     pub clean_evictions: u64,
     /// Changed pages that made room.
     pub dirty_evictions: u64,
+    /// Pages of tables that left because they had been read.
+    pub drops: u64,
     /// Pages put into the cache.
     pub installs: u64,
     /// Pages that were read and not put into the cache.

@@ -163,6 +163,16 @@ impl Mmu {
         self.top = self.table.lay_out(&self.spaces.pages(), data);
     }
 
+    /// Moves the page tables to `base`, behind the data.
+    ///
+    /// # Panics
+    /// If translations are under way.
+    pub fn set_tables(&mut self, base: u64) {
+        assert!(self.outstanding() == 0, "page tables move while translations are under way");
+        debug_assert!(base >= self.spaces.frames() * self.reach(), "behind the data");
+        self.top = self.table.lay_out(&self.spaces.pages(), base);
+    }
+
     /// Bytes of the page tables, in memory or in the unit itself.
     pub fn table_bytes(&self) -> u64 {
         self.table.bytes()

@@ -106,6 +106,7 @@ fn may_have(part: &Part<'_>, key: &str) -> bool {
     match (part.kind, key) {
         ("memory", "drive") => has("engine") || has("initiator") || backing == Some("device"),
         ("memory", "memory") => backing == Some("memory"),
+        ("swap", "drive") => part.table.get("backing").is_none_or(|backing| backing == "device"),
         _ => true,
     }
 }

@@ -36,7 +36,8 @@ pub(crate) const PLACEMENT: Key = Key {
 };
 /// Work. Each program has its own default, chosen: TATP's is 10 us (section VI-C) at the 2 GHz of AstriFlash's cores and one
 /// instruction a cycle, next to which the data's part is little; a micro-benchmark's is a quarter of that; a transaction over
-/// many rows has more, TPC-C most: it is the most compute-bound (section VI-A).
+/// many rows has more, TPC-C most: it is the most compute-bound (section VI-A). It lies before and behind the data, half each, but for
+/// TPC-C's, which lies between them.
 pub(crate) const fn work(default: &'static str) -> Key {
     let what = "instructions of a job besides its data: receiving, parsing, dispatch, reply";
     Key { name: WORK, what, default }

@@ -119,8 +119,11 @@ mod tests {
             assert!(tape.iter().all(|op| op.address + u64::from(op.width) <= footprint && op.pc < text_end));
             let handling: u32 =
                 tape.iter().filter(|op| op.pc < FIRST_BLOCK * BLOCK).map(|op| u32::from(op.count)).sum();
-            // Each half in whole turns of 240 instructions.
-            assert_eq!(handling, 60 * 2 * 480);
+            // Each half in whole turns of 240 instructions; or what the lines of an order have, less a turn that is not whole.
+            let of_lines = 60 * (900 * 9 / 10 - 240)..60 * 900 * 11 / 10;
+            let is_work =
+                if entry.name == "tpcc" { of_lines.contains(&handling) } else { handling == 60 * 2 * 480 };
+            assert!(is_work, "{}: {handling}", entry.name);
             assert_eq!(tape, run(open(&text).unwrap().as_mut()), "{}", entry.name);
             assert_ne!(tape, run(open(&format!("{text},seed=9")).unwrap().as_mut()), "{}", entry.name);
         }

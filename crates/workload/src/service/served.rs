@@ -60,6 +60,14 @@ impl<P: Program> Served<P> {
     }
 }
 
+/// Whole turns of the loop of a request within so many instructions, for a program that has its work between its accesses; how many
+/// instructions they are.
+pub(crate) fn turns(e: &mut Emit<'_>, instructions: u64) -> u32 {
+    let whole = (instructions / u64::from(TURN)) as u32 * TURN;
+    handle(e, 0, whole);
+    whole
+}
+
 /// Handling of a request or a reply, which touches nothing but the thread's frame: a loop whose instructions depend on
 /// each other.
 fn handle(e: &mut Emit<'_>, first: u32, instructions: u32) {

@@ -5,7 +5,6 @@
 //! distance of an access is how many other pages were accessed since its own; it hits if the capacity is larger).
 
 use super::super::expected::Figure;
-use super::super::row::Row;
 use super::super::study::Entry;
 use super::suite::Suite;
 use config::Diagnostic;
@@ -27,30 +26,57 @@ const SHARES: [u64; 20] = [5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70
 /// The curve is flat where it falls so many times more slowly than between the first two shares.
 const FLAT: f64 = 10.0;
 
-/// The row of the knee of the mean curve.
-pub(super) fn entry(figure: &Figure, suite: &Suite) -> Entry {
+/// What is read from the mean curve: a value in per cent, and what a reader must know.
+type Reading = fn(&[f64]) -> (f64, String);
+
+/// A row that is read from the mean curve.
+pub(super) fn entry(figure: &Figure, suite: &Suite, reading: Reading) -> Entry {
     let programs: Vec<&'static str> = suite.programs.iter().map(|(_, ours)| *ours).collect();
-    let (id, figure, skew) = (figure.id.clone(), figure.clone(), suite.skew());
-    Entry::new(id, Vec::new(), move |_| row(&figure, &programs, &skew))
+    let (id, figure, skew, drawn) = (figure.id.clone(), figure.clone(), suite.skew(), suite.curve.clone());
+    Entry::new(id, Vec::new(), move |_| {
+        let mean = match drawn.get() {
+            Some(mean) => mean.clone(),
+            None => {
+                let mean = mean(&programs, &skew)?;
+                drawn.get_or_init(|| mean).clone()
+            }
+        };
+        let (value, note) = reading(&mean);
+        figure.row(value, note)
+    })
 }
 
-fn row(figure: &Figure, programs: &[&str], skew: &str) -> Result<Row, Diagnostic> {
+/// The mean of the programs' curves.
+fn mean(programs: &[&str], skew: &str) -> Result<Vec<f64>, Diagnostic> {
     let curves = programs.iter().map(|program| curve(program, skew));
     let curves: Vec<Vec<f64>> = curves.collect::<Result<_, _>>()?;
     let mean = |n: usize| curves.iter().map(|curve| curve[n]).sum::<f64>() / curves.len() as f64;
-    let mean: Vec<f64> = (0..SHARES.len()).map(mean).collect();
+    Ok((0..SHARES.len()).map(mean).collect())
+}
+
+/// Where the curve flattens, by a rule of our own.
+pub(super) fn knee_of(mean: &[f64]) -> (f64, String) {
     let shares = SHARES.map(|share| share as f64 / 10.0);
-    let shown: Vec<String> =
-        [1, 3, 5, 9, 19].iter().map(|n| format!("{} % {:.2} %", shares[*n], 100.0 * mean[*n])).collect();
-    let at = knee(&shares, &mean, FLAT);
+    let at = knee(&shares, mean, FLAT);
     let note = format!(
-        "where the mean curve falls ten times more slowly than from 0.5 to 1 %{}; furthest from the chord, over 0.5 to 10 %: \
-         {} %; miss ratio at {}",
+        "the seven programs without their work, not CloudSuite, and a rule of our own: where the mean curve falls ten times more slowly than \
+         from 0.5 to 1 %{}; furthest from the chord, over 0.5 to 10 %: {} %",
         if at.is_none() { ": nowhere up to 10 %" } else { "" },
-        furthest(&shares, &mean),
-        shown.join(", ")
+        furthest(&shares, mean)
     );
-    figure.row(at.unwrap_or(f64::NAN), note)
+    (at.unwrap_or(f64::NAN), note)
+}
+
+/// The miss ratio at 3 % of DRAM.
+pub(super) fn ratio_at_3(mean: &[f64]) -> (f64, String) {
+    let shown = SHARES.iter().zip(mean).filter(|(share, _)| [10, 20, 30, 50, 100].contains(*share));
+    let shown: Vec<String> =
+        shown.map(|(share, ratio)| format!("{} % {:.2} %", *share as f64 / 10.0, 100.0 * ratio)).collect();
+    let at = SHARES.iter().position(|share| *share == 30).map_or(f64::NAN, |n| mean[n]);
+    (
+        100.0 * at,
+        format!("of the seven programs without their work, not of CloudSuite; at {}", shown.join(", ")),
+    )
 }
 
 /// Miss ratios of a program at each share.

@@ -2,6 +2,7 @@
 
 mod curve;
 mod gc;
+mod growth;
 mod metrics;
 mod model;
 mod rows;
@@ -30,7 +31,8 @@ pub(super) fn entries(effort: Effort) -> Vec<Entry> {
     let own = figures.iter().filter_map(|figure| rows::entry(figure, &suite));
     let collecting = figures.iter().filter(|figure| figure.id == COLLECTING);
     let collecting = collecting.flat_map(|figure| gc::entries(figure, &suite, effort));
-    own.chain(collecting).chain(variants::entries(figures, &suite, effort)).collect()
+    let swept = variants::entries(figures, &suite, effort);
+    own.chain(collecting).chain(swept).chain(growth::entries(figures, &suite, effort)).collect()
 }
 
 #[cfg(test)]

@@ -9,22 +9,28 @@ use super::suite::Suite;
 use super::{curve, model, tail};
 use config::Diagnostic;
 
+/// Of AstriFlash-noDP.
+const TABLES: &str = "does not follow from stated parameters: what walks find in flash";
+
 /// A figure's entry; none if the effort leaves it out. What comes out of programs had been seen when their skew, their work and
-/// the flash of the counted rows were decided (`papers/astriflash/README.md`): those rows do not count.
+/// the flash of the counted rows were decided, some of it by figures (`papers/astriflash/README.md` says which).
 pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
     let id = figure.id.strip_prefix("astriflash.")?;
     if let Some(cell) = id.strip_prefix("service_p99.") {
         let (program, system) = cell.split_once('.')?;
-        return service(figure, suite, program, system).map(Entry::fitted);
+        let entry = service(figure, suite, program, system).map(Entry::fitted)?;
+        let row = |row: Row| if row.id.ends_with("-nodp") { row.remark(TABLES) } else { row };
+        return Some(entry.changed(figure.id.clone(), row));
     }
     Some(match id {
         "tput.astriflash" => share(figure, suite, "astriflash").fitted(),
         "tput.ideal" => share(figure, suite, "astriflash-ideal").fitted(),
-        "tput.os_swap" => share(figure, suite, "os-swap").fitted(),
-        "tput.flash_sync" => share(figure, suite, "flash-sync").fitted(),
+        "tput.os_swap" => share(figure, suite, "os-swap").seen(),
+        "tput.flash_sync" => share(figure, suite, "flash-sync").seen(),
         "tput.tpcc_lowest" => ranking(figure, suite).fitted(),
         "tail.same_p99_throughput" => tail::entry(figure, suite).fitted(),
-        "motivation.miss_curve_knee" => curve::entry(figure, suite).fitted(),
+        "motivation.miss_curve_knee" => curve::entry(figure, suite, curve::knee_of),
+        "motivation.miss_ratio" => curve::entry(figure, suite, curve::ratio_at_3),
         "miss_interval.least" => interval(figure, suite, Values::min),
         "miss_interval.most" => interval(figure, suite, Values::max),
         _ => return model::entry(figure),

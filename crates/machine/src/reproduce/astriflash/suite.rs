@@ -2,6 +2,7 @@
 
 use super::super::Effort;
 use super::super::study::Point;
+use std::sync::{Arc, OnceLock};
 
 /// Programs, as the paper's tables name them and as ours are called.
 const PROGRAMS: [(&str, &str); 7] = [
@@ -32,8 +33,11 @@ const JOBS_OF_A_LOAD: u32 = 20_000;
 /// Jobs of a core over a drive that collects: each plane frees some hundred blocks meanwhile.
 const AGED_JOBS: u32 = 84_000;
 
-/// Section III-A: a page that comes by paging costs 10 us of the core, "5 us" of them management of memory and flash (IV), so that 5
-/// are left for two switches. *Chosen*: how the first five are divided.
+/// Values that are set on a system.
+type Sets = &'static [(&'static str, &'static [&'static str])];
+
+/// Section III-A, by which section V-B defines OS-Swap: a page costs 10 us of the core, "5 us" of them management of memory and
+/// flash (III-B2), so that 5 are left for two switches. *Chosen*: how the first five are divided.
 const TEN_MICROSECONDS: &[&str] = &[
     "cpu.threads.switch=2.5us",
     "swap.fault=1us",
@@ -44,6 +48,31 @@ const TEN_MICROSECONDS: &[&str] = &[
     "swap.shootdown.base=1500ns",
     "swap.shootdown.per_core=0ns",
     "swap.shootdown.respond=0ns",
+];
+/// The same with the shoot-down of section II-C. *Chosen*: each other core loses what it loses on `os-swap`.
+const SHOOTDOWN: &[&str] = &[
+    "cpu.threads.switch=2.5us",
+    "swap.fault=1us",
+    "swap.submit=1us",
+    "swap.complete=1us",
+    "swap.select=500ns",
+    "swap.lock=0ns",
+    "swap.shootdown.base=10us",
+    "swap.shootdown.per_core=0ns",
+    "swap.shootdown.respond=500ns",
+];
+/// Section II-C's parts: 10 us for the storage stack, divided as `os-swap` has it, 10 us for the shoot-down, 5 us for the switch there
+/// and back.
+const COMPONENTS: &[&str] = &[
+    "cpu.threads.switch=2.5us",
+    "swap.fault=3.1us",
+    "swap.submit=2.8us",
+    "swap.complete=4.1us",
+    "swap.select=0ns",
+    "swap.lock=0ns",
+    "swap.shootdown.base=10us",
+    "swap.shootdown.per_core=0ns",
+    "swap.shootdown.respond=500ns",
 ];
 
 /// What a study runs.
@@ -57,10 +86,12 @@ pub(super) struct Suite {
     cores: u32,
     /// The skew of the programs, if not their own.
     theta: Option<&'static str>,
-    /// What is set on OS-Swap.
-    os_swap: &'static [&'static str],
-    /// Whether flash takes its fixed times behind a DRAM cache, whatever the load, instead of being planes with queues.
+    /// What is set on single systems.
+    sets: Sets,
+    /// Whether flash takes its fixed times, whatever the load, instead of being planes with queues.
     fixed: bool,
+    /// Fig. 1 with the programs' skew, once it has been drawn.
+    pub(super) curve: Arc<OnceLock<Vec<f64>>>,
 }
 
 impl Suite {
@@ -77,12 +108,13 @@ impl Suite {
             longer,
             cores: CORES,
             theta: None,
-            os_swap: &[],
+            sets: &[("os-swap", TEN_MICROSECONDS)],
             fixed: true,
+            curve: Arc::default(),
         }
     }
 
-    /// The same with planes that have queues behind every DRAM cache.
+    /// The same with planes that have queues.
     pub(super) fn with_planes(&self) -> Suite {
         Suite { fixed: false, ..self.clone() }
     }
@@ -94,7 +126,7 @@ impl Suite {
 
     /// Programs whose objects have another skew.
     pub(super) fn skewed(&self, theta: &'static str) -> Suite {
-        Suite { theta: Some(theta), ..self.short() }
+        Suite { theta: Some(theta), curve: Arc::default(), ..self.short() }
     }
 
     /// The whole machine of Table I.
@@ -130,9 +162,40 @@ impl Suite {
         f64::from(self.cores)
     }
 
-    /// OS-Swap with overheads of 10 us a page.
-    pub(super) fn ten_microseconds(&self) -> Suite {
-        Suite { os_swap: TEN_MICROSECONDS, ..self.clone() }
+    /// OS-Swap with the shoot-down of section II-C.
+    pub(super) fn shootdown(&self) -> Suite {
+        Suite { sets: &[("os-swap", SHOOTDOWN)], ..self.clone() }
+    }
+
+    /// OS-Swap with the parts of section II-C.
+    pub(super) fn components(&self) -> Suite {
+        Suite { sets: &[("os-swap", COMPONENTS)], ..self.clone() }
+    }
+
+    /// OS-Swap with the overheads that the system has.
+    pub(super) fn shipped(&self) -> Suite {
+        Suite { sets: &[], ..self.clone() }
+    }
+
+    /// Flash-Sync whose cores wait for one page at a time.
+    pub(super) fn serial(&self) -> Suite {
+        Suite { sets: &[("flash-sync", &["cpu.threads.miss=serial"])], ..self.clone() }
+    }
+
+    /// Page tables in flash that find no room in the cache.
+    pub(super) fn uncached_tables(&self) -> Suite {
+        Suite { sets: &[("astriflash-nodp", &["memory.dram_cache.partition=uncached"])], ..self.clone() }
+    }
+
+    /// Page tables in flash, of each core's process its own.
+    pub(super) fn own_tables(&self) -> Suite {
+        Suite { sets: &[("astriflash-nodp", &["cpu.tables=own"])], ..self.clone() }
+    }
+
+    /// A program on a system at saturation, for so many thousand jobs in all.
+    pub(super) fn of_length(&self, system: &str, program: &str, thousands: u32) -> Point {
+        let short = self.short();
+        short.point(system, program, short.seeds[0], thousands * 1000 / self.cores)
     }
 
     /// The skew as a parameter of a program; nothing if it is the program's own.
@@ -153,11 +216,11 @@ impl Suite {
         let workloads = vec![format!("{program}:size={size}GiB,seed={seed}{}", self.skew())];
         let jobs = u64::from(jobs) * u64::from(self.cores) * u64::from(self.longer);
         let point = Point { system: system.into(), workloads, seed, ..Point::default() };
-        let own = if system == "os-swap" { self.os_swap } else { &[] };
+        let own = self.sets.iter().filter(|(of, _)| *of == system).flat_map(|(_, sets)| sets.iter());
         slice(system, self.cores, self.fixed)
             .iter()
             .map(String::as_str)
-            .chain(own.iter().copied())
+            .chain(own.copied())
             .fold(point, Point::set)
             .set(&format!("cpu.warmup.fixed.jobs={}", WARMUP * self.cores))
             .set(&format!("cpu.load.jobs={jobs}"))
@@ -189,16 +252,33 @@ fn slice(system: &str, cores: u32, fixed: bool) -> Vec<String> {
             sets.extend([format!("swap.memory={memory}GiB"), format!("swap.free={free}KiB")]);
         }
     }
-    if cache && fixed {
-        sets.push("memory.dram_cache.backing=fixed".into());
+    if fixed && system != "dram-only" {
+        let part = if cache { "memory.dram_cache" } else { "swap" };
+        sets.push(format!("{part}.backing=fixed"));
     }
     sets
 }
 
 #[cfg(test)]
 mod tests {
-    use super::slice;
+    use super::{COMPONENTS, SHOOTDOWN, TEN_MICROSECONDS, slice};
     use crate::Loaded;
+
+    /// What counts as one page costs what section III-A, and the parts of section II-C, say; four cores.
+    #[test]
+    fn overheads_add_up_to_what_the_paper_says() {
+        let sum = |sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+            let loaded = Loaded::load("os-swap", &sets).expect("a system");
+            let (swap, switch) =
+                (&loaded.spec.swap[0].spec, loaded.spec.cpu[0].spec.cores.threads.switch.time());
+            let shootdown = &swap.shootdown;
+            let kernel = [swap.fault, swap.submit, swap.complete, swap.select, swap.lock, shootdown.base];
+            let kernel: u64 = kernel.iter().map(|time| time.time().ns()).sum();
+            (kernel + 3 * shootdown.per_core.time().ns() + 2 * switch.ns()) / 100
+        };
+        assert_eq!([sum(TEN_MICROSECONDS), sum(SHOOTDOWN), sum(COMPONENTS)], [100, 185, 250]);
+    }
 
     #[test]
     fn every_slice_can_be_built() {

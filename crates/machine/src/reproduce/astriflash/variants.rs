@@ -19,16 +19,42 @@ struct Variant {
 }
 
 /// Throughput, the knee, and the work between misses, which the skew was chosen from.
-const OF_A_SKEW: &[&str] = &["tput.astriflash", "motivation.miss_curve_knee", "miss_interval."];
+const OF_A_SKEW: &[&str] =
+    &["tput.astriflash", "motivation.miss_curve_knee", "motivation.miss_ratio", "miss_interval."];
+
+/// Table II's column of noDP, of the programs that its tables matter to most, and its mean.
+const WITHOUT_PARTITION: &[&str] = &[
+    "service_p99.geomean.astriflash-nodp",
+    "service_p99.masstree.astriflash-nodp",
+    "service_p99.silo.astriflash-nodp",
+    "service_p99.tatp.astriflash-nodp",
+    "service_p99.tpcc.astriflash-nodp",
+];
 
 const VARIANTS: &[Variant] = &[
     Variant {
         name: "planes",
-        figures: &["tput.astriflash", "tput.ideal", "tput.flash_sync", "service_p99.geomean."],
+        figures: &[
+            "tput.astriflash",
+            "tput.ideal",
+            "tput.os_swap",
+            "tput.flash_sync",
+            "service_p99.geomean.",
+        ],
         long: false,
         suite: Suite::with_planes,
     },
-    Variant { name: "10us", figures: &["tput.os_swap"], long: false, suite: Suite::ten_microseconds },
+    Variant { name: "shootdown", figures: &["tput.os_swap"], long: false, suite: Suite::shootdown },
+    Variant { name: "components", figures: &["tput.os_swap"], long: false, suite: Suite::components },
+    Variant { name: "shipped", figures: &["tput.os_swap"], long: false, suite: Suite::shipped },
+    Variant {
+        name: "serial",
+        figures: &["tput.flash_sync", "service_p99."],
+        long: false,
+        suite: Suite::serial,
+    },
+    Variant { name: "uncached", figures: WITHOUT_PARTITION, long: false, suite: Suite::uncached_tables },
+    Variant { name: "own_tables", figures: WITHOUT_PARTITION, long: false, suite: Suite::own_tables },
     Variant { name: "skew.1.1", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.1") },
     Variant { name: "skew.1.15", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.15") },
     Variant { name: "skew.1.25", figures: OF_A_SKEW, long: true, suite: |suite| suite.skewed("1.25") },

@@ -123,7 +123,7 @@ fn an_access_waits_for_one_command_of_a_copy() {
 #[test]
 fn page_tables_lie_in_rows_of_their_own() {
     let mut bench = Bench::new(&table_1());
-    bench.cache.set_flat(100 * PAGE..108 * PAGE);
+    bench.cache.set_tables(100 * PAGE..108 * PAGE);
     assert!(bench.cache.is_cached(107 * PAGE) && !bench.cache.is_cached(108 * PAGE));
     let at = Time::from_us(1);
     // Two pages behind one controller share a row.
@@ -136,7 +136,44 @@ fn page_tables_lie_in_rows_of_their_own() {
     assert_eq!((bench.cache.stats.flat, bench.cache.stats.misses), (2, 0));
 
     let mut bench = Bench::new(&DramCacheSpec { partition: Partition::none, ..table_1() });
-    bench.cache.set_flat(100 * PAGE..108 * PAGE);
+    bench.cache.set_tables(100 * PAGE..108 * PAGE);
     bench.at(Time::ZERO, signal(100));
     assert_eq!(bench.run()[0].1.absent, Absent::Signalled, "like data");
+}
+
+/// A page of a table comes into the cache for those who wait for it or have been told, and leaves when it has been read.
+#[test]
+fn page_tables_that_are_not_cached_are_read_from_flash_each_time() {
+    let us = Time::from_us;
+    for (partition, fetches) in [(Partition::none, 2), (Partition::uncached, 4)] {
+        let mut bench = Bench::new(&DramCacheSpec { partition, ..table_1() });
+        bench.cache.set_tables(100 * PAGE..108 * PAGE);
+        // Data, and a table: told, read, told again, read; data that wait are kept.
+        bench.at(us(0), signal(100));
+        bench.at(us(100), read(100));
+        bench.at(us(200), read(100));
+        bench.at(us(300), read(100));
+        bench.at(us(400), read(7));
+        bench.at(us(500), read(7));
+        bench.run();
+        let stats = bench.cache.stats;
+        assert_eq!((stats.fetches, stats.drops), (fetches, 3 * u64::from(fetches == 4)), "{partition:?}");
+        assert!(bench.cache.is_cached(7 * PAGE) && bench.cache.is_cached(100 * PAGE) == (fetches == 2));
+    }
+}
+
+/// Who only asks is told, and flash is not.
+#[test]
+fn a_probe_asks_flash_for_nothing() {
+    let mut bench = Bench::new(&table_1());
+    bench.at(Time::ZERO, line(5, false, Absent::Probe));
+    bench.at(Time::from_us(1), read(5));
+    bench.at(Time::from_us(100), line(5, false, Absent::Probe));
+    let done = bench.run();
+    assert_eq!((done[0].1.absent, done[2].1.absent), (Absent::Signalled, Absent::Probe));
+    assert!(done[0].0 < Time::from_us(1));
+    let stats = bench.cache.stats;
+    assert_eq!((stats.probes, stats.misses, stats.fetches), (1, 1, 1));
+    // The page comes 50 us after it has been waited for, not after the question.
+    assert!(done[1].0 > Time::from_us(51));
 }

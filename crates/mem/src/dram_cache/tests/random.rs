@@ -71,7 +71,7 @@ proptest! {
         bytes in prop::sample::select(vec![CPU_LINE, LINE, 256, 512]),
     ) {
         let mut bench = Bench::of_lines(&spec, bytes);
-        bench.cache.set_flat(36 * PAGE..39 * PAGE);
+        bench.cache.set_tables(36 * PAGE..39 * PAGE);
         bench.outside.latencies = latencies.into_iter().map(Time::from_us).collect();
         for (page, write) in &warm {
             bench.cache.warm(page * PAGE, *write);

@@ -54,7 +54,7 @@ fn nothing_lies_in_a_row_twice() {
     let mut spec = small(5, 2);
     (spec.dram.controllers, spec.partition) = (3, Partition::flat);
     let mut layout = Layout::new(&spec, crate::lines_of(CPU_LINE).expect("a size of lines"));
-    layout.set_flat(100 * PAGE..120 * PAGE);
+    layout.set_tables(100 * PAGE..120 * PAGE);
     let row = spec.dram.banks.row.get();
     // Which row of which controller, and where in it, an address of the DRAM is.
     let at = |address: u64| (address / row % 3, address / row / 3, address % row);

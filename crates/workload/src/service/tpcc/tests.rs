@@ -1,6 +1,6 @@
 use super::*;
 use crate::service::drive::{drive, small};
-use proto::cpu::OpKind;
+use proto::cpu::{Op, OpKind};
 use std::collections::BTreeMap;
 
 /// Clause 2.4.2.2: what a line does to S_QUANTITY.
@@ -72,4 +72,36 @@ fn locks_are_taken_in_order_and_lines_lie_where_the_number_says() {
         );
     });
     assert!(tpcc.entered.len() <= 200 && tpcc.stocks.len() <= 200 * 15 && tpcc.stocks.len() > 1000);
+}
+
+/// Clause 2.4.2.2: request, warehouse, customer, four statements a line, three for district and order, reply. With the same share each, no
+/// stretch between two accesses has more than three of them, and a job has its whole share but for a turn of the loop.
+#[test]
+fn work_lies_between_accesses_and_follows_the_lines() {
+    let instructions = |ops: &[Op]| ops.iter().map(|op| u64::from(op.count)).sum::<u64>();
+    let run = |work| {
+        let mut tpcc = Tpcc::new(&Common { work, ..small(tables::LEAST * 3) });
+        let mut jobs = Vec::new();
+        drive(&mut tpcc, 0..300, 1, |_, number, job, history| {
+            let ended = job.order.is_some();
+            let data = |op: &Op| op.width > 0 && op.address >= crate::service::served::DATA;
+            let longest = history.split(data).map(instructions).max();
+            jobs.push((number, ended, job.lines.len() as u64, instructions(history), longest));
+        });
+        jobs
+    };
+    let (without, with) = (run(0), run(47_000));
+    let mut ended = 0;
+    for ((_, _, _, bare, _), (_, done, lines, all, longest)) in without.iter().zip(&with) {
+        if !done {
+            continue;
+        }
+        ended += 1;
+        let expected = 1000 * (7 + 4 * lines);
+        let work = all - bare;
+        assert!(work <= expected && work + 240 > expected, "{work} of {expected}");
+        // Beside the work there are the few instructions of a statement.
+        assert!(longest.is_some_and(|most| most < 3000 + 240 + 200), "{longest:?}");
+    }
+    assert!(ended > 280);
 }
