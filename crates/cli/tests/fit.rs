@@ -119,7 +119,7 @@ fn what_cannot_be_fitted_is_one_diagnostic() {
         (&[], "nothing to fit to"),
         (&["--point", "rw=randread,bs=4k,iodepth=1,clat=80"], "is no time"),
         (&["--point", "rw=randread,bs=4k,iodepth=16,iops=9k"], "no point of a random read at depth 1"),
-        (&[&one, "--set", "flash.cell.raed=[\"1us\"]"], "flash.cell.read"),
+        (&[&one, "--set", "flash.cell.raed=[\"1us\"]"], "did you mean `read`"),
     ];
     let like = |system: &'static str, arguments: &[&str]| {
         nandscape(&[&["fit", "--like", system], arguments].concat())

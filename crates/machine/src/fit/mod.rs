@@ -104,7 +104,7 @@ pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
         like: request.like.to_owned(),
         set: request.set.to_vec(),
         values: Value::all(&chosen, &found, &base),
-        points: rows(&points, &documents, &chosen),
+        points: rows(&points, &documents, &chosen, &base),
         predictions: predictions(&grid, &predicted, &others),
         readings: others,
         notes: chosen.notes,

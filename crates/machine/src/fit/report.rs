@@ -74,6 +74,8 @@ pub struct Row {
     pub fitted: bool,
     /// Whether these are writes.
     pub write: bool,
+    /// Whether more is in flight than the drive takes at once: which of the others waits is the host's choice.
+    pub beyond_queue: bool,
     /// Where it was measured.
     pub place: String,
 }
@@ -152,7 +154,7 @@ pub(super) fn predictions(grid: &[Asked], values: &[f64], others: &[Other]) -> V
 }
 
 /// Every figure of every point.
-pub(super) fn rows(points: &[Point], documents: &[Document], chosen: &Chosen) -> Vec<Row> {
+pub(super) fn rows(points: &[Point], documents: &[Document], chosen: &Chosen, base: &Base) -> Vec<Row> {
     let of = |(point, document): (&Point, &Document)| {
         let row = |measure: Measure| {
             let chose =
@@ -165,6 +167,7 @@ pub(super) fn rows(points: &[Point], documents: &[Document], chosen: &Chosen) ->
                 simulated: measure.simulated(document, &point.job),
                 fitted: chosen.targets.iter().any(chose),
                 write: point.job.write,
+                beyond_queue: point.job.in_flight() > base.queue,
                 place: point.place.clone(),
             })
         };
@@ -225,11 +228,12 @@ impl Fit {
         self.values.iter().all(|value| value.met)
     }
 
-    /// Mean errors of what was not fitted, as shares: each with its name, how many figures it is of, and the worst of them.
+    /// Mean errors of what was not fitted, and not beyond the drive's queue, as shares: each with its name, how many figures it is of, and the worst of them.
     pub fn errors(&self) -> Vec<(&'static str, f64, usize, &Row)> {
         let is = |row: &Row, write: bool, measure: &str| row.write == write && row.measure == measure;
         let axis = |(name, write, measure): (&'static str, bool, &str)| {
-            let rows = self.points.iter().filter(|row| !row.fitted && is(row, write, measure));
+            let rows =
+                self.points.iter().filter(|row| !row.fitted && !row.beyond_queue && is(row, write, measure));
             let errors: Vec<(f64, &Row)> = rows.filter_map(|row| Some((row.error()?.abs(), row))).collect();
             let worst = errors.iter().max_by(|a, b| a.0.total_cmp(&b.0))?.1;
             let mean = errors.iter().map(|(error, _)| error).sum::<f64>() / errors.len() as f64;

@@ -17,6 +17,7 @@ impl fmt::Display for Fit {
             let simulated = row.simulated.map_or_else(|| "-".to_owned(), number);
             let error = match row.error() {
                 _ if row.fitted => "fitted".to_owned(),
+                Some(error) if row.beyond_queue => format!("{}, beyond the queue", percent(error)),
                 Some(error) => percent(error),
                 None => "too few requests".to_owned(),
             };

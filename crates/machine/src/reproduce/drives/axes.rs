@@ -15,6 +15,12 @@ struct Axis {
     /// Bound of the mean error.
     bound: f64,
     holds: fn(&Point) -> bool,
+    /// Whether it takes points with more in flight than the drive takes, else those without: which of the others waits then is the host's choice.
+    beyond: bool,
+}
+
+const fn axis(name: &'static str, bound: f64) -> Axis {
+    Axis { name, bound, holds: |_| true, beyond: false }
 }
 
 fn is_mean(point: &Point) -> bool {
@@ -25,27 +31,28 @@ fn is_rate(point: &Point) -> bool {
     point.measure == Measure::Iops
 }
 
+fn is_p99(point: &Point) -> bool {
+    point.measure == Measure::P99
+}
+
 fn writes(point: &Point) -> bool {
     point.measured.job.write
 }
 
 const AXES: &[Axis] = &[
-    Axis { name: "read.latency", bound: BOUNDS[0], holds: |p| is_mean(p) && !writes(p) },
-    Axis { name: "read.throughput", bound: BOUNDS[0], holds: |p| is_rate(p) && !writes(p) },
-    Axis { name: "write.latency", bound: BOUNDS[1], holds: |p| is_mean(p) && writes(p) },
-    Axis { name: "write.throughput", bound: BOUNDS[1], holds: |p| is_rate(p) && writes(p) },
-    Axis { name: "read.p99", bound: BOUNDS[2], holds: |p| p.measure == Measure::P99 && !writes(p) },
-    Axis { name: "write.p99", bound: BOUNDS[2], holds: |p| p.measure == Measure::P99 && writes(p) },
-    Axis {
-        name: "beyond_p99",
-        bound: BOUNDS[2],
-        holds: |p| p.measure.is_tail() && p.measure != Measure::P99,
-    },
-    Axis { name: "random", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && p.measured.job.random },
-    Axis { name: "sequential", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && !p.measured.job.random },
-    Axis { name: "fresh", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && !p.measured.worn },
-    Axis { name: "worn", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && p.measured.worn },
-    Axis { name: "beyond_queue", bound: BOUNDS[1], holds: |p| !p.measure.is_tail() && p.beyond_queue() },
+    Axis { holds: |p| is_mean(p) && !writes(p), ..axis("read.latency", BOUNDS[0]) },
+    Axis { holds: |p| is_rate(p) && !writes(p), ..axis("read.throughput", BOUNDS[0]) },
+    Axis { holds: |p| is_mean(p) && writes(p), ..axis("write.latency", BOUNDS[1]) },
+    Axis { holds: |p| is_rate(p) && writes(p), ..axis("write.throughput", BOUNDS[1]) },
+    Axis { holds: |p| is_p99(p) && !writes(p), ..axis("read.p99", BOUNDS[2]) },
+    Axis { holds: |p| is_p99(p) && writes(p), ..axis("write.p99", BOUNDS[2]) },
+    Axis { holds: |p| p.measure.is_tail() && !is_p99(p), ..axis("beyond_p99", BOUNDS[2]) },
+    Axis { holds: |p| !p.measure.is_tail() && p.measured.job.random, ..axis("random", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail() && !p.measured.job.random, ..axis("sequential", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail() && !p.measured.worn, ..axis("fresh", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail() && p.measured.worn, ..axis("worn", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail(), beyond: true, ..axis("beyond_queue", BOUNDS[1]) },
+    Axis { holds: is_p99, beyond: true, ..axis("beyond_queue_p99", BOUNDS[2]) },
 ];
 
 /// A row for each axis of all drives and of each, and one for how many predictions are far off.
@@ -53,7 +60,8 @@ pub(super) fn entries(points: &[Point]) -> Vec<Entry> {
     let predictions: Vec<&Point> = points.iter().filter(|point| !point.fitted).collect();
     let of = |drive: Option<&'static str>, axis: &Axis| {
         let chosen = predictions.iter().filter(|p| drive.is_none_or(|name| p.stand.name == name));
-        let chosen: Vec<Point> = chosen.filter(|p| (axis.holds)(p)).map(|p| (*p).clone()).collect();
+        let is_of = |p: &&&Point| (axis.holds)(p) && p.beyond_queue() == axis.beyond;
+        let chosen: Vec<Point> = chosen.filter(is_of).map(|p| (*p).clone()).collect();
         let id = match drive {
             None => format!("drives.error.{}", axis.name),
             Some(drive) => format!("drives.{drive}.error.{}", axis.name),
