@@ -179,7 +179,7 @@ fn data_leave_behind_a_page_that_stays() {
         let backend = &mut device.backend;
         let mut cx: Recorder<dies::Event, Infallible> = Recorder::default();
         for plane in 0..2 {
-            let at = Address { die: 0, plane, block: 0, page: 1, ..device.ftl.geo.address(Slot(0)) };
+            let at = Address { die: 0, plane, block: 0, page: 1 };
             let bytes = if plane == staying { 0 } else { UNIT as u32 };
             let op = Op::new(OpKind::Read, Class::HostRead, at, Slot(0), 1, bytes, 0);
             backend.enqueue(Time::ZERO, op);
