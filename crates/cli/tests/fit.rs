@@ -99,7 +99,7 @@ fn fio(options: &Value, us: f64) -> String {
 #[test]
 fn what_cannot_be_fitted_is_one_diagnostic() {
     let folder = tempfile::tempdir().unwrap();
-    let put = |name: &str, options: &Value, us: f64| file(folder.path(), name, &fio(options, us));
+    let put = |name: &str, options: &Value, us: f64| file(folder.path(), name, fio(options, us));
     let on = |device: &str| json!({ "rw": "randread", "bs": "4k", "iodepth": "1", "filename": device });
     let one = put("one.json", &on("/dev/nvme0n1"), 80.0);
     let other = put("other.json", &on("/dev/nvme1n1"), 80.0);

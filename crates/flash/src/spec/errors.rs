@@ -34,6 +34,7 @@ pub struct ErrorsSpec {
     pub age: Option<f64>,
     /// Factors by page type, lowest bit first; one value for all types. Left out, types are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(range(min = 0.0, max = 1000.0)))]
     pub types: Option<Vec<f64>>,
     /// How much pages differ: standard deviation of the natural logarithm of their rates, whose medians the values above are. A page
     /// has a deviation of its own until its block is erased, drawn from the run's seed, at most 3.46 times the standard deviation.
