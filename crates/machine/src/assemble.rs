@@ -243,7 +243,10 @@ pub(crate) fn assemble(
     let hosted = if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host)?) } else { None };
     let mut built = Vec::new();
     for (number, programs) in programs {
-        built.push(gpu::build(loaded, number, Apps::new(programs), plan.seed).map_err(unfit)?);
+        // One alone is never begun again.
+        let repeat = spec.gpu[number].spec.repeat && programs.len() > 1;
+        let programs = if repeat { Apps::new(programs).repeatable() } else { Apps::new(programs) };
+        built.push(gpu::build(loaded, number, programs, plan.seed).map_err(unfit)?);
     }
     let first_server = services.keys().next().copied();
     let has_an_end = services.values().next().is_some_and(|service| service.jobs().is_some());

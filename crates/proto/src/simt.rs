@@ -99,6 +99,8 @@ pub trait Programs {
     fn apps(&self) -> u8;
     /// The application's next kernel, once every block of the one before has ended; none when it is done.
     fn launch(&mut self, app: u8) -> Option<Launch>;
+    /// The application, every block of whose kernels has ended, is to begin anew, with its data as they were at first.
+    fn restart(&mut self, app: u8);
     /// A warp of the application's present kernel begins in `slot`, a number that no running warp has: below the number
     /// of multiprocessors times warps of each.
     fn start(&mut self, slot: u32, warp: WarpStart);

@@ -4,6 +4,7 @@ use proto::simt::{InstKind, Programs, Tape, WarpStart};
 use workload::program::{Apps, Array, Code, Emit, Kernel, Program, Slots, Space, WarpAt, census};
 
 /// Blocks reverse their elements through a barrier: every thread reads one, and writes it only when all have read.
+#[derive(Clone)]
 struct Reverse {
     space: Space,
     array: Array,

@@ -1,15 +1,15 @@
 //! Kernels and their blocks: `kernels` says whose blocks may begin, `blocks` where.
 
-use super::Gpu;
 use super::blocks::{Place, Room};
 use super::event::{Event, Out};
-use super::kernels::AppView;
 use super::model::Model;
-use super::sm::Needs;
+use super::sm::{Needs, Sm};
 use super::stats::{Counters, KernelStats};
+use super::Gpu;
 use kernel::Cx;
 use proto::simt::{Launch, Programs};
 use std::fmt;
+use std::ops::Range;
 
 /// What a multiprocessor has too little of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,30 +82,38 @@ pub(super) struct App {
     taken: u32,
     /// Its blocks that have begun and not ended.
     running: u32,
-    /// Whether there is no kernel left.
+    /// Whether it has come to its end, the first one if it is repeated.
     pub(super) done: bool,
 }
 
 impl Gpu {
-    /// Launches an application's next kernel.
+    /// Launches an application's next kernel. At its end it begins again, if applications are repeated and one has not ended yet.
     pub(super) fn launch(&mut self, app: u8, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
-        let state = &mut self.apps[usize::from(app)];
-        let view = &mut self.views[usize::from(app)];
-        *view = AppView { kernel: false, ..*view };
+        let n = usize::from(app);
+        self.views[n].kernel = false;
+        let mut begun_again = false;
         loop {
             let Some(launch) = programs.launch(app) else {
-                *state = App { done: true, ..App::default() };
-                return cx.emit(Out::Finished(app));
+                if !std::mem::replace(&mut self.apps[n], App { done: true, ..App::default() }).done {
+                    cx.emit(Out::Finished(app));
+                }
+                // One that launches nothing would begin again for ever.
+                if !self.repeat || self.is_done() || std::mem::replace(&mut begun_again, true) {
+                    return self.stop_if_all_have_ended();
+                }
+                programs.restart(app);
+                continue;
             };
+            let state = &mut self.apps[n];
             if let Err(unfit) = fits(app, &launch, &self.model) {
                 self.unfit = self.unfit.or(Some(unfit));
                 *state = App { done: true, ..App::default() };
                 return;
             }
-            *state = App { kernel: Some((launch, Needs::of(&launch))), ..App::default() };
+            *state = App { kernel: Some((launch, Needs::of(&launch))), done: state.done, ..App::default() };
             let now = cx.now();
             let empty = launch.blocks == 0;
-            self.kernels[usize::from(app)] = self.stats.kernels.len();
+            self.kernels[n] = self.stats.kernels.len();
             self.stats.kernels.push(KernelStats {
                 app,
                 number: launch.number,
@@ -114,11 +122,20 @@ impl Gpu {
                 counters: Counters::default(),
             });
             if !empty {
-                self.blocks[usize::from(app)].begin(launch.blocks);
-                view.kernel = true;
+                self.blocks[n].begin(launch.blocks);
+                self.views[n].kernel = true;
                 self.fresh = true;
                 return;
             }
+        }
+    }
+
+    /// With the first end of the last application a run with repetition is over: what has been issued comes to its end, and nothing follows
+    /// it, wherever those are that have begun again.
+    fn stop_if_all_have_ended(&mut self) {
+        if self.repeat && self.is_done() {
+            self.over = true;
+            self.sms.iter_mut().for_each(Sm::stop);
         }
     }
 
@@ -138,7 +155,7 @@ impl Gpu {
 
     #[cold]
     fn take_ready_blocks(&mut self, cycle: u64, programs: &mut dyn Programs, cx: &mut impl Cx<Event, Out>) {
-        while self.close_blocks(programs, cx) {
+        while !self.over && self.close_blocks(programs, cx) {
             let admitted = self.sharing.admit(&self.views);
             let mut refused = 0;
             while refused < self.apps.len() {
@@ -180,10 +197,11 @@ impl Gpu {
         if state.taken == launch.blocks {
             return false;
         }
-        let fits = |sm: u16| self.sms[usize::from(sm)].fits(&needs);
-        let room = Room::new(self.sms.len() as u16, &fits);
+        let Range { start, end } = self.shares[app];
+        let fits = |sm: u16| self.sms[usize::from(start + sm)].fits(&needs);
+        let room = Room::new(end - start, &fits);
         let Some(Place { block, sm }) = self.blocks[app].place(&room) else { return false };
-        let sm = usize::from(sm);
+        let sm = usize::from(start + sm);
         if state.taken == 0 {
             self.stats.kernels[self.kernels[app]].begun = cx.now();
         }

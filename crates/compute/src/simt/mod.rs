@@ -30,6 +30,7 @@ use model::Model;
 use proto::memory::{Access, Tally, Translation};
 use proto::simt::Programs;
 use sm::{Env, Sm};
+use std::ops::Range;
 
 /// No cycle.
 const NEVER: u64 = u64::MAX;
@@ -56,8 +57,14 @@ pub struct Gpu {
     views: Vec<AppView>,
     /// Whose blocks may begin.
     sharing: Box<dyn KernelScheduler>,
-    /// Where each application's blocks go.
+    /// The multiprocessors that take each application's blocks.
+    shares: Vec<Range<u16>>,
+    /// Where among them each application's blocks go.
     blocks: Vec<Box<dyn BlockScheduler>>,
+    /// Whether an application that has ended begins again until all have.
+    repeat: bool,
+    /// Whether all have, and nothing is issued any more, because others have begun again.
+    over: bool,
     /// Place of each application's present kernel in `stats.kernels`.
     kernels: Vec<usize>,
     /// Whose turn it is to have a block taken.
@@ -83,6 +90,9 @@ impl Gpu {
         spec::check_reach(reach)?;
         let model = Model::new(spec, reach);
         let sms = usize::from(spec.sms);
+        let sharing = spec.kernels.build(&spec.sms);
+        let share = |app: u8| sharing.share(app.into(), apps.into(), spec.sms);
+        let shares: Vec<Range<u16>> = (0..apps).map(share).collect();
         Ok(Gpu {
             stats: GpuStats { sms: vec![SmStats::default(); sms], ..GpuStats::default() },
             tally: Tally::default(),
@@ -93,8 +103,11 @@ impl Gpu {
             first: NEVER,
             apps: vec![App::default(); apps.into()],
             views: vec![AppView::default(); apps.into()],
-            sharing: spec.kernels.build(&spec.sms),
-            blocks: (0..apps).map(|_| spec.blocks.build(&spec.sms)).collect(),
+            sharing,
+            blocks: shares.iter().map(|share| spec.blocks.build(&(share.end - share.start))).collect(),
+            shares,
+            repeat: spec.repeat,
+            over: false,
             kernels: vec![0; apps.into()],
             turn: 0,
             pending: None,
@@ -208,9 +221,14 @@ impl Gpu {
         self.sms.len() as u16
     }
 
-    /// Whether every application has ended.
+    /// Whether every application has ended, at least once.
     pub fn is_done(&self) -> bool {
         self.apps.iter().all(|app| app.done)
+    }
+
+    /// Whether an application that has ended begins again until all have.
+    pub fn repeats(&self) -> bool {
+        self.repeat
     }
 
     /// Accesses and translations sent and not answered.

@@ -41,6 +41,9 @@ pub struct GpuSpec {
     pub blocks: BlockScheduling,
     /// How applications share the multiprocessors.
     pub kernels: KernelScheduling,
+    /// Whether an application that has ended begins again, on its data as it was at first, until every other has ended once: MacSim's
+    /// `repeat_trace`. The run is over then, wherever others are; IPC counts all warp instructions.
+    pub repeat: bool,
     /// What a multiprocessor holds at once.
     pub resident: ResidentSpec,
     /// Integer and floating-point arithmetic.

@@ -97,6 +97,11 @@ impl DirectStats {
         ratio(self.eviction_programs, self.pages_programmed)
     }
 
+    /// Read commands that an array serves to a page that is read at all: [`DirectStats::reaccess`], had none been merged.
+    pub fn reads_per_page(&self) -> f64 {
+        ratio(self.reads - self.register_reads, self.pages_read)
+    }
+
     /// Write commands to a page that is written at all.
     pub fn writes_per_page(&self) -> f64 {
         ratio(self.writes, self.pages_written)

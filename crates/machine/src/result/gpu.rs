@@ -72,9 +72,9 @@ pub struct AppResult {
     pub name: String,
     /// Bytes of its address space.
     pub footprint_bytes: u64,
-    /// When its last kernel ended; null if it has not.
+    /// When its last kernel ended, for the first time if it is repeated; null if it has not.
     pub ended_ns: Option<f64>,
-    /// Instructions of warps a cycle, until it ended.
+    /// Instructions of warps a cycle, until it ended; until all have ended if applications are repeated.
     pub ipc: f64,
     /// Its work.
     #[serde(flatten)]
@@ -183,9 +183,7 @@ impl GpuResult {
             read_latency_ns: Summary::from_ps(&simt.gpu.stats.reads),
             write_latency_ns: Summary::from_ps(&simt.gpu.stats.writes),
             issuing_share: per(issuing, cycles * simt.gpu.stats.sms.len() as f64),
-            applications: (0..simt.programs.apps())
-                .map(|app| application(simt, app, machine, &measured))
-                .collect(),
+            applications: (0..simt.programs.apps()).map(|app| application(simt, app, &measured)).collect(),
             l2: L2Result::collect(&complex.l2, LINE, window.seconds),
             mmu: MmuResult::collect(&complex.mmus),
             memory: GpuMemoryResult::collect(machine, complex, window),
@@ -216,9 +214,13 @@ impl GpuMemoryResult {
     }
 }
 
-fn application(simt: &Simt, app: u8, machine: &Machine, measured: &Measured) -> AppResult {
+fn application(simt: &Simt, app: u8, measured: &Measured) -> AppResult {
     let counters = simt.gpu.stats.app(app);
     let ended = simt.ended[usize::from(app)];
+    // One that is repeated issues until all have ended.
+    let own = ended.filter(|_| !simt.gpu.repeats());
+    let cycles =
+        own.map_or(measured.window.seconds / measured.cycle_s, |end| measured.cycles(measured.from, end));
     let kernel = |kernel: &KernelStats| KernelResult {
         name: simt.programs.kernel_name(app, kernel.number),
         begun_ns: kernel.begun.as_ns_f64(),
@@ -232,7 +234,7 @@ fn application(simt: &Simt, app: u8, machine: &Machine, measured: &Measured) -> 
         name: simt.programs.program(app).name().to_owned(),
         footprint_bytes: simt.programs.footprint(app),
         ended_ns: ended.map(Time::as_ns_f64),
-        ipc: per(counters.warp_instructions, measured.cycles(measured.from, ended.unwrap_or(machine.now()))),
+        ipc: per(counters.warp_instructions, cycles),
         work: WorkResult::of(&counters),
         kernels: simt.gpu.stats.kernels.iter().filter(|k| k.app == app).map(kernel).collect(),
     }

@@ -41,6 +41,8 @@ pub struct DirectResult {
     pub gc_under_way: u64,
     /// How often a page is read from the arrays that is read at all.
     pub reads_of_a_page: f64,
+    /// Read requests to a page that is read from the arrays at all, those that share another's fetch included.
+    pub requests_of_a_page: f64,
     /// How often a page is programmed that is programmed at all, merges apart.
     pub programs_of_a_page: f64,
     /// Write requests to a page that is written at all.
@@ -275,6 +277,7 @@ impl DirectResult {
             gc_ended_ns: s.gc_ended.map(kernel::Time::as_ns_f64),
             gc_under_way: direct.merging(),
             reads_of_a_page: s.reaccess(),
+            requests_of_a_page: s.reads_per_page(),
             programs_of_a_page: s.write_redundancy(),
             writes_of_a_page: s.writes_per_page(),
             register_hit_share: share(s.register_hits, s.register_hits + s.register_misses),

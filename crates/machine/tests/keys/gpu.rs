@@ -45,6 +45,13 @@ pub(crate) const CASES: &[Case] = &[
         values: &["0.6GHz", "1.2GHz", "2.4GHz"],
         predicted: Falls(SIM),
     },
+    Case {
+        key: "gpu.repeat",
+        context: &["gpu.kernels=partitioned"],
+        jobs: &["gaus:n=64,pivots=1", "gaus:n=64,pivots=12"],
+        values: &["false", "true"],
+        predicted: Rises("/gpu/0/work/warp_instructions"),
+    },
     Case { key: "gpu.issue", context: ONE, jobs: BACK, values: &["1", "2"], predicted: Rises(IPC) },
     Case {
         key: "gpu.scheduler",
@@ -80,7 +87,7 @@ pub(crate) const CASES: &[Case] = &[
         key: "gpu.kernels",
         context: &[],
         jobs: TWO_GAUS,
-        values: &["shared", "round_robin", "large_chunk", "automatic"],
+        values: &["shared", "partitioned", "round_robin", "large_chunk", "automatic"],
         predicted: Differ,
     },
     Case {

@@ -41,7 +41,7 @@ use config::SpecError;
 use kernel::{Cx, Time};
 use layout::{Layout, Target};
 use prefetch::{Prefetch, PrefetchContext};
-use proto::memory::{Absent, Access, MemCommand, PAGE, Tally};
+use proto::memory::{Absent, Access, MemCommand, Tally};
 use shadow::Shadow;
 
 kernel::events! {
@@ -149,11 +149,10 @@ impl L2 {
     /// The first value of the spec that does not fit.
     pub fn new(spec: &L2Spec, seed: u64) -> Result<L2, SpecError> {
         spec.check()?;
-        let pages = u32::try_from((spec.capacity() / PAGE).max(1)).unwrap_or(1 << 31).min(1 << 31);
         Ok(L2 {
             layout: Layout::new(spec.banks, spec.interleave.get(), spec.line.get()),
             banks: (0..spec.banks).map(|number| Bank::new(spec, seed, number)).collect(),
-            prefetch: spec.prefetch.build(&PrefetchContext { pages, line: spec.line.get() }),
+            prefetch: spec.prefetch.build(&PrefetchContext { line: spec.line.get() }),
             writes: spec.writes,
             read_latency: spec.cycles(spec.read_latency),
             write_latency: spec.cycles(spec.write_latency),

@@ -9,6 +9,8 @@ const CODE_BITS: u32 = 24;
 
 struct App {
     program: Box<dyn Program>,
+    /// The program before its first launch, if it is to be repeated.
+    first: Option<Box<dyn Program>>,
     /// Every kernel launched, in order; the last is the present one.
     kernels: Vec<Kernel>,
 }
@@ -28,8 +30,16 @@ impl Apps {
     /// If there are more than 254.
     pub fn new(programs: Vec<Box<dyn Program>>) -> Apps {
         assert!(programs.len() < usize::from(u8::MAX), "applications are numbered by a byte");
-        let apps = programs.into_iter().map(|program| App { program, kernels: Vec::new() }).collect();
-        Apps { apps, of: Vec::new() }
+        let app = |program| App { program, first: None, kernels: Vec::new() };
+        Apps { apps: programs.into_iter().map(app).collect(), of: Vec::new() }
+    }
+
+    /// So that each can begin anew: its data are kept twice.
+    pub fn repeatable(mut self) -> Apps {
+        for app in &mut self.apps {
+            app.first = Some(app.program.copy());
+        }
+        self
     }
 
     /// An application's program.
@@ -67,6 +77,11 @@ impl Programs for Apps {
         app.kernels.push(kernel);
         let Kernel { blocks, threads, registers, shared, .. } = kernel;
         Some(Launch { number, blocks, threads, registers, shared })
+    }
+
+    fn restart(&mut self, app: u8) {
+        let app = &mut self.apps[usize::from(app)];
+        app.program = app.first.as_ref().expect("only what is repeatable begins anew").copy();
     }
 
     fn start(&mut self, slot: u32, warp: WarpStart) {

@@ -64,8 +64,9 @@ impl WarpAt {
     }
 }
 
-/// What an application's author writes: data, host logic, and the code of its kernels.
-pub trait Code {
+/// What an application's author writes: data, host logic, and the code of its kernels. One that is repeated begins again with a
+/// copy of what it was before its first launch.
+pub trait Code: Clone + 'static {
     /// What a warp keeps between two steps: loop counters of its lanes, lanes at work, where in the code it is.
     type Warp: Default;
 
@@ -88,6 +89,8 @@ pub trait Program {
     fn name(&self) -> &'static str;
     /// Its arrays.
     fn space(&self) -> &Space;
+    /// Another one, in the state of this one. No warp may be running.
+    fn copy(&self) -> Box<dyn Program>;
     /// Takes what a user must know of its inputs.
     fn tell(&mut self, _notes: Vec<String>) {}
     /// What a user must know of its inputs.
@@ -128,6 +131,10 @@ impl<C: Code> Program for Slots<C> {
 
     fn space(&self) -> &Space {
         self.code.space()
+    }
+
+    fn copy(&self) -> Box<dyn Program> {
+        Box::new(Slots { code: self.code.clone(), warps: Vec::new(), notes: self.notes.clone() })
     }
 
     fn tell(&mut self, notes: Vec<String>) {

@@ -175,7 +175,7 @@ pub(super) struct Warp {
 }
 
 /// What all warps executed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Paths {
     paths: Vec<Arc<[u8]>>,
     numbers: FxHashMap<Arc<[u8]>, u32>,

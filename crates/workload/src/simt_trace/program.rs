@@ -26,6 +26,7 @@ struct Running {
 }
 
 /// A recorded trace.
+#[derive(Clone)]
 pub(super) struct Trace {
     name: &'static str,
     kernels: Vec<Recorded>,
@@ -62,6 +63,10 @@ impl Program for Trace {
 
     fn space(&self) -> &Space {
         &self.layout.space
+    }
+
+    fn copy(&self) -> Box<dyn Program> {
+        Box::new(self.clone())
     }
 
     fn launch(&mut self) -> Option<Kernel> {

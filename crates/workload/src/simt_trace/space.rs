@@ -113,6 +113,7 @@ struct Region {
 }
 
 /// Where everything lies.
+#[derive(Clone)]
 pub(super) struct Layout {
     regions: Vec<Region>,
     /// Lowest offset and bytes of a thread's local memory.

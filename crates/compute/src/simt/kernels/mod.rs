@@ -2,9 +2,12 @@
 
 pub mod automatic;
 pub mod large_chunk;
+pub mod partitioned;
 pub mod round_robin;
 pub mod shared;
 mod turns;
+
+use std::ops::Range;
 
 /// An application, as a scheduler sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +56,12 @@ config::policies! {
         ///
         /// Kernels of different applications run beside each other on every multiprocessor with room.
         default shared => shared::Shared::new,
+        /// Every application has multiprocessors of its own, as many as every other, give or take one.
+        ///
+        /// MacSim's way with several applications ("GPU with Multiple Applications", `max_num_core_per_appl`). Where there are
+        /// more applications than multiprocessors, application a runs on multiprocessor a modulo their number. The multiprocessors
+        /// of one that has ended stay idle, unless it is repeated (`gpu.repeat`).
+        partitioned => partitioned::Partitioned::new,
         /// One kernel at a time has the whole GPU; applications take turns, a kernel each.
         ///
         /// MQMS's round robin, "allocating GPU resources to one kernel from each workload in a circular sequence" (arXiv
@@ -85,6 +94,10 @@ pub trait KernelScheduler {
     fn ended(&mut self, app: usize, blocks: u32);
     /// Whose blocks may be taken.
     fn admit(&mut self, apps: &[AppView]) -> Admitted;
+    /// The multiprocessors, of `sms`, that take blocks of an application of so many: all, unless each has its own. At least one.
+    fn share(&self, _app: usize, _apps: usize, sms: u16) -> Range<u16> {
+        0..sms
+    }
 }
 
 #[cfg(test)]
@@ -157,10 +170,38 @@ mod tests {
     }
 
     #[test]
+    fn shares_are_apart_and_of_one_size() {
+        let of = |apps: usize, sms: u16| -> Vec<Range<u16>> {
+            let policy = KernelScheduling::partitioned.build(&sms);
+            (0..apps).map(|app| policy.share(app, apps, sms)).collect()
+        };
+        assert_eq!(of(2, 16), [0..8, 8..16]);
+        assert_eq!(of(3, 16), [0..5, 5..10, 10..16]);
+        assert_eq!(of(1, 16), [0..16]);
+        // One after another where they do not suffice.
+        assert_eq!(of(3, 2), [0..1, 1..2, 0..1]);
+        for (apps, sms) in (1..20).flat_map(|apps| (1..20).map(move |sms| (apps, sms))) {
+            let shares = of(apps, sms);
+            let taken: usize = shares.iter().map(Range::len).sum();
+            assert_eq!(taken, apps.max(sms.into()), "{apps} on {sms}");
+            let lengths = shares.iter().map(Range::len);
+            assert!(lengths.clone().max().unwrap() - lengths.min().unwrap() <= 1, "{apps} on {sms}");
+        }
+        let all = KernelScheduling::shared.build(&16);
+        assert_eq!((all.share(0, 2, 16), all.share(1, 2, 16)), (0..16, 0..16));
+    }
+
+    /// The policies under which applications take turns.
+    fn in_turns() -> impl Iterator<Item = KernelScheduling> {
+        let at_once = [KernelScheduling::shared, KernelScheduling::partitioned];
+        KernelScheduling::all_defaults().into_iter().filter(move |family| !at_once.contains(family))
+    }
+
+    #[test]
     fn one_that_is_held_gives_its_turn_away() {
         let view = |kernel, held| AppView { kernel, held };
         let (free, held) = (view(true, false), view(true, true));
-        for family in KernelScheduling::all_defaults().into_iter().skip(1) {
+        for family in in_turns() {
             let mut policy = family.build(&4);
             assert_eq!(policy.admit(&[free, free, free]), One(0));
             assert_eq!(policy.admit(&[held, held, free]), One(2), "{}", family.name());
@@ -180,7 +221,7 @@ mod tests {
     #[test]
     fn turns_come_round() {
         let mut rng = kernel::Rng::stream(9, "kernels");
-        for family in KernelScheduling::all_defaults().into_iter().skip(1) {
+        for family in in_turns() {
             let mut policy = family.build(&4);
             let apps = 5;
             let mut waits = vec![0; apps];

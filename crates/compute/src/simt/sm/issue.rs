@@ -10,7 +10,7 @@ impl Sm {
     /// The ready warps whose instruction can be issued in a cycle.
     #[inline]
     pub(super) fn open(&self, cycle: u64, model: &super::Model) -> Warps {
-        let mut open = self.ready & !(self.to_memory & self.held);
+        let mut open = self.ready & self.allowed & !(self.to_memory & self.held);
         if open & self.to_memory != 0 && self.load_store.is_full(model) {
             open &= !self.to_memory;
         }

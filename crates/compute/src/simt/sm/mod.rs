@@ -102,6 +102,8 @@ pub(super) struct Sm {
     to_memory: Warps,
     /// Warps of applications that are held.
     held: Warps,
+    /// Warps that may issue at all: every one, until the multiprocessor is stopped.
+    allowed: Warps,
     /// Warps whose next instruction is a special function, and the cycle in which the next may be issued.
     to_sfu: Warps,
     sfu_free: u64,
@@ -136,6 +138,7 @@ impl Sm {
             far: 0,
             to_memory: 0,
             held: 0,
+            allowed: Warps::MAX,
             to_sfu: 0,
             sfu_free: 0,
             to_shared: 0,
@@ -294,6 +297,11 @@ impl Sm {
         let its = its.fold(0, |warps: Warps, (slot, _)| warps | 1 << slot);
         self.held = if held { self.held | its } else { self.held & !its };
         self.declined = 0;
+    }
+
+    /// Issues nothing any more; what has been issued goes on.
+    pub(super) fn stop(&mut self) {
+        self.allowed = 0;
     }
 
     /// Forgets a translation.

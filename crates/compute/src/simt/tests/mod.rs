@@ -31,6 +31,7 @@ pub(super) fn small() -> GpuSpec {
         scheduler: WarpScheduling::loose_round_robin,
         blocks: BlockScheduling::round_robin,
         kernels: KernelScheduling::shared,
+        repeat: false,
         resident: ResidentSpec {
             warps: 16,
             blocks: 8,
@@ -145,6 +146,9 @@ impl Programs for Script {
         *number += 1;
         let kernel = self.apps[usize::from(app)].get(*number - 1)?;
         Some(Launch { number: *number as u32 - 1, ..kernel.launch })
+    }
+    fn restart(&mut self, app: u8) {
+        self.launched[usize::from(app)] = 0;
     }
     fn start(&mut self, slot: u32, warp: WarpStart) {
         let app = usize::from(warp.app);

@@ -101,6 +101,56 @@ fn three_applications_take_turns() {
     assert_eq!(one_at_a_time(&world), order);
 }
 
+#[test]
+fn applications_have_multiprocessors_of_their_own() {
+    for blocks in BlockScheduling::all_defaults() {
+        let spec = GpuSpec { blocks, ..with(KernelScheduling::partitioned) };
+        let world = run(&spec, vec![app(&[5, 1]), app(&[3])]);
+        assert!(
+            world.script.starts.iter().all(|(slot, warp)| slot / 16 == u32::from(warp.app)),
+            "{:?}",
+            spec.blocks
+        );
+        assert_eq!(world.script.starts.len(), 9);
+        // More applications than multiprocessors: the third beside the first.
+        let world = run(&spec, vec![app(&[4]), app(&[4]), app(&[4])]);
+        assert!(world.script.starts.iter().all(|(slot, warp)| slot / 16 == u32::from(warp.app) % 2));
+    }
+}
+
+/// How often each application has said that it has ended.
+fn ends(world: &World) -> Vec<usize> {
+    let of = |app| {
+        world.outside.sent.iter().filter(|(_, out)| matches!(out, Out::Finished(a) if *a == app)).count()
+    };
+    (0..world.script.apps()).map(of).collect()
+}
+
+#[test]
+fn what_has_ended_begins_again_until_all_have() {
+    let mut spec = with(KernelScheduling::partitioned);
+    let last_end =
+        |world: &World| world.gpu.stats.kernels.iter().filter(|k| k.app == 1).filter_map(|k| k.ended).max();
+    let once = run(&spec, vec![app(&[2]), app(&[2; 6])]);
+    spec.repeat = true;
+    let mut world = World::new(&spec, vec![app(&[2]), app(&[2; 6])]).begin();
+    world.run();
+    // Kernels of both are alike: in the time of six of one application, the one of the other begins six times, or once more at the end.
+    let rounds = world.gpu.stats.kernels.iter().filter(|k| k.app == 0).count();
+    assert!((6..=7).contains(&rounds), "{rounds}");
+    assert_eq!(ends(&world), [1, 1]);
+    assert_eq!((last_end(&world), world.gpu.stats.app(1)), (last_end(&once), once.gpu.stats.app(1)));
+    assert!(world.gpu.is_done() && world.outside.queue.is_empty());
+    // What was under way at the end comes back, and nothing follows it.
+    let mut world = World::new(&spec, vec![vec![chain(1, 0), chain(9, 32)], vec![chain(2, 64)]]).begin();
+    world.run();
+    assert_eq!((ends(&world), world.gpu.outstanding()), (vec![1, 1], 0));
+    // An application without work ends once, and is not asked again for ever.
+    let mut world = World::new(&spec, vec![app(&[]), app(&[0, 3])]).begin();
+    world.run();
+    assert_eq!((ends(&world), world.gpu.stats.app(1).warp_instructions), (vec![1, 1], 30));
+}
+
 /// Empty grids take no turn; an application whose next kernel fits nowhere has none left.
 #[test]
 fn only_kernels_with_blocks_take_turns() {
@@ -205,7 +255,8 @@ proptest! {
     #[test]
     fn every_block_of_every_kernel_runs_once(seed: u64, apps in 1u64..4, holds: bool) {
         for (blocks, kernels) in combinations() {
-            let alone = kernels != KernelScheduling::shared && !holds;
+            let at_once = [KernelScheduling::shared, KernelScheduling::partitioned];
+            let alone = !at_once.contains(&kernels) && !holds;
             let what = format!("{blocks:?} {kernels:?}");
             let world = soak(seed, apps, blocks, kernels, holds);
             world.check_end();

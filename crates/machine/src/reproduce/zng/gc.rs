@@ -23,10 +23,35 @@ pub(super) fn entry(figure: &Figure, suite: &Suite) -> Option<Entry> {
         "betw_gain" => (0, 1.0),
         _ => return None,
     };
-    let without = suite.point("zng", "betw-back", 1, 1).set(SERIES);
-    let entry = compared(figure, without.clone().set(FULL), without, app, sign);
+    let [with, without] = points(suite);
+    let entry = compared(figure, with, without, app, sign);
     // That betw stood still had been seen in this row, before the application of a merge was held where it issues.
-    Some(if app == 0 { entry.fitted() } else { entry })
+    Some(if app == 0 { entry.fitted() } else { entry.seen() })
+}
+
+/// The run with full log blocks, and the one without.
+fn points(suite: &Suite) -> [Point; 2] {
+    let without = suite.point("zng", "betw-back", 1, 1).set(SERIES);
+    [without.clone().set(FULL), without]
+}
+
+/// What merges cost back over its whole run: the rate of its instructions with them against that without.
+pub(super) fn over_the_run(figure: &Figure, suite: &Suite) -> Option<Entry> {
+    if figure.id != "zng.gc.back_loss" {
+        return None;
+    }
+    let (figure, [with, without]) = (figure.clone(), points(suite));
+    let points = vec![with.clone(), without.clone()];
+    let compute = move |found: &crate::reproduce::study::Found| {
+        let rate = |point: &Point| -> Result<f64, Diagnostic> {
+            let back = gpu(found.get(point)?)?.applications.get(1);
+            back.map(|app| app.ipc).ok_or_else(|| Diagnostic::new("back has not run"))
+        };
+        let (merging, quiet) = (rate(&with)?, rate(&without)?);
+        let note = format!("IPC of back {merging:.5} with merges, {quiet:.5} without");
+        Ok(figure.row(100.0 * (1.0 - merging / quiet), note)?.swept())
+    };
+    Some(Entry::new("zng.gc.back_loss.whole", points, compute))
 }
 
 /// By how much the rate of an application differs between two runs in the window of the first one's merges.
@@ -41,8 +66,7 @@ fn compared(figure: &Figure, with: Point, without: Point, app: usize, sign: f64)
         let to = to.min(with.ended).min(without.ended);
         if to <= from {
             let what = format!(
-                "{} has ended ({:.3} ms, without merges {:.3} ms) before the first merge begins ({:.3} ms)",
-                with.name(),
+                "the run has ended ({:.3} ms, without merges {:.3} ms) before the first merge begins ({:.3} ms)",
                 with.ended / 1e6,
                 without.ended / 1e6,
                 from / 1e6
@@ -72,15 +96,17 @@ fn compared(figure: &Figure, with: Point, without: Point, app: usize, sign: f64)
 struct Run<'a> {
     gpu: &'a GpuResult,
     app: usize,
-    /// When it ended, ns.
+    /// When the run ended, ns.
     ended: f64,
 }
 
 impl Run<'_> {
     fn of(document: &Document, app: usize) -> Result<Run<'_>, Diagnostic> {
         let gpu = gpu(document)?;
-        let ended = gpu.applications.get(app).and_then(|app| app.ended_ns);
-        let ended = ended.ok_or_else(|| Diagnostic::new(format!("application {app} has not ended")))?;
+        // One that ends early begins again, until the last has ended.
+        let ended = gpu.applications.iter().map(|app| app.ended_ns).collect::<Option<Vec<f64>>>();
+        let ended = ended.ok_or_else(|| Diagnostic::new("an application has not ended"))?;
+        let ended = ended.into_iter().fold(0.0, f64::max);
         Ok(Run { gpu, app, ended })
     }
 

@@ -28,6 +28,8 @@ pub(super) fn entries(effort: Effort) -> Vec<Entry> {
         figures.clone().filter_map(|figure| rows::entry(figure, &suite, effort)).collect();
     if effort == Effort::Whole {
         entries.extend(figures.clone().flat_map(|figure| rows::at_other_scales(figure, &suite)));
+        entries.extend(figures.clone().flat_map(rows::varied));
+        entries.extend(figures.clone().filter_map(|figure| gc::over_the_run(figure, &suite)));
         entries.extend(figures.flat_map(rows::in_windows));
     }
     entries

@@ -110,8 +110,14 @@ fn paging(halvings: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::suite::size;
     use super::of;
     use crate::Loaded;
+    use crate::spec::MemorySpec;
+    use proto::memory::PAGE;
+    use proto::simt::{InstKind, Tape};
+    use std::collections::{BTreeSet, HashMap};
+    use workload::program::{WarpAt, open};
 
     #[test]
     fn every_slice_of_every_platform_can_be_built() {
@@ -122,5 +128,85 @@ mod tests {
                 assert!(Loaded::load(system, &sets).is_ok(), "{system} halved {halvings} times");
             }
         }
+    }
+
+    /// Registers that gather writes, pages of the shared cache, and planes of ZnG on a slice.
+    fn capacities(halvings: usize) -> [f64; 3] {
+        let loaded = Loaded::load("zng", &of("zng", halvings)).expect("a slice");
+        let MemorySpec::Direct(direct) = &loaded.spec.memory[0].spec else {
+            panic!("no flash on the network")
+        };
+        let geometry = &direct.geometry;
+        let planes = f64::from(geometry.channels * geometry.packages * geometry.dies * geometry.planes);
+        // One of a plane's is the data register.
+        let gathering = f64::from(direct.registers.count - 1) * (1.0 - direct.registers.reserve.get());
+        let l2 = &loaded.spec.l2[0].spec;
+        [planes * gathering, l2.capacity() as f64 / PAGE as f64, planes]
+    }
+
+    /// Pages that a program's stores go through before they come back to one: the longest way of any kernel, in the order of its blocks.
+    fn sweep(text: &str) -> usize {
+        const TOUCHES: usize = 30_000;
+        let mut program = open(&[text]).expect("a program").remove(0);
+        let (mut longest, mut tape) = (0, Tape::default());
+        while let Some(kernel) = program.launch() {
+            let mut pages: Vec<u64> = Vec::new();
+            let warps = kernel.threads.div_ceil(32);
+            'blocks: for (block, warp) in (0..kernel.blocks).flat_map(|b| (0..warps).map(move |w| (b, w))) {
+                program.start(0, WarpAt::new(block, warp, kernel.threads));
+                loop {
+                    tape.clear();
+                    let goes_on = program.step(0, 1, &mut tape);
+                    for store in tape.insts.iter().filter(|inst| inst.kind == InstKind::Store) {
+                        let first = store.addresses as usize;
+                        let lanes = &tape.addresses[first..first + store.mask.count_ones() as usize];
+                        pages.extend(lanes.iter().map(|address| address / PAGE));
+                        pages.dedup();
+                    }
+                    if pages.len() > TOUCHES {
+                        break 'blocks;
+                    }
+                    if !goes_on {
+                        break;
+                    }
+                }
+            }
+            let mut last: HashMap<u64, usize> = HashMap::new();
+            let gaps =
+                pages.iter().enumerate().filter_map(|(at, page)| last.insert(*page, at).map(|was| (was, at)));
+            if let Some((from, to)) = gaps.max_by_key(|(from, to)| to - from) {
+                longest = longest.max(pages[from..to].iter().collect::<BTreeSet<_>>().len());
+            }
+        }
+        longest
+    }
+
+    /// What a dense program sweeps stands to registers, shared cache and planes at every scale as on the whole machine: or is so little that
+    /// it fits everywhere.
+    #[test]
+    fn a_slice_keeps_what_is_swept_in_proportion() {
+        let whole = capacities(0);
+        for program in ["gaus", "FDT", "gram"] {
+            let text = |halvings| format!("{program}:{}", size(program, halvings));
+            let full = sweep(&text(0)) as f64;
+            for halvings in 1..4 {
+                let capacities = capacities(halvings);
+                let swept = sweep(&text(halvings)) as f64;
+                for (part, all) in capacities.into_iter().zip(whole) {
+                    let (here, there) = (swept / part, full / all);
+                    let little = here < 0.05 && there < 0.05;
+                    assert!(
+                        little || (here / there - 1.0).abs() < 0.01,
+                        "{program}, halved {halvings} times: {swept} of {part}, on the whole machine {full} of {all}"
+                    );
+                }
+            }
+        }
+        // Registers do not hold a square matrix of an eighth of the bytes that they would hold on the whole machine.
+        assert!(sweep("gaus:n=1040") as f64 > capacities(3)[0] && full_fits());
+    }
+
+    fn full_fits() -> bool {
+        (sweep(&format!("gaus:{}", size("gaus", 0))) as f64) < capacities(0)[0]
     }
 }

@@ -1,7 +1,81 @@
 //! Systems and their variants that the paper's figures compare.
 
 use super::super::study::Point;
-use super::suite::Suite;
+use super::suite::{Suite, Variant};
+
+/// Figures of whole platforms, which every variant of the table may move.
+const PLATFORMS: &[&str] = &[
+    "perf.zng_vs_hybridgpu",
+    "perf.hybridgpu_vs_hetero",
+    "perf.optane_vs_hybridgpu",
+    "perf.wropt_vs_rdopt",
+    "perf.base_and_rdopt_below_hybridgpu",
+    "bw.zng_vs_optane",
+    "bw.hybridgpu_flash",
+    "bw.rdopt_vs_hybridgpu",
+    "bw.wropt_vs_rdopt",
+    "bw.zng_vs_wropt",
+];
+/// Those of them that ZnG's own platforms are in.
+const DIRECT: &[&str] = &[
+    "perf.zng_vs_hybridgpu",
+    "perf.wropt_vs_rdopt",
+    "perf.base_and_rdopt_below_hybridgpu",
+    "bw.zng_vs_optane",
+    "bw.rdopt_vs_hybridgpu",
+    "bw.wropt_vs_rdopt",
+    "bw.zng_vs_wropt",
+];
+/// Those that HybridGPU is in.
+const ENGINE: &[&str] = &[
+    "perf.zng_vs_hybridgpu",
+    "perf.hybridgpu_vs_hetero",
+    "perf.optane_vs_hybridgpu",
+    "perf.base_and_rdopt_below_hybridgpu",
+    "bw.hybridgpu_flash",
+    "bw.rdopt_vs_hybridgpu",
+    "lat.ssd_engine_share",
+];
+/// Those that what is parked in the shared cache may move.
+const PARKED: &[&str] = &[
+    "perf.zng_vs_hybridgpu",
+    "perf.base_and_rdopt_below_hybridgpu",
+    "bw.zng_vs_optane",
+    "bw.zng_vs_wropt",
+    "read.redirection_reaccess_rise",
+    "write.redundancy_redirection",
+];
+
+/// The table with one decision the other way (papers/zng, third reading): its name, what it sets, and the figures shown.
+pub(super) const VARIANTS: [(&str, Variant, &[&str]); 7] = [
+    ("corun.shared", |_, _| vec!["gpu.kernels=shared".into(), "gpu.repeat=false".into()], PLATFORMS),
+    ("lines", lines, DIRECT),
+    ("apart", apart, DIRECT),
+    ("wide", |system, factor| bus(system, 12_800 / factor), ENGINE),
+    ("unbound", |system, _| bus(system, 1_000_000), ENGINE),
+    ("parked.3MiB", |system, factor| parked(system, 3_072 / factor), PARKED),
+    ("parked.21MiB", |system, factor| parked(system, 21_504 / factor), PARKED),
+];
+
+fn lines(system: &str, _: u32) -> Vec<String> {
+    let moved = matches!(system, "zng" | "zng-rdopt");
+    moved.then(|| "memory.direct.transfer=lines".to_owned()).into_iter().collect()
+}
+
+fn apart(system: &str, _: u32) -> Vec<String> {
+    let direct = system.starts_with("zng");
+    direct.then(|| "memory.direct.array.merge_reads=false".to_owned()).into_iter().collect()
+}
+
+/// HybridGPU's buffer with a bus of so many MB/s.
+fn bus(system: &str, rate: u32) -> Vec<String> {
+    (system == "hybridgpu").then(|| format!("memory.engine.dram.bandwidth={rate}MB/s")).into_iter().collect()
+}
+
+/// ZnG with room for so many KiB of parked pages.
+fn parked(system: &str, room: u32) -> Vec<String> {
+    (system == "zng").then(|| format!("l2.parked={room}KiB")).into_iter().collect()
+}
 
 /// Redirection of dirty pages into the shared cache, off: no share is above all.
 const NO_REDIRECTION: [&str; 2] = ["memory.direct.redirect.threshold=100%", "l2.parked=0B"];

@@ -91,7 +91,7 @@ impl Dynamic {
             evicted: 0,
             wasted: 0,
         };
-        Dynamic { predictor: Predictor::new(params.entries, params.cutoff, context), monitor }
+        Dynamic { predictor: Predictor::new(params.entries, params.cutoff), monitor }
     }
 }
 

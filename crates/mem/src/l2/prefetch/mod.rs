@@ -17,8 +17,6 @@ use proto::memory::PAGE;
 /// What a prefetcher knows of its cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PrefetchContext {
-    /// Pages that would fill the cache.
-    pub pages: u32,
     /// Bytes of a line.
     pub line: u64,
 }
@@ -80,12 +78,9 @@ pub struct PrefetchStats {
     pub chunk_lines: u64,
     /// Cutoff tests: a read missed and the predictor said whether its page would be read further.
     pub tests: u64,
-    /// Tests of which it is known whether they were right. The rest is open, or was made while a test of the same page
-    /// was open.
+    /// Tests of which it is known whether they were right: the warp has read once more with the instruction.
     pub judged: u64,
-    /// Of them, right ones: the predictor said yes and another line of the page was read later, or it said no and none
-    /// was. Later means before the test's place in a direct-mapped table, of as many places as the cache holds pages
-    /// (rounded up to a power of two), was taken by a test of another page.
+    /// Of them, right ones: the predictor said yes and that read was in the same page, or it said no and it was in another.
     pub right: u64,
     /// Judged tests in which the predictor had said yes.
     pub judged_yes: u64,

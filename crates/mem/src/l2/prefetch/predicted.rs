@@ -45,7 +45,7 @@ impl Predicted {
     /// From its parameters.
     pub fn new(params: &Params, context: &PrefetchContext) -> Predicted {
         Predicted {
-            predictor: Predictor::new(params.entries, params.cutoff, context),
+            predictor: Predictor::new(params.entries, params.cutoff),
             lines: context.lines(params.chunk),
         }
     }

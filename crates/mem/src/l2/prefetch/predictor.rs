@@ -1,7 +1,7 @@
 //! The predictor of page locality (ZnG, section IV-B).
 
 use super::trials::Trials;
-use super::{PrefetchContext, PrefetchStats, Reading};
+use super::{PrefetchStats, Reading};
 use config::SpecError;
 
 /// Warps that an entry follows: "five representative warps".
@@ -38,9 +38,9 @@ pub(super) struct Predictor {
 
 impl Predictor {
     /// A table of `entries`, a power of two; a count above `cutoff` says yes.
-    pub(super) fn new(entries: u32, cutoff: u8, context: &PrefetchContext) -> Predictor {
+    pub(super) fn new(entries: u32, cutoff: u8) -> Predictor {
         let empty = Entry { pages: [(0, NOWHERE); WARPS], count: 0 };
-        Predictor { entries: vec![empty; entries as usize], cutoff, trials: Trials::new(context.pages) }
+        Predictor { entries: vec![empty; entries as usize], cutoff, trials: Trials::default() }
     }
 
     fn place(&self, reading: &Reading) -> usize {
@@ -73,7 +73,7 @@ impl Predictor {
     pub(super) fn test(&mut self, reading: &Reading, stats: &mut PrefetchStats) -> bool {
         let yes = self.count(reading) > self.cutoff;
         stats.tests += 1;
-        self.trials.open(reading, yes, stats);
+        self.trials.open(reading, yes);
         yes
     }
 

@@ -6,7 +6,7 @@ use super::*;
 use config::units::Share;
 use proto::memory::LINE;
 
-const CONTEXT: PrefetchContext = PrefetchContext { pages: 64, line: LINE };
+const CONTEXT: PrefetchContext = PrefetchContext { line: LINE };
 
 fn reading(pc: u32, warp: u16, page: u64) -> Reading {
     Reading { pc, app: 0, warp, page, line: 0 }
@@ -25,7 +25,7 @@ fn counts(predictor: &mut Predictor, readings: &[Reading]) -> Vec<u8> {
 #[test]
 fn predictor_example_of_the_paper() {
     // Section IV-B: warp 0 at PC 0 reads the page it read before: plus one; another page: minus one, and it is recorded.
-    let mut predictor = Predictor::new(512, 12, &CONTEXT);
+    let mut predictor = Predictor::new(512, 12);
     let at = |page| reading(0, 0, page);
     let got = counts(&mut predictor, &[at(7), at(7), at(7), at(9), at(9), at(7)]);
     assert_eq!(got, [0, 1, 2, 1, 2, 1]);
@@ -33,7 +33,7 @@ fn predictor_example_of_the_paper() {
 
 #[test]
 fn the_count_has_four_bits_and_is_tested_against_twelve() {
-    let mut predictor = Predictor::new(512, 12, &CONTEXT);
+    let mut predictor = Predictor::new(512, 12);
     let mut stats = PrefetchStats::default();
     let mut yes = Vec::new();
     for _ in 0..20 {
@@ -51,7 +51,7 @@ fn the_count_has_four_bits_and_is_tested_against_twelve() {
 
 #[test]
 fn an_entry_follows_the_first_five_warps() {
-    let mut predictor = Predictor::new(512, 12, &CONTEXT);
+    let mut predictor = Predictor::new(512, 12);
     let first: Vec<Reading> = (0..6).map(|warp| reading(0, warp, u64::from(warp))).collect();
     assert_eq!(counts(&mut predictor, &first), [0; 6]);
     // Warps do not disturb each other; the sixth is not followed.
@@ -63,7 +63,7 @@ fn an_entry_follows_the_first_five_warps() {
 #[test]
 fn warps_that_read_a_stream_side_by_side_are_continuous() {
     // 80 warps take turns at the lines of a stream, 32 to a page: each reads another page every time it comes.
-    let mut predictor = Predictor::new(512, 12, &CONTEXT);
+    let mut predictor = Predictor::new(512, 12);
     let stream: Vec<Reading> = (0..400).map(|n| reading(0, n % 80, u64::from(n / 32))).collect();
     let counts = counts(&mut predictor, &stream);
     // Of the five that are followed the first begins a page, once without a count and then at a cost of one, and the other
@@ -74,7 +74,7 @@ fn warps_that_read_a_stream_side_by_side_are_continuous() {
 
 #[test]
 fn instructions_that_share_an_entry_share_its_count() {
-    let mut predictor = Predictor::new(8, 12, &CONTEXT);
+    let mut predictor = Predictor::new(8, 12);
     counts(&mut predictor, &[reading(1, 0, 3), reading(1, 0, 3)]);
     assert_eq!(predictor.count(&reading(2, 0, 3)), 0);
     // 8 folds into 8 ^ 1 = 9, place 1.
@@ -150,10 +150,9 @@ fn a_page_is_cut_into_chunks_from_its_beginning() {
 }
 
 #[test]
-fn verdicts_are_judged_by_what_is_read_later() {
-    let context = PrefetchContext { pages: 1, ..CONTEXT };
+fn verdicts_are_judged_by_what_the_warp_reads_next() {
     let params = predicted::Params { entries: 8, cutoff: 0, ..predicted::Params::default() };
-    let mut predicted = predicted::Predicted::new(&params, &context);
+    let mut predicted = predicted::Predicted::new(&params, &CONTEXT);
     let mut stats = PrefetchStats::default();
     let mut read = |warp: u16, page: u64, line: u32, miss: bool| {
         let reading = Reading { pc: 0, app: 0, warp, page, line };
@@ -163,29 +162,27 @@ fn verdicts_are_judged_by_what_is_read_later() {
         }
         stats
     };
-    // No for page 1, whose line 3 is read next: wrong.
+    // No for page 1, in which the warp goes on: wrong.
     assert_eq!(read(0, 1, 0, true).judged, 0);
-    assert_eq!(read(0, 1, 0, false).judged, 0, "the same line is no locality");
-    let stats = read(0, 1, 3, false);
-    assert_eq!((stats.judged, stats.right), (1, 0));
-    // Two re-accesses: yes for page 1, followed by one more line: right.
-    read(0, 1, 4, true);
-    let stats = read(0, 1, 5, false);
+    let stats = read(0, 1, 3, true);
+    assert_eq!((stats.judged, stats.right, stats.judged_yes), (1, 0, 0));
+    // That read counted up: yes for page 1, and what another warp reads says nothing of it. The warp goes on there: right.
+    assert_eq!(read(1, 2, 0, false).judged, 1);
+    let stats = read(0, 1, 4, false);
     assert_eq!((stats.judged, stats.right, stats.judged_yes), (2, 1, 1));
-    // Yes for page 1 again, but the next test is of another page: wrong. That one says yes too.
-    read(0, 1, 6, true);
-    let stats = read(1, 2, 0, true);
+    // It had hit: there was no test, and nothing to be judged.
+    assert_eq!(read(0, 1, 5, true).judged, 2);
+    // Yes again, but the warp leaves the page: wrong.
+    let stats = read(0, 7, 0, false);
     assert_eq!((stats.judged, stats.right, stats.judged_yes), (3, 1, 2));
-    // Warp 0 wanders until the count is zero; page 2's verdict goes with the test of page 9, which says no.
-    (3..8).for_each(|page| {
+    // It wanders until the count is zero: no, and it leaves again: right.
+    (10..18).for_each(|page| {
         read(0, page, 0, false);
     });
-    let stats = read(0, 9, 0, true);
-    assert_eq!((stats.judged, stats.right), (4, 1));
-    // Nobody reads page 9 further: right.
-    let stats = read(0, 10, 0, true);
-    assert_eq!((stats.judged, stats.right, stats.tests), (5, 2, 6));
-    assert_eq!(stats.accuracy(), Some(0.4));
+    read(0, 20, 0, true);
+    let stats = read(0, 21, 0, false);
+    assert_eq!((stats.judged, stats.right, stats.tests), (4, 2, 4));
+    assert_eq!(stats.accuracy(), Some(0.5));
 }
 
 #[test]

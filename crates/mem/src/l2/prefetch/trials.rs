@@ -1,63 +1,39 @@
 //! Whether the predictor was right.
 
 use super::{PrefetchStats, Reading};
-
-/// No page.
-const NONE: u64 = u64::MAX;
+use rustc_hash::FxHashMap;
 
 /// A verdict whose truth is open.
 #[derive(Clone, Copy)]
 struct Trial {
     page: u64,
-    line: u32,
     yes: bool,
 }
 
-/// Verdicts that wait for the truth: a direct-mapped table over pages. [`PrefetchStats::right`] defines the truth.
+/// Verdicts that wait for the truth: the next read of the same warp with the same instruction. [`PrefetchStats::right`] says what is
+/// right. There are at most as many as warps times instructions.
+#[derive(Default)]
 pub(super) struct Trials {
-    places: Vec<Trial>,
+    open: FxHashMap<(u32, u8, u16), Trial>,
 }
 
 impl Trials {
-    /// Places for as many verdicts as the cache holds pages.
-    pub(super) fn new(pages: u32) -> Trials {
-        let places = pages.next_power_of_two() as usize;
-        Trials { places: vec![Trial { page: NONE, line: 0, yes: false }; places] }
-    }
-
-    #[inline]
-    fn place(&self, page: u64) -> usize {
-        kernel::mix(page) as usize & (self.places.len() - 1)
-    }
-
-    /// A line has been read.
+    /// A read has come, before its own test if it misses.
     #[inline]
     pub(super) fn read(&mut self, reading: &Reading, stats: &mut PrefetchStats) {
-        let place = self.place(reading.page);
-        let trial = &mut self.places[place];
-        if trial.page == reading.page && trial.line != reading.line {
-            judge(trial, true, stats);
-        }
+        let Some(trial) = self.open.remove(&key(reading)) else { return };
+        stats.judged += 1;
+        stats.judged_yes += u64::from(trial.yes);
+        stats.right += u64::from(trial.yes == (trial.page == reading.page));
     }
 
     /// A verdict on the page of a read that has missed.
-    pub(super) fn open(&mut self, reading: &Reading, yes: bool, stats: &mut PrefetchStats) {
-        let place = self.place(reading.page);
-        let trial = &mut self.places[place];
-        if trial.page == reading.page {
-            return;
-        }
-        if trial.page != NONE {
-            judge(trial, false, stats);
-        }
-        *trial = Trial { page: reading.page, line: reading.line, yes };
+    pub(super) fn open(&mut self, reading: &Reading, yes: bool) {
+        self.open.insert(key(reading), Trial { page: reading.page, yes });
     }
 }
 
-/// Closes a trial: the page was read further, or not.
-fn judge(trial: &mut Trial, further: bool, stats: &mut PrefetchStats) {
-    stats.judged += 1;
-    stats.judged_yes += u64::from(trial.yes);
-    stats.right += u64::from(trial.yes == further);
-    trial.page = NONE;
+#[inline]
+fn key(reading: &Reading) -> (u32, u8, u16) {
+    (reading.pc, reading.app, reading.warp)
 }

@@ -47,6 +47,7 @@ const REGISTERS: u32 = 16;
 const BIAS: f32 = 1.0;
 
 /// Shared memory of a block at work.
+#[derive(Clone)]
 struct Shared {
     node: [f32; SIDE],
     weight: [[f32; SIDE]; SIDE],
@@ -55,6 +56,7 @@ struct Shared {
 }
 
 /// The application.
+#[derive(Clone)]
 pub(super) struct Backprop {
     inputs: usize,
     launches: usize,

@@ -1,4 +1,7 @@
-//! Values that the programs begin with, and lanes.
+//! Values that the programs begin with, sizes, and lanes.
+
+use crate::program::Params;
+use config::Diagnostic;
 
 /// Why what a warp keeps for its block is there.
 pub(super) const LIVES: &str = "a block's shared memory lives as long as its warps";
@@ -12,6 +15,15 @@ pub(super) fn uniform(stream: u64, n: usize) -> f32 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^= z >> 31;
     (z >> 40) as f32 / (1_u64 << 24) as f32
+}
+
+/// Rows of a program's matrix of `n` columns: as many, unless its parameter `rows` says otherwise.
+pub(super) fn rows(params: &Params, n: usize) -> Result<usize, Diagnostic> {
+    if params.text("rows").is_none_or(str::is_empty) {
+        Ok(n)
+    } else {
+        Ok(params.integer("rows", 2..=32_768)? as usize)
+    }
 }
 
 /// The lanes of a mask, lowest first.

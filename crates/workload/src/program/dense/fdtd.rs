@@ -1,6 +1,6 @@
 //! FDTD-2D: a finite-difference time-domain kernel on three fields; three launches a time step.
 
-use crate::program::dense::data::{lanes, such, uniform};
+use crate::program::dense::data::{lanes, rows, such, uniform};
 use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table};
 use crate::program::{WarpAt, cost};
 
@@ -11,7 +11,8 @@ pub(super) const ENTRY: Entry = Entry {
     what: "finite-difference time-domain stencil on three two-dimensional fields",
     table: Some(Table { read_ratio: 0.73, kernels: 1 }),
     keys: &[
-        Key { name: "n", what: "rows and columns of a field", default: "2560" },
+        Key { name: "n", what: "columns of a field", default: "2560" },
+        Key { name: "rows", what: "rows of a field; as many as columns if empty", default: "" },
         Key { name: "launches", what: "kernels from the beginning, three a time step", default: "1" },
     ],
     build,
@@ -19,8 +20,9 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Diagnostic> {
     let n = params.integer("n", 2..=32_768)? as usize;
+    let rows = rows(params, n)?;
     let launches = params.integer("launches", 1..=1_500)? as usize;
-    Ok(Box::new(Slots::new(Fdtd::new(n, launches))))
+    Ok(Box::new(Slots::new(Fdtd::new([rows, n], launches))))
 }
 
 /// `fdtd2d.cuh`: a block is 32 threads along a row, eight rows: a warp is a piece of a row.
@@ -31,7 +33,10 @@ const STEPS: usize = 500;
 const REGISTERS: u32 = 16;
 
 /// The application.
+#[derive(Clone)]
 pub(super) struct Fdtd {
+    rows: usize,
+    /// Columns.
     n: usize,
     launches: usize,
     launched: usize,
@@ -50,18 +55,19 @@ const EY: usize = 2;
 const HZ: usize = 3;
 
 impl Fdtd {
-    pub(super) fn new(n: usize, launches: usize) -> Fdtd {
+    pub(super) fn new([rows, n]: [usize; 2], launches: usize) -> Fdtd {
+        let all = rows * n;
         let mut space = Space::default();
         let arrays = [
             space.array("_fict_", 4, STEPS),
-            space.array("ex", 4, n * n),
-            space.array("ey", 4, n * n),
-            space.array("hz", 4, n * n),
+            space.array("ex", 4, all),
+            space.array("ey", 4, all),
+            space.array("hz", 4, all),
         ];
-        let field = |stream| (0..n * n).map(|k| uniform(stream, k)).collect();
+        let field = |stream| (0..all).map(|k| uniform(stream, k)).collect();
         let source = (0..STEPS).map(|t| t as f32).collect();
         let (ex, ey, hz) = (field(1), field(2), field(3));
-        Fdtd { n, launches, launched: 0, space, arrays, source, ex, ey, hz }
+        Fdtd { rows, n, launches, launched: 0, space, arrays, source, ex, ey, hz }
     }
 
     /// `ey -= 0.5 (hz - hz above)`; the first row is the source's.
@@ -167,7 +173,7 @@ impl Code for Fdtd {
         }
         let name = ["fdtd_step1_kernel", "fdtd_step2_kernel", "fdtd_step3_kernel"][self.launched % 3];
         self.launched += 1;
-        let blocks = self.n.div_ceil(BLOCK_X) * self.n.div_ceil(BLOCK_Y);
+        let blocks = self.n.div_ceil(BLOCK_X) * self.rows.div_ceil(BLOCK_Y);
         let (blocks, threads) = (blocks as u32, (BLOCK_X * BLOCK_Y) as u32);
         Some(Kernel { name, blocks, threads, registers: REGISTERS, shared: 0 })
     }
@@ -178,7 +184,7 @@ impl Code for Fdtd {
 
     fn step(&mut self, at: &mut WarpAt, e: &mut Emit) -> bool {
         let across = self.n.div_ceil(BLOCK_X);
-        let (block, n) = (at.block as usize, self.n);
+        let (block, rows, n) = (at.block as usize, self.rows, self.n);
         let row = block / across * BLOCK_Y + at.warp as usize;
         let column = block % across * BLOCK_X;
         let launch = self.launched - 1;
@@ -187,13 +193,13 @@ impl Code for Fdtd {
         e.block(0);
         e.alu(cost::THREAD + 2, 1, []);
         e.alu(2 * cost::IF, 0, [1]);
-        let inside = |from: usize, rows: usize, columns: usize| {
-            if row < rows { such(at.mask, |lane| (from..columns).contains(&(column + lane))) } else { 0 }
+        let inside = |from: usize, below: usize, columns: usize| {
+            if row < below { such(at.mask, |lane| (from..columns).contains(&(column + lane))) } else { 0 }
         };
         let mask = match part {
-            0 => inside(0, n, n),
-            1 => inside(1, n, n),
-            _ => inside(0, n - 1, n - 1),
+            0 => inside(0, rows, n),
+            1 => inside(1, rows, n),
+            _ => inside(0, rows - 1, n - 1),
         };
         if mask != 0 {
             match part {

@@ -1,6 +1,6 @@
 //! Gaussian elimination: two launches a pivot, `Fan1` for the column of multipliers, `Fan2` for all rows below.
 
-use crate::program::dense::data::{lanes, such, uniform};
+use crate::program::dense::data::{lanes, rows, such, uniform};
 use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table};
 use crate::program::{WarpAt, cost};
 
@@ -11,7 +11,8 @@ pub(super) const ENTRY: Entry = Entry {
     what: "Gaussian elimination of a dense matrix, the first pivots",
     table: Some(Table { read_ratio: 0.66, kernels: 3 }),
     keys: &[
-        Key { name: "n", what: "rows and columns of the matrix", default: "2944" },
+        Key { name: "n", what: "columns of the matrix", default: "2944" },
+        Key { name: "rows", what: "rows of the matrix; as many as columns if empty", default: "" },
         Key { name: "pivots", what: "pivots from the beginning, two kernels each", default: "1" },
         Key { name: "block", what: "threads of a block of Fan2 along either side", default: "4" },
     ],
@@ -20,9 +21,10 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Diagnostic> {
     let n = params.integer("n", 2..=32_768)? as usize;
-    let pivots = params.integer("pivots", 1..=n as u64 - 1)? as usize;
+    let rows = rows(params, n)?;
+    let pivots = params.integer("pivots", 1..=n.min(rows) as u64 - 1)? as usize;
     let block = params.integer("block", 1..=32)? as usize;
-    Ok(Box::new(Slots::new(Gaussian::new(n, pivots, block))))
+    Ok(Box::new(Slots::new(Gaussian::new([rows, n], pivots, block))))
 }
 
 /// `MAXBLOCKSIZE`: threads of a block of `Fan1`.
@@ -32,7 +34,10 @@ const REGISTERS: u32 = 16;
 const DOMINANCE: f32 = 1.0;
 
 /// The application.
+#[derive(Clone)]
 pub(super) struct Gaussian {
+    rows: usize,
+    /// Columns.
     n: usize,
     pivots: usize,
     block: usize,
@@ -53,15 +58,16 @@ const A: usize = 1;
 const B: usize = 2;
 
 impl Gaussian {
-    pub(super) fn new(n: usize, pivots: usize, block: usize) -> Gaussian {
+    pub(super) fn new([rows, n]: [usize; 2], pivots: usize, block: usize) -> Gaussian {
         let mut space = Space::default();
-        let arrays = [space.array("m", 4, n * n), space.array("a", 4, n * n), space.array("b", 4, n)];
+        let all = rows * n;
+        let arrays = [space.array("m", 4, all), space.array("a", 4, all), space.array("b", 4, rows)];
         let value = |k: usize| {
             let diagonal = if k / n == k % n { n as f32 * DOMINANCE } else { 0.0 };
             uniform(1, k) + diagonal
         };
-        let (m, a, b) = (vec![0.0; n * n], (0..n * n).map(value).collect(), vec![1.0; n]);
-        Gaussian { n, pivots, block, launched: 0, space, arrays, m, a, b }
+        let (m, a, b) = (vec![0.0; all], (0..all).map(value).collect(), vec![1.0; rows]);
+        Gaussian { rows, n, pivots, block, launched: 0, space, arrays, m, a, b }
     }
 
     /// `m[row][t] = a[row][t] / a[t][t]`, a row a thread.
@@ -71,7 +77,7 @@ impl Gaussian {
         e.lanes(at.mask);
         e.alu(cost::THREAD, 1, []);
         e.alu(1 + cost::IF, 0, [1]);
-        let mask = at.below(n - 1 - t);
+        let mask = at.below(self.rows - 1 - t);
         if mask != 0 {
             let first = at.thread() + t + 1;
             let place = |lane: usize| (first + lane) * n + t;
@@ -95,8 +101,8 @@ impl Gaussian {
 
     /// `a[row][column] -= m[row][t] * a[t][column]`: the x of a thread is its row.
     fn fan2(&mut self, at: &WarpAt, t: usize, e: &mut Emit) {
-        let (n, side) = (self.n, self.block);
-        let across = n.div_ceil(side);
+        let (rows, n, side) = (self.rows, self.n, self.block);
+        let across = rows.div_ceil(side);
         let block = at.block as usize;
         let (left, top) = (block % across * side, block / across * side);
         let thread = at.warp as usize * 32;
@@ -106,7 +112,7 @@ impl Gaussian {
         e.lanes(at.mask);
         e.alu(cost::THREAD + 2, 1, []);
         e.alu(2 * (1 + cost::IF), 0, [1]);
-        let mask = such(at.mask, |lane| x(lane) < n - 1 - t && y(lane) < n - t);
+        let mask = such(at.mask, |lane| x(lane) < rows - 1 - t && y(lane) < n - t);
         if mask != 0 {
             let row = |lane: usize| (x(lane) + 1 + t) * n;
             e.block(4);
@@ -179,12 +185,12 @@ impl Code for Gaussian {
         }
         self.launched += 1;
         let kernel = if self.launched % 2 == 1 {
-            let blocks = self.n.div_ceil(FAN1_BLOCK as usize) as u32;
+            let blocks = self.rows.div_ceil(FAN1_BLOCK as usize) as u32;
             Kernel { name: "Fan1", blocks, threads: FAN1_BLOCK, registers: REGISTERS, shared: 0 }
         } else {
-            let across = self.n.div_ceil(self.block) as u32;
+            let blocks = self.rows.div_ceil(self.block) * self.n.div_ceil(self.block);
             let threads = (self.block * self.block) as u32;
-            Kernel { name: "Fan2", blocks: across * across, threads, registers: REGISTERS, shared: 0 }
+            Kernel { name: "Fan2", blocks: blocks as u32, threads, registers: REGISTERS, shared: 0 }
         };
         Some(kernel)
     }

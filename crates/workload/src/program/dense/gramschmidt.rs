@@ -1,6 +1,6 @@
 //! Gram-Schmidt: three launches a column, for its norm, its direction, and the projection of the columns behind it.
 
-use crate::program::dense::data::{lanes, such, uniform};
+use crate::program::dense::data::{lanes, rows, such, uniform};
 use crate::program::dense::gaussian::divide;
 use crate::program::{Array, Code, Emit, Entry, Inputs, Kernel, Key, Params, Program, Slots, Space, Table};
 use crate::program::{WarpAt, cost};
@@ -12,7 +12,8 @@ pub(super) const ENTRY: Entry = Entry {
     what: "Gram-Schmidt factorisation of a dense matrix, the first columns",
     table: Some(Table { read_ratio: 0.75, kernels: 3 }),
     keys: &[
-        Key { name: "n", what: "rows and columns of the matrix", default: "2560" },
+        Key { name: "n", what: "columns of the matrix", default: "2560" },
+        Key { name: "rows", what: "rows of the matrix; as many as columns if empty", default: "" },
         Key { name: "columns", what: "columns from the beginning, three kernels each", default: "1" },
     ],
     build,
@@ -20,8 +21,9 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn build(params: &Params, _: &mut Inputs) -> Result<Box<dyn Program>, config::Diagnostic> {
     let n = params.integer("n", 2..=32_768)? as usize;
-    let columns = params.integer("columns", 1..=n as u64)? as usize;
-    Ok(Box::new(Slots::new(GramSchmidt::new(n, columns))))
+    let rows = rows(params, n)?;
+    let columns = params.integer("columns", 1..=n.min(rows) as u64)? as usize;
+    Ok(Box::new(Slots::new(GramSchmidt::new([rows, n], columns))))
 }
 
 /// `DIM_THREAD_BLOCK_X`; blocks are one-dimensional.
@@ -31,7 +33,10 @@ const REGISTERS: u32 = 16;
 const ROOT: u16 = 6;
 
 /// The application.
+#[derive(Clone)]
 pub(super) struct GramSchmidt {
+    rows: usize,
+    /// Columns of the matrix, of which the first `columns` are worked on.
     n: usize,
     columns: usize,
     launched: usize,
@@ -73,11 +78,14 @@ pub(super) struct Warp {
 }
 
 impl GramSchmidt {
-    pub(super) fn new(n: usize, columns: usize) -> GramSchmidt {
+    pub(super) fn new([rows, n]: [usize; 2], columns: usize) -> GramSchmidt {
         let mut space = Space::default();
-        let arrays = [space.array("a", 4, n * n), space.array("r", 4, n * n), space.array("q", 4, n * n)];
-        let a = (0..n * n).map(|k| uniform(1, k)).collect();
-        GramSchmidt { n, columns, launched: 0, space, arrays, a, r: vec![0.0; n * n], q: vec![0.0; n * n] }
+        // No more columns are independent than there are rows.
+        let (all, upper) = (rows * n, rows.min(n) * n);
+        let arrays = [space.array("a", 4, all), space.array("r", 4, upper), space.array("q", 4, all)];
+        let a = (0..all).map(|k| uniform(1, k)).collect();
+        let (r, q) = (vec![0.0; upper], vec![0.0; all]);
+        GramSchmidt { rows, n, columns, launched: 0, space, arrays, a, r, q }
     }
 
     /// Thread 0: `r[k][k] = sqrt(sum of a[i][k]²)`.
@@ -92,7 +100,7 @@ impl GramSchmidt {
                 let first = warp.at.thread() == 0;
                 (warp.mask, warp.phase) = (1, if first { Phase::Sum } else { Phase::End });
             }
-            Phase::Sum if warp.row < n => {
+            Phase::Sum if warp.row < self.rows => {
                 let place = warp.row * n + k;
                 e.block(1);
                 e.lanes(warp.mask);
@@ -123,7 +131,7 @@ impl GramSchmidt {
         e.lanes(warp.at.mask);
         e.alu(cost::THREAD, 1, []);
         e.alu(cost::IF, 0, [1]);
-        let mask = warp.at.below(n);
+        let mask = warp.at.below(self.rows);
         if mask != 0 {
             let first = warp.at.thread();
             let place = |lane: usize| (first + lane) * n + k;
@@ -179,7 +187,7 @@ impl GramSchmidt {
                     self.r[k * n + first + lane] += self.q[row * n + k] * self.a[row * n + first + lane];
                 }
                 warp.row += 1;
-                if warp.row == n {
+                if warp.row == self.rows {
                     (warp.row, warp.phase) = (0, Phase::Subtract);
                 }
             }
@@ -197,7 +205,7 @@ impl GramSchmidt {
                     self.a[row * n + first + lane] -= self.q[row * n + k] * self.r[k * n + first + lane];
                 }
                 warp.row += 1;
-                if warp.row == n {
+                if warp.row == self.rows {
                     warp.phase = Phase::End;
                 }
             }
@@ -238,7 +246,7 @@ impl Code for GramSchmidt {
         let part = self.launched % 3;
         self.launched += 1;
         let name = ["gramschmidt_kernel1", "gramschmidt_kernel2", "gramschmidt_kernel3"][part];
-        let blocks = if part == 0 { 1 } else { self.n.div_ceil(BLOCK) as u32 };
+        let blocks = [1, self.rows.div_ceil(BLOCK), self.n.div_ceil(BLOCK)][part] as u32;
         Some(Kernel { name, blocks, threads: BLOCK as u32, registers: REGISTERS, shared: 0 })
     }
 

@@ -85,6 +85,7 @@ impl Chip {
 }
 
 /// Shared memory of a block at work.
+#[derive(Clone)]
 struct Shared {
     temperature: [f32; CELLS],
     power: [f32; CELLS],
@@ -99,6 +100,7 @@ const POWER: u64 = (CELLS * 4) as u64;
 const NEXT: u64 = (2 * CELLS * 4) as u64;
 
 /// The application.
+#[derive(Clone)]
 pub(super) struct Hotspot {
     /// Rows and columns.
     sides: [usize; 2],

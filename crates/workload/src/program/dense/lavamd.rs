@@ -49,6 +49,7 @@ pub(super) const ALPHA: f64 = 0.5;
 const EXPONENTIAL: u16 = 22;
 
 /// Shared memory of a block at work: `rA_shared`, `rB_shared`, `qB_shared`.
+#[derive(Clone)]
 struct Shared {
     home: Vec<[f64; FOUR]>,
     neighbour: Vec<[f64; FOUR]>,
@@ -58,6 +59,7 @@ struct Shared {
 }
 
 /// The application.
+#[derive(Clone)]
 pub(super) struct LavaMd {
     particles: usize,
     launched: bool,

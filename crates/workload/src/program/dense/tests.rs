@@ -31,13 +31,19 @@ fn wide(values: &[f32]) -> Vec<f64> {
 
 #[test]
 fn fdtd_is_the_sequential_stencil() {
-    let (n, launches) = (45, 8);
-    let start = Fdtd::new(n, launches);
+    for rows in [45, 13, 70] {
+        fdtd_of(rows, 45);
+    }
+}
+
+fn fdtd_of(rows: usize, n: usize) {
+    let launches = 8;
+    let start = Fdtd::new([rows, n], launches);
     let (mut ex, mut ey, mut hz) = (wide(&start.ex), wide(&start.ey), wide(&start.hz));
     for launch in 0..launches {
         match launch % 3 {
             0 => {
-                for i in 0..n {
+                for i in 0..rows {
                     for j in 0..n {
                         let k = i * n + j;
                         ey[k] = if i == 0 { (launch / 3) as f64 } else { ey[k] - 0.5 * (hz[k] - hz[k - n]) };
@@ -45,14 +51,14 @@ fn fdtd_is_the_sequential_stencil() {
                 }
             }
             1 => {
-                for i in 0..n {
+                for i in 0..rows {
                     for j in 1..n {
                         ex[i * n + j] -= 0.5 * (hz[i * n + j] - hz[i * n + j - 1]);
                     }
                 }
             }
             _ => {
-                for i in 0..n - 1 {
+                for i in 0..rows - 1 {
                     for j in 0..n - 1 {
                         let k = i * n + j;
                         hz[k] -= 0.7 * (ex[k + 1] - ex[k] + ey[k + n] - ey[k]);
@@ -66,21 +72,23 @@ fn fdtd_is_the_sequential_stencil() {
     close(&end.ex, ex, "ex");
     close(&end.ey, ey, "ey");
     close(&end.hz, hz, "hz");
-    // Lanes of loads and stores: a step touches n^2, (n - 1) n or (n - 1)^2 places.
-    let n = n as u64;
-    let (first, second, third) = (n * (n - 1), n * (n - 1), (n - 1) * (n - 1));
-    assert_eq!(census.stores.lanes, 3 * n * n + 3 * second + 2 * third);
+    // Lanes of loads and stores: a step touches all places, or those with one above, beside, or below and beside.
+    let blocks = 2 * rows.div_ceil(8) as u32;
+    let (rows, n) = (rows as u64, n as u64);
+    let (first, second, third) = ((rows - 1) * n, rows * (n - 1), (rows - 1) * (n - 1));
+    assert_eq!(census.stores.lanes, 3 * rows * n + 3 * second + 2 * third);
     assert_eq!(census.loads.lanes, 3 * (n + 3 * first) + 3 * 3 * second + 2 * 5 * third);
-    assert_eq!((census.kernels.len(), census.kernels[0].blocks, census.kernels[0].threads), (8, 2 * 6, 256));
+    assert_eq!((census.kernels.len(), census.kernels[0].blocks, census.kernels[0].threads), (8, blocks, 256));
 }
 
 #[test]
 fn elimination_is_the_sequential_one() {
-    for (n, pivots, block) in [(37, 5, 4), (37, 36, 16), (64, 3, 7)] {
-        let start = Gaussian::new(n, pivots, block);
+    let square = [(37, 37, 5, 4), (37, 37, 36, 16), (64, 64, 3, 7)];
+    for (rows, n, pivots, block) in square.into_iter().chain([(9, 40, 8, 4), (50, 21, 20, 7)]) {
+        let start = Gaussian::new([rows, n], pivots, block);
         let (mut m, mut a, mut b) = (wide(&start.m), wide(&start.a), wide(&start.b));
         for t in 0..pivots {
-            for i in t + 1..n {
+            for i in t + 1..rows {
                 m[i * n + t] = a[i * n + t] / a[t * n + t];
                 for j in t..n {
                     a[i * n + j] -= m[i * n + t] * a[t * n + j];
@@ -93,10 +101,10 @@ fn elimination_is_the_sequential_one() {
         close(&end.m, m, "m");
         close(&end.a, a, "a");
         close(&end.b, b, "b");
-        // A pivot: a column of n - 1 - t, a rectangle of that by n - t, the right side.
+        // A pivot: a column below it, a rectangle of that by n - t, the right side.
         let (mut loads, mut stores) = (0, 0);
         for t in 0..pivots as u64 {
-            let (below, right) = (n as u64 - 1 - t, n as u64 - t);
+            let (below, right) = (rows as u64 - 1 - t, n as u64 - t);
             loads += 2 * below + 3 * below * right + 3 * below;
             stores += below + below * right + below;
         }
@@ -107,18 +115,23 @@ fn elimination_is_the_sequential_one() {
 
 #[test]
 fn orthogonalisation_is_the_sequential_one() {
-    let (n, columns) = (70, 4);
-    let start = GramSchmidt::new(n, columns);
+    for (rows, n) in [(70, 70), (11, 70), (300, 20)] {
+        orthogonalisation_of(rows, n, 4);
+    }
+}
+
+fn orthogonalisation_of(rows: usize, n: usize, columns: usize) {
+    let start = GramSchmidt::new([rows, n], columns);
     let (mut a, mut r, mut q) = (wide(&start.a), wide(&start.r), wide(&start.q));
     for k in 0..columns {
-        let norm = (0..n).map(|i| a[i * n + k] * a[i * n + k]).sum::<f64>().sqrt();
+        let norm = (0..rows).map(|i| a[i * n + k] * a[i * n + k]).sum::<f64>().sqrt();
         r[k * n + k] = norm;
-        for i in 0..n {
+        for i in 0..rows {
             q[i * n + k] = a[i * n + k] / norm;
         }
         for j in k + 1..n {
-            r[k * n + j] = (0..n).map(|i| q[i * n + k] * a[i * n + j]).sum();
-            for i in 0..n {
+            r[k * n + j] = (0..rows).map(|i| q[i * n + k] * a[i * n + j]).sum();
+            for i in 0..rows {
                 a[i * n + j] -= q[i * n + k] * r[k * n + j];
             }
         }
@@ -128,15 +141,16 @@ fn orthogonalisation_is_the_sequential_one() {
     close(&end.a, a, "a");
     close(&end.r, r, "r");
     close(&end.q, q, "q");
-    let (mut loads, mut stores, n) = (0, 0, n as u64);
+    let each = [1, rows.div_ceil(256) as u32, 1];
+    let (mut loads, mut stores, rows, n) = (0, 0, rows as u64, n as u64);
     for k in 0..columns as u64 {
         let behind = n - 1 - k;
-        loads += n + 2 * n + 5 * n * behind;
-        stores += 1 + n + behind + 2 * n * behind;
+        loads += rows + 2 * rows + 5 * rows * behind;
+        stores += 1 + rows + behind + 2 * rows * behind;
     }
     assert_eq!((census.loads.lanes, census.stores.lanes), (loads, stores));
     let blocks: Vec<u32> = census.kernels.iter().map(|kernel| kernel.blocks).collect();
-    assert_eq!(blocks, [1, 1, 1].repeat(columns));
+    assert_eq!(blocks, each.repeat(columns));
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) struct Place {
 }
 
 /// A pass with its tensors laid out from zero up.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pass {
     pub(crate) tasks: Vec<Task>,
     /// Tensors that live within the pass, in order of their numbers.

@@ -6,11 +6,13 @@ use crate::program::dnn::memory::{Pass, lay_out};
 use crate::program::dnn::model::Model;
 use crate::program::dnn::selection::Selection;
 use crate::program::{Code, Emit, Kernel, Space, WarpAt};
+use std::rc::Rc;
 
 /// A model and how many inputs it takes.
+#[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) name: &'static str,
-    pub(crate) model: Box<dyn Model>,
+    pub(crate) model: Rc<dyn Model>,
     pub(crate) inputs: u64,
     /// Launches of an input up to the end of each of its passes.
     ends: Vec<u64>,
@@ -21,7 +23,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// Records every pass of an input once, to know how many kernels it has and what memory it takes.
     pub(crate) fn new(name: &'static str, model: Box<dyn Model>, inputs: u64) -> Plan {
-        let mut plan = Plan { name, model, inputs, ends: Vec::new(), bytes: 0 };
+        let mut plan = Plan { name, model: model.into(), inputs, ends: Vec::new(), bytes: 0 };
         let mut end = 0;
         for number in 0..plan.model.passes() {
             let pass = plan.pass(number);
@@ -96,6 +98,7 @@ impl Iterator for Launches {
 }
 
 /// The application.
+#[derive(Clone)]
 pub(crate) struct Network {
     plan: Plan,
     selection: Selection,

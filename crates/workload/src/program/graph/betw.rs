@@ -12,6 +12,7 @@ use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 const DEPENDENCY: u16 = 8;
 
 /// The program.
+#[derive(Clone)]
 pub(super) struct Betweenness {
     space: Space,
     csr: Csr,
@@ -30,6 +31,7 @@ pub(super) struct Betweenness {
     over: bool,
 }
 
+#[derive(Clone)]
 struct Arrays {
     centrality: Array,
     delta: Array,

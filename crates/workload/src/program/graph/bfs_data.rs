@@ -16,6 +16,7 @@ const LOCAL_SIZE: u32 = 128;
 const LOCAL: u16 = 4;
 
 /// The program.
+#[derive(Clone)]
 pub(super) struct BfsData {
     name: &'static str,
     by_warp: bool,

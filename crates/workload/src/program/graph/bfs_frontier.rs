@@ -9,6 +9,7 @@ use crate::graph::Graph;
 use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 
 /// The program.
+#[derive(Clone)]
 pub(super) struct BfsFrontier {
     space: Space,
     csr: Csr,
@@ -19,6 +20,7 @@ pub(super) struct BfsFrontier {
     launched: u32,
 }
 
+#[derive(Clone)]
 struct Arrays {
     levels: Array,
     frontier: Array,

@@ -9,6 +9,7 @@ use crate::graph::Graph;
 use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 
 /// The program.
+#[derive(Clone)]
 pub(super) struct BfsTopo {
     name: &'static str,
     by_warp: bool,

@@ -13,6 +13,7 @@ use crate::graph::Graph;
 use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 
 /// The program.
+#[derive(Clone)]
 pub(super) struct Colour {
     by_warp: bool,
     space: Space,

@@ -8,6 +8,7 @@ use crate::graph::Graph;
 use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 
 /// The program.
+#[derive(Clone)]
 pub(super) struct Degree {
     space: Space,
     csr: Csr,

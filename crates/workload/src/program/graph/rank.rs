@@ -12,6 +12,7 @@ use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 pub(super) const DAMPING: f32 = 0.85;
 
 /// The program.
+#[derive(Clone)]
 pub(super) struct Rank {
     space: Space,
     /// The graph turned round: the edges into each vertex.
@@ -24,6 +25,7 @@ pub(super) struct Rank {
     left: u32,
 }
 
+#[derive(Clone)]
 struct Arrays {
     ranks: Array,
     shares: Array,

@@ -9,6 +9,7 @@ use crate::graph::Graph;
 use crate::program::{Array, Code, Emit, Kernel, Space, WarpAt, cost};
 
 /// The program.
+#[derive(Clone)]
 pub(super) struct Sssp {
     space: Space,
     csr: Csr,
@@ -20,6 +21,7 @@ pub(super) struct Sssp {
     launched: u32,
 }
 
+#[derive(Clone)]
 struct Arrays {
     costs: Array,
     updates: Array,

@@ -51,6 +51,7 @@ pub(super) fn lanes_where(mask: u32, mut holds: impl FnMut(usize) -> bool) -> u3
 }
 
 /// GraphBIG's `cudaGraph`: rows and targets of 64 bits each (`vlist`, `elist`).
+#[derive(Clone)]
 pub(super) struct Csr {
     pub(super) graph: Arc<Graph>,
     pub(super) rows: Array,

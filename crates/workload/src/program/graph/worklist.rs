@@ -4,6 +4,7 @@ use super::sweep::{Warp, lanes, lanes_where, reg};
 use crate::program::{Array, Emit, Space, cost};
 
 /// GraphBIG's `my_worklist`, twice: vertices of 64 bits, and their number of 32.
+#[derive(Clone)]
 pub(super) struct Worklists {
     items: [Array; 2],
     ends: [Array; 2],
