@@ -1,11 +1,11 @@
 //! Kernels and their blocks: `kernels` says whose blocks may begin, `blocks` where.
 
+use super::Gpu;
 use super::blocks::{Place, Room};
 use super::event::{Event, Out};
 use super::model::Model;
 use super::sm::{Needs, Sm};
 use super::stats::{Counters, KernelStats};
-use super::Gpu;
 use kernel::Cx;
 use proto::simt::{Launch, Programs};
 use std::fmt;

@@ -6,7 +6,7 @@ use super::super::mean::{Metric, Values};
 use super::super::row::Row;
 use super::super::study::{Entry, Found, Point};
 use super::metrics::{array, gpu, ipc, traffic};
-use super::suite::{NAMED, Suite, Variant};
+use super::suite::{Suite, Variant};
 use super::{constants, gc, programs, variants};
 use crate::result::Document;
 use config::Diagnostic;
@@ -325,7 +325,7 @@ fn prefetch_ranking(figure: &Figure, suite: &Suite) -> Entry {
 
 /// Fig. 16a: the paper's thresholds beside the best of the grid.
 fn threshold_grid(figure: &Figure, suite: &Suite) -> Entry {
-    let grids: Vec<_> = NAMED.iter().map(|w| variants::thresholds(suite, w)).collect();
+    let grids: Vec<_> = suite.design_pairs.iter().take(2).map(|w| variants::thresholds(suite, w)).collect();
     let all = grids.iter().flatten().map(|(_, point)| point.clone()).collect();
     new(figure, all, move |figure, found| {
         let mut cells = Vec::new();

@@ -25,8 +25,6 @@ const PAIRS: [&str; 12] = [
 /// but those searches that the text names.
 const SINGLES: [&str; 12] =
     ["betw", "bfs1", "bfs2", "bfs6", "gc1", "sssp3", "deg", "pr", "back", "gaus", "FDT", "gram"];
-/// Those of them that take minutes together.
-const FEW_SINGLES: [&str; 5] = ["betw", "bfs1", "back", "gaus", "FDT"];
 
 /// The parameter that sets a program's footprint, at full size and halved so many times. A graph has two to its scale vertices, at
 /// full size the million of GraphBIG's LDBC graph; `back` has a row of weights for each input; matrices and fields lose rows and
@@ -51,7 +49,6 @@ pub(super) struct Suite {
     /// The pairs on which designs of a part are compared.
     pub(super) design_pairs: Vec<&'static str>,
     pub(super) singles: Vec<&'static str>,
-    pub(super) seeds: Vec<u64>,
     halvings: usize,
     /// When runs are cut off.
     until: Option<&'static str>,
@@ -62,39 +59,38 @@ pub(super) struct Suite {
 impl Suite {
     pub(super) fn of(effort: Effort) -> Suite {
         let (pairs, design_pairs, singles): (&[&str], &[&str], &[&str]) = match effort {
-            Effort::Whole => (&PAIRS, &PAIRS, &SINGLES),
-            Effort::Full => (&NAMED[..2], &NAMED[..2], &FEW_SINGLES),
-            Effort::Quick => (&NAMED[..1], &NAMED[..1], &SINGLES[..1]),
+            Effort::Whole => (&PAIRS, &NAMED, &SINGLES),
+            Effort::Full | Effort::Quick => (&NAMED[..1], &NAMED[..1], &SINGLES[..1]),
         };
         Suite {
             pairs: pairs.to_vec(),
             design_pairs: design_pairs.to_vec(),
             singles: singles.to_vec(),
-            seeds: if effort == Effort::Whole { vec![1, 2, 3] } else { vec![1] },
             halvings: 3,
             until: None,
             variant: |_, _| Vec::new(),
         }
     }
 
-    /// The named pairs, with one seed.
-    fn named() -> Suite {
-        Suite { pairs: NAMED.to_vec(), ..Suite::of(Effort::Full) }
+    /// Two of the named pairs.
+    fn of_two() -> Suite {
+        let two = NAMED[..2].to_vec();
+        Suite { pairs: two.clone(), design_pairs: two, ..Suite::of(Effort::Full) }
     }
 
-    /// The named pairs, with one seed, cut off after a time.
+    /// Two of the named pairs, cut off after a time.
     pub(super) fn cut(until: &'static str) -> Suite {
-        Suite { until: Some(until), ..Suite::named() }
+        Suite { until: Some(until), ..Suite::of_two() }
     }
 
-    /// The named pairs, with one seed, otherwise than decided.
+    /// Two of the named pairs, otherwise than decided.
     pub(super) fn varied(variant: Variant) -> Suite {
-        Suite { variant, ..Suite::named() }
+        Suite { variant, ..Suite::of_two() }
     }
 
-    /// Two of the named pairs, with one seed, at another scale: a quarter, a half, all.
+    /// One of the named pairs at another scale: a quarter, a half, all.
     pub(super) fn scaled(&self, halvings: usize) -> Suite {
-        Suite { pairs: NAMED[..2].to_vec(), seeds: vec![1], halvings, ..self.clone() }
+        Suite { pairs: NAMED[..1].to_vec(), halvings, ..self.clone() }
     }
 
     /// How many times smaller machines and data are.
@@ -134,13 +130,12 @@ impl Suite {
         4 * largest / u64::from(self.factor())
     }
 
-    /// A system on every pair, with every seed.
+    /// A system on every pair.
     pub(super) fn on(&self, system: &str) -> Vec<Point> {
-        let seeds = |pair| self.seeds.iter().map(move |seed| self.point(system, pair, 1, *seed));
-        self.pairs.iter().flat_map(|pair| seeds(*pair)).collect()
+        self.pairs.iter().map(|pair| self.point(system, pair, 1, 1)).collect()
     }
 
-    /// A system on those of the pairs that the text names, one seed.
+    /// A system on those of the pairs that the text names.
     pub(super) fn named_on(&self, system: &str) -> Vec<Point> {
         let pairs = self.pairs.iter().filter(|pair| NAMED.contains(pair));
         pairs.map(|pair| self.point(system, pair, 1, 1)).collect()
