@@ -64,11 +64,11 @@ fn an_application_that_ends_early_begins_again() {
         let app = |document: &serde_json::Value, path: &str| {
             figure(document, &format!("/gpu/0/applications{path}"))
         };
-        let issued = "/0/work/warp_instructions";
+        let issued = "/0/warp_instructions";
         assert!(app(&again, issued) >= 2.0 * app(&once, issued), "{system}: it has run once");
         assert_eq!(
-            app(&again, "/1/work/warp_instructions"),
-            app(&once, "/1/work/warp_instructions"),
+            app(&again, "/1/warp_instructions"),
+            app(&once, "/1/warp_instructions"),
             "{system}"
         );
         let last =

@@ -50,7 +50,7 @@ pub(crate) const CASES: &[Case] = &[
         context: &["gpu.kernels=partitioned"],
         jobs: &["gaus:n=64,pivots=1", "gaus:n=64,pivots=12"],
         values: &["false", "true"],
-        predicted: Rises("/gpu/0/work/warp_instructions"),
+        predicted: Rises("/gpu/0/warp_instructions"),
     },
     Case { key: "gpu.issue", context: ONE, jobs: BACK, values: &["1", "2"], predicted: Rises(IPC) },
     Case {
