@@ -68,7 +68,7 @@ fn combination() -> Combination {
     }
 }
 
-fn cache(fixed: u32, dynamic: u32, full: SlcFull) -> SlcSpec {
+fn cache(fixed: u32, dynamic: u8, full: SlcFull) -> SlcSpec {
     SlcSpec {
         read: Duration::new(READ_SLC),
         program: Duration::new(PROGRAM_SLC),
