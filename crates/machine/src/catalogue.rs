@@ -31,7 +31,7 @@ use flash::media::registers::spec::RegisterNetwork;
 use flash::port::initiator::EntranceChoice;
 use flash::spec::{
     GcModeSpec, GcScope, GcStreams, Interface, Leaves, MapGranularity, Moves, MultiPlaneRule, PageLayout,
-    Programming, ReclaimUnit, UnwrittenRead,
+    Programming, ReclaimUnit, SlcFull, UnwrittenRead,
 };
 use host::block::SchedulerPolicy;
 use host::fs::JournalMode;
@@ -70,6 +70,7 @@ pub const FAMILIES: &[&Family] = &[
     PageOrder::FAMILY,
     MapGranularity::FAMILY,
     UnwrittenRead::FAMILY,
+    SlcFull::FAMILY,
     VictimPolicy::FAMILY,
     GcModeSpec::FAMILY,
     GcScope::FAMILY,

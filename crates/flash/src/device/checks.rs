@@ -207,13 +207,14 @@ impl Device {
         let of = |classes: &[Class]| classes.iter().map(|c| done[*c as usize]).sum::<u64>();
         let reads = of(&Class::ALL[..=Class::AheadRead as usize]);
         let programs = of(&[Class::HostProgram, Class::MapProgram, Class::GcProgram]);
-        let [free, open, full, closed, collecting, bad] = census.states;
+        let [free, open, full, closed, collecting, bad, cached] = census.states;
+        let closed = closed + cached;
         let jobs = self.jobs.iter().flatten().count() as u64;
         let states = [free, open, closed, collecting, bad, free + open + full + closed + collecting + bad];
         let lists = [
             census.listed_free,
             census.frontiers,
-            census.listed_closed,
+            census.listed_closed + census.listed_cached,
             jobs,
             census.listed_bad,
             self.ftl.geo.ru_count,

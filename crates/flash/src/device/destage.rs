@@ -75,6 +75,7 @@ impl Device {
                 let bytes = self.bytes_of_rest(buffered, flush.lpn, slot);
                 let mut op = Op::new(OpKind::Read, Class::HostRead, at, slot, 1, bytes, name);
                 op.erases = self.erases_of_read(slot);
+                op.is_slc = self.ftl.is_slc(slot);
                 let name = self.backend.enqueue(cx.now(), Purpose::FlushMerge.tags(op));
                 self.ledger.read_ops += 1;
                 if let Some(shadow) = &mut self.shadow {
@@ -191,8 +192,10 @@ impl Device {
         let per_program = self.ftl.geo.units_per_program as usize;
         let stream = buffered.stream_of(assembly);
         let pace = buffered.pace_of(assembly);
-        let Some(slot) = self.ftl.reserve_at(group, stream, pace) else { return false };
+        let slot = self.ftl.reserve_for_host(group, stream, pace);
         let units = buffered.assemblies[assembly].len().min(per_program);
+        self.counts_cached(group, slot, units as u32);
+        let Some(slot) = slot else { return false };
         for (n, lpn) in buffered.assemblies[assembly][..units].iter().enumerate() {
             self.ftl.fill(Slot(slot.0 + n as u64), Some(*lpn));
         }
@@ -204,6 +207,7 @@ impl Device {
         let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units as u16, bytes, 0);
         op.register = register;
         op.erases = self.erases_of(slot);
+        op.is_slc = self.ftl.is_slc(slot);
         let name = self.backend.enqueue(cx.now(), purpose_of(pace).tags(op));
         self.ledger.program_ops += 1;
         if let Some(shadow) = &mut self.shadow {

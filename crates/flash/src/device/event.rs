@@ -26,6 +26,8 @@ kernel::events! {
         Sampled(u16),
         /// Something in the dies or on a channel.
         Dies(dies::Event),
+        /// The host may have rested long enough for folding: there is one, the first.
+        Rested(u16),
     }
 }
 

@@ -128,6 +128,9 @@ impl Device {
         cx.emit(Out::Complete(Completion { tag, to, status, errors, buffer }));
         self.note_answer(id);
         self.active.remove(id);
+        if self.folding.is_some() && self.active.is_empty() {
+            self.begins_rest(cx);
+        }
         if let Some(meter) = &mut self.backend.meter {
             meter.command_ends(cx.now());
         }

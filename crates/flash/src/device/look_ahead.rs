@@ -166,6 +166,7 @@ impl Device {
         let at = self.ftl.geo.address(slot);
         let mut op = Op::new(OpKind::Read, Class::AheadRead, at, slot, units, bytes, 0);
         op.erases = self.erases_of_read(slot);
+        op.is_slc = self.ftl.is_slc(slot);
         let name = self.backend.enqueue(now, Purpose::Ahead.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {

@@ -11,6 +11,7 @@ mod checks;
 mod destage;
 mod event;
 mod evict;
+mod fold;
 mod gather;
 mod host;
 mod look_ahead;
@@ -32,6 +33,7 @@ mod write;
 pub use absent::Unwritten;
 pub use buffered::{BufferMemory, BufferParts, Buffered};
 pub use event::{Event, Out};
+pub use fold::{FoldPolicy, SlcCounters};
 pub use gather::{Exit, RegisterCounters, RegisterParts};
 pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
@@ -53,6 +55,7 @@ use ::stats::{EnergyReport, Milestones};
 use absent::Absent;
 use buffered::Place;
 use checks::Ledger;
+use fold::Folding;
 use kernel::{Cx, Inside, Mutant, Slab, Time, planted};
 use look_ahead::Ahead;
 use merge::Merge;
@@ -111,6 +114,8 @@ pub struct DeviceParts {
     pub host: HostParams,
     /// Garbage collection in time.
     pub gc: ReclaimPolicy,
+    /// When the cache of one bit a cell is emptied, if there is one.
+    pub folding: Option<FoldPolicy>,
     /// Host data streams: placements above are folded onto the last one.
     pub placements: u8,
     /// What reading a unit costs that was never written.
@@ -144,6 +149,8 @@ pub struct Device {
     gc: ReclaimPolicy,
     /// Whose turn it is to take moved data, if any group may.
     gc_turn: u64,
+    /// When the cache of one bit a cell is emptied, if there is one.
+    folding: Option<Box<Folding>>,
     /// Jobs that have ended, with their lists.
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     spare_jobs: Vec<Box<Job>>,
@@ -194,6 +201,7 @@ impl Device {
             moves: Vec::new(),
             gc: parts.gc,
             gc_turn: 0,
+            folding: parts.folding.map(|policy| Box::new(Folding::new(policy))),
             spare_jobs: Vec::new(),
             placing: Slab::default(),
             placements: parts.placements.max(1),
@@ -257,6 +265,7 @@ impl Device {
             Event::Placed(id) => self.place_found(id, cx),
             Event::Sampled(_) => self.sampled(cx),
             Event::Dies(event) => self.dies_event(event, cx),
+            Event::Rested(_) => self.rested(cx),
         }
         self.settle(cx);
     }

@@ -164,8 +164,9 @@ impl Device {
         let (journal, undone) = journal.cut();
         cut.trims_undone = undone;
         let retired = self.ftl.retired_units();
+        let cached = self.ftl.slc_members();
         let (array, base) = self.ftl.into_array();
-        Some((Durable { array, base, journal, retired, lines, placements, cut }, self.shadow))
+        Some((Durable { array, base, journal, retired, cached, lines, placements, cut }, self.shadow))
     }
 
     /// Blocks that have been erased while others of their reclaim unit have not: the translation layer learns of it when

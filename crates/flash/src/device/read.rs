@@ -100,6 +100,7 @@ impl Device {
         let at = self.ftl.geo.address(run.slot);
         let mut op = Op::new(OpKind::Read, class, at, run.slot, run.units, run.bytes, id);
         op.erases = self.erases_of_read(run.slot);
+        op.is_slc = self.ftl.is_slc(run.slot);
         let name = self.backend.enqueue(now, Purpose::Host.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {

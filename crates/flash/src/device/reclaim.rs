@@ -25,6 +25,8 @@ pub(super) struct Job {
     parked: bool,
     /// Evens out wear instead of gaining space.
     levels_wear: bool,
+    /// Empties a unit of the cache of one bit a cell.
+    folds: bool,
 }
 
 /// How garbage collection shares the device with the host.
@@ -51,7 +53,19 @@ pub struct ReclaimPolicy {
     pub global: bool,
 }
 
-kernel::snapshot!(Job { ru, cursor, scanned, reads, programs, erases, erasing, staged, parked, levels_wear });
+kernel::snapshot!(Job {
+    ru,
+    cursor,
+    scanned,
+    reads,
+    programs,
+    erases,
+    erasing,
+    staged,
+    parked,
+    levels_wear,
+    folds
+});
 
 impl Job {
     /// The reclaim unit.
@@ -77,6 +91,9 @@ impl Device {
     pub(super) fn reclaim(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
         let free = self.ftl.free(group);
         if free > self.ftl.thresholds.start {
+            if self.folding.is_some() {
+                self.fold(group, cx);
+            }
             return;
         }
         match &self.jobs[group as usize] {
@@ -87,19 +104,28 @@ impl Device {
     }
 
     fn start_job(&mut self, group: u32, cx: &mut impl Cx<Event, Out>) {
+        if self.ftl.slc_is_over(group) && self.start_fold(group, cx) {
+            return;
+        }
         let mut victim = self.ftl.pick_victim(group);
         // Host data may have put a group over its share; then others have room for whatever it holds.
         if victim.is_none() && self.ftl.share_left(group) < 0 && self.destination(group) != group {
             victim = self.ftl.pick_emptiest(group);
         }
-        let Some(ru) = victim else { return };
+        let Some(ru) = victim else {
+            if self.folding.is_some() {
+                self.fold(group, cx);
+            }
+            return;
+        };
         self.stats.gc_runs += 1;
         self.run_job(group, ru, false, cx);
     }
 
-    fn run_job(&mut self, group: u32, ru: u64, levels_wear: bool, cx: &mut impl Cx<Event, Out>) {
+    pub(super) fn run_job(&mut self, group: u32, ru: u64, levels_wear: bool, cx: &mut impl Cx<Event, Out>) {
+        let folds = self.ftl.is_slc(self.ftl.geo.first_slot(self.ftl.geo.block_of_ru(ru, 0)));
         let mut job = self.spare_jobs.pop().unwrap_or_default();
-        *job = Job { ru, levels_wear, staged: std::mem::take(&mut job.staged), ..Job::default() };
+        *job = Job { ru, levels_wear, folds, staged: std::mem::take(&mut job.staged), ..Job::default() };
         self.jobs[group as usize] = Some(job);
         self.advance(group, cx);
     }
@@ -160,7 +186,9 @@ impl Device {
     fn issue_reads(&mut self, group: u32, job: &mut Job, cx: &mut impl Cx<Event, Out>) {
         let per_program = self.ftl.geo.units_per_program;
         let window = self.gc.window * per_program;
-        let may_wait = self.gc.mode == GcMode::Background && self.ftl.free(group) > self.ftl.thresholds.hard;
+        let may_wait = self.gc.mode == GcMode::Background
+            && !job.folds
+            && self.ftl.free(group) > self.ftl.thresholds.hard;
         job.parked = may_wait && self.backend.load(self.ftl.geo.first_die_of_group(group)) > 0;
         if job.parked {
             return;
@@ -188,7 +216,10 @@ impl Device {
                 units += 1;
                 job.cursor = ahead;
             }
-            if self.copies_back(group, units) && self.issue_copy(group, job, slot, units, cx.now()) {
+            if !job.folds
+                && self.copies_back(group, units)
+                && self.issue_copy(group, job, slot, units, cx.now())
+            {
                 continue;
             }
             self.ftl.array.prefetch(slot);
@@ -196,6 +227,7 @@ impl Device {
             let bytes = u32::from(units) * self.unit_bytes as u32;
             let mut op = Op::new(OpKind::Read, Class::GcRead, at, slot, units, bytes, group);
             op.erases = self.erases_of_read(slot);
+            op.is_slc = self.ftl.is_slc(slot);
             let name = self.backend.enqueue(cx.now(), Purpose::Reclaim.tags(op));
             if let Some(shadow) = &mut self.shadow {
                 shadow.collects(name, slot, &self.ftl);
@@ -338,6 +370,7 @@ impl Device {
         if let Some(job) = &mut self.jobs[op.owner as usize] {
             job.programs -= 1;
             self.stats.wear_units += if job.levels_wear { u64::from(op.units) } else { 0 };
+            self.stats.slc.folded += if job.folds { u64::from(op.units) } else { 0 };
         }
         self.advance(op.owner, cx);
     }
@@ -356,14 +389,19 @@ impl Device {
             job.erases == 0
         });
         let Some(job) = erased else { return };
-        let Job { ru, levels_wear, .. } = *job;
+        let Job { ru, levels_wear, folds, .. } = *job;
         self.spare_jobs.push(job);
         self.ftl.erased(ru);
         self.gains_by_erase(group);
         if let Some(ru) = self.ftl.pick_unworn(group, levels_wear) {
             self.run_job(group, ru, true, cx);
+        } else if folds {
+            self.reclaim(group, cx);
         } else if self.ftl.free(group) < self.ftl.thresholds.stop {
             self.start_job(group, cx);
+        }
+        if self.folding.is_some() {
+            self.fold(group, cx);
         }
         // While space is short, what was moved last is likely to be moved again soon.
         if self.jobs[group as usize].is_none() {

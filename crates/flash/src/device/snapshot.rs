@@ -43,6 +43,7 @@ impl Device {
             && self.placing.is_empty()
             && self.backend.is_at_rest()
             && self.buffered.as_ref().is_none_or(|b| b.is_idle())
+            && self.folding.as_ref().is_none_or(|f| f.is_idle())
     }
 
     /// What two devices must share for one to be loaded from the other.
@@ -123,6 +124,7 @@ impl Device {
             shadow: _,
             journal,
             absent,
+            folding,
             #[cfg(debug_assertions)]
                 trimmed: _,
             // Of an idle device there is no command to give account of.
@@ -144,6 +146,7 @@ impl Device {
         ledger.save(out);
         journal.save(out);
         absent.save(out);
+        folding.iter().for_each(|f| f.save(out));
         Ok(())
     }
 
@@ -190,6 +193,10 @@ impl Device {
         self.stats.load(input)?;
         self.ledger = Ledger::load(input)?;
         self.journal = Option::load(input)?;
-        self.absent.load(input)
+        self.absent.load(input)?;
+        match &mut self.folding {
+            Some(folding) => folding.load(input),
+            None => Some(()),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What the device has counted.
 
-use super::AheadCounters;
+use super::{AheadCounters, SlcCounters};
 use crate::control::buffer::destage::Pace;
 use crate::control::ftl::Ftl;
 use crate::control::ftl::pages::PageCounters;
@@ -80,6 +80,8 @@ pub struct DeviceStats {
     pub failed_bytes: u64,
     /// What has left the buffer, if a policy of its own decides.
     pub evictions: EvictionCounters,
+    /// What went through the cache of one bit a cell, if there is one.
+    pub slc: SlcCounters,
     /// What the parts had counted when the window began.
     pub(crate) origin: Origin,
 }
@@ -140,6 +142,7 @@ impl Default for DeviceStats {
             written_bytes: 0,
             failed_bytes: 0,
             evictions: EvictionCounters::default(),
+            slc: SlcCounters::default(),
             origin: Origin::default(),
         }
     }
@@ -186,6 +189,7 @@ impl DeviceStats {
             written_bytes,
             failed_bytes,
             evictions,
+            slc,
             origin,
         } = self;
         [reads, writes, others].into_iter().for_each(|b| b.save(out));
@@ -193,6 +197,7 @@ impl DeviceStats {
             [unwritten_reads, merge_reads, trimmed_units, gc_runs, wear_units, written_bytes, failed_bytes];
         counts.into_iter().for_each(|n| n.save(out));
         evictions.save(out);
+        slc.save(out);
         origin.save(out);
     }
 
@@ -208,6 +213,7 @@ impl DeviceStats {
         self.written_bytes = u64::load(input)?;
         self.failed_bytes = u64::load(input)?;
         self.evictions = EvictionCounters::load(input)?;
+        self.slc = SlcCounters::load(input)?;
         self.origin = Origin::load(input)?;
         Some(())
     }

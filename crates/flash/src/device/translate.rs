@@ -198,6 +198,7 @@ impl Device {
         let at = self.ftl.geo.address(slot);
         let mut op = Op::new(OpKind::Read, Class::MapRead, at, slot, 1, bytes, owner);
         op.erases = self.erases_of_read(slot);
+        op.is_slc = self.ftl.is_slc(slot);
         let name = self.backend.enqueue(cx.now(), Purpose::Map.tags(op));
         self.ledger.read_ops += 1;
         if let Some(shadow) = &mut self.shadow {

@@ -67,12 +67,15 @@ impl Device {
             let stripe = self.ftl.geo.stripe_of_unit(unit);
             let group = self.allocator.place(stripe, stream, &self.ftl, &self.backend);
             let closed = self.is_closed_to_host(group);
-            let Some(slot) = (if closed { None } else { self.ftl.reserve_at(group, stream, Pace::Even) })
+            let Some(slot) =
+                (if closed { None } else { self.ftl.reserve_for_host(group, stream, Pace::Even) })
             else {
+                self.counts_cached(group, None, 0);
                 self.wait(id, group, cx);
                 break;
             };
             let units = (until - unit) as u16;
+            self.counts_cached(group, Some(slot), units.into());
             for n in 0..u64::from(self.ftl.geo.units_per_program) {
                 let lpn = (n < u64::from(units)).then(|| Lpn(unit + n));
                 self.ftl.fill(Slot(slot.0 + n), lpn);
@@ -84,6 +87,7 @@ impl Device {
             let bytes = u32::from(units) * self.unit_bytes as u32;
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units, bytes, id);
             op.erases = self.erases_of(slot);
+            op.is_slc = self.ftl.is_slc(slot);
             let name = self.backend.enqueue(cx.now(), Purpose::Host.tags(op));
             if let Some(shadow) = &mut self.shadow {
                 shadow.writes(name, id, unit, units);

@@ -458,6 +458,7 @@ impl Combination {
             reclaim_unit: self.reclaim,
             stripe: StripeOrder([Digit::Channel, Digit::Way, Digit::Die, Digit::Plane]),
             allocation: self.allocation.clone(),
+            slc_cache: None,
             pages: (self.pages != PageOrder::in_order).then(|| self.pages.clone()),
             over_provisioning: Share::percent(if self.gap.is_some() { 60 } else { 50 }),
             placements: self.placements,

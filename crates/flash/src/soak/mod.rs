@@ -9,6 +9,8 @@ mod host;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
+mod slc;
+#[cfg(test)]
 mod snapshots;
 #[cfg(test)]
 mod tests;

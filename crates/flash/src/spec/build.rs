@@ -77,10 +77,13 @@ impl FlashSpec {
     /// The first value that cannot be built, with its key.
     pub fn build(&self, context: &Built) -> Result<Device, SpecError> {
         let geo = self.geometry()?;
+        self.check_slc(&geo)?;
         let factory = self.bad_blocks.as_ref().map(|bad| bad.factory(&geo, context.seed, &context.name));
         let lost = factory.iter().flat_map(|f| f.lost.iter().copied()).max().unwrap_or(0);
         let logical = self.ftl.logical(&geo, lost)?;
-        let timing = timing(&self.cell, &self.channel, &geo, context)?;
+        let mut timing = timing(&self.cell, &self.channel, &geo, context)?;
+        let slc = self.ftl.slc_cache.as_ref();
+        timing.slc = slc.map(|slc| slc.times());
         let (translation, hidden) = self.ftl.translation(logical)?.unzip();
         let map_memory = self.ftl.map_memory(&geo, logical)?;
         let victim = self.victim(context);
@@ -103,6 +106,9 @@ impl FlashSpec {
         if let Some(choice) = self.ftl.page_choice() {
             let types = self.cell.page_types(ftl.geo.shape.pages);
             ftl.choose_pages(choice, types);
+        }
+        if let Some(slc) = slc {
+            ftl.cache_in_slc(slc.rule(self.cell.bits));
         }
         let allocator = self.ftl.allocation.build(&ftl.geo);
         let buffer = self.buffer_parts(&ftl.geo, &*allocator)?;
@@ -131,6 +137,7 @@ impl FlashSpec {
             },
             host: self.host.build(self.inner.as_ref(), self.energy.as_ref(), context.fold)?,
             gc: self.ftl.reclaim(),
+            folding: slc.map(|slc| slc.folds()),
             placements: self.ftl.placements,
             unwritten: self.ftl.unwritten_read.into(),
             energy: self.energy.as_ref().map(|spec| energy(spec, &self.cell)).transpose()?,
@@ -177,6 +184,7 @@ pub(crate) fn timing(
         page_type: cell.page_types(geo.shape.pages),
         wear_ppm: cell.wear(),
         spread: cell.spread.as_ref().map(|spread| spread.build(context.seed, &context.name)),
+        slc: None,
         errors: cell
             .errors
             .as_ref()

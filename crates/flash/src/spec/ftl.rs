@@ -1,6 +1,6 @@
 //! The translation layer as a user writes it.
 
-use super::{CellSpec, Programming, ReclaimUnit, SpecError, StripeOrder};
+use super::{CellSpec, Programming, ReclaimUnit, SlcSpec, SpecError, StripeOrder};
 use crate::control::ftl::Thresholds;
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::gc::VictimPolicy;
@@ -36,6 +36,9 @@ pub struct FtlSpec {
     /// Which page of its open blocks a group programs next for the host; left out, `in_order`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PageOrder>,
+    /// A cache of one bit a cell for what the host writes; left out, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc_cache: Option<SlcSpec>,
     /// Share of the raw capacity that the host does not see.
     pub over_provisioning: Share,
     /// Host data streams that are kept apart, also when they are moved if `gc.streams` says so: a stream for each flow of
@@ -335,9 +338,13 @@ impl FtlSpec {
         // Free units that reclaiming keeps, and frontiers.
         let frontiers = self.frontiers(hidden > 0);
         let kept = u64::from(self.gc.start) + frontiers;
-        let blocks = u64::from(geo.shape.blocks.saturating_sub(bad));
+        let cached = self.kept_for_cache();
+        let blocks = u64::from(geo.shape.blocks.saturating_sub(bad).saturating_sub(cached));
         if needed + kept > blocks {
-            let lost = if bad == 0 { String::new() } else { format!(" left without {bad} bad ones") };
+            let mut lost = if bad == 0 { String::new() } else { format!(" left without {bad} bad ones") };
+            if cached > 0 {
+                lost += &format!(" left without {cached} for flash.ftl.slc_cache.fixed");
+            }
             let what = format!(
                 "no spare space: a group has {blocks} reclaim units{lost}; {needed} hold the logical space, {} are kept free and {frontiers} are frontiers{}, {} too many",
                 self.gc.start,
@@ -350,7 +357,7 @@ impl FtlSpec {
                 "raise flash.ftl.over_provisioning or lower flash.ftl.gc.start"
             }));
         }
-        self.check_progress(geo, bad, per_group, hidden > 0)?;
+        self.check_progress(geo, bad.saturating_add(cached), per_group, hidden > 0)?;
         Ok(logical)
     }
 

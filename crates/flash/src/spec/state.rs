@@ -7,7 +7,8 @@ use super::{
     AhciSpec, BadBlocksSpec, BufferSpec, CellSpec, ChannelSpec, ControllerSpec, DieSpec, ErrorsSpec,
     FlashSpec, FtlSpec, GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, InnerSpec, LinkSpec,
     MapMemorySpec, Mapping, MultiPlaneRule, NvmeArbitration, NvmeSpec, PcieSpec, PlainSpec, Programming,
-    ReclaimUnit, RegisterCacheSpec, RetrySpec, SataSpec, SpreadSpec, StripeOrder, SuspendSpec, WearSpec,
+    ReclaimUnit, RegisterCacheSpec, RetrySpec, SataSpec, SlcSpec, SpreadSpec, StripeOrder, SuspendSpec,
+    WearSpec,
 };
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::gc::VictimPolicy;
@@ -48,6 +49,8 @@ struct FtlState {
     allocation: Allocation,
     #[serde(skip_serializing_if = "Option::is_none")]
     pages: Option<PageOrder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slc_cache: Option<SlcState>,
     over_provisioning: Share,
     placements: u8,
     gc: GcState,
@@ -59,6 +62,11 @@ struct FtlState {
 enum MappingState {
     Table,
     Demand { stored_entry: Bytes },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct SlcState {
+    fixed: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -155,6 +163,7 @@ impl From<&FtlSpec> for FtlState {
             stripe,
             allocation,
             pages,
+            slc_cache,
             over_provisioning,
             placements,
             // What the device answers, and remembers of its answers; nothing has been read.
@@ -173,11 +182,29 @@ impl From<&FtlSpec> for FtlState {
             stripe: *stripe,
             allocation: allocation.clone(),
             pages: pages.clone(),
+            slc_cache: slc_cache.as_ref().map(SlcState::from),
             over_provisioning: *over_provisioning,
             placements: *placements,
             gc: gc.into(),
             wear: wear.clone(),
         }
+    }
+}
+
+impl From<&SlcSpec> for SlcState {
+    fn from(spec: &SlcSpec) -> SlcState {
+        let SlcSpec {
+            fixed,
+            // What the host's writes take, and how they leave it: the cache is empty before the first command.
+            read: _,
+            program: _,
+            dynamic: _,
+            full: _,
+            idle: _,
+            keep: _,
+            foreground: _,
+        } = spec;
+        SlcState { fixed: *fixed }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::machine::Machine;
 use crate::precondition;
 use flash::Device;
 use flash::control::ftl::Ftl;
+use flash::device::SlcCounters;
 use flash::media::dies::BackendCounters;
 use flash::media::dies::op::Class;
 use kernel::Time;
@@ -69,6 +70,30 @@ impl Retries {
             retry_steps: counters.retry_steps,
             uncorrectable_reads: counters.uncorrectable_reads,
         }
+    }
+}
+
+/// A cache of one bit a cell, and what became of what it held. Programs of folding are part of `gc_programs`, its reads of `reads.gc`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct SlcCache {
+    /// Map units of the host that went to the cache.
+    pub hits: u64,
+    /// Map units of the host that went past it.
+    pub misses: u64,
+    /// Reclaim units of the cache whose folding was begun.
+    pub folds: u64,
+    /// Map units that folding has programmed elsewhere.
+    pub folded: u64,
+    /// Programs of the host that had to wait for folding.
+    pub stalls: u64,
+    /// Reclaim units that the cache had in use at the end.
+    pub units: u64,
+}
+
+impl SlcCache {
+    fn collect(device: &Device) -> Option<SlcCache> {
+        let (SlcCounters { hits, misses, folds, folded, stalls }, units) = device.slc()?;
+        Some(SlcCache { hits, misses, folds, folded, stalls, units })
     }
 }
 
@@ -177,6 +202,9 @@ pub struct FlashResult {
     /// Which pages were programmed; left out where blocks are filled in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages_by_type: Option<PagesByType>,
+    /// The cache of one bit a cell; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slc_cache: Option<SlcCache>,
     /// Map units programmed for the host.
     pub host_programs: u64,
     /// Map units programmed by garbage collection.
@@ -282,6 +310,7 @@ impl FlashResult {
             }),
             evictions: Evictions::collect(device),
             pages_by_type: PagesByType::collect(device),
+            slc_cache: SlcCache::collect(device),
             host_programs: host,
             gc_programs: gc - device.stats.wear_units,
             mapping_programs: mapping,

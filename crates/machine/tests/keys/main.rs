@@ -27,6 +27,7 @@ mod paging;
 mod placement;
 mod registers;
 mod server;
+mod slc;
 mod state;
 mod swap;
 
@@ -268,6 +269,7 @@ const DRIVES: &[(&Bench, &[Case])] = &[
     (&DRIVE, ftl::CASES),
     (&DRIVE, host::CASES),
     (&DRIVE, registers::CASES),
+    (&DRIVE, slc::CASES),
     (&DRIVE, state::CASES),
     (&DRIVE, links::DRIVE),
     (&DRIVE, energy::DRIVE),

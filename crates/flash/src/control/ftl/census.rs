@@ -6,8 +6,8 @@ use super::unit::RuState;
 /// What was found. Counts of reclaim units unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Census {
-    /// By state: free, open, full, closed, collecting, bad.
-    pub(crate) states: [u64; 6],
+    /// By state: free, open, full, closed, collecting, bad, closed in a cache.
+    pub(crate) states: [u64; 7],
     /// On free lists.
     pub(crate) listed_free: u64,
     /// Counted as bad.
@@ -16,6 +16,8 @@ pub(crate) struct Census {
     pub(crate) frontiers: u64,
     /// In the index that victims come from.
     pub(crate) listed_closed: u64,
+    /// In the list that folding takes from.
+    pub(crate) listed_cached: u64,
     /// Groups that hold another number of valid units than they say.
     pub(crate) miscounted: u64,
     /// Valid map units.
@@ -46,12 +48,20 @@ impl Ftl {
             let chosen = || self.pages.iter().flat_map(move |pages| pages.open_units(g));
             census.frontiers += (group.open_units().count() + chosen().count()) as u64;
             census.listed_closed += group.index.len() as u64;
+            let (written, cached) = self.slc.as_ref().map_or((0, 0), |slc| slc.listed(g));
+            census.frontiers += written;
+            census.listed_cached += cached;
             let mut given: Vec<u32> = group
                 .rus
                 .iter()
                 .map(|ru| if ru.state == RuState::Free { 0 } else { self.geo.programs_per_ru })
                 .collect();
             group.open_units().chain(chosen()).for_each(|(number, taken)| given[number as usize] = taken);
+            if let Some(slc) = &self.slc {
+                let of_slc = |number: usize| slc.given(g, number as u32);
+                let cached = given.iter_mut().enumerate();
+                cached.for_each(|(number, given)| *given = of_slc(number).unwrap_or(*given));
+            }
             for (number, ru) in group.rus.iter().enumerate() {
                 census.states[ru.state as usize] += 1;
                 census.readers += u64::from(ru.readers);

@@ -227,7 +227,7 @@ impl Ftl {
                 break;
             }
         }
-        if self.can_reserve(group, Stream::Host(0)) {
+        if self.can_reserve_ordinary(group, Stream::Host(0)) {
             Ok(())
         } else {
             Err(NoSpace { group, free: self.free(group) })
@@ -273,7 +273,7 @@ impl Ftl {
     fn relocate(&mut self, group: u32, stream: Stream, moves: &[(Lpn, Slot)]) -> Result<(), NoSpace> {
         moves.iter().for_each(|(lpn, _)| self.prefetch(*lpn));
         let per_program = self.geo.units_per_program;
-        let keep = self.keep(stream);
+        let keep = self.keep(group, stream);
         let mut rest = moves;
         while !rest.is_empty() {
             let wanted = (rest.len() as u32).div_ceil(per_program);

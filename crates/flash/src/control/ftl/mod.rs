@@ -21,6 +21,7 @@ mod map_copy;
 pub mod pages;
 mod pools;
 mod recovered;
+pub mod slc;
 mod snapshot;
 pub mod space;
 mod step;
@@ -98,6 +99,8 @@ pub struct Ftl {
     bad: bad::BadBlocks,
     /// Which pages host data goes to, if not to the next one.
     pages: Option<Box<pages::Pages>>,
+    /// Reclaim units that host data goes to first, one bit a cell, if there are any.
+    slc: Option<Box<slc::Slc>>,
 }
 
 impl Ftl {
@@ -130,6 +133,7 @@ impl Ftl {
             hidden,
             bad: bad::BadBlocks::default(),
             pages: None,
+            slc: None,
             geo,
         }
     }
@@ -156,7 +160,8 @@ impl Ftl {
     /// Where the next program unit of a stream in a group will lie: plane of the device, block in the plane, and program
     /// unit in the block. `None` if the group has no free unit for it.
     pub(crate) fn next_program(&self, group: u32, stream: Stream) -> Option<(u32, u32, u32)> {
-        let (number, index) = self.groups[group as usize].next_program(stream)?;
+        let of_slc = if matches!(stream, Stream::Host(_)) { self.next_of_slc(group) } else { None };
+        let (number, index) = of_slc.or_else(|| self.groups[group as usize].next_program(stream))?;
         let (row, lane) = (index / self.geo.lanes, index % self.geo.lanes);
         Some((self.geo.plane_of_lane(group, lane), number, row))
     }
@@ -209,15 +214,17 @@ impl Ftl {
         u64::from(group) * u64::from(self.geo.shape.blocks) + u64::from(number)
     }
 
-    /// Free reclaim units of a group.
+    /// Free reclaim units of a group, less those kept for a cache.
     #[inline]
     pub fn free(&self, group: u32) -> u32 {
-        self.groups[group as usize].free()
+        self.groups[group as usize].free().saturating_sub(self.held(group))
     }
 
-    /// Free units that a stream must leave: the host leaves the hard limit, mapping pages one, moves none.
-    fn keep(&self, stream: Stream) -> u32 {
-        match stream {
+    /// Free units that a stream must leave: the host leaves the hard limit, mapping pages one, moves none; and all of them those
+    /// kept for a cache.
+    fn keep(&self, group: u32, stream: Stream) -> u32 {
+        let held = self.held(group);
+        held + match stream {
             Stream::Gc(_) | Stream::Wear(_) => 0,
             Stream::Map => 1.min(self.thresholds.hard),
             Stream::Host(_) => self.thresholds.hard,
@@ -227,7 +234,21 @@ impl Ftl {
     /// Whether [`Ftl::reserve`] would succeed.
     #[inline]
     pub fn can_reserve(&self, group: u32, stream: Stream) -> bool {
-        self.groups[group as usize].can_reserve(stream, self.keep(stream))
+        if self.slc.is_some() && matches!(stream, Stream::Host(_)) {
+            if self.slc_has_room(group) {
+                return true;
+            }
+            if self.waits_for_fold(group) {
+                return false;
+            }
+        }
+        self.can_reserve_ordinary(group, stream)
+    }
+
+    /// The same of units that are no cache.
+    #[inline]
+    fn can_reserve_ordinary(&self, group: u32, stream: Stream) -> bool {
+        self.groups[group as usize].can_reserve(stream, self.keep(group, stream))
             || self.has_open_pages(group, stream)
     }
 
@@ -259,7 +280,7 @@ impl Ftl {
     /// Reserves the next program unit of a stream in a group; its first slot. `None`: wait for an erase.
     #[inline]
     pub fn reserve(&mut self, group: u32, stream: Stream) -> Option<Slot> {
-        let keep = self.keep(stream);
+        let keep = self.keep(group, stream);
         let (number, index) = self.groups[group as usize].reserve(stream, keep, self.geo.programs_per_ru)?;
         if self.pages.is_some() && !matches!(stream, Stream::Host(_)) {
             self.count_moved_page(index);
@@ -320,6 +341,9 @@ impl Ftl {
     #[inline]
     pub fn programmed(&mut self, slot: Slot) {
         let (group, number) = self.split(self.geo.ru_of_slot(slot));
+        if self.slc.is_some() && self.slc_programmed(group, number) {
+            return;
+        }
         self.groups[group].programmed(number, self.clock);
     }
 
@@ -543,6 +567,7 @@ impl Ftl {
         let erases = erase_blocks(&mut self.array, &self.geo, ru);
         self.forgets_skips(ru);
         let (group, number) = self.split(ru);
+        self.slc_erased(group, number);
         if self.wears_out() && self.fails(ru) {
             self.groups[group].retire(number);
         } else {

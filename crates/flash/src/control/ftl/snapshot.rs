@@ -30,6 +30,7 @@ impl Ftl {
             hidden: _,
             bad,
             pages,
+            slc,
         } = self;
         array.save(out);
         map.save(out);
@@ -44,6 +45,7 @@ impl Ftl {
             pages.save(out);
             array.save_skips(out);
         }
+        slc.iter().for_each(|slc| slc.save(out));
         victim.save(out);
     }
 
@@ -68,6 +70,9 @@ impl Ftl {
         if let Some(pages) = &mut self.pages {
             pages.load(input)?;
             self.array.load_skips(input, &self.geo)?;
+        }
+        if let Some(slc) = &mut self.slc {
+            slc.load(input)?;
         }
         self.victim.load(input)
     }

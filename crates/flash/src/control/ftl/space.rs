@@ -483,6 +483,11 @@ impl Group {
         self.frontiers.iter().filter(|f| f.ru != NONE).map(|f| (f.ru, f.next))
     }
 
+    /// The first program unit of the unit that is opened next.
+    pub(crate) fn next_free(&self) -> Option<(u32, u32)> {
+        Some((self.free.next()?, 0))
+    }
+
     /// The unit that a stream's next program unit is taken from, and the program units taken of it before.
     pub(crate) fn next_program(&self, stream: Stream) -> Option<(u32, u32)> {
         self.open(stream).or_else(|| Some((self.free.next()?, 0)))

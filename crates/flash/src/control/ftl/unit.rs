@@ -15,6 +15,8 @@ pub enum RuState {
     Collecting,
     /// Out of use.
     Bad,
+    /// All of its one bit a cell programmed; a candidate for folding.
+    Cached,
 }
 
 impl kernel::Snapshot for RuState {
@@ -23,7 +25,7 @@ impl kernel::Snapshot for RuState {
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         use RuState::*;
-        [Free, Open, Full, Closed, Collecting, Bad].get(u8::load(input)? as usize).copied()
+        [Free, Open, Full, Closed, Collecting, Bad, Cached].get(u8::load(input)? as usize).copied()
     }
 }
 

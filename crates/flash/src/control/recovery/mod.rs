@@ -45,6 +45,8 @@ pub struct Durable {
     pub(crate) journal: Journal,
     /// Reclaim units that have failed.
     pub(crate) retired: Vec<u64>,
+    /// Reclaim units written with one bit a cell.
+    pub(crate) cached: Vec<u64>,
     /// Dirty sectors of a protected buffer, oldest first.
     pub(crate) lines: Vec<(Lpn, Sectors)>,
     /// Placements of their last writes.

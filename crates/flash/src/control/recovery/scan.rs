@@ -20,7 +20,7 @@ impl Ftl {
         newer: Newer,
         mut erased: impl FnMut(u64),
     ) -> (Recovery, Journal) {
-        let Durable { array, base, journal, retired, .. } = durable;
+        let Durable { array, base, journal, retired, cached, .. } = durable;
         let mut report = Recovery::default();
         self.array = array;
         self.set_base(base);
@@ -38,6 +38,7 @@ impl Ftl {
         }
         self.rebuild_groups(&retired, &mut report, &mut erased);
         self.assume_retired(&retired);
+        self.find_slc(&cached);
         (report, journal)
     }
 

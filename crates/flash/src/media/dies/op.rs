@@ -122,6 +122,8 @@ pub struct Op {
     pub register: u32,
     /// Who waits for it: meaning depends on the class.
     pub owner: u32,
+    /// Its block holds one bit a cell.
+    pub is_slc: bool,
     /// Its command has gone out.
     pub(crate) is_begun: bool,
     /// It needs no sensing of its own: it has joined another read of its page.
@@ -173,6 +175,7 @@ impl Op {
             bytes,
             register: NO_OP,
             owner,
+            is_slc: false,
             is_begun: false,
             has_joined: false,
             from_register: false,

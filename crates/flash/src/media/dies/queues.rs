@@ -230,7 +230,8 @@ impl Queues {
             // An erase names no page; everything else must agree in it.
             let same_page = candidate.page == lead.page || lead.kind == OpKind::Erase;
             let same_block = sharing.rule == MultiPlane::SamePage || candidate.block == lead.block;
-            if candidate.kind == lead.kind && same_page && same_block {
+            let same_cells = candidate.is_slc == lead.is_slc;
+            if candidate.kind == lead.kind && same_page && same_block && same_cells {
                 return Some(before);
             }
             if candidate.next == NO_OP {

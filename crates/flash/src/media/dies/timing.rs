@@ -25,6 +25,8 @@ pub struct Timing {
     pub wear_ppm: Wear,
     /// How much blocks differ; left out, they do not.
     pub spread: Option<Spread>,
+    /// Times of blocks that hold one bit a cell, if there are any.
+    pub slc: Option<SlcTimes>,
     /// Raw bit errors; left out, there are none.
     pub errors: Option<ErrorRates>,
     /// Command and address cycles of a read.
@@ -49,6 +51,15 @@ pub struct Timing {
     pub program_pages: u32,
 }
 
+/// Times of a page of a block that holds one bit a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcTimes {
+    /// Read.
+    pub read: Time,
+    /// Program.
+    pub program: Time,
+}
+
 /// Drift of times with wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wear {
@@ -64,7 +75,7 @@ impl Timing {
     pub fn array(&self, op: &Op) -> Time {
         match op.kind {
             OpKind::Read if op.from_register => Time::ZERO,
-            OpKind::Read => self.of_block(Work::Read, op, op.block, self.sense(op.page, self.pages_per_unit)),
+            OpKind::Read => self.of_block(Work::Read, op, op.block, self.sensing(op)),
             OpKind::Program => self.of_block(Work::Program, op, op.block, self.programming(op)),
             OpKind::CopyBack => {
                 let sensing = self.sense(op.source_page, self.program_pages);
@@ -92,6 +103,14 @@ impl Timing {
     }
 
     #[inline]
+    fn sensing(&self, op: &Op) -> Time {
+        match self.slc.filter(|_| op.is_slc) {
+            None => self.sense(op.page, self.pages_per_unit),
+            Some(slc) => slc.read.times(self.pages_per_unit.into()),
+        }
+    }
+
+    #[inline]
     pub(super) fn sense(&self, page: u32, pages: u32) -> Time {
         if pages == 1 {
             return self.read[usize::from(self.page_type[page as usize])];
@@ -103,7 +122,10 @@ impl Timing {
     #[inline]
     fn programming(&self, op: &Op) -> Time {
         let (page, pages) = (op.page, self.program_pages);
-        let time = if self.one_shot {
+        let time = if let Some(slc) = self.slc.filter(|_| op.is_slc) {
+            // Page by page, also where a word line is programmed as one elsewhere.
+            slc.program.times(pages.into())
+        } else if self.one_shot {
             self.program[0].times(u64::from(self.passes))
         } else if pages == 1 {
             self.program[usize::from(self.page_type[page as usize])]
@@ -127,7 +149,7 @@ impl Timing {
             OpKind::Program if op.register != NO_OP => self.program_command,
             OpKind::Program => {
                 let once = self.enter(u64::from(op.bytes));
-                once.times(u64::from(self.passes))
+                if op.is_slc { once } else { once.times(u64::from(self.passes)) }
             }
         }
     }

@@ -131,7 +131,7 @@ impl Ftl {
     }
 
     fn reserve_chosen(&mut self, pages: &mut Pages, group: u32, stream: Stream, pace: Pace) -> Option<Slot> {
-        let (lanes, keep) = (self.geo.lanes, self.keep(stream));
+        let (lanes, keep) = (self.geo.lanes, self.keep(group, stream));
         // What preconditioning has left open is one of them.
         if let Some((ru, next)) = self.groups[group as usize].take_frontier(stream) {
             let kind = pages.kind(next, lanes);

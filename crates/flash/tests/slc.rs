@@ -1,0 +1,306 @@
+//! The cache of one bit a cell in a device at work: rates, write amplification and sizes by formula.
+
+use config::units::{Duration, Share};
+use flash::control::buffer::ahead::LookAheadPolicy;
+use flash::control::ftl::alloc::Allocation;
+use flash::control::ftl::gc::VictimPolicy;
+use flash::media::dies::arbiter::Arbitration;
+use flash::media::dies::op::Class;
+use flash::media::dies::sched::Scheduling;
+use flash::soak::{Combination, Fill, Map, Memory};
+use flash::spec::{
+    Built, ErrorsSpec, FlashSpec, GcModeSpec, GcScope, GcStreams, MultiPlaneRule, ReclaimUnit, RetrySpec,
+    SlcFull, SlcSpec,
+};
+use flash::{Device, Event, Out};
+use kernel::{Recorder, Time};
+use proto::{Command, IoOp};
+
+/// Bytes of a page, which is a program unit of four map units.
+const PAGE: u64 = 16384;
+const UNITS: u64 = 4;
+/// Two channels of two dies of two planes, without commands on several planes.
+const DIES: u64 = 4;
+const GROUPS: u64 = 8;
+/// Pages of a block of two bits a cell, and of one.
+const PAGES: u64 = 48;
+const CACHED: u64 = PAGES / 2;
+/// Times beside which links and channels take next to nothing.
+const PROGRAM: Time = Time::from_ms(100);
+const PROGRAM_SLC: Time = Time::from_ms(10);
+const READ: Time = Time::from_ms(4);
+const READ_SLC: Time = Time::from_ms(1);
+const IDLE: Time = Time::from_ms(50);
+
+fn combination() -> Combination {
+    Combination {
+        map_unit: PAGE / UNITS,
+        page: PAGE,
+        reclaim: ReclaimUnit::block,
+        one_shot: false,
+        allocation: Allocation::striped,
+        victim: VictimPolicy::greedy,
+        copy_back: false,
+        scheduler: Scheduling::oldest,
+        arbiter: Arbitration::fifo,
+        multi_plane: MultiPlaneRule::off,
+        suspend: false,
+        independent_reads: false,
+        placements: 1,
+        depth: 64,
+        fill: Fill::Empty,
+        nvme: false,
+        fold: true,
+        least_worn: false,
+        tight: false,
+        memory: Memory::None,
+        map: Map::Table,
+        mode: GcModeSpec::preemptible,
+        scope: GcScope::local,
+        gap: None,
+        streams: GcStreams::isolated,
+        registers: false,
+        joins: false,
+        errors: false,
+        look_ahead: LookAheadPolicy::none,
+        destage: flash::control::buffer::destage::DestagePolicy::watermarks,
+        pages: flash::control::ftl::pages::PageOrder::in_order,
+    }
+}
+
+fn cache(fixed: u32, dynamic: u8, full: SlcFull) -> SlcSpec {
+    SlcSpec {
+        read: Duration::new(READ_SLC),
+        program: Duration::new(PROGRAM_SLC),
+        fixed,
+        dynamic: Share::percent(dynamic),
+        full,
+        idle: Some(Duration::new(IDLE)),
+        keep: 0,
+        foreground: None,
+    }
+}
+
+/// 18 blocks a plane; collection begins at two free ones and goes on up to four.
+fn spec(slc: SlcSpec) -> FlashSpec {
+    let mut spec = combination().spec();
+    spec.geometry.blocks = 18;
+    spec.cell.program = vec![Duration::new(PROGRAM); 2];
+    spec.cell.read = vec![Duration::new(READ); 2];
+    spec.cell.erase = Duration::new(Time::from_us(1));
+    spec.ftl.slc_cache = Some(slc);
+    spec
+}
+
+fn build(spec: &FlashSpec) -> Device {
+    let built = Built { seed: 1, name: "slc".into(), fold: true };
+    spec.build(&built).unwrap_or_else(|e| panic!("{}", e.what))
+}
+
+/// A device with its shadow, and a host.
+struct Bench {
+    device: Device,
+    cx: Recorder<Event, Out>,
+    tag: u32,
+}
+
+impl Bench {
+    fn new(slc: SlcSpec) -> Bench {
+        let mut device = build(&spec(slc));
+        device.attach_shadow();
+        Bench { device, cx: Recorder::default(), tag: 0 }
+    }
+
+    /// The same command on pages one after another, 64 at a time; how long until the last was answered.
+    fn run(&mut self, op: IoOp, pages: std::ops::Range<u64>) -> Time {
+        let (from, mut next, mut left) = (self.cx.queue.now(), pages.start, pages.end - pages.start);
+        let mut under_way = 0;
+        while left > 0 {
+            while next < pages.end && under_way < 64 {
+                self.device.submit(Command::new(self.tag, op, next * PAGE, PAGE), &mut self.cx);
+                (self.tag, next, under_way) = (self.tag + 1, next + 1, under_way + 1);
+            }
+            let event = self.cx.queue.pop().expect("commands are under way");
+            self.device.handle(event, &mut self.cx);
+            let answered = self.cx.sent.drain(..).count() as u64;
+            (under_way, left) = (under_way - answered, left - answered);
+        }
+        self.cx.queue.now() - from
+    }
+
+    /// Lets the device work until nothing is left to do.
+    fn rest(&mut self) {
+        while let Some(event) = self.cx.queue.pop() {
+            self.device.handle(event, &mut self.cx);
+        }
+        assert!(self.device.is_idle());
+        let checks = self.device.checks(self.cx.queue.now());
+        let failed: Vec<_> = checks.into_iter().filter(|c| !c.ok).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+        assert_eq!(self.device.shadow().expect("it has one").violations, 0);
+    }
+
+    fn programs(&self) -> [u64; 2] {
+        let units = &self.device.backend.counters.units;
+        [Class::HostProgram, Class::GcProgram].map(|class| units[class as usize] / UNITS)
+    }
+}
+
+/// Within a hundredth.
+fn close(time: Time, formula: Time) -> bool {
+    time.ps().abs_diff(formula.ps()) * 100 <= formula.ps()
+}
+
+#[test]
+fn a_burst_runs_at_the_rate_of_one_bit_a_cell_until_the_cache_is_full_and_again_after_a_rest() {
+    let mut bench = Bench::new(cache(2, 0, SlcFull::direct));
+    let room = 2 * GROUPS * CACHED;
+    let fast = bench.run(IoOp::Write, 0..room);
+    assert!(close(fast, PROGRAM_SLC.times(room / DIES)), "{fast:?}");
+    // Full: the rate of ordinary cells.
+    let slow = bench.run(IoOp::Write, room..room + 96);
+    assert!(close(slow, PROGRAM.times(96 / DIES)), "{slow:?}");
+    let (seen, units) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.hits, seen.misses, seen.folds, units), (room * UNITS, 96 * UNITS, 0, 2 * GROUPS));
+    bench.rest();
+    let (seen, units) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.folds, seen.folded, units), (2 * GROUPS, room * UNITS, 0));
+    let again = bench.run(IoOp::Write, room + 96..2 * room + 96);
+    assert!(close(again, PROGRAM_SLC.times(room / DIES)), "{again:?}");
+    bench.rest();
+    // What went through the cache was programmed twice, the rest once.
+    assert_eq!(bench.programs(), [2 * room + 96, 2 * room]);
+    bench.run(IoOp::Read, 0..2 * room + 96);
+    bench.rest();
+}
+
+/// A die programs what comes and what is folded, reads what is folded, and never rests.
+#[test]
+fn a_full_cache_that_is_waited_for_takes_writes_at_the_rate_of_folding() {
+    let mut bench = Bench::new(cache(2, 0, SlcFull::wait));
+    bench.run(IoOp::Write, 0..768);
+    let time = bench.run(IoOp::Write, 768..1920);
+    let page = PROGRAM_SLC + READ_SLC + PROGRAM;
+    let formula = page.times((1920 - 768) / DIES);
+    assert!(time.ps().abs_diff(formula.ps()) * 20 <= formula.ps(), "{time:?}, not {formula:?}");
+    let (seen, _) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.hits, seen.misses), (1920 * UNITS, 0));
+    assert!(seen.stalls > 0);
+    bench.rest();
+    assert_eq!(bench.programs(), [1920, 1920]);
+}
+
+#[test]
+fn nothing_is_folded_of_a_cache_that_was_deallocated() {
+    let mut bench = Bench::new(cache(2, 0, SlcFull::direct));
+    bench.run(IoOp::Write, 0..GROUPS * CACHED);
+    bench.run(IoOp::Trim, 0..GROUPS * CACHED);
+    bench.rest();
+    let (seen, units) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.folds, seen.folded, units), (GROUPS, 0, 0));
+    assert_eq!(bench.programs(), [GROUPS * CACHED, 0]);
+    assert_eq!(bench.device.ftl.counters.erases, GROUPS);
+}
+
+/// Of what is free beyond collection's goal of four, a share: the less, the fuller the drive is.
+#[test]
+fn the_part_that_is_added_shrinks_as_the_drive_fills() {
+    for (share, fixed) in [(50, 0), (100, 1), (25, 3)] {
+        for full in 0..=8u64 {
+            let mut bench = Bench::new(cache(fixed, share, SlcFull::direct));
+            bench.device = build(&spec(cache(fixed, share, SlcFull::direct)));
+            bench.device.ftl.assume_sequential(full * GROUPS * PAGES * UNITS);
+            bench.device.attach_shadow();
+            let free = 18 - full - u64::from(fixed);
+            // Half a unit is rounded up.
+            let room = u64::from(fixed) + (u64::from(share) * free.saturating_sub(4) + 50) / 100;
+            for group in 0..GROUPS as u32 {
+                assert_eq!(u64::from(bench.device.ftl.slc_left(group)), room, "{share} {fixed} {full}");
+            }
+            // Written over until it is full: it has taken that many and no more.
+            bench.run(IoOp::Write, 0..(room + 1) * GROUPS * CACHED);
+            let (seen, units) = bench.device.slc().expect("there is a cache");
+            assert_eq!(seen.hits, room * GROUPS * CACHED * UNITS, "{share} {fixed} {full}");
+            assert_eq!(units, room * GROUPS);
+            bench.rest();
+            assert_eq!(bench.device.slc().expect("there is a cache").1, 0);
+        }
+    }
+}
+
+/// A page is sensed in the time of its cells, and what is kept stays in the cache.
+#[test]
+fn reads_take_the_time_of_the_cells_that_they_sense() {
+    let kept = SlcSpec { keep: 1, ..cache(2, 0, SlcFull::direct) };
+    let mut bench = Bench::new(kept);
+    bench.run(IoOp::Write, 0..2 * GROUPS * CACHED);
+    bench.rest();
+    let (seen, units) = bench.device.slc().expect("there is a cache");
+    assert_eq!((seen.folds, units), (GROUPS, GROUPS));
+    for page in [0, 7, GROUPS * CACHED - 1] {
+        let time = bench.run(IoOp::Read, page..page + 1);
+        assert!(time > READ && time < READ + Time::from_us(100), "{time:?}");
+        let time = bench.run(IoOp::Read, GROUPS * CACHED + page..GROUPS * CACHED + page + 1);
+        assert!(time > READ_SLC && time < READ_SLC + Time::from_us(100), "{time:?}");
+    }
+}
+
+/// Folding in the foreground keeps a unit open for what comes, and the host's writes go past a cache that is full.
+#[test]
+fn folding_in_the_foreground_begins_where_it_is_told() {
+    for (foreground, folds) in [(None, 0), (Some(1), GROUPS), (Some(0), 0)] {
+        let slc = SlcSpec { idle: None, foreground, ..cache(3, 0, SlcFull::direct) };
+        let mut bench = Bench::new(slc);
+        // A second unit is opened: one more is left. That is looked at with the next write, when the first one is closed.
+        bench.run(IoOp::Write, 0..GROUPS * (CACHED + 1));
+        bench.rest();
+        assert_eq!(bench.device.slc().expect("there is a cache").0.folds, 0);
+        bench.run(IoOp::Write, GROUPS * (CACHED + 1)..GROUPS * (CACHED + 2));
+        bench.rest();
+        assert_eq!(bench.device.slc().expect("there is a cache").0.folds, folds, "{foreground:?}");
+    }
+}
+
+fn refused(change: impl FnOnce(&mut FlashSpec)) -> String {
+    let mut spec = spec(cache(2, 0, SlcFull::direct));
+    change(&mut spec);
+    let built = Built { seed: 1, name: "slc".into(), fold: true };
+    let Err(fault) = spec.build(&built) else { return String::new() };
+    assert!(!fault.what.is_empty());
+    fault.key
+}
+
+#[test]
+fn what_a_cache_cannot_be_combined_with_is_refused_by_name() {
+    assert_eq!(refused(|_| {}), "");
+    assert_eq!(refused(|s| s.ftl.placements = 2), "ftl.placements");
+    assert_eq!(refused(|s| s.ftl.gc.scope = GcScope::global), "ftl.gc.scope");
+    assert_eq!(refused(|s| s.ftl.wear.static_gap = Some(4)), "ftl.wear.static_gap");
+    assert_eq!(refused(|s| s.cell.errors = Some(errors())), "cell.errors");
+    let slc = |change: fn(&mut SlcSpec)| {
+        refused(move |s| {
+            if let Some(slc) = &mut s.ftl.slc_cache {
+                change(slc);
+            }
+        })
+    };
+    assert_eq!(slc(|slc| slc.program = Duration::new(Time::ZERO)), "ftl.slc_cache.program");
+    assert_eq!(slc(|slc| slc.read = Duration::new(Time::ZERO)), "ftl.slc_cache.read");
+    assert_eq!(slc(|slc| slc.fixed = 0), "ftl.slc_cache.fixed");
+    assert_eq!(slc(|slc| slc.keep = 70_000), "ftl.slc_cache.keep");
+    // No space is left for the rest.
+    assert_eq!(slc(|slc| slc.fixed = 8), "ftl.over_provisioning");
+    let single = |s: &mut FlashSpec| {
+        s.cell.bits = 1;
+        s.cell.program.truncate(1);
+        s.cell.read.truncate(1);
+    };
+    assert_eq!(refused(single), "ftl.slc_cache");
+}
+
+fn errors() -> ErrorsSpec {
+    let retry =
+        RetrySpec { correctable: 0.01, gain: 0.5, limit: 3, latency: Duration::new(Time::from_us(1)) };
+    let spread = Share::percent(0);
+    ErrorsSpec { fresh: 0.0, wear: 0.0, retention: 0.0, reads: 0.0, age: None, types: None, spread, retry }
+}
