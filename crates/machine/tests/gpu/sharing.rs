@@ -66,11 +66,7 @@ fn an_application_that_ends_early_begins_again() {
         };
         let issued = "/0/warp_instructions";
         assert!(app(&again, issued) >= 2.0 * app(&once, issued), "{system}: it has run once");
-        assert_eq!(
-            app(&again, "/1/warp_instructions"),
-            app(&once, "/1/warp_instructions"),
-            "{system}"
-        );
+        assert_eq!(app(&again, "/1/warp_instructions"), app(&once, "/1/warp_instructions"), "{system}");
         let last =
             |document: &serde_json::Value| app(document, "/0/ended_ns").max(app(document, "/1/ended_ns"));
         let cycles = figure(&again, "/gpu/0/cycles");

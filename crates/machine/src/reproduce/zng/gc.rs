@@ -148,7 +148,9 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     /// Flash in 16 planes, with blocks of 64 pages, behind caches that hold next to nothing.
-    const TINY: [&str; 16] = [
+    const TINY: [&str; 18] = [
+        "gpu.kernels=shared",
+        "gpu.repeat=false",
         "memory.direct.geometry.channels=4",
         "memory.direct.geometry.dies=1",
         "memory.direct.geometry.planes=4",
