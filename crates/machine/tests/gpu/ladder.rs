@@ -58,7 +58,7 @@ fn lone_load(_block: u32, _number: u32, warp: &mut Warp) {
     warp.load(1, 2, 4, 0);
 }
 
-/// ZnG, Table I: what a line costs on its way from the array to the register.
+/// ZnG, Table I: what a line costs on its way from the array to the register, in a page.
 #[test]
 fn a_lone_read_of_zng_costs_the_sum_of_its_way() {
     let document = run("zng", 4096, &[kernel(1, 1, lone_load)], &[]);
@@ -79,7 +79,8 @@ fn a_lone_read_of_zng_costs_the_sum_of_its_way() {
         // The dispatcher, and the controller behind it.
         ("controller", Time::from_ps(833) + Time::from_ns(10)),
         ("array", Time::from_ns(10) + Time::from_us(3)),
-        ("flash_network", mesh(8) + mesh(128)),
+        // The whole page comes.
+        ("flash_network", mesh(8) + mesh(4096)),
     ];
     let parts = document["breakdown_ns"]["load"].as_object().expect("a breakdown of loads");
     for (name, time) in stages {
