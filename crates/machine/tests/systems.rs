@@ -88,6 +88,7 @@ fn every_platform_runs_programs() {
     for system in platforms() {
         let mut plan = Plan::new(system, "bfs1:scale=8");
         plan.workloads.push("gaus:n=48".to_owned());
+        plan.set = vec!["gpu.repeat=false".to_owned()];
         let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}: {e}"));
         assert!(document.ok, "{system}: {:?}", document.checks);
         let document = serde_json::to_value(document).expect("a document has a JSON form");

@@ -316,7 +316,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         key: "memory.dram_cache.dram.timing.cwl",
         context: WAITING,
-        jobs: TPCC,
+        jobs: TATP,
         values: &["0ns", "20ns", "200ns"],
         predicted: Rises(SIM),
     },
@@ -358,16 +358,16 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         key: "memory.dram_cache.dram.timing.wr",
         context: WAITING,
-        jobs: TPCC,
+        jobs: TATP,
         values: &["15ns", "100ns", "1us"],
-        predicted: Rises(TAGS),
+        predicted: Rises(SIM),
     },
     Case {
         key: "memory.dram_cache.dram.timing.wtr",
         context: WAITING,
-        jobs: TPCC,
+        jobs: TATP,
         values: &["7.5ns", "50ns", "500ns"],
-        predicted: Rises(TAGS),
+        predicted: Rises(SIM),
     },
     Case {
         key: "memory.dram_cache.dram.timing.rtp",

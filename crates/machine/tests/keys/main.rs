@@ -83,14 +83,18 @@ const SMALL_DRIVE: &[&str] = &[
     "flash.ftl.over_provisioning=25%",
     "flash.precondition=sequential",
 ];
+/// Applications side by side on every multiprocessor, four blocks each.
+const BESIDE: &[&str] = &["gpu.resident.blocks=4", "gpu.kernels=shared", "gpu.repeat=false"];
 /// A GPU with DRAM.
-const GPU: Bench = Bench { system: "ideal", set: &[] };
+const GPU: Bench = Bench { system: "ideal", set: &[BESIDE] };
 /// Caches that hold next to nothing in front of 8 MiB of flash in 4 packages of 4 planes, with block-table entries of
 /// 1 MiB.
-const DIRECT: Bench = Bench { system: "zng-base", set: &[SMALL_FLASH] };
+const DIRECT: Bench = Bench { system: "zng-base", set: &[BESIDE, SMALL_FLASH] };
 /// As [`DIRECT`], with registers that hand dirty pages to the shared cache.
-const REDIRECTED: Bench = Bench { system: "zng", set: &[SMALL_FLASH] };
+const REDIRECTED: Bench =
+    Bench { system: "zng", set: &[BESIDE, SMALL_FLASH, &["memory.direct.transfer=lines"]] };
 const SMALL_FLASH: &[&str] = &[
+    "memory.direct.array.merge_reads=false",
     "memory.direct.geometry.channels=4",
     "memory.direct.geometry.dies=1",
     "memory.direct.geometry.planes=4",
@@ -110,21 +114,24 @@ const SMALL_FLASH: &[&str] = &[
 /// Caches and buffers that hold next to nothing in front of an SSD engine and a device of 32 MiB.
 const ENGINE: Bench = Bench {
     system: "hybridgpu",
-    set: &[&[
-        "gpu.l1.sets=1",
-        "gpu.l1.ways=1",
-        "l2.sets=4",
-        "l2.ways=4",
-        "flash.geometry.channels=2",
-        "flash.geometry.dies=2",
-        "flash.geometry.planes=2",
-        "flash.geometry.blocks=64",
-        "flash.geometry.pages=16",
-        "flash.ftl.gc.start=5",
-        "flash.ftl.gc.stop=6",
-        "memory.engine.read_buffer.capacity=64KiB",
-        "memory.engine.write_buffer.capacity=64KiB",
-    ]],
+    set: &[
+        BESIDE,
+        &[
+            "gpu.l1.sets=1",
+            "gpu.l1.ways=1",
+            "l2.sets=4",
+            "l2.ways=4",
+            "flash.geometry.channels=2",
+            "flash.geometry.dies=2",
+            "flash.geometry.planes=2",
+            "flash.geometry.blocks=64",
+            "flash.geometry.pages=16",
+            "flash.ftl.gc.start=5",
+            "flash.ftl.gc.stop=6",
+            "memory.engine.read_buffer.capacity=64KiB",
+            "memory.engine.write_buffer.capacity=64KiB",
+        ],
+    ],
 };
 /// Caches that hold next to nothing in front of a drive of 32 MiB with a GPU inside.
 const INSIDE: Bench = Bench {
@@ -153,27 +160,30 @@ const STRIPED: Bench = Bench { system: "tests/keys/striped.toml", set: &[] };
 /// A GPU with DRAM and flash side by side, caches that hold next to nothing in front of them.
 const PLACED: Bench = Bench {
     system: "zng-gddr",
-    set: &[&[
-        "gpu.l1.sets=1",
-        "gpu.l1.ways=1",
-        "l2.sets=4",
-        "l2.ways=4",
-        "nand.direct.geometry.channels=4",
-        "nand.direct.geometry.dies=1",
-        "nand.direct.geometry.planes=4",
-        "nand.direct.geometry.blocks=128",
-        "nand.direct.geometry.pages=16",
-        "nand.direct.mapping.group=16",
-        "nand.direct.mapping.data_blocks=64",
-        "nand.direct.mapping.log_share=4",
-        "nand.direct.controller.count=4",
-        "nand.direct.network={ mesh = { rows = 2, columns = 2 } }",
-    ]],
+    set: &[
+        BESIDE,
+        &[
+            "gpu.l1.sets=1",
+            "gpu.l1.ways=1",
+            "l2.sets=4",
+            "l2.ways=4",
+            "nand.direct.geometry.channels=4",
+            "nand.direct.geometry.dies=1",
+            "nand.direct.geometry.planes=4",
+            "nand.direct.geometry.blocks=128",
+            "nand.direct.geometry.pages=16",
+            "nand.direct.mapping.group=16",
+            "nand.direct.mapping.data_blocks=64",
+            "nand.direct.mapping.log_share=4",
+            "nand.direct.controller.count=4",
+            "nand.direct.network={ mesh = { rows = 2, columns = 2 } }",
+        ],
+    ],
 };
 /// A GPU with a DRAM cache over flash as memory.
-const CACHED: Bench = Bench { system: "zng-cached", set: &[] };
+const CACHED: Bench = Bench { system: "zng-cached", set: &[BESIDE] };
 /// A GPU that faults page by page.
-const PAGED: Bench = Bench { system: "hetero", set: &[&["paging.granule=4KiB"]] };
+const PAGED: Bench = Bench { system: "hetero", set: &[BESIDE, &["paging.granule=4KiB"]] };
 
 /// A server of four cores with a small shared cache, and a short run of it.
 const SMALL_SERVER: &[&str] = &[
