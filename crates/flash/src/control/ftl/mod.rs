@@ -226,8 +226,8 @@ impl Ftl {
         let held = self.held(group);
         held + match stream {
             Stream::Gc(_) | Stream::Wear(_) => 0,
-            Stream::Map => 1.min(self.thresholds.hard),
-            Stream::Host(_) => self.thresholds.hard,
+            Stream::Map => 1.min(self.thresholds.hard) + self.left_to_fold(group),
+            Stream::Host(_) => self.thresholds.hard + self.left_to_fold(group),
         }
     }
 

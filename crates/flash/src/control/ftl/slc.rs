@@ -41,6 +41,8 @@ struct Part {
     open: Option<(u32, u32)>,
     /// Those that are written whole, the one closed first in front.
     closed: VecDeque<u32>,
+    /// One is being folded for which no ordinary unit becomes free, but one may be opened: it is left by all others.
+    takes: bool,
 }
 
 impl Part {
@@ -78,11 +80,12 @@ impl Slc {
     }
 
     pub(super) fn save(&self, out: &mut Vec<u8>) {
-        for Part { members, count, open, closed } in &self.parts {
+        for Part { members, count, open, closed, takes } in &self.parts {
             members.save(out);
             count.save(out);
             open.save(out);
             closed.iter().copied().collect::<Vec<u32>>().save(out);
+            takes.save(out);
         }
     }
 
@@ -92,6 +95,7 @@ impl Slc {
             part.count = u32::load(input)?;
             part.open = Option::load(input)?;
             part.closed = Vec::<u32>::load(input)?.into();
+            part.takes = bool::load(input)?;
         }
         Some(())
     }
@@ -131,6 +135,11 @@ impl Ftl {
     #[inline]
     pub(super) fn held(&self, group: u32) -> u32 {
         self.slc.as_ref().map_or(0, |slc| slc.held(group))
+    }
+
+    /// Free units of a group that are left to a fold.
+    pub(super) fn left_to_fold(&self, group: u32) -> u32 {
+        self.slc.as_ref().map_or(0, |slc| u32::from(slc.parts[group as usize].takes))
     }
 
     /// Units that the cache of a group may still open: of those kept for it, and of the share `dynamic` of what would be free beyond
@@ -235,7 +244,10 @@ impl Ftl {
 
     /// The unit of a group's cache that was closed first; it is taken out of the list.
     pub(crate) fn pick_fold(&mut self, group: u32) -> Option<u64> {
-        let number = self.slc.as_mut()?.parts[group as usize].closed.pop_front()?;
+        let gains = self.slc_is_over(group);
+        let part = &mut self.slc.as_mut()?.parts[group as usize];
+        let number = part.closed.pop_front()?;
+        part.takes = !gains;
         self.groups[group as usize].rus[number as usize].state = RuState::Collecting;
         Some(self.join(group, number))
     }
@@ -245,6 +257,7 @@ impl Ftl {
         let Some(slc) = self.slc.as_mut().filter(|slc| slc.parts[group].has(number)) else { return };
         slc.parts[group].members[number as usize] = false;
         slc.parts[group].count -= 1;
+        slc.parts[group].takes = false;
     }
 
     /// Reclaim units of the cache: the list of them is on flash.

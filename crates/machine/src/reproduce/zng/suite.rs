@@ -60,7 +60,7 @@ impl Suite {
     pub(super) fn of(effort: Effort) -> Suite {
         let (pairs, design_pairs, singles): (&[&str], &[&str], &[&str]) = match effort {
             Effort::Whole => (&PAIRS, &NAMED, &SINGLES),
-            Effort::Full | Effort::Quick => (&NAMED[..1], &NAMED[..1], &SINGLES[..1]),
+            Effort::Full | Effort::Quick => (&NAMED[1..2], &NAMED[1..2], &SINGLES[1..2]),
         };
         Suite {
             pairs: pairs.to_vec(),
