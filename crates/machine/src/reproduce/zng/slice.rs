@@ -116,7 +116,7 @@ mod tests {
     use crate::spec::MemorySpec;
     use proto::memory::PAGE;
     use proto::simt::{InstKind, Tape};
-    use std::collections::{BTreeSet, HashMap};
+    use std::collections::{BTreeMap, BTreeSet};
     use workload::program::{WarpAt, open};
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
                     }
                 }
             }
-            let mut last: HashMap<u64, usize> = HashMap::new();
+            let mut last: BTreeMap<u64, usize> = BTreeMap::new();
             let gaps =
                 pages.iter().enumerate().filter_map(|(at, page)| last.insert(*page, at).map(|was| (was, at)));
             if let Some((from, to)) = gaps.max_by_key(|(from, to)| to - from) {
