@@ -177,7 +177,7 @@ mod tests {
         };
         assert_eq!(of(2, 16), [0..8, 8..16]);
         assert_eq!(of(3, 16), [0..5, 5..10, 10..16]);
-        assert_eq!(of(1, 16), [0..16]);
+        assert_eq!(of(1, 16), vec![Range { start: 0, end: 16 }]);
         // One after another where they do not suffice.
         assert_eq!(of(3, 2), [0..1, 1..2, 0..1]);
         for (apps, sms) in (1..20).flat_map(|apps| (1..20).map(move |sms| (apps, sms))) {
