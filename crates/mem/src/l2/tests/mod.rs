@@ -12,6 +12,7 @@ use super::*;
 use crate::cache::replace::ReplacementPolicy;
 use config::units::{Bytes, Frequency};
 use kernel::EventQueue;
+use proto::memory::PAGE;
 use proto::memory::{Absent, AccessKind, LINE};
 use std::collections::BTreeSet;
 
