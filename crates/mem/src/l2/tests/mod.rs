@@ -12,8 +12,7 @@ use super::*;
 use crate::cache::replace::ReplacementPolicy;
 use config::units::{Bytes, Frequency};
 use kernel::EventQueue;
-use proto::memory::PAGE;
-use proto::memory::{Absent, AccessKind, LINE};
+use proto::memory::{Absent, AccessKind, LINE, PAGE};
 use std::collections::BTreeSet;
 
 /// A cycle at 1 GHz is a nanosecond: reads take 1 ns, writes 5 ns.
