@@ -141,7 +141,9 @@ fn programs_are_listed_and_explained() {
     );
     // Table II of the paper: a read ratio of 0.66 over 3 kernels.
     let text = nandscape(&["explain", "gaus:n=32"]).well().stdout;
-    for part in ["n = 32: columns of the matrix", "read ratio", "ZnG, Table II: 0.66", "ZnG, Table II: 3", "MiB"] {
+    for part in
+        ["n = 32: columns of the matrix", "read ratio", "ZnG, Table II: 0.66", "ZnG, Table II: 3", "MiB"]
+    {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
     // Fan1 and Fan2 for each of 31 pivots.

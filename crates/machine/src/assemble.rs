@@ -27,10 +27,10 @@ use std::sync::atomic::Ordering;
 use workload::host::HostProgram;
 use workload::inject::{Injector, Queues, Source};
 use workload::kernels::Application;
-use workload::program::{Apps, Program};
+use workload::program::Program;
 use workload::service::Service;
 
-/// Programs of one run: what [`Apps`] can number.
+/// Programs of one run: what [`workload::program::Apps`] can number.
 const MOST_PROGRAMS: usize = 254;
 
 /// What a plan's workloads became.
@@ -243,9 +243,7 @@ pub(crate) fn assemble(
     let hosted = if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host)?) } else { None };
     let mut built = Vec::new();
     for (number, programs) in programs {
-        // One alone is never begun again.
-        let repeat = spec.gpu[number].spec.repeat && programs.len() > 1;
-        let programs = if repeat { Apps::new(programs).repeatable() } else { Apps::new(programs) };
+        let programs = gpu::applications(loaded, number, programs);
         built.push(gpu::build(loaded, number, programs, plan.seed).map_err(unfit)?);
     }
     let first_server = services.keys().next().copied();

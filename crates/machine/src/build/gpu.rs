@@ -16,7 +16,7 @@ use mem::mmu::{Mmu, MmuSpec, Residency};
 use net::noc::{Noc, NocSpec};
 use proto::memory::LINE;
 use proto::simt::Programs;
-use workload::program::Apps;
+use workload::program::{Apps, Program};
 
 /// Checks every table of a GPU that a spec has, and those that it shares with servers.
 ///
@@ -106,6 +106,12 @@ impl Places for OnNoc {
         self.next += u32::from(memory.controllers());
         Some((first..self.next).collect())
     }
+}
+
+/// What the GPU of this number runs; each can begin anew if the GPU repeats what ends early. One alone is never repeated.
+pub(crate) fn applications(loaded: &Loaded, number: usize, programs: Vec<Box<dyn Program>>) -> Apps {
+    let repeats = loaded.spec.gpu[number].spec.repeat && programs.len() > 1;
+    if repeats { Apps::new(programs).repeatable() } else { Apps::new(programs) }
 }
 
 /// Builds the GPU of this number for the applications.
