@@ -148,9 +148,12 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     /// Flash in 16 planes, with blocks of 64 pages, behind caches that hold next to nothing.
-    const TINY: [&str; 18] = [
+    const TINY: [&str; 21] = [
+        "gpu.resident.blocks=4",
         "gpu.kernels=shared",
         "gpu.repeat=false",
+        "memory.direct.array.merge_reads=false",
+        "memory.direct.transfer=lines",
         "memory.direct.geometry.channels=4",
         "memory.direct.geometry.dies=1",
         "memory.direct.geometry.planes=4",
