@@ -161,7 +161,8 @@ mod tests {
                     for store in tape.insts.iter().filter(|inst| inst.kind == InstKind::Store) {
                         let first = store.addresses as usize;
                         let lanes = &tape.addresses[first..first + store.mask.count_ones() as usize];
-                        pages.extend(lanes.iter().map(|address| address / PAGE));
+                        let touched: BTreeSet<u64> = lanes.iter().map(|address| address / PAGE).collect();
+                        pages.extend(touched);
                         pages.dedup();
                     }
                     if pages.len() > TOUCHES {
