@@ -1,7 +1,7 @@
 //! Host interfaces: a link with the protocol by which commands cross it.
 //!
 //! Each is a file beside this one: what it costs to bring a command in, move its data and bring its completion out. A drive has one
-//! for its host, and may have one for a processor inside it. Which there are is [`Interface`]; what each does, [`Protocol`].
+//! for its host, and may have one for a processor inside it. Which there are is [`Interface`]; what each does, `Protocol`.
 
 use super::ahci::AhciPort;
 use super::memory_port::MemoryPort;
