@@ -2,7 +2,7 @@
 //! what the fitted drive does. The machine itself is asked, not a formula.
 //!
 //! Few points leave much open: a saturated read does not say whose limit it is, nor an idle one whose time. So the same figures are met by other
-//! drives too ([`reading`]), and what those predict differently is printed as the spread of the predictions.
+//! drives too (`reading`), and what those predict differently is printed as the spread of the predictions.
 
 mod base;
 mod bench;
