@@ -243,7 +243,6 @@ pub(crate) fn assemble(
     let hosted = if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host)?) } else { None };
     let mut built = Vec::new();
     for (number, programs) in programs {
-        let programs = gpu::applications(loaded, number, programs);
         built.push(gpu::build(loaded, number, programs, plan.seed).map_err(unfit)?);
     }
     let first_server = services.keys().next().copied();

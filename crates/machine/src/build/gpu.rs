@@ -109,7 +109,7 @@ impl Places for OnNoc {
 }
 
 /// What the GPU of this number runs; each can begin anew if the GPU repeats what ends early. One alone is never repeated.
-pub(crate) fn applications(loaded: &Loaded, number: usize, programs: Vec<Box<dyn Program>>) -> Apps {
+fn applications(loaded: &Loaded, number: usize, programs: Vec<Box<dyn Program>>) -> Apps {
     let repeats = loaded.spec.gpu[number].spec.repeat && programs.len() > 1;
     if repeats { Apps::new(programs).repeatable() } else { Apps::new(programs) }
 }
@@ -118,7 +118,13 @@ pub(crate) fn applications(loaded: &Loaded, number: usize, programs: Vec<Box<dyn
 ///
 /// # Errors
 /// A spec that cannot be built, or applications that do not fit.
-pub(crate) fn build(loaded: &Loaded, number: usize, programs: Apps, seed: u64) -> Result<Built, Diagnostic> {
+pub(crate) fn build(
+    loaded: &Loaded,
+    number: usize,
+    programs: Vec<Box<dyn Program>>,
+    seed: u64,
+) -> Result<Built, Diagnostic> {
+    let programs = applications(loaded, number, programs);
     let tables = tables(loaded, number)?;
     let seed = seed_of(seed, Id { kind: Kind::Gpu, number });
     let mut paging = match tables.paging {
