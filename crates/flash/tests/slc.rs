@@ -1,26 +1,17 @@
 //! The cache of one bit a cell in a device at work: rates, write amplification and sizes by formula.
 
-use config::units::{Duration, Share};
-use flash::control::buffer::ahead::LookAheadPolicy;
-use flash::control::ftl::alloc::Allocation;
-use flash::control::ftl::gc::VictimPolicy;
-use flash::media::dies::arbiter::Arbitration;
-use flash::media::dies::op::Class;
-use flash::media::dies::sched::Scheduling;
-use flash::soak::{Combination, Fill, Map, Memory};
-use flash::spec::{
-    Built, ErrorsSpec, FlashSpec, GcModeSpec, GcScope, GcStreams, MultiPlaneRule, ReclaimUnit, RetrySpec,
-    SlcFull, SlcSpec,
-};
-use flash::{Device, Event, Out};
-use kernel::{Recorder, Time};
-use proto::{Command, IoOp};
+mod bench;
 
-/// Bytes of a page, which is a program unit of four map units.
-const PAGE: u64 = 16384;
-const UNITS: u64 = 4;
-/// Two channels of two dies of two planes, without commands on several planes.
-const DIES: u64 = 4;
+use bench::{Bench, DIES, UNITS, build, close, combination};
+use config::energy::StatePower;
+use config::units::{Duration, Energy, Power, Share};
+use flash::media::energy::{FlashEnergySpec, SlcEnergySpec};
+use flash::spec::{Built, ErrorsSpec, FlashSpec, GcScope, RetrySpec, SlcFull, SlcSpec};
+use kernel::Time;
+use net::energy::LinkEnergySpec;
+use proto::IoOp;
+
+/// Each plane is one.
 const GROUPS: u64 = 8;
 /// Pages of a block of two bits a cell, and of one.
 const PAGES: u64 = 48;
@@ -31,42 +22,11 @@ const PROGRAM_SLC: Time = Time::from_ms(10);
 const READ: Time = Time::from_ms(4);
 const READ_SLC: Time = Time::from_ms(1);
 const IDLE: Time = Time::from_ms(50);
-
-fn combination() -> Combination {
-    Combination {
-        map_unit: PAGE / UNITS,
-        page: PAGE,
-        reclaim: ReclaimUnit::block,
-        one_shot: false,
-        allocation: Allocation::striped,
-        victim: VictimPolicy::greedy,
-        copy_back: false,
-        scheduler: Scheduling::oldest,
-        arbiter: Arbitration::fifo,
-        multi_plane: MultiPlaneRule::off,
-        suspend: false,
-        independent_reads: false,
-        placements: 1,
-        depth: 64,
-        fill: Fill::Empty,
-        nvme: false,
-        fold: true,
-        least_worn: false,
-        tight: false,
-        memory: Memory::None,
-        map: Map::Table,
-        mode: GcModeSpec::preemptible,
-        scope: GcScope::local,
-        gap: None,
-        streams: GcStreams::isolated,
-        registers: false,
-        joins: false,
-        errors: false,
-        look_ahead: LookAheadPolicy::none,
-        destage: flash::control::buffer::destage::DestagePolicy::watermarks,
-        pages: flash::control::ftl::pages::PageOrder::in_order,
-    }
-}
+/// Energies, aJ.
+const READ_AJ: u64 = 1_500_000_000_003;
+const READ_SLC_AJ: u64 = 700_000_000_001;
+const PROGRAM_AJ: u64 = 90_000_000_000_007;
+const PROGRAM_SLC_AJ: u64 = 11_000_000_000_009;
 
 fn cache(fixed: u32, dynamic: u8, full: SlcFull) -> SlcSpec {
     SlcSpec {
@@ -92,68 +52,14 @@ fn spec(slc: SlcSpec) -> FlashSpec {
     spec
 }
 
-fn build(spec: &FlashSpec) -> Device {
-    let built = Built { seed: 1, name: "slc".into(), fold: true };
-    spec.build(&built).unwrap_or_else(|e| panic!("{}", e.what))
-}
-
-/// A device with its shadow, and a host.
-struct Bench {
-    device: Device,
-    cx: Recorder<Event, Out>,
-    tag: u32,
-}
-
-impl Bench {
-    fn new(slc: SlcSpec) -> Bench {
-        let mut device = build(&spec(slc));
-        device.attach_shadow();
-        Bench { device, cx: Recorder::default(), tag: 0 }
-    }
-
-    /// The same command on pages one after another, 64 at a time; how long until the last was answered.
-    fn run(&mut self, op: IoOp, pages: std::ops::Range<u64>) -> Time {
-        let (from, mut next, mut left) = (self.cx.queue.now(), pages.start, pages.end - pages.start);
-        let mut under_way = 0;
-        while left > 0 {
-            while next < pages.end && under_way < 64 {
-                self.device.submit(Command::new(self.tag, op, next * PAGE, PAGE), &mut self.cx);
-                (self.tag, next, under_way) = (self.tag + 1, next + 1, under_way + 1);
-            }
-            let event = self.cx.queue.pop().expect("commands are under way");
-            self.device.handle(event, &mut self.cx);
-            let answered = self.cx.sent.drain(..).count() as u64;
-            (under_way, left) = (under_way - answered, left - answered);
-        }
-        self.cx.queue.now() - from
-    }
-
-    /// Lets the device work until nothing is left to do.
-    fn rest(&mut self) {
-        while let Some(event) = self.cx.queue.pop() {
-            self.device.handle(event, &mut self.cx);
-        }
-        assert!(self.device.is_idle());
-        let checks = self.device.checks(self.cx.queue.now());
-        let failed: Vec<_> = checks.into_iter().filter(|c| !c.ok).collect();
-        assert!(failed.is_empty(), "{failed:#?}");
-        assert_eq!(self.device.shadow().expect("it has one").violations, 0);
-    }
-
-    fn programs(&self) -> [u64; 2] {
-        let units = &self.device.backend.counters.units;
-        [Class::HostProgram, Class::GcProgram].map(|class| units[class as usize] / UNITS)
-    }
-}
-
-/// Within a hundredth.
-fn close(time: Time, formula: Time) -> bool {
-    time.ps().abs_diff(formula.ps()) * 100 <= formula.ps()
+/// A device with that cache.
+fn bench(slc: SlcSpec) -> Bench {
+    Bench::of(&spec(slc))
 }
 
 #[test]
 fn a_burst_runs_at_the_rate_of_one_bit_a_cell_until_the_cache_is_full_and_again_after_a_rest() {
-    let mut bench = Bench::new(cache(2, 0, SlcFull::direct));
+    let mut bench = bench(cache(2, 0, SlcFull::direct));
     let room = 2 * GROUPS * CACHED;
     let fast = bench.run(IoOp::Write, 0..room);
     assert!(close(fast, PROGRAM_SLC.times(room / DIES)), "{fast:?}");
@@ -177,7 +83,7 @@ fn a_burst_runs_at_the_rate_of_one_bit_a_cell_until_the_cache_is_full_and_again_
 /// A die programs what comes and what is folded, reads what is folded, and never rests.
 #[test]
 fn a_full_cache_that_is_waited_for_takes_writes_at_the_rate_of_folding() {
-    let mut bench = Bench::new(cache(2, 0, SlcFull::wait));
+    let mut bench = bench(cache(2, 0, SlcFull::wait));
     bench.run(IoOp::Write, 0..768);
     let time = bench.run(IoOp::Write, 768..1920);
     let page = PROGRAM_SLC + READ_SLC + PROGRAM;
@@ -192,7 +98,7 @@ fn a_full_cache_that_is_waited_for_takes_writes_at_the_rate_of_folding() {
 
 #[test]
 fn nothing_is_folded_of_a_cache_that_was_deallocated() {
-    let mut bench = Bench::new(cache(2, 0, SlcFull::direct));
+    let mut bench = bench(cache(2, 0, SlcFull::direct));
     bench.run(IoOp::Write, 0..GROUPS * CACHED);
     bench.run(IoOp::Trim, 0..GROUPS * CACHED);
     bench.rest();
@@ -207,7 +113,7 @@ fn nothing_is_folded_of_a_cache_that_was_deallocated() {
 fn the_part_that_is_added_shrinks_as_the_drive_fills() {
     for (share, fixed) in [(50, 0), (100, 1), (25, 3)] {
         for full in 0..=8u64 {
-            let mut bench = Bench::new(cache(fixed, share, SlcFull::direct));
+            let mut bench = bench(cache(fixed, share, SlcFull::direct));
             bench.device = build(&spec(cache(fixed, share, SlcFull::direct)));
             bench.device.ftl.assume_sequential(full * GROUPS * PAGES * UNITS);
             bench.device.attach_shadow();
@@ -232,7 +138,7 @@ fn the_part_that_is_added_shrinks_as_the_drive_fills() {
 #[test]
 fn reads_take_the_time_of_the_cells_that_they_sense() {
     let kept = SlcSpec { keep: 1, ..cache(2, 0, SlcFull::direct) };
-    let mut bench = Bench::new(kept);
+    let mut bench = bench(kept);
     bench.run(IoOp::Write, 0..2 * GROUPS * CACHED);
     bench.rest();
     let (seen, units) = bench.device.slc().expect("there is a cache");
@@ -250,7 +156,7 @@ fn reads_take_the_time_of_the_cells_that_they_sense() {
 fn folding_in_the_foreground_begins_where_it_is_told() {
     for (foreground, folds) in [(None, 0), (Some(1), GROUPS), (Some(0), 0)] {
         let slc = SlcSpec { idle: None, foreground, ..cache(3, 0, SlcFull::direct) };
-        let mut bench = Bench::new(slc);
+        let mut bench = bench(slc);
         // A second unit is opened: one more is left. That is looked at with the next write, when the first one is closed.
         bench.run(IoOp::Write, 0..GROUPS * (CACHED + 1));
         bench.rest();
@@ -258,6 +164,41 @@ fn folding_in_the_foreground_begins_where_it_is_told() {
         bench.run(IoOp::Write, GROUPS * (CACHED + 1)..GROUPS * (CACHED + 2));
         bench.rest();
         assert_eq!(bench.device.slc().expect("there is a cache").0.folds, folds, "{foreground:?}");
+    }
+}
+
+/// What went through the cache was programmed and read at its energies, and programmed at those of ordinary cells.
+#[test]
+fn pages_of_one_bit_a_cell_have_energies_of_their_own() {
+    let mut spec = spec(cache(2, 0, SlcFull::direct));
+    spec.energy = Some(energy());
+    let mut bench = Bench::of(&spec);
+    let room = 2 * GROUPS * CACHED;
+    bench.run(IoOp::Write, 0..room + 96);
+    let spent = |bench: &Bench| {
+        let energy = bench.device.energy(bench.cx.queue.now()).expect("the spec says what things cost");
+        ["read", "program"].map(|activity| energy.of(activity))
+    };
+    let of = |count: u64, energy: u64| u128::from(count) * u128::from(energy);
+    assert_eq!(spent(&bench), [0, of(room, PROGRAM_SLC_AJ) + of(96, PROGRAM_AJ)]);
+    bench.rest();
+    let folded = [of(room, READ_SLC_AJ), of(room, PROGRAM_SLC_AJ) + of(room + 96, PROGRAM_AJ)];
+    assert_eq!(spent(&bench), folded);
+    bench.run(IoOp::Read, 0..1);
+    assert_eq!(spent(&bench), [folded[0] + of(1, READ_AJ), folded[1]]);
+}
+
+fn energy() -> FlashEnergySpec {
+    let power = StatePower { idle: Power::new(1), busy: Power::new(2) };
+    FlashEnergySpec {
+        read: vec![Energy::new(READ_AJ)],
+        program: vec![Energy::new(PROGRAM_AJ)],
+        erase: Energy::new(1),
+        slc: Some(SlcEnergySpec { read: Energy::new(READ_SLC_AJ), program: Energy::new(PROGRAM_SLC_AJ) }),
+        transfer: Energy::new(1),
+        die: power,
+        controller: power,
+        link: LinkEnergySpec { transfer: Energy::new(0), on: Power::new(1) },
     }
 }
 
@@ -277,6 +218,10 @@ fn what_a_cache_cannot_be_combined_with_is_refused_by_name() {
     assert_eq!(refused(|s| s.ftl.gc.scope = GcScope::global), "ftl.gc.scope");
     assert_eq!(refused(|s| s.ftl.wear.static_gap = Some(4)), "ftl.wear.static_gap");
     assert_eq!(refused(|s| s.cell.errors = Some(errors())), "cell.errors");
+    assert_eq!(refused(|s| s.energy = Some(energy())), "");
+    assert_eq!(refused(|s| s.energy = Some(FlashEnergySpec { slc: None, ..energy() })), "energy.slc");
+    let without = |s: &mut FlashSpec| (s.energy, s.ftl.slc_cache) = (Some(energy()), None);
+    assert_eq!(refused(without), "energy.slc");
     let slc = |change: fn(&mut SlcSpec)| {
         refused(move |s| {
             if let Some(slc) = &mut s.ftl.slc_cache {

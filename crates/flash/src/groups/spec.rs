@@ -82,6 +82,7 @@ impl GroupsFlashSpec {
                 least: Time::ZERO,
                 limit: 0,
             },
+            budget: None,
             tells_idle: false,
             fold,
             wanted: None,

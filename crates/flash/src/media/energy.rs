@@ -21,6 +21,9 @@ pub struct FlashEnergySpec {
     pub program: Vec<Energy>,
     /// Energy of a block that is erased, in one plane.
     pub erase: Energy,
+    /// Energies of pages that hold one bit a cell, where there is a cache of them (`ftl.slc_cache`); left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc: Option<SlcEnergySpec>,
     /// Energy of a byte of data on its way between a controller and a die, drivers at both ends.
     pub transfer: Energy,
     /// Power of each die, from a command to the end of its data or not.
@@ -30,4 +33,14 @@ pub struct FlashEnergySpec {
     pub controller: StatePower,
     /// The link to whoever uses the flash.
     pub link: LinkEnergySpec,
+}
+
+/// What pages spend that hold one bit a cell.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlcEnergySpec {
+    /// Energy of a page that is read from its array.
+    pub read: Energy,
+    /// Energy of a page that is programmed.
+    pub program: Energy,
 }

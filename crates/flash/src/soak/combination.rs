@@ -370,6 +370,7 @@ impl Combination {
                     least: us(50),
                     limit: 3,
                 },
+                power: None,
             },
             ftl: self.ftl(),
             host: self.host(),

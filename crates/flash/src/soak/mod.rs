@@ -1,6 +1,8 @@
 //! The soak: small devices of all kinds under constant garbage collection, each with a shadow, driven by a host that
 //! reads, writes, deallocates and flushes in ways that overlap as often as possible.
 
+#[cfg(test)]
+mod budget;
 mod combination;
 mod cover;
 #[cfg(test)]

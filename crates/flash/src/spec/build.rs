@@ -130,6 +130,7 @@ impl FlashSpec {
                 register_reads: self.die.register_reads == Some(true),
                 joins_reads: self.die.join_reads == Some(true),
                 suspend: self.die.suspend(),
+                budget: self.die.budget(),
                 tells_idle: self.ftl.gc.mode == GcModeSpec::background || seeks_idle,
                 fold: context.fold,
                 wanted,
@@ -140,7 +141,7 @@ impl FlashSpec {
             folding: slc.map(|slc| slc.folds()),
             placements: self.ftl.placements,
             unwritten: self.ftl.unwritten_read.into(),
-            energy: self.energy.as_ref().map(|spec| energy(spec, &self.cell)).transpose()?,
+            energy: self.energy.as_ref().map(|spec| energy(spec, &self.cell, slc.is_some())).transpose()?,
         }))
     }
 
@@ -207,8 +208,26 @@ pub(crate) fn timing(
 ///
 /// # Errors
 /// Another number of energies than there are page types, or than one where a word line is programmed as one; keys
-/// `energy.read` and `energy.program`.
-pub(crate) fn energy(spec: &FlashEnergySpec, cell: &CellSpec) -> Result<FlashEnergySpec, SpecError> {
+/// `energy.read` and `energy.program`. Energies of pages of one bit a cell where there is no cache of them, or none
+/// where there is one; key `energy.slc`.
+pub(crate) fn energy(
+    spec: &FlashEnergySpec,
+    cell: &CellSpec,
+    has_slc_cache: bool,
+) -> Result<FlashEnergySpec, SpecError> {
+    match (spec.slc, has_slc_cache) {
+        (Some(_), false) => {
+            let what =
+                "`energy.slc` is what pages of one bit a cell spend, and there are none (`ftl.slc_cache`)";
+            return Err(SpecError::new("energy.slc", what).help("leave energy.slc out"));
+        }
+        (None, true) => {
+            let what = "`energy` does not say what pages of one bit a cell spend, which `ftl.slc_cache` has";
+            let help = "add energy.slc = { read = \"…\", program = \"…\" }, or leave energy out";
+            return Err(SpecError::new("energy.slc", what).help(help));
+        }
+        _ => {}
+    }
     let read = cell.by_type("energy.read", &spec.read)?;
     let program = match cell.programming {
         Programming::page => cell.by_type("energy.program", &spec.program)?,

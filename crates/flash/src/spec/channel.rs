@@ -3,8 +3,8 @@
 use super::{GeometrySpec, SpecError};
 use crate::media::dies::arbiter::Arbitration;
 use crate::media::dies::sched::Scheduling;
-use crate::media::dies::{MultiPlane, Sharing, Suspend};
-use config::units::{Duration, TransferRate};
+use crate::media::dies::{MultiPlane, PowerBudget, Sharing, Suspend};
+use config::units::{Duration, Power, TransferRate};
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -197,6 +197,9 @@ pub struct DieSpec {
     pub join_reads: Option<bool>,
     /// Interrupting programs and erases for reads.
     pub suspend: SuspendSpec,
+    /// What programs and erases of all dies may take together; left out, there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerBudgetSpec>,
 }
 
 config::policies! {
@@ -230,6 +233,26 @@ pub struct SuspendSpec {
     pub limit: u8,
 }
 
+/// What programs and erases of all dies may take together: a program or an erase begins when enough is left, in the order in which dies
+/// came to wait for it. Reads wait for nothing. A die takes its power until its operation has ended, also while it is suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PowerBudgetSpec {
+    /// All of them together.
+    pub limit: Power,
+    /// A die that programs, whatever the number of planes.
+    pub program: Power,
+    /// A die that erases.
+    pub erase: Power,
+}
+
+impl PowerBudgetSpec {
+    fn budget(&self) -> PowerBudget {
+        let PowerBudgetSpec { limit, program, erase } = *self;
+        PowerBudget { limit: limit.microwatts(), program: program.microwatts(), erase: erase.microwatts() }
+    }
+}
+
 impl DieSpec {
     /// How planes of a die come to share a command.
     pub fn sharing(&self) -> Sharing {
@@ -261,8 +284,28 @@ impl DieSpec {
                     .map_err(|e| e.help("another `die.scheduler`, such as oldest"));
             }
         }
+        self.power.map_or(Ok(()), |power| self.check_power(power.budget()))
+    }
+
+    fn check_power(&self, power: PowerBudget) -> Result<(), SpecError> {
+        SpecError::positive("die.power.program", power.program)?;
+        SpecError::positive("die.power.erase", power.erase)?;
+        if power.limit < power.program.max(power.erase) {
+            let what =
+                "the limit is below what one die takes that programs or erases: nothing could ever begin";
+            return Err(SpecError::new("die.power.limit", what));
+        }
+        if matches!(self.scheduler, Scheduling::in_order) {
+            let what = "operations that start in order of arrival cannot wait for power";
+            return Err(SpecError::new("die.power", what).help("another `die.scheduler`, such as oldest"));
+        }
         Ok(())
     }
+
+    pub(crate) fn budget(&self) -> Option<PowerBudget> {
+        self.power.map(|power| power.budget())
+    }
+
     pub(crate) fn suspend(&self) -> Suspend {
         let s = &self.suspend;
         Suspend {

@@ -19,7 +19,7 @@ pub use buffer::{BufferSpec, Moves};
 pub use build::Built;
 pub(crate) use build::{energy, timing};
 pub use cell::{CellSpec, PageLayout, Programming, SpreadSpec};
-pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, SuspendSpec};
+pub use channel::{ChannelSpec, DieSpec, Interface, MultiPlaneRule, PowerBudgetSpec, SuspendSpec};
 pub use errors::{ErrorsSpec, RetrySpec};
 pub use ftl::{
     FtlSpec, GcModeSpec, GcScope, GcSpec, GcStreams, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead,

@@ -125,7 +125,6 @@ impl FlashSpec {
             (self.ftl.wear.static_gap.is_some(), "ftl.wear.static_gap", "static wear levelling"),
             (self.cell.errors.is_some(), "cell.errors", "raw bit errors"),
             (self.registers.is_some(), "registers", "registers that gather writes"),
-            (self.energy.is_some(), "energy", "energy"),
         ];
         if let Some((_, key, which)) = refused.into_iter().find(|(is_set, ..)| *is_set) {
             let what = format!("{which} (`{key}`) cannot be combined with `ftl.slc_cache`");

@@ -146,6 +146,8 @@ impl From<&DieSpec> for DieState {
             register_reads: _,
             join_reads: _,
             suspend,
+            // Holds back operations that wait.
+            power: _,
         } = spec;
         // Interrupts operations at work: none has been.
         let SuspendSpec { program: _, erase: _, latency: _, resume: _, least: _, limit: _ } = suspend;

@@ -223,6 +223,9 @@ pub struct FlashResult {
     pub copy_backs: u64,
     /// Interrupted programs and erases.
     pub suspends: u64,
+    /// Times that a die had to wait for power before a program or an erase; left out where power is not limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power_waits: Option<u64>,
     /// Moves of garbage collection that lost the race against a write of the host.
     pub moves_dropped: u64,
     /// Reads of map units that hold no data.
@@ -320,6 +323,7 @@ impl FlashResult {
             multi_plane: backend.multi_plane,
             copy_backs: backend.copy_backs,
             suspends: backend.suspends,
+            power_waits: device.backend.has_budget().then_some(backend.power_waits),
             moves_dropped: ftl_counters.moves_dropped,
             unwritten_reads: device.stats.unwritten_reads,
             write_amplification: ratio(programmed * unit_bytes, written),

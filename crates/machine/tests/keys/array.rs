@@ -18,6 +18,8 @@ const SUSPENDING: &[&str] = &[
     "flash.die.suspend.least=50us",
     "flash.die.suspend.limit=4",
 ];
+/// Power for two dies that program.
+const BUDGET: &[&str] = &["flash.die.power={ limit = \"20mW\", program = \"10mW\", erase = \"10mW\" }"];
 /// One at a time, anywhere.
 const READ_ONE: &[&str] = &["fio:rw=randread,bs=4k,number_ios=500"];
 const WRITE_ONE: &[&str] = &["fio:rw=randwrite,bs=4k,number_ios=200"];
@@ -293,6 +295,27 @@ pub(crate) const CASES: &[Case] = &[
         jobs: MIXED,
         values: &["1us", "20us", "200us"],
         predicted: Rises(WRITE_MEAN),
+    },
+    Case {
+        key: "flash.die.power.limit",
+        context: BUDGET,
+        jobs: OVERWRITE,
+        values: &["10mW", "20mW", "40mW"],
+        predicted: Rises(IOPS),
+    },
+    Case {
+        key: "flash.die.power.program",
+        context: BUDGET,
+        jobs: OVERWRITE,
+        values: &["5mW", "10mW", "20mW"],
+        predicted: Falls(IOPS),
+    },
+    Case {
+        key: "flash.die.power.erase",
+        context: BUDGET,
+        jobs: OVERWRITE,
+        values: &["1mW", "20mW"],
+        predicted: Rises("/flash/0/power_waits"),
     },
     // What has nearly ended is not interrupted.
     Case {

@@ -9,6 +9,15 @@ use serde_json::Value;
 const FLASH: &[&str] = &[
     "flash.energy={ read = [\"1uJ\"], program = [\"10uJ\"], erase = \"100uJ\", transfer = \"50pJ\", die = { idle = \"1mW\", busy = \"2mW\" }, controller = { idle = \"1W\", busy = \"2W\" }, link = { transfer = \"50pJ\", on = \"300mW\" } }",
 ];
+/// Of pages of one bit a cell too; what the cache holds is folded.
+const CACHED: &[&str] = &[
+    super::slc::CACHE[0],
+    super::slc::CACHE[1],
+    super::slc::CACHE[2],
+    "flash.ftl.slc_cache.foreground=2",
+    FLASH[0],
+    "flash.energy.slc={ read = \"1uJ\", program = \"10uJ\" }",
+];
 /// What a host spends.
 const LINUX: &[&str] = &[
     "host.linux.cores.energy={ core = { idle = \"1W\", busy = \"9W\" }, package_on = \"25W\", memory_on = \"2W\" }",
@@ -64,6 +73,8 @@ pub(crate) const DRIVE: &[Case] = &[
     with(FLASH, "flash.energy.read", "flash", ONE_READ, UJ),
     with(FLASH, "flash.energy.program", "flash", OVERWRITE, UJ),
     with(FLASH, "flash.energy.erase", "flash", OVERWRITE, ERASE),
+    with(CACHED, "flash.energy.slc.read", "flash", OVERWRITE, ERASE),
+    with(CACHED, "flash.energy.slc.program", "flash", OVERWRITE, ERASE),
     with(FLASH, "flash.energy.transfer", "flash", ONE_READ, ENERGY),
     with(FLASH, "flash.energy.die.idle", "flash", ONE_READ, IDLE),
     with(FLASH, "flash.energy.die.busy", "flash", ONE_READ, BUSY),

@@ -11,7 +11,7 @@ const OVERWRITE: &[&str] = super::OVERWRITE;
 const SLOW: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=1,number_ios=600,thinktime=2000"];
 
 /// Cells of two bits, and four units of a group for the cache.
-const CACHE: &[&str] = &[
+pub(crate) const CACHE: &[&str] = &[
     "flash.cell.bits=2",
     "flash.ftl.over_provisioning=40%",
     "flash.ftl.slc_cache={ read = \"20us\", program = \"100us\", fixed = 4, dynamic = \"0%\", full = \"direct\", keep = 0 }",

@@ -15,6 +15,8 @@ pub struct BackendCounters {
     pub copy_backs: u64,
     /// Suspends.
     pub suspends: u64,
+    /// Times that a die had to wait for power.
+    pub power_waits: u64,
     /// Reads queued.
     pub reads_queued: u64,
     /// Reads whose page was sensed for them.
@@ -43,6 +45,7 @@ impl BackendCounters {
             multi_plane: of(self.multi_plane),
             copy_backs: of(self.copy_backs),
             suspends: of(self.suspends),
+            power_waits: of(self.power_waits),
             reads_queued: of(self.reads_queued),
             senses: of(self.senses),
             register_hits: of(self.register_hits),
@@ -62,6 +65,7 @@ impl BackendCounters {
             multi_plane: self.multi_plane - origin.multi_plane,
             copy_backs: self.copy_backs - origin.copy_backs,
             suspends: self.suspends - origin.suspends,
+            power_waits: self.power_waits - origin.power_waits,
             reads_queued: self.reads_queued - origin.reads_queued,
             senses: self.senses - origin.senses,
             register_hits: self.register_hits - origin.register_hits,

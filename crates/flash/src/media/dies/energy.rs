@@ -34,6 +34,17 @@ const ACTIVITIES: [Activity; 8] = [
 impl FlashEnergySpec {
     /// Energy of an operation: of what it reads, and of what it changes.
     fn of(&self, op: &Op, timing: &Timing) -> [Attojoules; 2] {
+        if let Some(slc) = self.slc.filter(|_| op.is_slc) {
+            let of =
+                |energy: Energy, pages: u32| Attojoules::from(energy.attojoules()) * Attojoules::from(pages);
+            match op.kind {
+                OpKind::Read if op.from_register => return [0, 0],
+                OpKind::Read => return [of(slc.read, timing.pages_per_unit), 0],
+                OpKind::Program => return [0, of(slc.program, timing.program_pages)],
+                // What is folded goes through the controller; an erase is one of whatever the block held.
+                OpKind::CopyBack | OpKind::Erase => {}
+            }
+        }
         let pages = |by_type: &[Energy], first: u32, count: u32| -> Attojoules {
             let types = &timing.page_type[first as usize..(first + count) as usize];
             types.iter().map(|kind| Attojoules::from(by_type[usize::from(*kind)].attojoules())).sum()
@@ -180,7 +191,8 @@ impl Backend {
         while at != NO_OP {
             let op = &self.ops[at];
             if op.kind == OpKind::Program && op.register == NO_OP {
-                bytes += u64::from(op.bytes) * u64::from(self.timing.passes);
+                let passes = if op.is_slc { 1 } else { self.timing.passes };
+                bytes += u64::from(op.bytes) * u64::from(passes);
             }
             at = op.mate;
         }

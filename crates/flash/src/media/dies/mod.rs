@@ -6,6 +6,7 @@
 
 pub mod arbiter;
 mod array_time;
+mod budget;
 mod channel;
 mod counters;
 mod energy;
@@ -29,6 +30,7 @@ mod suspend;
 pub mod timing;
 pub mod transfer;
 
+pub use budget::PowerBudget;
 pub use counters::BackendCounters;
 pub use energy::MediaMeter;
 pub use errors::ErrorRates;
@@ -42,6 +44,7 @@ use crate::media::geometry::Geometry;
 use crate::media::registers::Link;
 use arbiter::{Arbiter, Want};
 use array_time::ArrayTime;
+use budget::Budget;
 use channel::Channel;
 use errors::Errors;
 use kernel::{Cx, Slab, Ticket, Time};
@@ -140,6 +143,8 @@ pub struct Backend {
     arbiter: Box<dyn Arbiter>,
     sharing: Sharing,
     suspend: Suspend,
+    /// The power that is left for programs and erases, if it is limited.
+    budget: Option<Box<Budget>>,
     /// Raw bit errors, if there are any.
     errors: Option<Box<Errors>>,
     fold: bool,
@@ -179,6 +184,8 @@ pub struct BackendPolicy {
     pub joins_reads: bool,
     /// Suspends.
     pub suspend: Suspend,
+    /// What programs and erases of all dies may take together, if that is limited.
+    pub budget: Option<PowerBudget>,
     /// Whether somebody wants to know when a die runs out of work.
     pub tells_idle: bool,
     /// Whether stages without contention are folded into their neighbours. Results do not depend on it.
@@ -232,6 +239,7 @@ impl Backend {
             arbiter: policy.arbiter,
             sharing: policy.sharing,
             suspend: policy.suspend,
+            budget: policy.budget.map(|rule| Box::new(Budget::new(rule, geo.die_count))),
             errors,
             fold: policy.fold,
             idle: IdlePlanes::new(geo, policy.wanted.as_ref()),
@@ -295,11 +303,16 @@ impl Backend {
         self.touched.clear();
     }
 
-    /// Classes that the die may take now: while an operation is suspended, only reads that somebody waits for.
+    /// Classes that the die may take now: while an operation is suspended, only reads that somebody waits for; else those for which
+    /// enough power is left.
     #[inline]
     fn eligible(&self, die: u32) -> u16 {
         let waiting = self.queues.waiting(die);
-        if self.dies[die as usize].suspended.is_some() { waiting & WAITED_READS } else { waiting }
+        if self.dies[die as usize].suspended.is_some() {
+            waiting & WAITED_READS
+        } else {
+            self.powered(die, waiting)
+        }
     }
 
     #[inline]
@@ -344,6 +357,9 @@ impl Backend {
             self.resume(die, op, left, cx);
             return;
         }
+        if self.waits_for_power(die) {
+            return;
+        }
         self.idle.note(die, true);
         if self.tells_idle {
             self.went_idle.push(die);
@@ -373,7 +389,12 @@ impl Backend {
         if self.yields_to_read(die, cx) {
             return;
         }
-        let Some(first) = self.take_for(die, now) else { return };
+        let Some(first) = self.take_for(die, now) else {
+            // Others have taken the power that was left when it asked for its channel.
+            self.dies[die as usize].state = DieState::Idle;
+            return self.next_for(die, cx);
+        };
+        self.takes_power(die, first);
         if self.gather.is_some() && self.ops[first].class == Class::HostProgram {
             self.ends_gathering(die, cx);
         }
@@ -533,7 +554,9 @@ impl Backend {
             self.vacate(die, now);
         }
         let d = &self.dies[die as usize];
-        self.was_held(die, self.ops[d.active].class, d.held_since, now);
+        let (Op { class, kind, .. }, held_since) = (self.ops[d.active], d.held_since);
+        self.was_held(die, class, held_since, now);
+        self.gives_power_back(kind);
         let d = &mut self.dies[die as usize];
         d.state = DieState::Idle;
         let is_free = d.suspended.is_none();

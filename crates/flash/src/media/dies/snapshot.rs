@@ -10,6 +10,7 @@ kernel::snapshot!(BackendCounters {
     multi_plane,
     copy_backs,
     suspends,
+    power_waits,
     reads_queued,
     senses,
     register_hits,
@@ -48,6 +49,8 @@ impl Backend {
             arbiter,
             sharing: _,
             suspend: _,
+            // Nobody waits for power, and none is taken.
+            budget: _,
             errors,
             fold: _,
             idle: _,

@@ -2,6 +2,7 @@
 
 use super::super::row::{Evidence, Row, Rule};
 use super::super::study::{Entry, Found};
+use super::measured::State;
 use super::rows::{BOUNDS, Point};
 use super::stands::STANDS;
 use crate::fit::Measure;
@@ -39,6 +40,10 @@ fn writes(point: &Point) -> bool {
     point.measured.job.write
 }
 
+fn is_worn(point: &Point) -> bool {
+    point.measured.state == State::Worn
+}
+
 const AXES: &[Axis] = &[
     Axis { holds: |p| is_mean(p) && !writes(p), ..axis("read.latency", BOUNDS[0]) },
     Axis { holds: |p| is_rate(p) && !writes(p), ..axis("read.throughput", BOUNDS[0]) },
@@ -49,8 +54,8 @@ const AXES: &[Axis] = &[
     Axis { holds: |p| p.measure.is_tail() && !is_p99(p), ..axis("beyond_p99", BOUNDS[2]) },
     Axis { holds: |p| !p.measure.is_tail() && p.measured.job.random, ..axis("random", BOUNDS[1]) },
     Axis { holds: |p| !p.measure.is_tail() && !p.measured.job.random, ..axis("sequential", BOUNDS[1]) },
-    Axis { holds: |p| !p.measure.is_tail() && !p.measured.worn, ..axis("fresh", BOUNDS[1]) },
-    Axis { holds: |p| !p.measure.is_tail() && p.measured.worn, ..axis("worn", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail() && !is_worn(p), ..axis("fresh", BOUNDS[1]) },
+    Axis { holds: |p| !p.measure.is_tail() && is_worn(p), ..axis("worn", BOUNDS[1]) },
     Axis { holds: |p| !p.measure.is_tail(), beyond: true, ..axis("beyond_queue", BOUNDS[1]) },
     Axis { holds: is_p99, beyond: true, ..axis("beyond_queue_p99", BOUNDS[2]) },
 ];

@@ -7,14 +7,26 @@ use crate::fit::{Figures, Job};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// What a drive held before a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Nothing: it comes from its box, or has been erased.
+    Empty,
+    /// All of it was written once, in order.
+    Filled,
+    /// It has been written over and over.
+    Worn,
+}
+
 /// A job on a drive, and what was measured of it.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Measured {
     /// The stand's name.
     pub(super) stand: &'static str,
     pub(super) job: Job,
-    /// Whether the drive had been written over and over before.
-    pub(super) worn: bool,
+    pub(super) state: State,
+    /// Bytes over which it was measured, where that decides: from the first one on.
+    pub(super) first: Option<u64>,
     pub(super) figures: Figures,
     /// Where it is printed, or of which lines it is the mean.
     pub(super) place: String,
@@ -90,7 +102,7 @@ impl Set {
             let first = lines.first().map_or("", |line| line.path.as_str());
             let more = if lines.len() > 1 { format!(" and {} more", lines.len() - 1) } else { String::new() };
             let place = format!("{}: {first}{more}", self.file);
-            Measured { stand: self.stand, job, worn: false, figures, place }
+            Measured { stand: self.stand, job, state: State::Filled, first: None, figures, place }
         };
         jobs.into_iter().map(point).collect()
     }

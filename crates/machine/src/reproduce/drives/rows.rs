@@ -3,7 +3,7 @@
 use super::super::Effort;
 use super::super::row::{Evidence, Row, Rule};
 use super::super::study::{self, Entry, Found};
-use super::measured::Measured;
+use super::measured::{Measured, State};
 use super::stand;
 use super::stands::Stand;
 use crate::fit::Measure;
@@ -41,13 +41,20 @@ pub(super) fn points(measured: Measured, effort: Effort) -> Vec<Point> {
 /// The run that stands beside a measurement.
 fn run(measured: &Measured, stand: &Stand, effort: Effort) -> study::Point {
     let job = measured.job;
-    let (before, counted) = job.requests(measured.worn, effort == Effort::Quick);
+    let (before, counted) = match measured.first {
+        Some(bytes) => (0, bytes / job.block),
+        None => job.requests(measured.state == State::Worn, effort == Effort::Quick),
+    };
     let counted = if measured.figures.p99_999.is_some() { counted.max(TAIL) } else { counted };
     let mut set: Vec<String> = stand.set.iter().map(|set| (*set).to_owned()).collect();
-    if measured.worn {
-        // Blocks of few pages come to their steady state soon; free space, dies and planes stay.
-        set.extend(stand.small.iter().map(|set| (*set).to_owned()));
-        set.push("flash.precondition=steady".into());
+    match measured.state {
+        State::Empty => set.push("flash.precondition=none".into()),
+        State::Filled => {}
+        State::Worn => {
+            // Blocks of few pages come to their steady state soon; free space, dies and planes stay.
+            set.extend(stand.small.iter().map(|set| (*set).to_owned()));
+            set.push("flash.precondition=steady".into());
+        }
     }
     let workload = job.workload(before + counted);
     let parts = stand.parts.iter().map(|part| format!("{part}={workload}"));
@@ -67,9 +74,14 @@ fn run(measured: &Measured, stand: &Stand, effort: Effort) -> study::Point {
 impl Point {
     /// Its row's name.
     pub(super) fn id(&self) -> String {
-        let worn = if self.measured.worn { ".worn" } else { "" };
+        let state = match (self.measured.state, self.measured.first) {
+            (State::Filled, _) => String::new(),
+            (State::Worn, _) => ".worn".into(),
+            (State::Empty, None) => ".empty".into(),
+            (State::Empty, Some(bytes)) => format!(".empty.{}GB", bytes / 1_000_000_000),
+        };
         let measure = self.measure.name();
-        format!("drives.{}.{}{worn}.{measure}", self.stand.name, self.measured.job)
+        format!("drives.{}.{}{state}.{measure}", self.stand.name, self.measured.job)
     }
 
     /// Whether more is in flight than the drive takes.
