@@ -86,7 +86,10 @@ pub(super) const STANDS: &[Stand] = &[
     Stand {
         name: "pm9a3",
         system: "pm9a3",
-        fitted: &[(job(false, true, 512, None), Measure::Iops)],
+        fitted: &[
+            (job(false, true, 512, None), Measure::Iops),
+            (Job { block: 128 << 10, ..job(true, false, 64, None) }, Measure::Iops),
+        ],
         small: &["flash.geometry.pages=96", "flash.cell.erase=219us"],
         ..ALONE
     },
