@@ -18,6 +18,8 @@ pub(super) struct Channel {
     /// Place in the schedule order of the wake-up at the end of the present tenure, whether it is needed or not.
     pub(super) wake: Option<Ticket>,
     pub(super) waiting: [VecDeque<(u32, u64)>; Want::COUNT],
+    /// How many wait.
+    pub(super) wanted: u32,
     pub(super) asked: u64,
     /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
     pub(super) line: VecDeque<u32>,
@@ -36,6 +38,7 @@ impl Default for Channel {
             moves_data: false,
             wake: None,
             waiting: Default::default(),
+            wanted: 0,
             asked: 0,
             line: VecDeque::new(),
             tenant: (Class::HostRead, Time::ZERO),
@@ -53,8 +56,9 @@ impl Channel {
         cx.at_place(place, self.busy_until.since(cx.now()), Event::ChannelFree(channel));
     }
 
+    #[inline]
     pub(super) fn is_wanted(&self) -> bool {
-        self.waiting.iter().any(|w| !w.is_empty())
+        self.wanted > 0
     }
 }
 
@@ -77,6 +81,7 @@ impl Backend {
     ) {
         let c = &mut self.channels[channel as usize];
         c.asked += 1;
+        c.wanted += 1;
         c.is_waited_for = true;
         c.waiting[want as usize].push_back((unit, c.asked));
         if !c.looks_again {
@@ -110,6 +115,7 @@ impl Backend {
         let heads = Want::ALL.map(|want| c.waiting[want as usize].front().map(|(_, asked)| *asked));
         let want = self.arbiter.pick(&heads);
         let Some((die, _)) = c.waiting[want as usize].pop_front() else { return };
+        c.wanted -= 1;
         self.grant(die, cx);
         // The grant holds the channel: look again at its end if others wait.
         self.serve(channel, cx);

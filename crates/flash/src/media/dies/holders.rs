@@ -8,7 +8,6 @@ use super::op::Class;
 use super::{Backend, Op};
 use kernel::Time;
 use proto::{ByHolder, Holder};
-use std::collections::VecDeque;
 
 /// Who an operation of a class is to those that wait behind it.
 fn holder(class: Class) -> Holder {
@@ -34,7 +33,7 @@ struct Span {
 /// Who held one thing, in order of time.
 #[derive(Clone, Debug, Default)]
 struct Log {
-    spans: VecDeque<Span>,
+    spans: Vec<Span>,
     /// It is looked through for what nobody needs when it has so many spans.
     limit: usize,
 }
@@ -44,19 +43,19 @@ const SHORT: usize = 64;
 
 impl Log {
     fn new() -> Log {
-        Log { spans: VecDeque::new(), limit: SHORT }
+        Log { spans: Vec::new(), limit: SHORT }
     }
 
     /// Something was held, or will be; never while it is held by another. Whether the log has become long.
     #[inline]
     fn add(&mut self, by: Holder, from: Time, to: Time) -> bool {
-        match self.spans.back_mut() {
+        match self.spans.last_mut() {
             Some(last) if last.by == by && last.to == from => {
                 last.to = to;
                 false
             }
             _ => {
-                self.spans.push_back(Span { from, to, by });
+                self.spans.push(Span { from, to, by });
                 self.spans.len() == self.limit
             }
         }
@@ -64,9 +63,8 @@ impl Log {
 
     /// Forgets what ended before.
     fn forget(&mut self, before: Time) {
-        while self.spans.front().is_some_and(|span| span.to <= before) {
-            self.spans.pop_front();
-        }
+        let over = self.spans.partition_point(|span| span.to <= before);
+        self.spans.drain(..over);
         self.limit = SHORT.max(2 * self.spans.len());
     }
 

@@ -143,6 +143,7 @@ impl Channel {
             moves_data: _,
             wake: _,
             waiting: _,
+            wanted: _,
             asked: _,
             line: _,
             tenant: _,
