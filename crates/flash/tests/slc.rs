@@ -5,8 +5,9 @@ mod bench;
 use bench::{Bench, DIES, UNITS, build, close, combination};
 use config::energy::StatePower;
 use config::units::{Duration, Energy, Power, Share};
-use flash::media::energy::{FlashEnergySpec, SlcEnergySpec};
-use flash::spec::{Built, ErrorsSpec, FlashSpec, GcScope, RetrySpec, SlcFull, SlcSpec};
+use flash::spec::{
+    Built, ErrorsSpec, FlashEnergySpec, FlashSpec, GcScope, RetrySpec, SlcEnergySpec, SlcFull, SlcSpec,
+};
 use kernel::Time;
 use net::energy::LinkEnergySpec;
 use proto::IoOp;
@@ -38,6 +39,7 @@ fn cache(fixed: u32, dynamic: u8, full: SlcFull) -> SlcSpec {
         idle: Some(Duration::new(IDLE)),
         keep: 0,
         foreground: None,
+        energy: None,
     }
 }
 
@@ -170,7 +172,7 @@ fn folding_in_the_foreground_begins_where_it_is_told() {
 /// What went through the cache was programmed and read at its energies, and programmed at those of ordinary cells.
 #[test]
 fn pages_of_one_bit_a_cell_have_energies_of_their_own() {
-    let mut spec = spec(cache(2, 0, SlcFull::direct));
+    let mut spec = spec(SlcSpec { energy: slc_energy(), ..cache(2, 0, SlcFull::direct) });
     spec.energy = Some(energy());
     let mut bench = Bench::of(&spec);
     let room = 2 * GROUPS * CACHED;
@@ -188,13 +190,16 @@ fn pages_of_one_bit_a_cell_have_energies_of_their_own() {
     assert_eq!(spent(&bench), [folded[0] + of(1, READ_AJ), folded[1]]);
 }
 
+fn slc_energy() -> Option<SlcEnergySpec> {
+    Some(SlcEnergySpec { read: Energy::new(READ_SLC_AJ), program: Energy::new(PROGRAM_SLC_AJ) })
+}
+
 fn energy() -> FlashEnergySpec {
     let power = StatePower { idle: Power::new(1), busy: Power::new(2) };
     FlashEnergySpec {
         read: vec![Energy::new(READ_AJ)],
         program: vec![Energy::new(PROGRAM_AJ)],
         erase: Energy::new(1),
-        slc: Some(SlcEnergySpec { read: Energy::new(READ_SLC_AJ), program: Energy::new(PROGRAM_SLC_AJ) }),
         transfer: Energy::new(1),
         die: power,
         controller: power,
@@ -218,10 +223,7 @@ fn what_a_cache_cannot_be_combined_with_is_refused_by_name() {
     assert_eq!(refused(|s| s.ftl.gc.scope = GcScope::global), "ftl.gc.scope");
     assert_eq!(refused(|s| s.ftl.wear.static_gap = Some(4)), "ftl.wear.static_gap");
     assert_eq!(refused(|s| s.cell.errors = Some(errors())), "cell.errors");
-    assert_eq!(refused(|s| s.energy = Some(energy())), "");
-    assert_eq!(refused(|s| s.energy = Some(FlashEnergySpec { slc: None, ..energy() })), "energy.slc");
-    let without = |s: &mut FlashSpec| (s.energy, s.ftl.slc_cache) = (Some(energy()), None);
-    assert_eq!(refused(without), "energy.slc");
+    assert_eq!(refused(|s| s.energy = Some(energy())), "ftl.slc_cache.energy");
     let slc = |change: fn(&mut SlcSpec)| {
         refused(move |s| {
             if let Some(slc) = &mut s.ftl.slc_cache {
@@ -231,6 +233,7 @@ fn what_a_cache_cannot_be_combined_with_is_refused_by_name() {
     };
     assert_eq!(slc(|slc| slc.program = Duration::new(Time::ZERO)), "ftl.slc_cache.program");
     assert_eq!(slc(|slc| slc.read = Duration::new(Time::ZERO)), "ftl.slc_cache.read");
+    assert_eq!(slc(|slc| slc.energy = slc_energy()), "ftl.slc_cache.energy");
     assert_eq!(slc(|slc| slc.fixed = 0), "ftl.slc_cache.fixed");
     assert_eq!(slc(|slc| slc.keep = 70_000), "ftl.slc_cache.keep");
     // No space is left for the rest.

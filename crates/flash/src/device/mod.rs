@@ -48,7 +48,7 @@ use crate::control::purpose::Purpose;
 use crate::control::recovery::Journal;
 use crate::media::dies::{self, op::OpKind};
 use crate::media::dies::{Backend, BackendCounters, BackendPolicy, timing::Timing};
-use crate::media::energy::FlashEnergySpec;
+use crate::media::energy::FlashCosts;
 use crate::port::host::{Host, HostParams};
 use crate::shadow::Shadow;
 use ::stats::{EnergyReport, Milestones};
@@ -121,7 +121,7 @@ pub struct DeviceParts {
     /// What reading a unit costs that was never written.
     pub unwritten: Unwritten,
     /// What media and controllers cost, if it is known.
-    pub energy: Option<FlashEnergySpec>,
+    pub energy: Option<FlashCosts>,
 }
 
 /// One flash device.

@@ -127,7 +127,7 @@ impl GroupsFlash {
         let timing = timing(&spec.cell, &spec.channel, &geo, context)?;
         let mut backend = Backend::new(&geo, timing, spec.policy(context.fold));
         if let Some(costs) = &spec.energy {
-            backend.set_energy(energy(costs, &spec.cell, false)?, media.alike);
+            backend.set_energy(energy(costs, &spec.cell)?, media.alike);
         }
         Ok(GroupsFlash {
             storengine: Storengine::new(&spec.groups),

@@ -21,9 +21,6 @@ pub struct FlashEnergySpec {
     pub program: Vec<Energy>,
     /// Energy of a block that is erased, in one plane.
     pub erase: Energy,
-    /// Energies of pages that hold one bit a cell, where there is a cache of them (`ftl.slc_cache`); left out where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slc: Option<SlcEnergySpec>,
     /// Energy of a byte of data on its way between a controller and a die, drivers at both ends.
     pub transfer: Energy,
     /// Power of each die, from a command to the end of its data or not.
@@ -35,12 +32,17 @@ pub struct FlashEnergySpec {
     pub link: LinkEnergySpec,
 }
 
-/// What pages spend that hold one bit a cell.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SlcEnergySpec {
-    /// Energy of a page that is read from its array.
-    pub read: Energy,
-    /// Energy of a page that is programmed.
-    pub program: Energy,
+/// What is spent by flash of which some pages hold one bit a cell: energies by page type, and of those pages.
+#[derive(Clone, Debug)]
+pub struct FlashCosts {
+    /// Of all but those pages.
+    pub spec: FlashEnergySpec,
+    /// Energies of a page that holds one bit a cell: read, programmed. `None` if there is none.
+    pub slc: Option<[Energy; 2]>,
+}
+
+impl From<FlashEnergySpec> for FlashCosts {
+    fn from(spec: FlashEnergySpec) -> FlashCosts {
+        FlashCosts { spec, slc: None }
+    }
 }

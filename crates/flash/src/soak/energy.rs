@@ -31,7 +31,6 @@ fn spec(combination: &Combination) -> FlashSpec {
         read: vec![Energy::new(READ)],
         program: vec![Energy::new(PROGRAM)],
         erase: Energy::new(ERASE),
-        slc: None,
         transfer: Energy::new(BYTE),
         die: power(0),
         controller: power(2),

@@ -18,6 +18,7 @@ fn caches() -> Vec<SlcSpec> {
         idle: Some(us(500)),
         keep: 0,
         foreground: None,
+        energy: None,
     };
     vec![
         SlcSpec { full: SlcFull::wait, idle: None, ..base.clone() },

@@ -7,7 +7,7 @@ use crate::control::ftl::gc::{Victim, VictimContext};
 use crate::device::{BufferParts, Device, DeviceParts};
 use crate::media::dies::BackendPolicy;
 use crate::media::dies::timing::Timing;
-use crate::media::energy::FlashEnergySpec;
+use crate::media::energy::{FlashCosts, FlashEnergySpec};
 use crate::media::geometry::{Geometry, Shape};
 use config::units::Duration;
 use kernel::Time;
@@ -141,8 +141,15 @@ impl FlashSpec {
             folding: slc.map(|slc| slc.folds()),
             placements: self.ftl.placements,
             unwritten: self.ftl.unwritten_read.into(),
-            energy: self.energy.as_ref().map(|spec| energy(spec, &self.cell, slc.is_some())).transpose()?,
+            energy: self.costs()?,
         }))
+    }
+
+    /// What media cost, if it is known.
+    fn costs(&self) -> Result<Option<FlashCosts>, SpecError> {
+        let Some(spec) = &self.energy else { return Ok(None) };
+        let slc = self.ftl.slc_cache.as_ref().and_then(|slc| slc.energy);
+        Ok(Some(FlashCosts { spec: energy(spec, &self.cell)?, slc: slc.map(|slc| [slc.read, slc.program]) }))
     }
 
     /// Where written data waits: in a buffer, in registers, or nowhere.
@@ -208,26 +215,8 @@ pub(crate) fn timing(
 ///
 /// # Errors
 /// Another number of energies than there are page types, or than one where a word line is programmed as one; keys
-/// `energy.read` and `energy.program`. Energies of pages of one bit a cell where there is no cache of them, or none
-/// where there is one; key `energy.slc`.
-pub(crate) fn energy(
-    spec: &FlashEnergySpec,
-    cell: &CellSpec,
-    has_slc_cache: bool,
-) -> Result<FlashEnergySpec, SpecError> {
-    match (spec.slc, has_slc_cache) {
-        (Some(_), false) => {
-            let what =
-                "`energy.slc` is what pages of one bit a cell spend, and there are none (`ftl.slc_cache`)";
-            return Err(SpecError::new("energy.slc", what).help("leave energy.slc out"));
-        }
-        (None, true) => {
-            let what = "`energy` does not say what pages of one bit a cell spend, which `ftl.slc_cache` has";
-            let help = "add energy.slc = { read = \"…\", program = \"…\" }, or leave energy out";
-            return Err(SpecError::new("energy.slc", what).help(help));
-        }
-        _ => {}
-    }
+/// `energy.read` and `energy.program`.
+pub(crate) fn energy(spec: &FlashEnergySpec, cell: &CellSpec) -> Result<FlashEnergySpec, SpecError> {
     let read = cell.by_type("energy.read", &spec.read)?;
     let program = match cell.programming {
         Programming::page => cell.by_type("energy.program", &spec.program)?,

@@ -29,7 +29,7 @@ pub use host::{AhciSpec, ControllerSpec, HostSpec, InnerSpec, NvmeArbitration, N
 pub use link::{HostLinkSpec, LinkSpec, PcieSpec, PlainSpec, SataSpec};
 pub use registers::{Leaves, RegisterCacheSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};
-pub use slc::{SlcFull, SlcSpec};
+pub use slc::{SlcEnergySpec, SlcFull, SlcSpec};
 pub use state::FlashState;
 
 pub use crate::media::energy::FlashEnergySpec;

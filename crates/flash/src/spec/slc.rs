@@ -5,7 +5,7 @@ use crate::control::ftl::slc::SlcRule;
 use crate::device::FoldPolicy;
 use crate::media::dies::timing::SlcTimes;
 use crate::media::geometry::Geometry;
-use config::units::{Duration, Share};
+use config::units::{Duration, Energy, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,19 @@ pub struct SlcSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 65536))]
     pub foreground: Option<u32>,
+    /// What its pages spend, where `energy` says what the others do; else left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<SlcEnergySpec>,
+}
+
+/// What pages spend that hold one bit a cell.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlcEnergySpec {
+    /// Energy of a page that is read from its array.
+    pub read: Energy,
+    /// Energy of a page that is programmed.
+    pub program: Energy,
 }
 
 config::policies! {
@@ -110,6 +123,21 @@ impl FlashSpec {
     pub(crate) fn check_slc(&self, geo: &Geometry) -> Result<(), SpecError> {
         let Some(slc) = &self.ftl.slc_cache else { return Ok(()) };
         slc.check()?;
+        let key = "ftl.slc_cache.energy";
+        match (self.energy.is_some(), slc.energy.is_some()) {
+            (true, false) => {
+                let what =
+                    "`energy` says what the drive spends, and `ftl.slc_cache` does not say what its pages do";
+                let help =
+                    "add ftl.slc_cache.energy = { read = \"…\", program = \"…\" }, or leave energy out";
+                return Err(SpecError::new(key, what).help(help));
+            }
+            (false, true) => {
+                let what = "what the pages of a cache spend counts for nothing without `energy`, which says what the others do";
+                return Err(SpecError::new(key, what).help("add energy, or leave it out here too"));
+            }
+            _ => {}
+        }
         let bits = self.cell.bits;
         let rows = geo.programs_per_ru / geo.lanes;
         if bits == 1 || rows < u32::from(bits) {

@@ -205,6 +205,7 @@ impl From<&SlcSpec> for SlcState {
             idle: _,
             keep: _,
             foreground: _,
+            energy: _,
         } = spec;
         SlcState { fixed: *fixed }
     }

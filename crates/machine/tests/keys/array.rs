@@ -315,7 +315,7 @@ pub(crate) const CASES: &[Case] = &[
         context: BUDGET,
         jobs: OVERWRITE,
         values: &["1mW", "20mW"],
-        predicted: Rises("/flash/0/power_waits"),
+        predicted: Falls(IOPS),
     },
     // What has nearly ended is not interrupted.
     Case {

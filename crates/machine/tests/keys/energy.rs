@@ -16,7 +16,7 @@ const CACHED: &[&str] = &[
     super::slc::CACHE[2],
     "flash.ftl.slc_cache.foreground=2",
     FLASH[0],
-    "flash.energy.slc={ read = \"1uJ\", program = \"10uJ\" }",
+    "flash.ftl.slc_cache.energy={ read = \"1uJ\", program = \"10uJ\" }",
 ];
 /// What a host spends.
 const LINUX: &[&str] = &[
@@ -73,8 +73,8 @@ pub(crate) const DRIVE: &[Case] = &[
     with(FLASH, "flash.energy.read", "flash", ONE_READ, UJ),
     with(FLASH, "flash.energy.program", "flash", OVERWRITE, UJ),
     with(FLASH, "flash.energy.erase", "flash", OVERWRITE, ERASE),
-    with(CACHED, "flash.energy.slc.read", "flash", OVERWRITE, ERASE),
-    with(CACHED, "flash.energy.slc.program", "flash", OVERWRITE, ERASE),
+    with(CACHED, "flash.ftl.slc_cache.energy.read", "flash", OVERWRITE, ERASE),
+    with(CACHED, "flash.ftl.slc_cache.energy.program", "flash", OVERWRITE, ERASE),
     with(FLASH, "flash.energy.transfer", "flash", ONE_READ, ENERGY),
     with(FLASH, "flash.energy.die.idle", "flash", ONE_READ, IDLE),
     with(FLASH, "flash.energy.die.busy", "flash", ONE_READ, BUSY),

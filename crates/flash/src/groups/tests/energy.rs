@@ -22,7 +22,6 @@ pub(super) fn spec(translation: GroupTranslation) -> GroupsFlashSpec {
         read: energies([1_150, 1_520, 2_050]),
         program: energies([19_900, 111_000, 282_000]),
         erase: Energy::new(91 * MICRO),
-        slc: None,
         transfer: Energy::new(40_000_000),
         die: power(10_000, 30_000),
         controller: power(4_000_000, 9_000_000),

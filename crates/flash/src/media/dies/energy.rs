@@ -6,7 +6,7 @@
 use super::Backend;
 use super::op::{NO_OP, Op, OpKind};
 use super::timing::Timing;
-use crate::media::energy::FlashEnergySpec;
+use crate::media::energy::FlashCosts;
 use config::energy::StatePower;
 use config::units::Energy;
 use kernel::Time;
@@ -31,16 +31,16 @@ const ACTIVITIES: [Activity; 8] = [
     Activity::state("controller busy"),
 ];
 
-impl FlashEnergySpec {
+impl FlashCosts {
     /// Energy of an operation: of what it reads, and of what it changes.
     fn of(&self, op: &Op, timing: &Timing) -> [Attojoules; 2] {
-        if let Some(slc) = self.slc.filter(|_| op.is_slc) {
+        if let Some([read, program]) = self.slc.filter(|_| op.is_slc) {
             let of =
                 |energy: Energy, pages: u32| Attojoules::from(energy.attojoules()) * Attojoules::from(pages);
             match op.kind {
                 OpKind::Read if op.from_register => return [0, 0],
-                OpKind::Read => return [of(slc.read, timing.pages_per_unit), 0],
-                OpKind::Program => return [0, of(slc.program, timing.program_pages)],
+                OpKind::Read => return [of(read, timing.pages_per_unit), 0],
+                OpKind::Program => return [0, of(program, timing.program_pages)],
                 // What is folded goes through the controller; an erase is one of whatever the block held.
                 OpKind::CopyBack | OpKind::Erase => {}
             }
@@ -49,17 +49,17 @@ impl FlashEnergySpec {
             let types = &timing.page_type[first as usize..(first + count) as usize];
             types.iter().map(|kind| Attojoules::from(by_type[usize::from(*kind)].attojoules())).sum()
         };
-        let read = |first, count| pages(&self.read, first, count);
+        let read = |first, count| pages(&self.spec.read, first, count);
         let program = || match timing.one_shot {
-            true => Attojoules::from(self.program[0].attojoules()) * Attojoules::from(timing.passes),
-            false => pages(&self.program, op.page, timing.program_pages),
+            true => Attojoules::from(self.spec.program[0].attojoules()) * Attojoules::from(timing.passes),
+            false => pages(&self.spec.program, op.page, timing.program_pages),
         };
         match op.kind {
             OpKind::Read if op.from_register => [0, 0],
             OpKind::Read => [read(op.page, timing.pages_per_unit), 0],
             OpKind::Program => [0, program()],
             OpKind::CopyBack => [read(op.source_page, timing.program_pages), program()],
-            OpKind::Erase => [0, self.erase.attojoules().into()],
+            OpKind::Erase => [0, self.spec.erase.attojoules().into()],
         }
     }
 }
@@ -68,7 +68,7 @@ impl FlashEnergySpec {
 #[derive(Clone, Debug)]
 pub struct MediaMeter {
     /// Energies by page type, as many as a cell has bits; of one-shot programs, one: a pass over a word line.
-    costs: FlashEnergySpec,
+    costs: FlashCosts,
     meter: Meter,
     /// Back ends that do the same at the same time, of which this one stands for all.
     alike: u32,
@@ -80,7 +80,7 @@ pub struct MediaMeter {
 
 impl MediaMeter {
     /// So many idle dies in each of back ends that do the same.
-    pub(super) fn new(costs: FlashEnergySpec, dies: u32, alike: u32) -> MediaMeter {
+    pub(super) fn new(costs: FlashCosts, dies: u32, alike: u32) -> MediaMeter {
         let dies = u64::from(dies) * u64::from(alike);
         let mut meter =
             MediaMeter { costs, meter: Meter::new(&ACTIVITIES), alike, dies, busy: 0, commands: 0 };
@@ -102,7 +102,7 @@ impl MediaMeter {
     }
 
     fn set_dies(&mut self, now: Time) {
-        let StatePower { idle, busy } = self.costs.die;
+        let StatePower { idle, busy } = self.costs.spec.die;
         self.meter.set_power(DIE_IDLE, now, (self.dies - self.busy) * idle.microwatts());
         self.meter.set_power(DIE_BUSY, now, self.busy * busy.microwatts());
         if self.commands == 0 {
@@ -123,7 +123,7 @@ impl MediaMeter {
     }
 
     fn set_controller(&mut self, now: Time) {
-        let StatePower { idle, busy } = self.costs.controller;
+        let StatePower { idle, busy } = self.costs.spec.controller;
         let works = self.commands > 0 || self.busy > 0;
         self.meter.set_power(CONTROLLER_IDLE, now, if works { 0 } else { idle.microwatts() });
         self.meter.set_power(CONTROLLER_BUSY, now, if works { busy.microwatts() } else { 0 });
@@ -131,7 +131,7 @@ impl MediaMeter {
 
     /// So many bytes are on a channel.
     pub(super) fn transfer(&mut self, bytes: u64, from: Time, to: Time) {
-        let byte = Attojoules::from(self.costs.transfer.attojoules()) * Attojoules::from(self.alike);
+        let byte = Attojoules::from(self.costs.spec.transfer.attojoules()) * Attojoules::from(self.alike);
         self.meter.spread(TRANSFER, from, to, Attojoules::from(bytes) * byte);
     }
 
@@ -144,7 +144,7 @@ impl MediaMeter {
 
     /// Energy of dies that have been at work for so long, summed over them.
     pub(crate) fn die_busy(&self, time: Time) -> Attojoules {
-        Attojoules::from(self.costs.die.busy.microwatts()) * Attojoules::from(time.ps())
+        Attojoules::from(self.costs.spec.die.busy.microwatts()) * Attojoules::from(time.ps())
     }
 
     /// Whether both accounts of what was spent agree.
@@ -165,8 +165,8 @@ impl MediaMeter {
 
 impl Backend {
     /// What happens costs energy from here on, in so many back ends that do the same.
-    pub(crate) fn set_energy(&mut self, costs: FlashEnergySpec, alike: u32) {
-        self.meter = Some(Box::new(MediaMeter::new(costs, self.die_count, alike)));
+    pub(crate) fn set_energy(&mut self, costs: impl Into<FlashCosts>, alike: u32) {
+        self.meter = Some(Box::new(MediaMeter::new(costs.into(), self.die_count, alike)));
     }
 
     /// The array of a unit has finished a command that it last began, or went on with, at `from`; or a further step of it.

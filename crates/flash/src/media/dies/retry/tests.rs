@@ -227,7 +227,6 @@ fn steps_cost_energy() {
             read: vec![Energy::new(1_000); 2],
             program: vec![Energy::new(1); 2],
             erase: Energy::new(1),
-            slc: None,
             transfer: Energy::new(10),
             die: nothing(),
             controller: nothing(),
