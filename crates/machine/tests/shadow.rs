@@ -17,8 +17,12 @@ fn small(system: &str) -> &'static [&'static str] {
         }
         "pm9a3" => &["flash.geometry.blocks=128", "flash.geometry.pages=24"],
         // Their spare space would be less than what must be free.
-        "860-pro" | "9100-max" | "980-pro" | "d3-s4610" | "evo-2tb" | "p3700" | "zn540" => {
+        "860-pro" | "9100-max" | "980-pro" | "d3-s4610" | "p3700" | "zn540" => {
             &["flash.geometry.blocks=128", "flash.geometry.pages=24", "flash.ftl.over_provisioning=20%"]
+        }
+        // Of so few blocks its cache takes a sixth.
+        "evo-2tb" => {
+            &["flash.geometry.blocks=128", "flash.geometry.pages=24", "flash.ftl.over_provisioning=30%"]
         }
         "flashabacus-simd" => &["flash.geometry.blocks=64", "flash.geometry.pages=24"],
         "pm9a3x4" => &["flash.count=2", "flash.geometry.blocks=128", "flash.geometry.pages=24"],

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 ///
 /// Values fall into rows as into the buckets of a log-linear histogram, 32 an octave. A row sums `N` parts of its values, and one
 /// of the parts by place. Rows below a cutoff are given up, and values below it are only counted; the cutoff rises only while
-/// more than [`Tail::KEPT`] of all values stay above it, so that what is above it is whole.
+/// more than one in [`Tail::KEPT`] of all values stay above it, so that what is above it is whole. Where the lowest row alone holds more than
+/// is needed, as it does where all values are about the same, one in 64 of its further values stands for all of them.
 #[derive(Clone, Debug)]
 pub struct Tail<const N: usize> {
     /// Values counted.
@@ -15,6 +16,8 @@ pub struct Tail<const N: usize> {
     kept: u64,
     /// The first value of the first row that is kept.
     cutoff: u64,
+    /// The first value of which every one is kept; from the cutoff to it a sample.
+    whole: u64,
     /// The number of the first row of those that follow.
     base: u32,
     rows: VecDeque<Row<N>>,
@@ -72,22 +75,32 @@ const PLACES: usize = 64;
 /// The rows are looked at when they hold this many values more than they must: *chosen*, few, because until the cutoff has risen to where it
 /// stays most values are kept, and each costs as much as a hundred that are counted.
 const LEAST: u64 = 512;
+/// Values of the lowest row after which it is sampled: *chosen*, enough for shares of its parts within a few per cent.
+const ENOUGH: u64 = 1024;
+/// One in so many values of a sampled row is kept: *chosen*, few enough that the sample costs about a hundredth of a request.
+const SAMPLED: u64 = 64;
 
 impl<const N: usize> Default for Tail<N> {
     fn default() -> Tail<N> {
-        Tail { values: 0, kept: 0, cutoff: 0, base: 0, rows: VecDeque::new(), spare: Vec::new() }
+        Tail { values: 0, kept: 0, cutoff: 0, whole: 0, base: 0, rows: VecDeque::new(), spare: Vec::new() }
     }
 }
 
 impl<const N: usize> Tail<N> {
     /// The share of all values that the rows always hold when they have been looked at, as one in so many: *chosen*, more than the hundredth
     /// that is asked for, so that a run may become somewhat faster.
-    pub const KEPT: u64 = 64;
+    pub const KEPT: u64 = 80;
 
-    /// Whether a value would be kept.
+    /// For how many values a value stands if it is kept; zero if it need not be. `nth` numbers the values: it decides which are the sample.
     #[inline]
-    pub fn keeps(&self, value: u64) -> bool {
-        value >= self.cutoff
+    pub fn weight(&self, value: u64, nth: u64) -> u64 {
+        if value >= self.whole {
+            1
+        } else if value >= self.cutoff && is_sampled(nth) {
+            SAMPLED
+        } else {
+            0
+        }
     }
 
     /// Counts a value that is not kept.
@@ -96,20 +109,21 @@ impl<const N: usize> Tail<N> {
         self.values += 1;
     }
 
-    /// Counts a value and keeps its parts; `place` has a weight.
-    pub fn keep(&mut self, value: u64, parts: &[u64; N], place: Option<(u32, u64)>) {
+    /// Counts a value and keeps its parts; `weight` is that of [`Tail::weight`], and `place` has a weight of its own.
+    pub fn keep(&mut self, value: u64, weight: u64, parts: &[u64; N], place: Option<(u32, u64)>) {
         self.values += 1;
-        self.kept += 1;
+        self.kept += weight;
         let at = self.at(index(value));
         let row = &mut self.rows[at];
-        row.values += 1;
-        row.sum += u128::from(value);
-        row.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += u128::from(*part));
-        if let Some((place, weight)) = place.filter(|(_, weight)| *weight > 0) {
-            row.add_place(place, u128::from(weight), &mut self.spare);
+        row.values += weight;
+        let times = u128::from(weight);
+        row.sum += times * u128::from(value);
+        row.parts.iter_mut().zip(parts).for_each(|(sum, part)| *sum += times * u128::from(*part));
+        if let Some((place, waited)) = place.filter(|(_, waited)| *waited > 0) {
+            row.add_place(place, times * u128::from(waited), &mut self.spare);
         }
-        // A quarter more than they must hold: the fewer are kept, the less it costs.
-        if self.kept >= LEAST + 5 * self.values / (4 * Self::KEPT) {
+        // An eighth more than they must hold: the fewer are kept, the less it costs.
+        if self.kept >= LEAST + 9 * self.values / (8 * Self::KEPT) {
             self.raise();
         }
     }
@@ -124,6 +138,9 @@ impl<const N: usize> Tail<N> {
             }
             self.give_up_the_lowest();
         }
+        if self.rows.front().is_some_and(|row| row.values >= ENOUGH) {
+            self.whole = first(self.base + 1);
+        }
     }
 
     fn give_up_the_lowest(&mut self) {
@@ -136,6 +153,7 @@ impl<const N: usize> Tail<N> {
         }
         self.base += 1;
         self.cutoff = self.cutoff.max(first(self.base));
+        self.whole = self.whole.max(self.cutoff);
     }
 
     /// Where the row of a number is, made if it is not there with those between it and the others.
@@ -187,6 +205,7 @@ impl<const N: usize> Tail<N> {
             theirs.places.iter().for_each(|(place, weight)| mine.add_place(*place, *weight, &mut self.spare));
         }
         self.cutoff = self.cutoff.max(other.cutoff);
+        self.whole = self.whole.max(other.whole).max(self.cutoff);
         while !self.rows.is_empty() && first(self.base) < self.cutoff {
             self.give_up_the_lowest();
         }
@@ -226,6 +245,13 @@ impl<const N: usize> Tail<N> {
     }
 }
 
+/// Whether a value of a sampled row is one of the sample: by its number, spread so that it falls into step with no pattern of values.
+#[inline]
+fn is_sampled(nth: u64) -> bool {
+    // The golden ratio: its multiples fall evenly, and never into a cycle.
+    nth.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / SAMPLED
+}
+
 /// The row of a value; as [`Histogram`](crate::Histogram) numbers its buckets.
 fn index(value: u64) -> u32 {
     let shift = 63 - (value | (1 << BITS)).leading_zeros() - BITS;
@@ -244,7 +270,7 @@ fn first(index: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tail, first, index};
+    use super::{ENOUGH, SAMPLED, Tail, first, index};
     use proptest::prelude::*;
 
     #[test]
@@ -254,6 +280,19 @@ mod tests {
             assert!(first(row) <= value, "{value}");
             assert!(row == index(u64::MAX) || value < first(row + 1), "{value}");
             assert!(value - first(row) <= value / 32, "{value}: rows are at most 1/32 wide");
+        }
+    }
+
+    fn add<const N: usize>(
+        tail: &mut Tail<N>,
+        nth: u64,
+        value: u64,
+        parts: &[u64; N],
+        place: Option<(u32, u64)>,
+    ) {
+        match tail.weight(value, nth) {
+            0 => tail.count(),
+            weight => tail.keep(value, weight, parts, place),
         }
     }
 
@@ -269,12 +308,9 @@ mod tests {
         #[test]
         fn the_slowest_are_those_of_a_sorted_list(values in prop::collection::vec(1u64..1_000_000, 1000..30_000)) {
             let mut tail = Tail::<2>::default();
-            for value in &values {
-                if tail.keeps(*value) {
-                    tail.keep(*value, &[value / 4, value - value / 4], Some(((value % 3) as u32, 1)));
-                } else {
-                    tail.count();
-                }
+            for (nth, value) in (0..).zip(&values) {
+                let parts = [value / 4, value - value / 4];
+                add(&mut tail, nth, *value, &parts, Some(((value % 3) as u32, 1)));
             }
             let asked = (values.len() as f64 * 0.01).round() as usize;
             let found = tail.slowest(0.01).unwrap();
@@ -294,14 +330,9 @@ mod tests {
     #[test]
     fn a_tail_that_has_become_faster_says_what_it_covers() {
         let mut tail = Tail::<1>::default();
-        let mut add = |value: u64, n: u64| {
-            for _ in 0..n {
-                if tail.keeps(value) { tail.keep(value, &[value], None) } else { tail.count() }
-            }
-        };
         // Many more than the rows hold before they are looked at, at rising values.
-        (0..100_000).for_each(|n| add(1_000_000 + n * 1000, 1));
-        add(10, 10_000_000);
+        (0..100_000).for_each(|n| add(&mut tail, n, 1_000_000 + n * 1000, &[0], None));
+        (0..10_000_000).for_each(|n| add(&mut tail, n, 10, &[0], None));
         let found = tail.slowest(0.01).unwrap();
         assert_eq!(found.values, 101_000);
         assert!(found.covered < 0.1, "{}", found.covered);
@@ -312,14 +343,45 @@ mod tests {
     #[test]
     fn merged_rows_are_whole_above_the_higher_cutoff() {
         let mut low = Tail::<1>::default();
-        (0..100).for_each(|n| low.keep(1000 + n, &[1], None));
+        (0..100).for_each(|n| add(&mut low, n, 1000 + n, &[1], None));
         let mut high = Tail::<1>::default();
-        (0..20_000u64).for_each(|n| if high.keeps(n) { high.keep(n, &[1], None) } else { high.count() });
+        (0..20_000u64).for_each(|n| add(&mut high, n, n, &[1], None));
         let cutoff = high.cutoff;
         assert!(cutoff > 1100, "{cutoff}");
         low.merge(&high);
         assert_eq!(low.values(), 20_100);
         assert_eq!(low.kept, high.kept);
         assert_eq!(low.slowest(0.01).unwrap().covered, 1.0);
+    }
+
+    /// Values of one row, of which a third has one cause and two thirds another, at places that come in turn.
+    #[test]
+    fn of_equal_values_a_sample_stands_for_all() {
+        const VALUES: u64 = 1_000_000;
+        for places in [3u64, 16, 64, 89] {
+            let mut tail = Tail::<2>::default();
+            let mut kept = 0;
+            for nth in 0..VALUES {
+                let parts = if nth % 3 == 0 { [10_000, 0] } else { [0, 10_000] };
+                kept += u64::from(tail.weight(10_000, nth) > 0);
+                add(&mut tail, nth, 10_000, &parts, Some(((nth % places) as u32, 1)));
+            }
+            assert!(kept < 2 * ENOUGH + VALUES / SAMPLED, "{kept}");
+            // One value in a hundred thousand is slower, and each of these is kept.
+            (0..10).for_each(|nth| add(&mut tail, nth, 20_000, &[20_000, 0], None));
+            let found = tail.slowest(0.01).unwrap();
+            assert_eq!((found.values, found.covered), (10_000, 1.0));
+            let (slower, equal) = (10.0 * 20_000.0, 9_990.0 * 10_000.0);
+            assert!((found.mean * 1e4 / (slower + equal) - 1.0).abs() < 1e-9, "{}", found.mean);
+            let first = (slower + equal / 3.0) / 1e4;
+            assert!((found.parts[0] / first - 1.0).abs() < 0.02, "{:?}", found.parts);
+            // Binomial: 16,000 values over so many places.
+            let even = 9_990.0 / places as f64;
+            let spread = 4.0 / (VALUES as f64 / SAMPLED as f64 / places as f64).sqrt();
+            assert_eq!(found.places.len() as u64, places);
+            for (place, weight) in found.places {
+                assert!((weight / even - 1.0).abs() < spread, "{place} of {places}: {weight} for {even}");
+            }
+        }
     }
 }

@@ -39,10 +39,16 @@ const fn kind(op: IoOp) -> usize {
 }
 
 impl Explain {
-    /// Whether the account of a request of this kind and latency would be kept.
+    /// Whether the account of the request of this number, kind, and latency would be kept.
     #[inline]
-    pub(super) fn wants(&self, op: IoOp, latency: Time) -> bool {
-        self.tails[kind(op)].keeps(latency.ps())
+    pub(super) fn wants(&self, op: IoOp, latency: Time, id: u64) -> bool {
+        self.tails[kind(op)].weight(latency.ps(), id) > 0 || self.is_slowest(latency)
+    }
+
+    /// Whether a request of this latency is one of the slowest so far.
+    #[inline]
+    fn is_slowest(&self, latency: Time) -> bool {
+        self.slowest.len() < SLOWEST || self.slowest.last().is_some_and(|last| last.seen.latency() < latency)
     }
 
     /// The account of a command that has been answered.
@@ -68,12 +74,14 @@ impl Explain {
         let parts = Explain::parts(ended);
         let waited: u64 = parts[DIE..].iter().sum();
         let place = ended.account.place.map(|place| (name(place), waited));
-        self.tails[kind(ended.seen.request.op)].keep(latency.ps(), &parts, place);
-        let slower = |kept: &Explained| kept.seen.latency() < latency;
-        let full = self.slowest.len() == SLOWEST;
-        if !full || self.slowest.last().is_some_and(slower) {
-            let at = self.slowest.partition_point(|kept| !slower(kept));
-            self.slowest.truncate(SLOWEST - usize::from(full));
+        let tail = &mut self.tails[kind(ended.seen.request.op)];
+        match tail.weight(latency.ps(), ended.seen.id) {
+            0 => tail.count(),
+            weight => tail.keep(latency.ps(), weight, &parts, place),
+        }
+        if self.is_slowest(latency) {
+            let at = self.slowest.partition_point(|kept| kept.seen.latency() >= latency);
+            self.slowest.truncate(SLOWEST - 1);
             self.slowest.insert(at, *ended);
         }
     }

@@ -324,7 +324,7 @@ impl Injector {
         pending.answered = cx.now();
         if let Some(explain) = &mut self.explain {
             let latency = seen - pending.request.at;
-            if (self.observer.is_some() || explain.wants(pending.request.op, latency))
+            if (self.observer.is_some() || explain.wants(pending.request.op, latency, pending.id))
                 && let Some(account) = account()
             {
                 explain.answered(completion.tag, account);
@@ -471,7 +471,7 @@ impl Injector {
             observer.completed(&seen, account.as_ref());
         }
         let Some(explain) = &mut self.explain else { return };
-        match account.filter(|_| explain.wants(request.op, seen.latency())) {
+        match account.filter(|_| explain.wants(request.op, seen.latency(), id)) {
             Some(account) => explain.ended(&Explained { seen, account }),
             None => explain.count(request.op),
         }
