@@ -471,7 +471,7 @@ impl Injector {
             observer.completed(&seen, account.as_ref());
         }
         let Some(explain) = &mut self.explain else { return };
-        match account.filter(|_| explain.wants(request.op, seen.latency(), id)) {
+        match account {
             Some(account) => explain.ended(&Explained { seen, account }),
             None => explain.count(request.op),
         }
