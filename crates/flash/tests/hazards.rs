@@ -48,6 +48,7 @@ fn combination() -> Combination {
         look_ahead: LookAheadPolicy::none,
         destage: flash::control::buffer::destage::DestagePolicy::watermarks,
         pages: flash::control::ftl::pages::PageOrder::in_order,
+        parity: None,
     }
 }
 

@@ -36,7 +36,8 @@ impl Reading {
             buffered: device.left_in_buffer().bytes,
             free: (0..device.ftl.geo.groups).map(|group| u64::from(device.ftl.free(group))).sum(),
             written: device.stats.written_bytes,
-            programmed: programs.iter().sum::<u64>() * u64::from(device.ftl.geo.shape.unit_bytes),
+            programmed: (programs.iter().sum::<u64>() + device.units_of_parity())
+                * u64::from(device.ftl.geo.shape.unit_bytes),
             channels,
             dies,
         }

@@ -26,11 +26,15 @@ pub enum Purpose {
     Foreground,
     /// The same in the background.
     Background,
+    /// Parity of program units on other dies.
+    Parity,
+    /// What a page is rebuilt from: `owner` is the rebuild.
+    Rebuild,
 }
 
 impl Purpose {
     /// All, in order.
-    const ALL: [Purpose; 10] = [
+    const ALL: [Purpose; 12] = [
         Purpose::Host,
         Purpose::Absent,
         Purpose::AbsentMerge,
@@ -41,12 +45,20 @@ impl Purpose {
         Purpose::Ahead,
         Purpose::Foreground,
         Purpose::Background,
+        Purpose::Parity,
+        Purpose::Rebuild,
     ];
 
     /// What an operation was queued for.
     #[inline]
     pub fn of(op: &Op) -> Purpose {
         Purpose::ALL[usize::from(op.tag)]
+    }
+
+    /// Whether no data of a map unit is read or programmed.
+    #[inline]
+    pub fn is_for_parity(self) -> bool {
+        matches!(self, Purpose::Parity | Purpose::Rebuild)
     }
 
     /// An operation for this purpose.

@@ -21,8 +21,10 @@ pub(super) struct Ledger {
     pub(super) read_ops: u64,
     /// Of these, reads under way that no page is pinned for: they only take time.
     pub(super) absent_reads: u64,
-    /// Programs and copy-backs queued.
+    /// Programs and copy-backs queued, those of parity not counted.
     pub(super) program_ops: u64,
+    /// Programs of parity queued.
+    pub(super) parity_ops: u64,
     /// What the FTL had counted before: preconditioning.
     opening: FtlCounters,
 }
@@ -33,6 +35,7 @@ kernel::snapshot!(Ledger {
     before_window,
     read_ops,
     program_ops,
+    parity_ops,
     absent_reads,
     opening
 });
@@ -207,6 +210,7 @@ impl Device {
         let of = |classes: &[Class]| classes.iter().map(|c| done[*c as usize]).sum::<u64>();
         let reads = of(&Class::ALL[..=Class::AheadRead as usize]);
         let programs = of(&[Class::HostProgram, Class::MapProgram, Class::GcProgram]);
+        let of_data = programs - (self.ledger.parity_ops - self.parity.programs);
         let [free, open, full, closed, collecting, bad, cached] = census.states;
         let closed = closed + cached;
         let jobs = self.jobs.iter().flatten().count() as u64;
@@ -223,15 +227,20 @@ impl Device {
             Check::equal(
                 "pins",
                 [
-                    ("reads of reclaim units", census.readers),
-                    ("read operations under way", self.ledger.read_ops - reads - self.ledger.absent_reads),
+                    ("readers of reclaim units", census.readers),
+                    (
+                        "reads and programs of parity under way",
+                        self.ledger.read_ops + self.reads_in_rebuild() + self.parity.programs
+                            - reads
+                            - self.ledger.absent_reads,
+                    ),
                 ],
             ),
             Check::equal(
                 "programs_in_flight",
                 [
                     ("program units given out", census.inflight),
-                    ("programs under way", self.ledger.program_ops - programs),
+                    ("programs under way", self.ledger.program_ops - of_data),
                 ],
             ),
             Check::equal(

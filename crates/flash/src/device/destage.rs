@@ -208,8 +208,7 @@ impl Device {
         op.register = register;
         op.erases = self.erases_of(slot);
         op.is_slc = self.ftl.is_slc(slot);
-        let name = self.backend.enqueue(cx.now(), purpose_of(pace).tags(op));
-        self.ledger.program_ops += 1;
+        let name = self.program(purpose_of(pace), op, cx.now());
         if let Some(shadow) = &mut self.shadow {
             shadow.line_writes(name, &buffered.assemblies[assembly][..units]);
         }

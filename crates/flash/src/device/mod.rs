@@ -19,6 +19,7 @@ mod map_memory;
 mod merge;
 mod moved;
 mod mutant;
+mod parity;
 mod power;
 mod read;
 mod reclaim;
@@ -37,6 +38,7 @@ pub use fold::{FoldPolicy, SlcCounters};
 pub use gather::{Exit, RegisterCounters, RegisterParts};
 pub use look_ahead::AheadCounters;
 pub use map_memory::MapMemory;
+pub use parity::ParityCounters;
 pub use snapshot::SnapshotFault;
 pub use stats::{DeviceStats, EvictionCounters, Left, MILESTONES, milestone};
 pub use translate::TranslationParts;
@@ -59,6 +61,7 @@ use fold::Folding;
 use kernel::{Cx, Inside, Mutant, Slab, Time, planted};
 use look_ahead::Ahead;
 use merge::Merge;
+use parity::Parity;
 use proto::{Command, IoOp, Lpn, Slot, Status};
 use reclaim::Job;
 pub use reclaim::{GcMode, ReclaimPolicy};
@@ -158,6 +161,7 @@ pub struct Device {
     placing: Slab<(u32, Slot)>,
     placements: u8,
     absent: Absent,
+    parity: Parity,
     unit_bytes: u64,
     /// What happened.
     pub stats: DeviceStats,
@@ -206,6 +210,7 @@ impl Device {
             placing: Slab::default(),
             placements: parts.placements.max(1),
             absent: Absent::new(parts.unwritten, groups),
+            parity: Parity::default(),
             unit_bytes: u64::from(geo.shape.unit_bytes),
             stats: DeviceStats::default(),
             ledger: Ledger::default(),
@@ -300,6 +305,9 @@ impl Device {
 
     fn finished(&mut self, name: u32, cx: &mut impl Cx<Event, Out>) {
         let op = self.backend.ops[name];
+        if (op.is_lost || Purpose::of(&op).is_for_parity()) && self.ends_for_parity(name, cx) {
+            return;
+        }
         if self.accounts.is_some() && matches!(Purpose::of(&op), Purpose::Host | Purpose::Absent) {
             self.note_waits(&op);
         }
@@ -326,6 +334,7 @@ impl Device {
             (Purpose::Reclaim, _) => self.gc_program_done(name, &op, cx),
             (Purpose::Map, _) => self.map_done(&op, cx),
             (Purpose::Ahead, _) => self.ahead_done(&op, cx),
+            (Purpose::Parity | Purpose::Rebuild, _) => {}
         }
         if self.journal.is_some() {
             self.void_refused(&op);

@@ -137,6 +137,8 @@ impl Device {
         self.finish_lanes(&mut journal);
         let mut begun = Vec::new();
         self.backend.at_work_at(now, |op| begun.push(*op));
+        // What is torn of parity holds no data.
+        begun.retain(|op| !Purpose::of(op).is_for_parity());
         for op in &begun {
             match op.kind {
                 OpKind::Read => {}

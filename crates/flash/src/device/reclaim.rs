@@ -258,12 +258,11 @@ impl Device {
         for (n, (lpn, _)) in sources.iter().enumerate() {
             self.ftl.fill(Slot(to.0 + n as u64), Some(*lpn));
         }
-        let name = self.backend.enqueue(now, Purpose::Reclaim.tags(op));
+        let name = self.program(Purpose::Reclaim, op, now);
         if let Some(shadow) = &mut self.shadow {
             shadow.copies(name, &sources);
         }
         *self.moves_of(name) = sources;
-        self.ledger.program_ops += 1;
         job.programs += 1;
         true
     }
@@ -303,14 +302,13 @@ impl Device {
             let bytes = units as u32 * self.unit_bytes as u32;
             let mut op = Op::new(OpKind::Program, Class::GcProgram, at, to, units as u16, bytes, group);
             op.erases = self.erases_of(to);
-            let name = self.backend.enqueue(cx.now(), Purpose::Reclaim.tags(op));
+            let name = self.program(Purpose::Reclaim, op, cx.now());
             let moves = self.moves_of(name);
             moves.clear();
             moves.extend(job.staged.drain(..units));
             if let Some(shadow) = &mut self.shadow {
                 shadow.moves(name, &self.moves[name as usize]);
             }
-            self.ledger.program_ops += 1;
             job.programs += 1;
         }
     }

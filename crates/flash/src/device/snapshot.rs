@@ -125,6 +125,8 @@ impl Device {
             journal,
             absent,
             folding,
+            // Nothing of it is under way in an idle device; what it did is with the rest.
+            parity: _,
             #[cfg(debug_assertions)]
                 trimmed: _,
             // Of an idle device there is no command to give account of.

@@ -1,6 +1,6 @@
 //! What the device has counted.
 
-use super::{AheadCounters, SlcCounters};
+use super::{AheadCounters, ParityCounters, SlcCounters};
 use crate::control::buffer::destage::Pace;
 use crate::control::ftl::Ftl;
 use crate::control::ftl::pages::PageCounters;
@@ -82,6 +82,8 @@ pub struct DeviceStats {
     pub evictions: EvictionCounters,
     /// What went through the cache of one bit a cell, if there is one.
     pub slc: SlcCounters,
+    /// What parity did, if there is any.
+    pub parity: ParityCounters,
     /// What the parts had counted when the window began.
     pub(crate) origin: Origin,
 }
@@ -143,6 +145,7 @@ impl Default for DeviceStats {
             failed_bytes: 0,
             evictions: EvictionCounters::default(),
             slc: SlcCounters::default(),
+            parity: ParityCounters::default(),
             origin: Origin::default(),
         }
     }
@@ -190,6 +193,7 @@ impl DeviceStats {
             failed_bytes,
             evictions,
             slc,
+            parity,
             origin,
         } = self;
         [reads, writes, others].into_iter().for_each(|b| b.save(out));
@@ -198,6 +202,7 @@ impl DeviceStats {
         counts.into_iter().for_each(|n| n.save(out));
         evictions.save(out);
         slc.save(out);
+        parity.save(out);
         origin.save(out);
     }
 
@@ -214,6 +219,7 @@ impl DeviceStats {
         self.failed_bytes = u64::load(input)?;
         self.evictions = EvictionCounters::load(input)?;
         self.slc = SlcCounters::load(input)?;
+        self.parity = ParityCounters::load(input)?;
         self.origin = Origin::load(input)?;
         Some(())
     }

@@ -374,8 +374,7 @@ impl Device {
             let (units, bytes) = (per_program as u16, per_program as u32 * self.unit_bytes as u32);
             let mut op = Op::new(OpKind::Program, Class::MapProgram, at, slot, units, bytes, owner);
             op.erases = self.erases_of(slot);
-            let name = self.backend.enqueue(cx.now(), Purpose::Map.tags(op));
-            self.ledger.program_ops += 1;
+            let name = self.program(Purpose::Map, op, cx.now());
             if let Some(shadow) = &mut self.shadow {
                 shadow.map_writes(name, &lpns, &self.ftl);
             }

@@ -88,11 +88,10 @@ impl Device {
             let mut op = Op::new(OpKind::Program, Class::HostProgram, at, slot, units, bytes, id);
             op.erases = self.erases_of(slot);
             op.is_slc = self.ftl.is_slc(slot);
-            let name = self.backend.enqueue(cx.now(), Purpose::Host.tags(op));
+            let name = self.program(Purpose::Host, op, cx.now());
             if let Some(shadow) = &mut self.shadow {
                 shadow.writes(name, id, unit, units);
             }
-            self.ledger.program_ops += 1;
             let active = &mut self.active[id];
             active.pending += 1;
             if active.merge.as_mut().and_then(|m| m.alone.pop()).is_none() {

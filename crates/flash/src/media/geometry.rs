@@ -8,10 +8,12 @@
 //! `block = plane * blocks + block`, `slot = block * units_per_block + unit`.
 
 mod address;
+mod parity;
 
 pub use address::Address;
 
 use crate::fastdiv::FastDiv;
+use parity::Sets;
 use proto::Slot;
 
 /// What garbage collection frees as one.
@@ -85,6 +87,8 @@ pub struct Shape {
     pub stripe: [Digit; 4],
     /// Whether the dies of a package work at the same time.
     pub interleave: bool,
+    /// Program units of data that one of parity protects, on another die; `None`: there is no parity.
+    pub parity: Option<u32>,
 }
 
 impl Shape {
@@ -112,11 +116,11 @@ pub struct Geometry {
     pub plane_count: u32,
     /// Blocks on the device.
     pub block_count: u64,
-    /// Map units a block.
+    /// Map units a block; parity holds none.
     pub units_per_block: u32,
     /// Map units a program unit.
     pub units_per_program: u32,
-    /// Program units a block.
+    /// Program units a block, those of parity not counted.
     pub programs_per_block: u32,
     /// Planes that one reclaim unit spreads over.
     pub lanes: u32,
@@ -137,6 +141,7 @@ pub struct Geometry {
     /// Lane to plane, inside a group.
     lane_plane: Vec<u32>,
     plane_lane: Vec<u32>,
+    sets: Option<Sets>,
     by_units_per_block: FastDiv,
     by_blocks: FastDiv,
     by_lanes: FastDiv,
@@ -149,20 +154,21 @@ pub struct Geometry {
 
 impl Geometry {
     /// Works out a shape. The caller has checked that every field is at least one, that a map unit divides a page or
-    /// is a multiple of it, and that program units fill a block.
+    /// is a multiple of it, that program units fill a block, and that sets with parity fill the device and its blocks.
     pub fn new(shape: Shape) -> Geometry {
         let packages = shape.channels * shape.ways;
         let plane_count = packages * shape.dies * shape.planes;
         let die_count = if shape.interleave { packages * shape.dies } else { packages };
         let die_planes = plane_count / die_count;
         let block_count = u64::from(plane_count) * u64::from(shape.blocks);
-        let block_bytes = u64::from(shape.pages) * u64::from(shape.page_bytes);
         let program_pages = shape.program_pages.max(shape.unit_bytes.div_ceil(shape.page_bytes));
         let shape = Shape { program_pages, ..shape };
-        let units_per_block = (block_bytes / u64::from(shape.unit_bytes)) as u32;
-        let programs_per_block = shape.pages / program_pages;
+        let rows = shape.pages / program_pages;
+        let sets = shape.parity.map(|data| Sets::new(data, shape.channels, die_count));
+        let programs_per_block = sets.map_or(rows, |sets| sets.data_rows(rows));
         let units_per_program =
             (u64::from(program_pages) * u64::from(shape.page_bytes) / u64::from(shape.unit_bytes)) as u32;
+        let units_per_block = programs_per_block * units_per_program;
         let lanes = match shape.reclaim {
             Reclaim::Block => 1,
             Reclaim::PlaneSet => shape.planes,
@@ -203,6 +209,7 @@ impl Geometry {
             stripe_of_group,
             lane_plane,
             plane_lane,
+            sets,
             by_units_per_block: FastDiv::new(u64::from(units_per_block)),
             by_blocks: FastDiv::new(u64::from(shape.blocks)),
             by_lanes: FastDiv::new(u64::from(lanes)),
@@ -226,6 +233,11 @@ impl Geometry {
     pub fn first_slot(&self, block: u64) -> Slot {
         Slot(block * u64::from(self.units_per_block))
     }
+    /// The block that an address lies in.
+    pub fn block_at(&self, at: Address) -> u64 {
+        let plane = at.die * self.die_planes + u32::from(at.plane);
+        u64::from(plane) * self.by_blocks.get() + u64::from(at.block)
+    }
     /// The plane that holds a block.
     #[inline]
     pub fn plane_of_block(&self, block: u64) -> u32 {
@@ -242,10 +254,21 @@ impl Geometry {
     pub fn channel_of_die(&self, die: u32) -> u32 {
         die / (self.die_count / self.shape.channels)
     }
-    /// The first page that a unit of a block occupies.
+    /// The first page that a unit of a block occupies on a die.
     #[inline]
-    pub fn page_of_unit(&self, unit: u32) -> u32 {
-        self.by_page.div(u64::from(unit) * u64::from(self.shape.unit_bytes)) as u32
+    fn page_of_unit(&self, die: u32, unit: u32) -> u32 {
+        let page = self.by_page.div(u64::from(unit) * u64::from(self.shape.unit_bytes)) as u32;
+        let Some(sets) = self.sets else { return page };
+        let nth = self.by_units_per_program.div(u64::from(unit)) as u32;
+        page + (sets.row(die, nth) - nth) * self.shape.program_pages
+    }
+    /// The first page of program unit `nth` of a block on a die.
+    pub fn page_of_program(&self, die: u32, nth: u32) -> u32 {
+        self.sets.map_or(nth, |sets| sets.row(die, nth)) * self.shape.program_pages
+    }
+    /// The program unit of its block that a slot lies in.
+    fn program_of_block(&self, slot: Slot) -> u32 {
+        self.by_units_per_program.div(u64::from(self.block_of_slot(slot).1)) as u32
     }
     /// Pages that one map unit touches.
     #[inline]
@@ -354,11 +377,16 @@ impl Geometry {
         let (block, unit) = self.block_of_slot(slot);
         let (plane, number) = self.by_blocks.div_rem(block);
         let (die, plane) = self.by_planes.div_rem(plane);
-        Address { die: die as u32, plane: plane as u8, block: number as u32, page: self.page_of_unit(unit) }
+        let die = die as u32;
+        Address { die, plane: plane as u8, block: number as u32, page: self.page_of_unit(die, unit) }
+    }
+    /// Map units that the pages of the device would hold without parity.
+    pub fn raw_units(&self) -> u64 {
+        self.slots + self.parity_programs() * u64::from(self.units_per_program)
     }
     /// Raw bytes.
     pub fn raw_bytes(&self) -> u64 {
-        self.slots * u64::from(self.shape.unit_bytes)
+        self.raw_units() * u64::from(self.shape.unit_bytes)
     }
 }
 
@@ -403,6 +431,7 @@ pub(crate) mod tests {
             reclaim,
             stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
             interleave: true,
+            parity: None,
         }
     }
 

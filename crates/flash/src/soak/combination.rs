@@ -136,6 +136,8 @@ pub struct Combination {
     pub destage: DestagePolicy,
     /// Which page of its open blocks a group programs next; one of several needs cells with pages of different types.
     pub pages: PageOrder,
+    /// Program units that one of parity protects.
+    pub parity: Option<u32>,
 }
 
 impl fmt::Display for Combination {
@@ -177,6 +179,7 @@ impl fmt::Display for Combination {
             (self.is_two_speed(), "two_speed"),
             (matches!(self.pages, PageOrder::by_type(_)), "by_type"),
             (matches!(self.pages, PageOrder::write_point(_)), "write_point"),
+            (self.parity.is_some(), "parity"),
         ];
         switches.iter().filter(|(on, _)| *on).try_for_each(|(_, name)| write!(f, " {name}"))
     }
@@ -258,6 +261,7 @@ impl Combination {
             look_ahead: LookAheadPolicy::none,
             destage: DestagePolicy::watermarks,
             pages: PageOrder::in_order,
+            parity: None,
         }
     }
 
@@ -308,6 +312,7 @@ impl Combination {
             errors: row[27] == 1,
             destage: DestagePolicy::watermarks,
             pages: PageOrder::in_order,
+            parity: None,
         }
     }
 
@@ -450,6 +455,13 @@ impl Combination {
         }
     }
 
+    /// Percent of the raw capacity that the host does not see, unless as little as possible is wanted.
+    fn spare(&self) -> u8 {
+        let spare = if self.gap.is_some() { 60 } else { 50 };
+        // Of the rest, parity takes its part.
+        self.parity.map_or(spare, |data| 100 - ((100 - u32::from(spare)) * data / (data + 1)) as u8)
+    }
+
     fn ftl(&self) -> FtlSpec {
         let (start, stop, hard, window) = if self.tight { (1, 2, 1, 1) } else { (2, 4, 1, 4) };
         FtlSpec {
@@ -460,8 +472,9 @@ impl Combination {
             stripe: StripeOrder([Digit::Channel, Digit::Way, Digit::Die, Digit::Plane]),
             allocation: self.allocation.clone(),
             slc_cache: None,
+            parity: self.parity,
             pages: (self.pages != PageOrder::in_order).then(|| self.pages.clone()),
-            over_provisioning: Share::percent(if self.gap.is_some() { 60 } else { 50 }),
+            over_provisioning: Share::percent(self.spare()),
             placements: self.placements,
             unwritten_read: match (self.tight, self.suspend) {
                 (false, _) => UnwrittenRead::zero,
@@ -550,7 +563,7 @@ impl Combination {
         let built = Built { seed, name: "soak".into(), fold: self.fold };
         let mut spec = self.spec();
         let mut device = spec.build(&built)?;
-        for share in (10..50).rev().take_while(|_| self.tight) {
+        for share in (10..self.spare()).rev().take_while(|_| self.tight) {
             spec.ftl.over_provisioning = Share::percent(share);
             match spec.build(&built) {
                 Ok(smaller) => device = smaller,

@@ -11,6 +11,8 @@ mod host;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
+mod parity;
+#[cfg(test)]
 mod slc;
 #[cfg(test)]
 mod snapshots;

@@ -30,8 +30,16 @@ fn caches() -> Vec<SlcSpec> {
 
 /// The same device with a cache and room for it, and without what a cache cannot be combined with.
 fn with(combination: &Combination, slc: &SlcSpec) -> (Combination, FlashSpec) {
-    let combination =
-        Combination { placements: 1, scope: GcScope::local, gap: None, errors: false, ..combination.clone() };
+    let combination = Combination {
+        placements: 1,
+        scope: GcScope::local,
+        gap: None,
+        errors: false,
+        // Where it can be laid out.
+        parity: (!combination.copy_back && combination.map_unit <= combination.page && combination.suspend)
+            .then_some(3),
+        ..combination.clone()
+    };
     let mut spec = combination.spec();
     spec.geometry.blocks += slc.fixed;
     spec.ftl.slc_cache = Some(slc.clone());

@@ -44,6 +44,7 @@ impl FlashSpec {
             return Err(SpecError::new("ftl.map_unit", what));
         }
         let program_pages = self.cell.program_pages();
+        self.check_parity(program_pages.max(unit_pages))?;
         if unit_pages > 1 && program_pages > 1 {
             let what = format!(
                 "a map unit of {unit_pages} pages cannot be combined with word lines of {program_pages} pages programmed as one"
@@ -63,6 +64,7 @@ impl FlashSpec {
             reclaim: self.ftl.reclaim_unit.into(),
             stripe: self.ftl.stripe.0,
             interleave: self.die.interleave,
+            parity: self.ftl.parity,
         }))
     }
 

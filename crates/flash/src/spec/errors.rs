@@ -57,8 +57,8 @@ pub struct RetrySpec {
     /// What remains of the bit error rate after each further step.
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1.0))]
     pub gain: f64,
-    /// Further steps, at most. What is not corrected then counts as uncorrectable, and is answered as if it were: recovery from parity
-    /// takes no time here.
+    /// Further steps, at most. What is not corrected then counts as uncorrectable. It is rebuilt from other dies if there is parity
+    /// (`ftl.parity`); without, it is answered as if it had been corrected.
     #[schemars(range(min = 1, max = 255))]
     pub limit: u8,
     /// Time of a further step beyond command, sensing and transfer, in which it holds the die: the decoder's failure, new read voltages.

@@ -39,7 +39,14 @@ pub struct FtlSpec {
     /// A cache of one bit a cell for what the host writes; left out, there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc_cache: Option<SlcSpec>,
-    /// Share of the raw capacity that the host does not see.
+    /// Superblock parity (RAIN): program units that one of parity protects, each on another die; left out, there is none. Dies form sets
+    /// of one more, neighbours on different channels first, and each row of blocks of equal number in a set has one program unit
+    /// of parity, in turn on each die. It is programmed with data of every kind, and a page that read retry cannot correct
+    /// (`cell.errors`) is recovered by reading its row on the other dies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub parity: Option<u32>,
+    /// Share of the raw capacity that the host does not see; where there is parity, it comes out of it.
     pub over_provisioning: Share,
     /// Host data streams that are kept apart, also when they are moved if `gc.streams` says so: a stream for each flow of
     /// the workload, the last for all that are left.
@@ -326,8 +333,8 @@ impl FtlSpec {
     /// Logical map units, after checking that reclaiming can always free something although some group lacks `bad`
     /// reclaim units.
     pub(crate) fn logical(&self, geo: &Geometry, bad: u32) -> Result<u64, SpecError> {
-        let logical = self.over_provisioning.of(geo.slots);
-        let logical = geo.slots - logical;
+        let raw = geo.raw_units();
+        let logical = raw - self.over_provisioning.of(raw);
         if logical == 0 {
             let what = format!("over-provisioning of {} leaves nothing for the host", self.over_provisioning);
             return Err(SpecError::new("ftl.over_provisioning", what).help("7% to 28% is usual"));
@@ -344,6 +351,9 @@ impl FtlSpec {
             let mut lost = if bad == 0 { String::new() } else { format!(" left without {bad} bad ones") };
             if cached > 0 {
                 lost += &format!(" left without {cached} for flash.ftl.slc_cache.fixed");
+            }
+            if let Some(data) = self.parity {
+                lost += &format!(", a part in {} of each holding parity", data + 1);
             }
             let what = format!(
                 "no spare space: a group has {blocks} reclaim units{lost}; {needed} hold the logical space, {} are kept free and {frontiers} are frontiers{}, {} too many",

@@ -9,6 +9,7 @@ mod errors;
 mod ftl;
 mod host;
 mod link;
+mod parity;
 mod registers;
 mod shape;
 mod slc;

@@ -51,6 +51,8 @@ struct FtlState {
     pages: Option<PageOrder>,
     #[serde(skip_serializing_if = "Option::is_none")]
     slc_cache: Option<SlcState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parity: Option<u32>,
     over_provisioning: Share,
     placements: u8,
     gc: GcState,
@@ -166,6 +168,7 @@ impl From<&FtlSpec> for FtlState {
             allocation,
             pages,
             slc_cache,
+            parity,
             over_provisioning,
             placements,
             // What the device answers, and remembers of its answers; nothing has been read.
@@ -185,6 +188,7 @@ impl From<&FtlSpec> for FtlState {
             allocation: allocation.clone(),
             pages: pages.clone(),
             slc_cache: slc_cache.as_ref().map(SlcState::from),
+            parity: *parity,
             over_provisioning: *over_provisioning,
             placements: *placements,
             gc: gc.into(),

@@ -82,6 +82,7 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
         look_ahead: flash::control::buffer::ahead::LookAheadPolicy::none,
         destage: flash::control::buffer::destage::DestagePolicy::watermarks,
         pages: flash::control::ftl::pages::PageOrder::in_order,
+        parity: None,
     };
     let us = |n| Duration::new(Time::from_us(n));
     let [channels, ways, dies, planes] = planes;

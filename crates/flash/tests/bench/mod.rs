@@ -51,6 +51,7 @@ pub(crate) fn combination() -> Combination {
         look_ahead: LookAheadPolicy::none,
         destage: flash::control::buffer::destage::DestagePolicy::watermarks,
         pages: flash::control::ftl::pages::PageOrder::in_order,
+        parity: None,
     }
 }
 

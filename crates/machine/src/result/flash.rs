@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::precondition;
 use flash::Device;
 use flash::control::ftl::Ftl;
-use flash::device::SlcCounters;
+use flash::device::{ParityCounters, SlcCounters};
 use flash::media::dies::BackendCounters;
 use flash::media::dies::op::Class;
 use kernel::Time;
@@ -59,7 +59,7 @@ pub struct Retries {
     pub retried_reads: u64,
     /// Further steps that they took: commands, sensings and transfers.
     pub retry_steps: u64,
-    /// Those of them that the last step could not correct either. Their data counts as recovered, in no time.
+    /// Those of them that the last step could not correct either. Without parity their data counts as recovered, in no time.
     pub uncorrectable_reads: u64,
 }
 
@@ -94,6 +94,26 @@ impl SlcCache {
     fn collect(device: &Device) -> Option<SlcCache> {
         let (SlcCounters { hits, misses, folds, folded, stalls }, units) = device.slc()?;
         Some(SlcCache { hits, misses, folds, folded, stalls, units })
+    }
+}
+
+/// Superblock parity.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Parity {
+    /// Map units' worth of parity that was programmed: part of every write amplification.
+    pub programs: u64,
+    /// Reads whose page could not be corrected, and was rebuilt from the other dies of its set.
+    pub rebuilt_reads: u64,
+    /// Reads whose page could not be rebuilt, because one of the other dies' could not be corrected either. Its data counts as
+    /// recovered none the less.
+    pub lost_reads: u64,
+}
+
+impl Parity {
+    fn collect(device: &Device) -> Option<Parity> {
+        let ParityCounters { rebuilt, lost, .. } = device.parity()?;
+        let programs = device.units_of_parity();
+        Some(Parity { programs, rebuilt_reads: rebuilt, lost_reads: lost })
     }
 }
 
@@ -205,6 +225,9 @@ pub struct FlashResult {
     /// The cache of one bit a cell; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slc_cache: Option<SlcCache>,
+    /// Superblock parity; left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parity: Option<Parity>,
     /// Map units programmed for the host.
     pub host_programs: u64,
     /// Map units programmed by garbage collection.
@@ -273,7 +296,7 @@ impl FlashResult {
         let (host, gc, mapping) =
             (units(Class::HostProgram), units(Class::GcProgram), units(Class::MapProgram));
         let unit_bytes = u64::from(ftl.geo.shape.unit_bytes);
-        let programmed = host + gc + mapping;
+        let programmed = host + gc + mapping + device.units_of_parity();
         let ratio = |a: u64, b: u64| (b > 0).then(|| a as f64 / b as f64);
         let left = device.left_in_buffer();
         // What the window's writes take in the end.
@@ -314,6 +337,7 @@ impl FlashResult {
             evictions: Evictions::collect(device),
             pages_by_type: PagesByType::collect(device),
             slc_cache: SlcCache::collect(device),
+            parity: Parity::collect(device),
             host_programs: host,
             gc_programs: gc - device.stats.wear_units,
             mapping_programs: mapping,

@@ -196,7 +196,7 @@ impl Document {
         for (name, device) in machine.drives() {
             let of = if several { format!("{name}: ") } else { String::new() };
             warnings.extend(unwritten_reads(device).map(|text| format!("{of}{text}")));
-            warnings.extend(uncorrectable(&device.window_counters().0).map(|text| format!("{of}{text}")));
+            warnings.extend(uncorrectable(device).map(|text| format!("{of}{text}")));
             warnings.extend(worn_out(device).map(|worn| {
                 format!(
                     "{of}the drive is worn out: {worn}; it takes no more writes (`explain flash.bad_blocks`)"
@@ -456,13 +456,13 @@ fn unwritten_reads(device: &Device) -> Option<String> {
     (unwritten > 0).then(|| format!("{unwritten} reads of map units that hold no data: they cost {cost}"))
 }
 
-/// Reads that no step could correct.
-fn uncorrectable(counters: &BackendCounters) -> Option<String> {
-    let BackendCounters { uncorrectable_reads, retried_reads, .. } = *counters;
-    (uncorrectable_reads > 0).then(|| {
+/// Reads that no step could correct, where they cannot be rebuilt.
+fn uncorrectable(device: &Device) -> Option<String> {
+    let BackendCounters { uncorrectable_reads, retried_reads, .. } = device.window_counters().0;
+    (uncorrectable_reads > 0 && device.parity().is_none()).then(|| {
         format!(
-            "{uncorrectable_reads} of {retried_reads} reads that were repeated stayed uncorrectable: their data counts as recovered from \
-             parity, in no time (`explain flash.cell.errors.retry.limit`)"
+            "{uncorrectable_reads} of {retried_reads} reads that were repeated stayed uncorrectable: their data counts as recovered, \
+             in no time (`explain flash.ftl.parity`)"
         )
     })
 }

@@ -195,7 +195,7 @@ fn flash(f: &FlashResult, text: &mut String) {
     let mean = |v: &[f64]| 100.0 * v.iter().sum::<f64>() / v.len().max(1) as f64;
     let _ = writeln!(
         text,
-        "\n  {}: channels {:.0} % busy, dies {:.0} % busy; units read {} host + {} gc + {} mapping; programmed {} host + {} gc + {} mapping",
+        "\n  {}: channels {:.0} % busy, dies {:.0} % busy; units read {} host + {} gc + {} mapping; programmed {} host + {} gc + {} mapping{}",
         f.name,
         mean(&f.utilisation.channel),
         mean(&f.utilisation.die),
@@ -204,8 +204,17 @@ fn flash(f: &FlashResult, text: &mut String) {
         count(f.reads.mapping),
         count(f.host_programs),
         count(f.gc_programs),
-        count(f.mapping_programs)
+        count(f.mapping_programs),
+        f.parity.as_ref().map_or_else(String::new, |parity| format!(" + {} parity", count(parity.programs)))
     );
+    if let Some(p) = f.parity.as_ref().filter(|p| p.rebuilt_reads + p.lost_reads > 0) {
+        let _ = writeln!(
+            text,
+            "  {} pages were rebuilt from other dies; of {} more one of those could not be corrected either",
+            count(p.rebuilt_reads),
+            count(p.lost_reads)
+        );
+    }
     if let Some(r) = &f.registers {
         let _ = writeln!(
             text,

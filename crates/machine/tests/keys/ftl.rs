@@ -77,6 +77,13 @@ const HOT_AND_WARM: &[&str] = &[
 const SYNCED: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,number_ios=1000,fsync=16"];
 
 pub(crate) const CASES: &[Case] = &[
+    Case {
+        key: "flash.ftl.parity",
+        context: &["flash.ftl.over_provisioning=60%"],
+        jobs: OVERWRITE,
+        values: &["1", "3"],
+        predicted: Falls("/flash/0/parity/programs"),
+    },
     // Half a map unit must be read before it is written.
     Case {
         key: "flash.ftl.map_unit",

@@ -27,6 +27,7 @@ fn large() -> Geometry {
         reclaim: Reclaim::Block,
         stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
         interleave: true,
+        parity: None,
     })
 }
 
@@ -94,6 +95,7 @@ fn d16_fits_in_64_mib_whatever_is_written() {
         reclaim: Reclaim::Block,
         stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
         interleave: true,
+        parity: None,
     });
     let (slots, logical) = (geo.slots, geo.slots / 100 * 88);
     let context = VictimContext { seed: 1, device: "flash".into() };

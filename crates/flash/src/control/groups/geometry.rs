@@ -149,6 +149,7 @@ impl Layout {
             reclaim: Reclaim::Block,
             stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
             interleave: true,
+            parity: None,
         }
     }
 }

@@ -222,6 +222,7 @@ impl Backend {
             if op.kind == OpKind::Read && leaves && is_sensed && die.step == 0 {
                 let (steps, ends_well) = errors.judge(op, now);
                 op.steps = steps;
+                op.is_lost = !ends_well;
                 die.steps = die.steps.max(steps);
                 self.counters.retried_reads += u64::from(steps > 0);
                 self.counters.uncorrectable_reads += u64::from(!ends_well);

@@ -124,6 +124,8 @@ pub struct Op {
     pub owner: u32,
     /// Its block holds one bit a cell.
     pub is_slc: bool,
+    /// A read whose page the last step could not correct.
+    pub(crate) is_lost: bool,
     /// Its command has gone out.
     pub(crate) is_begun: bool,
     /// It needs no sensing of its own: it has joined another read of its page.
@@ -176,6 +178,7 @@ impl Op {
             register: NO_OP,
             owner,
             is_slc: false,
+            is_lost: false,
             is_begun: false,
             has_joined: false,
             from_register: false,

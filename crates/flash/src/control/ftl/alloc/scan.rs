@@ -284,7 +284,7 @@ impl View<'_> {
         let Some((target, block, row)) = next.filter(|_| self.ftl.can_reserve(group, self.stream)) else {
             return Beside::Differs;
         };
-        let page = row * geo.shape.program_pages;
+        let page = geo.page_of_program(die, row);
         let target = geo.die_of_plane(target).1;
         let goes_with = |mate: u32| {
             let same_block = |other| self.backend.shares() == MultiPlane::SamePage || other == block;

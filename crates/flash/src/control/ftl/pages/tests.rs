@@ -29,6 +29,7 @@ fn ftl(reclaim: Reclaim, order: &PageOrder) -> Ftl {
         reclaim,
         stripe: [Digit::Channel, Digit::Way, Digit::Die, Digit::Plane],
         interleave: true,
+        parity: None,
     });
     let victim = Box::new(Greedy::new(&VictimContext { seed: 1, device: "flash".into() }));
     let thresholds = Thresholds { start: 2, stop: 3, hard: 1 };
