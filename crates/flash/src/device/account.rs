@@ -22,7 +22,7 @@ impl Device {
         self.accounts = Some(Box::default());
     }
 
-    /// An operation of a command has ended: if it is the last one, its waits are the command's.
+    /// The last operation of a command has ended: its waits are the command's.
     #[inline]
     pub(super) fn note_waits(&mut self, op: &Op) {
         let Some(accounts) = &mut self.accounts else { return };

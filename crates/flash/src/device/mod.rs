@@ -308,9 +308,6 @@ impl Device {
         if (op.is_lost || Purpose::of(&op).is_for_parity()) && self.ends_for_parity(name, cx) {
             return;
         }
-        if self.accounts.is_some() && matches!(Purpose::of(&op), Purpose::Host | Purpose::Absent) {
-            self.note_waits(&op);
-        }
         self.backend.ops.remove(name);
         self.mutate_data(name, &op);
         if self.shadow.is_some()

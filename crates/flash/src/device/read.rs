@@ -136,6 +136,7 @@ impl Device {
             active.reach(milestone::ARRAY, op.sensed);
             active.reach(milestone::CHANNEL_WAIT, op.moved);
             active.reach(milestone::CHANNEL, now);
+            self.note_waits(op);
             self.complete(id, cx);
         }
     }

@@ -137,6 +137,7 @@ impl Device {
                 active.reach(milestone::CHANNEL, op.sensed);
             }
             active.reach(milestone::ARRAY, now);
+            self.note_waits(op);
             self.complete(id, cx);
         }
     }

@@ -23,7 +23,7 @@ pub fn table(rows: &[Row]) -> String {
             row.unit,
             row.difference().map_or_else(|| "-".into(), |d| d.to_string()),
             row.tolerance.to_string(),
-            if row.kind == MEASURED { row.evidence.to_string() } else { row.kind.to_owned() },
+            sort(row),
             match row.within {
                 None => "skipped",
                 Some(true) => "yes",
@@ -42,12 +42,21 @@ pub fn table(rows: &[Row]) -> String {
     text + &counts(rows)
 }
 
+/// What a row's value stands on, or that it has none.
+fn sort(row: &Row) -> String {
+    match row.kind {
+        _ if row.measured.is_none() && !row.is_skipped() => "failed".to_owned(),
+        MEASURED => row.evidence.to_string(),
+        other => other.to_owned(),
+    }
+}
+
 /// How many rows are within, of each sort by itself: what was seen before something was corrected, and what chose a value, say less than
-/// the rest, and what is no measurement says something else.
+/// the rest, and what is no measurement says something else. A row whose runs failed is of no sort.
 fn counts(rows: &[Row]) -> String {
-    let sort = |row: &Row| if row.is_measured() { row.evidence.to_string() } else { "not measured".into() };
+    let sort = |row: &Row| if row.is_measured() { sort(row) } else { "not measured".into() };
     let counted = |name: &str| {
-        let of = || rows.iter().filter(|row| !row.is_skipped() && sort(row) == name);
+        let of = || rows.iter().filter(|row| row.measured.is_some() && sort(row) == name);
         let within = of().filter(|row| row.within == Some(true)).count();
         (of().count() > 0).then(|| (format!("{within} of {}", of().count()), name.to_owned()))
     };
@@ -63,8 +72,11 @@ fn counts(rows: &[Row]) -> String {
             format!("rows within tolerance: {}", named.join(", "))
         }
     };
-    if skipped > 0 {
-        let _ = write!(text, ", {skipped} skipped");
+    let failed = rows.iter().filter(|row| row.measured.is_none() && !row.is_skipped()).count();
+    for (count, what) in [(failed, "failed"), (skipped, "skipped")] {
+        if count > 0 {
+            let _ = write!(text, ", {count} {what}");
+        }
     }
     text
 }
@@ -110,10 +122,10 @@ mod tests {
             row(Evidence::Fit, 2.0),
             row(Evidence::Fit, 1.0).swept(),
             row(Evidence::Fit, 1.0).skipped("a.trace"),
+            Row::failed("b", "no space"),
         ];
         let text = table(&rows);
-        let end =
-            "rows within tolerance: clean 1 of 1, seen 1 of 2, fit 0 of 1, not measured 1 of 1, 1 skipped";
+        let end = "rows within tolerance: clean 1 of 1, seen 1 of 2, fit 0 of 1, not measured 1 of 1, 1 failed, 1 skipped";
         assert!(text.ends_with(end), "{text}");
         assert!(text.lines().nth(5).is_some_and(|line| line.contains("sweep") && !line.contains("clean")));
         assert!(table(&rows[1..3]).ends_with("rows within tolerance: seen 1 of 2"));

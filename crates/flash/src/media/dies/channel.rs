@@ -23,10 +23,8 @@ pub(super) struct Channel {
     pub(super) asked: u64,
     /// Operations not yet started, in order of arrival; kept only when the scheduler holds the line.
     pub(super) line: VecDeque<u32>,
-    /// Who has or had it last, since when; kept with the holders.
-    pub(super) tenant: (Class, Time),
-    /// Somebody has asked for it during that tenure.
-    pub(super) is_waited_for: bool,
+    /// Who has or had it last.
+    pub(super) tenant: Class,
 }
 
 impl Default for Channel {
@@ -41,8 +39,7 @@ impl Default for Channel {
             wanted: 0,
             asked: 0,
             line: VecDeque::new(),
-            tenant: (Class::HostRead, Time::ZERO),
-            is_waited_for: false,
+            tenant: Class::HostRead,
         }
     }
 }
@@ -79,10 +76,12 @@ impl Backend {
         want: Want,
         cx: &mut impl Cx<Event, Infallible>,
     ) {
+        if self.holders.is_some() {
+            self.asks_for_channel(channel, cx.now());
+        }
         let c = &mut self.channels[channel as usize];
         c.asked += 1;
         c.wanted += 1;
-        c.is_waited_for = true;
         c.waiting[want as usize].push_back((unit, c.asked));
         if !c.looks_again {
             c.look_again(channel, cx);
@@ -121,27 +120,38 @@ impl Backend {
         self.serve(channel, cx);
     }
 
-    /// The channel moves data for `tenure` from now, which has an event of its own at its end.
+    /// The channel moves data of a class for `tenure` from now, which has an event of its own at its end.
     #[inline]
     pub(super) fn move_data(
         &mut self,
         channel: u32,
-        tenure: Time,
+        (class, tenure): (Class, Time),
         end: Event,
         cx: &mut impl Cx<Event, Infallible>,
     ) {
         let c = &mut self.channels[channel as usize];
+        c.tenant = class;
         c.busy_until = cx.now() + tenure;
         c.busy += tenure;
         c.looks_again = true;
         c.moves_data = true;
+        let is_wanted = c.is_wanted();
         cx.after(tenure, end);
+        if is_wanted {
+            self.is_held_while_wanted(channel, cx.now());
+        }
     }
 
-    /// The channel is busy for `tenure` from now.
+    /// The channel is busy for a class for `tenure` from now.
     #[inline]
-    pub(super) fn hold(&mut self, channel: u32, tenure: Time, cx: &mut impl Cx<Event, Infallible>) {
+    pub(super) fn hold(
+        &mut self,
+        channel: u32,
+        (class, tenure): (Class, Time),
+        cx: &mut impl Cx<Event, Infallible>,
+    ) {
         let c = &mut self.channels[channel as usize];
+        c.tenant = class;
         c.busy_until = cx.now() + tenure;
         c.busy += tenure;
         c.moves_data = false;
@@ -149,6 +159,9 @@ impl Backend {
         c.wake = Some(cx.reserve_late());
         if !self.fold && !c.looks_again {
             c.look_again(channel, cx);
+        }
+        if c.is_wanted() {
+            self.is_held_while_wanted(channel, cx.now());
         }
     }
 }

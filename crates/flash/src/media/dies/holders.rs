@@ -131,24 +131,20 @@ impl Backend {
         }
     }
 
-    /// A channel is held from now on. Who held it before is logged if somebody asked meanwhile.
+    /// Somebody is about to ask for a channel. What is left of its tenure is logged, unless it was when somebody asked before.
     #[inline]
-    pub(super) fn takes_channel(&mut self, channel: u32, class: Class, now: Time) {
-        if self.holders.is_some() {
-            let c = &mut self.channels[channel as usize];
-            let before = std::mem::replace(&mut c.tenant, (class, now));
-            let is_wanted = c.is_wanted();
-            if std::mem::replace(&mut c.is_waited_for, is_wanted) {
-                self.log_channel(channel, before);
-            }
+    pub(super) fn asks_for_channel(&mut self, channel: u32, now: Time) {
+        let c = &self.channels[channel as usize];
+        if now < c.busy_until && !c.is_wanted() {
+            self.is_held_while_wanted(channel, now);
         }
     }
 
-    fn log_channel(&mut self, channel: u32, (class, from): (Class, Time)) {
-        // Its tenure is over: `busy_until` is still that of before.
-        let until = self.channels[channel as usize].busy_until;
+    /// Somebody waits for a channel that is held from now until it becomes free.
+    pub(super) fn is_held_while_wanted(&mut self, channel: u32, now: Time) {
+        let c = &self.channels[channel as usize];
         if let Some(holders) = &mut self.holders {
-            holders.is_long |= holders.channels[channel as usize].add(holder(class), from, until);
+            holders.is_long |= holders.channels[channel as usize].add(holder(c.tenant), now, c.busy_until);
         }
     }
 

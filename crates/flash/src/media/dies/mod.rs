@@ -438,8 +438,7 @@ impl Backend {
         d.array_to = now + tenure + array;
         d.ticket = Some(cx.after(tenure + array, Event::ArrayDone(die)));
         let channel = d.channel;
-        self.takes_channel(channel, self.ops[first].class, now);
-        self.hold(channel, tenure, cx);
+        self.hold(channel, (self.ops[first].class, tenure), cx);
         if self.holds_line {
             self.start_line(channel, first, cx);
         }
@@ -482,8 +481,7 @@ impl Backend {
         let d = &mut self.dies[die as usize];
         d.state = DieState::Moving;
         let channel = d.channel;
-        self.takes_channel(channel, self.ops[first].class, now);
-        self.move_data(channel, tenure, Event::TransferDone(die), cx);
+        self.move_data(channel, (self.ops[first].class, tenure), Event::TransferDone(die), cx);
     }
 
     /// Runs one of the events of dies and channels, but the end of a transfer ([`Backend::transferred`]).

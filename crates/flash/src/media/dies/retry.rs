@@ -50,8 +50,7 @@ impl Backend {
         d.array_to = now + tenure + array;
         d.ticket = Some(cx.after(tenure + array, Event::ArrayDone(unit)));
         let channel = d.channel;
-        self.takes_channel(channel, self.ops[first].class, now);
-        self.hold(channel, tenure, cx);
+        self.hold(channel, (self.ops[first].class, tenure), cx);
     }
 
     /// Pages have been sensed once more. Whoever reads one of them joins this command no longer.

@@ -147,7 +147,6 @@ impl Channel {
             asked: _,
             line: _,
             tenant: _,
-            is_waited_for: _,
         } = self;
         (*busy_until, *busy).save(out);
     }

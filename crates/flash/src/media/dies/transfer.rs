@@ -72,8 +72,7 @@ impl Backend {
             Way::Into => Class::HostProgram,
             Way::Out => Class::HostRead,
         };
-        self.takes_channel(channel, class, cx.now());
-        self.move_data(channel, tenure, Event::Moved(name), cx);
+        self.move_data(channel, (class, tenure), Event::Moved(name), cx);
     }
 
     /// A transfer is over.
