@@ -7,6 +7,7 @@
 use super::{Device, Event, Out};
 use crate::control::purpose::Purpose;
 use crate::media::dies::op::{Op, OpKind};
+use crate::media::geometry::Address;
 use kernel::{Cx, Slab, Time};
 
 /// A page that is being rebuilt.
@@ -44,21 +45,20 @@ impl Device {
     /// Queues a program of data, together with the parity that is due with it; its name.
     pub(super) fn program(&mut self, purpose: Purpose, op: Op, now: Time) -> u32 {
         self.ledger.program_ops += 1;
-        let parity = self.ftl.geo.parity_due(op.slot);
+        let due = self.ftl.geo.parity_due(op.slot);
         // Pages of a block are programmed in order.
-        if parity.is_some_and(|at| at.page < op.page) {
-            self.program_parity(&op, now);
+        if let Some(at) = due.filter(|at| at.page < op.page) {
+            self.program_parity(&op, at, now);
         }
         let name = self.backend.enqueue(now, purpose.tags(op));
-        if parity.is_some_and(|at| at.page > op.page) {
-            self.program_parity(&op, now);
+        if let Some(at) = due.filter(|at| at.page > op.page) {
+            self.program_parity(&op, at, now);
         }
         name
     }
 
     #[cold]
-    fn program_parity(&mut self, data: &Op, now: Time) {
-        let Some(at) = self.ftl.geo.parity_due(data.slot) else { return };
+    fn program_parity(&mut self, data: &Op, at: Address, now: Time) {
         let bytes = self.ftl.geo.units_per_program * self.unit_bytes as u32;
         // It covers no map unit.
         let mut op = Op::new(OpKind::Program, data.class, at, data.slot, 0, bytes, 0);
