@@ -329,6 +329,7 @@ fn files_that_cannot_be() {
         // Values that the key refuses, alone or beside others, at the value.
         ("[set]\nflash.ftl.over_provisioning = [\"7%\", \"-1%\"]", "is not a share", "s.toml:4:38"),
         ("[set]\nflash.ftl.gc.victim = [\"greedy\", \"gredy\"]", "did you mean `greedy`", "s.toml:4:34"),
+        ("[set]\nflash.cell.read = [\"20us\", \"40us\"]", "its axis is an array of arrays", "s.toml:4:20"),
         (
             "[set]\nflash.geometry.blocks = 64\n[[zip]]\nflash.ftl.over_provisioning = [\"50%\", \"1%\"]\nflash.ftl.gc.hard = [1, 1]",
             "no spare space",

@@ -94,8 +94,12 @@ fn at_its_axis(sweep: &Sweep, cell: &Cell, mut fault: Diagnostic) -> Diagnostic 
     let values = places(sweep, cell);
     let text = fault.place.as_ref().map(|place| place.text.clone());
     let is_its = |(key, value, _): &&(Key, toml::Value, Place)| assignment((key, value)) == text;
-    if let Some((.., place)) = values.iter().find(is_its).filter(|_| text.is_some()) {
+    if let Some((_, value, place)) = values.iter().find(is_its).filter(|_| text.is_some()) {
         fault = fault.at(place.clone());
+        // The values of the axis were written as the one value of a key that is an array itself.
+        if !value.is_array() && fault.what.ends_with("is not an array") {
+            fault = fault.help("the key's value is an array: its axis is an array of arrays, [[...], [...]]");
+        }
     } else if sweep.has_systems && fault.place.is_none() {
         fault = fault.at(sweep.place(&format!("system.{}", cell.system)));
     }
