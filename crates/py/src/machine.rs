@@ -126,7 +126,7 @@ impl Machine {
             Fault::workload(Diagnostic::new(format!("`timeline`: {what}")).help(help)).raised(py)
         };
         let shown = timeline.map(show).transpose().map_err(fault)?;
-        let plan = plan.0.clone();
+        let plan = plan.clone();
         let apart = Apart::begin(move |stop| State {
             session: None,
             requests: requests.then(|| Requests::new(waits)),
@@ -138,6 +138,7 @@ impl Machine {
         })?;
         let machine = Machine(apart);
         let opened = machine.with(py, move |state| {
+            let plan = plan.resolved()?;
             if let Some(shown) = shown {
                 state.timeline = Some(Timeline::new(shown, &plan.load().map_err(Fault::spec)?));
             }

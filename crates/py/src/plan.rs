@@ -7,7 +7,26 @@ use pyo3::prelude::*;
 
 /// What is to be run: as the command is told it.
 #[pyclass(frozen, module = "nandscape._native")]
-pub(crate) struct Plan(pub(crate) OfMachine);
+#[derive(Clone)]
+pub(crate) struct Plan {
+    plan: OfMachine,
+    /// The state of the drives at the beginning, if it is another than the system's.
+    state: Option<String>,
+}
+
+impl Plan {
+    /// As a machine takes it. The system is read for that, if a state was given: it is done in the machine's thread.
+    ///
+    /// # Errors
+    /// The system cannot be read, or has no such state.
+    pub(crate) fn resolved(self) -> Result<OfMachine, Fault> {
+        let Plan { mut plan, state } = self;
+        if let Some(state) = state {
+            plan.set.extend(plan.overrides_of_state(&state).map_err(Fault::spec)?);
+        }
+        Ok(plan)
+    }
+}
 
 #[pymethods]
 impl Plan {
@@ -21,7 +40,7 @@ impl Plan {
         set: Vec<String>,
         workloads: Vec<String>,
         seed: u64,
-        precondition: Option<&str>,
+        precondition: Option<String>,
         warmup: Option<&str>,
         queue_depth: Option<u32>,
     ) -> PyResult<Plan> {
@@ -29,10 +48,6 @@ impl Plan {
         let help = "warmup takes a number of requests or a time";
         let read = |text: &str| text.parse::<Warmup>().map_err(|fault| Fault::workload(fault.help(help)));
         plan.warmup = warmup.map(read).transpose().map_err(|fault| fault.raised(py))?;
-        if let Some(state) = precondition {
-            let overrides = plan.overrides_of_state(state);
-            plan.set.extend(overrides.map_err(|fault| Fault::spec(fault).raised(py))?);
-        }
-        Ok(Plan(plan))
+        Ok(Plan { plan, state: precondition })
     }
 }
