@@ -44,7 +44,7 @@ pub struct FtlSpec {
     /// of parity, in turn on each die. It is programmed with data of every kind, and a page that read retry cannot correct
     /// (`cell.errors`) is recovered by reading its row on the other dies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 255))]
     pub parity: Option<u32>,
     /// Share of the raw capacity that the host does not see; where there is parity, it comes out of it.
     pub over_provisioning: Share,

@@ -15,8 +15,10 @@ impl FlashSpec {
             let what = format!(
                 "`{key}` is {data}: with parity, sets of one die more must fill the device's {dies} dies, and rows of as many program units its blocks of {rows}"
             );
-            let allowed: Vec<String> =
-                (1..dies.min(rows)).filter(|data| fits(*data)).map(|data| data.to_string()).collect();
+            let allowed: Vec<String> = (1..dies.min(rows).min(256))
+                .filter(|data| fits(*data))
+                .map(|data| data.to_string())
+                .collect();
             return Err(SpecError::new(key, what).help(if allowed.is_empty() {
                 "no number does here: leave flash.ftl.parity out".to_owned()
             } else {
