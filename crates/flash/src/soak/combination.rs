@@ -455,13 +455,6 @@ impl Combination {
         }
     }
 
-    /// Percent of the raw capacity that the host does not see, unless as little as possible is wanted.
-    fn spare(&self) -> u8 {
-        let spare = if self.gap.is_some() { 60 } else { 50 };
-        // Of the rest, parity takes its part.
-        self.parity.map_or(spare, |data| 100 - ((100 - u32::from(spare)) * data / (data + 1)) as u8)
-    }
-
     fn ftl(&self) -> FtlSpec {
         let (start, stop, hard, window) = if self.tight { (1, 2, 1, 1) } else { (2, 4, 1, 4) };
         FtlSpec {

@@ -29,6 +29,13 @@ impl Combination {
         })
     }
 
+    /// Percent of the raw capacity that the host does not see, unless as little as possible is wanted.
+    pub(super) fn spare(&self) -> u8 {
+        let spare = if self.gap.is_some() { 60 } else { 50 };
+        // Of the rest, parity takes its part.
+        self.parity.map_or(spare, |data| 100 - ((100 - u32::from(spare)) * data / (data + 1)) as u8)
+    }
+
     /// The same with registers that gather writes, and what these ask for.
     pub fn with_registers(self, protected: bool) -> Combination {
         Combination {
