@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Files that mean nothing yet.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -15,16 +15,18 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Numbers the files that are not yet in their place: two threads may write the same one.
 static TURN: AtomicU64 = AtomicU64::new(0);
 
-fn with_unfinished<T>(work: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
-    work(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner))
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what is not finished: the process is about to end.
+/// Removes what is not finished, and lets nobody begin a file any more: the process is about to end.
 pub(crate) fn remove_unfinished() {
-    for path in with_unfinished(std::mem::take) {
+    let all = unfinished();
+    for path in all.iter() {
         // One that has just got its name is gone, and need not be removed.
-        let _ = std::fs::remove_file(&path);
+        let _ = std::fs::remove_file(path);
     }
+    std::mem::forget(all);
 }
 
 /// A file beside its place. It goes away unless it is settled.
@@ -43,8 +45,7 @@ impl Beside {
         let turn = TURN.fetch_add(1, Ordering::Relaxed);
         let name = format!(".{}.{}.{turn}", name_of(place), std::process::id());
         let path = place.with_file_name(name);
-        let file = File::create(&path)?;
-        Ok((Beside::noted(place, path), file))
+        Beside::made(place, path, |path| File::create(path))
     }
 
     /// Makes a file that grows for long under a name that says that it is not whole: what a killed process leaves is marked.
@@ -53,19 +54,28 @@ impl Beside {
     /// It cannot be made, or another process is writing it.
     pub(crate) fn incomplete(place: &Path) -> io::Result<(Beside, File)> {
         let path = place.with_file_name(format!("{}.incomplete", name_of(place)));
-        let file = File::options().write(true).create(true).truncate(false).open(&path)?;
-        match file.try_lock() {
-            Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
-            // Where files cannot be locked, nobody is kept from writing.
-            Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
-        }
-        file.set_len(0)?;
-        Ok((Beside::noted(place, path), file))
+        Beside::made(place, path, |path| {
+            let file = File::options().write(true).create(true).truncate(false).open(path)?;
+            match file.try_lock() {
+                Err(std::fs::TryLockError::WouldBlock) => return Err(io::ErrorKind::ResourceBusy.into()),
+                // Where files cannot be locked, nobody is kept from writing.
+                Ok(()) | Err(std::fs::TryLockError::Error(_)) => {}
+            }
+            file.set_len(0)?;
+            Ok(file)
+        })
     }
 
-    fn noted(place: &Path, path: PathBuf) -> Beside {
-        with_unfinished(|all| all.push(path.clone()));
-        Beside { place: place.to_owned(), path }
+    /// Makes the file and notes its name in one: no interrupt comes between them.
+    fn made(
+        place: &Path,
+        path: PathBuf,
+        make: impl FnOnce(&Path) -> io::Result<File>,
+    ) -> io::Result<(Beside, File)> {
+        let mut all = unfinished();
+        let file = make(&path)?;
+        all.push(path.clone());
+        Ok((Beside { place: place.to_owned(), path }, file))
     }
 
     /// Where it is until then.
@@ -85,7 +95,7 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        with_unfinished(|all| all.retain(|path| *path != self.path));
+        unfinished().retain(|path| *path != self.path);
         // One that is settled is not there any more.
         let _ = std::fs::remove_file(&self.path);
     }
