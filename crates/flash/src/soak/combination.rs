@@ -19,7 +19,7 @@ use crate::spec::{
     GcScope, GcSpec, GcStreams, GeometrySpec, HostLinkSpec, HostSpec, Interface, Leaves, MapGranularity,
     MapMemorySpec, Mapping, Moves, MultiPlaneRule, NvmeArbitration, NvmeSpec, PageLayout, PlainSpec,
     Programming, ReclaimUnit, RegisterCacheSpec, SpecError, SpreadSpec, StripeOrder, SuspendSpec,
-    UnwrittenRead, WearSpec, WriterSpec,
+    UnwrittenRead, WearSpec,
 };
 use config::units::{Bandwidth, Bytes, Duration, Share, TransferRate};
 use kernel::{Rng, Time};
@@ -515,8 +515,9 @@ impl Combination {
                 cores: 2,
                 command: ns(1000),
                 unit: ns(50),
+                spread: None,
                 // Half of the combinations: their collection waits for cores.
-                write: self.nvme.then_some(WriterSpec { cores: 1, command: ns(1500), unit: ns(100) }),
+                write: self.writers(),
                 moved: self.nvme.then_some(ns(700)),
             },
             nvme: self.nvme.then_some(nvme),

@@ -5,7 +5,7 @@ use crate::control::buffer::ahead::LookAheadPolicy;
 use crate::control::buffer::destage::DestagePolicy;
 use crate::control::ftl::alloc::Allocation;
 use crate::control::ftl::pages::PageOrder;
-use crate::spec::{ErrorsSpec, ReclaimUnit, RetrySpec};
+use crate::spec::{ErrorsSpec, ReclaimUnit, RetrySpec, UpkeepSpec, WriterSpec};
 use config::units::{Duration, Share};
 use kernel::Time;
 
@@ -26,6 +26,18 @@ impl Combination {
                 limit: 5,
                 latency: Duration::new(Time::from_us(if self.suspend { 3 } else { 0 })),
             },
+        })
+    }
+
+    /// Cores of their own for writes, no two of which take as long, and which have some work left to do.
+    pub(super) fn writers(&self) -> Option<WriterSpec> {
+        let ns = |ns| Duration::new(Time::from_ns(ns));
+        self.nvme.then(|| WriterSpec {
+            cores: 1,
+            command: ns(1500),
+            unit: ns(100),
+            spread: Some(1.5),
+            upkeep: Some(UpkeepSpec { write: ns(2000), batch: 3, spread: Some(0.5) }),
         })
     }
 

@@ -8,8 +8,10 @@ use crate::port::host::{Entrance, HostParams};
 use crate::port::interface::Interface;
 use crate::port::memory_port::MemoryPort;
 use crate::port::nvme::{Arbitration, NvmeParams, NvmePort};
+use crate::port::upkeep::Upkeep;
+use crate::port::varied::Varied;
 use config::units::Duration;
-use kernel::Time;
+use kernel::{Rng, Time};
 use net::pcie::Link;
 use proto::INNER;
 use schemars::JsonSchema;
@@ -55,6 +57,11 @@ pub struct ControllerSpec {
     pub command: Duration,
     /// Core time a map unit of a command, on top.
     pub unit: Duration,
+    /// Standard deviation of the core times of commands, as a multiple of their mean, which is as above: each is drawn from a gamma
+    /// distribution. Left out, each takes as long as the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub spread: Option<f64>,
     /// Cores of their own for writes, which allocate and change the map; left out, writes take the others, as long as reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<WriterSpec>,
@@ -74,6 +81,31 @@ pub struct WriterSpec {
     pub command: Duration,
     /// Core time a map unit of a write, on top.
     pub unit: Duration,
+    /// Standard deviation of the core times of writes, as a multiple of their mean, which is as above: each is drawn from a gamma
+    /// distribution. Left out, each takes as long as the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub spread: Option<f64>,
+    /// Work on writes that have been acknowledged; left out, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upkeep: Option<UpkeepSpec>,
+}
+
+/// Work on writes that have been acknowledged (their places, the map), on a core of its own, a batch at a time: one batch is worked
+/// on while the next one fills, and when that is full too, writes wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpkeepSpec {
+    /// Core time a write.
+    pub write: Duration,
+    /// Writes of a batch.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub batch: u32,
+    /// Standard deviation of the times of batches, as a multiple of their mean: each is drawn from a gamma distribution. Left out,
+    /// each takes as long as the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub spread: Option<f64>,
 }
 
 /// NVMe queues.
@@ -146,13 +178,15 @@ impl HostSpec {
         &self,
         inner: Option<&InnerSpec>,
         energy: Option<&FlashEnergySpec>,
+        seed: u64,
+        device: &str,
         fold: bool,
     ) -> Result<HostParams, SpecError> {
         let command_cost = self.controller.command.time();
         Ok(HostParams {
             outer: Entrance { interface: self.interface(energy, fold)?, command_cost },
             inner: inner.map(|inner| inner.build(fold)).transpose()?,
-            cores: self.controller.build()?,
+            cores: self.controller.build(seed, device)?,
         })
     }
 
@@ -207,17 +241,36 @@ fn behind(link: Link, nvme: Option<&NvmeSpec>, table: &str, fold: bool) -> Resul
     })
 }
 
+/// Beyond, nearly all of the time is that of very few commands.
+const SPREAD_MAX: f64 = 100.0;
+
 impl ControllerSpec {
-    fn build(&self) -> Result<CoreParams, SpecError> {
+    fn build(&self, seed: u64, device: &str) -> Result<CoreParams, SpecError> {
         SpecError::positive("host.controller.cores", self.cores.into())?;
+        let varied = |key: &str, spread: Option<f64>| {
+            let spread = spread.unwrap_or(0.0);
+            if !(0.0..=SPREAD_MAX).contains(&spread) {
+                let what = format!("`{key}` is {spread}; allowed are 0 to {SPREAD_MAX}");
+                return Err(SpecError::new(key, what));
+            }
+            Ok(Varied::new(spread, Rng::stream(seed, &format!("{device}/{key}"))))
+        };
         let writers = |writers: &WriterSpec| {
             SpecError::positive("host.controller.write.cores", writers.cores.into())?;
             let (command, unit) = (writers.command.time(), writers.unit.time());
-            Ok(WriterParams { cores: writers.cores, command, unit })
+            let upkeep = |upkeep: &UpkeepSpec| {
+                SpecError::positive("host.controller.write.upkeep.batch", upkeep.batch.into())?;
+                let varied = varied("host.controller.write.upkeep.spread", upkeep.spread)?;
+                Ok(Upkeep::new(upkeep.write.time(), upkeep.batch, varied))
+            };
+            let upkeep = writers.upkeep.as_ref().map(upkeep).transpose()?;
+            let varied = varied("host.controller.write.spread", writers.spread)?;
+            Ok(WriterParams { cores: writers.cores, command, unit, varied, upkeep })
         };
         Ok(CoreParams {
             cores: self.cores,
             unit: self.unit.time(),
+            varied: varied("host.controller.spread", self.spread)?,
             writers: self.write.as_ref().map(writers).transpose()?,
             moved: self.moved.map_or(Time::ZERO, |moved| moved.time()),
         })

@@ -26,7 +26,9 @@ pub use ftl::{
     FtlSpec, GcModeSpec, GcScope, GcSpec, GcStreams, MapGranularity, MapMemorySpec, Mapping, UnwrittenRead,
     WearSpec,
 };
-pub use host::{AhciSpec, ControllerSpec, HostSpec, InnerSpec, NvmeArbitration, NvmeSpec, WriterSpec};
+pub use host::{
+    AhciSpec, ControllerSpec, HostSpec, InnerSpec, NvmeArbitration, NvmeSpec, UpkeepSpec, WriterSpec,
+};
 pub use link::{HostLinkSpec, LinkSpec, PcieSpec, PlainSpec, SataSpec};
 pub use registers::{Leaves, RegisterCacheSpec};
 pub use shape::{GeometrySpec, ReclaimUnit, StripeOrder};

@@ -303,7 +303,7 @@ fn host_is_time(spec: &HostSpec) {
         HostLinkSpec::Plain(plain) => plain_is_time(plain),
         HostLinkSpec::Sata(SataSpec { generation: _, latency: _ }) => {}
     }
-    let ControllerSpec { cores: _, command: _, unit: _, write: _, moved: _ } = controller;
+    let ControllerSpec { cores: _, command: _, unit: _, spread: _, write: _, moved: _ } = controller;
     nvme.iter().for_each(nvme_is_time);
     if let Some(ahci) = ahci {
         let AhciSpec { slots: _, command: _, interrupt: _ } = ahci;

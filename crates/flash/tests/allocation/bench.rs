@@ -111,7 +111,14 @@ pub(crate) fn spec(planes: Planes, free: &str) -> FlashSpec {
     spec.channel.rate = TransferRate::new(1_600_000_000);
     spec.host = HostSpec {
         link: HostLinkSpec::Plain(PlainSpec { bandwidth: Bandwidth::new(1 << 50), latency: us(0) }),
-        controller: ControllerSpec { cores: 1, command: us(0), unit: us(0), write: None, moved: None },
+        controller: ControllerSpec {
+            cores: 1,
+            command: us(0),
+            unit: us(0),
+            spread: None,
+            write: None,
+            moved: None,
+        },
         nvme: None,
         ahci: None,
     };

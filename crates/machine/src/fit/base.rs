@@ -2,7 +2,7 @@
 
 use crate::spec::Loaded;
 use config::Diagnostic;
-use flash::spec::ControllerSpec;
+use flash::spec::{ControllerSpec, UpkeepSpec};
 use kernel::Time;
 
 /// What a fit needs to know of the drive that it begins with.
@@ -34,6 +34,11 @@ pub(super) fn us(time: Time) -> f64 {
 }
 
 impl Base {
+    /// Work on writes that follows their acknowledgement.
+    pub(super) fn upkeep(&self) -> Option<&UpkeepSpec> {
+        self.controller.write.as_ref()?.upkeep.as_ref()
+    }
+
     /// Of a system's first drive.
     ///
     /// # Errors

@@ -83,6 +83,13 @@ pub(super) fn choose(
     let (measure, figure) = latency(idle);
     chosen.targets.push(Target::new(Knob::Read, idle, measure, figure, Knob::Read.of(base), "idle latency"));
     chosen.writes(saturated(true, false), base, &limits);
+    let idle_write = fresh(true, true).find(|p| p.job.in_flight() == 1);
+    if let (Some(idle), Some(_)) = (idle_write, base.upkeep())
+        && let Some(mean) = idle.figures.mean
+    {
+        let guess = Knob::Acknowledge.of(base);
+        chosen.targets.push(Target::new(Knob::Acknowledge, idle, Measure::Mean, mean, guess, "idle writes"));
+    }
     let worn = most(points.iter().copied().filter(|p| p.worn && p.job.write && p.job.random));
     if let Some(worn) = worn {
         let iops = worn.figures.iops.unwrap_or_default();
@@ -249,7 +256,10 @@ impl Chosen {
             );
             return;
         }
-        let cores = base.controller.write.as_ref().map_or(1, |write| write.cores);
+        let cores = match &base.controller.write {
+            Some(write) if write.upkeep.is_none() => write.cores,
+            _ => 1,
+        };
         self.targets.push(Target::new(
             Knob::Write,
             all,

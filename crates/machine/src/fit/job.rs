@@ -21,7 +21,9 @@ pub struct Job {
 
 /// The least requests that are measured, and the most; between them so many times those in flight.
 const REQUESTS: (u64, u64) = (12_000, 160_000);
-/// The same of a quick look.
+/// The least of writes: a drive works on them in batches, and stops are few.
+const WRITES: u64 = 96_000;
+/// The least and the most of a quick look.
 const QUICK: (u64, u64) = (1_500, 12_000);
 const TIMES_IN_FLIGHT: u64 = 40;
 /// Bytes written before writes are measured: a write buffer is full by then.
@@ -55,7 +57,11 @@ impl Job {
         if worn {
             return WORN;
         }
-        let (least, most) = if quick { QUICK } else { REQUESTS };
+        let (least, most) = match (quick, self.write) {
+            (true, _) => QUICK,
+            (false, true) => (WRITES, REQUESTS.1),
+            (false, false) => REQUESTS,
+        };
         let before = if self.write { FILL / self.block } else { self.in_flight() };
         (before, (TIMES_IN_FLIGHT * self.in_flight()).clamp(least, most))
     }

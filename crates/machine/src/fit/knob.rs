@@ -12,8 +12,10 @@ pub(super) enum Knob {
     Command,
     /// Sensing of the first page type; the others keep their ratio to it.
     Read,
-    /// What a core of its own needs a write.
+    /// What a core of its own needs a write: before it is acknowledged or, if most of the work comes later, afterwards.
     Write,
+    /// What such a core needs before a write is acknowledged, where work comes later too.
+    Acknowledge,
     /// Programs; passes keep their ratio.
     Program,
     /// What collection needs of a core a map unit.
@@ -33,7 +35,14 @@ impl Knob {
             Knob::Thread => format!("{host}.thread"),
             Knob::Command => format!("{flash}.host.controller.command"),
             Knob::Read => format!("{flash}.cell.read"),
+            Knob::Write if base.upkeep().is_some() => {
+                format!("{flash}.host.controller.write.upkeep.write")
+            }
+            Knob::Write if base.controller.write.is_some() => {
+                format!("{flash}.host.controller.write.command")
+            }
             Knob::Write => format!("{flash}.host.controller.write"),
+            Knob::Acknowledge => format!("{flash}.host.controller.write.command"),
             Knob::Program => format!("{flash}.cell.program"),
             Knob::Moved => format!("{flash}.host.controller.moved"),
             Knob::Interrupt if base.is_sata => format!("{flash}.host.ahci.interrupt"),
@@ -48,7 +57,10 @@ impl Knob {
             Knob::Thread => base.thread,
             Knob::Command => us(controller.command.time()),
             Knob::Read => base.read[0],
-            Knob::Write => controller.write.as_ref().map_or(0.0, |write| us(write.command.time())),
+            Knob::Write => {
+                base.upkeep().map_or_else(|| Knob::Acknowledge.of(base), |upkeep| us(upkeep.write.time()))
+            }
+            Knob::Acknowledge => controller.write.as_ref().map_or(0.0, |write| us(write.command.time())),
             Knob::Program => base.program[0],
             Knob::Moved => controller.moved.map_or(0.0, |moved| us(moved.time())),
             Knob::Interrupt => base.interrupt,
@@ -75,14 +87,8 @@ impl Knob {
         match self {
             Knob::Read => list(&base.read),
             Knob::Program => list(&base.program),
-            Knob::Write => {
-                let (cores, unit) =
-                    base.controller.write.as_ref().map_or((1, 0.0), |w| (w.cores, us(w.unit.time())));
-                format!(
-                    "{{ cores = {cores}, command = \"{}\", unit = \"{}\" }}",
-                    time_text(at),
-                    time_text(unit)
-                )
+            Knob::Write if base.controller.write.is_none() => {
+                format!("{{ cores = 1, command = \"{}\", unit = \"0us\" }}", time_text(at))
             }
             _ => format!("\"{}\"", time_text(at)),
         }
@@ -110,14 +116,21 @@ mod tests {
     fn values_are_written_as_a_spec_has_them() {
         let loaded = Loaded::load("zn540", &[]).expect("it is shipped");
         let base = Base::of(&loaded, "zn540").expect("it has a drive");
-        let written = [(Knob::Thread, 3.36), (Knob::Read, 30.6), (Knob::Write, 20.0), (Knob::Interrupt, 0.0)];
+        let written = [
+            (Knob::Thread, 3.36),
+            (Knob::Read, 30.6),
+            (Knob::Write, 20.0),
+            (Knob::Acknowledge, 7.5),
+            (Knob::Interrupt, 0.0),
+        ];
         let texts = written.map(|(knob, at)| knob.assignment(&base, at));
         assert_eq!(
             texts,
             [
                 "host.thread=\"3.36us\"",
                 "flash.cell.read=[\"30.6us\", \"45.9us\", \"30.6us\"]",
-                "flash.host.controller.write={ cores = 1, command = \"20us\", unit = \"0us\" }",
+                "flash.host.controller.write.upkeep.write=\"20us\"",
+                "flash.host.controller.write.command=\"7.5us\"",
                 "flash.host.nvme.interrupt=\"0us\"",
             ]
         );
@@ -127,5 +140,20 @@ mod tests {
         for (knob, at) in written {
             assert!((knob.of(&read) - at).abs() < 1e-9, "{knob:?}");
         }
+    }
+
+    /// A drive whose reads and writes share their cores gets some for writes; one whose writes have cores keeps the rest of what is said of them.
+    #[test]
+    fn writes_keep_what_is_said_of_them() {
+        let base = |set: &[String]| {
+            Base::of(&Loaded::load("pm9a3", set).expect("it is taken"), "pm9a3").expect("it has a drive")
+        };
+        let shared = base(&[]);
+        let apart = Knob::Write.assignment(&shared, 4.0);
+        assert_eq!(apart, "flash.host.controller.write={ cores = 1, command = \"4us\", unit = \"0us\" }");
+        let spread = [apart, "flash.host.controller.write.spread=0.5".to_owned()];
+        let own = Knob::Write.assignment(&base(&spread), 5.0);
+        let writes = base(&[&spread[..], &[own]].concat()).controller.write.expect("it has cores for writes");
+        assert_eq!((us(writes.command.time()), writes.spread), (5.0, Some(0.5)));
     }
 }

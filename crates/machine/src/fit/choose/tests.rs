@@ -98,3 +98,16 @@ fn what_passes_between_requests_is_the_threads() {
         ["rw=randread,bs=4k,iodepth=128,iops=300k", "rw=randread,bs=4k,iodepth=128,numjobs=4,iops=750k"];
     assert_eq!(thread(&[idle, several[0], several[1]]), None);
 }
+
+/// Where a drive works on writes after it has acknowledged them, saturation says how long that work takes, and an idle write how long it waits.
+#[test]
+fn work_that_comes_later_is_what_saturates() {
+    let points = [IDLE, "rw=randwrite,bs=4k,iodepth=1,clat=40us", "rw=randwrite,bs=4k,iodepth=32,iops=50k"];
+    let targets = |like: &str| -> Vec<(Knob, f64, f64)> {
+        let base = Base::of(&Loaded::load(like, &[]).unwrap(), like).unwrap();
+        let chosen = choose(&points.map(point), &base, false, false).unwrap();
+        chosen.targets.iter().skip(1).map(|target| (target.knob, target.figure, target.guess)).collect()
+    };
+    assert_eq!(targets("pm9a3"), [(Knob::Write, 5e4, 20.0)]);
+    assert_eq!(targets("d3-s4610"), [(Knob::Write, 5e4, 20.0), (Knob::Acknowledge, 40.0, 36.4)]);
+}

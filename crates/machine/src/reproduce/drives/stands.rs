@@ -39,11 +39,22 @@ const STUDY_HOST: &[&str] = &["host.thread=3.36us"];
 /// What one job of the SATA set's host can do a request, from random reads of the 860 PRO at depth 64.
 const SATA_HOST: &[&str] = &["host.thread=13.5us"];
 
-/// Figures that chose a SATA drive's parameters.
-const SATA_FITS: &[(Job, Measure)] = &[
+/// Figures that chose the parameters of the 860 PRO, which met hardly any collection in its job at depth 64.
+const FITS_860: &[(Job, Measure)] = &[
     (job(false, true, 1, None), Measure::Mean),
     (job(false, true, 64, None), Measure::Iops),
+    (job(true, true, 1, None), Measure::Mean),
+    (job(true, true, 8, None), Measure::Iops),
+    (job(true, true, 8, None), Measure::P99),
+];
+
+/// Figures that chose the D3-S4610's.
+const FITS_S4610: &[(Job, Measure)] = &[
+    (job(false, true, 1, None), Measure::Mean),
+    (job(false, true, 64, None), Measure::Iops),
+    (job(true, true, 1, None), Measure::Mean),
     (job(true, true, 64, None), Measure::Iops),
+    (job(true, true, 8, None), Measure::P99),
 ];
 
 /// Figures that chose the parameters of a drive with a review and a data sheet.
@@ -76,13 +87,15 @@ pub(super) const STANDS: &[Stand] = &[
         fitted: &[
             (job(false, true, 1, ZNS_SPAN), Measure::Mean),
             (job(false, false, 1, ZNS_SPAN), Measure::Mean),
+            (job(true, true, 1, ZNS_SPAN), Measure::Mean),
             (job(true, true, 64, ZNS_SPAN), Measure::Iops),
+            (job(true, true, 8, ZNS_SPAN), Measure::P99),
             (Job { block: 128 << 10, ..job(true, false, 4, ZNS_SPAN) }, Measure::Iops),
         ],
         ..ALONE
     },
-    Stand { name: "860-pro", system: "860-pro", set: SATA_HOST, fitted: SATA_FITS, queue: 32, ..ALONE },
-    Stand { name: "s4610", system: "d3-s4610", set: SATA_HOST, fitted: SATA_FITS, queue: 32, ..ALONE },
+    Stand { name: "860-pro", system: "860-pro", set: SATA_HOST, fitted: FITS_860, queue: 32, ..ALONE },
+    Stand { name: "s4610", system: "d3-s4610", set: SATA_HOST, fitted: FITS_S4610, queue: 32, ..ALONE },
     Stand {
         name: "pm9a3",
         system: "pm9a3",
