@@ -87,9 +87,7 @@ pub(super) const STANDS: &[Stand] = &[
         fitted: &[
             (job(false, true, 1, ZNS_SPAN), Measure::Mean),
             (job(false, false, 1, ZNS_SPAN), Measure::Mean),
-            (job(true, true, 1, ZNS_SPAN), Measure::Mean),
             (job(true, true, 64, ZNS_SPAN), Measure::Iops),
-            (job(true, true, 8, ZNS_SPAN), Measure::P99),
             (Job { block: 128 << 10, ..job(true, false, 4, ZNS_SPAN) }, Measure::Iops),
         ],
         ..ALONE
