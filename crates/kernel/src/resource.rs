@@ -19,9 +19,16 @@ impl Serial {
     /// Joins the queue at `now` for `service`; returns when the service ends.
     #[inline]
     pub fn grant(&mut self, now: Time, service: Time) -> Time {
+        self.grant_until(now, |start| start + service)
+    }
+
+    /// Joins the queue at `now` for a service that ends, if it begins at a time, when `end` says: a server that waits for something
+    /// is not free.
+    #[inline]
+    pub fn grant_until(&mut self, now: Time, end: impl FnOnce(Time) -> Time) -> Time {
         let start = self.free_at.max(now);
-        self.free_at = start + service;
-        self.busy += service;
+        self.free_at = end(start);
+        self.busy += self.free_at - start;
         self.grants += 1;
         self.free_at
     }
@@ -64,8 +71,14 @@ impl Pool {
     /// Joins the queue at `now` for `service` on the server that is free first; returns when the service ends.
     #[inline]
     pub fn grant(&mut self, now: Time, service: Time) -> Time {
+        self.grant_until(now, |start| start + service)
+    }
+
+    /// As [`Serial::grant_until`], on the server that is free first.
+    #[inline]
+    pub fn grant_until(&mut self, now: Time, end: impl FnOnce(Time) -> Time) -> Time {
         let first = self.servers.iter_mut().min_by_key(|s| s.free_at).expect("a pool has a server");
-        first.grant(now, service)
+        first.grant_until(now, end)
     }
 
     /// Service granted so far, summed over the servers, up to `now`.
@@ -96,6 +109,9 @@ mod tests {
         assert_eq!(server.grant(us(1), us(5)), us(10));
         assert_eq!(server.grant(us(20), us(5)), us(25));
         assert_eq!(server.busy(us(22)), us(12));
+        // It waits until 31 with what begins at 25.
+        assert_eq!(server.grant_until(us(21), |start| start.max(us(31)) + us(2)), us(33));
+        assert_eq!(server.busy(us(30)), us(20));
     }
 
     #[test]

@@ -57,8 +57,9 @@ impl Writers {
     #[inline]
     fn work(&mut self, now: Time, units: u64) -> Time {
         let Some(upkeep) = &mut self.upkeep else { return self.team.work(now, self.command, units) };
-        let end = self.team.work(upkeep.opens(now), self.command, units);
-        upkeep.takes(end);
+        let cost = self.team.cost(self.command, units);
+        let end = self.team.pool.grant_until(now, |start| start.max(upkeep.opens()) + cost);
+        upkeep.takes(now, end);
         end
     }
 }
@@ -75,15 +76,22 @@ impl Team {
         Team { pool: Pool::new(cores.max(1) as usize), unit, varied }
     }
 
-    /// When one has worked on a command that costs this by itself and touches so many map units.
+    /// What a command costs that costs this by itself and touches so many map units.
     #[inline]
-    fn work(&mut self, now: Time, mut cost: Time, units: u64) -> Time {
+    fn cost(&mut self, mut cost: Time, units: u64) -> Time {
         if self.unit > Time::ZERO {
             cost += self.unit.times(units);
         }
         if let Some(varied) = &mut self.varied {
             cost = varied.of(cost);
         }
+        cost
+    }
+
+    /// When one has worked on it.
+    #[inline]
+    fn work(&mut self, now: Time, cost: Time, units: u64) -> Time {
+        let cost = self.cost(cost, units);
         grant(&mut self.pool, now, cost)
     }
 

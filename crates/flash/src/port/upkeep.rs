@@ -6,12 +6,12 @@
 //! along with the host.
 
 use super::varied::Varied;
-use kernel::{Rng, Snapshot, Time, resource::Pool};
+use kernel::{Rng, Snapshot, Time};
+use std::collections::VecDeque;
 
 /// A core that works on writes which have been acknowledged.
 #[derive(Clone, Debug)]
 pub struct Upkeep {
-    core: Pool,
     /// Core time a write.
     write: Time,
     /// Writes that it works on at once.
@@ -20,10 +20,14 @@ pub struct Upkeep {
     varied: Option<Varied>,
     /// Writes in the batch that fills.
     filled: u32,
-    /// When that batch begins to take writes.
+    /// When that batch begins to take writes: when the work on the last but one before it has ended.
     opens: Time,
-    /// When the work on the batch before it ends.
+    /// Batches whose work had not ended when the last write came, from when until when, the oldest first.
+    works: VecDeque<(Time, Time)>,
+    /// When the work on the last of all ends.
     ends: Time,
+    /// Work that had ended by then.
+    worked: Time,
 }
 
 impl Upkeep {
@@ -33,47 +37,69 @@ impl Upkeep {
     /// If a batch has no writes.
     pub fn new(write: Time, batch: u32, varied: Option<Varied>) -> Upkeep {
         assert!(batch > 0, "a batch has writes");
-        Upkeep { core: Pool::new(1), write, batch, varied, filled: 0, opens: Time::ZERO, ends: Time::ZERO }
+        let never = Time::ZERO;
+        Upkeep {
+            write,
+            batch,
+            varied,
+            filled: 0,
+            opens: never,
+            works: VecDeque::new(),
+            ends: never,
+            worked: never,
+        }
     }
 
-    /// When a write that comes now may be taken.
+    /// When the next write may be taken.
     #[inline]
-    pub(super) fn opens(&self, now: Time) -> Time {
-        now.max(self.opens)
+    pub(super) fn opens(&self) -> Time {
+        self.opens
     }
 
-    /// A write is acknowledged then.
+    /// A write that has come now will be acknowledged then.
     #[inline]
-    pub(super) fn takes(&mut self, end: Time) {
+    pub(super) fn takes(&mut self, now: Time, end: Time) {
         self.filled += 1;
         if self.filled == self.batch {
             self.filled = 0;
-            self.opens = self.ends;
-            let mean = self.write.times(self.batch.into());
-            let time = self.varied.as_mut().map_or(mean, |varied| varied.of(mean));
-            self.ends = self.core.grant(end, time);
+            self.begins(now, end);
         }
+    }
+
+    /// A batch will be full then.
+    fn begins(&mut self, now: Time, full: Time) {
+        while let Some(&(start, end)) = self.works.front().filter(|(_, end)| *end <= now) {
+            self.worked += end - start;
+            self.works.pop_front();
+        }
+        let mean = self.write.times(self.batch.into());
+        let time = self.varied.as_mut().map_or(mean, |varied| varied.of(mean));
+        let start = self.ends.max(full);
+        self.opens = self.ends;
+        self.ends = start + time;
+        self.works.push_back((start, self.ends));
     }
 
     /// Time that the core has been busy up to `now`.
     pub(super) fn busy(&self, now: Time) -> Time {
-        self.core.busy(now)
+        let works = self.works.iter().map(|(start, end)| (*end).min(now).since(*start));
+        works.fold(self.worked, |sum, time| sum + time)
     }
 
     pub(super) fn save(&self, out: &mut Vec<u8>) {
-        let Upkeep { core, write: _, batch: _, varied, filled, opens, ends } = self;
-        core.save(out);
+        let Upkeep { write: _, batch: _, varied, filled, opens, works, ends, worked } = self;
         varied.iter().for_each(|varied| varied.state().save(out));
-        (filled.save(out), opens.save(out), ends.save(out));
+        (filled.save(out), opens.save(out), works.save(out), ends.save(out), worked.save(out));
     }
 
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
-        self.core = Pool::load(input).filter(|core| core.len() == 1)?;
         if let Some(varied) = &mut self.varied {
             varied.restore(Rng::load(input)?);
         }
         self.filled = u32::load(input).filter(|filled| *filled < self.batch)?;
-        (self.opens, self.ends) = (Time::load(input)?, Time::load(input)?);
+        self.opens = Time::load(input)?;
+        self.works = VecDeque::load(input)?;
+        (self.ends, self.worked) = (Time::load(input)?, Time::load(input)?);
         Some(())
     }
 }
@@ -91,8 +117,9 @@ mod tests {
         let mut now = Time::ZERO;
         let mut ends = Vec::new();
         for _ in 0..20 {
-            now = upkeep.opens(now) + US(2);
-            upkeep.takes(now);
+            let end = upkeep.opens().max(now) + US(2);
+            upkeep.takes(now, end);
+            now = end;
             ends.push(now);
         }
         // Batches end at 8 and 16, their work at 48 and 88; the third begins at 48, the fourth at 88, the fifth at 128.
@@ -101,13 +128,26 @@ mod tests {
         assert_eq!(upkeep.busy(US(100)), US(92));
     }
 
+    /// Writes that come all at once are told their times at once; what the core does is counted when it does it.
+    #[test]
+    fn what_is_to_come_is_not_yet_done() {
+        let mut upkeep = Upkeep::new(US(10), 4, None);
+        for n in 0..20 {
+            let end = upkeep.opens().max(US(2 * n)) + US(2);
+            upkeep.takes(Time::ZERO, end);
+        }
+        assert_eq!([0, 8, 30, 48, 1_000].map(|now| upkeep.busy(US(now))), [0, 0, 22, 40, 200].map(US));
+    }
+
     #[test]
     fn writes_that_come_more_slowly_never_wait() {
         let mut upkeep = Upkeep::new(US(10), 4, None);
         for n in 0..100 {
             let now = US(11 * n);
-            assert_eq!(upkeep.opens(now), now);
-            upkeep.takes(now + US(2));
+            assert!(upkeep.opens() <= now);
+            upkeep.takes(now, now + US(2));
         }
+        // The 25th batch is full at 1,091.
+        assert_eq!(upkeep.busy(US(1_100)), US(24 * 40 + 9));
     }
 }
