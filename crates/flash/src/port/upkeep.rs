@@ -125,7 +125,7 @@ mod tests {
         // Batches end at 8 and 16, their work at 48 and 88; the third begins at 48, the fourth at 88, the fifth at 128.
         let expected = [2, 4, 6, 8, 10, 12, 14, 16, 50, 52, 54, 56, 90, 92, 94, 96, 130, 132, 134, 136];
         assert_eq!(ends, expected.map(US));
-        assert_eq!(upkeep.busy(US(100)), US(92));
+        assert_eq!(upkeep.busy(US(136)), US(128));
     }
 
     /// Writes that come all at once are told their times at once; what the core does is counted when it does it.

@@ -1,4 +1,5 @@
-//! Which figure chooses which value. The rules are those of `papers/drives/README.md`: one figure a value, none of a percentile or a mixed depth.
+//! Which figure chooses which value. The rules are those of `papers/drives/README.md`: one figure a value, none of a mixed depth, and of
+//! percentiles one at most.
 
 use super::base::Base;
 use super::job::Job;
@@ -23,6 +24,9 @@ pub(super) struct Target {
 
 /// Requests in flight from which a drive may be taken to be at its limit.
 const MANY: u64 = 16;
+/// Requests in flight at which late ones tell how much batches differ: more than one, and fewer than there are in a batch. The middle is best.
+const SOME: std::ops::RangeInclusive<u64> = 4..=16;
+const MIDDLE: u64 = 8;
 /// A thread that takes this share of a core does nothing else: it is the limit.
 const BUSY: f64 = 0.95;
 /// A thread that needs this share of the time between requests of a busy job is its limit.
@@ -83,12 +87,8 @@ pub(super) fn choose(
     let (measure, figure) = latency(idle);
     chosen.targets.push(Target::new(Knob::Read, idle, measure, figure, Knob::Read.of(base), "idle latency"));
     chosen.writes(saturated(true, false), base, &limits);
-    let idle_write = fresh(true, true).find(|p| p.job.in_flight() == 1);
-    if let (Some(idle), Some(_)) = (idle_write, base.upkeep())
-        && let Some(mean) = idle.figures.mean
-    {
-        let guess = Knob::Acknowledge.of(base);
-        chosen.targets.push(Target::new(Knob::Acknowledge, idle, Measure::Mean, mean, guess, "idle writes"));
+    if base.upkeep().is_some() {
+        chosen.later(&fresh(true, true).collect::<Vec<_>>(), base);
     }
     let worn = most(points.iter().copied().filter(|p| p.worn && p.job.write && p.job.random));
     if let Some(worn) = worn {
@@ -241,6 +241,31 @@ impl Chosen {
             self.notes.push(
                 "the host is the limit of every saturated read: what the drive's cores can do is open".into(),
             );
+        }
+    }
+
+    /// What an idle write waits for, and how much batches differ, of a drive that works on writes after it has acknowledged them.
+    fn later(&mut self, writes: &[&Point], base: &Base) {
+        let idle = writes.iter().find(|p| p.job.in_flight() == 1);
+        if let Some((idle, mean)) = idle.and_then(|idle| Some((idle, idle.figures.mean?))) {
+            let guess = Knob::Acknowledge.of(base);
+            self.targets.push(Target::new(
+                Knob::Acknowledge,
+                idle,
+                Measure::Mean,
+                mean,
+                guess,
+                "idle writes",
+            ));
+        }
+        let some = writes.iter().filter(|p| SOME.contains(&p.job.in_flight()));
+        let nearest = some
+            .filter_map(|p| Some((p, p.figures.p99?)))
+            .min_by_key(|(p, _)| (p.job.in_flight().abs_diff(MIDDLE), p.job.jobs));
+        if let Some((point, p99)) = nearest {
+            let guess = Knob::Spread.of(base);
+            let why = "late writes, with some in flight";
+            self.targets.push(Target::new(Knob::Spread, point, Measure::P99, p99, guess, why));
         }
     }
 

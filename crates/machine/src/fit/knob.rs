@@ -3,7 +3,7 @@
 use super::base::{Base, us};
 use super::search::Range;
 
-/// A value of a spec, always a time in microseconds.
+/// A value of a spec: a time in microseconds, but for the spread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Knob {
     /// What a job's thread needs a request.
@@ -16,6 +16,8 @@ pub(super) enum Knob {
     Write,
     /// What such a core needs before a write is acknowledged, where work comes later too.
     Acknowledge,
+    /// How much the times of batches of writes differ, as a multiple of their mean.
+    Spread,
     /// Programs; passes keep their ratio.
     Program,
     /// What collection needs of a core a map unit.
@@ -26,6 +28,8 @@ pub(super) enum Knob {
 
 /// Microseconds of a core that no controller needs for a request: a search ends there.
 const LONG: f64 = 20_000.0;
+/// Batches of which one in a hundred is all that counts: no drive's writes differ more.
+const WIDE: f64 = 10.0;
 
 impl Knob {
     /// The key of a spec.
@@ -43,6 +47,7 @@ impl Knob {
             }
             Knob::Write => format!("{flash}.host.controller.write"),
             Knob::Acknowledge => format!("{flash}.host.controller.write.command"),
+            Knob::Spread => format!("{flash}.host.controller.write.upkeep.spread"),
             Knob::Program => format!("{flash}.cell.program"),
             Knob::Moved => format!("{flash}.host.controller.moved"),
             Knob::Interrupt if base.is_sata => format!("{flash}.host.ahci.interrupt"),
@@ -61,6 +66,7 @@ impl Knob {
                 base.upkeep().map_or_else(|| Knob::Acknowledge.of(base), |upkeep| us(upkeep.write.time()))
             }
             Knob::Acknowledge => controller.write.as_ref().map_or(0.0, |write| us(write.command.time())),
+            Knob::Spread => base.upkeep().and_then(|upkeep| upkeep.spread).unwrap_or(0.0),
             Knob::Program => base.program[0],
             Knob::Moved => controller.moved.map_or(0.0, |moved| us(moved.time())),
             Knob::Interrupt => base.interrupt,
@@ -73,6 +79,7 @@ impl Knob {
         match self {
             // Nothing is sensed or programmed in no time.
             Knob::Read | Knob::Program => Range { least: start / 100.0, start, most: 100.0 * start },
+            Knob::Spread => Range { least: 0.0, start, most: WIDE },
             _ => Range { least: 0.0, start, most: LONG },
         }
     }
@@ -90,6 +97,7 @@ impl Knob {
             Knob::Write if base.controller.write.is_none() => {
                 format!("{{ cores = 1, command = \"{}\", unit = \"0us\" }}", time_text(at))
             }
+            Knob::Spread => format!("{:.3}", at),
             _ => format!("\"{}\"", time_text(at)),
         }
     }
@@ -114,13 +122,14 @@ mod tests {
 
     #[test]
     fn values_are_written_as_a_spec_has_them() {
-        let loaded = Loaded::load("zn540", &[]).expect("it is shipped");
-        let base = Base::of(&loaded, "zn540").expect("it has a drive");
+        let loaded = Loaded::load("d3-s4610", &[]).expect("it is shipped");
+        let base = Base::of(&loaded, "d3-s4610").expect("it has a drive");
         let written = [
             (Knob::Thread, 3.36),
             (Knob::Read, 30.6),
             (Knob::Write, 20.0),
             (Knob::Acknowledge, 7.5),
+            (Knob::Spread, 0.25),
             (Knob::Interrupt, 0.0),
         ];
         let texts = written.map(|(knob, at)| knob.assignment(&base, at));
@@ -131,12 +140,13 @@ mod tests {
                 "flash.cell.read=[\"30.6us\", \"45.9us\", \"30.6us\"]",
                 "flash.host.controller.write.upkeep.write=\"20us\"",
                 "flash.host.controller.write.command=\"7.5us\"",
-                "flash.host.nvme.interrupt=\"0us\"",
+                "flash.host.controller.write.upkeep.spread=0.250",
+                "flash.host.ahci.interrupt=\"0us\"",
             ]
         );
         let set: Vec<String> = texts.to_vec();
-        let read =
-            Base::of(&Loaded::load("zn540", &set).expect("it is taken"), "zn540").expect("it has a drive");
+        let read = Base::of(&Loaded::load("d3-s4610", &set).expect("it is taken"), "d3-s4610")
+            .expect("it has a drive");
         for (knob, at) in written {
             assert!((knob.of(&read) - at).abs() < 1e-9, "{knob:?}");
         }

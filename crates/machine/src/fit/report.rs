@@ -43,7 +43,7 @@ pub struct Value {
     pub value: String,
     /// The job whose figure chose it.
     pub job: String,
-    /// The figure: `iops` or `mean`, or the time `between` requests.
+    /// The figure: `iops`, `mean` or `p99`, or the time `between` requests.
     pub measure: &'static str,
     /// Its unit.
     pub unit: &'static str,
@@ -51,7 +51,7 @@ pub struct Value {
     pub measured: f64,
     /// As the drive has it at that value.
     pub reached: f64,
-    /// Whether they are within 1 % of each other.
+    /// Whether they are within 1 % of each other, percentiles 5 %.
     pub met: bool,
     /// Why this figure.
     pub why: &'static str,

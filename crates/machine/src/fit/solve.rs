@@ -7,8 +7,9 @@ use config::Diagnostic;
 
 /// Each value moves the figures of the others a little: they are looked for again, so often at most.
 const ROUNDS: u32 = 4;
-/// A figure is met within this share.
+/// A figure is met within this share; a percentile, which moves in steps, within a larger one.
 const MET: f64 = 0.01;
+const MET_TAIL: f64 = 0.05;
 
 /// A value that was found.
 #[derive(Clone, Debug)]
@@ -23,7 +24,8 @@ pub(super) struct Solved {
 impl Solved {
     /// Whether the figure is met.
     pub(super) fn is_met(&self) -> bool {
-        (self.reached / self.target.figure - 1.0).abs() <= MET
+        let within = if self.target.measure.is_tail() { MET_TAIL } else { MET };
+        (self.reached / self.target.figure - 1.0).abs() <= within
     }
 }
 

@@ -99,15 +99,24 @@ fn what_passes_between_requests_is_the_threads() {
     assert_eq!(thread(&[idle, several[0], several[1]]), None);
 }
 
-/// Where a drive works on writes after it has acknowledged them, saturation says how long that work takes, and an idle write how long it waits.
+/// Where a drive works on writes after it has acknowledged them, saturation says how long that work takes, an idle write how
+/// long it waits, and a percentile in the middle how much batches differ.
 #[test]
 fn work_that_comes_later_is_what_saturates() {
-    let points = [IDLE, "rw=randwrite,bs=4k,iodepth=1,clat=40us", "rw=randwrite,bs=4k,iodepth=32,iops=50k"];
+    let points = [
+        IDLE,
+        "rw=randwrite,bs=4k,iodepth=1,clat=40us,p99=90us",
+        "rw=randwrite,bs=4k,iodepth=32,iops=50k,p99=900us",
+        "rw=randwrite,bs=4k,iodepth=16,clat=300us,p99=600us",
+        "rw=randwrite,bs=4k,iodepth=2,numjobs=4,clat=150us,p99=310us",
+        "rw=randwrite,bs=4k,iodepth=8,clat=150us,p99=300us",
+    ];
     let targets = |like: &str| -> Vec<(Knob, f64, f64)> {
         let base = Base::of(&Loaded::load(like, &[]).unwrap(), like).unwrap();
         let chosen = choose(&points.map(point), &base, false, false).unwrap();
         chosen.targets.iter().skip(1).map(|target| (target.knob, target.figure, target.guess)).collect()
     };
     assert_eq!(targets("pm9a3"), [(Knob::Write, 5e4, 20.0)]);
-    assert_eq!(targets("d3-s4610"), [(Knob::Write, 5e4, 20.0), (Knob::Acknowledge, 40.0, 36.4)]);
+    let later = [(Knob::Write, 5e4, 20.0), (Knob::Acknowledge, 40.0, 36.4), (Knob::Spread, 300.0, 0.31)];
+    assert_eq!(targets("d3-s4610"), later);
 }
