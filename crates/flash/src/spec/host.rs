@@ -60,7 +60,7 @@ pub struct ControllerSpec {
     /// Standard deviation of the core times of commands, as a multiple of their mean, which is as above: each is drawn from a gamma
     /// distribution. Left out, each takes as long as the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = 10.0))]
     pub spread: Option<f64>,
     /// Cores of their own for writes, which allocate and change the map; left out, writes take the others, as long as reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ pub struct WriterSpec {
     /// Standard deviation of the core times of writes, as a multiple of their mean, which is as above: each is drawn from a gamma
     /// distribution. Left out, each takes as long as the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = 10.0))]
     pub spread: Option<f64>,
     /// Work on writes that have been acknowledged; left out, there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub struct UpkeepSpec {
     /// Standard deviation of the times of batches, as a multiple of their mean: each is drawn from a gamma distribution. Left out,
     /// each takes as long as the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = 10.0))]
     pub spread: Option<f64>,
 }
 
@@ -186,7 +186,7 @@ impl HostSpec {
         Ok(HostParams {
             outer: Entrance { interface: self.interface(energy, fold)?, command_cost },
             inner: inner.map(|inner| inner.build(fold)).transpose()?,
-            cores: self.controller.build(seed, device)?,
+            cores: self.controller.build(Source { seed, device })?,
         })
     }
 
@@ -242,38 +242,66 @@ fn behind(link: Link, nvme: Option<&NvmeSpec>, table: &str, fold: bool) -> Resul
 }
 
 /// Beyond, nearly all of the time is that of very few commands.
-const SPREAD_MAX: f64 = 100.0;
+const SPREAD_MAX: f64 = 10.0;
+/// Nor is any batch of writes worked on for longer.
+const BATCH_MAX: Time = Time::from_s(3_600);
+
+/// Where random times come from: the run's seed, and the device's name.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    seed: u64,
+    device: &'a str,
+}
+
+impl Source<'_> {
+    /// Times of the spread that stands at a key.
+    fn varied(self, key: &str, spread: Option<f64>) -> Result<Option<Varied>, SpecError> {
+        let spread = spread.unwrap_or(0.0);
+        if !(0.0..=SPREAD_MAX).contains(&spread) {
+            let what = format!("`{key}` is {spread}; allowed are 0 to {SPREAD_MAX}");
+            return Err(SpecError::new(key, what));
+        }
+        Ok(Varied::new(spread, Rng::stream(self.seed, &format!("{}/{key}", self.device))))
+    }
+}
 
 impl ControllerSpec {
-    fn build(&self, seed: u64, device: &str) -> Result<CoreParams, SpecError> {
+    fn build(&self, source: Source<'_>) -> Result<CoreParams, SpecError> {
         SpecError::positive("host.controller.cores", self.cores.into())?;
-        let varied = |key: &str, spread: Option<f64>| {
-            let spread = spread.unwrap_or(0.0);
-            if !(0.0..=SPREAD_MAX).contains(&spread) {
-                let what = format!("`{key}` is {spread}; allowed are 0 to {SPREAD_MAX}");
-                return Err(SpecError::new(key, what));
-            }
-            Ok(Varied::new(spread, Rng::stream(seed, &format!("{device}/{key}"))))
-        };
-        let writers = |writers: &WriterSpec| {
-            SpecError::positive("host.controller.write.cores", writers.cores.into())?;
-            let (command, unit) = (writers.command.time(), writers.unit.time());
-            let upkeep = |upkeep: &UpkeepSpec| {
-                SpecError::positive("host.controller.write.upkeep.batch", upkeep.batch.into())?;
-                let varied = varied("host.controller.write.upkeep.spread", upkeep.spread)?;
-                Ok(Upkeep::new(upkeep.write.time(), upkeep.batch, varied))
-            };
-            let upkeep = writers.upkeep.as_ref().map(upkeep).transpose()?;
-            let varied = varied("host.controller.write.spread", writers.spread)?;
-            Ok(WriterParams { cores: writers.cores, command, unit, varied, upkeep })
-        };
         Ok(CoreParams {
             cores: self.cores,
             unit: self.unit.time(),
-            varied: varied("host.controller.spread", self.spread)?,
-            writers: self.write.as_ref().map(writers).transpose()?,
+            varied: source.varied("host.controller.spread", self.spread)?,
+            writers: self.write.as_ref().map(|write| write.build(source)).transpose()?,
             moved: self.moved.map_or(Time::ZERO, |moved| moved.time()),
         })
+    }
+}
+
+impl WriterSpec {
+    fn build(&self, source: Source<'_>) -> Result<WriterParams, SpecError> {
+        SpecError::positive("host.controller.write.cores", self.cores.into())?;
+        Ok(WriterParams {
+            cores: self.cores,
+            command: self.command.time(),
+            unit: self.unit.time(),
+            varied: source.varied("host.controller.write.spread", self.spread)?,
+            upkeep: self.upkeep.as_ref().map(|upkeep| upkeep.build(source)).transpose()?,
+        })
+    }
+}
+
+impl UpkeepSpec {
+    fn build(&self, source: Source<'_>) -> Result<Upkeep, SpecError> {
+        let (key, batch) = ("host.controller.write.upkeep.batch", self.batch);
+        SpecError::positive(key, batch.into())?;
+        let most = BATCH_MAX.ps() / self.write.time().ps().max(1);
+        if u64::from(batch) > most {
+            let what = format!("`{key}` is {batch}, more than an hour of work: allowed are 1 to {most}");
+            return Err(SpecError::new(key, what));
+        }
+        let varied = source.varied("host.controller.write.upkeep.spread", self.spread)?;
+        Ok(Upkeep::new(self.write.time(), batch, varied))
     }
 }
 

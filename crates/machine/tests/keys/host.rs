@@ -35,6 +35,15 @@ const THREE: &[&str] = &["fio:rw=randread,bs=4k,iodepth=32,number_ios=1500,numjo
 
 const WRITERS: &str = "flash.host.controller.write={ cores = 1, command = \"5us\", unit = \"0us\" }";
 const WRITES: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,number_ios=200"];
+/// So many that a few late ones are among them.
+const MANY_READS: &[&str] = &["fio:rw=randread,bs=4k,iodepth=8,norandommap=1,number_ios=4000"];
+const MANY_WRITES: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,norandommap=1,number_ios=4000"];
+/// Writes that wait for nothing but the work that follows them: the flash is fast.
+const UPKEEP: &[&str] = &[
+    "flash.host.controller.write={ cores = 1, command = \"1us\", unit = \"0us\", upkeep = { write = \"100us\", batch = 8 } }",
+    "flash.cell.program=1us",
+    "flash.cell.erase=1us",
+];
 
 pub(crate) const CASES: &[Case] = &[
     Case {
@@ -173,6 +182,42 @@ pub(crate) const CASES: &[Case] = &[
         jobs: ONE_WRITE,
         values: &["0us", "5us", "20us"],
         predicted: Rises("/io/write/latency_ns/mean"),
+    },
+    Case {
+        key: "flash.host.controller.spread",
+        context: &["flash.host.controller.command=50us"],
+        jobs: MANY_READS,
+        values: &["0", "0.5", "2"],
+        predicted: Rises("/io/read/latency_ns/p99"),
+    },
+    Case {
+        key: "flash.host.controller.write.spread",
+        context: UPKEEP,
+        jobs: ONE_WRITE,
+        values: &["0", "0.5", "2"],
+        predicted: Differ,
+    },
+    Case {
+        key: "flash.host.controller.write.upkeep.write",
+        context: UPKEEP,
+        jobs: MANY_WRITES,
+        values: &["50us", "100us", "200us"],
+        predicted: Falls("/io/all/iops"),
+    },
+    // The longer a batch, the longer the stop that follows it.
+    Case {
+        key: "flash.host.controller.write.upkeep.batch",
+        context: UPKEEP,
+        jobs: MANY_WRITES,
+        values: &["1", "16", "128"],
+        predicted: Rises("/io/write/latency_ns/max"),
+    },
+    Case {
+        key: "flash.host.controller.write.upkeep.spread",
+        context: UPKEEP,
+        jobs: MANY_WRITES,
+        values: &["0", "0.5", "2"],
+        predicted: Rises("/io/write/latency_ns/p99"),
     },
     // Collection that waits for the controller holds writes up.
     Case {
