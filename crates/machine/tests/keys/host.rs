@@ -41,7 +41,7 @@ const MANY_WRITES: &[&str] = &["fio:rw=randwrite,bs=4k,iodepth=8,norandommap=1,n
 /// Writes that wait for nothing but the work that follows them: the flash is fast.
 const UPKEEP: &[&str] = &[
     "flash.host.controller.write={ cores = 1, command = \"1us\", unit = \"0us\", upkeep = { write = \"100us\", batch = 8 } }",
-    "flash.cell.program=1us",
+    "flash.cell.program=[\"1us\"]",
     "flash.cell.erase=1us",
 ];
 
