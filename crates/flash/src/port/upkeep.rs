@@ -89,7 +89,9 @@ impl Upkeep {
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         let Upkeep { write: _, batch: _, varied, filled, opens, works, ends, worked } = self;
         varied.iter().for_each(|varied| varied.state().save(out));
-        (filled.save(out), opens.save(out), works.save(out), ends.save(out), worked.save(out));
+        filled.save(out);
+        works.save(out);
+        [opens, ends, worked].iter().for_each(|time| time.save(out));
     }
 
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
@@ -97,9 +99,10 @@ impl Upkeep {
             varied.restore(Rng::load(input)?);
         }
         self.filled = u32::load(input).filter(|filled| *filled < self.batch)?;
-        self.opens = Time::load(input)?;
         self.works = VecDeque::load(input)?;
-        (self.ends, self.worked) = (Time::load(input)?, Time::load(input)?);
+        for time in [&mut self.opens, &mut self.ends, &mut self.worked] {
+            *time = Time::load(input)?;
+        }
         Some(())
     }
 }
