@@ -107,7 +107,7 @@ fn work_that_comes_later_is_what_saturates() {
         IDLE,
         "rw=randwrite,bs=4k,iodepth=1,clat=40us,p99=90us",
         "rw=randwrite,bs=4k,iodepth=32,iops=50k,p99=900us",
-        "rw=randwrite,bs=4k,iodepth=16,clat=300us,p99=600us",
+        "rw=randwrite,bs=4k,iodepth=16,clat=350us,p99=600us",
         "rw=randwrite,bs=4k,iodepth=2,numjobs=4,clat=150us,p99=310us",
         "rw=randwrite,bs=4k,iodepth=8,clat=150us,p99=300us",
     ];
