@@ -22,11 +22,11 @@ pub struct Upkeep {
     filled: u32,
     /// When that batch begins to take writes: when the work on the last but one before it has ended.
     opens: Time,
-    /// Batches whose work had not ended when the last write came, from when until when, the oldest first.
+    /// Batches whose work had not ended when the last of them was told its time: from when until when, the oldest first.
     works: VecDeque<(Time, Time)>,
     /// When the work on the last of all ends.
     ends: Time,
-    /// Work that had ended by then.
+    /// Work that had ended when the last batch was told its time, and is not listed any more.
     worked: Time,
 }
 

@@ -85,8 +85,8 @@ fn normal(rng: &mut Rng) -> f64 {
 mod tests {
     use super::*;
 
-    /// Mean, variance and percentiles against the gamma distribution's: by integration of its density for shapes from 1 on, and
-    /// for small ones by the sums of many that have such a shape together.
+    /// Mean and percentiles of sums that have the shapes 1, 4 and 16 together, of draws of larger shapes and of much smaller ones, against
+    /// those of the gamma distribution.
     #[test]
     fn sums_have_the_percentiles_of_the_sum() {
         // Quantiles 0.5 and 0.99 of the gamma distributions of shape 1, 4 and 16, from chi-squared tables: half of those of 2, 8
