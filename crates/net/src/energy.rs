@@ -41,6 +41,16 @@ impl LinkMeter {
         self.meter.spread(TRANSFER, from, to, Attojoules::from(bytes) * self.byte);
     }
 
+    /// So many bytes have crossed it within a time that [is one window](LinkMeter::is_one_window).
+    pub fn crossed(&mut self, bytes: u64, from: Time) {
+        self.meter.spend(TRANSFER, from, Attojoules::from(bytes) * self.byte);
+    }
+
+    /// Whether all of a time lies in one window of the power series.
+    pub fn is_one_window(&self, from: Time, to: Time) -> bool {
+        self.meter.is_one_window(from, to)
+    }
+
     /// Whether both accounts of what was spent agree.
     pub fn conserves(&self) -> bool {
         self.meter.conserves()

@@ -46,6 +46,15 @@ impl Gauge {
         self.set(now, value);
     }
 
+    /// From the first to the second of two times the value was raised, by at most `most`, and is then what it was: the integral of what it was raised by is `integral`.
+    pub fn rise(&mut self, (from, to): (Time, Time), most: u64, integral: u128) {
+        let value = self.value;
+        self.add(from, most);
+        self.value = value;
+        self.set(to, value);
+        self.integral += integral;
+    }
+
     /// The value now held.
     pub const fn value(&self) -> u64 {
         self.value

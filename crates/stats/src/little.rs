@@ -72,6 +72,19 @@ impl Little {
         self.sojourn += u128::from(now.since(arrived.max(self.start)).ps());
     }
 
+    /// So many customers entered and left from the first to the last of two times, at most `most` of them inside at once; they were inside for so many
+    /// picoseconds, all together.
+    ///
+    /// # Panics
+    /// If somebody is inside.
+    pub fn crowd(&mut self, (first, last): (Time, Time), customers: u64, most: u64, sojourn: u128) {
+        assert!(self.inside() == 0, "a crowd comes alone");
+        self.inside.rise((first, last), most, sojourn);
+        self.arrivals += customers;
+        self.departures += customers;
+        self.sojourn += sojourn;
+    }
+
     /// Customers that entered during the window.
     pub const fn arrivals(&self) -> u64 {
         self.arrivals

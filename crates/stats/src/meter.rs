@@ -120,6 +120,24 @@ impl Meter {
         }
     }
 
+    /// Whether all of a time lies in one window, so that it does not matter at which moments of it something was spent.
+    pub fn is_one_window(&self, from: Time, to: Time) -> bool {
+        if from < self.origin || from >= to {
+            return false;
+        }
+        let window = |time: Time| time.since(self.origin).ps() / self.width;
+        let last = window(to - Time::from_ps(1));
+        window(from) == last && last < self.limit as u64
+    }
+
+    /// The power of an activity has changed from `from` to `to`, which lie in one window, and taken so much; at `to` it is again what it was at `from`.
+    pub fn passed(&mut self, activity: usize, from: Time, to: Time, energy: Attojoules) {
+        let (power, since) = self.states[activity];
+        self.spend_over(activity, since, from, power);
+        self.spend(activity, from, energy);
+        self.states[activity].1 = to;
+    }
+
     /// Counts what states take up to `now`.
     pub fn advance(&mut self, now: Time) {
         for activity in 0..self.states.len() {

@@ -43,7 +43,7 @@ pub(super) struct Media {
     planes: u32,
     blocks: u32,
     pages: u32,
-    page_bytes: u32,
+    pub(super) page_bytes: u32,
     /// Pages of a group.
     pub(super) group_pages: u32,
     /// Channels that do the same, of which one is simulated.
@@ -75,7 +75,7 @@ impl Media {
     }
 
     /// Operations of dies on a group, those that are simulated.
-    fn operations(&self) -> u32 {
+    pub(super) fn operations(&self) -> u32 {
         self.group_pages / self.alike
     }
 
@@ -109,9 +109,14 @@ impl Link {
         }
     }
 
+    /// How long pages, one behind the other, keep it.
+    pub(super) fn service(&self, bytes: u64, pages: u32) -> Time {
+        self.rate.time(bytes).times(pages.into())
+    }
+
     /// Pages are on their way to the accelerator, one behind the other; when the last is over.
     fn carry_in(&mut self, now: Time, bytes: u64, pages: u32) -> Time {
-        let service = self.rate.time(bytes).times(pages.into());
+        let service = self.service(bytes, pages);
         let over = self.inward.grant(now, service);
         self.meter(bytes * u64::from(pages), over - service, over);
         over

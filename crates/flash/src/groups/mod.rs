@@ -26,6 +26,7 @@
 //! * A group that was never written is zeroes, and is answered without media.
 
 mod access;
+mod batch;
 mod checks;
 mod keep;
 mod requests;
@@ -49,6 +50,7 @@ use crate::media::geometry::{Geometry, Shape};
 use crate::spec::{Built, energy, timing};
 use ::stats::EnergyReport;
 use access::{Access, Link, Media};
+use batch::Batches;
 use checks::Ledger;
 use config::SpecError;
 use keep::{Chore, Timer};
@@ -69,6 +71,8 @@ kernel::events! {
         Crossed(u32),
         /// A dump is due: there is one timer, the first.
         Dump(u16),
+        /// A read that was worked out at once is over, if this event has not been overtaken.
+        Told(u32),
         /// Something in the dies or on a channel.
         Dies(dies::Event),
     }
@@ -93,6 +97,7 @@ pub struct GroupsFlash {
     /// Writes without a number for their next group.
     short: VecDeque<u32>,
     accesses: Slab<Access>,
+    batches: Batches,
     sections: Slab<Section>,
     by_tag: FxHashMap<u32, u32>,
     /// Steps of Storengine's under way.
@@ -137,6 +142,7 @@ impl GroupsFlash {
             requests: Slab::default(),
             short: VecDeque::new(),
             accesses: Slab::default(),
+            batches: Batches::default(),
             sections: Slab::default(),
             by_tag: FxHashMap::default(),
             chores: Slab::default(),
@@ -179,6 +185,9 @@ impl GroupsFlash {
     /// # Panics
     /// If a range ends before it begins, two locks have one tag, or a tag of [`Ask::Unlock`] or [`Ask::Worked`] is unknown.
     pub fn ask(&mut self, ask: Ask, cx: &mut impl Cx<Event, Tell>) {
+        if !matches!(ask, Ask::Read { .. }) {
+            self.unfold(cx);
+        }
         match ask {
             Ask::Lock { tag, groups, write } => self.lock(tag, groups, write, cx),
             Ask::Unlock { tag } => self.unlock(tag),
@@ -191,10 +200,18 @@ impl GroupsFlash {
 
     /// Runs one of the part's own events.
     pub fn handle(&mut self, event: Event, cx: &mut impl Cx<Event, Tell>) {
+        if !matches!(event, Event::Told(_)) {
+            self.unfold(cx);
+        }
+        self.happens(event, cx);
+    }
+
+    fn happens(&mut self, event: Event, cx: &mut impl Cx<Event, Tell>) {
         match event {
             Event::Arrived(access) => self.access_done(access, cx),
             Event::Crossed(access) => self.program(access, cx.now()),
             Event::Dump(_) => self.dump_is_due(),
+            Event::Told(turn) => self.tell(turn, cx),
             Event::Dies(event) => self.backend.handle(event, &mut Inside::of(cx)),
         }
         self.settle(cx);

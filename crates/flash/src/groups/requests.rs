@@ -17,13 +17,18 @@ pub(super) struct Request {
     pub(super) begun: u32,
     pub(super) under_way: u32,
     failed: u32,
-    since: Time,
+    pub(super) since: Time,
 }
 
 impl Request {
     /// Groups that are not done.
     pub(super) fn open(&self) -> u32 {
         self.groups.count() - self.begun + self.under_way
+    }
+
+    /// What its asker is told when all are done.
+    pub(super) fn told(&self) -> Tell {
+        Tell::Done { tag: self.tag, failed: self.failed }
     }
 
     fn next(&self) -> Logical {
@@ -48,6 +53,7 @@ impl GroupsFlash {
     pub(super) fn read(&mut self, tag: u32, groups: Groups, cx: &mut impl Cx<Event, Tell>) {
         let now = cx.now();
         let name = self.request(tag, groups, false, now);
+        let first = self.batches.next_group();
         while !self.requests[name].is_begun() {
             let logical = self.requests[name].next();
             let found = self.visor.read(logical);
@@ -59,7 +65,7 @@ impl GroupsFlash {
             match found {
                 Ok(Some(group)) => {
                     request.under_way += 1;
-                    self.begin_read(Purpose::Read { request: name, logical }, group, Class::HostRead, now);
+                    self.batches.groups.push((logical, group));
                 }
                 Ok(None) => {
                     self.stats.groups_unwritten += 1;
@@ -68,6 +74,7 @@ impl GroupsFlash {
                 Err(_) => self.fail(name),
             }
         }
+        self.begin_reads(name, first, cx);
         self.answer(name, cx);
     }
 
@@ -173,14 +180,18 @@ impl GroupsFlash {
     /// Answers a request if all its groups are done.
     fn answer(&mut self, name: u32, cx: &mut impl Cx<Event, Tell>) {
         let request = self.requests[name];
-        if request.open() > 0 {
-            return;
+        if request.open() == 0 {
+            self.answered(name, cx.now());
+            cx.emit(request.told());
         }
+    }
+
+    /// A request has been answered.
+    pub(super) fn answered(&mut self, name: u32, now: Time) {
+        let Request { since, is_write, .. } = self.requests[name];
         self.requests.remove(name);
         self.ledger.answered += 1;
-        let took = (cx.now() - request.since).ps();
-        let all = if request.is_write { &mut self.stats.write } else { &mut self.stats.read };
-        all.record(took);
-        cx.emit(Tell::Done { tag: request.tag, failed: request.failed });
+        let all = if is_write { &mut self.stats.write } else { &mut self.stats.read };
+        all.record((now - since).ps());
     }
 }

@@ -66,6 +66,8 @@ pub(super) struct Rig {
     pub(super) cx: Recorder<Event, Tell>,
     /// Messages that have been looked at.
     seen: usize,
+    /// Events that have run.
+    pub(super) steps: u64,
     pub(super) works_at_once: bool,
     /// Work that its core has not done.
     pub(super) works: Vec<(u32, Work)>,
@@ -74,11 +76,17 @@ pub(super) struct Rig {
 impl Rig {
     /// With so many groups from the start, followed by a shadow.
     pub(super) fn new(spec: &GroupsFlashSpec, base: u32) -> Rig {
-        let context = Built { seed: 1, name: "groups".into(), fold: true };
+        let mut rig = Rig::unwatched(spec, base, true);
+        rig.flash.attach_shadow();
+        rig
+    }
+
+    /// Without a shadow; `fold` if events without contention are folded.
+    pub(super) fn unwatched(spec: &GroupsFlashSpec, base: u32, fold: bool) -> Rig {
+        let context = Built { seed: 1, name: "groups".into(), fold };
         let mut flash = GroupsFlash::new(spec, &context).expect("a sound spec");
         flash.assume_written(base).expect("it fits");
-        flash.attach_shadow();
-        Rig { flash, cx: Recorder::default(), seen: 0, works_at_once: true, works: Vec::new() }
+        Rig { flash, cx: Recorder::default(), seen: 0, steps: 0, works_at_once: true, works: Vec::new() }
     }
 
     pub(super) fn now(&self) -> Time {
@@ -115,6 +123,7 @@ impl Rig {
     /// Runs the next event; whether there was one.
     pub(super) fn step(&mut self) -> bool {
         let Some(event) = self.cx.queue.pop() else { return false };
+        self.steps += 1;
         self.flash.handle(event, &mut self.cx);
         self.look();
         true

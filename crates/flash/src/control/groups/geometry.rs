@@ -119,10 +119,17 @@ impl Layout {
         (0..self.translation.spread()).flat_map(move |n| self.addresses(self.place(self.group(block, n))))
     }
 
+    /// The die of a place on the first channel.
+    #[inline]
+    pub fn first_die(&self, place: Place) -> u32 {
+        place.package * self.geometry.dies + place.die
+    }
+
     fn addresses(&self, place: Place) -> impl Iterator<Item = Address> + use<> {
         let GroupGeometry { channels, packages, dies, planes, .. } = self.geometry;
+        let first = self.first_die(place);
         (0..channels).flat_map(move |channel| {
-            let die = (channel * packages + place.package) * dies + place.die;
+            let die = channel * packages * dies + first;
             (0..planes).map(move |plane| Address {
                 die,
                 plane: plane as u8,

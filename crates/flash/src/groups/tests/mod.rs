@@ -1,3 +1,4 @@
+mod batch;
 mod energy;
 mod keep;
 mod lockstep;

@@ -4,6 +4,7 @@
 //! transfer is counted when it begins, over the time that it holds its channel.
 
 use super::Backend;
+use super::batch::Batch;
 use super::op::{NO_OP, Op, OpKind};
 use super::timing::Timing;
 use crate::media::energy::FlashCosts;
@@ -140,6 +141,29 @@ impl MediaMeter {
         let [read, change] = self.costs.of(op, timing).map(|one| one * Attojoules::from(self.alike));
         self.meter.spread(READ, from, to, read);
         self.meter.spread(if op.kind == OpKind::Erase { ERASE } else { PROGRAM }, from, to, change);
+    }
+
+    /// A batch of reads has been carried out, of so many operations a command and bytes over the channel in all.
+    pub(super) fn batch(&mut self, batch: &Batch, planes: u64, bytes: u64) {
+        let alike = Attojoules::from(self.alike);
+        let by_type = batch.kinds().iter().zip(&self.costs.spec.read);
+        let read: Attojoules = by_type
+            .map(|(count, energy)| Attojoules::from(count * planes) * Attojoules::from(energy.attojoules()))
+            .sum();
+        let byte = Attojoules::from(self.costs.spec.transfer.attojoules());
+        let (from, to) = batch.span();
+        self.meter.spend(READ, from, read * alike);
+        self.meter.spend(TRANSFER, from, Attojoules::from(bytes) * byte * alike);
+        let busy = Attojoules::from(batch.busy().ps()) * alike;
+        let all = Attojoules::from((to - from).ps()) * Attojoules::from(self.dies);
+        let StatePower { idle, busy: at_work } = self.costs.spec.die;
+        self.meter.passed(DIE_IDLE, from, to, (all - busy) * Attojoules::from(idle.microwatts()));
+        self.meter.passed(DIE_BUSY, from, to, busy * Attojoules::from(at_work.microwatts()));
+    }
+
+    /// Whether all of a time lies in one window of the power series.
+    pub(crate) fn is_one_window(&self, from: Time, to: Time) -> bool {
+        self.meter.is_one_window(from, to)
     }
 
     /// Energy of dies that have been at work for so long, summed over them.

@@ -6,6 +6,7 @@
 
 pub mod arbiter;
 mod array_time;
+pub(crate) mod batch;
 mod budget;
 mod channel;
 mod counters;

@@ -68,6 +68,10 @@ impl Queues {
         self.dies[die as usize].classes
     }
 
+    pub(super) fn planes_of_a_die(&self) -> usize {
+        self.planes
+    }
+
     pub(super) fn backlog(&self, die: u32) -> u32 {
         self.dies[die as usize].count
     }
