@@ -25,9 +25,11 @@ impl Ranges {
 
     /// Adds pages, none of which is in the set.
     pub(super) fn insert(&mut self, begin: u64, end: u64) {
-        let left = self.ends.range(..=begin).next_back().filter(|(_, e)| **e == begin).map(|(b, _)| *b);
         let end = self.ends.remove(&end).unwrap_or(end);
-        self.ends.insert(left.unwrap_or(begin), end);
+        match self.ends.range_mut(..begin).next_back() {
+            Some((_, left)) if *left == begin => *left = end,
+            _ => _ = self.ends.insert(begin, end),
+        }
     }
 
     /// Removes what there is of a range; how many pages that was.

@@ -112,17 +112,15 @@ impl Ext4 {
 
     /// Promises blocks to pages that have none (`ext4_da_reserve_space`).
     fn reserve(&mut self, file: &mut File, first: u64, end: u64) -> Result<(), FsError> {
-        let holes = holes(file, first, end).map(|(from, to)| to - from).sum();
-        if holes == 0 {
-            return Ok(());
-        }
-        if !self.allocator.promise(holes) {
+        let Some(hole) = next_hole(file, first, end) else { return Ok(()) };
+        let behind = holes(file, hole.1, end).map(|(from, to)| to - from);
+        if !self.allocator.promise(hole.1 - hole.0 + behind.sum::<u64>()) {
             return Err(self.no_space());
         }
-        let mut page = first;
-        while let Some((from, to)) = next_hole(file, page, end) {
+        let mut next = Some(hole);
+        while let Some((from, to)) = next {
             file.delayed.insert(from, to);
-            page = to;
+            next = next_hole(file, to, end);
         }
         Ok(())
     }

@@ -128,14 +128,26 @@ impl PageCache {
     /// The folio of a page that is asked for; counts hits and misses.
     #[inline]
     pub fn lookup(&mut self, inode: Inode, page: u64) -> Option<Folio> {
-        let found = self.core.index.find_or_prefetch(inode, page);
+        let found = self.seek(inode, page);
+        self.count_lookup(found);
+        found
+    }
+
+    /// The folio of a page, without counting; if there is none, one is about to come.
+    #[inline]
+    pub fn seek(&self, inode: Inode, page: u64) -> Option<Folio> {
+        self.core.index.find_or_prefetch(inode, page).map(Folio)
+    }
+
+    /// Counts a hit or a miss: what was found was asked for.
+    #[inline]
+    pub fn count_lookup(&mut self, found: Option<Folio>) {
         let stats = &mut self.core.stats;
         match found {
             None => stats.misses += 1,
-            Some(at) if self.core.folios.has(at, flag::UPTODATE) => stats.hits += 1,
+            Some(folio) if self.core.folios.has(folio.0, flag::UPTODATE) => stats.hits += 1,
             Some(_) => stats.hits_under_read += 1,
         }
-        found.map(Folio)
     }
 
     /// A page that is missing comes to a folio: locked and not up to date (`filemap_add_folio`). It is inactive, unless it was reclaimed not

@@ -8,7 +8,7 @@ use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
 use crate::fs::{self, Place};
 use crate::pagecache::readahead::{Mapping, Request};
-use crate::pagecache::{Cause, Plan};
+use crate::pagecache::{Cause, Folio, Plan};
 use crate::tasks::Task;
 use crate::{Inode, PAGE};
 use kernel::Cx;
@@ -33,25 +33,24 @@ impl<P: Program> Host<P> {
             if access.is_over() || self.has_failed(task) {
                 return Step::Pay;
             }
-            let again = Frame::Read(access);
-            if let Some(marker) = self.cache.find(access.inode, access.page())
-                && self.cache.is_readahead(marker)
-            {
+            let found = self.cache.seek(access.inode, access.page());
+            if let Some(marker) = found.filter(|folio| self.cache.is_readahead(*folio)) {
                 let request = self.request(&access);
                 let plan = self.cache.async_ra(&mut self.open[access.file].ra, &request, marker);
                 if plan.is_some() {
-                    self.push(task, again);
+                    self.push(task, Frame::Read(access));
                     return self.fetch(task, &request, plan, Cause::ReadAhead);
                 }
             }
-            if let Some(step) = self.wait_uptodate(task, access.inode, access.page(), again) {
-                return step;
+            if let Some(folio) = self.under_read(found) {
+                return self.wait_uptodate(task, folio, Frame::Read(access));
             }
-            self.charge(task, self.costs.lookup);
-            let Some(folio) = self.cache.lookup(access.inode, access.page()) else {
+            self.cache.count_lookup(found);
+            let Some(folio) = found else {
+                self.charge(task, self.costs.lookup);
                 let request = self.request(&access);
                 let plan = self.cache.sync_ra(&mut self.open[access.file].ra, &request);
-                self.push(task, again);
+                self.push(task, Frame::Read(access));
                 return self.fetch(task, &request, plan, Cause::Read);
             };
             self.shadow_load(access.inode, access.page(), folio);
@@ -59,27 +58,27 @@ impl<P: Program> Host<P> {
             if !ra.is_same_page(access.offset) {
                 self.cache.mark_accessed(folio);
             }
-            self.charge(task, self.costs.copy(access.in_page()));
+            self.charge(task, self.costs.lookup + self.costs.copy(access.in_page()));
             access.advance();
             self.open[access.file].ra.prev_pos = access.offset;
         }
         self.pay_then(task, Frame::Read(access))
     }
 
-    /// Waits for a page that is being read, and tries again: what the thread does for it, if it has to.
-    pub(super) fn wait_uptodate(
-        &mut self,
-        task: Task,
-        inode: Inode,
-        page: u64,
-        again: Frame,
-    ) -> Option<Step> {
-        let folio = self.cache.find(inode, page).filter(|folio| !self.cache.is_uptodate(*folio))?;
+    /// The folio that was found, if its page is being read.
+    #[inline]
+    pub(super) fn under_read(&self, found: Option<Folio>) -> Option<Folio> {
+        found.filter(|folio| !self.cache.is_uptodate(*folio))
+    }
+
+    /// Waits for a page that is being read, and tries again.
+    #[cold]
+    pub(super) fn wait_uptodate(&mut self, task: Task, folio: Folio, again: Frame) -> Step {
         if self.owes(task) {
-            return Some(self.pay_then(task, again));
+            return self.pay_then(task, again);
         }
         self.stats.page_waits += 1;
-        Some(self.wait_for(task, Wait::Folio(folio), again))
+        self.wait_for(task, Wait::Folio(folio), again)
     }
 
     /// Brings what a plan names and memory lacks, and the page of the request itself if it is not read ahead.
@@ -199,8 +198,8 @@ impl<P: Program> Host<P> {
             return Step::Pay;
         }
         let again = Frame::Touch { access, write };
-        if let Some(step) = self.wait_uptodate(task, access.inode, access.page(), again) {
-            return step;
+        if let Some(folio) = self.under_read(self.cache.find(access.inode, access.page())) {
+            return self.wait_uptodate(task, folio, again);
         }
         let request = Request { req_count: 1, ..self.request(&access) };
         let Some(folio) = self.cache.lookup(access.inode, request.index) else {
@@ -230,7 +229,7 @@ impl<P: Program> Host<P> {
         }
         let start = request.index * PAGE;
         let bytes = PAGE.min(self.nodes[access.inode.0 as usize].bytes - start);
-        match self.extend(task, again, access.inode, start, bytes, cx) {
+        match self.extend(task, || again, access.inode, (start, bytes), cx) {
             Err(step) => return step,
             Ok(Some(error)) => self.refuse(task, error),
             Ok(None) => {

@@ -126,10 +126,9 @@ impl<P: Program> Host<P> {
     pub(super) fn extend(
         &mut self,
         task: Task,
-        again: Frame,
+        again: impl FnOnce() -> Frame,
         inode: Inode,
-        offset: u64,
-        bytes: u64,
+        (offset, bytes): (u64, u64),
         cx: &mut impl Cx<Event, Out>,
     ) -> Result<Option<CallError>, Step> {
         let disk = self.nodes[inode.0 as usize].disk;
@@ -147,7 +146,7 @@ impl<P: Program> Host<P> {
         } else {
             let credits = fs.write_credits(inode, bytes);
             let changes = if fs.write_allocates() { Changes::Blocks(inode) } else { Changes::Inode(inode) };
-            self.start_handle(task, disk, credits, changes, again, cx)?
+            self.start_handle(task, disk, credits, changes, again(), cx)?
         };
         let Some(fs) = &mut self.disks[usize::from(disk)].fs else { return Ok(None) };
         let done = fs.write(handle.as_ref(), inode, offset, bytes, now);

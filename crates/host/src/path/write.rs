@@ -21,17 +21,18 @@ impl<P: Program> Host<P> {
             if access.is_over() || self.has_failed(task) {
                 return Step::Pay;
             }
-            let again = Frame::Write(access);
-            if let Some(step) = self.wait_uptodate(task, inode, access.page(), again) {
-                return step;
+            let found = self.cache.seek(inode, access.page());
+            if let Some(folio) = self.under_read(found) {
+                return self.wait_uptodate(task, folio, Frame::Write(access));
             }
             self.charge(task, self.costs.lookup);
-            let found = match self.write_begin(task, &access) {
+            self.cache.count_lookup(found);
+            let found = match self.write_begin(task, &access, found) {
                 Ok(found) => found,
                 Err(step) => return step,
             };
             let bytes = access.in_page();
-            match self.extend(task, again, inode, access.offset, bytes, cx) {
+            match self.extend(task, || Frame::Write(access), inode, (access.offset, bytes), cx) {
                 Err(step) => return step,
                 Ok(Some(error)) => {
                     self.refuse(task, error);
@@ -54,19 +55,25 @@ impl<P: Program> Host<P> {
 
     /// The page that is written to, in memory and unlocked, or none if it has only to be inserted (`write_begin`); otherwise what the thread does
     /// until it tries again.
-    fn write_begin(&mut self, task: Task, access: &Access) -> Result<Option<Folio>, Step> {
-        let (inode, page, again) = (access.inode, access.page(), Frame::Write(*access));
-        if let Some(folio) = self.cache.lookup(inode, page) {
-            return Ok(Some(folio));
+    #[inline]
+    fn write_begin(
+        &mut self,
+        task: Task,
+        access: &Access,
+        found: Option<Folio>,
+    ) -> Result<Option<Folio>, Step> {
+        if found.is_some() {
+            return Ok(found);
         }
+        let (inode, page) = (access.inode, access.page());
         if !self.has_room() {
-            self.push(task, again);
+            self.push(task, Frame::Write(*access));
             self.push(task, Frame::Reclaim);
             return Err(Step::Again);
         }
         // What a write covers in part is read first, if it is there (`__block_write_begin_int`).
         if access.in_page() < PAGE && page * PAGE < self.nodes[inode.0 as usize].bytes {
-            self.push(task, again);
+            self.push(task, Frame::Write(*access));
             self.push(task, Frame::Submit);
             self.bring(task, inode, page, 1, |_| Cause::Write);
             return Err(Step::Pay);

@@ -28,8 +28,6 @@ struct Command {
 struct Unit {
     die: u32,
     state: DieState,
-    /// When its array or its transfer ends, and the place of that in the schedule order.
-    due: (Time, u32),
     active: u32,
     head: u32,
     tail: u32,
@@ -68,9 +66,11 @@ pub(crate) struct Batch {
 }
 
 /// What changes as time passes.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct State {
     units: Vec<Unit>,
+    /// When the array or the transfer of each unit ends, and the place of that in the schedule order.
+    due: Vec<(Time, u32)>,
     channel: Shared,
     scheduled: u32,
     /// Commands that have gone out, the last of them, and the time that they had waited for, together.
@@ -81,7 +81,7 @@ struct State {
 }
 
 /// The channel.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Shared {
     busy_until: Time,
     busy: Time,
@@ -93,7 +93,39 @@ struct Shared {
     asked: u64,
 }
 
+impl State {
+    /// Becomes as another one is, and keeps its memory.
+    fn become_like(&mut self, other: &State) {
+        let State { units, due, channel, scheduled, begun, last, waited, array } = other;
+        self.units.clone_from(units);
+        self.due.clone_from(due);
+        self.channel.become_like(channel);
+        (self.scheduled, self.begun, self.last) = (*scheduled, *begun, *last);
+        (self.waited, self.array) = (*waited, *array);
+    }
+
+    /// Becomes what it is before anything has come.
+    fn clear(&mut self) {
+        let State { mut units, mut due, channel, .. } = std::mem::take(self);
+        units.clear();
+        due.clear();
+        let mut waiting = channel.waiting;
+        waiting.iter_mut().for_each(VecDeque::clear);
+        *self = State { units, due, channel: Shared { waiting, ..Shared::default() }, ..State::default() };
+    }
+}
+
 impl Shared {
+    fn become_like(&mut self, other: &Shared) {
+        let Shared { busy_until, busy, looks_again, moves_data, wake, waiting, asked } = other;
+        (self.busy_until, self.busy, self.wake, self.asked) = (*busy_until, *busy, *wake, *asked);
+        (self.looks_again, self.moves_data) = (*looks_again, *moves_data);
+        for (own, others) in self.waiting.iter_mut().zip(waiting) {
+            own.clear();
+            own.extend(others);
+        }
+    }
+
     fn is_wanted(&self) -> bool {
         self.waiting.iter().any(|waiting| !waiting.is_empty())
     }
@@ -136,8 +168,8 @@ impl Pass<'_> {
     /// Lets time pass up to `until`, what happens then included.
     fn run(&mut self, until: Time) {
         loop {
-            let soonest = self.state.units.iter().enumerate().min_by_key(|(_, unit)| unit.due);
-            let Some((unit, due)) = soonest.map(|(unit, of)| (unit as u32, of.due.0)) else { return };
+            let soonest = (0..).zip(&self.state.due).min_by_key(|(_, due)| **due);
+            let Some((unit, (due, _))) = soonest.map(|(unit, due)| (unit, *due)) else { return };
             // The channel's own wake-up comes behind what else happens at its instant.
             if let Some(wake) = self.state.channel.wake.filter(|wake| *wake < due) {
                 if wake > until {
@@ -148,7 +180,7 @@ impl Pass<'_> {
             } else if due > until || due == Time::MAX {
                 return;
             } else {
-                self.state.units[unit as usize].due = (Time::MAX, 0);
+                self.state.due[unit as usize] = (Time::MAX, 0);
                 match self.state.units[unit as usize].state {
                     DieState::Working => self.array_done(unit, due),
                     _ => self.transfer_done(unit, due),
@@ -242,7 +274,7 @@ impl Pass<'_> {
 
     fn due(&mut self, unit: u32, at: Time) {
         self.state.scheduled += 1;
-        self.state.units[unit as usize].due = (at, self.state.scheduled);
+        self.state.due[unit as usize] = (at, self.state.scheduled);
     }
 }
 
@@ -254,11 +286,8 @@ impl Batch {
         self.left.clear();
         self.kinds.fill(0);
         self.most = 0;
-        let State { mut units, channel, .. } = std::mem::take(&mut self.state);
-        units.clear();
-        let waiting = channel.waiting;
-        self.state = State { units, channel: Shared { waiting, ..Shared::default() }, ..State::default() };
-        self.saved.0.clone_from(&self.state);
+        self.state.clear();
+        self.saved.0.clear();
         self.saved.1 = 0;
     }
 
@@ -286,18 +315,17 @@ impl Batch {
         let unit = &mut self.place[die as usize];
         if *unit == NONE {
             *unit = units.len() as u32;
-            let (state, never) = (DieState::Idle, (Time::MAX, 0));
-            let none = Time::ZERO;
+            let (state, none) = (DieState::Idle, Time::ZERO);
             units.push(Unit {
                 die,
                 state,
-                due: never,
                 active: NONE,
                 head: NONE,
                 tail: NONE,
                 busy_since: none,
                 busy: none,
             });
+            self.state.due.push((Time::MAX, 0));
         }
         let of = &mut units[*unit as usize];
         let tail = std::mem::replace(&mut of.tail, at);
@@ -360,7 +388,7 @@ impl Backend {
         };
         let arbiter = &mut *self.arbiter;
         // Back to when commands came last, and from there to the present.
-        batch.state.clone_from(&batch.saved.0);
+        batch.state.become_like(&batch.saved.0);
         batch.left.truncate(batch.saved.1);
         batch.pass(tenures, arbiter).run(now);
         for (die, page) in reads {
@@ -372,7 +400,7 @@ impl Backend {
         touched.iter().for_each(|unit| pass.next_for(*unit, now));
         batch.touched = touched;
         batch.touched.clear();
-        batch.saved.0.clone_from(&batch.state);
+        batch.saved.0.become_like(&batch.state);
         batch.saved.1 = batch.left.len();
         batch.pass(tenures, arbiter).run(Time::MAX);
     }
