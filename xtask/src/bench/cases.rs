@@ -155,6 +155,23 @@ const fn graph(name: &'static str, system: &'static str, program: &'static str) 
     }
 }
 
+/// A mix of 24 kernels on an accelerator, or on the rival behind a host.
+const fn mix(name: &'static str, system: &'static str) -> Case {
+    Case {
+        name,
+        system,
+        set: &[],
+        input: Input::Program("mx1:assignment=0"),
+        precondition: None,
+        requests: 0,
+        goals: &[
+            goal(Metric::ProcessCpuMilliseconds, 10_000.0),
+            Goal { metric: Metric::EventsPerCpuSecond, target: None },
+        ],
+        flow: None,
+    }
+}
+
 /// A profile that is sampled.
 const fn profile(name: &'static str, kernels: u64, goals: &'static [Goal]) -> Case {
     Case {
@@ -281,6 +298,9 @@ pub(super) const CASES: &[Case] = &[
     service("astriflash-tpcc", "astriflash", &[], "tpcc"),
     service("astriflash-4", "astriflash", FOUR_CORES, "tatp:size=64GiB"),
     service("astriflash-64", "astriflash", SIXTY_FOUR_CORES, "tatp:size=1TiB"),
+    mix("intrao3-mx1", "flashabacus"),
+    mix("interst-mx1", "flashabacus-inter-st"),
+    mix("simd-mx1", "flashabacus-simd"),
     Case {
         name: "nvbit",
         system: "ideal",

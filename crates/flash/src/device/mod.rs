@@ -186,7 +186,7 @@ impl Device {
         let groups = geo.groups as usize;
         let mut backend = Backend::new(geo, parts.timing, parts.policy);
         if let Some(costs) = parts.energy {
-            backend.set_energy(costs, 1);
+            backend.set_energy(costs);
         }
         Device {
             backend,

@@ -3,6 +3,7 @@
 use super::{Event, GroupsFlash};
 use crate::control::groups::spec::GroupsSpec;
 use crate::control::groups::{Layout, Logical, Physical, Write};
+use crate::media::dies::Alike;
 use crate::media::dies::op::{Class, Op, OpKind};
 use crate::media::geometry::Address;
 use kernel::resource::Serial;
@@ -46,8 +47,8 @@ pub(super) struct Media {
     pub(super) page_bytes: u32,
     /// Pages of a group.
     pub(super) group_pages: u32,
-    /// Channels that do the same, of which one is simulated.
-    pub(super) alike: u32,
+    /// Pages that do the same, of which one is simulated.
+    pub(super) alike: Alike,
     /// Dies that are simulated.
     dies: u32,
     /// Dies of a channel that a block lies on.
@@ -57,13 +58,11 @@ pub(super) struct Media {
 }
 
 impl Media {
-    /// `alike` if channels do the same.
-    pub(super) fn new(spec: &GroupsSpec, layout: &Layout, alike: bool) -> Media {
+    pub(super) fn new(spec: &GroupsSpec, layout: &Layout, alike: Alike) -> Media {
         let geometry = &spec.geometry;
-        let alike = if alike { geometry.channels } else { 1 };
         Media {
             alike,
-            dies: geometry.channels / alike * geometry.packages * geometry.dies,
+            dies: geometry.channels / alike.back_ends * geometry.packages * geometry.dies,
             planes: geometry.planes,
             blocks: geometry.blocks,
             pages: geometry.pages,
@@ -76,15 +75,20 @@ impl Media {
 
     /// Operations of dies on a group, those that are simulated.
     pub(super) fn operations(&self) -> u32 {
-        self.group_pages / self.alike
+        self.group_pages / self.alike.pages()
     }
 
-    /// An operation on one page, or on its block.
+    /// Bytes of an operation on its channel.
+    pub(super) fn operation_bytes(&self) -> u32 {
+        self.page_bytes * self.alike.planes
+    }
+
+    /// An operation on one page, or on its block; with those of other planes if they do the same.
     fn op(&self, kind: OpKind, class: Class, at: Address, block: u32, owner: u32) -> Op {
         let plane = u64::from(at.die) * u64::from(self.planes) + u64::from(at.plane);
         let place = plane * u64::from(self.blocks) + u64::from(at.block);
         let slot = Slot(place * u64::from(self.pages) + u64::from(at.page));
-        let (units, bytes) = if kind == OpKind::Erase { (0, 0) } else { (1, self.page_bytes) };
+        let (units, bytes) = if kind == OpKind::Erase { (0, 0) } else { (1, self.operation_bytes()) };
         Op { erases: self.erases[block as usize], ..Op::new(kind, class, at, slot, units, bytes, owner) }
     }
 }
@@ -92,7 +96,7 @@ impl Media {
 /// The link, first in, first out each way.
 pub(super) struct Link {
     rate: Rate,
-    /// To the accelerator: a grant for the page of each channel that is simulated, and those of the others behind it.
+    /// To the accelerator: a grant for each page that is simulated, and those that do the same behind it.
     pub(super) inward: Serial,
     /// To the channels: a grant a group.
     pub(super) outward: Serial,
@@ -185,7 +189,9 @@ impl GroupsFlash {
         let left = self.media.operations() * self.media.spread;
         let name = self.access(purpose, self.layout().group(block, 0), Class::Erase, left, now);
         let dies = self.media.dies;
-        for page in self.visor.layout().erase(block).filter(|page| page.die < dies) {
+        let each = self.media.alike.planes as u8;
+        let simulated = |page: &Address| page.die < dies && page.plane % each == 0;
+        for page in self.visor.layout().erase(block).filter(simulated) {
             self.backend.enqueue(now, self.media.op(OpKind::Erase, Class::Erase, page, block, name));
         }
         self.media.erases[block as usize] += 1;
@@ -193,13 +199,13 @@ impl GroupsFlash {
 
     /// A die has done its part of an access; what has been read crosses the link.
     pub(super) fn page_done(&mut self, op: u32, cx: &mut impl Cx<Event, Tell>) {
-        let Op { owner, kind, bytes, .. } = self.backend.ops[op];
+        let Op { owner, kind, .. } = self.backend.ops[op];
         self.backend.ops.remove(op);
         let now = cx.now();
         let access = &mut self.accesses[owner];
         access.left -= 1;
         if kind == OpKind::Read {
-            access.over = self.link.carry_in(now, bytes.into(), self.media.alike);
+            access.over = self.link.carry_in(now, self.media.page_bytes.into(), self.media.alike.pages());
         }
         if access.left > 0 {
             return;

@@ -140,9 +140,9 @@ impl GroupsFlash {
             (layout.first_die(place), place.page)
         });
         let begins = reads.first().map_or(now, |first| self.requests[first.request].since);
-        self.backend.work_out(batch, (now, self.media.page_bytes), reads_of);
+        self.backend.work_out(batch, (now, self.media.operation_bytes()), reads_of);
         reads.push(Read { request, groups, over: now, is_told: false });
-        let service = self.link.service(self.media.page_bytes.into(), self.media.alike);
+        let service = self.link.service(self.media.page_bytes.into(), self.media.alike.pages());
         self.batches.cross(service, self.media.operations());
         let end = self.batches.over.last().map_or(now, |over| *over);
         let is_one = self.backend.meter.as_ref().is_none_or(|meter| meter.is_one_window(begins, end))
@@ -199,7 +199,7 @@ impl GroupsFlash {
         if let Some(meter) = &mut self.backend.meter {
             meter.command_begins(begins);
         }
-        self.backend.carried_out(batch, self.media.page_bytes);
+        self.backend.carried_out(batch, self.media.operation_bytes());
         if let Some(meter) = &mut self.backend.meter {
             meter.command_ends(now);
         }

@@ -83,7 +83,7 @@ impl GroupsFlash {
     }
 
     fn media_checks(&self) -> [Check; 4] {
-        let alike = u64::from(self.media.alike);
+        let alike = u64::from(self.media.alike.pages());
         let done = |class: Class| self.backend.counters.done[class as usize] * alike;
         let (mut writes, mut erased, mut programmed) = (0, 0, 0);
         for (_, access) in self.accesses.live() {

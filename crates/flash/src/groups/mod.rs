@@ -6,7 +6,8 @@
 //! that asks is the asker's.
 //!
 //! All channels do the same at the same time, since every operation is on a group and a group lies on the same page of the same
-//! die of each: where dies do not differ (`cell.spread`, `cell.errors`), one channel is simulated, and stands for all.
+//! die of each, and so do the planes of a die: where dies do not differ (`cell.spread`, `cell.errors`), one channel is simulated, and stands for all, and an operation
+//! on a page stands for those of all planes.
 //!
 //! What the paper leaves open is *chosen* so:
 //!
@@ -45,7 +46,7 @@ pub use stats::{GroupsBusy, GroupsFlashStats};
 use crate::control::groups::locks::Granted;
 use crate::control::groups::{Flashvisor, GroupCounters, GroupError, Layout, Storengine};
 use crate::media::dies::observe::Observer;
-use crate::media::dies::{self, Backend, BackendCounters};
+use crate::media::dies::{self, Alike, Backend, BackendCounters};
 use crate::media::geometry::{Geometry, Shape};
 use crate::spec::{Built, energy, timing};
 use ::stats::EnergyReport;
@@ -126,14 +127,20 @@ impl GroupsFlash {
         spec.check()?;
         let visor = Flashvisor::new(&spec.groups).map_err(|fault| fault.within("groups"))?;
         let is_alike = spec.cell.spread.is_none() && spec.cell.errors.is_none();
-        let media = Media::new(&spec.groups, visor.layout(), is_alike);
         let shape = visor.layout().shape();
-        let geo = Geometry::new(Shape { channels: shape.channels / media.alike, ..shape });
-        let timing = timing(&spec.cell, &spec.channel, &geo, context)?;
-        let mut backend = Backend::new(&geo, timing, spec.policy(context.fold));
+        let back_ends = if is_alike { shape.channels } else { 1 };
+        let shape = Shape { channels: shape.channels / back_ends, ..shape };
+        let timing = timing(&spec.cell, &spec.channel, &Geometry::new(shape), context)?;
+        let joined = timing.of_planes(shape.planes, shape.page_bytes.into()).filter(|_| is_alike);
+        let planes = if joined.is_some() { shape.planes } else { 1 };
+        let alike = Alike { back_ends, planes };
+        let geo = Geometry::new(Shape { planes: shape.planes / planes, ..shape });
+        let mut backend = Backend::new(&geo, joined.unwrap_or(timing), spec.policy(context.fold));
+        backend.set_alike(alike);
         if let Some(costs) = &spec.energy {
-            backend.set_energy(energy(costs, &spec.cell)?, media.alike);
+            backend.set_energy(energy(costs, &spec.cell)?);
         }
+        let media = Media::new(&spec.groups, visor.layout(), alike);
         Ok(GroupsFlash {
             storengine: Storengine::new(&spec.groups),
             backend,

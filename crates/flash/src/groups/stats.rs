@@ -86,7 +86,7 @@ impl GroupsBusy {
 
 impl GroupsFlash {
     pub(super) fn busy_so_far(&self, now: Time) -> GroupsBusy {
-        let alike = u64::from(self.media.alike);
+        let alike = u64::from(self.media.alike.back_ends);
         let sum = |all: Vec<Time>| all.into_iter().fold(Time::ZERO, |sum, time| sum + time).times(alike);
         GroupsBusy {
             dies: sum(self.backend.die_busy(now)),

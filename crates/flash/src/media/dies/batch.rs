@@ -415,7 +415,7 @@ impl Backend {
         self.queued.crowd((begins, batch.state.last), operations, batch.most * planes, waited);
         self.counters.reads_queued += operations;
         self.counters.senses += operations;
-        self.counters.multi_plane += if planes > 1 { commands } else { 0 };
+        self.counters.multi_plane += if planes.max(self.alike.planes.into()) > 1 { commands } else { 0 };
         self.counters.done[Class::HostRead as usize] += operations;
         self.counters.units[Class::HostRead as usize] += operations;
         self.array_time.due += batch.state.array;

@@ -1,6 +1,7 @@
 //! What the back end counts.
 
 use super::op::Class;
+use super::sharing::Alike;
 
 /// What the back end has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,13 +37,13 @@ pub struct BackendCounters {
 }
 
 impl BackendCounters {
-    /// Of so many back ends that do the same.
-    pub fn times(&self, alike: u32) -> BackendCounters {
-        let of = |count: u64| count * u64::from(alike);
+    /// Of all that does the same.
+    pub(crate) fn times(&self, alike: Alike) -> BackendCounters {
+        let of = |count: u64| count * u64::from(alike.pages());
         BackendCounters {
             done: self.done.map(of),
             units: self.units.map(of),
-            multi_plane: of(self.multi_plane),
+            multi_plane: self.multi_plane * u64::from(alike.back_ends),
             copy_backs: of(self.copy_backs),
             suspends: of(self.suspends),
             power_waits: of(self.power_waits),

@@ -6,6 +6,7 @@
 use super::Backend;
 use super::batch::Batch;
 use super::op::{NO_OP, Op, OpKind};
+use super::sharing::Alike;
 use super::timing::Timing;
 use crate::media::energy::FlashCosts;
 use config::energy::StatePower;
@@ -71,8 +72,8 @@ pub struct MediaMeter {
     /// Energies by page type, as many as a cell has bits; of one-shot programs, one: a pass over a word line.
     costs: FlashCosts,
     meter: Meter,
-    /// Back ends that do the same at the same time, of which this one stands for all.
-    alike: u32,
+    /// What does the same at the same time, and is counted with what is simulated.
+    alike: Alike,
     dies: u64,
     /// Dies at work, and commands inside.
     busy: u64,
@@ -81,8 +82,8 @@ pub struct MediaMeter {
 
 impl MediaMeter {
     /// So many idle dies in each of back ends that do the same.
-    pub(super) fn new(costs: FlashCosts, dies: u32, alike: u32) -> MediaMeter {
-        let dies = u64::from(dies) * u64::from(alike);
+    pub(super) fn new(costs: FlashCosts, dies: u32, alike: Alike) -> MediaMeter {
+        let dies = u64::from(dies) * u64::from(alike.back_ends);
         let mut meter =
             MediaMeter { costs, meter: Meter::new(&ACTIVITIES), alike, dies, busy: 0, commands: 0 };
         meter.set_dies(Time::ZERO);
@@ -92,13 +93,13 @@ impl MediaMeter {
 
     /// A die has taken a command.
     pub(super) fn die_begins(&mut self, now: Time) {
-        self.busy += u64::from(self.alike);
+        self.busy += u64::from(self.alike.back_ends);
         self.set_dies(now);
     }
 
     /// A die is free.
     pub(super) fn die_ends(&mut self, now: Time) {
-        self.busy -= u64::from(self.alike);
+        self.busy -= u64::from(self.alike.back_ends);
         self.set_dies(now);
     }
 
@@ -132,27 +133,28 @@ impl MediaMeter {
 
     /// So many bytes are on a channel.
     pub(super) fn transfer(&mut self, bytes: u64, from: Time, to: Time) {
-        let byte = Attojoules::from(self.costs.spec.transfer.attojoules()) * Attojoules::from(self.alike);
+        let byte =
+            Attojoules::from(self.costs.spec.transfer.attojoules()) * Attojoules::from(self.alike.back_ends);
         self.meter.spread(TRANSFER, from, to, Attojoules::from(bytes) * byte);
     }
 
     /// An array has done what it was told.
     fn worked(&mut self, op: &Op, timing: &Timing, from: Time, to: Time) {
-        let [read, change] = self.costs.of(op, timing).map(|one| one * Attojoules::from(self.alike));
+        let [read, change] = self.costs.of(op, timing).map(|one| one * Attojoules::from(self.alike.pages()));
         self.meter.spread(READ, from, to, read);
         self.meter.spread(if op.kind == OpKind::Erase { ERASE } else { PROGRAM }, from, to, change);
     }
 
     /// A batch of reads has been carried out, of so many operations a command and bytes over the channel in all.
     pub(super) fn batch(&mut self, batch: &Batch, planes: u64, bytes: u64) {
-        let alike = Attojoules::from(self.alike);
+        let alike = Attojoules::from(self.alike.back_ends);
         let by_type = batch.kinds().iter().zip(&self.costs.spec.read);
         let read: Attojoules = by_type
             .map(|(count, energy)| Attojoules::from(count * planes) * Attojoules::from(energy.attojoules()))
             .sum();
         let byte = Attojoules::from(self.costs.spec.transfer.attojoules());
         let (from, to) = batch.span();
-        self.meter.spend(READ, from, read * alike);
+        self.meter.spend(READ, from, read * Attojoules::from(self.alike.pages()));
         self.meter.spend(TRANSFER, from, Attojoules::from(bytes) * byte * alike);
         let busy = Attojoules::from(batch.busy().ps()) * alike;
         let all = Attojoules::from((to - from).ps()) * Attojoules::from(self.dies);
@@ -188,9 +190,9 @@ impl MediaMeter {
 }
 
 impl Backend {
-    /// What happens costs energy from here on, in so many back ends that do the same.
-    pub(crate) fn set_energy(&mut self, costs: impl Into<FlashCosts>, alike: u32) {
-        self.meter = Some(Box::new(MediaMeter::new(costs.into(), self.die_count, alike)));
+    /// What happens costs energy from here on.
+    pub(crate) fn set_energy(&mut self, costs: impl Into<FlashCosts>) {
+        self.meter = Some(Box::new(MediaMeter::new(costs.into(), self.die_count, self.alike)));
     }
 
     /// The array of a unit has finished a command that it last began, or went on with, at `from`; or a further step of it.

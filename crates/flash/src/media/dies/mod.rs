@@ -38,6 +38,7 @@ pub use errors::ErrorRates;
 pub use event::Event;
 pub use holders::{Holders, Waited};
 pub use idle::{IdlePlanes, Wanted};
+pub(crate) use sharing::Alike;
 pub use sharing::{MultiPlane, Sharing};
 pub use spread::Spread;
 
@@ -143,6 +144,8 @@ pub struct Backend {
     holds_line: bool,
     arbiter: Box<dyn Arbiter>,
     sharing: Sharing,
+    /// What an operation stands for.
+    alike: Alike,
     suspend: Suspend,
     /// The power that is left for programs and erases, if it is limited.
     budget: Option<Box<Budget>>,
@@ -239,6 +242,7 @@ impl Backend {
             scheduler: policy.scheduler,
             arbiter: policy.arbiter,
             sharing: policy.sharing,
+            alike: Alike::NONE,
             suspend: policy.suspend,
             budget: policy.budget.map(|rule| Box::new(Budget::new(rule, geo.die_count))),
             errors,
@@ -254,6 +258,11 @@ impl Backend {
             meter: None,
             holders: None,
         }
+    }
+
+    /// Each operation stands for others that do the same at the same time. Before [`Backend::set_energy`].
+    pub(crate) fn set_alike(&mut self, alike: Alike) {
+        self.alike = alike;
     }
 
     /// Queues an operation at its die. It starts at the next [`Backend::kick`] at the earliest, so that operations
@@ -413,7 +422,7 @@ impl Backend {
             array = array.max(self.array_with_links(first, now + tenure));
         }
         self.start(first, now, tenure);
-        if self.ops[first].mate != NO_OP {
+        if self.ops[first].mate != NO_OP || self.alike.planes > 1 {
             self.counters.multi_plane += 1;
         }
         if self.is_plane(die) {

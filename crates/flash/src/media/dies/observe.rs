@@ -54,9 +54,9 @@ impl Backend {
             let op = &self.ops[at];
             if !op.has_joined {
                 sent += self.timing.command(op);
-                planes += 1;
+                planes += self.alike.planes;
             }
-            units += u32::from(op.units);
+            units += u32::from(op.units) * self.alike.planes;
             at = self.after(at);
         }
         let hands_out = kind == OpKind::Read && self.hands_out(first);

@@ -20,3 +20,22 @@ pub struct Sharing {
     /// only the oldest is.
     pub search: u32,
 }
+
+/// What does the same at the same time as what is simulated, itself counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Alike {
+    /// Back ends, of which one is simulated.
+    pub(crate) back_ends: u32,
+    /// Pages of planes of a die, which one operation stands for.
+    pub(crate) planes: u32,
+}
+
+impl Alike {
+    /// Everything is simulated.
+    pub(crate) const NONE: Alike = Alike { back_ends: 1, planes: 1 };
+
+    /// Pages that an operation stands for.
+    pub(crate) fn pages(self) -> u32 {
+        self.back_ends * self.planes
+    }
+}

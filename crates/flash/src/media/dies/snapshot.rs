@@ -48,6 +48,7 @@ impl Backend {
             holds_line: _,
             arbiter,
             sharing: _,
+            alike: _,
             suspend: _,
             // Nobody waits for power, and none is taken.
             budget: _,

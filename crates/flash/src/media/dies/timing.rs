@@ -70,6 +70,23 @@ pub struct Wear {
 }
 
 impl Timing {
+    /// The same of dies whose planes all do the same, so that one operation, with the data of all, stands for as many commands; `None` if the time of pages of
+    /// so many bytes, one after another, is not that of their sum.
+    pub(crate) fn of_planes(&self, planes: u32, bytes: u64) -> Option<Timing> {
+        let all = |time: Time| time.times(planes.into());
+        let is_same = self.rate.time(bytes * u64::from(planes)) == all(self.rate.time(bytes));
+        is_same.then(|| Timing {
+            read_command: all(self.read_command),
+            column_command: all(self.column_command),
+            program_command: all(self.program_command),
+            erase_command: all(self.erase_command),
+            data_out: all(self.data_out),
+            data_in: all(self.data_in),
+            most_bytes: self.most_bytes * planes,
+            ..self.clone()
+        })
+    }
+
     /// Time in the array.
     #[inline]
     pub fn array(&self, op: &Op) -> Time {

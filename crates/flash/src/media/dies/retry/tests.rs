@@ -222,18 +222,15 @@ fn steps_cost_energy() {
     use net::energy::LinkEnergySpec;
     let nothing = || StatePower { idle: Power::new(0), busy: Power::new(0) };
     let mut bench = Bench::new(&combination(), Some(errors(60)));
-    bench.device.backend.set_energy(
-        FlashEnergySpec {
-            read: vec![Energy::new(1_000); 2],
-            program: vec![Energy::new(1); 2],
-            erase: Energy::new(1),
-            transfer: Energy::new(10),
-            die: nothing(),
-            controller: nothing(),
-            link: LinkEnergySpec { transfer: Energy::new(0), on: Power::new(0) },
-        },
-        1,
-    );
+    bench.device.backend.set_energy(FlashEnergySpec {
+        read: vec![Energy::new(1_000); 2],
+        program: vec![Energy::new(1); 2],
+        erase: Energy::new(1),
+        transfer: Energy::new(10),
+        die: nothing(),
+        controller: nothing(),
+        link: LinkEnergySpec { transfer: Energy::new(0), on: Power::new(0) },
+    });
     bench.run(reads(&bench, 1_000), 8);
     let counters = &bench.device.backend.counters;
     let readings = u128::from(counters.senses + counters.retry_steps);
