@@ -105,8 +105,11 @@ impl Coprocessor {
     /// # Errors
     /// A section that memory has no room for; work by a table that says nothing of the kernel.
     pub fn add(&mut self, kernel: Kernel) -> Result<u32, SpecError> {
-        let program = Program::new(kernel, &self.costing(), self.spec.cores.into())?;
-        self.admit(&program)
+        let number = self.programs.len() as u32;
+        let program = |kernel| Program::new(kernel, &self.costing(), self.spec.cores.into());
+        let planned = Planned::of_kernel(kernel, number, &self.spec, program)?;
+        self.programs.push(planned);
+        Ok(number)
     }
 
     /// The same of a program that is executed on its data, once, before time.
@@ -115,17 +118,13 @@ impl Coprocessor {
     /// A piece that memory has no room for; work by a table.
     pub fn add_executed(&mut self, program: &dyn Executed) -> Result<u32, SpecError> {
         let program = Program::executed(program, &self.costing(), self.spec.frames())?;
-        self.admit(&program)
+        let number = self.programs.len() as u32;
+        self.programs.push(Planned::of(&program, number, &self.spec)?);
+        Ok(number)
     }
 
     fn costing(&self) -> Costing<'_> {
         Costing { core: &self.spec.core, work: self.spec.work, sample: self.spec.sample }
-    }
-
-    fn admit(&mut self, program: &Program) -> Result<u32, SpecError> {
-        let number = self.programs.len() as u32;
-        self.programs.push(Planned::of(program, number, &self.spec)?);
-        Ok(number)
     }
 
     /// What an instance of a program has to do, from an empty memory on.

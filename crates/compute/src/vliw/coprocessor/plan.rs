@@ -5,13 +5,15 @@ use super::kept::Kept;
 use super::places::{Places, bytes, needs_of};
 use super::spec::CoprocessorSpec;
 use crate::vliw::GROUP;
+use crate::vliw::known::Known;
 use crate::vliw::program::{Cost, Program};
 use crate::vliw::sharing::Sharing;
 use config::SpecError;
 use kernel::Time;
-use nest::Section;
 use nest::executed::Area;
+use nest::{Kernel, Section};
 use proto::offload::{Action, Plan, PlannedArray};
+use std::sync::Arc;
 
 /// What a core does in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +43,14 @@ pub(super) struct Step {
 }
 
 /// A program with its plan.
+#[derive(Clone)]
 pub(super) struct Planned {
     pub(super) plan: Plan,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Arc<[Step]>,
 }
+
+/// Plans of a study's programs.
+static PLANS: Known<(Kernel, CoprocessorSpec), Arc<Planned>> = Known::new(64);
 
 /// Whether files have an array before a program starts, and when it has ended.
 fn is_given(array: &Area) -> bool {
@@ -56,6 +62,23 @@ fn is_kept(array: &Area) -> bool {
 }
 
 impl Planned {
+    /// The plan of a kernel as the program of a number.
+    ///
+    /// # Errors
+    /// What [`Planned::of`] says, and `program` where it is not known yet.
+    pub(super) fn of_kernel(
+        kernel: Kernel,
+        number: u32,
+        spec: &CoprocessorSpec,
+        program: impl FnOnce(Kernel) -> Result<Program, SpecError>,
+    ) -> Result<Planned, SpecError> {
+        let work_out = |(kernel, spec): &(Kernel, CoprocessorSpec)| {
+            Planned::of(&program(kernel.clone())?, number, spec).map(Arc::new)
+        };
+        let known = PLANS.ask((kernel, spec.clone()), work_out)?;
+        Ok(Planned { plan: Plan { program: number, ..known.plan.clone() }, steps: Arc::clone(&known.steps) })
+    }
+
     /// The plan of a program, whose number is `number`.
     ///
     /// # Errors
@@ -115,7 +138,8 @@ impl Planned {
             is_kept: is_kept(array),
         };
         let arrays = program.arrays.iter().map(array).collect();
-        Ok(Planned { plan: Plan { name: program.name.clone(), program: number, arrays, actions }, steps })
+        let plan = Plan { name: program.name.clone(), program: number, arrays, actions };
+        Ok(Planned { plan, steps: steps.into() })
     }
 }
 

@@ -1,10 +1,11 @@
 //! What caches miss of a kernel, sampled once in a process: runs of a study have the same kernels on the same caches.
 
+use crate::vliw::known::Known;
 use crate::vliw::spec::CacheSpec;
 use crate::vliw::stalls::Stalls;
 use config::SpecError;
 use nest::{Kernel, Piece};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What a sample depends on.
 #[derive(Clone, PartialEq)]
@@ -18,11 +19,8 @@ struct Of {
 /// By microblock.
 type Samples = Arc<[Stalls]>;
 
-/// Samples that are kept: those of a study's programs, split and not.
-const KEPT: usize = 64;
-
-/// The last samples, the newest last. Whoever finds one has what sampling would have given, so that results do not depend on it.
-static KNOWN: Mutex<Vec<(Of, Samples)>> = Mutex::new(Vec::new());
+/// Those of a study's programs, split and not.
+static SAMPLES: Known<Of, Samples> = Known::new(64);
 
 /// The misses of each microblock, of which each is dealt out as at most so many screens.
 ///
@@ -35,24 +33,16 @@ pub(super) fn sampled(
     most: u64,
 ) -> Result<Samples, SpecError> {
     let of = Of { kernel: kernel.clone(), caches: (first.clone(), second.clone()), accesses, most };
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, found)) = known().iter().find(|(other, _)| *other == of) {
-        return Ok(Arc::clone(found));
-    }
-    let mut all = Vec::new();
-    for alike in kernel.microblocks().chunk_by(|one, next| one.text == next.text) {
-        // Those of one text have the same loops around the same accesses: the middle one stands for all.
-        let screens: Vec<Piece> = kernel.screens(all.len() + alike.len() / 2, most).collect();
-        let sample = Stalls::sample(kernel, screens[screens.len() / 2], (first, second), accesses)?;
-        all.extend(alike.iter().map(|_| sample.clone()));
-    }
-    let samples: Samples = all.into();
-    let mut known = known();
-    if known.len() == KEPT {
-        known.remove(0);
-    }
-    known.push((of, Arc::clone(&samples)));
-    Ok(samples)
+    SAMPLES.ask(of, |_| {
+        let mut all = Vec::new();
+        for alike in kernel.microblocks().chunk_by(|one, next| one.text == next.text) {
+            // Those of one text have the same loops around the same accesses: the middle one stands for all.
+            let screens: Vec<Piece> = kernel.screens(all.len() + alike.len() / 2, most).collect();
+            let sample = Stalls::sample(kernel, screens[screens.len() / 2], (first, second), accesses)?;
+            all.extend(alike.iter().map(|_| sample.clone()));
+        }
+        Ok(all.into())
+    })
 }
 
 #[cfg(test)]

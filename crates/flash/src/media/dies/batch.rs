@@ -168,8 +168,7 @@ impl Pass<'_> {
     /// Lets time pass up to `until`, what happens then included.
     fn run(&mut self, until: Time) {
         loop {
-            let soonest = (0..).zip(&self.state.due).min_by_key(|(_, due)| **due);
-            let Some((unit, (due, _))) = soonest.map(|(unit, due)| (unit, *due)) else { return };
+            let Some((unit, due)) = self.soonest() else { return };
             // The channel's own wake-up comes behind what else happens at its instant.
             if let Some(wake) = self.state.channel.wake.filter(|wake| *wake < due) {
                 if wake > until {
@@ -187,6 +186,18 @@ impl Pass<'_> {
                 }
             }
         }
+    }
+
+    /// The unit whose array or transfer ends first, and when; never if nothing is under way.
+    #[inline]
+    fn soonest(&self) -> Option<(u32, Time)> {
+        let (mut soonest, mut at) = (*self.state.due.first()?, 0);
+        for (unit, due) in (1..).zip(&self.state.due[1..]) {
+            if due.0 < soonest.0 || due.0 == soonest.0 && due.1 < soonest.1 {
+                (soonest, at) = (*due, unit);
+            }
+        }
+        Some((at, soonest.0))
     }
 
     fn channel_free(&mut self, now: Time) {
