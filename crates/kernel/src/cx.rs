@@ -142,7 +142,7 @@ impl<I, E: From<I>, O, C: Cx<E, O>> Cx<I, Infallible> for Inside<'_, C, E, O> {
     }
 }
 
-/// A context that drives one part alone: for unit tests and examples.
+/// A context that drives one part alone: for unit tests, examples, and a part that goes through a piece of its past again.
 pub struct Recorder<E, O> {
     /// The part's events.
     pub queue: crate::EventQueue<E>,

@@ -356,19 +356,13 @@ impl Machine {
     /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server, of the kernels
     /// of an accelerator or a coprocessor, or of the time that the run was given.
     pub fn progress(&self) -> Option<f64> {
-        let requests = self.injector.progress();
+        let requests = self.injector.progress().into_iter();
         let jobs = self.server().map(|(_, ooo)| ooo.cores.progress());
         let kernels = self.governed().iter().map(Governed::progress);
         let offloaded = self.driven().iter().filter_map(|at| at.progress(self.hosts()));
         let time = self.until.map(|until| self.now().ps() as f64 / until.ps().max(1) as f64);
-        requests
-            .into_iter()
-            .chain(jobs)
-            .chain(kernels)
-            .chain(offloaded)
-            .chain(time)
-            .reduce(f64::max)
-            .map(|share| share.min(1.0))
+        let all = requests.chain(jobs).chain(kernels).chain(offloaded).chain(time);
+        all.reduce(f64::max).map(|share| share.min(1.0))
     }
 
     /// All parts that spend energy.
@@ -402,6 +396,9 @@ impl Machine {
     /// Runs to the end, or until `stop` is set, or up to and with the first event at `pause` or later: then there is no end yet. What comes
     /// after a pause, or after `stop`, is the same bit for bit as without it.
     pub fn go_on(&mut self, stop: &AtomicBool, pause: Time, mut watch: impl FnMut(&Machine)) -> Option<End> {
+        if pause < Time::MAX || self.until.is_some() || self.warmup.is_some() {
+            self.parts.one_by_one();
+        }
         loop {
             if let Some(end) = self.slice(pause) {
                 return Some(end);
@@ -411,6 +408,8 @@ impl Machine {
             }
             self.consider_warmup();
             if stop.load(Ordering::Relaxed) {
+                self.parts.unfold(&mut self.wires);
+                self.route();
                 return Some(End::Interrupted);
             }
             watch(self);
@@ -569,8 +568,7 @@ impl Machine {
     fn consider_warmup(&mut self) {
         let (completed, now) = (self.completed(), self.now());
         let server = self.server().map(|(_, ooo)| ooo);
-        let over = |warmup: Warmup| warmup.over(completed, now, server);
-        if let Some(cut) = self.warmup.and_then(over) {
+        if let Some(cut) = self.warmup.and_then(|warmup| warmup.over(completed, now, server)) {
             self.begin_window(cut, now);
         }
     }

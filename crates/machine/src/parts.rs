@@ -7,6 +7,7 @@ use crate::governed::Governed;
 pub(crate) use crate::hosted::{Hosted, Target};
 use crate::memory::Memory;
 use crate::pager::Pager;
+use crate::wires::Wires;
 use flash::{Check, Device};
 use host::stripe::Stripe;
 use kernel::Time;
@@ -258,6 +259,18 @@ impl Parts {
         }
         for at in &mut self.governed {
             at.reset_energy(now);
+        }
+    }
+
+    /// The run may be looked at, or measured, from moments on that are no events: everything has events of its own.
+    pub(crate) fn one_by_one(&mut self) {
+        self.governed.iter_mut().for_each(|at| at.flash.one_by_one());
+    }
+
+    /// The run is looked at now: what was worked out beyond is not counted.
+    pub(crate) fn unfold(&mut self, wires: &mut Wires) {
+        for (at, number) in self.governed.iter_mut().zip(0..) {
+            at.flash.unfold(&mut wires.at(number));
         }
     }
 

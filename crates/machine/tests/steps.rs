@@ -64,3 +64,10 @@ fn a_server_whose_warm_up_is_looked_for() {
         Plan::new("dram-only", "tatp:size=64MiB").set("cpu.load.jobs=2000").set("cpu.warmup=\"detected\"");
     check(&plan, Time::from_us(7));
 }
+
+/// Reads of page groups that would be one event have pauses between their pages.
+#[test]
+fn an_accelerator_that_reads() {
+    let plan = Plan::new("flashabacus", "atax:m=8192,n=8192,instances=2").set("accelerator.sample=16384");
+    check(&plan, Time::from_ms(3));
+}

@@ -171,6 +171,7 @@ impl GroupsFlash {
         if turn != self.batches.turn || self.batches.next != now {
             return;
         }
+        // One at most: what crosses the link last of each does so at its own time.
         let (mut over, mut open) = (None, false);
         for read in &mut self.batches.reads {
             if read.over == now && !read.is_told {

@@ -118,6 +118,32 @@ fn every_scheduler_ends_two_programs() {
     }
 }
 
+/// Reads without events of their pages: fewer events, and nothing else is different, in a run that ends in the middle neither.
+#[test]
+fn folding_changes_no_result() {
+    let jobs = ["gemm:ni=1536,nj=1536,nk=1536,t=256,instances=2", "atax:m=1024,n=1024,instances=3"];
+    for system in ALL {
+        for end in [&[][..], &["sim.until=1500ms"]] {
+            let [folded, each] = ["true", "false"].map(|fold| {
+                let fold = format!("sim.fold={fold}");
+                let set = [&["sim.shadow=false", &fold], end].concat();
+                let document =
+                    run_alone(&plan(system, &jobs, &set)).unwrap_or_else(|fault| panic!("{fault}"));
+                serde_json::to_value(document).expect("a document has a JSON form")
+            });
+            let events = [&folded, &each].map(|found| figure(found, "/run/events"));
+            assert!(
+                events[0] < if end.is_empty() { 0.9 * events[1] } else { f64::MAX },
+                "{system}: {events:?}"
+            );
+            let parts = each.as_object().expect("an object").keys();
+            for part in parts.filter(|part| !["run", "spec", "spec_sha256"].contains(&part.as_str())) {
+                assert_eq!(folded[part], each[part], "{system}, {end:?}: {part}");
+            }
+        }
+    }
+}
+
 /// A matrix of 16 groups and a vector of one: read once for all instances, or for each of them where each has its own.
 #[test]
 fn instances_share_what_they_only_read_or_have_their_own() {

@@ -260,11 +260,6 @@ impl Backend {
         }
     }
 
-    /// Each operation stands for others that do the same at the same time. Before [`Backend::set_energy`].
-    pub(crate) fn set_alike(&mut self, alike: Alike) {
-        self.alike = alike;
-    }
-
     /// Queues an operation at its die. It starts at the next [`Backend::kick`] at the earliest, so that operations
     /// that arrive together can share a multi-plane command.
     #[inline]

@@ -1,4 +1,6 @@
-//! Commands on several planes of a die.
+//! Commands on several planes of a die, and what an operation stands for.
+
+use super::Backend;
 
 /// Which operations of a die's planes may share one command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,5 +39,12 @@ impl Alike {
     /// Pages that an operation stands for.
     pub(crate) fn pages(self) -> u32 {
         self.back_ends * self.planes
+    }
+}
+
+impl Backend {
+    /// Each operation stands for others that do the same at the same time. Before [`Backend::set_energy`].
+    pub(crate) fn set_alike(&mut self, alike: Alike) {
+        self.alike = alike;
     }
 }
