@@ -98,6 +98,12 @@ const GRAPH_GOALS: &[Goal] = &[
     WHOLE,
 ];
 
+/// A mix in at most ten CPU seconds.
+const MIX_GOALS: &[Goal] = &[
+    goal(Metric::ProcessCpuMilliseconds, 10_000.0),
+    Goal { metric: Metric::EventsPerCpuSecond, target: None },
+];
+
 /// AstriFlash with a quarter of its cores, and of what they share.
 const FOUR_CORES: &[&str] = &[
     "cpu.cores=4",
@@ -164,10 +170,7 @@ const fn mix(name: &'static str, system: &'static str) -> Case {
         input: Input::Program("mx1:assignment=0"),
         precondition: None,
         requests: 0,
-        goals: &[
-            goal(Metric::ProcessCpuMilliseconds, 10_000.0),
-            Goal { metric: Metric::EventsPerCpuSecond, target: None },
-        ],
+        goals: MIX_GOALS,
         flow: None,
     }
 }

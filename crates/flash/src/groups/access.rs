@@ -190,7 +190,7 @@ impl GroupsFlash {
         let name = self.access(purpose, self.layout().group(block, 0), Class::Erase, left, now);
         let dies = self.media.dies;
         let each = self.media.alike.planes as u8;
-        let simulated = |page: &Address| page.die < dies && page.plane % each == 0;
+        let simulated = |page: &Address| page.die < dies && page.plane.is_multiple_of(each);
         for page in self.visor.layout().erase(block).filter(simulated) {
             self.backend.enqueue(now, self.media.op(OpKind::Erase, Class::Erase, page, block, name));
         }

@@ -107,3 +107,37 @@ fn nothing_is_too_large_to_be_spread() {
     assert!(meter.conserves());
     assert_eq!(meter.spent()[1], energy);
 }
+
+proptest! {
+    /// Changes of a state within one window, one by one and as what they come to.
+    #[test]
+    fn what_has_passed_is_what_its_changes_come_to(
+        begins in 0u64..20_000_000,
+        steps in prop::collection::vec((1u64..300_000, 0u64..5_000_000), 1..12),
+        after in 1u64..9_000_000,
+    ) {
+        let ps = Time::from_ps;
+        let (mut each, mut whole) = (meter(US, 64), meter(US, 64));
+        for meter in [&mut each, &mut whole] {
+            meter.set_power(0, Time::ZERO, 7_000);
+            meter.spend(1, ps(begins / 2), 11);
+        }
+        let (mut at, mut energy, mut power) = (begins, 0, 7_000);
+        for (wait, next) in &steps {
+            energy += u128::from(*wait) * u128::from(power);
+            at += wait;
+            each.set_power(0, ps(at), *next);
+            power = *next;
+        }
+        each.set_power(0, ps(at), 7_000);
+        if whole.is_one_window(ps(begins), ps(at)) {
+            whole.passed(0, ps(begins), ps(at), energy);
+        } else {
+            // What lies in several windows is none.
+            prop_assert!(begins / US.ps() != (at - 1) / US.ps());
+            return Ok(());
+        }
+        let end = ps(at + after);
+        prop_assert_eq!(each.report(end), whole.report(end));
+    }
+}

@@ -10,8 +10,11 @@ use kernel::{Rng, Time};
 use proto::groups::{Ask, Tell};
 
 /// Asks at random moments: reads mostly, some of them while others are under way, writes, and locks.
-fn run(spec: &GroupsFlashSpec, seed: u64, fold: bool) -> Rig {
+fn run(spec: &GroupsFlashSpec, seed: u64, (fold, one_by_one): (bool, bool)) -> Rig {
     let mut rig = Rig::unwatched(spec, 5_000, fold);
+    if one_by_one {
+        rig.flash.one_by_one();
+    }
     // The power series has windows of 0.1 s then, which few reads leave.
     while rig.now() < Time::from_s(60) {
         let first = (rig.now().ps() % 4_000) as u32;
@@ -47,7 +50,7 @@ fn run(spec: &GroupsFlashSpec, seed: u64, fold: bool) -> Rig {
 }
 
 fn agree(spec: &GroupsFlashSpec, seed: u64) -> (u64, u64) {
-    let [folded, each] = [true, false].map(|fold| run(spec, seed, fold));
+    let [folded, each] = [(true, false), (seed % 2 == 0, true)].map(|how| run(spec, seed, how));
     let answers = |rig: &Rig| -> Vec<(Time, Tell)> { rig.cx.sent.clone() };
     assert_eq!(answers(&folded), answers(&each), "{seed}");
     assert_eq!(folded.flash.media(), each.flash.media(), "{seed}");
@@ -58,6 +61,13 @@ fn agree(spec: &GroupsFlashSpec, seed: u64) -> (u64, u64) {
     assert_eq!(energy(&folded), energy(&each), "{seed}");
     let times = |rig: &Rig| (rig.flash.stats.group_read.clone(), rig.flash.stats.read.clone());
     assert_eq!(times(&folded), times(&each), "{seed}");
+    let waits = |rig: &Rig| {
+        let queued = &rig.flash.backend.queued;
+        let most = queued.inside_max();
+        (queued.arrivals(), queued.departures(), most, queued.mean_sojourn_ps(), queued.mean_inside(now))
+    };
+    assert_eq!(waits(&folded), waits(&each), "{seed}");
+    assert_eq!(folded.flash.backend.array_time(), each.flash.backend.array_time(), "{seed}");
     (folded.steps, each.steps)
 }
 
