@@ -50,7 +50,7 @@ fn run(spec: &GroupsFlashSpec, seed: u64, (fold, one_by_one): (bool, bool)) -> R
 }
 
 fn agree(spec: &GroupsFlashSpec, seed: u64) -> (u64, u64) {
-    let [folded, each] = [(true, false), (seed % 2 == 0, true)].map(|how| run(spec, seed, how));
+    let [folded, each] = [(true, false), (seed.is_multiple_of(2), true)].map(|how| run(spec, seed, how));
     let answers = |rig: &Rig| -> Vec<(Time, Tell)> { rig.cx.sent.clone() };
     assert_eq!(answers(&folded), answers(&each), "{seed}");
     assert_eq!(folded.flash.media(), each.flash.media(), "{seed}");
