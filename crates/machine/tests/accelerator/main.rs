@@ -121,7 +121,7 @@ fn every_scheduler_ends_two_programs() {
 /// Reads without events of their pages: fewer events, and nothing else is different, in a run that ends in the middle neither.
 #[test]
 fn folding_changes_no_result() {
-    let jobs = ["gemm:ni=1536,nj=1536,nk=1536,t=256,instances=2", "atax:m=1024,n=1024,instances=3"];
+    let jobs = ["gemm:ni=1024,nj=1024,nk=1024,t=64,instances=2", "atax:m=1024,n=1024,instances=3"];
     for system in ALL {
         for end in [&[][..], &["sim.until=1500ms"]] {
             let [folded, each] = ["true", "false"].map(|fold| {
