@@ -132,10 +132,7 @@ fn folding_changes_no_result() {
                 serde_json::to_value(document).expect("a document has a JSON form")
             });
             let events = [&folded, &each].map(|found| figure(found, "/run/events"));
-            assert!(
-                events[0] < if end.is_empty() { 0.9 * events[1] } else { f64::MAX },
-                "{system}: {events:?}"
-            );
+            assert!(!end.is_empty() || events[0] < events[1], "{system}: {events:?}");
             let parts = each.as_object().expect("an object").keys();
             for part in parts.filter(|part| !["run", "spec", "spec_sha256"].contains(&part.as_str())) {
                 assert_eq!(folded[part], each[part], "{system}, {end:?}: {part}");
