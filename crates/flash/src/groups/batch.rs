@@ -121,14 +121,17 @@ impl GroupsFlash {
         if !batches.reads.is_empty() {
             return true;
         }
-        batches.clear(&self.link);
-        self.shadow.is_none()
+        let begins = self.shadow.is_none()
             && self.accesses.is_empty()
             && self.short.is_empty()
             && self.chores.is_empty()
             && self.storengine.is_idle()
             && !self.stirred
-            && self.backend.takes_batches(now)
+            && self.backend.takes_batches(now);
+        if begins {
+            batches.clear(&self.link);
+        }
+        begins
     }
 
     /// Works out what follows from a read; whether that is of use: all that is spent must lie in one window of power.

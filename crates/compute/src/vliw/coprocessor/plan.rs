@@ -50,7 +50,7 @@ pub(super) struct Planned {
 }
 
 /// Plans of a study's programs.
-static PLANS: Known<(Kernel, CoprocessorSpec), Arc<Planned>> = Known::new(64);
+static PLANS: Known<(Kernel, CoprocessorSpec), Planned> = Known::new(64);
 
 /// Whether files have an array before a program starts, and when it has ended.
 fn is_given(array: &Area) -> bool {
@@ -72,11 +72,10 @@ impl Planned {
         spec: &CoprocessorSpec,
         program: impl FnOnce(Kernel) -> Result<Program, SpecError>,
     ) -> Result<Planned, SpecError> {
-        let work_out = |(kernel, spec): &(Kernel, CoprocessorSpec)| {
-            Planned::of(&program(kernel.clone())?, number, spec).map(Arc::new)
-        };
-        let known = PLANS.ask((kernel, spec.clone()), work_out)?;
-        Ok(Planned { plan: Plan { program: number, ..known.plan.clone() }, steps: Arc::clone(&known.steps) })
+        let work_out =
+            |(kernel, spec): &(Kernel, CoprocessorSpec)| Planned::of(&program(kernel.clone())?, number, spec);
+        let Planned { plan, steps } = PLANS.ask((kernel, spec.clone()), work_out)?;
+        Ok(Planned { plan: Plan { program: number, ..plan }, steps })
     }
 
     /// The plan of a program, whose number is `number`.

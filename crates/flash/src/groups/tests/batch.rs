@@ -6,6 +6,7 @@ use crate::groups::GroupsFlashSpec;
 use crate::groups::testing::{Rig, groups};
 use crate::media::dies::arbiter::Arbitration;
 use crate::media::dies::sched::Scheduling;
+use config::units::TransferRate;
 use kernel::{Rng, Time};
 use proto::groups::{Ask, Tell};
 
@@ -69,6 +70,20 @@ fn agree(spec: &GroupsFlashSpec, seed: u64) -> (u64, u64) {
     assert_eq!(waits(&folded), waits(&each), "{seed}");
     assert_eq!(folded.flash.backend.array_time(), each.flash.backend.array_time(), "{seed}");
     (folded.steps, each.steps)
+}
+
+/// Where the time of two pages on a channel is not twice that of one, to the picosecond, planes have an operation each.
+#[test]
+fn planes_that_round_apart_are_not_one_operation() {
+    let mut spec = energy::spec(GroupTranslation::literal);
+    spec.scheduler = Scheduling::oldest;
+    let operations = |spec: &GroupsFlashSpec| Rig::unwatched(spec, 0, true).flash.media.operations();
+    assert_eq!(operations(&spec), 1);
+    // 8 KiB take 11,702,857.14 ps, rounded up; 16 KiB 23,405,714.3.
+    spec.channel.rate = TransferRate::new(700_000_000);
+    assert_eq!(operations(&spec), 2);
+    let (folded, each) = agree(&spec, 77);
+    assert!(folded < each, "{folded} and {each} events");
 }
 
 #[test]
