@@ -66,3 +66,28 @@ pub(super) fn shipped(name: &str, side: i64) -> Kernel {
 pub(super) fn with_sizes(name: &str, sizes: &[(&str, i64)]) -> Kernel {
     sized(name, |size| sizes.iter().find(|(known, _)| *known == size).map(|(_, side)| *side))
 }
+
+/// A product element by element, each of which needs a column of 1,024 rows: 64 page groups.
+pub(super) fn columns() -> Kernel {
+    let text = r#"
+name = "columns"
+[sizes]
+n = 1024
+[arrays.A]
+shape = ["n", "n"]
+element = "f32"
+section = "input"
+[arrays.B]
+shape = ["n", "n"]
+element = "f32"
+section = "input"
+[arrays.C]
+shape = ["n", "n"]
+element = "f32"
+section = "output"
+[[microblocks]]
+split = "i"
+code = "for i in 0..n { for j in 0..n { for k in 0..n { C[i][j] += A[i][k] * B[k][j]; } } }"
+"#;
+    Kernel::read(text, "columns.toml", &[]).expect("a kernel")
+}

@@ -8,17 +8,40 @@ use config::SpecError;
 use kernel::{Cx, Time};
 use nest::Section;
 use proto::groups::{Ask, Groups};
+use std::ops::Range;
 
 /// A program that can be offloaded.
 pub(super) struct Admitted {
     pub(super) program: Program,
-    /// The screens of each microblock.
-    pub(super) screens: Vec<Vec<Part>>,
+    /// Its sections, in the order of microblocks and screens.
+    pub(super) sections: Vec<Part>,
+    /// The screens of each microblock: which sections they are.
+    pub(super) screens: Vec<Vec<Range<usize>>>,
     /// Where each input array begins, in page groups: instances share it.
     pub(super) inputs: Vec<Option<u32>>,
 }
 
 impl Admitted {
+    /// A program of whose microblocks each is dealt out as at most so many screens, and these as sections of at most so many bytes.
+    ///
+    /// # Errors
+    /// More sections than a program may have.
+    pub(super) fn new(program: Program, most: u64, budget: u64) -> Result<Admitted, SpecError> {
+        let mut sections = Vec::new();
+        let mut screens = Vec::new();
+        for microblock in 0..program.microblocks() {
+            let mut of = Vec::new();
+            for screen in program.screens(microblock, most) {
+                let first = sections.len();
+                program.sections(screen, budget, &mut sections)?;
+                of.push(first..sections.len());
+            }
+            screens.push(of);
+        }
+        let inputs = vec![None; program.arrays.len()];
+        Ok(Admitted { program, sections, screens, inputs })
+    }
+
     /// Whether an array is shared by all instances.
     fn is_shared(&self, array: usize) -> bool {
         self.program.arrays[array].section == Section::Input

@@ -187,7 +187,7 @@ impl Accelerator {
     /// A kernel that can be offloaded: its name for [`Accelerator::instance`]. Its input, which instances share, is on flash from the start.
     ///
     /// # Errors
-    /// More input than flash holds.
+    /// More input than flash holds; a section so small that the kernel falls into too many.
     pub fn add(&mut self, kernel: Kernel) -> Result<usize, SpecError> {
         let program = Program::new(kernel, &self.costing(), self.most())?;
         self.admit(program)
@@ -198,8 +198,7 @@ impl Accelerator {
     /// # Errors
     /// More input than flash holds; work by a table; a piece that memory has no room for.
     pub fn add_executed(&mut self, program: &dyn Executed) -> Result<usize, SpecError> {
-        let room = self.spec.memory.size.get() / self.slots.len() as u64 / GROUP;
-        let program = Program::executed(program, &self.costing(), room)?;
+        let program = Program::executed(program, &self.costing(), self.room() / GROUP)?;
         self.admit(program)
     }
 
@@ -212,11 +211,13 @@ impl Accelerator {
         if self.scheduler.splits() { self.spec.workers.into() } else { 1 }
     }
 
+    /// Bytes of memory for each section that is there or on its way.
+    fn room(&self) -> u64 {
+        self.spec.memory.size.get() / self.slots.len() as u64
+    }
+
     fn admit(&mut self, program: Program) -> Result<usize, SpecError> {
-        let screens =
-            (0..program.microblocks()).map(|microblock| program.screens(microblock, self.most())).collect();
-        let inputs = vec![None; program.arrays.len()];
-        self.programs.push(Admitted { program, screens, inputs });
+        self.programs.push(Admitted::new(program, self.most(), self.room())?);
         self.place_inputs(self.programs.len() - 1)?;
         Ok(self.programs.len() - 1)
     }

@@ -8,7 +8,7 @@ use crate::vliw::issue::ByUnit;
 use crate::vliw::program::Table;
 use crate::vliw::sched::AcceleratorScheduling;
 use crate::vliw::spec::{AcceleratorSpec, AcceleratorWork, FirmwareSpec};
-use crate::vliw::testing::{core, memory, shipped, whole};
+use crate::vliw::testing::{columns, core, memory, shipped, whole};
 use config::units::{Bandwidth, Duration};
 use kernel::EventQueue;
 use proto::groups::{Groups, Work};
@@ -206,7 +206,7 @@ fn one_section_takes_what_its_steps_take() {
     // Offload: 100 cycles of Flashvisor; its decision 300, the worker's message 100, the boot.
     assert_eq!(times.begun - times.offloaded, Time::from_ns(500) + Time::from_us(10));
     let program = &part.programs[0];
-    let piece = program.screens[0][0];
+    let piece = program.program.screens(0, 1)[0];
     let cost = program.program.cost(&piece, true, &part.spec.core, &mut part.scratch);
     // A matrix and two vectors, a group each: 100 + 3 x 10 cycles, then flash, then 100 cycles of the worker.
     let there = Time::from_ns(130) + READ + Time::from_ns(100);
@@ -265,7 +265,7 @@ code = "for i in 0..m { z[i] = x[i]; }"
     let [times] = part.stats.kernels[..] else { panic!("one kernel") };
     let program = &part.programs[0];
     let costs = |microblock: usize, begins| {
-        let screen = &program.screens[microblock][0];
+        let screen = &program.program.screens(microblock, 1)[0];
         let cost = program.program.cost(screen, begins, &spec.core, &mut Vec::new());
         Time::from_ns(cost.issue + cost.stall)
     };
@@ -389,7 +389,7 @@ serial = 0
     spec.work = AcceleratorWork::table;
     let mut part = Accelerator::new(&spec, 64).expect("an accelerator");
     part.add(Kernel::read(text, "share.toml", &[]).expect("a kernel")).expect("a program");
-    let screen = part.programs[0].screens[0][3];
+    let screen = part.programs[0].program.screens(0, 5)[3];
     let kernel = Kernel::read(text, "share.toml", &[]).expect("a kernel");
     let piece = kernel.screens(0, 5).nth(3).expect("a screen");
     let found = Table::of(&kernel).expect("a table").by_unit(&kernel.counts(&piece), &core());
@@ -433,4 +433,14 @@ fn a_program_that_is_executed_on_its_data_runs_as_a_nest_does() {
     assert!(fault(&spec).contains("and a section has room for 10"));
     spec.work = AcceleratorWork::table;
     assert!(fault(&spec).contains("no table says how much work `bfs` has"));
+}
+
+/// 8 MiB for 12 sections are 10 page groups each. An element of a product needs a column of 64 groups: it alone is seven sections and more, and the product has 2^20 of them.
+#[test]
+fn a_nest_that_falls_to_pieces_is_refused() {
+    let mut part =
+        Accelerator::new(&spec(6, AcceleratorScheduling::default()), 4_096).expect("an accelerator");
+    let fault = format!("{:?}", part.add(columns()).expect_err("too many sections"));
+    assert!(fault.contains("`columns` falls into more than 262144 sections"), "{fault}");
+    assert!(fault.contains("room for 10 page groups of 64 KiB"), "{fault}");
 }

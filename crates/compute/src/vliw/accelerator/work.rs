@@ -1,5 +1,6 @@
 //! Workers: from a screen to its sections, and from one section to the next.
 
+use super::load::Admitted;
 use super::needs::Need;
 use super::{Accelerator, Event, Message, Out};
 use crate::vliw::chain::{Ended, Instance as Number, Screen, Unit};
@@ -7,6 +8,7 @@ use crate::vliw::meter::State;
 use crate::vliw::observe::Act;
 use crate::vliw::program::{Cost, Part};
 use kernel::{Cx, Ticket, Time};
+use std::ops::Range;
 
 /// A core that executes kernels.
 #[derive(Default)]
@@ -17,8 +19,8 @@ pub(super) struct Worker {
     decided: Time,
     since: Time,
     idle_since: Time,
-    /// The sections of its screen, in order; how many have been asked for, and computed.
-    sections: Vec<Part>,
+    /// The sections of its screen, of those of its program; how many have been asked for, and computed.
+    sections: Range<usize>,
     asked: usize,
     computed: usize,
     /// What it computes.
@@ -82,11 +84,8 @@ impl Accelerator {
             instance.times.begun = cx.now();
         }
         let program = &self.programs[instance.program];
-        let budget = self.spec.memory.size.get() / self.slots.len() as u64;
-        let part = program.screens[screen.microblock as usize][screen.screen as usize];
         let of = &mut self.workers[at];
-        of.sections.clear();
-        program.program.sections(part, budget, &mut of.sections);
+        of.sections = program.screens[screen.microblock as usize][screen.screen as usize].clone();
         (of.asked, of.computed, of.groups) = (0, 0, 0);
         (of.since, of.idle_since) = (cx.now(), cx.now());
         self.stats.screens += 1;
@@ -109,11 +108,18 @@ impl Accelerator {
         usize::from(worker) * each + section % each
     }
 
+    /// A section of a worker's screen, if it has so many.
+    fn section(&self, worker: u16, section: usize) -> Option<Part> {
+        let program = self.instances[self.kernel_of(worker) as usize].program;
+        let Admitted { sections, .. } = &self.programs[program];
+        sections[self.workers[usize::from(worker)].sections.clone()].get(section).copied()
+    }
+
     /// A worker asks for its next section, if there is one.
     fn ask_section(&mut self, worker: u16, cx: &mut impl Cx<Event, Out>) {
         let at = usize::from(worker);
         let section = self.workers[at].asked;
-        let Some(part) = self.workers[at].sections.get(section).copied() else { return };
+        let Some(part) = self.section(worker, section) else { return };
         self.workers[at].asked += 1;
         let slot = self.slot(worker, section);
         let mut groups = std::mem::take(&mut self.slots[slot].groups);
@@ -143,7 +149,7 @@ impl Accelerator {
         }
         self.stats.waited[at] += cx.now() - self.workers[at].idle_since;
         let program = self.instances[self.kernel_of(worker) as usize].program;
-        let part = self.workers[at].sections[section];
+        let part = self.section(worker, section).expect("one that was asked for");
         let Cost { issue, stall, bytes } =
             self.programs[program].program.cost(&part, section == 0, &self.spec.core, &mut self.scratch);
         self.turn(cx.now(), State::Waits, State::Computes);

@@ -9,6 +9,7 @@ use super::places::{Places, needs_of};
 use super::spec::CoprocessorSpec;
 use crate::vliw::GROUP;
 use crate::vliw::program::{Part, Program};
+use config::SpecError;
 
 /// How many times as long the longest cores of all steps together may issue as the longest core would if the whole loop was dealt out at once.
 const LONGER: (u64, u64) = (21, 20);
@@ -17,12 +18,15 @@ const LONGER: (u64, u64) = (21, 20);
 const EIGHTHS: [u64; 3] = [8, 7, 6];
 
 /// The steps of a microblock, in order: the part of each core, of those that have one.
+///
+/// # Errors
+/// More sections than a program may have.
 pub(super) fn deal(
     program: &Program,
     microblock: usize,
     spec: &CoprocessorSpec,
     places: &Places<'_>,
-) -> Vec<Vec<Part>> {
+) -> Result<Vec<Vec<Part>>, SpecError> {
     let cores = u64::from(spec.cores);
     let (mut needs, mut sections, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
     for whole in program.screens(microblock, 1) {
@@ -30,7 +34,7 @@ pub(super) fn deal(
         if !needs.is_empty() && needs.len() as u64 <= spec.frames() {
             sections.push(whole);
         } else {
-            program.sections(whole, spec.frames() * GROUP, &mut sections);
+            program.sections(whole, spec.frames() * GROUP, &mut sections)?;
         }
     }
     let steps: Vec<Vec<Part>> = sections.iter().map(|section| program.dealt(section, cores)).collect();
@@ -41,11 +45,13 @@ pub(super) fn deal(
     };
     let in_sections = cycles(&steps);
     if in_sections * LONGER.1 <= cycles(std::slice::from_ref(&screens)) * LONGER.0 {
-        return steps;
+        return Ok(steps);
     }
     let mut best = (in_sections, steps);
     for eighths in EIGHTHS {
-        let together = together(program, &screens, spec.frames() * eighths / (8 * cores) * GROUP);
+        // Too many sections for a program are no other way to do it.
+        let budget = spec.frames() * eighths / (8 * cores) * GROUP;
+        let Ok(together) = together(program, &screens, budget) else { continue };
         let fits = |parts: &Vec<Part>| {
             needs_of(program, parts, places, &mut needs);
             needs.len() as u64 <= spec.frames()
@@ -55,17 +61,17 @@ pub(super) fn deal(
             best = (cycles, together);
         }
     }
-    best.1
+    Ok(best.1)
 }
 
 /// Screens in sections of at most so many bytes, the first of all at once, then the second of all, and so on.
-fn together(program: &Program, screens: &[Part], budget: u64) -> Vec<Vec<Part>> {
+fn together(program: &Program, screens: &[Part], budget: u64) -> Result<Vec<Vec<Part>>, SpecError> {
     let sections = |screen: &Part| {
         let mut sections = Vec::new();
-        program.sections(*screen, budget, &mut sections);
-        sections
+        program.sections(*screen, budget, &mut sections).map(|()| sections)
     };
-    let each: Vec<Vec<Part>> = screens.iter().map(sections).collect();
+    let each = screens.iter().map(sections).collect::<Result<Vec<_>, _>>()?;
     let count = each.iter().map(Vec::len).max().unwrap_or(0);
-    (0..count).map(|step| each.iter().filter_map(|sections| sections.get(step).copied()).collect()).collect()
+    let at = |step| each.iter().filter_map(|sections| sections.get(step).copied()).collect();
+    Ok((0..count).map(at).collect())
 }

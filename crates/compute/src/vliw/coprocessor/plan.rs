@@ -81,14 +81,14 @@ impl Planned {
     /// The plan of a program, whose number is `number`.
     ///
     /// # Errors
-    /// A section that memory has no room for.
+    /// A section that memory has no room for; more sections than a program may have.
     pub(super) fn of(program: &Program, number: u32, spec: &CoprocessorSpec) -> Result<Planned, SpecError> {
         let places = Places::of(&program.arrays);
         let mut kept = Kept::new(spec.frames() as usize, places.groups().map(is_given));
         let (mut actions, mut steps) = (Vec::new(), Vec::<Step>::new());
         let (mut needs, mut scratch) = (Vec::new(), Vec::new());
         for microblock in 0..program.microblocks() {
-            for parts in deal(program, microblock, spec, &places) {
+            for parts in deal(program, microblock, spec, &places)? {
                 needs_of(program, &parts, &places, &mut needs);
                 if needs.len() as u64 > spec.frames() {
                     return Err(too_large(program, needs.len(), spec));

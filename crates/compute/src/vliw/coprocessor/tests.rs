@@ -152,7 +152,7 @@ fn one_core_computes_what_a_worker_would() {
         for microblock in 0..program.microblocks() {
             let mut sections = Vec::new();
             let [screen] = program.screens(microblock, 1)[..] else { panic!("one screen") };
-            program.sections(screen, 8 << 20, &mut sections);
+            program.sections(screen, 8 << 20, &mut sections).expect("few");
             for (at, section) in sections.iter().enumerate() {
                 let Cost { issue, stall, .. } = program.cost(section, at == 0, &spec.core, &mut Vec::new());
                 cycles += issue + stall;

@@ -16,6 +16,9 @@ use nest::executed::{Area, Executed};
 use nest::{Array, Kernel, Piece};
 use std::ops::RangeInclusive;
 
+/// Most sections of a program. One whose blocks fit has thousands; where an outer loop's iteration does not fit, what is in it is cut up instead, and what it needs moves for every few operations.
+const MOST_SECTIONS: usize = 1 << 18;
+
 /// By what it is known how much a program does.
 #[derive(Clone, Copy)]
 pub(super) struct Costing<'s> {
@@ -155,11 +158,15 @@ impl Program {
         }
     }
 
-    /// The sections of a screen, in order, whose page groups have at most so many bytes.
-    pub(super) fn sections(&self, screen: Part, budget: u64, into: &mut Vec<Part>) {
+    /// The sections of a screen, in order, whose page groups have at most so many bytes: behind those that are there.
+    ///
+    /// # Errors
+    /// More than a program may have.
+    pub(super) fn sections(&self, screen: Part, budget: u64, into: &mut Vec<Part>) -> Result<(), SpecError> {
         match (&self.source, screen) {
             (Source::Nested(of), Part::Nested(piece)) => {
-                into.extend(of.kernel.sections(piece, budget, GROUP).map(Part::Nested));
+                let left = MOST_SECTIONS + 1 - into.len().min(MOST_SECTIONS);
+                into.extend(of.kernel.sections(piece, budget, GROUP).take(left).map(Part::Nested));
             }
             (Source::Recorded(of), Part::Recorded { from, below }) => {
                 let sections = of.sections(from..below, (budget / GROUP) as usize);
@@ -167,6 +174,18 @@ impl Program {
             }
             _ => unreachable!("a part of another program"),
         }
+        if into.len() > MOST_SECTIONS {
+            let what = format!(
+                "`{}` falls into more than {MOST_SECTIONS} sections, since one has room for {} page groups of {} KiB",
+                self.name,
+                budget / GROUP,
+                GROUP >> 10
+            );
+            let help =
+                "more memory, fewer sections ahead, or loops that touch less before they come back to it";
+            return Err(SpecError::new("memory.size", what).help(help));
+        }
+        Ok(())
     }
 
     /// Calls with the page groups that a part touches, by array, and whether it reads and writes them; with some more than once.

@@ -4,6 +4,7 @@ use super::*;
 use crate::vliw::GROUP;
 use crate::vliw::coprocessor::deal::deal;
 use crate::vliw::coprocessor::places::Places;
+use crate::vliw::testing::columns;
 use proto::offload::Stretch;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,7 +155,9 @@ fn a_plan_agrees_with_a_list() {
             let groups = stretch.first / GROUP..(stretch.first + stretch.bytes).div_ceil(GROUP);
             groups.map(|group| (usize::from(stretch.array), group as u32)).collect::<Vec<_>>()
         };
-        for parts in (0..program.microblocks()).flat_map(|at| deal(&program, at, &spec, &places)) {
+        for parts in (0..program.microblocks())
+            .flat_map(|at| deal(&program, at, &spec, &places).expect("few sections"))
+        {
             let mut needs = BTreeMap::new();
             for part in &parts {
                 program.touches(part, |array, groups, _, writes| {
@@ -209,7 +212,7 @@ fn a_loop_whose_iterations_are_larger_than_memory_is_shared_out_first() {
     let (kernel, spec) = (blocked(), with_frames(30, 4));
     let program = known(&kernel, &spec);
     let places = Places::of(&program.arrays);
-    let steps = deal(&program, 0, &spec, &places);
+    let steps = deal(&program, 0, &spec, &places).expect("few sections");
     assert!(steps.len() > 8 && steps.iter().all(|parts| parts.len() == 4));
     let mut all = nest::Counts::default();
     for part in steps.iter().flatten() {
@@ -222,7 +225,7 @@ fn a_loop_whose_iterations_are_larger_than_memory_is_shared_out_first() {
     let (least, most) = (busy.iter().min().expect("cores"), busy.iter().max().expect("cores"));
     assert!(most.ps() as f64 / least.ps() as f64 <= 1.02, "{busy:?}");
     // With room for all of it there is one step.
-    assert_eq!(deal(&program, 0, &with_frames(48, 4), &places).len(), 1);
+    assert_eq!(deal(&program, 0, &with_frames(48, 4), &places).expect("few sections").len(), 1);
 }
 
 /// A search on its data: levels go once, nodes and edges come once.
@@ -247,4 +250,13 @@ fn a_program_that_is_executed_on_its_data_is_planned_as_a_nest_is() {
     table.work = AcceleratorWork::table;
     let mut part = Coprocessor::new(&table).expect("a coprocessor");
     assert_eq!(part.add_executed(&search).expect_err("no table").key, "work");
+}
+
+/// Memory of 30 page groups does not hold a column of 64: a product has 2^20 elements, each of which would be three steps.
+#[test]
+fn a_nest_that_falls_to_pieces_is_refused() {
+    let spec = with_frames(30, 8);
+    let mut part = Coprocessor::new(&spec).expect("a coprocessor");
+    let fault = format!("{:?}", part.add(columns()).expect_err("too many sections"));
+    assert!(fault.contains("`columns` falls into more than 262144 sections"), "{fault}");
 }
