@@ -82,6 +82,12 @@ impl Device {
         }
     }
 
+    /// The most map units that collection has gained in a group.
+    #[cfg(test)]
+    pub(crate) fn gained(&self) -> Option<i64> {
+        self.translation.as_ref()?.moved.iter().map(|moved| moved.gained).max()
+    }
+
     /// Writes back changed pages where that is allowed now.
     pub(super) fn write_back_moved(&mut self, cx: &mut impl Cx<Event, Out>) {
         if self.translation.is_none() {

@@ -389,8 +389,12 @@ impl Device {
         let Some(job) = erased else { return };
         let Job { ru, levels_wear, folds, .. } = *job;
         self.spare_jobs.push(job);
+        let free = self.ftl.free(group);
         self.ftl.erased(ru);
-        self.gains_by_erase(group);
+        // A block that has failed, or that is kept for the cache, gives nothing back.
+        if self.ftl.free(group) > free {
+            self.gains_by_erase(group);
+        }
         if let Some(ru) = self.ftl.pick_unworn(group, levels_wear) {
             self.run_job(group, ru, true, cx);
         } else if folds {

@@ -1,6 +1,7 @@
 //! Devices of all kinds that can have a cache of one bit a cell, with a small one.
 
 use super::{Combination, End, Fill, Host, Map, Memory, combinations};
+use crate::control::ftl::pages::PageOrder;
 use crate::device::Device;
 use crate::spec::{Built, FlashSpec, GcScope, SlcFull, SlcSpec};
 use config::units::{Duration, Share};
@@ -61,7 +62,7 @@ fn all(seed: u64) -> Vec<(Combination, FlashSpec)> {
     let mut all = combinations(seed);
     all.retain(|c| !matches!(c.memory, Memory::Registers | Memory::ProtectedRegisters));
     // What a cache is not for with pages that are chosen.
-    all.retain(|c| c.pages == crate::control::ftl::pages::PageOrder::in_order);
+    all.retain(|c| c.pages == PageOrder::in_order);
     all.iter().enumerate().map(|(n, c)| with(c, &caches[n % caches.len()])).collect()
 }
 
@@ -91,6 +92,30 @@ fn caches_of_all_kinds_keep_their_data() {
         folds > 100 && folded > 1_000 && hits > 1_000 && misses > 100 && stalls > 0,
         "{folds} {folded} {hits} {misses} {stalls}"
     );
+}
+
+/// A unit that is kept for the cache is free for it alone once it is folded: while nothing else is erased, pages of the map gain no space to be written back into.
+#[test]
+fn folds_of_what_is_kept_gain_no_space() {
+    let slc = SlcSpec { foreground: Some(1), ..caches().swap_remove(0) };
+    let mut folds = 0;
+    for combination in combinations(7) {
+        let combination = Combination { fill: Fill::Empty, memory: Memory::None, ..combination };
+        let (combination, spec) = with(&combination, &slc);
+        if combination.map == Map::Table || combination.pages != PageOrder::in_order {
+            continue;
+        }
+        let mut host = Host::new(empty(&combination, &spec), 7, combination.depth);
+        for _ in 0..40 {
+            assert_eq!(host.drive(100), End::Done, "{combination}");
+            if host.device.stats.gc_runs > 0 {
+                break;
+            }
+            assert!(host.device.gained().expect("a map on flash") <= 0, "{combination}");
+            folds += host.device.slc().map_or(0, |(seen, _)| seen.folds);
+        }
+    }
+    assert!(folds > 20, "{folds}");
 }
 
 /// The shadow and folded stages change nothing.
