@@ -4,7 +4,6 @@ use super::deal::deal;
 use super::kept::Kept;
 use super::places::{Places, bytes, needs_of};
 use super::spec::CoprocessorSpec;
-use crate::vliw::GROUP;
 use crate::vliw::known::Known;
 use crate::vliw::program::{Cost, Program};
 use crate::vliw::sharing::Sharing;
@@ -91,7 +90,7 @@ impl Planned {
             for parts in deal(program, microblock, spec, &places)? {
                 needs_of(program, &parts, &places, &mut needs);
                 if needs.len() as u64 > spec.frames() {
-                    return Err(too_large(program, needs.len(), spec));
+                    return Err(program.too_large(needs.len(), spec.frames()));
                 }
                 let moves = kept.bring(&needs);
                 let (stores, loads) = (places.stretches(&moves.stores), places.stretches(&moves.loads));
@@ -156,14 +155,4 @@ fn share(shares: &mut [Share], spec: &CoprocessorSpec) {
             shares[core].computes = at.max(shares[core].alone);
         }
     }
-}
-
-fn too_large(program: &Program, groups: usize, spec: &CoprocessorSpec) -> SpecError {
-    let what = format!(
-        "what `{}` cannot do in smaller parts touches {groups} parts of {} KiB, and memory has room for {}",
-        program.name,
-        GROUP >> 10,
-        spec.frames()
-    );
-    SpecError::new("memory.size", what).help("smaller arrays, or more memory")
 }

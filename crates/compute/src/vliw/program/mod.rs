@@ -14,6 +14,7 @@ use super::spec::{AcceleratorWork, CoreSpec};
 use config::SpecError;
 use nest::executed::{Area, Executed};
 use nest::{Array, Kernel, Piece};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 /// Most sections of a program. One whose blocks fit has thousands; where an outer loop's iteration does not fit, what is in it is cut up instead, and what it needs moves for every few operations.
@@ -175,17 +176,37 @@ impl Program {
             _ => unreachable!("a part of another program"),
         }
         if into.len() > MOST_SECTIONS {
-            let what = format!(
-                "`{}` falls into more than {MOST_SECTIONS} sections, since one has room for {} page groups of {} KiB",
-                self.name,
-                budget / GROUP,
-                GROUP >> 10
-            );
-            let help =
-                "more memory, fewer sections ahead, or loops that touch less before they come back to it";
-            return Err(SpecError::new("memory.size", what).help(help));
+            Err(self.falls_apart(&into[MOST_SECTIONS], budget / GROUP))
+        } else {
+            Ok(())
         }
-        Ok(())
+    }
+
+    /// What is wrong where there are too many sections, each with room for so many page groups, of which this is one.
+    #[cold]
+    fn falls_apart(&self, section: &Part, room: u64) -> SpecError {
+        let mut touched = BTreeSet::new();
+        self.touches(section, |array, groups, _, _| touched.extend(groups.map(|group| (array, group))));
+        if touched.len() as u64 > room {
+            return self.too_large(touched.len(), room);
+        }
+        let what = format!(
+            "`{}` falls into more than {MOST_SECTIONS} sections, since one has room for {room} page groups of {} KiB",
+            self.name,
+            GROUP >> 10
+        );
+        let help = "more memory, fewer sections ahead, or loops that touch less before they come back to it";
+        SpecError::new("memory.size", what).help(help)
+    }
+
+    /// What is wrong where a part that is as small as can be touches more page groups than there is room for.
+    pub(super) fn too_large(&self, groups: usize, room: u64) -> SpecError {
+        let what = format!(
+            "what `{}` cannot do in smaller parts touches {groups} parts of {} KiB, and memory has room for {room}",
+            self.name,
+            GROUP >> 10
+        );
+        SpecError::new("memory.size", what).help("smaller arrays, or more memory")
     }
 
     /// Calls with the page groups that a part touches, by array, and whether it reads and writes them; with some more than once.
