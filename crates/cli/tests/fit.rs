@@ -103,14 +103,17 @@ fn what_cannot_be_fitted_is_one_diagnostic() {
     let on = |device: &str| json!({ "rw": "randread", "bs": "4k", "iodepth": "1", "filename": device });
     let one = put("one.json", &on("/dev/nvme0n1"), 80.0);
     let other = put("other.json", &on("/dev/nvme1n1"), 80.0);
+    // Another host's drive of the same name.
+    let namesake = put("namesake.json", &on("/dev/nvme0n1"), 130.0);
     let arm = put("arm.json", &on("/dev/sda"), 9_000.0);
     let no_size = put("size.json", &json!({ "rw": "randread", "iodepth": "1" }), 80.0);
     let no_depth = put("depth.json", &json!({ "rw": "randread", "bs": "4k" }), 80.0);
     let paced =
         put("paced.json", &json!({ "rw": "randread", "bs": "4k", "iodepth": "1", "rate_iops": "50" }), 80.0);
     let text = file(folder.path(), "text.json", "fio-3.33\n");
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 11] = [
         (&[&one, &other], "of 2 drives"),
+        (&[&one, &namesake], "that is not one drive in one state"),
         (&[&arm], "that is no SSD"),
         (&[&no_size], "block size"),
         (&[&no_depth], "depth"),

@@ -61,11 +61,11 @@ pub struct Request<'a> {
 /// Fits.
 ///
 /// # Errors
-/// A system without a drive that has queues; points that cannot choose anything, or are of no SSD; an end before its time.
+/// A system without a drive that has queues; points that cannot choose anything, or are of no SSD, or of several drives; an end before its time.
 pub fn fit(request: &Request<'_>) -> Result<Fit, Diagnostic> {
     let loaded = Loaded::load(request.like, request.set)?;
     let base = Base::of(&loaded, request.like)?;
-    let points = merged(&request.points);
+    let points = merged(&request.points)?;
     let chosen = choose::choose(&points, &base, request.program, base.thread > 0.0)?;
     let bench = Bench {
         like: request.like,
@@ -121,8 +121,14 @@ fn about(chosen: &Chosen, points: &[Point]) -> u64 {
     (points.len() + one + READINGS * one) as u64
 }
 
+/// How far repetitions of a job on one drive may be apart, the most over the least: those of one state are within tens of per cent.
+const APART: f64 = 1.5;
+
 /// Points of one job are one: their figures are means over those that have them.
-fn merged(points: &[Point]) -> Vec<Point> {
+///
+/// # Errors
+/// Means of latency or rates so far apart that they are not of one drive in one state.
+fn merged(points: &[Point]) -> Result<Vec<Point>, Diagnostic> {
     let mut all: Vec<(Point, Vec<&Point>)> = Vec::new();
     for point in points {
         match all.iter_mut().find(|(of, _)| (of.job, of.worn, of.held) == (point.job, point.worn, point.held))
@@ -130,6 +136,10 @@ fn merged(points: &[Point]) -> Vec<Point> {
             Some((_, of)) => of.push(point),
             None => all.push((point.clone(), vec![point])),
         }
+    }
+    for (_, of) in &all {
+        refuse_apart(of, "IOPS", &|figures| figures.iops)?;
+        refuse_apart(of, "us", &|figures| figures.mean)?;
     }
     let mean = |of: &[&Point], figure: &dyn Fn(&Point) -> Option<f64>| {
         let found: Vec<f64> = of.iter().filter_map(|point| figure(point)).collect();
@@ -150,7 +160,28 @@ fn merged(points: &[Point]) -> Vec<Point> {
             ..point
         }
     };
-    all.into_iter().map(one).collect()
+    Ok(all.into_iter().map(one).collect())
+}
+
+fn refuse_apart(
+    points: &[&Point],
+    unit: &str,
+    figure: &dyn Fn(&Figures) -> Option<f64>,
+) -> Result<(), Diagnostic> {
+    let of = |point: &&Point| Some((figure(&point.figures)?, point.place.clone()));
+    let mut found: Vec<(f64, String)> = points.iter().filter_map(of).collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (Some((least, at_least)), Some((most, at_most))) = (found.first(), found.last()) else {
+        return Ok(());
+    };
+    if *most <= least * APART {
+        return Ok(());
+    }
+    let job = points.first().map(|point| point.job.to_string()).unwrap_or_default();
+    let what = format!("{job} has {least:.4} {unit} ({at_least}) and {most:.4} {unit} ({at_most})");
+    Err(Diagnostic::new(format!("{what}: that is not one drive in one state")).help(
+        "repetitions count as their mean, and may be 1.5 times apart; fit one drive at a time, and say `worn` of points of a drive that had been written over",
+    ))
 }
 
 /// Does tasks on as many threads as asked for; what came of them, in their order, or the first fault of that order.
