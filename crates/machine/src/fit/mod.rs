@@ -179,9 +179,9 @@ fn refuse_apart(
     }
     let job = points.first().map(|point| point.job.to_string()).unwrap_or_default();
     let what = format!("{job} has {least:.4} {unit} ({at_least}) and {most:.4} {unit} ({at_most})");
-    Err(Diagnostic::new(format!("{what}: that is not one drive in one state")).help(
-        "repetitions count as their mean, and may be 1.5 times apart; fit one drive at a time, and say `worn` of points of a drive that had been written over",
-    ))
+    Err(Diagnostic::new(format!("{what}: that is not one drive in one state")).help(format!(
+        "repetitions count as their mean, and may be {APART} times apart; fit one drive at a time, and say `worn` of points of a drive that had been written over"
+    )))
 }
 
 /// Does tasks on as many threads as asked for; what came of them, in their order, or the first fault of that order.

@@ -17,7 +17,7 @@ use nest::{Array, Kernel, Piece};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// Most sections of a program. One whose blocks fit has thousands; where an outer loop's iteration does not fit, what is in it is cut up instead, and what it needs moves for every few operations.
+/// Most sections of a program on an accelerator, of a microblock on a coprocessor: *chosen*. A program whose blocks fit has thousands; where an outer loop's iteration does not fit, what is in it is cut up instead, and what it needs moves for every few operations.
 const MOST_SECTIONS: usize = 1 << 18;
 
 /// By what it is known how much a program does.
