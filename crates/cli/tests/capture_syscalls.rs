@@ -5,7 +5,6 @@
 mod common;
 
 use common::{Done, command, file, nandscape, refused};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -38,10 +37,17 @@ const LOG: &str = r#"7 100.000000 execve("/bin/x", [...], 0x7ff /* 3 vars */) = 
 7 100.014000 +++ exited with 3 +++
 "#;
 
+/// Writes the script as the folder's `strace`. A shell does it: were the file open for writing here while a test beside this
+/// one starts a process, that process would hold it open too, and the kernel refuses to execute it ("Text file busy").
+fn script(folder: &Path) {
+    let write = r#"printf '%s' "$1" > "$0" && chmod 755 "$0""#;
+    let written = Command::new("/bin/sh").args(["-c", write]).arg(folder.join("strace")).arg(SCRIPT).status();
+    assert!(written.expect("a shell").success());
+}
+
 /// Captures into `t.strace` of the folder, with the script for strace.
 fn captured(folder: &Path, log: &str, program: &[&str]) -> Done {
-    let script = file(folder, "strace", SCRIPT);
-    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("a script");
+    script(folder);
     let out = folder.join("t.strace").display().to_string();
     let arguments = [&["trace", "capture", "--syscalls", "--out", &out, "--"], program].concat();
     let output = command(&arguments).env("PATH", folder).env("LOG", log).output().expect("the binary starts");
