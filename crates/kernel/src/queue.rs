@@ -232,6 +232,12 @@ impl<E: Event> EventQueue<E> {
         }
     }
 
+    /// The clock stands still at a time before the event that was popped last: nothing that comes is of interest any more.
+    pub fn end_at(&mut self, time: Time) {
+        debug_assert!(time <= self.now(), "the end lies ahead");
+        self.now = time.ps();
+    }
+
     /// The next event while something is in the heap or cancelled.
     #[inline(never)]
     fn pop_unusual(&mut self) -> Option<u64> {

@@ -440,6 +440,8 @@ impl Machine {
                 instant = now;
                 steps = 0;
                 if now > horizon {
+                    // A run lasts for what it was given, not up to whatever comes next.
+                    self.until.iter().for_each(|until| self.wires.queue.end_at(*until));
                     return Some(if self.until.is_some() { End::Until } else { End::Horizon });
                 }
                 if now >= self.window.1 {

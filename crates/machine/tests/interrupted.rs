@@ -2,7 +2,7 @@
 
 use machine::precondition::parse;
 use machine::result::Document;
-use machine::run::{Observers, Outside, Plan, Stage, run, run_observed};
+use machine::run::{Observers, Outside, Plan, Stage, run, run_alone, run_observed};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs a plan with a stop at the `nth` stage that `is` it; which stages there were, by name.
@@ -114,4 +114,20 @@ fn run_without_observers_refuses_what_was_not_begun() {
     };
     let fault = run(&plan("none"), &mut outside).expect_err("it was stopped before it began");
     assert!(fault.what.contains("before anything was simulated"), "{fault}");
+}
+
+/// Also of what a core waits for at the end, though it has retired nothing since: all of its time so far, if it waits for its first line.
+#[test]
+fn a_server_that_is_ended_accounts_for_all_of_its_time() {
+    for end in ["2ns", "123ns", "5311ns"] {
+        let plan = Plan::new("dram-only", "tatp:size=64MiB").set("cpu.warmup.fixed.jobs=0");
+        let document =
+            run_alone(&plan.set(&format!("sim.until={end}"))).unwrap_or_else(|fault| panic!("{fault}"));
+        assert!(document.ok, "{end}: {:?}", document.checks);
+        let shares = &document.cpu[0].time_share;
+        assert!((shares.values().sum::<f64>() - 1.0).abs() < 1e-9, "{end}: {shares:?}");
+        if end == "2ns" {
+            assert_eq!(shares["retiring"], 0.0, "{shares:?}");
+        }
+    }
 }

@@ -202,6 +202,16 @@ impl Cores {
         }
     }
 
+    /// Slots since counters began, by what they were spent for: up to now, also where a core has waited since it retired something last.
+    pub fn spent(&self, now: Time) -> [u64; Spent::COUNT] {
+        let slot = self.shared.shape.cycle_of(now) * self.shared.shape.width;
+        let mut spent = self.shared.stats.spent;
+        for core in &self.cores {
+            spent[core.waits_for() as usize] += slot.saturating_sub(core.retire);
+        }
+        spent
+    }
+
     /// Energy of the cores since counters began, and of the rest of their chip; `None` if the spec does not say what they cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         // A core that waits for something is at work, though it is not accounted for yet.

@@ -1,10 +1,12 @@
 //! Whole machines near the shipped ones: the first byte chooses a small system, the others choose policies and change values. What loads
-//! runs with its shadow, and every check holds.
+//! runs with its shadow, and every check holds; of half of them a run without folded events finds the same.
 
 use super::Target;
+use super::platforms::{PLATFORMS, Platform};
 use machine::Loaded;
 use machine::catalogue::families;
-use machine::run::{Plan, run_for};
+use machine::result::Document;
+use machine::run::{Plan, check, run_for};
 use toml::{Table, Value};
 
 pub(super) const TARGET: Target = Target {
@@ -16,109 +18,14 @@ pub(super) const TARGET: Target = Target {
     cases: 600,
 };
 
-/// A system made small, and what it does.
-struct Platform {
-    system: &'static str,
-    set: &'static [&'static str],
-    workloads: &'static [&'static str],
-}
-
-/// One channel of one way, filled once, under a shadow; the rest keeps what the system's thresholds of collection need.
-macro_rules! drive {
-    ($($set:literal),*) => {
-        &[
-            "flash.geometry.channels=1",
-            "flash.geometry.ways=1",
-            "flash.precondition=sequential",
-            "sim.shadow=true",
-            $($set),*
-        ]
-    };
-}
-const DIRECT: &[&str] = &[
-    "memory.direct.geometry.channels=4",
-    "memory.direct.geometry.dies=1",
-    "memory.direct.geometry.planes=4",
-    "memory.direct.geometry.blocks=16",
-    "memory.direct.geometry.pages=16",
-    "memory.direct.mapping.group=16",
-    "memory.direct.mapping.data_blocks=8",
-    "memory.direct.controller.count=4",
-    "memory.direct.network={ mesh = { rows = 2, columns = 2 } }",
-    "mmu.table.block.reach=1MiB",
-    "sim.shadow=true",
-];
-const SERVER: &[&str] = &[
-    "cpu.cores=4",
-    "fabric.mesh.rows=2",
-    "fabric.mesh.columns=2",
-    "l2.banks=4",
-    "l2.sets=64",
-    "cpu.load.jobs=300",
-    "cpu.warmup.fixed.jobs=30",
-];
-const REQUESTS: &[&str] = &[
-    "fio:rw=randrw,bsrange=512-24k,iodepth=8,number_ios=300,fsync=9,size=40%,norandommap=1,io_size=1g",
-    "fio:rw=randtrim,bs=16k,iodepth=2,number_ios=60,size=40%,norandommap=1,io_size=1g",
-];
-const GRAPH: &[&str] = &["bfs1:scale=7", "gaus:n=24"];
-const JOBS: &[&str] = &["tatp:size=16MiB,work=200"];
-
-const PLATFORMS: &[Platform] = &[
-    Platform { system: "d16", set: drive!("flash.geometry.pages=16"), workloads: REQUESTS },
-    Platform {
-        system: "pm9a3",
-        set: drive!("flash.geometry.blocks=128", "flash.geometry.pages=24"),
-        workloads: REQUESTS,
-    },
-    Platform {
-        system: "mqsim-default",
-        set: drive!("flash.geometry.pages=16", "flash.geometry.dies=1"),
-        workloads: REQUESTS,
-    },
-    Platform {
-        system: "z-ssd",
-        set: drive!("flash.geometry.blocks=64", "flash.geometry.pages=24"),
-        workloads: REQUESTS,
-    },
-    Platform { system: "ideal", set: &["l2.sets=16"], workloads: GRAPH },
-    Platform { system: "zng", set: DIRECT, workloads: GRAPH },
-    Platform { system: "zng-wropt", set: DIRECT, workloads: GRAPH },
-    Platform {
-        system: "hybridgpu",
-        set: &[
-            "flash.geometry.channels=2",
-            "flash.geometry.dies=2",
-            "flash.geometry.planes=2",
-            "flash.geometry.blocks=64",
-            "flash.geometry.pages=16",
-            "flash.ftl.gc.start=5",
-            "flash.ftl.gc.stop=6",
-            "memory.engine.read_buffer.capacity=64KiB",
-            "memory.engine.write_buffer.capacity=64KiB",
-            "l2.sets=16",
-            "sim.shadow=true",
-        ],
-        workloads: GRAPH,
-    },
-    Platform {
-        system: "hetero",
-        set: &[
-            "paging.granule=4KiB",
-            "paging.memory=1MiB",
-            "flash.geometry.blocks=64",
-            "flash.geometry.pages=24",
-            "sim.shadow=true",
-        ],
-        workloads: GRAPH,
-    },
-    Platform { system: "dram-only", set: SERVER, workloads: JOBS },
-];
-
 /// Looks at a run after which it is ended.
 const LOOKS: u32 = 6;
 /// The most pages of a device: tables of larger ones take memory.
 const PAGES: u64 = 1 << 20;
+/// From this first byte on, a machine runs a second time, without folded events.
+const UNFOLDED: u8 = 128;
+/// The override that ends a run.
+const UNTIL: &str = "sim.until=";
 /// The most overrides.
 const OVERRIDES: usize = 4;
 
@@ -189,7 +96,7 @@ fn table(loaded: &Loaded) -> Table {
     loaded.to_toml().parse().expect("a resolved spec is TOML")
 }
 
-/// The run that the bytes ask for: the first byte chooses a platform, each three more a key and its value.
+/// The run that the bytes ask for: the first byte chooses a platform, each three more a key and its value, and one that is left when it ends.
 fn plan(bytes: &[u8]) -> Option<Plan> {
     let (which, rest) = bytes.split_first()?;
     let platform = &PLATFORMS[usize::from(*which) % PLATFORMS.len()];
@@ -201,6 +108,8 @@ fn plan(bytes: &[u8]) -> Option<Plan> {
         let (key, choice) = &keys[usize::from(u16::from_le_bytes([chosen[0], chosen[1]])) % keys.len()];
         plan.set.extend(choice.take(chosen[2]).map(|value| format!("{key}={value}")));
     }
+    let end = rest.chunks_exact(3).remainder().first();
+    plan.set.extend(end.map(|byte| format!("{UNTIL}{}ns", 700 * (u32::from(*byte) + 1).pow(2))));
     Some(plan)
 }
 
@@ -209,7 +118,7 @@ fn pages(spec: &Table) -> u64 {
     let at = |path: &[&str]| {
         path.iter().try_fold(Value::Table(spec.clone()), |value, key| value.get(key).cloned())
     };
-    [&["flash", "geometry"][..], &["memory", "direct", "geometry"]]
+    [&["flash", "geometry"][..], &["group_flash", "groups", "geometry"], &["memory", "direct", "geometry"]]
         .into_iter()
         .filter_map(at)
         .filter_map(|geometry| {
@@ -232,21 +141,56 @@ fn run(bytes: &[u8]) {
         return;
     }
     match run_for(&plan, LOOKS) {
-        Ok(document) => assert!(document.is_sound(), "{:?}: {:?}", plan.set, document.checks),
+        Ok(document) => {
+            assert!(holds(&plan, &document), "{:?}: {:?}", plan.set, document.checks);
+            if document.ok && bytes[0] >= UNFOLDED {
+                folding_changes_nothing(plan, &document);
+            }
+        }
         Err(fault) => assert!(!fault.what.is_empty(), "{:?}: {fault}", plan.set),
     }
 }
 
-/// Each platform as it is, and with overrides that damage makes others of.
-fn examples() -> Vec<Vec<u8>> {
-    let all = 0..PLATFORMS.len() as u8;
-    all.flat_map(|which| {
-        (0..=OVERRIDES as u8).map(move |n| [vec![which], vec![255 - n; 3 * usize::from(n)]].concat())
-    })
-    .collect()
+/// Whether every check holds, but that of a warm-up that has not been over in the time that was given.
+fn holds(plan: &Plan, document: &Document) -> bool {
+    let is_timed = plan.set.iter().any(|set| set.starts_with(UNTIL));
+    let is_short = |name: &str| is_timed && name == "the warm-up leaves something to measure";
+    document.is_sound() || document.checks.iter().all(|check| check.ok || is_short(&check.name))
 }
 
-/// Overrides may be refused: only the platforms themselves must load.
+/// A run with an event for everything finds the same, if it is not ended before.
+fn folding_changes_nothing(mut plan: Plan, folded: &Document) {
+    plan.set.push("sim.fold=false".to_owned());
+    match run_for(&plan, 4 * LOOKS) {
+        Ok(each) if each.ok => assert_eq!(found(folded), found(&each), "{:?}", plan.set),
+        Ok(each) => assert!(holds(&plan, &each), "{:?}: {:?}", plan.set, each.checks),
+        Err(fault) => panic!("{:?}: {fault}", plan.set),
+    }
+}
+
+/// What a run found: the document without the spec and what the run cost.
+fn found(document: &Document) -> serde_json::Value {
+    let mut all = serde_json::to_value(document).expect("a document has a JSON form");
+    let fields = all.as_object_mut().expect("a document is an object");
+    for apart in ["spec", "spec_sha256", "run"] {
+        fields.remove(apart);
+    }
+    all
+}
+
+/// Each platform as it is, and with overrides that damage makes others of.
+fn examples() -> Vec<Vec<u8>> {
+    let count = PLATFORMS.len() as u8;
+    let twice = UNFOLDED.next_multiple_of(count);
+    (0..count)
+        .chain(twice..twice + count)
+        .flat_map(|which| {
+            (0..=OVERRIDES as u8).map(move |n| [vec![which], vec![255 - n; 3 * usize::from(n)]].concat())
+        })
+        .collect()
+}
+
+/// Overrides may be refused: only the platforms themselves must take their workloads.
 fn reads(bytes: &[u8]) -> bool {
-    plan(&bytes[..1]).is_some_and(|plan| Loaded::load(&plan.system, &plan.set).is_ok())
+    plan(&bytes[..1]).is_some_and(|plan| check(&plan).is_ok())
 }

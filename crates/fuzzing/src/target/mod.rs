@@ -7,6 +7,7 @@ mod gpu_trace;
 mod graph;
 mod host_log;
 mod machine;
+mod platforms;
 mod profile;
 mod recording;
 mod state;

@@ -174,6 +174,9 @@ fn figures_of(given: &BTreeMap<&str, &str>, block: u64) -> Result<Figures, Diagn
     let us = |key: &str| given.get(key).map(|text| time(key, text)).transpose();
     let iops = given.get("iops").map(|text| count(text)).transpose()?;
     let bandwidth = given.get("bw").map(|text| text.parse::<Bandwidth>()).transpose()?;
+    if bandwidth.is_some_and(|bw| bw.bytes_per_s() == 0) {
+        return Err(Diagnostic::new("`bw` is 0: a drive that does nothing fits nothing"));
+    }
     let of_bandwidth = bandwidth.map(|bw| bw.bytes_per_s() as f64 / block as f64);
     Ok(Figures {
         iops: iops.or(of_bandwidth),
@@ -198,7 +201,11 @@ fn time(key: &str, text: &str) -> Result<f64, Diagnostic> {
                 .help(format!("a number with ns, us, ms or s: `{key}=80us`")));
         }
     };
-    if us > 0.0 { Ok(us) } else { Err(Diagnostic::new(format!("`{key}` is 0: no drive is so fast"))) }
+    match us {
+        0.0 => Err(Diagnostic::new(format!("`{key}` is 0: no drive is so fast"))),
+        us if us < 1e12 => Ok(us),
+        _ => Err(Diagnostic::new(format!("`{key}={text}`: no drive is so slow"))),
+    }
 }
 
 /// Requests a second: `167200`, `460k`, `1.5M`.
@@ -241,6 +248,8 @@ mod tests {
             ("rw=randread,bs=4k,iodepth=1", "says nothing that was measured"),
             ("rw=randread,bs=4k,iodepth=1,clat=80", "a number with ns, us, ms or s"),
             ("rw=randread,bs=4k,iodepth=1,clat=0us", "no drive is so fast"),
+            ("rw=randread,bs=4k,iodepth=1,p99=1000000000s", "no drive is so slow"),
+            ("rw=randread,bs=4k,iodepth=1,bw=0MB/s", "does nothing"),
             ("rw=randread,bs=4k,iodepth=1,iops=many", "no number of requests"),
             ("rw=randrw,bs=4k,iodepth=1,iops=9k", "each alone"),
             ("rw=randread,bs=4k,iodepth=1,latency=80us", "is no part of a point"),

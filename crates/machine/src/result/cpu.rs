@@ -190,7 +190,7 @@ impl CpuResult {
             cycles,
             ipc: per(s.instructions, cycles * cores),
             miss_interval_ns: (fetched > 0).then(|| window.seconds * 1e9 * cores / fetched as f64),
-            time_share: time_share(ooo),
+            time_share: time_share(&ooo.cores.spent(to)),
             l1i: L1Result { accesses: s.fetches, hit_share: share(s.fetch_hits, s.fetches) },
             l1d: L1Result { accesses: s.data_accesses, hit_share: share(s.data_hits, s.data_accesses) },
             threads: ThreadsResult {
@@ -217,8 +217,7 @@ fn slots(ooo: &Ooo, from: Time, to: Time) -> u64 {
     cycles * ooo.cores.width() * u64::from(ooo.cores.cores())
 }
 
-fn time_share(ooo: &Ooo) -> BTreeMap<&'static str, f64> {
-    let spent = &ooo.cores.stats().spent;
+fn time_share(spent: &[u64; Spent::COUNT]) -> BTreeMap<&'static str, f64> {
     let all = spent.iter().sum();
     Spent::NAMES.iter().zip(spent).map(|(name, slots)| (*name, share(*slots, all))).collect()
 }
@@ -282,8 +281,9 @@ pub(super) fn checks(machine: &Machine, complex: &Complex, ooo: &Ooo, still: boo
         ok: machine.outstanding(complex) > 0 || !whole || stages == waited,
         detail: format!("{stages} ps in stages, {waited} ps of latency"),
     });
-    let spent: u64 = ooo.cores.stats().spent.iter().sum();
-    let all = slots(ooo, machine.measured_from, ooo.ended(machine.now()));
+    let end = ooo.ended(machine.now());
+    let spent: u64 = ooo.cores.spent(end).iter().sum();
+    let all = slots(ooo, machine.measured_from, end);
     checks.push(Check {
         name: "what cores' time was spent for sums to their time",
         // What a core was ahead of the clock when the window began belongs to the time before.
