@@ -11,6 +11,7 @@
 
 use kernel::Rng;
 use nest::{Array, Kernel, Section};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// The mixes.
@@ -93,6 +94,16 @@ pub fn assignment(number: u32) -> [[usize; PROGRAMS]; 14] {
         let mut programs = (0..14).filter(|program| mix & 1 << program != 0);
         std::array::from_fn(|_| programs.next().expect("six programs"))
     })
+}
+
+/// The mixes of each assignment, each as the first one that holds the same programs: its assignment, and its place in [`NAMES`]. Who runs one of them has run all.
+pub fn firsts() -> Vec<[(u32, usize); 14]> {
+    let mut found = BTreeMap::new();
+    let first = |number: u32| {
+        let mixes = assignment(number);
+        std::array::from_fn(|mix| *found.entry(mixes[mix]).or_insert((number, mix)))
+    };
+    (0..ASSIGNMENTS).map(first).collect()
 }
 
 /// Some mixes with the right dots: each program goes to those that have the fewest.

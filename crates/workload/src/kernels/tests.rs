@@ -1,6 +1,6 @@
 //! What texts name, and that every assignment of programs to mixes fits what the paper says.
 
-use super::mixes::{ASSIGNMENTS, CAPACITY, NAMES, PROGRAMS, assignment};
+use super::mixes::{ASSIGNMENTS, CAPACITY, NAMES, PROGRAMS, assignment, firsts};
 use super::{OnData, Program, names, open};
 use nest::executed::Summary;
 use nest::{Kernel, Section};
@@ -67,6 +67,23 @@ fn every_assignment_fits_the_table_and_the_text() {
         seen.insert(mixes);
     }
     assert_eq!(seen.len(), ASSIGNMENTS as usize, "assignments that are the same");
+}
+
+#[test]
+fn the_first_of_each_mix_holds_the_same_programs_and_no_other_mix_does() {
+    let firsts = firsts();
+    assert_eq!(firsts.len(), ASSIGNMENTS as usize);
+    let mut programs = std::collections::BTreeMap::new();
+    for (number, firsts) in (0..).zip(&firsts) {
+        for (mix, first @ (of, place)) in firsts.iter().enumerate() {
+            assert!((*of, *place) <= (number, mix), "MX{} of {number}: {first:?}", mix + 1);
+            let held = assignment(number)[mix];
+            assert_eq!(assignment(*of)[*place], held, "MX{} of {number}", mix + 1);
+            assert_eq!(programs.entry(held).or_insert(first), &first, "MX{} of {number}", mix + 1);
+        }
+    }
+    // Fewer than 3,003 sets of six programs, and 2,800 draws.
+    assert!(programs.len() < 2_000, "{} are different", programs.len());
 }
 
 /// Of mixes that nothing is said about, a program is in about as many as its dots allow: nine of fourteen for MVT. A share that is drawn 200 times

@@ -2,6 +2,8 @@
 
 use super::super::Effort;
 use super::super::study::Point;
+use std::sync::LazyLock;
+use workload::kernels::mixes;
 
 /// The rival: the same accelerator behind a host and a drive.
 pub(super) const SIMD: &str = "flashabacus-simd";
@@ -81,7 +83,7 @@ impl Suite {
         };
         let mixes = |mixes: &[u32], assignment: u32| -> Vec<String> {
             let known = mixes.iter().filter(|mix| self.mixes.contains(mix));
-            known.map(|mix| format!("mx{mix}:assignment={assignment}")).collect()
+            known.map(|mix| name(*mix, assignment)).collect()
         };
         let each = |world: &dyn Fn(u32) -> Vec<String>| (0..self.assignments).map(world).collect();
         match group {
@@ -109,6 +111,13 @@ impl Suite {
     }
 }
 
+/// What a mix of an assignment is called. Those that hold the same programs, half of all, have one name, and so one run.
+fn name(mix: u32, assignment: u32) -> String {
+    static FIRSTS: LazyLock<Vec<[(u32, usize); 14]>> = LazyLock::new(mixes::firsts);
+    let (assignment, place) = FIRSTS[assignment as usize][mix as usize - 1];
+    format!("{}:assignment={assignment}", mixes::NAMES[place])
+}
+
 /// Of mixes, the rival's drive maps pages, not quarters of them, at the same controller's time a byte: its commands have 128 KiB each, and
 /// half of a run's CPU time goes with the smaller units. The test below says what it changes.
 const COARSE: [&str; 2] = ["flash.ftl.map_unit=16KiB", "flash.host.controller.unit=7380ns"];
@@ -119,6 +128,26 @@ const ALL_MIXES: [u32; 14] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn mixes_with_the_same_programs_are_one_run() {
+        let programs = |workload: &str| {
+            let opened = workload::kernels::open(workload).expect("a mix");
+            opened.iter().map(|application| application.program.name().to_owned()).collect::<Vec<_>>()
+        };
+        let mut runs = std::collections::BTreeMap::new();
+        let mut drawn = 0;
+        for (assignment, mixes) in Suite::of(Effort::Full).worlds(Group::Heterogeneous).iter().enumerate() {
+            for (mix, name) in mixes.iter().enumerate() {
+                let held = programs(&format!("mx{}:assignment={assignment}", mix + 1));
+                assert_eq!(programs(name), held);
+                assert_eq!(runs.entry(held).or_insert(name), &name);
+                drawn += 1;
+            }
+        }
+        assert_eq!(drawn, 280);
+        assert!(runs.len() < drawn, "no two of them hold the same programs");
+    }
 
     #[test]
     fn larger_map_units_move_no_phase_of_a_kernel() {
