@@ -8,7 +8,9 @@ use compute::vliw::chain::Instance;
 use config::SpecError;
 use flash::groups::GroupsFlash;
 use kernel::{Cx, Time};
+use nest::executed::Executed;
 use net::pcie::Link;
+use std::sync::Arc;
 use workload::kernels::{Application, Program};
 
 /// A kernel that is offloaded.
@@ -77,7 +79,10 @@ impl Governed {
     fn add(&mut self, program: &Program) -> Result<usize, SpecError> {
         match program {
             Program::Nest(kernel) => self.accelerator.add(kernel.clone()),
-            Program::Executed(on_data) => self.accelerator.add_executed(on_data.program()),
+            Program::Executed(on_data) => {
+                let program: Arc<dyn Executed> = on_data.clone();
+                self.accelerator.add_executed(&program)
+            }
         }
     }
 

@@ -6,7 +6,6 @@ pub mod chain;
 pub mod coprocessor;
 pub mod frames;
 pub mod issue;
-mod known;
 mod meter;
 pub mod observe;
 mod program;

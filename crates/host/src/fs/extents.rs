@@ -78,6 +78,10 @@ pub(super) struct ExtentTree {
 impl ExtentTree {
     /// The first extent that ends behind a page.
     pub(super) fn next(&self, page: u64) -> Option<Extent> {
+        // A file that is written in order is asked for what lies behind its end, page by page.
+        if self.leaves.last()?.extents.last()?.end() <= page {
+            return None;
+        }
         let leaf = self.leaf_of(page);
         let here = self.leaves.get(leaf)?;
         let at = here.extents.partition_point(|extent| extent.end() <= page);

@@ -4,7 +4,9 @@ use crate::driven::{Driven, OffloadedKernels};
 use crate::spec::{DrivenSpec, Id, Loaded, Part};
 use compute::vliw::coprocessor::Coprocessor;
 use config::{Diagnostic, Place, SpecError};
+use nest::executed::Executed;
 use proto::offload::Plan;
+use std::sync::Arc;
 use workload::host::offload::Offload;
 use workload::kernels::{Application, Program};
 
@@ -78,7 +80,10 @@ fn plans(coprocessor: &mut Coprocessor, applications: &[Application]) -> Result<
             None => {
                 let number = match program {
                     Program::Nest(kernel) => coprocessor.add(kernel.clone())?,
-                    Program::Executed(on_data) => coprocessor.add_executed(on_data.program())?,
+                    Program::Executed(on_data) => {
+                        let program: Arc<dyn Executed> = on_data.clone();
+                        coprocessor.add_executed(&program)?
+                    }
                 };
                 known.push((program, number));
                 number

@@ -88,7 +88,7 @@ pub trait Watch {
 /// A program that is executed on its data.
 ///
 /// Contract: the same calls each time. Every microblock has a piece; what a piece's bodies count as loads and stores are its accesses.
-pub trait Executed {
+pub trait Executed: Send + Sync {
     /// Its name.
     fn name(&self) -> &'static str;
     /// Its arrays. Their numbers elsewhere are places in this list.

@@ -5,9 +5,10 @@ use super::options::Options;
 use crate::graph::{Edges, Graph, Keep, ReadOptions, read};
 use config::Diagnostic;
 use config::units::Bytes;
-use kernel::Rng;
+use kernel::{Known, Rng};
 use nest::executed::{Bfs, Nn, Wc};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A parameter of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,27 @@ pub(super) struct Named {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
     pub(super) keys: &'static [Key],
-    pub(super) build: fn(&Options<'_>) -> Result<OnData, Diagnostic>,
+    build: fn(&Options<'_>) -> Result<OnData, Diagnostic>,
+}
+
+/// What is drawn, by its program and its parameters as they are written.
+type Drawn = Known<(&'static str, Vec<Option<String>>), Arc<OnData>>;
+
+impl Named {
+    /// The program with its data. What is drawn is drawn once in a process, as long as few others are; a file is read each time, for it may have changed.
+    ///
+    /// # Errors
+    /// A value that is none, or a file that cannot be read.
+    pub(super) fn open(&self, options: &Options<'_>) -> Result<Arc<OnData>, Diagnostic> {
+        static DRAWN: Drawn = Known::new(4);
+        // What has no default is a file.
+        let is_read = self.keys.iter().any(|key| key.default.is_empty() && options.text(key.name).is_some());
+        if is_read {
+            return (self.build)(options).map(Arc::new);
+        }
+        let parameters = self.keys.iter().map(|key| options.text(key.name).map(str::to_owned)).collect();
+        DRAWN.ask((self.name, parameters), |_| (self.build)(options).map(Arc::new))
+    }
 }
 
 const fn key(name: &'static str, what: &'static str, default: &'static str) -> Key {

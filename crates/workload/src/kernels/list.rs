@@ -6,7 +6,6 @@ use super::{Application, Program, mixes};
 use config::Diagnostic;
 use nest::Kernel;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Instances of one text at most.
 const MOST_INSTANCES: u32 = 1_024;
@@ -72,7 +71,7 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
         let known: Vec<&str> = named.keys.iter().map(|key| key.name).chain(OF_ALL).collect();
         options.only(&known)?;
         let (instances, apart) = instances(1, &options)?;
-        let program = Program::Executed(Arc::new((named.build)(&options)?));
+        let program = Program::Executed(named.open(&options)?);
         return Ok(vec![Application { program, instances, apart, block: None }]);
     }
     let Some((_, program)) = nest::programs().iter().find(|(known, _)| *known == name) else {

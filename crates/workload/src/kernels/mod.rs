@@ -16,7 +16,7 @@ mod tests;
 pub use data::Key;
 pub use list::{Entry, entries, explained, names, of_programs, open};
 
-use nest::executed::{Bfs, Executed, Nn, Wc};
+use nest::executed::{Area, Bfs, Body, Executed, Nn, Watch, Wc};
 use nest::{Kernel, Section};
 use std::sync::Arc;
 
@@ -38,6 +38,25 @@ pub enum OnData {
     Nn(Nn),
     /// Words of a text.
     Wc(Wc),
+}
+
+/// The program, whichever it is.
+impl Executed for OnData {
+    fn name(&self) -> &'static str {
+        self.program().name()
+    }
+
+    fn arrays(&self) -> Vec<Area> {
+        self.program().arrays()
+    }
+
+    fn bodies(&self) -> Vec<Body> {
+        self.program().bodies()
+    }
+
+    fn execute(&self, watch: &mut dyn Watch) {
+        self.program().execute(watch);
+    }
 }
 
 impl OnData {

@@ -118,6 +118,21 @@ fn texts_name_applications() {
     }
 }
 
+/// Who draws the same data has the same ones in memory; what is in a file is read each time.
+#[test]
+fn data_are_drawn_once_and_read_each_time() {
+    let drawn = on_data("wc:bytes=4KiB,words=16,seed=7");
+    assert!(std::sync::Arc::ptr_eq(&drawn, &on_data("wc:seed=7,words=16,bytes=4KiB,instances=3")));
+    assert_ne!(drawn, on_data("wc:bytes=4KiB,words=16,seed=8"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("words");
+    let read = |text: &str| {
+        std::fs::write(&file, text).expect("a file");
+        on_data(&format!("wc:text={}", file.display()))
+    };
+    assert_ne!(read("to be"), read("or not"));
+}
+
 #[test]
 fn a_user_s_own_kernel_is_read_from_its_file() {
     let folder = tempfile::tempdir().expect("a folder");

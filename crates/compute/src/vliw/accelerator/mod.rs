@@ -34,6 +34,7 @@ use kernel::{Cx, List, Lists, Slab, Time};
 use nest::Kernel;
 use nest::executed::Executed;
 use proto::groups::{Ask, Tell};
+use std::sync::Arc;
 
 kernel::events! {
     /// What happens in an accelerator.
@@ -197,7 +198,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// More input than flash holds; work by a table; a piece that memory has no room for.
-    pub fn add_executed(&mut self, program: &dyn Executed) -> Result<usize, SpecError> {
+    pub fn add_executed(&mut self, program: &Arc<dyn Executed>) -> Result<usize, SpecError> {
         let program = Program::executed(program, &self.costing(), self.room() / GROUP)?;
         self.admit(program)
     }

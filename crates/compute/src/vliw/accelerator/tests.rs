@@ -413,7 +413,7 @@ fn a_program_that_is_executed_on_its_data_runs_as_a_nest_does() {
     let nodes = 100_000_u32;
     let offsets: Vec<u32> = (0..=nodes).map(|node| 2 * node).collect();
     let edges = (0..2 * nodes).map(|edge| (edge.wrapping_mul(2_654_435_761) >> 8) % nodes).collect();
-    let search = nest::executed::Bfs::new(offsets, edges, 0);
+    let search: Arc<dyn Executed> = Arc::new(nest::executed::Bfs::new(offsets, edges, 0));
     for scheduler in AcceleratorScheduling::all_defaults() {
         let name = scheduler.name();
         let spec = spec(3, scheduler);

@@ -31,6 +31,7 @@ use nest::Kernel;
 use nest::executed::Executed;
 use proto::offload::{Order, Plan};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 kernel::events! {
     /// What happens in a coprocessor.
@@ -116,7 +117,7 @@ impl Coprocessor {
     ///
     /// # Errors
     /// A piece that memory has no room for; work by a table.
-    pub fn add_executed(&mut self, program: &dyn Executed) -> Result<u32, SpecError> {
+    pub fn add_executed(&mut self, program: &Arc<dyn Executed>) -> Result<u32, SpecError> {
         let program = Program::executed(program, &self.costing(), self.spec.frames())?;
         let number = self.programs.len() as u32;
         self.programs.push(Planned::of(&program, number, &self.spec)?);

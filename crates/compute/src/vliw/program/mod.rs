@@ -1,5 +1,6 @@
 //! What is known of a program before it runs: its arrays, its parts, and what they take.
 
+mod heard;
 mod nested;
 mod sampled;
 mod table;
@@ -16,6 +17,7 @@ use nest::executed::{Area, Executed};
 use nest::{Array, Kernel, Piece};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// Most sections of a program on an accelerator, of a microblock on a coprocessor: *chosen*. A program whose blocks fit has thousands; where an outer loop's iteration does not fit, what is in it is cut up instead, and what it needs moves for every few operations.
 const MOST_SECTIONS: usize = 1 << 18;
@@ -41,7 +43,7 @@ enum Source {
     /// From loops.
     Nested(Nested),
     /// From executing it.
-    Recorded(Recorded),
+    Recorded(Arc<Recorded>),
 }
 
 /// A part of a program: a screen or a section of one.
@@ -101,7 +103,7 @@ impl Program {
     /// # Errors
     /// A cache that cannot be built; work by a table; a piece that a section has no room for.
     pub(super) fn executed(
-        program: &dyn Executed,
+        program: &Arc<dyn Executed>,
         by: &Costing<'_>,
         room: u64,
     ) -> Result<Program, SpecError> {
@@ -110,7 +112,7 @@ impl Program {
             let what = format!("no table says how much work `{name}` has");
             return Err(SpecError::new("work", what).help("`work = \"nest\"` takes what the program counts"));
         }
-        let recorded = Recorded::of(program, by.core, GROUP)?;
+        let recorded = heard::heard(program, by.core)?;
         let most = recorded.largest() as u64;
         if most > room {
             let what =

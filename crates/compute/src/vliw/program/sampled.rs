@@ -1,9 +1,9 @@
 //! What caches miss of a kernel, sampled once in a process: runs of a study have the same kernels on the same caches.
 
-use crate::vliw::known::Known;
 use crate::vliw::spec::CacheSpec;
 use crate::vliw::stalls::Stalls;
 use config::SpecError;
+use kernel::Known;
 use nest::{Kernel, Piece};
 use std::sync::Arc;
 

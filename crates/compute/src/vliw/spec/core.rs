@@ -46,8 +46,11 @@ impl CoreSpec {
 
     /// Cycles as time.
     pub(in crate::vliw) fn time(&self, cycles: u64) -> Time {
-        let ps = u128::from(cycles) * 1_000_000_000_000 / u128::from(self.clock.hz());
-        Time::from_ps(ps as u64)
+        const SECOND: u64 = 1_000_000_000_000;
+        let hz = self.clock.hz();
+        // Of few cycles without a division of 128 bits, which costs as much as an event.
+        let ps = cycles.checked_mul(SECOND).map(|ps| ps / hz);
+        Time::from_ps(ps.unwrap_or_else(|| (u128::from(cycles) * u128::from(SECOND) / u128::from(hz)) as u64))
     }
 
     /// Cycles until caches are written back that have seen so many page groups.

@@ -137,7 +137,8 @@ mod tests {
         };
         let mut runs = std::collections::BTreeMap::new();
         let mut drawn = 0;
-        for (assignment, mixes) in Suite::of(Effort::Full).worlds(Group::Heterogeneous).iter().enumerate() {
+        let worlds = Suite::of(Effort::Full).worlds(Group::Heterogeneous);
+        for (assignment, mixes) in worlds.iter().enumerate() {
             for (mix, name) in mixes.iter().enumerate() {
                 let held = programs(&format!("mx{}:assignment={assignment}", mix + 1));
                 assert_eq!(programs(name), held);

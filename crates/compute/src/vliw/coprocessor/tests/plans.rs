@@ -234,7 +234,7 @@ fn a_program_that_is_executed_on_its_data_is_planned_as_a_nest_is() {
     let nodes = 100_000_u32;
     let offsets: Vec<u32> = (0..=nodes).map(|node| 2 * node).collect();
     let edges = (0..2 * nodes).map(|edge| (edge.wrapping_mul(2_654_435_761) >> 8) % nodes).collect();
-    let search = nest::executed::Bfs::new(offsets, edges, 0);
+    let search: Arc<dyn Executed> = Arc::new(nest::executed::Bfs::new(offsets, edges, 0));
     let mut part = Coprocessor::new(&spec(4)).expect("a coprocessor");
     let number = part.add_executed(&search).expect("it fits");
     for ((loads, stores), array) in moved(part.plan(number)).into_iter().zip(&part.plan(number).arrays) {

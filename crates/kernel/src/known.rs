@@ -3,18 +3,22 @@
 use std::sync::{Mutex, PoisonError};
 
 /// The last so many answers, the newest last. Whoever finds one has what working it out would have given, so that results do not depend on it.
-pub(super) struct Known<K, V> {
+pub struct Known<K, V> {
     kept: Mutex<Vec<(K, V)>>,
     most: usize,
 }
 
 impl<K: PartialEq, V: Clone> Known<K, V> {
-    pub(super) const fn new(most: usize) -> Known<K, V> {
+    /// No answers, and room for so many.
+    pub const fn new(most: usize) -> Known<K, V> {
         Known { kept: Mutex::new(Vec::new()), most }
     }
 
     /// The answer to a question, which is worked out if it is not known. Two who ask at the same time may both work it out.
-    pub(super) fn ask<E>(&self, of: K, work_out: impl FnOnce(&K) -> Result<V, E>) -> Result<V, E> {
+    ///
+    /// # Errors
+    /// What working it out says; that is not kept.
+    pub fn ask<E>(&self, of: K, work_out: impl FnOnce(&K) -> Result<V, E>) -> Result<V, E> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = kept().iter().find(|(other, _)| *other == of) {
             return Ok(found.clone());
