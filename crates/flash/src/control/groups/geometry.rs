@@ -25,6 +25,8 @@ pub struct Layout {
     translation: Box<dyn Translation>,
     /// Groups a block.
     block_groups: FastDiv,
+    /// Those of them that hold data.
+    data_groups: FastDiv,
     blocks: u32,
     meta: u32,
 }
@@ -36,10 +38,12 @@ impl Layout {
         let GroupGeometry { packages, dies, blocks, pages, .. } = geometry;
         let translation = spec.translation.build(&TranslationContext { packages, dies, blocks, pages });
         let spread = translation.spread();
+        let meta = spec.metadata_pages * spread;
         Layout {
             block_groups: FastDiv::new(u64::from(pages * spread)),
+            data_groups: FastDiv::new(u64::from(pages * spread - meta)),
             blocks: packages * dies / spread * blocks,
-            meta: spec.metadata_pages * spread,
+            meta,
             geometry,
             translation,
         }
@@ -79,7 +83,7 @@ impl Layout {
     }
     /// Groups of a block that hold data.
     pub fn data_groups(&self) -> u32 {
-        self.block_groups() - self.meta
+        self.data_groups.get() as u32
     }
     /// The block of a group, and which of its groups it is.
     #[inline]
@@ -95,8 +99,8 @@ impl Layout {
     /// The group that the data group with a number, counted over all blocks, is in.
     #[inline]
     pub(super) fn nth_data(&self, nth: u32) -> Physical {
-        let data = self.data_groups();
-        self.group(nth / data, self.meta + nth % data)
+        let (block, index) = self.data_groups.div_rem(nth.into());
+        self.group(block as u32, self.meta + index as u32)
     }
     /// The inverse of [`Layout::nth_data`]; `None` for metadata.
     #[inline]
