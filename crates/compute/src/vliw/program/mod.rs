@@ -41,7 +41,7 @@ pub(super) struct Program {
 /// How it is known what its parts do.
 enum Source {
     /// From loops.
-    Nested(Nested),
+    Nested(Box<Nested>),
     /// From executing it.
     Recorded(Arc<Recorded>),
 }
@@ -94,7 +94,7 @@ impl Program {
         Ok(Program {
             name: kernel.name().to_owned(),
             arrays: kernel.arrays().iter().map(area).collect(),
-            source: Source::Nested(nested),
+            source: Source::Nested(Box::new(nested)),
         })
     }
 
