@@ -46,6 +46,7 @@ fn core() -> CoreSpec {
         square_root: ExpansionSpec { multiply: 7, general: 5 },
         l1: cache(32, 2, 64, 8),
         l2: cache(512, 4, 128, 85),
+        prefetch: None,
         write_back: 65,
     }
 }

@@ -1,6 +1,7 @@
 //! The caches of a core: a level for data that loads allocate in, and one behind it that stores allocate in as well.
 
 use super::spec::CacheSpec;
+use super::streams::Streams;
 use config::SpecError;
 use mem::cache::replace::ReplacementPolicy;
 use mem::cache::tags::{Shape, Tags};
@@ -11,8 +12,10 @@ use std::ops::{AddAssign, SubAssign};
 pub struct Misses {
     /// Loads that the first level has not, and the second has.
     pub first: u64,
-    /// Loads, and stores that the first level has not, that neither has.
+    /// Loads, and stores that the first level has not, that neither has, and nobody has asked for.
     pub second: u64,
+    /// The same of lines that a prefetcher has asked for.
+    pub ahead: u64,
     /// Lines of the second level that were changed and have gone to memory.
     pub written: u64,
 }
@@ -21,6 +24,7 @@ impl AddAssign for Misses {
     fn add_assign(&mut self, other: Misses) {
         self.first += other.first;
         self.second += other.second;
+        self.ahead += other.ahead;
         self.written += other.written;
     }
 }
@@ -29,6 +33,7 @@ impl SubAssign for Misses {
     fn sub_assign(&mut self, other: Misses) {
         self.first -= other.first;
         self.second -= other.second;
+        self.ahead -= other.ahead;
         self.written -= other.written;
     }
 }
@@ -66,6 +71,7 @@ impl Level {
 pub struct Caches {
     first: Level,
     second: Level,
+    streams: Streams,
 }
 
 impl Caches {
@@ -76,7 +82,13 @@ impl Caches {
     pub fn new(first: &CacheSpec, second: &CacheSpec) -> Result<Caches, SpecError> {
         first.check().map_err(|error| error.within("l1"))?;
         second.check().map_err(|error| error.within("l2"))?;
-        Ok(Caches { first: Level::new(first), second: Level::new(second) })
+        Ok(Caches { first: Level::new(first), second: Level::new(second), streams: Streams::new(0) })
+    }
+
+    /// The same with a prefetcher of so many streams behind them.
+    #[must_use]
+    pub fn with_streams(self, most: u32) -> Caches {
+        Caches { streams: Streams::new(most), ..self }
     }
 
     /// An access to a byte: what it misses.
@@ -89,7 +101,8 @@ impl Caches {
         // The first level takes lines for loads alone; a store that it has not goes on to the second.
         let has = self.second.hits(byte, write);
         if !has {
-            misses.second = 1;
+            let is_ahead = self.streams.missed(byte >> self.second.shift);
+            (misses.second, misses.ahead) = (u64::from(!is_ahead), u64::from(is_ahead));
             misses.written += u64::from(self.second.take(byte, write).is_some());
         }
         if !write {

@@ -14,12 +14,13 @@ pub mod sched;
 mod sharing;
 mod spec;
 pub mod stalls;
+mod streams;
 #[cfg(test)]
 mod testing;
 
 pub use spec::{
     AcceleratorMemory, AcceleratorSpec, AcceleratorWork, CacheSpec, CoreSpec, ExpansionSpec, FirmwareSpec,
-    LatencySpec, UnitsSpec,
+    LatencySpec, PrefetchSpec, UnitsSpec,
 };
 
 /// Bytes of a page group: in these, programs are told what of their arrays is in memory.

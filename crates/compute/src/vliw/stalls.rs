@@ -48,7 +48,7 @@ impl Stalls {
     pub fn sample(
         kernel: &Kernel,
         screen: Piece,
-        (first, second): (&CacheSpec, &CacheSpec),
+        (first, second, streams): (&CacheSpec, &CacheSpec, u32),
         measured: u64,
     ) -> Result<Stalls, SpecError> {
         let loops = kernel.microblocks()[screen.microblock].loops.len();
@@ -56,7 +56,7 @@ impl Stalls {
             kernel,
             starts: starts(kernel),
             forgets: FORGETS * second.size.get(),
-            specs: (first, second),
+            specs: (first, second, streams),
             rates: vec![Rate::default(); loops + 1],
             cold: Misses::default(),
             iterations: Vec::new(),
@@ -79,8 +79,9 @@ impl Stalls {
                 let per = u128::from(rate.iterations.max(1));
                 ((u128::from(count) * u128::from(*iterations) + per / 2) / per) as u64
             };
-            let Misses { first, second, written } = rate.misses;
-            misses += Misses { first: scaled(first), second: scaled(second), written: scaled(written) };
+            let Misses { first, second, ahead, written } = rate.misses;
+            let [first, second, ahead, written] = [first, second, ahead, written].map(scaled);
+            misses += Misses { first, second, ahead, written };
         }
         misses
     }
@@ -103,7 +104,7 @@ struct Sample<'k> {
     /// Where each array begins in memory.
     starts: Vec<u64>,
     forgets: u64,
-    specs: (&'k CacheSpec, &'k CacheSpec),
+    specs: (&'k CacheSpec, &'k CacheSpec, u32),
     rates: Vec<Rate>,
     cold: Misses,
     /// Overwritten by every execution.
@@ -113,7 +114,7 @@ struct Sample<'k> {
 
 impl Sample<'_> {
     fn caches(&self) -> Result<Caches, SpecError> {
-        Caches::new(self.specs.0, self.specs.1)
+        Ok(Caches::new(self.specs.0, self.specs.1)?.with_streams(self.specs.2))
     }
 
     /// Bytes that a piece touches.
@@ -220,6 +221,7 @@ impl Sample<'_> {
             };
             self.cold.first += beyond(|misses| misses.first);
             self.cold.second += beyond(|misses| misses.second);
+            self.cold.ahead += beyond(|misses| misses.ahead);
         }
         Ok(())
     }

@@ -188,6 +188,20 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Rises(MAKESPAN),
     },
     Case {
+        key: "accelerator.core.prefetch.streams",
+        context: &["accelerator.core.prefetch.miss=10"],
+        jobs: CONVOLUTION,
+        values: &["1", "8"],
+        predicted: Falls(MAKESPAN),
+    },
+    Case {
+        key: "accelerator.core.prefetch.miss",
+        context: &["accelerator.core.prefetch.streams=8"],
+        jobs: CONVOLUTION,
+        values: &["0", "43", "85"],
+        predicted: Rises(MAKESPAN),
+    },
+    Case {
         key: "accelerator.memory.size",
         context: &[],
         jobs: PASSES,

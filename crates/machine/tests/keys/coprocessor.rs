@@ -105,6 +105,20 @@ pub(crate) const CASES: &[Case] = &[
     },
     steps_fall("coprocessor.core.l2.line", CONVOLUTION, &["64B", "128B", "256B"]),
     steps_rise("coprocessor.core.l2.miss", CONVOLUTION, &["0", "85", "200"]),
+    Case {
+        key: "coprocessor.core.prefetch.streams",
+        context: &["coprocessor.core.prefetch.miss=10"],
+        jobs: CONVOLUTION,
+        values: &["1", "8"],
+        predicted: Falls(STEPS),
+    },
+    Case {
+        key: "coprocessor.core.prefetch.miss",
+        context: &["coprocessor.core.prefetch.streams=8"],
+        jobs: CONVOLUTION,
+        values: &["0", "43", "85"],
+        predicted: Rises(STEPS),
+    },
     steps_rise("coprocessor.core.write_back", THREE, &["0", "100", "1000"]),
     Case {
         key: "coprocessor.memory.size",

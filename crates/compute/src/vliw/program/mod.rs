@@ -76,8 +76,8 @@ pub(super) struct Cost {
 impl Cost {
     /// Of a part that issues for so many cycles, and whose caches miss so much.
     fn of(issue: u64, misses: Misses, core: &CoreSpec) -> Cost {
-        let stall = misses.first * u64::from(core.l1.miss) + misses.second * u64::from(core.l2.miss);
-        Cost { issue, stall, bytes: (misses.second + misses.written) * core.l2.line.get() }
+        let lines = misses.second + misses.ahead + misses.written;
+        Cost { issue, stall: core.stall(&misses), bytes: lines * core.l2.line.get() }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq)]
 struct Of {
     kernel: Kernel,
-    caches: (CacheSpec, CacheSpec),
+    caches: (CacheSpec, CacheSpec, u32),
     accesses: u64,
     most: u64,
 }
@@ -28,17 +28,18 @@ static SAMPLES: Known<Of, Samples> = Known::new(64);
 /// A cache that cannot be built.
 pub(super) fn sampled(
     kernel: &Kernel,
-    (first, second): (&CacheSpec, &CacheSpec),
+    caches: (&CacheSpec, &CacheSpec, u32),
     accesses: u64,
     most: u64,
 ) -> Result<Samples, SpecError> {
-    let of = Of { kernel: kernel.clone(), caches: (first.clone(), second.clone()), accesses, most };
+    let of =
+        Of { kernel: kernel.clone(), caches: (caches.0.clone(), caches.1.clone(), caches.2), accesses, most };
     SAMPLES.ask(of, |_| {
         let mut all = Vec::new();
         for alike in kernel.microblocks().chunk_by(|one, next| one.text == next.text) {
             // Those of one text have the same loops around the same accesses: the middle one stands for all.
             let screens: Vec<Piece> = kernel.screens(all.len() + alike.len() / 2, most).collect();
-            let sample = Stalls::sample(kernel, screens[screens.len() / 2], (first, second), accesses)?;
+            let sample = Stalls::sample(kernel, screens[screens.len() / 2], caches, accesses)?;
             all.extend(alike.iter().map(|_| sample.clone()));
         }
         Ok(all.into())

@@ -65,7 +65,7 @@ impl Recorded {
         };
         let begins = program.arrays().iter().map(begin).collect();
         let mut recorder = Recorder {
-            caches: Caches::new(&core.l1, &core.l2)?,
+            caches: core.build_caches()?,
             core,
             line: core.l1.line.get().trailing_zeros(),
             loaded: u64::MAX,
@@ -204,7 +204,7 @@ impl Watch for Recorder<'_> {
     fn microblock(&mut self, is_split: bool) {
         let first = self.found.pieces.len();
         self.found.microblocks.push(Microblock { first, below: first, is_split });
-        self.caches = Caches::new(&self.core.l1, &self.core.l2).expect("caches that were built before");
+        self.caches = self.core.build_caches().expect("caches that were built before");
     }
 
     fn piece(&mut self) {

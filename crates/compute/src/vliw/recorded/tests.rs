@@ -62,11 +62,11 @@ fn cycles_misses_and_groups_are_those_worked_out_by_hand() {
     let sums = record(&Sums);
     assert_eq!(sums.microblocks(), 2);
     // Load 5, add 3, store 1: an iteration begins each 9 cycles; nothing is left after the last but what is in them. The elements of a piece share a line; the first piece finds y's missing as well.
-    let piece = |second| (90, Misses { first: 0, second, written: 0 });
+    let piece = |second| (90, Misses { first: 0, second, ahead: 0, written: 0 });
     assert_eq!([0, 1, 2].map(|at| sums.cost(at..at + 1)), [piece(2), piece(1), piece(1)]);
     // One of each: 5 cycles of the load, one after another. The caches begin anew.
-    assert_eq!(sums.cost(3..4), (3 * 5, Misses { first: 0, second: 3, written: 0 }));
-    assert_eq!(sums.cost(0..3), (270, Misses { first: 0, second: 4, written: 0 }));
+    assert_eq!(sums.cost(3..4), (3 * 5, Misses { first: 0, second: 3, ahead: 0, written: 0 }));
+    assert_eq!(sums.cost(0..3), (270, Misses { first: 0, second: 4, ahead: 0, written: 0 }));
     let touch = |array, group, writes| Touch { array, group, reads: true, writes };
     assert_eq!(sums.touched(1..2), [touch(1, 0, true), touch(0, 1, false)]);
     assert_eq!(sums.touched(3..4), [0, 1, 2].map(|group| touch(0, group, false)));

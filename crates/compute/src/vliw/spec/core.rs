@@ -1,7 +1,7 @@
 //! A core, whatever it is a part of.
 
 use crate::vliw::GROUP;
-use crate::vliw::caches::Caches;
+use crate::vliw::caches::{Caches, Misses};
 use config::SpecError;
 use config::units::{Bytes, Frequency};
 use kernel::Time;
@@ -27,6 +27,9 @@ pub struct CoreSpec {
     pub l1: CacheSpec,
     /// The second.
     pub l2: CacheSpec,
+    /// A prefetcher of streams behind the second level; left out, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<PrefetchSpec>,
     /// Cycles for each line of the second level that may have to be written back when a part of a program ends: nothing keeps the caches of cores coherent.
     #[schemars(range(max = 1_000_000), extend("x-unit" = "cycles"))]
     pub write_back: u32,
@@ -36,12 +39,26 @@ impl CoreSpec {
     /// # Errors
     /// A cache that cannot be built, with its key.
     pub(in crate::vliw) fn check(&self) -> Result<(), SpecError> {
-        Caches::new(&self.l1, &self.l2).map(|_| ())
+        self.build_caches().map(|_| ())
     }
 
-    /// Both levels of caches.
-    pub(in crate::vliw) fn caches(&self) -> (&CacheSpec, &CacheSpec) {
-        (&self.l1, &self.l2)
+    /// Both levels of caches, and how many streams are fetched ahead.
+    pub(in crate::vliw) fn caches(&self) -> (&CacheSpec, &CacheSpec, u32) {
+        (&self.l1, &self.l2, self.prefetch.as_ref().map_or(0, |prefetch| prefetch.streams))
+    }
+
+    /// Empty ones.
+    pub(in crate::vliw) fn build_caches(&self) -> Result<Caches, SpecError> {
+        let (first, second, streams) = self.caches();
+        Ok(Caches::new(first, second)?.with_streams(streams))
+    }
+
+    /// Cycles for which a core stands still at misses.
+    pub(in crate::vliw) fn stall(&self, misses: &Misses) -> u64 {
+        let ahead = self.prefetch.as_ref().map_or(0, |prefetch| prefetch.miss);
+        misses.first * u64::from(self.l1.miss)
+            + misses.second * u64::from(self.l2.miss)
+            + misses.ahead * u64::from(ahead)
     }
 
     /// Cycles as time.
@@ -126,6 +143,18 @@ pub struct CacheSpec {
     /// A line: a power of two.
     pub line: Bytes,
     /// Cycles for which the core stands still if it misses, until the level behind has answered.
+    #[schemars(range(max = 65_536), extend("x-unit" = "cycles"))]
+    pub miss: u32,
+}
+
+/// A prefetcher: of lines that are missed one behind the other, it asks memory for the next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrefetchSpec {
+    /// Streams that it follows at once.
+    #[schemars(range(min = 1, max = 64))]
+    pub streams: u32,
+    /// Cycles for which the core stands still at a line that it has asked for.
     #[schemars(range(max = 65_536), extend("x-unit" = "cycles"))]
     pub miss: u32,
 }

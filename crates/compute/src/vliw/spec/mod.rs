@@ -2,7 +2,7 @@
 
 mod core;
 
-pub use self::core::{CacheSpec, CoreSpec, ExpansionSpec, LatencySpec, UnitsSpec};
+pub use self::core::{CacheSpec, CoreSpec, ExpansionSpec, LatencySpec, PrefetchSpec, UnitsSpec};
 
 use super::sched::AcceleratorScheduling;
 use config::SpecError;

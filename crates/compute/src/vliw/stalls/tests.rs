@@ -8,8 +8,8 @@ fn caches(scale: u64) -> (CacheSpec, CacheSpec) {
 }
 
 /// Every access of a screen.
-fn whole(kernel: &Kernel, screen: &Piece, (first, second): (&CacheSpec, &CacheSpec)) -> Misses {
-    let mut caches = Caches::new(first, second).expect("caches");
+fn whole(kernel: &Kernel, screen: &Piece, (first, second, streams): (&CacheSpec, &CacheSpec, u32)) -> Misses {
+    let mut caches = Caches::new(first, second).expect("caches").with_streams(streams);
     let starts = starts(kernel);
     let mut misses = Misses::default();
     kernel.accesses(screen, &mut |access: Access| {
@@ -19,15 +19,26 @@ fn whole(kernel: &Kernel, screen: &Piece, (first, second): (&CacheSpec, &CacheSp
 }
 
 /// Cycles for which a core stands still.
-fn stalls(misses: &Misses, (first, second): (&CacheSpec, &CacheSpec)) -> f64 {
-    (misses.first * u64::from(first.miss) + misses.second * u64::from(second.miss)) as f64
+fn stalls(misses: &Misses, (first, second, _): (&CacheSpec, &CacheSpec, u32)) -> f64 {
+    let lone = misses.first * u64::from(first.miss) + misses.second * u64::from(second.miss);
+    (lone + misses.ahead * u64::from(second.miss) / 2) as f64
 }
 
 /// The programs on caches a sixteenth of the size, with matrices from half of the first level to six times the second.
 #[test]
 fn samples_are_within_five_per_cent_of_whole_executions() {
+    check_samples(0);
+}
+
+/// The same with a prefetcher of eight streams, which takes half of a miss.
+#[test]
+fn the_same_with_streams_that_are_fetched_ahead() {
+    check_samples(8);
+}
+
+fn check_samples(streams: u32) {
     let (first, second) = caches(16);
-    let specs = (&first, &second);
+    let specs = (&first, &second, streams);
     let mut off = Vec::new();
     for (name, text) in nest::programs() {
         for side in [16, 90, 128] {

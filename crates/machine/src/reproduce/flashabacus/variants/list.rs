@@ -55,6 +55,9 @@ pub(super) const VARIANTS: &[Variant] = &[
     // Cores.
     swept("miss.60", Shown::Table2, |system| accelerator(system, "core.l2.miss=60")),
     swept("miss.140", Shown::Table2, |system| accelerator(system, "core.l2.miss=140")),
+    swept("prefetch", Shown::Programs, |system| {
+        accelerator(system, "core.prefetch={ streams = 8, miss = 43 }")
+    }),
     swept("l1_miss.6", ATAX, |system| accelerator(system, "core.l1.miss=6")),
     swept("l1_miss.12", ATAX, |system| accelerator(system, "core.l1.miss=12")),
     swept("simd.six_cores", Shown::Table2, |system| rival(system, &["coprocessor.cores=6"])),
