@@ -1,7 +1,7 @@
 //! A prefetcher of streams: of lines that were missed one behind the other, it asks memory for the next one before a core does.
 //!
-//! As a C66x's has it (SPRUGW0, "prefetch buffers"): a few streams at once, upwards, begun by a miss on the line behind another miss. When several are open, the one that was used longest ago
-//! goes first. It asks for a line once, and does not ask what caches have.
+//! As a C66x's, from memory of SPRUGW0: a few streams at once, begun by a miss on the line behind another miss. *Chosen*: it follows streams upwards alone, as many beginnings are remembered as
+//! streams are followed, and what was used longest ago goes first. When its line arrives it does not know: whoever asks for it knows what that costs.
 
 use std::collections::VecDeque;
 
