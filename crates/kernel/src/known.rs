@@ -1,4 +1,4 @@
-//! What follows from a program and a spec alone, worked out once in a process: runs of a study have the same programs on the same cores.
+//! What follows from its question alone, worked out once in a process: runs of a study have the same programs on the same cores, and the same data.
 
 use std::sync::{Mutex, PoisonError};
 
