@@ -1,7 +1,8 @@
 //! `cargo xtask dist`: what a package is made of, as one archive: the binary (static where musl is there), its pages for `man`, completions
 //! for shells, licences.
 
-use crate::workspace;
+use crate::guided;
+use crate::workspace::{self, Build};
 use anyhow::{Context, Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,6 +17,9 @@ pub(crate) struct Options {
     /// compiler (Debian: musl-tools)
     #[arg(long, default_value = "x86_64-unknown-linux-musl", value_name = "TARGET")]
     target: String,
+    /// Builds once, without counting first which ways the code goes: half of the time to build, a fifth more to run
+    #[arg(long)]
+    plain: bool,
 }
 
 const SHELLS: [(&str, &str); 3] =
@@ -24,7 +28,11 @@ const FILES: [&str; 5] = ["README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE-
 
 /// Builds, and prints where the archive is; `Containerfile` takes the folder beside it.
 pub(crate) fn run(options: &Options) -> Result<bool> {
-    let binary = workspace::binary_for(&options.target)?;
+    let binary = if options.plain {
+        workspace::build(&Build { profile: "dist", target: Some(&options.target), ..Build::default() })?
+    } else {
+        guided::binary(&options.target)?
+    };
     let name = format!("nandscape-{}-{}", env!("CARGO_PKG_VERSION"), options.target);
     let out = workspace::target_directory()?.join("package");
     let folder = out.join(&name);

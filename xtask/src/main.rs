@@ -4,6 +4,7 @@ mod bench;
 mod calibrate;
 mod dist;
 mod golden;
+mod guided;
 mod manual;
 mod mutants;
 mod new;

@@ -21,26 +21,40 @@ pub(crate) fn dist_binary() -> Result<PathBuf> {
     binary("dist")
 }
 
-/// Builds the same for a target of rustc, with all that a package has.
-pub(crate) fn binary_for(target: &str) -> Result<PathBuf> {
-    build("dist", Some(target))
-}
-
 fn binary(profile: &str) -> Result<PathBuf> {
-    build(profile, None)
+    build(&Build { profile, ..Build::default() })
 }
 
-fn build(profile: &str, target: Option<&str>) -> Result<PathBuf> {
+/// How the binary is built.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Build<'a> {
+    pub(crate) profile: &'a str,
+    /// A target of rustc: as a package, with all that it has. Left out, for this machine.
+    pub(crate) target: Option<&'a str>,
+    /// Flags for rustc, besides those of the environment.
+    pub(crate) flags: Option<&'a str>,
+    /// The folder to build in; cargo's own if left out.
+    pub(crate) into: Option<&'a Path>,
+}
+
+/// Builds the binary and returns its path.
+pub(crate) fn build(Build { profile, target, flags, into }: &Build<'_>) -> Result<PathBuf> {
+    let into = into.map_or_else(target_directory, |folder| Ok(folder.to_path_buf()))?;
     let mut command = Command::new(cargo());
     command.args(["build", "--quiet", "--profile", profile, "--package", "nandscape", "--bin", "nandscape"]);
+    command.arg("--target-dir").arg(&into);
     if let Some(target) = target {
         command.args(["--target", target, "--features", "parquet"]);
+    }
+    if let Some(flags) = flags {
+        let given = std::env::var("RUSTFLAGS").unwrap_or_default();
+        command.env("RUSTFLAGS", format!("{given} {flags}").trim());
     }
     let built = command.current_dir(root()).status().context("cargo build did not start")?;
     if !built.success() {
         bail!("the binary does not build");
     }
-    let folder = target_directory()?.join(target.unwrap_or_default());
+    let folder = into.join(target.unwrap_or_default());
     let binary = folder.join(profile).join(format!("nandscape{}", std::env::consts::EXE_SUFFIX));
     if !binary.is_file() {
         bail!("cargo built no {}", binary.display());

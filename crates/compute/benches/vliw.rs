@@ -198,6 +198,7 @@ fn steps() -> Round {
         work: AcceleratorWork::nest,
         sample: 1 << 14,
         parallel: ParallelSpec { one: 10_400, further: 2_443 },
+        buffers: 1,
         launch: Duration::new(Time::from_us(20)),
         link: BulkLinkSpec {
             send: Bandwidth::new(814_000_000),

@@ -71,6 +71,8 @@ pub struct Plan {
     pub program: u32,
     /// Its arrays.
     pub arrays: Vec<PlannedArray>,
+    /// Whether what is moved before a step may be moved while the step before that one is executed, which does not work on it.
+    pub ahead: bool,
     /// What it does.
     pub actions: Vec<Action>,
 }

@@ -9,6 +9,8 @@ use workload::host::offload::observe::{Done as Phase, Observer as PhaseObserver}
 const STEPS: u32 = 64;
 const SENDS: u32 = 65;
 const RECEIVES: u32 = 66;
+/// Most threads of a program, each of which has a track a kernel.
+const THREADS: u32 = 2;
 
 /// What looks on at a coprocessor.
 pub(super) struct Steps {
@@ -22,7 +24,7 @@ pub(super) struct Phases {
     timeline: Timeline,
     /// Its process.
     pid: u32,
-    /// The application and the instance that it was at last, and how many there were before.
+    /// The application and the instance that it was at last, and the track of its first thread.
     last: Option<(u32, u32)>,
     track: u32,
 }
@@ -70,12 +72,16 @@ impl StepObserver for Steps {
 impl PhaseObserver for Phases {
     fn done(&mut self, done: &Phase<'_>) {
         let (mut state, pid) = (self.timeline.0.borrow_mut(), self.pid);
-        let Phase { phase, program, application, instance, from, to, core } = *done;
+        let Phase { phase, program, application, instance, thread, from, to, core } = *done;
         let kernel = (application, instance);
         if self.last.replace(kernel).is_some_and(|last| last != kernel) {
-            self.track += 1;
+            self.track += THREADS;
         }
-        state.names.track((pid, self.track), format_args!("{program} {application}.{instance}"));
-        state.act((pid, self.track), (from, to), format_args!("{}", phase.name()), Args::Core(core));
+        let track = self.track + thread;
+        match thread {
+            0 => state.names.track((pid, track), format_args!("{program} {application}.{instance}")),
+            _ => state.names.track((pid, track), format_args!("{program} {application}.{instance} moves")),
+        }
+        state.act((pid, track), (from, to), format_args!("{}", phase.name()), Args::Core(core));
     }
 }

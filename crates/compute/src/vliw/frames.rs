@@ -100,20 +100,28 @@ impl Frames {
     /// A section needs a group: it stays until it is [released](Frames::release).
     pub fn claim(&mut self, group: u32) -> Claim {
         let found = self.groups[group as usize];
-        let claim = match found.place {
-            Place::Here => Claim::Here,
-            Place::Coming => Claim::Coming,
-            Place::Absent if self.make_room() => Claim::Fetch,
-            Place::Absent => return Claim::NoRoom,
-        };
-        if found.place == Place::Absent {
-            self.free -= 1;
-            self.change(group, |it| it.place = Place::Coming);
-        } else if found.pins == 0 && found.place == Place::Here && !found.writing {
-            self.leave(group);
+        match found.place {
+            Place::Here => {
+                if found.pins == 0 {
+                    self.spare -= u32::from(!found.dirty);
+                    if !found.writing {
+                        self.leave(group);
+                    }
+                }
+                self.groups[group as usize].pins += 1;
+                Claim::Here
+            }
+            Place::Coming => {
+                self.groups[group as usize].pins += 1;
+                Claim::Coming
+            }
+            Place::Absent if self.make_room() => {
+                self.free -= 1;
+                self.change(group, |it| (it.place, it.pins) = (Place::Coming, it.pins + 1));
+                Claim::Fetch
+            }
+            Place::Absent => Claim::NoRoom,
         }
-        self.change(group, |it| it.pins += 1);
-        claim
     }
 
     /// Whether a group has no frame.
@@ -144,17 +152,17 @@ impl Frames {
     /// A group has come from flash, or is being filled for the first time.
     pub fn arrived(&mut self, group: u32) {
         debug_assert!(matches!(self.groups[group as usize], Group { place: Place::Coming, pins: 1.., .. }));
-        self.change(group, |it| it.place = Place::Here);
+        // In use, it neither lacks a frame nor has one that could be taken.
+        self.groups[group as usize].place = Place::Here;
     }
 
     /// A section needs a group no longer, and has changed it or not.
     pub fn release(&mut self, group: u32, changed: bool) {
         debug_assert!(matches!(self.groups[group as usize], Group { place: Place::Here, pins: 1.., .. }));
-        self.change(group, |it| {
-            it.pins -= 1;
-            it.dirty |= changed;
-        });
-        let it = self.groups[group as usize];
+        let it = &mut self.groups[group as usize];
+        it.pins -= 1;
+        it.dirty |= changed;
+        self.spare += u32::from(it.is_spare());
         if it.pins == 0 && !it.writing {
             self.join(group);
         }

@@ -61,6 +61,20 @@ macro_rules! accelerator {
         ]
     };
 }
+/// 16 MiB of memory behind a host, and a drive that is as small.
+macro_rules! coprocessor {
+    ($($set:literal),*) => {
+        &[
+            "host.linux.memory=64MiB",
+            "coprocessor.memory.size=16MiB",
+            "coprocessor.sample=16384",
+            "flash.geometry.blocks=64",
+            "flash.geometry.pages=24",
+            "sim.shadow=true",
+            $($set),*
+        ]
+    };
+}
 const REQUESTS: &[&str] = &[
     "fio:rw=randrw,bsrange=512-24k,iodepth=8,number_ios=300,fsync=9,size=40%,norandommap=1,io_size=1g",
     "fio:rw=randtrim,bs=16k,iodepth=2,number_ios=60,size=40%,norandommap=1,io_size=1g",
@@ -192,16 +206,6 @@ pub(super) const PLATFORMS: &[Platform] = &[
     Platform { system: "flashabacus", set: accelerator!("sim.shadow=true"), workloads: KERNELS },
     // Reads of page groups are worked out many at once where no shadow looks on.
     Platform { system: "flashabacus-inter-st", set: accelerator!(), workloads: KERNELS },
-    Platform {
-        system: "flashabacus-simd",
-        set: &[
-            "host.linux.memory=64MiB",
-            "coprocessor.memory.size=16MiB",
-            "coprocessor.sample=16384",
-            "flash.geometry.blocks=64",
-            "flash.geometry.pages=24",
-            "sim.shadow=true",
-        ],
-        workloads: KERNELS,
-    },
+    Platform { system: "flashabacus-simd", set: coprocessor!(), workloads: KERNELS },
+    Platform { system: "flashabacus-simd", set: coprocessor!("coprocessor.buffers=2"), workloads: KERNELS },
 ];

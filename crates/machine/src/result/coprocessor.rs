@@ -72,8 +72,11 @@ pub struct OffloadedKernelResult {
     pub sent_bytes: u64,
     /// Bytes that were received.
     pub received_bytes: u64,
-    /// What the host's program did for it, by name; together as long as the kernel.
+    /// What the host's program did for it, by name; together as long as the kernel, or longer if a second thread moves data meanwhile.
     pub phases: BTreeMap<&'static str, PhaseResult>,
+    /// Time for which the first thread waited for the second, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<f64>,
     /// Time for which the program waited for drives, and for others who do.
     pub storage_ns: f64,
     /// Time for which it had a core, or waited for one while it computed.
@@ -160,6 +163,7 @@ fn kernel(one: &Executed, applications: &[(String, u64)]) -> OffloadedKernelResu
         sent_bytes: one.sent_bytes,
         received_bytes: one.received_bytes,
         phases: Phase::ALL.map(phase).into_iter().collect(),
+        waited_ns: (one.waited > Time::ZERO).then(|| one.waited.as_ns_f64()),
         storage_ns: storage.as_ns_f64(),
         cpu_ns: cpu.as_ns_f64(),
         accelerator_ns: accelerator.as_ns_f64(),

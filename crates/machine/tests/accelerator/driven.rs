@@ -97,6 +97,31 @@ fn what_memory_has_no_room_for_comes_and_goes_again() {
     assert_eq!(bytes("4MiB"), [100.0 + 3.0 * (36.0 + 36.0); 2]);
 }
 
+/// Four passes again, over memory for 64 groups. With two buffers a section has 32 of them, and a second thread moves the next one's meanwhile: the kernel is as long as the first thread's phases and
+/// its waiting, shorter than with one buffer, and never shorter than all that is moved or all that is worked.
+#[test]
+fn with_two_buffers_data_move_beside_steps() {
+    let of = |buffers: u32| {
+        let set = ["coprocessor.memory.size=4MiB".to_owned(), format!("coprocessor.buffers={buffers}")];
+        document(&["nest:file=tests/keys/passes.toml"], &[&set[0], &set[1]])
+    };
+    let [one, two] = [of(1), of(2)];
+    let kernel = |found: &Value, path: &str| figure(found, &format!("/coprocessor/0/kernels/0/{path}"));
+    let lasts = |found: &Value| kernel(found, "over_ns") - kernel(found, "begun_ns");
+    let phases = |found: &Value, names: &[&str]| -> f64 {
+        names.iter().map(|name| kernel(found, &format!("phases/{name}/time_ns"))).sum()
+    };
+    let (first, second) =
+        (["files", "work", "sync"], ["read", "marshal", "copy", "send", "receive", "write"]);
+    let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1.0, "{found}, not {expected}");
+    near(phases(&one, &first) + phases(&one, &second), lasts(&one));
+    near(phases(&two, &first) + kernel(&two, "waited_ns"), lasts(&two));
+    let moves = phases(&two, &second);
+    assert!(lasts(&two) >= moves + phases(&two, &["files", "sync"]), "{moves} of {}", lasts(&two));
+    assert!(lasts(&two) < lasts(&one), "{} and {}", lasts(&two), lasts(&one));
+    assert!(one.pointer("/coprocessor/0/kernels/0/waited_ns").is_none());
+}
+
 /// The page cache has what instances share when the second asks for it, and nothing of what is its own: each reads its matrix and vector from the drive.
 #[test]
 fn instances_share_files_or_have_their_own() {
@@ -130,6 +155,8 @@ fn what_cannot_run_is_told() {
     assert!(large.contains("memory has room for 1") && large.contains("--workload"), "{large}");
     let none = told("mvt:n=512,t=64", &["coprocessor.memory.size=60KiB"]);
     assert!(none.contains("coprocessor.memory.size") && none.contains("at least one"), "{none}");
+    let halves = told("mvt:n=512,t=64", &["coprocessor.memory.size=64KiB", "coprocessor.buffers=2"]);
+    assert!(halves.contains("at least one a buffer"), "{halves}");
     let mut warm = plan(&[DOUBLE], &[]);
     warm.warmup = Some(machine::Warmup::Requests(10));
     let warm = refused(&warm);

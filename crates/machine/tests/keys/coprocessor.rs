@@ -127,6 +127,20 @@ pub(crate) const CASES: &[Case] = &[
         values: &["4MiB", "16MiB"],
         predicted: Falls(SENDS),
     },
+    Case {
+        key: "coprocessor.buffers",
+        // Steps that compute for as long as their data are moved, and cost nothing else.
+        context: &[
+            "coprocessor.memory.size=1MiB",
+            "coprocessor.core.clock=100MHz",
+            "coprocessor.core.write_back=0",
+            "coprocessor.parallel.one=0",
+            "coprocessor.parallel.further=0",
+        ],
+        jobs: THREE,
+        values: &["1", "2"],
+        predicted: Falls(MAKESPAN),
+    },
     steps_fall("coprocessor.memory.bandwidth", CONVOLUTION, &["100MB/s", "1GB/s", "6.4GB/s"]),
     // The table has the work of a product of 4,096 x 4,096.
     steps_rise("coprocessor.work", PRODUCT, &["nest", "table"]),

@@ -31,10 +31,10 @@ pub(super) fn deal(
     let (mut needs, mut sections, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
     for whole in program.screens(microblock, 1) {
         needs_of(program, &[whole], places, &mut needs);
-        if !needs.is_empty() && needs.len() as u64 <= spec.frames() {
+        if !needs.is_empty() && needs.len() as u64 <= spec.frames_of_a_step() {
             sections.push(whole);
         } else {
-            program.sections(whole, spec.frames() * GROUP, &mut sections)?;
+            program.sections(whole, spec.frames_of_a_step() * GROUP, &mut sections)?;
         }
     }
     let steps: Vec<Vec<Part>> = sections.iter().map(|section| program.dealt(section, cores)).collect();
@@ -50,11 +50,11 @@ pub(super) fn deal(
     let mut best = (in_sections, steps);
     for eighths in EIGHTHS {
         // Too many sections for a program are no other way to do it.
-        let budget = spec.frames() * eighths / (8 * cores) * GROUP;
+        let budget = spec.frames_of_a_step() * eighths / (8 * cores) * GROUP;
         let Ok(together) = together(program, &screens, budget) else { continue };
         let fits = |parts: &Vec<Part>| {
             needs_of(program, parts, places, &mut needs);
-            needs.len() as u64 <= spec.frames()
+            needs.len() as u64 <= spec.frames_of_a_step()
         };
         let cycles = cycles(&together);
         if cycles < best.0 && together.iter().all(fits) {

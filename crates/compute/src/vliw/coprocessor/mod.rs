@@ -118,7 +118,7 @@ impl Coprocessor {
     /// # Errors
     /// A piece that memory has no room for; work by a table.
     pub fn add_executed(&mut self, program: &Arc<dyn Executed>) -> Result<u32, SpecError> {
-        let program = Program::executed(program, &self.costing(), self.spec.frames())?;
+        let program = Program::executed(program, &self.costing(), self.spec.frames_of_a_step())?;
         let number = self.programs.len() as u32;
         self.programs.push(Planned::of(&program, number, &self.spec)?);
         Ok(number)

@@ -88,8 +88,8 @@ impl Planned {
         for microblock in 0..program.microblocks() {
             for parts in deal(program, microblock, spec, &places)? {
                 needs_of(program, &parts, &places, &mut needs);
-                if needs.len() as u64 > spec.frames() {
-                    return Err(program.too_large(needs.len(), spec.frames()));
+                if needs.len() as u64 > spec.frames_of_a_step() {
+                    return Err(program.too_large(needs.len(), spec.frames_of_a_step()));
                 }
                 let moves = kept.bring(&needs);
                 let (stores, loads) = (places.stretches(&moves.stores), places.stretches(&moves.loads));
@@ -135,7 +135,8 @@ impl Planned {
             is_kept: is_kept(array),
         };
         let arrays = program.arrays.iter().map(array).collect();
-        let plan = Plan { name: program.name.clone(), program: number, arrays, actions };
+        let plan =
+            Plan { name: program.name.clone(), program: number, arrays, ahead: spec.buffers > 1, actions };
         Ok(Planned { plan, steps: steps.into() })
     }
 }

@@ -26,6 +26,10 @@ pub struct CoprocessorSpec {
     pub sample: u64,
     /// What a parallel loop costs.
     pub parallel: ParallelSpec,
+    /// Buffers that steps take turns in: with two, the host's program fills one while cores work on the other (double buffering), and a step has half of memory.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schemars(range(min = 1, max = 2))]
+    pub buffers: u16,
     /// From the host's call until the first core executes a step.
     pub launch: Duration,
     /// What lies between the host and the memory.
@@ -33,6 +37,14 @@ pub struct CoprocessorSpec {
     /// What it spends; left out, it reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<CoprocessorEnergySpec>,
+}
+
+fn one() -> u16 {
+    1
+}
+
+fn is_one(buffers: &u16) -> bool {
+    *buffers == 1
 }
 
 /// What a loop costs that is dealt out to all cores: to begin it on them, and to wait until all have ended.
@@ -83,6 +95,11 @@ impl CoprocessorSpec {
         self.memory.size.get() / GROUP
     }
 
+    /// Page groups that a step may need.
+    pub(super) fn frames_of_a_step(&self) -> u64 {
+        self.frames() / u64::from(self.buffers)
+    }
+
     /// Cycles that a parallel loop costs.
     pub(super) fn parallel_cycles(&self) -> u64 {
         u64::from(self.parallel.one) + u64::from(self.parallel.further) * u64::from(self.cores - 1)
@@ -92,9 +109,11 @@ impl CoprocessorSpec {
     /// The first value that cannot be built, with its key.
     pub(super) fn check(&self) -> Result<(), SpecError> {
         let frames = self.frames();
-        if frames == 0 || frames > u64::from(u32::MAX) {
+        if self.frames_of_a_step() == 0 || frames > u64::from(u32::MAX) {
             let what = format!("{} of memory are {frames} parts of {} KiB", self.memory.size, GROUP >> 10);
-            return Err(SpecError::new("memory.size", what).help("at least one, and at most 2^32 - 1"));
+            return Err(
+                SpecError::new("memory.size", what).help("at least one a buffer, and at most 2^32 - 1")
+            );
         }
         self.core.check().map_err(|fault| fault.within("core"))
     }

@@ -19,6 +19,7 @@ fn spec(cores: u16) -> CoprocessorSpec {
         work: AcceleratorWork::nest,
         sample: 1 << 14,
         parallel: ParallelSpec { one: 10_400, further: 2_443 },
+        buffers: 1,
         launch: Duration::new(Time::from_us(20)),
         link: BulkLinkSpec {
             send: Bandwidth::new(800_000_000),

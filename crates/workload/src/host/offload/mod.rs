@@ -2,10 +2,12 @@
 //!
 //! The coprocessor has no storage: the program reads a part of a file, brings it into order, copies it to the driver and sends it, has the kernel's next step
 //! executed, receives, copies back, brings into order and writes (FlashAbacus, section 3: the execution model of conventional acceleration). One thread does one
-//! thing after another. What is read and sent when is a [`Plan`]'s business; what a call takes is the host's, what an order takes the coprocessor's.
+//! thing after another; where a plan lets what is moved be moved beside the step before, a second one moves it. What is read and sent when is a [`Plan`]'s business; what
+//! a call takes is the host's, what an order takes the coprocessor's.
 
 mod costs;
 mod files;
+mod lane;
 pub mod observe;
 mod spent;
 #[cfg(test)]
@@ -15,13 +17,13 @@ pub use costs::OffloadCosts;
 pub use spent::{Executed, Phase, Shares, Spent};
 
 use self::files::{Files, filed};
-use self::observe::{Done, Observer};
+use self::lane::{Doing, Lane, Stage, Step};
+use self::observe::Observer;
 use super::HostProgram;
 use super::served::Served;
 use kernel::Time;
 use proto::file::{Call, CallError, Fd, FileSpec, Next, OpenFlags, Program};
 use proto::offload::{Action, Order, Plan, Stretch};
-use std::collections::VecDeque;
 
 /// Bytes of a read or write at most (`MAX_RW_COUNT`).
 const MOST: u64 = 0x7fff_f000;
@@ -45,16 +47,6 @@ impl Application {
     }
 }
 
-/// What a program is at.
-#[derive(Clone, Copy)]
-struct Doing {
-    phase: Phase,
-    /// Since when.
-    since: Time,
-    /// Time of a core for it, so far.
-    core: Time,
-}
-
 /// The program.
 pub struct Offload {
     name: String,
@@ -65,12 +57,9 @@ pub struct Offload {
     device: u16,
     /// The application and the instance under way.
     at: (usize, u32),
-    /// What it does next: zero is its beginning, then an action each, then its end.
-    stage: usize,
-    /// What it does before that.
-    moves: VecDeque<(Phase, Next)>,
-    /// What it is at; none before it has begun.
-    phase: Option<Doing>,
+    stage: Stage,
+    /// Its threads: one, or one that has steps executed and one that moves data.
+    lanes: Vec<Lane>,
     /// Instances since the window began; the last may be under way.
     executed: Vec<Executed>,
     /// When all were offered; none before.
@@ -103,6 +92,7 @@ impl Offload {
             files.add(&application.plan, &application.arrays, application.instances);
         }
         let actions = applications.iter().map(|at| at.plan.actions.len() as u64 * u64::from(at.instances));
+        let lanes = 1 + usize::from(applications.iter().any(|at| at.plan.ahead));
         Offload {
             name: name.to_owned(),
             all: actions.sum(),
@@ -111,9 +101,8 @@ impl Offload {
             costs,
             device,
             at: (0, 0),
-            stage: 0,
-            moves: VecDeque::new(),
-            phase: None,
+            stage: Stage::New,
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
             executed: Vec::new(),
             offered: None,
             done: 0,
@@ -122,35 +111,12 @@ impl Offload {
         }
     }
 
-    /// What the program does next; none once all instances are over.
-    fn step(&mut self, now: Time) -> Option<(Phase, Next)> {
-        while self.moves.is_empty() {
-            let application = self.applications.get(self.at.0)?;
-            if application.instances == self.at.1 {
-                self.at = (self.at.0 + 1, 0);
-                continue;
-            }
-            let actions = application.plan.actions.len();
-            match self.stage {
-                0 => self.begin(now),
-                stage if stage <= actions => self.act(stage - 1),
-                stage if stage == actions + 1 => self.end(),
-                _ => {
-                    self.ended(now);
-                    continue;
-                }
-            }
-            self.stage += 1;
-        }
-        self.moves.pop_front()
+    fn call(&mut self, lane: usize, phase: Phase, call: Call) {
+        self.lanes[lane].moves.push_back((phase, Next::Call(call)));
     }
 
-    fn call(&mut self, phase: Phase, call: Call) {
-        self.moves.push_back((phase, Next::Call(call)));
-    }
-
-    fn order(&mut self, phase: Phase, order: Order) {
-        self.moves.push_back((phase, Next::Order { device: self.device, order }));
+    fn order(&mut self, lane: usize, phase: Phase, order: Order) {
+        self.lanes[lane].moves.push_back((phase, Next::Order { device: self.device, order }));
     }
 
     /// An instance begins: it opens its files.
@@ -159,13 +125,16 @@ impl Offload {
         self.executed.push(Executed::new(at, now));
         for place in 0..self.applications[self.at.0].arrays.len() {
             let (fd, file) = (Fd(place as u16), self.files.of(at, place));
-            self.call(Phase::Files, Call::Open { fd, file, flags: OpenFlags::default() });
+            self.call(0, Phase::Files, Call::Open { fd, file, flags: OpenFlags::default() });
         }
+        self.stage = Stage::Begins;
     }
 
-    /// An instance does one of its actions.
-    fn act(&mut self, action: usize) {
+    /// A thread does its next action.
+    fn act(&mut self, lane: usize) {
         self.done += 1;
+        self.lanes[lane].acts = true;
+        let action = self.lanes[lane].at;
         let application = &self.applications[self.at.0];
         let (program, action) = (application.plan.program, application.plan.actions[action]);
         match action {
@@ -173,29 +142,29 @@ impl Offload {
                 let bytes = stretch.bytes;
                 let fd = application.fd(stretch.array);
                 for (offset, bytes) in parts(stretch) {
-                    self.call(Phase::Read, Call::Read { fd, offset, bytes });
+                    self.call(lane, Phase::Read, Call::Read { fd, offset, bytes });
                 }
-                self.compute(Phase::Marshal, self.costs.marshalling(bytes));
-                self.compute(Phase::Copy, self.costs.copying(bytes));
-                self.order(Phase::Send, Order::Send { bytes });
+                self.compute(lane, Phase::Marshal, self.costs.marshalling(bytes));
+                self.compute(lane, Phase::Copy, self.costs.copying(bytes));
+                self.order(lane, Phase::Send, Order::Send { bytes });
             }
-            Action::Work(step) => self.order(Phase::Work, Order::Work { program, step }),
+            Action::Work(step) => self.order(lane, Phase::Work, Order::Work { program, step }),
             Action::Store(stretch) => {
                 let bytes = stretch.bytes;
                 let fd = application.fd(stretch.array);
-                self.order(Phase::Receive, Order::Receive { bytes });
-                self.compute(Phase::Copy, self.costs.copying(bytes));
-                self.compute(Phase::Marshal, self.costs.marshalling(bytes));
+                self.order(lane, Phase::Receive, Order::Receive { bytes });
+                self.compute(lane, Phase::Copy, self.costs.copying(bytes));
+                self.compute(lane, Phase::Marshal, self.costs.marshalling(bytes));
                 for (offset, bytes) in parts(stretch) {
-                    self.call(Phase::Write, Call::Write { fd, offset, bytes });
+                    self.call(lane, Phase::Write, Call::Write { fd, offset, bytes });
                 }
             }
         }
     }
 
-    fn compute(&mut self, phase: Phase, time: Time) {
+    fn compute(&mut self, lane: usize, phase: Phase, time: Time) {
         if time > Time::ZERO {
-            self.moves.push_back((phase, Next::Compute(time)));
+            self.lanes[lane].moves.push_back((phase, Next::Compute(time)));
         }
     }
 
@@ -209,18 +178,19 @@ impl Offload {
             .collect();
         for (place, (is_kept, _)) in about.iter().enumerate() {
             if *is_kept && self.costs.sync {
-                self.call(Phase::Sync, Call::Sync { fd: Fd(place as u16), data_only: false });
+                self.call(0, Phase::Sync, Call::Sync { fd: Fd(place as u16), data_only: false });
             }
         }
         for place in 0..about.len() {
-            self.call(Phase::Files, Call::Close { fd: Fd(place as u16) });
+            self.call(0, Phase::Files, Call::Close { fd: Fd(place as u16) });
         }
         for (place, (_, stays)) in about.iter().enumerate() {
             if !stays {
                 let file = self.files.of((self.at.0 as u32, self.at.1), place);
-                self.call(Phase::Files, Call::Unlink { file });
+                self.call(0, Phase::Files, Call::Unlink { file });
             }
         }
+        self.stage = Stage::Ends;
     }
 
     /// An instance is over.
@@ -231,7 +201,7 @@ impl Offload {
             self.served.answered(0, bytes, offered, executed.begun, now);
         }
         self.at.1 += 1;
-        self.stage = 0;
+        self.stage = Stage::New;
     }
 }
 
@@ -250,29 +220,32 @@ impl Program for Offload {
     }
 
     fn threads(&self) -> u32 {
-        1
+        self.lanes.len() as u32
     }
 
-    fn used(&mut self, _: u32, core: Time) {
-        if let (Some(doing), Some(executed)) = (&mut self.phase, self.executed.last_mut()) {
+    fn used(&mut self, thread: u32, core: Time) {
+        let doing = &mut self.lanes[thread as usize].phase;
+        if let (Some(doing), Some(executed)) = (doing, self.executed.last_mut()) {
             doing.core += core;
-            executed.spend(doing.phase, Time::ZERO, core);
+            executed.spend(thread, doing.phase, (Time::ZERO, core));
         }
     }
 
-    fn next(&mut self, _: u32, now: Time) -> Next {
+    fn next(&mut self, thread: u32, now: Time) -> Next {
         self.offered.get_or_insert(now);
-        if let (Some(Doing { phase, since, core }), Some(executed)) = (self.phase, self.executed.last_mut()) {
-            executed.spend(phase, now - since, Time::ZERO);
-            let Executed { application, instance, .. } = *executed;
-            if let Some(observer) = &mut self.observer {
-                let program = &self.applications[application as usize].plan.name;
-                observer.done(&Done { phase, program, application, instance, from: since, to: now, core });
+        self.spent(thread, now);
+        let lane = thread as usize;
+        let (phase, next) = match self.step(lane, now) {
+            Step::Do(phase, next) => (phase, next),
+            Step::Wake(other) => return Next::Wake(other),
+            Step::Wait => {
+                self.lanes[lane].waits = Some(now);
+                self.lanes[lane].sleeps = true;
+                return Next::Wait;
             }
-        }
-        let step = self.step(now);
-        self.phase = step.map(|(phase, _)| Doing { phase, since: now, core: Time::ZERO });
-        let Some((_, next)) = step else { return Next::End };
+            Step::End => return Next::End,
+        };
+        self.lanes[lane].phase = Some(Doing { phase, since: now, core: Time::ZERO });
         match &next {
             Next::Call(call) => self.served.ask(call),
             Next::Order { order, .. } => {

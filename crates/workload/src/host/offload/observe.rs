@@ -14,6 +14,8 @@ pub struct Done<'a> {
     pub application: u32,
     /// Which of the application's instances it is.
     pub instance: u32,
+    /// Which of the program's threads did it.
+    pub thread: u32,
     /// From when.
     pub from: Time,
     /// Until when.

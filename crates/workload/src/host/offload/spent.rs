@@ -91,13 +91,27 @@ pub struct Executed {
     pub sent_bytes: u64,
     /// Bytes that it had received.
     pub received_bytes: u64,
+    /// Time for which its first thread waited for the second.
+    pub waited: Time,
+    /// Time of the second thread's phases.
+    moved: Time,
     spent: [Spent; Phase::ALL.len()],
 }
 
 impl Executed {
     pub(super) fn new((application, instance): (u32, u32), begun: Time) -> Executed {
         let spent = [Spent::default(); Phase::ALL.len()];
-        Executed { application, instance, begun, ended: None, sent_bytes: 0, received_bytes: 0, spent }
+        Executed {
+            application,
+            instance,
+            begun,
+            ended: None,
+            sent_bytes: 0,
+            received_bytes: 0,
+            waited: Time::ZERO,
+            moved: Time::ZERO,
+            spent,
+        }
     }
 
     pub(super) fn ordered(&mut self, order: &Order) {
@@ -113,13 +127,17 @@ impl Executed {
         self.spent[phase as usize]
     }
 
-    pub(super) fn spend(&mut self, phase: Phase, time: Time, core: Time) {
+    /// A thread has spent a time on a phase, and some of a core.
+    pub(super) fn spend(&mut self, thread: u32, phase: Phase, (time, core): (Time, Time)) {
         let at = &mut self.spent[phase as usize];
         at.time += time;
         at.core += core;
+        if thread > 0 {
+            self.moved += time;
+        }
     }
 
-    /// Time by who has it: together, that of all phases.
+    /// Time by who has it: together, that of all phases, of both threads where there are two.
     pub fn shares(&self) -> Shares {
         let mut shares = Shares::default();
         for phase in Phase::ALL {
@@ -135,10 +153,14 @@ impl Executed {
         shares
     }
 
-    /// Whether its phases last as long as it does, and no phase has more of a core than it lasts; true of one that is under way.
+    /// Whether the phases of its first thread last as long as it does, those of the second no longer, and no phase has more of a core than it lasts; true of one that
+    /// is under way.
     pub fn is_accounted(&self) -> bool {
         let Some(ended) = self.ended else { return true };
-        let sum = self.spent.iter().fold(Time::ZERO, |sum, spent| sum + spent.time);
-        sum == ended - self.begun && self.spent.iter().all(|spent| spent.core <= spent.time)
+        let (sum, lasts) =
+            (self.spent.iter().fold(self.waited, |sum, spent| sum + spent.time), ended - self.begun);
+        sum == lasts + self.moved
+            && self.moved <= lasts
+            && self.spent.iter().all(|spent| spent.core <= spent.time)
     }
 }

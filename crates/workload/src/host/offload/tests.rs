@@ -25,6 +25,7 @@ fn plan() -> Plan {
             array("t", 10 * MB, (false, false, false)),
             array("y", 20 * MB, (false, false, true)),
         ],
+        ahead: false,
         actions: vec![
             Action::Load(stretch(0, 0, 40 * MB)),
             Action::Work(0),
@@ -261,4 +262,57 @@ fn a_program_without_instances_ends_at_once() {
     let mut program = Offload::new("p", vec![(plan(), 0)], costs(), (0, 0));
     assert_eq!(program.next(0, Time::ZERO), Next::End);
     assert_eq!((program.progress(), program.executed().len()), (Some(1.0), 0));
+}
+
+/// Everything takes 10 ms: 10 MB are copied at 1 GB/s. The second load may begin when the first step is done, and runs beside the second step; the third step waits for it; the store waits for that.
+#[test]
+fn a_second_thread_moves_data_beside_steps() {
+    use crate::host::drive::{Calls, drive};
+    use config::units::Bandwidth;
+
+    let plan = Plan {
+        arrays: vec![array("a", 20 * MB, (true, true, false)), array("y", 10 * MB, (false, false, true))],
+        ahead: true,
+        actions: vec![
+            Action::Load(stretch(0, 0, 10 * MB)),
+            Action::Work(0),
+            Action::Work(1),
+            Action::Load(stretch(0, 10 * MB, 10 * MB)),
+            Action::Work(2),
+            Action::Store(stretch(1, 0, 10 * MB)),
+        ],
+        ..plan()
+    };
+    let costs = OffloadCosts { passes: 0, copy: Bandwidth::new(1_000 * MB), ..costs() };
+    let mut program = Offload::new("p", vec![(plan, 2)], costs, (2, 1));
+    assert_eq!(program.threads(), 2);
+    let calls = Calls { time: Time::from_ms(10), sync: Time::ZERO };
+    let done = drive(&mut program, &calls, Time::from_ms(10_000));
+    let began = |is: fn(&Next) -> bool| {
+        let of = done.iter().filter(|did| is(&did.next));
+        of.map(|did| (did.thread, did.at.ns() / 10_000_000)).collect::<Vec<_>>()
+    };
+    // The second instance does the same when the first is over.
+    let of = |thread: u32, first: &[u64]| -> Vec<(u32, u64)> {
+        [0, 16].into_iter().flat_map(|over| first.iter().map(move |at| (thread, over + at))).collect()
+    };
+    assert_eq!(
+        began(|next| matches!(next, Next::Order { order: Order::Work { .. }, .. })),
+        of(0, &[5, 6, 9])
+    );
+    assert_eq!(began(|next| matches!(next, Next::Call(Call::Read { .. }))), of(1, &[2, 6]));
+    assert_eq!(began(|next| matches!(next, Next::Order { order: Order::Receive { .. }, .. })), of(1, &[10]));
+    assert_eq!(began(|next| matches!(next, Next::Call(Call::Sync { .. }))), of(0, &[13]));
+    assert_eq!(began(|next| *next == Next::End), [(1, 32), (0, 32)]);
+    for (executed, at) in program.executed().iter().zip([0, 160]) {
+        assert_eq!((executed.begun, executed.ended), (Time::from_ms(at), Some(Time::from_ms(at + 160))));
+        assert_eq!(executed.waited, Time::from_ms(80));
+        let times = Phase::ALL.map(|phase| executed.spent(phase).time.ns() / 10_000_000);
+        // Files, read, marshal, copy, send, work, receive, write, sync.
+        assert_eq!(times, [4, 2, 0, 3, 2, 3, 1, 1, 1]);
+        assert!(executed.is_accounted());
+        let mut lost = executed.clone();
+        lost.waited = Time::from_ms(70);
+        assert!(!lost.is_accounted());
+    }
 }

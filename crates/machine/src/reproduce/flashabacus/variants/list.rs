@@ -98,6 +98,7 @@ pub(super) const VARIANTS: &[Variant] = &[
         rival(system, &["coprocessor.offload.marshal=500MB/s"])
     }),
     swept("simd.marshal_4000", Shown::Table2, |system| rival(system, &["coprocessor.offload.marshal=4GB/s"])),
+    swept("simd.two_buffers", Shown::Programs, |system| rival(system, &["coprocessor.buffers=2"])),
     swept("simd.no_fsync", Shown::Table2, |system| rival(system, &["coprocessor.offload.sync=false"])),
     // Both.
     Variant { parameters: ",inputs=own", ..swept("inputs.own", Shown::Table2, |_| Vec::new()) },
