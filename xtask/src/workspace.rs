@@ -16,7 +16,7 @@ pub(crate) fn release_binary() -> Result<PathBuf> {
     binary("release")
 }
 
-/// Builds the binary as packages ship it (profile dist) and returns its path.
+/// Builds the binary in the profile of packages (dist) and returns its path.
 pub(crate) fn dist_binary() -> Result<PathBuf> {
     binary("dist")
 }

@@ -31,10 +31,6 @@ impl<T> Slab<T> {
     #[inline]
     pub fn insert(&mut self, item: T) -> u32 {
         if let Some(name) = self.free.pop() {
-            // Where thousands are live, the place that is free next has left the processor's caches long ago.
-            if let Some(next) = self.free.last() {
-                prefetch(&self.items[*next as usize]);
-            }
             self.items[name as usize] = item;
             #[cfg(debug_assertions)]
             (self.is_free[name as usize] = false);
@@ -45,6 +41,14 @@ impl<T> Slab<T> {
             #[cfg(debug_assertions)]
             self.is_free.push(false);
             name
+        }
+    }
+
+    /// Has the processor fetch the place that the next record will have: where thousands are live, it has left the caches long ago.
+    #[inline]
+    pub fn fetch_next(&self) {
+        if let Some(next) = self.free.last() {
+            prefetch(&self.items[*next as usize]);
         }
     }
 

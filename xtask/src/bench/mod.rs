@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the binary as packages ship it, as a process, on fixed workloads, against targets and against MQSim.
+//! `cargo xtask bench`: the binary of packages (without the counts that lay theirs out), as a process, on fixed workloads, against targets and against MQSim.
 //!
 //! Figures are CPU time, because other work shares the machine. Pairs run one after the other and give ratios.
 

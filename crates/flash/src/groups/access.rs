@@ -146,7 +146,9 @@ impl GroupsFlash {
         if let Some(meter) = &mut self.backend.meter {
             meter.command_begins(now);
         }
-        self.accesses.insert(Access { purpose, group, class, left, over: now, since: now })
+        let name = self.accesses.insert(Access { purpose, group, class, left, over: now, since: now });
+        self.accesses.fetch_next();
+        name
     }
 
     /// Begins to read a group.
@@ -181,6 +183,7 @@ impl GroupsFlash {
         // Channel by channel.
         for page in self.visor.layout().pages(group).take(self.media.operations() as usize) {
             self.backend.enqueue(now, self.media.op(kind, class, page, block, name));
+            self.backend.ops.fetch_next();
         }
     }
 

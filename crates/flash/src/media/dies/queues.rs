@@ -2,7 +2,7 @@
 
 use super::op::{Class, NO_OP, Op, OpKind};
 use super::{MultiPlane, Sharing};
-use kernel::{Slab, Time, prefetch};
+use kernel::{Slab, Time};
 
 #[derive(Clone, Copy, Debug)]
 struct List {
@@ -189,9 +189,6 @@ impl Queues {
             if d.planes[class as usize] == 0 {
                 d.classes &= !(1 << class as u8);
             }
-        } else {
-            // It is the next one to be taken.
-            prefetch(&ops[next]);
         }
         self.dies[die as usize].count -= 1;
         name
