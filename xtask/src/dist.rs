@@ -17,7 +17,7 @@ pub(crate) struct Options {
     /// compiler (Debian: musl-tools)
     #[arg(long, default_value = "x86_64-unknown-linux-musl", value_name = "TARGET")]
     target: String,
-    /// Builds once, without counting first which ways the code goes: half of the time to build, a fifth more to run
+    /// Builds once, without counting first which ways the code goes: half of the time to build, a quarter more to run
     #[arg(long)]
     plain: bool,
 }
