@@ -21,6 +21,11 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::Fault;
 use std::process::ExitCode;
 
+/// musl's own has one lock for all jobs of a sweep.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A simulator for computers that put flash next to compute.
 ///
 /// Exit status: 0 all well; 1 a check failed or work was left undone; 2 unusable input, said in one diagnostic.
