@@ -88,14 +88,21 @@ fn programs_are_executed_on_data() {
     }
 }
 
-/// Phases of each kernel, cores, steps and the link: as long as the result says, a slice each time.
+/// Phases of each kernel, cores, steps and the link: as long as the result says, a slice each time. A second thread that moves data has a track of its own, and no track does two things at once.
 #[test]
 fn the_timeline_of_a_coprocessor_accounts_for_every_busy_moment() {
+    accounted(&[], &[""]);
+    let set = ["--set", "coprocessor.memory.size=1MiB", "--set", "coprocessor.buffers=2"];
+    accounted(&set, &["", " moves"]);
+}
+
+/// `threads` are what a kernel's tracks are called behind its name.
+fn accounted(set: &[&str], threads: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("timeline.json");
     let path_text = path.display().to_string();
     let workload = "atax:m=512,n=512,instances=2";
-    let arguments = ["run", "flashabacus-simd", "--json", "--workload", workload];
+    let arguments = [&["run", "flashabacus-simd", "--json", "--workload", workload], set].concat();
     let plain = nandscape(&arguments).well().json();
     let document = nandscape(&[&arguments[..], &["--timeline", &path_text]].concat()).well().json();
     assert_eq!(document["coprocessor"], plain["coprocessor"]);
@@ -108,12 +115,15 @@ fn the_timeline_of_a_coprocessor_accounts_for_every_busy_moment() {
     };
     let (cores, kernels) = (process("coprocessor cores"), process("coprocessor kernels"));
     assert!(process("channels") != process("dies"), "of the drive");
-    let us = |pid: &Value, track: &str, name: Option<&str>| -> f64 {
+    let slices = |pid: &Value, track: &str| -> Vec<&Value> {
         let is_its = |event: &&Value| event["pid"] == *pid && event["args"]["name"] == track;
         let tid = &named("thread_name").find(is_its).expect(track)["tid"];
-        let of_track = events.iter().filter(|e| e["ph"] == "X" && e["pid"] == *pid && e["tid"] == *tid);
-        let wanted = of_track.filter(|event| name.is_none_or(|name| event["name"] == name));
-        wanted.map(|event| event["dur"].as_f64().unwrap()).sum()
+        events.iter().filter(|e| e["ph"] == "X" && e["pid"] == *pid && e["tid"] == *tid).collect()
+    };
+    let us = |pid: &Value, track: &str, name: Option<&str>| -> f64 {
+        let slices = slices(pid, track);
+        let wanted = slices.iter().filter(|slice| name.is_none_or(|name| slice["name"] == name));
+        wanted.map(|slice| slice["dur"].as_f64().unwrap()).sum()
     };
     let near =
         |found: f64, expected: f64| assert!((found - expected).abs() < 1e-3, "{found}, not {expected} us");
@@ -128,9 +138,21 @@ fn the_timeline_of_a_coprocessor_accounts_for_every_busy_moment() {
         near(us(&cores, track, None), result[share].as_f64().unwrap() * makespan_us);
     }
     for (instance, kernel) in result["kernels"].as_array().unwrap().iter().enumerate() {
+        let tracks: Vec<String> = threads.iter().map(|thread| format!("atax 0.{instance}{thread}")).collect();
         for (phase, of) in kernel["phases"].as_object().unwrap() {
-            let shown = us(&kernels, &format!("atax 0.{instance}"), Some(phase));
+            let shown = tracks.iter().map(|track| us(&kernels, track, Some(phase))).sum();
             near(shown, of["time_ns"].as_f64().unwrap() / 1e3);
+        }
+        let us_of = |name: &str| kernel[name].as_f64().map_or(0.0, |ns| ns / 1e3);
+        near(us(&kernels, &tracks[0], None) + us_of("waited_ns"), us_of("over_ns") - us_of("begun_ns"));
+        for track in &tracks {
+            let mut last = us_of("begun_ns");
+            for slice in slices(&kernels, track) {
+                let [from, lasts] = ["ts", "dur"].map(|key| slice[key].as_f64().unwrap());
+                assert!(from > last - 1e-3, "{track}: {from} us, before {last}");
+                last = from + lasts;
+            }
+            assert!(last < us_of("over_ns") + 1e-3, "{track} goes on until {last} us");
         }
     }
 }
