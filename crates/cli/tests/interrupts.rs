@@ -223,3 +223,25 @@ fn a_sweep_ends_with_the_table_of_what_is_there() {
     let table = std::fs::read_to_string(out.join("summary.csv")).unwrap();
     assert_eq!(table.matches(",not run,").count(), 3, "{table}");
 }
+
+/// Rows of a target are in the folder when the next one begins; of a target that has not begun nothing is written, so that what lay there stays.
+#[test]
+fn rows_that_are_there_outlive_an_interrupt() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let later = file(folder.path(), "flashabacus.json", "of another day");
+    let rows = ["--only", "latency.read.d16", "--only", "fastdrain", "--only", "flashabacus"];
+    let mut child = start(&[&["reproduce", "all", "--out", &out, "--json"], &rows[..]].concat());
+    until(&mut child, "theory was written", || files(folder.path()).contains(&"theory.json".to_owned()));
+    let (code, stdout, stderr) = interrupt(child);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("interrupted: rows are missing"), "{stderr}");
+    let ids = |text: &str| -> Vec<String> {
+        let rows: Vec<Value> = serde_json::from_str(text).expect("JSON");
+        rows.iter().map(|row| row["id"].as_str().expect("an id").to_owned()).collect()
+    };
+    let written = std::fs::read_to_string(folder.path().join("theory.json")).unwrap();
+    assert_eq!(ids(&written), ["latency.read.d16"]);
+    assert_eq!(ids(&stdout)[0], "latency.read.d16");
+    assert_eq!(std::fs::read_to_string(later).unwrap(), "of another day");
+}

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Prints the rows as JSON
     #[arg(long)]
     json: bool,
-    /// Also writes the rows of each target into this folder (NAME.json), and those that are points of curves as CSV
+    /// Also writes the rows of each target into this folder as soon as they are there (NAME.json), and those that are points of curves as CSV
     #[arg(long)]
     out: Option<PathBuf>,
     /// Also draws the rows as one HTML file, each with its tolerance and the command that gives it
@@ -56,6 +56,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     }
     let effort = if args.full { Effort::Whole } else { Effort::Full };
     let chosen = choose(&args.target, &args.only, effort)?;
+    if let Some(folder) = &args.out {
+        make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
+    }
     catch_interrupts()?;
     // Rows that are there are shown.
     result_is_coming();
@@ -68,12 +71,21 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     };
     let progress = |done, of| counter.show(done, of, 0);
     let request = Request { jobs: args.jobs, stop: &STOP, progress: &progress, states: &states };
-    let reports: Vec<Report> = chosen.into_iter().map(|chosen| reproduce(chosen, &request)).collect();
+    let mut reports = Vec::new();
+    for chosen in chosen {
+        let report = reproduce(chosen, &request);
+        // Now, so that what goes wrong in an hour takes none of it away.
+        if let Some(folder) = &args.out {
+            write_out(folder, &report)?;
+        }
+        let ended = report.partial;
+        reports.push(report);
+        if ended {
+            break;
+        }
+    }
     drop(counter);
     let rows: Vec<_> = reports.iter().flat_map(|report| report.rows.iter().cloned()).collect();
-    if let Some(folder) = &args.out {
-        reports.iter().try_for_each(|report| write_out(folder, report))?;
-    }
     if let Some(path) = &args.html {
         write_whole(path, html(&reports, args.full)?.as_bytes())?;
     }
@@ -112,7 +124,6 @@ fn html(reports: &[Report], full: bool) -> Result<String, Diagnostic> {
 }
 
 fn write_out(folder: &Path, report: &Report) -> Result<(), Fault> {
-    make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
     write_whole(&folder.join(format!("{}.json", report.target)), json(&report.rows)?.as_bytes())?;
     let mut plots = plots(&report.rows).into_iter();
     plots.try_for_each(|plot| write_whole(&folder.join(format!("{}.csv", plot.name)), plot.csv.as_bytes()))
