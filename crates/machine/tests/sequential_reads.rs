@@ -1,13 +1,22 @@
 //! Reads in order: registers, shared sensings and look-ahead against sums, and the law that they make true.
 
+use machine::result::{Document, human};
 use machine::run::{Plan, run_alone};
 use serde_json::Value;
 
-fn run(system: &str, set: &[&str], job: &str) -> Value {
+fn ran(system: &str, set: &[&str], job: &str) -> Document {
     let plan = set.iter().fold(Plan::new(system, &format!("fio:{job}")), |plan, set| plan.set(set));
     let document = run_alone(&plan).unwrap_or_else(|e| panic!("{system}, {set:?}, {job}: {e}"));
     assert!(document.ok, "{system}, {set:?}, {job}: {:?}", document.checks);
+    document
+}
+
+fn json(document: &Document) -> Value {
     serde_json::to_value(document).expect("a document has a JSON form")
+}
+
+fn run(system: &str, set: &[&str], job: &str) -> Value {
+    json(&ran(system, set, job))
 }
 
 fn figure(document: &Value, path: &str) -> f64 {
@@ -76,15 +85,18 @@ const BUFFER: &str = "flash.buffer={ capacity = \"1MiB\", reads = false, writes 
 fn a_stream_is_found_in_the_buffer() {
     let ahead = "flash.buffer.look_ahead=sequential";
     let set = ["flash.precondition=sequential", BUFFER, ahead, "flash.geometry.page_size=16KiB"];
-    let document = run("d16", &set, "rw=read,bs=4k,number_ios=2000");
+    let stream = ran("d16", &set, "rw=read,bs=4k,number_ios=2000");
+    let document = json(&stream);
     is_near(figure(&document, "/io/read/latency_ns/p50"), 1_000.0 + 1_000.0 + HOST);
     let of = |name: &str| figure(&document, &format!("/flash/0/look_ahead/{name}"));
     // All but the three that show the stream, and some more at its beginning.
     assert!(of("used") > 1_900.0, "{}", document["flash"][0]["look_ahead"]);
     assert_eq!((of("dropped"), of("wasted")), (0.0, 0.0));
+    assert!(human(&stream).contains("read ahead of the host"), "{}", human(&stream));
     // Reads anywhere are no stream.
-    let random = run("d16", &set, "rw=randread,bs=4k,number_ios=2000");
-    assert_eq!(figure(&random, "/flash/0/look_ahead/issued"), 0.0);
+    let random = ran("d16", &set, "rw=randread,bs=4k,number_ios=2000");
+    assert_eq!(figure(&json(&random), "/flash/0/look_ahead/issued"), 0.0);
+    assert!(!human(&random).contains("read ahead of the host"), "{}", human(&random));
 }
 
 /// What is written while it is being read ahead is the host's: the shadow compares every unit.

@@ -130,6 +130,10 @@ fn speed(d: &Document) -> String {
         _ if !d.accelerator.is_empty() => {
             format!("{} sections/s", rate(d.accelerator.iter().map(|of| of.sections).sum()))
         }
+        _ if d.io.kinds.all.requests == 0 && !d.host.is_empty() => {
+            let programs = d.host.iter().flat_map(|host| &host.programs);
+            format!("{} system calls/s", rate(programs.map(|program| program.calls).sum()))
+        }
         _ => format!("{} requests/s", count(d.run.requests_per_cpu_s as u64)),
     }
 }
@@ -207,6 +211,15 @@ fn flash(f: &FlashResult, text: &mut String) {
         count(f.mapping_programs),
         f.parity.as_ref().map_or_else(String::new, |parity| format!(" + {} parity", count(parity.programs)))
     );
+    if let Some(a) = f.look_ahead.as_ref().filter(|a| a.issued > 0) {
+        let _ = writeln!(
+            text,
+            "  {} units more were read ahead of the host: it asked for {} of them, {} left the buffer unread",
+            count(a.issued),
+            count(a.used + a.met),
+            count(a.wasted)
+        );
+    }
     if let Some(p) = f.parity.as_ref().filter(|p| p.rebuilt_reads + p.lost_reads > 0) {
         let _ = writeln!(
             text,

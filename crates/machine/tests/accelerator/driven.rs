@@ -1,7 +1,8 @@
 //! The same kernels on a coprocessor behind a host.
 
 use super::{DOUBLE, figure, ran, refused, with};
-use machine::run::{self, Plan};
+use machine::result::human;
+use machine::run::{self, Plan, run_alone};
 use serde_json::Value;
 
 /// 16 MiB of memory.
@@ -47,6 +48,13 @@ fn a_kernel_is_the_sum_of_its_phases() {
     near(one("makespan_ns"), one("kernels/0/over_ns"));
     // The drive has read the group, and has been given it: read-ahead may bring no more than the file.
     assert!(figure(&found, "/flash/0/reads/host") >= 4.0);
+}
+
+/// Nobody gives the drive requests but the host: what is done in a CPU second is counted in calls.
+#[test]
+fn the_speed_of_a_host_is_in_system_calls() {
+    let page = human(&run_alone(&plan(&[DOUBLE], &[])).expect("it runs"));
+    assert!(page.contains(" system calls/s, ") && !page.contains("requests/s"), "{page}");
 }
 
 /// Instances follow one another in the order of the command line; the same twice.
