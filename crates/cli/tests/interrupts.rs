@@ -224,12 +224,12 @@ fn a_sweep_ends_with_the_table_of_what_is_there() {
     assert_eq!(table.matches(",not run,").count(), 3, "{table}");
 }
 
-/// Rows of a target are in the folder when the next one begins; of a target that has not begun nothing is written, so that what lay there stays.
+/// Rows of a target are in the folder when the next one begins; of a target that has none nothing is written, so that what lay there stays.
 #[test]
 fn rows_that_are_there_outlive_an_interrupt() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().display().to_string();
-    let later = file(folder.path(), "flashabacus.json", "of another day");
+    let old = ["fastdrain.json", "flashabacus.json"].map(|name| file(folder.path(), name, "of another day"));
     let rows = ["--only", "latency.read.d16", "--only", "fastdrain", "--only", "flashabacus"];
     let mut child = start(&[&["reproduce", "all", "--out", &out, "--json"], &rows[..]].concat());
     until(&mut child, "theory was written", || files(folder.path()).contains(&"theory.json".to_owned()));
@@ -242,6 +242,6 @@ fn rows_that_are_there_outlive_an_interrupt() {
     };
     let written = std::fs::read_to_string(folder.path().join("theory.json")).unwrap();
     assert_eq!(ids(&written), ["latency.read.d16"]);
-    assert_eq!(ids(&stdout)[0], "latency.read.d16");
-    assert_eq!(std::fs::read_to_string(later).unwrap(), "of another day");
+    assert_eq!(ids(&stdout), ["latency.read.d16"]);
+    old.map(|path| assert_eq!(std::fs::read_to_string(path).unwrap(), "of another day"));
 }

@@ -75,7 +75,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     for chosen in chosen {
         let report = reproduce(chosen, &request);
         // Now, so that what goes wrong in an hour takes none of it away.
-        if let Some(folder) = &args.out {
+        if let Some(folder) = &args.out
+            && !report.rows.is_empty()
+        {
             write_out(folder, &report)?;
         }
         let ended = report.partial;
