@@ -412,3 +412,39 @@ fn an_order_without_times_runs_at_a_queue_depth_alone() {
     let done = run_tiny(&["--workload", &path, "--queue-depth", "2", "--json"]).well().json();
     assert_eq!(done["io"]["all"]["requests"], 2);
 }
+
+/// A file that no system runs says what it is, also where requests have no drive to go to.
+#[test]
+fn a_file_that_is_no_workload_says_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let pin = file(folder.path(), "pinatrace.out", "0x401000: R 0x7fff1234\n0x401004: W 0x7fff1238\n");
+    let prose = file(folder.path(), "notes.txt", "It was a dark and stormy night\n");
+    let requests = file(folder.path(), "t.trace", trace());
+    for (system, path, said) in [
+        ("dram-only", &pin, "by a Pin tool"),
+        ("d16", &pin, "by a Pin tool"),
+        ("dram-only", &prose, "no workload that is known"),
+        ("dram-only", &requests, "requests of a host"),
+    ] {
+        let done = nandscape(&["run", system, "--workload", path]);
+        assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{}", done.stderr);
+        assert!(done.stderr.contains(said), "{said} not in {}", done.stderr);
+        assert_eq!(done.stderr.contains("requests of a host"), path == &requests, "{}", done.stderr);
+    }
+    // What its help says makes a program of it.
+    let list = file(folder.path(), "list", "l 0x7fff1234 1\ns 0x7fff1238 1\n".repeat(50));
+    nandscape(&["check", "dram-only", "--workload", &list]).well();
+}
+
+/// A table whose header names its columns runs as they say, and the page says what was guessed.
+#[test]
+fn a_table_runs_as_its_header_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..100).map(|n| format!("{},7,READ,{},4096\n", n * 10, n % 50 * 4096)).collect();
+    let path = file(folder.path(), "t.csv", format!("timestamp,process_id,type,address,size\n{rows}"));
+    let found = inspected(&path);
+    assert_eq!((&found["format"], &found["span_s"], &found["stream_count"]), (&"csv".into(), &0.00099.into(), &1.into()));
+    let document = run_tiny(&["--workload", &path, "--json"]).well().json();
+    assert_eq!((&document["io"]["all"]["requests"], &document["io"]["all"]["bytes"]), (&100.into(), &409_600.into()));
+    assert!(document["warnings"].to_string().contains("the unit of `timestamp`: us"), "{}", document["warnings"]);
+}

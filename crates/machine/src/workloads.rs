@@ -165,8 +165,9 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
             "a shipped name, a program of a GPU (bfs1, betw-back), a program of a server (tatp:size=1GiB), a program of a host (apache-u:rate=1000), loop nests (atax:instances=6, mx1), a trace file (or its parts, A+B), a recorded program (sort.nst:job=20000), an fio job file or an inline job (fio:rw=randread,bs=4k,...)",
         ));
     }
-    // A file that is not there is told first.
-    if is_there {
+    // A file that is not there is told first, and what a file is before where its requests go.
+    if is_there && options.capacity == 0 {
+        trace::TraceReader::open(path, &options.trace).map_err(no_workload)?;
         reaches_flash(options)?;
     }
     Ok(Named::Trace(path.to_owned()))
@@ -383,6 +384,17 @@ fn reaches_flash(options: &WorkloadOptions) -> Result<(), Diagnostic> {
     Err(Diagnostic::new("requests of a host, and the system has no flash device that a host reaches").help(
         "a program of a GPU or of a server, or a system with the tables `flash`, `host` and `precondition`",
     ))
+}
+
+/// The diagnostic of a file that is neither a trace of requests nor a recorded program.
+fn no_workload(mut fault: Diagnostic) -> Diagnostic {
+    if fault.what.starts_with("the content fits no trace format") {
+        let programs: Vec<&str> = cpu_trace::formats().map(|(_, title)| title).collect();
+        fault.what = format!("this is no workload that is known; as a trace, {}", fault.what);
+        let help = fault.help.take().unwrap_or_default();
+        fault = fault.help(format!("{help}; a recorded program of a server is {}", programs.join(", ")));
+    }
+    fault
 }
 
 fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {

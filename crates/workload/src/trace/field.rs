@@ -154,6 +154,24 @@ impl<'a> Field<'a> {
     pub(crate) fn whole_time(&self, exponent: u32) -> Result<u128, Fault> {
         Ok(u128::from(self.integer()?) * POWERS[exponent as usize])
     }
+    /// A moment on the trace's clock, in picoseconds: a whole number of units of 10^`exponent` ps, which may be negative.
+    pub(crate) fn whole_moment(&self, exponent: u32) -> Result<i128, Fault> {
+        self.signed(|field| field.whole_time(exponent))
+    }
+    /// As [`Field::whole_moment`], of a decimal number.
+    pub(crate) fn moment(&self, exponent: u32) -> Result<i128, Fault> {
+        self.signed(|field| field.decimal_time(exponent))
+    }
+
+    fn signed(&self, read: impl Fn(&Field<'a>) -> Result<u128, Fault>) -> Result<i128, Fault> {
+        let (digits, sign) = match self.text {
+            [b'-', digits @ ..] => (digits, -1),
+            all => (all, 1),
+        };
+        let field = Field { text: digits, ..*self };
+        // At most 2^104 ps.
+        read(&field).map(|ps| sign * ps as i128).map_err(|fault| Fault { len: self.text.len(), ..fault })
+    }
     /// A decimal number (`13.19`, `1.2e5`) of units of 10^`exponent` ps, in picoseconds.
     ///
     /// Exact down to a picosecond; what is smaller is cut off. No binary float on the way: a FILETIME does not
@@ -214,7 +232,7 @@ impl<'a> Field<'a> {
 }
 
 /// The largest raw time in picoseconds: 2^64 units of a second.
-const MAX_TIME: u128 = (1 << 64) * 1_000_000_000_000;
+pub(crate) const MAX_TIME: u128 = (1 << 64) * 1_000_000_000_000;
 
 /// 10^0 to 10^12.
 const POWERS: [u128; 13] = {
@@ -294,6 +312,18 @@ mod tests {
         ] {
             assert_eq!(field(text).decimal_time(exponent), Ok(ps), "{text}");
         }
+    }
+
+    #[test]
+    fn a_moment_may_be_negative_and_a_duration_may_not() {
+        assert_eq!(field("-50").moment(6), Ok(-50_000_000));
+        assert_eq!(field("-0.5").moment(12), Ok(-500_000_000_000));
+        assert_eq!(field("-50").whole_moment(3), Ok(-50_000));
+        assert_eq!(field("50").whole_moment(3), Ok(50_000));
+        for text in ["-", "--1", "-x"] {
+            assert_eq!(field(text).moment(6).unwrap_err().len, text.len(), "{text}");
+        }
+        assert_eq!(field("-50").decimal_time(6).unwrap_err().kind, FaultKind::NotANumber);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 #![allow(clippy::result_large_err)]
 
 mod bytes;
+mod clock;
 mod convert;
 mod detect;
 mod fault;

@@ -31,6 +31,8 @@ pub struct TraceNotes {
     pub passthrough: u64,
     /// Bad lines that `lenient` skipped, by kind.
     pub skipped: BTreeMap<FaultKind, Skipped>,
+    /// Why the first of them are bad, a line each.
+    pub bad_lines: Vec<String>,
     /// Requests that `lenient` skipped because they fit the device under no address.
     pub beyond_device: u64,
     /// Requests before the start of the clip.
@@ -49,6 +51,12 @@ pub struct TraceNotes {
     pub lateness_ps: u128,
     /// A sort window that puts everything read so far in order; zero if it was in order.
     pub sort_window_needed: u64,
+    /// Requests whose times are negative.
+    pub negative: u64,
+    /// How often a clock of 32 bits began again at zero.
+    pub wraps: u64,
+    /// How long it takes to, in picoseconds.
+    pub wraps_after_ps: u128,
     /// Late requests that `lenient` moved to the time of the request before.
     pub clamped: u64,
     /// Requests that are later than the sort window reaches, where no time is used.
@@ -86,6 +94,15 @@ impl TraceNotes {
                 all.push(format!("{} {text}", human::count(count)));
             }
         };
+        counted(
+            self.negative,
+            "requests have negative times: the earliest request is moved to time zero, the others keep their distance from it",
+        );
+        let clock = format!(
+            "times the clock begins again at zero after {}, 2^32 of its units: it has 32 bits, and the times behind are counted on",
+            human::span(self.wraps_after_ps)
+        );
+        counted(self.wraps, &clock);
         let late = format!(
             "requests are out of order, by up to {}; they were put in order (a sort window of {} is enough)",
             human::span(self.lateness_ps),

@@ -3,16 +3,19 @@
 use proto::IoOp;
 
 use crate::trace::fault::{Fault, FaultKind};
-use crate::trace::field::Field;
+use crate::trace::field::{Field, MAX_TIME};
 use crate::trace::notes::TraceNotes;
 
 /// The longest read or write: beyond it (NVMe stops at 32 MiB, Linux well below) the unit must be wrong.
 pub(crate) const MAX_TRANSFER: u64 = 1 << 30;
 
+/// Where the zero of a trace's clock is in [`RawRequest::at`], in picoseconds: a whole number of seconds, beyond any negative time.
+pub(crate) const ZERO: u128 = MAX_TIME;
+
 /// A request as the trace has it, its time not yet rebased.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RawRequest {
-    /// Picoseconds on the trace's own clock.
+    /// Picoseconds on the trace's own clock, whose zero is [`ZERO`].
     pub(crate) at: u128,
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
@@ -92,10 +95,12 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// Adds a request of the current line; a line gives two at most (a flush and the write behind it).
-    pub(crate) fn request(&mut self, at: u128, op: IoOp, extent: Extent, flow: u16, fua: bool) {
+    /// Adds a request of the current line, at so many picoseconds of the trace's clock; a line gives two at most (a flush and the write
+    /// behind it).
+    pub(crate) fn request(&mut self, at: i128, op: IoOp, extent: Extent, flow: u16, fua: bool) {
+        self.notes.negative += u64::from(at < 0);
         let request = RawRequest {
-            at,
+            at: ZERO.saturating_add_signed(at),
             offset: extent.offset,
             bytes: extent.bytes,
             line: self.line,

@@ -9,15 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use config::{Diagnostic, Place};
 
+use crate::trace::clock::Clock;
 use crate::trace::detect::{self, Translation, is_blank_or_comment};
 use crate::trace::fault::{Fault, FaultKind, is_binary, shown};
-use crate::trace::format::{Format, FormatInfo, Framing, LineParser};
+use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings};
 use crate::trace::human;
 use crate::trace::input::{Compression, Input, Meter};
 use crate::trace::lines::{Line, Lines};
 use crate::trace::notes::TraceNotes;
 use crate::trace::options::TraceOptions;
-use crate::trace::record::{RawRequest, Sheet};
+use crate::trace::record::{RawRequest, Sheet, ZERO};
 
 /// Reads a file line by line, or the parts of a trace one after another.
 pub(crate) struct Scan {
@@ -31,6 +32,8 @@ pub(crate) struct Scan {
     format: &'static Format,
     sheet: Sheet,
     options: TraceOptions,
+    /// The clock of the recorder.
+    clock: Clock,
     /// The earliest and the latest time so far.
     earliest: u128,
     latest: u128,
@@ -67,7 +70,8 @@ impl Part {
         let prefix = lines.prefix().map_err(|e| cannot_read(source, &e))?;
         let (format, detected, translation) =
             detect::choose(source, prefix, all, options).map_err(|fault| unpacked(fault, compression))?;
-        let parser = (format.parser)(&format.settings(options, prefix)?);
+        let settings = Settings { translation, ..format.settings(options, prefix)? };
+        let parser = (format.parser)(&settings);
         let framing = format.framing;
         let translated = Vec::new();
         let part = Part { lines, compression, meter, parser, framing, translation, translated };
@@ -87,7 +91,7 @@ impl Scan {
         let mut sheet = Sheet::default();
         describe(&mut sheet.notes, format, part.compression, detected);
         if let Some(translation) = part.translation {
-            sheet.notes.remark(format!("the fields are separated by {}", translation.name()));
+            sheet.notes.remark(translation.remark());
         }
         Ok(Scan {
             sources: vec![source.to_owned()],
@@ -97,6 +101,7 @@ impl Scan {
             format,
             sheet,
             options: options.clone(),
+            clock: Clock::default(),
             earliest: u128::MAX,
             latest: 0,
             fresh: false,
@@ -145,7 +150,12 @@ impl Scan {
     /// The next request, or `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<RawRequest>, Diagnostic> {
         loop {
-            if let Some(request) = self.sheet.take() {
+            if let Some(mut request) = self.sheet.take() {
+                if let Some(at) = request.at.checked_sub(ZERO) {
+                    request.at = ZERO + self.clock.time(at);
+                    self.sheet.notes.wraps = self.clock.turns();
+                    self.sheet.notes.wraps_after_ps = self.clock.period();
+                }
                 if self.fresh {
                     self.fresh = false;
                     self.check_order(&request)?;
@@ -251,17 +261,26 @@ impl Scan {
             }
         };
         self.sheet.discard();
-        if self.options.lenient {
+        let lenient = self.options.lenient;
+        if lenient {
             self.sheet.notes.skip(fault.kind, number);
-            return Ok(true);
+            if self.sheet.notes.bad_lines.len() == EXAMPLES {
+                return Ok(true);
+            }
         }
         let info = &self.format.info;
         let source = self.sources.last().map_or("", String::as_str);
-        if binary {
+        let diagnostic = if binary {
             let (fault, text) = fault.in_hex(line);
-            return Err(fault.diagnostic(info.name, info.record, source, number, text.as_bytes()));
+            fault.diagnostic(info.name, info.record, source, number, text.as_bytes())
+        } else {
+            fault.diagnostic(info.name, info.record, source, number, line)
+        };
+        if lenient {
+            self.sheet.notes.bad_lines.push(reason(number, &diagnostic));
+            return Ok(true);
         }
-        Err(fault.diagnostic(info.name, info.record, source, number, line))
+        Err(diagnostic)
     }
 
     /// The diagnostic of a file that holds no request at all, if it holds none.
@@ -278,11 +297,24 @@ impl Scan {
             human::count(skipped)
         );
         let place = Place { source: self.source().to_owned(), ..Place::default() };
+        let reasons: String = notes.bad_lines.iter().map(|reason| format!("{reason}; ")).collect();
         Some(Diagnostic::new(what).at(place).help(format!(
-            "a line of `{}` is `{}`; --format chooses another format, --action another blkparse event",
+            "{reasons}a line of `{}` is `{}`; --format chooses another format, --action another blkparse event",
             self.format.info.name, self.format.info.record
         )))
     }
+}
+
+/// Bad lines of which `lenient` keeps the reason: *chosen*, what a page has room for.
+const EXAMPLES: usize = 5;
+
+/// Why a line is bad, in a line.
+fn reason(number: u64, diagnostic: &Diagnostic) -> String {
+    let allowed = match diagnostic.allowed.as_slice() {
+        [] => String::new(),
+        allowed => format!(" (allowed: {})", allowed.join(", ")),
+    };
+    format!("line {number}: {}{allowed}", diagnostic.what)
 }
 
 fn describe(

@@ -34,7 +34,7 @@ fn a_bad_field_is_named_with_its_place_and_what_is_allowed() {
     refuses("mqsim", "2 0 0 8", 8, "the line ends before the type");
     refuses("mqsim", "2 0 0 8 1 9", 11, "more fields than `time device start_sector sectors type`: `9`");
     refuses("mqsim", "2.5 0 0 8 1", 1, "the time is not a number: `2.5`");
-    refuses("mqsim", "-2 0 0 8 1", 1, "the time is not a number: `-2`");
+    refuses("mqsim", "--2 0 0 8 1", 1, "the time is not a number: `--2`");
     refuses("mqsim", "2 0 x 8 1", 5, "the start sector is not a number: `x`");
     refuses("mqsim", "2 0 99999999999999999999 8 1", 5, "too large");
     refuses("mqsim", "2 0 36028797018963967 8 1", 5, "too large");

@@ -60,7 +60,7 @@ fn formats_of_other_shapes_do_not_mix() {
 
 #[test]
 fn a_dirty_trace_is_recognised_and_its_bad_line_is_the_error() {
-    let text = "1 0 0 8 1\n2 0 0 8 1\n3 0 0 8\n4 0 0 8 1\n";
+    let text = "1000 0 0 8 1\n2000 0 0 8 1\n3000 0 0 8\n4000 0 0 8 1\n";
     let error = read_with(text, &TraceOptions::default()).unwrap_err();
     assert_eq!(error.place.as_ref().map(|p| p.line), Some(3), "{error}");
     assert!(error.to_string().contains("the line ends before the type"), "{error}");
@@ -127,4 +127,108 @@ fn what_another_command_reads_names_that_command() {
         let error = read_with(content, &TraceOptions::default()).unwrap_err().to_string();
         assert!(error.contains(what) && error.contains(help), "{what}: {error}");
     }
+}
+
+#[test]
+fn a_rate_that_no_storage_answers_decides_in_a_dirty_trace_and_beside_a_gap_too() {
+    // DiskSim's times in whole ms: as ns, 2 billion requests a second.
+    for text in [
+        "0 0 0 8 1\n1 0 8 8 0\n2 0 16 8\n3 0 24 8 1\n",
+        "0 0 0 8 1\n1 0 8 8 0\n2 0 16 8 1\n3 0 24 8 1\n1000000000 0 8 8 0\n",
+    ] {
+        let seen = detect(text.as_bytes()).unwrap();
+        assert_eq!(seen.format, "disksim", "{text}");
+    }
+}
+
+#[test]
+fn the_only_format_that_fits_is_judged_like_others() {
+    for (text, odd) in [
+        (
+            "0,Read,100,8\n1000,Write,200,8\n2000,Read,300,16\n",
+            "addresses or sizes that are no whole sectors",
+        ),
+        (
+            "0,Read,512,512\n0,Write,1024,512\n1,Read,512,512\n1,Read,4096,512\n",
+            "more requests a second than any storage answers",
+        ),
+        ("0,Read,4096,512000\n10,Read,8192,1024000\n20,Read,4096,819200\n", "offsets that look like sizes"),
+    ] {
+        let (_, notes) = read_with(text, &TraceOptions::default()).unwrap();
+        let said = notes.warnings().join("\n");
+        assert!(
+            notes.format == "msr" && said.contains(odd) && said.contains("--columns"),
+            "{odd} not in {said}"
+        );
+    }
+}
+
+#[test]
+fn negative_times_keep_their_distance_from_the_first() {
+    let text = "time_us,op,offset_bytes,size_bytes\n-50,R,0,4096\n-10,W,4096,4096\n5,R,8192,4096\n";
+    let (requests, notes) = read_with(text, &TraceOptions::default()).unwrap();
+    let at: Vec<u64> = requests.iter().map(|request| request.at.ps() / 1_000_000).collect();
+    assert_eq!(at, [0, 40, 55]);
+    assert!(notes.warnings().join("\n").contains("2 requests have negative times"), "{:?}", notes.warnings());
+}
+
+#[test]
+fn a_clock_of_32_bits_is_counted_on_and_said() {
+    // Every 800 s for 10,000 s: us of 32 bits begin again twice, at 4,295 s and at 8,590 s.
+    let lines = |unit: u64, times: &[u64]| -> String {
+        times.iter().map(|at| format!("{},h,0,Read,0,4096,0\n", at * unit % (1 << 32))).collect()
+    };
+    let times: Vec<u64> = (0..13).map(|n| n * 800).collect();
+    let us = TraceOptions { time_unit: Some(workload::trace::TimeUnit::Microsecond), ..format("msr") };
+    let (requests, notes) = read_with(lines(1_000_000, &times), &us).unwrap();
+    let seen: Vec<u64> = requests.iter().map(|request| request.at.ps() / 1_000_000_000_000).collect();
+    assert_eq!((seen, notes.wraps), (times.clone(), 2));
+    let said = notes.warnings().join("\n");
+    assert!(said.contains("2 times the clock begins again at zero after 1.19 hours"), "{said}");
+    assert!(!said.contains("out of order"), "{said}");
+    // 2^32 times 100 ns are 429 s.
+    let times: Vec<u64> = (0..13).map(|n| n * 80).collect();
+    let (requests, notes) = read_with(lines(10_000_000, &times), &format("msr")).unwrap();
+    assert_eq!((requests[12].at.ps(), notes.wraps), (960_000_000_000_000, 2));
+}
+
+#[test]
+fn what_holds_no_requests_to_storage_says_what_it_is() {
+    for (content, what, help) in [
+        ("0x401000: R 0x7fff1234\n0x401004: W 0x7fff1238\n", "by a Pin tool", "awk"),
+        (
+            "{\"timestamp\": 0, \"input_length\": 1024, \"output_length\": 64, \"hash_ids\": [0, 1]}\n",
+            "requests to language models",
+            "kv-cache",
+        ),
+        (
+            "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.680,374,44\n",
+            "requests to language models",
+            "kv-cache",
+        ),
+        (
+            "Attaching 4 probes...\nTIME(ms)     DISK    COMM             PID    LAT(ms)\n611          nvme0n1 bash             4179        10\n",
+            "biosnoop.bt",
+            "block_rq_issue",
+        ),
+    ] {
+        let error = read_with(content, &TraceOptions::default()).unwrap_err().to_string();
+        assert!(error.contains(what) && error.contains(help), "{what}: {error}");
+    }
+}
+
+#[test]
+fn an_inspection_says_why_lines_are_bad() {
+    let text = "128166385295514663,hm,0,Write,512,512,1\n128166385295514664,hm,0,Wrote,512,512,1\n\
+                128166385295514665,hm,0,Write,512,0,1\n128166385295514666,hm,0,Write,512,512,1\n";
+    let seen = workload::trace::inspect_read("t", text.as_bytes(), &format("msr")).unwrap();
+    let page = seen.to_string();
+    for part in
+        ["line 2: unknown type: `Wrote` (allowed: Read, Write)", "line 3: a request of length zero (size)"]
+    {
+        assert!(page.contains(part), "{part} not in {page}");
+    }
+    let error =
+        workload::trace::inspect_read("t", &b"1 0 0 8 1\n"[..], &format("msr")).unwrap_err().to_string();
+    assert!(error.contains("line 1: "), "{error}");
 }

@@ -8,6 +8,7 @@ mod convert;
 mod data;
 mod detection;
 mod formats;
+mod headers;
 mod more_formats;
 mod packing;
 mod properties;

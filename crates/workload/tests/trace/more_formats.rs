@@ -285,3 +285,48 @@ fn msr_has_four_to_seven_columns_and_any_separator() {
         assert_eq!(read("msr", text), expected);
     }
 }
+
+#[test]
+fn iosnoop_has_the_columns_that_its_header_names() {
+    let both = "Tracing block I/O. Ctrl-C to end.\n\
+                STARTs         ENDs           COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+                5982800.302061 5982800.302679 my proc      1809   W    202,1    8    4096       0.62\n\
+                5982800.304962 5982800.305446 procA        1801   RM   202,1    16   8192       0.48\n^C\nEnding tracing...\n";
+    let expected = [request(0, Write, 4096, 4096, 0), request(2901 * US, Read, 8192, 8192, 0)];
+    let (requests, notes) = read_with(both, &TraceOptions::default()).unwrap();
+    assert_eq!((requests.as_slice(), notes.format), (expected.as_slice(), "iosnoop"));
+    let starts = "STARTs         COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+                  5982800.302061 procA        1809   W    202,1    8    4096       0.62\n\
+                  5982800.304962 procA        1801   R    202,1    16   8192       0.48\n";
+    assert_eq!(read_with(starts, &TraceOptions::default()).unwrap().0, expected);
+    // Completions 3.0 ms apart that took 1.0 and 0.5 ms were issued 3.5 ms apart.
+    let ends = "ENDs           COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+                10.001000 procA        1809   W    202,1    8    4096       1.00\n\
+                10.004000 procA        1801   R    202,1    16   8192       0.50\n";
+    let (requests, _) = read_with(ends, &TraceOptions::default()).unwrap();
+    assert_eq!(requests[1], request(3500 * US, Read, 8192, 8192, 0));
+    let dtrace = "STIME TIME UID PID D BLOCK SIZE COMM PATHNAME\n100 350 0 12 R 8 4096 a b /x y\n1100 1400 0 12 W 16 512 c /z\n";
+    let (requests, notes) = read_with(dtrace, &TraceOptions::default()).unwrap();
+    let expected = [request(0, Read, 4096, 4096, 0), request(MS, Write, 8192, 512, 0)];
+    assert_eq!((requests.as_slice(), notes.format), (expected.as_slice(), "iosnoop"));
+    let order = "COMM             PID    TYPE DEV      BLOCK        BYTES     LATms\n\
+                 tar              14794  RM   202,1    8    4096       7.53\n";
+    let (requests, notes) = read_with(order, &TraceOptions::default()).unwrap();
+    assert_eq!((requests.as_slice(), notes.format), (&expected[..1], "iosnoop-order"));
+}
+
+#[test]
+fn events_of_bios_stand_for_requests_where_there_are_no_others() {
+    let bios = "fio-12 [003] d..1. 1234.500000: block_bio_queue: 259,0 WFS 8 + 16 [fio]\n\
+                fio-12 [003] d..1. 1234.500100: block_bio_complete: 259,0 WFS 8 + 16 [0]\n\
+                fio   12 [003] 1234.501000: block:block_bio_queue: 259,0 R 0 + 8 [fio]\n";
+    let (requests, notes) = read_with(bios, &TraceOptions::default()).unwrap();
+    assert_eq!(notes.format, "ftrace");
+    assert_eq!(
+        (requests.len(), requests[0].fua, requests[0].offset, requests[0].bytes),
+        (2, true, 4096, 8192)
+    );
+    assert_eq!(requests[1], request(MS, Read, 0, 4096, 0));
+    let both = format!("{bios}fio-12 [003] d..1. 1234.502000: block_rq_issue: 259,0 R 4096 () 0 + 8 [fio]\n");
+    assert_eq!(read_with(&both, &TraceOptions::default()).unwrap().0.len(), 1);
+}

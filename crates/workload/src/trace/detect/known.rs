@@ -82,6 +82,48 @@ const PROFILES: [&[&str]; 7] = [
     &["Kernel Name", "gpu__time_duration"],
 ];
 
+/// Words in the beginning of a list of requests to language models, all of which it has.
+const MODELS: [&[&str]; 5] = [
+    &["\"input_length\"", "\"output_length\""],
+    &["\"prompt_tokens\""],
+    &["num_prefill_tokens", "num_decode_tokens"],
+    &["ContextTokens", "GeneratedTokens"],
+    &["Request tokens", "Response tokens"],
+];
+
+/// What a text is that holds no requests to storage, and where to get some.
+fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
+    let has = |text: &str, words: &[&str]| words.iter().all(|word| text.contains(word));
+    if MODELS.iter().any(|words| has(first, words)) {
+        return Some((
+            "a list of requests to language models (the lengths of prompts and answers)",
+            "it names no address and no size on a drive; what a cache of keys and values reads and writes is in a trace of MLPerf Storage \
+             (format `kv-cache`), or in a table with the columns time_us,op,key,size (--columns)",
+        ));
+    }
+    let snoops = |line: &str| {
+        has(line, &["COMM", "PID", "LAT"])
+            && !["SECTOR", "BLOCK", "BYTES"].iter().any(|word| line.contains(word))
+    };
+    if text.lines().take(4).any(snoops) {
+        return Some((
+            "the output of biosnoop.bt (bpftrace), which has neither addresses nor sizes",
+            "biosnoop of BCC prints them (format `biosnoop`), and so does `perf record -e block:block_rq_issue` with `perf script`",
+        ));
+    }
+    let mut words = first.split_ascii_whitespace();
+    let code =
+        words.next().and_then(|word| word.strip_suffix(':')).is_some_and(|word| word.starts_with("0x"));
+    let is_access = code
+        && matches!(words.next(), Some("R" | "W"))
+        && words.next().is_some_and(|word| word.starts_with("0x"));
+    is_access.then_some((
+        "a trace of memory accesses by a Pin tool (pinatrace)",
+        "`awk '/R|W/ {print ($2 == \"R\" ? \"l\" : \"s\"), $3, 1}' FILE` writes it as a list of addresses, which a server runs (`list \
+         formats`)",
+    ))
+}
+
 /// What a text is that another command reads, and that command.
 fn door(prefix: &[u8], all: bool) -> Option<(&'static str, &'static str)> {
     let text = String::from_utf8_lossy(prefix);
@@ -93,6 +135,9 @@ fn door(prefix: &[u8], all: bool) -> Option<(&'static str, &'static str)> {
             "a profile of a GPU",
             "`nandscape sample FILE` chooses the kernels of it that are worth simulating",
         ));
+    }
+    if let Some(told) = untold(text, first) {
+        return Some(told);
     }
     if text.starts_with('{') && text.contains("\"fio version\"") {
         return Some((

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::trace::detect::known::{no_trace, refuse_magic, wrong_door};
 use crate::trace::fault::{is_binary, shown};
-use crate::trace::format::{FORMATS, Format, Framing, formats, named};
+use crate::trace::format::{FORMATS, Format, Framing, Settings, columns, formats, is_header, named};
 use crate::trace::human;
 use crate::trace::lines::MAX_LINE;
 use crate::trace::options::TraceOptions;
@@ -34,7 +34,13 @@ impl Detected {
     pub(crate) fn warning(&self) -> Option<String> {
         let (chosen, others) = self.candidates.split_first()?;
         if others.is_empty() {
-            return None;
+            let doubtful = !chosen.implausible.is_empty();
+            return doubtful.then(|| {
+                format!(
+                    "read as {}; --format or --columns says what it is, if it is something else",
+                    chosen.meaning()
+                )
+            });
         }
         let others: Vec<String> = others.iter().map(Reading::meaning).collect();
         Some(format!(
@@ -93,10 +99,10 @@ pub(crate) fn detect_in(
     let fit = |readings: &[Reading], fits: &dyn Fn(&&Reading) -> bool| -> Vec<Reading> {
         readings.iter().filter(fits).cloned().collect()
     };
-    let mut candidates = fit(&readings, &whole);
+    let mut candidates = by_header(fit(&readings, &whole), prefix, &lines, options)?;
     if candidates.is_empty() && !binary {
         // The same tables with another character between their fields.
-        candidates = fit(&translated(&lines, prefix, options)?, &whole);
+        candidates = by_header(fit(&translated(&lines, prefix, options)?, &whole), prefix, &lines, options)?;
     }
     // What no real trace has decides between formats that fit; equals stay in the order of the list.
     candidates.sort_by_key(|reading| reading.doubts());
@@ -104,13 +110,16 @@ pub(crate) fn detect_in(
         if let Some(refused) = wrong_door(source, prefix, all) {
             return Err(refused);
         }
+        if let Some(refused) = bad_header(prefix, options)? {
+            return Err(refused.at(place(source, lines.first().copied().unwrap_or_default())));
+        }
         // A dirty trace is still a trace: the bad line gets its own diagnostic.
         candidates = fit(&readings, &half);
-        candidates.sort_by_key(|r| r.bad_lines);
+        candidates.sort_by_key(|r| (r.bad_lines, r.doubts()));
     }
     if candidates.is_empty() && !binary {
         candidates = fit(&translated(&lines, prefix, options)?, &half);
-        candidates.sort_by_key(|r| r.bad_lines);
+        candidates.sort_by_key(|r| (r.bad_lines, r.doubts()));
     }
     if candidates.is_empty() && !binary {
         candidates = fit(&readings, &|r: &&Reading| r.bad_lines == 0);
@@ -128,16 +137,67 @@ pub(crate) fn detect_in(
 /// Readings of lines whose fields another character separates than the format's own.
 fn translated(lines: &[&[u8]], prefix: &[u8], options: &TraceOptions) -> Result<Vec<Reading>, Diagnostic> {
     let mut readings = Vec::new();
-    let plain = TraceOptions::default();
     for format in FORMATS.iter().filter(|format| format.separator.is_some()) {
-        let settings = format.settings(options, prefix).or_else(|_| format.settings(&plain, prefix))?;
-        for translation in Translation::all(format) {
-            let lines: Vec<Vec<u8>> = lines.iter().map(|line| translation.applied(line)).collect();
-            let lines = lines.iter().map(Vec::as_slice);
-            readings.push(Reading::of(format, &settings, lines, Some(translation), options.capacity));
-        }
+        readings.extend(translated_as(format, lines, prefix, options)?);
     }
     Ok(readings)
+}
+
+/// As [`translated`], of one format.
+fn translated_as(
+    format: &'static Format,
+    lines: &[&[u8]],
+    prefix: &[u8],
+    options: &TraceOptions,
+) -> Result<Vec<Reading>, Diagnostic> {
+    let plain = TraceOptions::default();
+    let settings = format.settings(options, prefix).or_else(|_| format.settings(&plain, prefix))?;
+    let all = Translation::all(format).filter(|translation| translation.changes(lines));
+    Ok(all
+        .map(|translation| {
+            let settings = Settings { translation: Some(translation), ..settings };
+            let lines: Vec<Vec<u8>> = lines.iter().map(|line| translation.applied(line)).collect();
+            let lines = lines.iter().map(Vec::as_slice);
+            Reading::of(format, &settings, lines, Some(translation), options.capacity)
+        })
+        .collect())
+}
+
+/// The readings that a header leaves of those that fit: a format's own header, or else the table that the header names.
+///
+/// A header in a comment fits every format; it decides all the same.
+fn by_header(
+    mut candidates: Vec<Reading>,
+    prefix: &[u8],
+    lines: &[&[u8]],
+    options: &TraceOptions,
+) -> Result<Vec<Reading>, Diagnostic> {
+    let table = columns::FORMAT.info.name;
+    let known = candidates.iter().position(|reading| reading.format == table);
+    let found = match known {
+        Some(at) => Some(candidates.remove(at)),
+        None if prefix.contains(&b'#') => translated_as(&columns::FORMAT, lines, prefix, options)?
+            .into_iter()
+            .find(|reading| reading.bad_lines == 0 && reading.requests > 0),
+        None => None,
+    };
+    let Some(found) = found else { return Ok(candidates) };
+    let settings = Settings { translation: found.translation, ..Settings::of_prefix(prefix) };
+    let comment = columns::comment(&settings);
+    let is_own = |reading: &Reading| {
+        let record = named(reading.format).map_or("", |format| format.info.record);
+        comment.as_ref().is_none_or(|comment| is_header(comment, record))
+    };
+    Ok(if candidates.iter().any(is_own) { candidates } else { vec![found] })
+}
+
+/// The diagnostic of a table whose header names columns, but no requests.
+fn bad_header(prefix: &[u8], options: &TraceOptions) -> Result<Option<Diagnostic>, Diagnostic> {
+    let plain = TraceOptions::default();
+    let format = &columns::FORMAT;
+    let settings = format.settings(options, prefix).or_else(|_| format.settings(&plain, prefix))?;
+    let mut all = std::iter::once(None).chain(Translation::all(format).map(Some));
+    Ok(all.find_map(|translation| columns::explain(&Settings { translation, ..settings })))
 }
 
 fn fits_none(readings: &[Reading], first: &[u8]) -> Diagnostic {
@@ -199,12 +259,13 @@ fn separator_of(
             .map(|line| translation.map_or_else(|| line.to_vec(), |other| other.applied(line)))
             .collect();
         let lines = lines.iter().map(Vec::as_slice);
+        let settings = Settings { translation, ..settings };
         Reading::of(format, &settings, lines, translation, None).requests
     };
     if format.separator.is_none() || requests(None) > 0 {
         return Ok(None);
     }
-    let others = Translation::all(format);
+    let others = Translation::all(format).filter(|translation| translation.changes(lines));
     Ok(others.filter(|other| requests(Some(*other)) > 0).max_by_key(|other| requests(Some(*other))))
 }
 

@@ -1,10 +1,12 @@
 //! What the first lines of a file mean if they are read as one format, and how plausible that is.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::trace::format::{Format, Settings};
 use crate::trace::human;
-use crate::trace::record::Sheet;
+use crate::trace::record::{RawRequest, Sheet};
 
 /// More requests in a second than any storage answers: *chosen*, five times the fastest drive of 2025.
 const FASTEST_PER_S: f64 = 2e7;
@@ -41,6 +43,35 @@ struct Odd {
     large: u64,
     far: u64,
     beyond: u64,
+    /// Requests that are longer than the space in front of them.
+    longer: u64,
+    offsets: BTreeSet<u64>,
+    sizes: BTreeSet<u64>,
+    times: Vec<u128>,
+}
+
+impl Odd {
+    fn add(&mut self, request: &RawRequest, capacity: Option<u64>) {
+        let end = request.offset.saturating_add(request.bytes);
+        self.unaligned += u64::from((request.offset | request.bytes) % 512 != 0);
+        self.large += u64::from(request.bytes > LARGE);
+        self.far += u64::from(end > FARTHEST);
+        self.beyond += u64::from(capacity.is_some_and(|capacity| end > capacity));
+        self.longer += u64::from(request.bytes > request.offset);
+        self.offsets.insert(request.offset);
+        self.sizes.insert(request.bytes);
+        self.times.push(request.at);
+    }
+
+    /// The median of the times between requests that do not come at one instant, in picoseconds. A long gap does not hide a rate that
+    /// no storage answers.
+    fn gap(&mut self) -> Option<u128> {
+        self.times.sort_unstable();
+        let mut gaps: Vec<u128> =
+            self.times.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0).collect();
+        gaps.sort_unstable();
+        gaps.get(gaps.len().saturating_sub(1) / 2).copied()
+    }
 }
 
 impl Reading {
@@ -96,11 +127,7 @@ impl Reading {
                     reading.requests += 1;
                     first = first.min(request.at);
                     last = last.max(request.at);
-                    let end = request.offset.saturating_add(request.bytes);
-                    odd.unaligned += u64::from((request.offset | request.bytes) % 512 != 0);
-                    odd.large += u64::from(request.bytes > LARGE);
-                    odd.far += u64::from(end > FARTHEST);
-                    odd.beyond += u64::from(capacity.is_some_and(|capacity| end > capacity));
+                    odd.add(&request, capacity);
                 }
             }
             sheet.discard();
@@ -109,20 +136,23 @@ impl Reading {
         }
         reading.span_ps = last.saturating_sub(first);
         reading.span_s = reading.span_ps as f64 / 1e12;
-        reading.judge(format, &odd);
+        // A trace of objects has sizes of any number of bytes.
+        let objects = parser.names_objects() || format.info.one_device && format.info.sector.is_none();
+        reading.judge(!objects, &mut odd);
         reading
     }
 
-    fn judge(&mut self, format: &Format, odd: &Odd) {
+    fn judge(&mut self, in_sectors: bool, odd: &mut Odd) {
         let most = |count: u64| count * 2 > self.requests;
-        let too_fast = self.span_s > 0.0 && self.requests as f64 / self.span_s > FASTEST_PER_S;
-        // A trace of objects has sizes of any number of bytes.
-        let in_sectors = !format.info.one_device || format.info.sector.is_some();
+        let mean = self.span_s > 0.0 && self.requests as f64 / self.span_s > FASTEST_PER_S;
+        let too_fast = mean || odd.gap().is_some_and(|gap| (gap as f64) * FASTEST_PER_S < 1e12);
+        let swapped = most(odd.longer) && odd.offsets.len() > 1 && odd.offsets.len() < odd.sizes.len();
         let found = [
             (too_fast, "more requests a second than any storage answers"),
             (in_sectors && most(odd.unaligned), "addresses or sizes that are no whole sectors"),
             (most(odd.large), "most requests above 32 MiB"),
             (most(odd.far), "addresses beyond 8 PiB"),
+            (swapped, "offsets that look like sizes"),
             (most(odd.beyond), "most requests beyond the device"),
         ];
         self.implausible = found.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
@@ -137,24 +167,31 @@ pub(crate) struct Translation {
 }
 
 impl Translation {
-    /// Those that a file of `format` may need.
-    pub(super) fn all(format: &Format) -> impl Iterator<Item = Translation> + use<> {
+    /// Those that a file of `format` may need: its own character as well, with quoted fields.
+    pub(crate) fn all(format: &Format) -> impl Iterator<Item = Translation> + use<> {
         let own = format.separator;
         let from = [b'\t', b';', b',', b'|', b' '].into_iter();
         from.filter_map(move |from| own.map(|to| Translation { from, to }))
             // Blanks are one separator.
-            .filter(|t| t.from != t.to && !(t.from == b'\t' && t.to == b' '))
+            .filter(|t| !(t.from == b'\t' && t.to == b' '))
     }
 
-    /// What separates the fields, as a person says it.
-    pub(crate) fn name(self) -> &'static str {
-        match self.from {
+    /// Whether it changes a text: the format's own character is a change where fields are quoted.
+    pub(super) fn changes(self, lines: &[&[u8]]) -> bool {
+        self.from != self.to || lines.iter().any(|line| line.contains(&b'"'))
+    }
+
+    /// What is said of a file that needs it.
+    pub(crate) fn remark(self) -> String {
+        let name = match self.from {
+            _ if self.from == self.to => return "the fields stand in quotation marks".to_owned(),
             b'\t' => "tabs",
             b';' => "semicolons",
             b',' => "commas",
             b'|' => "bars",
             _ => "spaces",
-        }
+        };
+        format!("the fields are separated by {name}")
     }
 
     /// A line with the format's own separator; every field keeps its column.
@@ -164,16 +201,31 @@ impl Translation {
         text
     }
 
-    /// As [`Translation::applied`], in place. Blanks that stand together are one separator.
+    /// As [`Translation::applied`], in place. Blanks that stand together are one separator. Quotation marks become blanks, and what
+    /// separates inside them an underscore; a comma between digits is a decimal one if commas do not separate.
     pub(crate) fn apply(self, line: &mut [u8]) {
-        let mut in_field = false;
-        for byte in line {
-            if *byte == self.from && (self.from != b' ' || in_field) {
-                *byte = self.to;
-                in_field = false;
-            } else if *byte != b' ' {
-                in_field = true;
-            }
+        let (mut in_field, mut quoted) = (false, false);
+        for at in 0..line.len() {
+            let byte = line[at];
+            let digit = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
+            let separates = byte == self.from && (self.from != b' ' || in_field);
+            let put = match byte {
+                b'"' => {
+                    quoted = !quoted;
+                    in_field = true;
+                    b' '
+                }
+                b',' if self.from != b',' && digit(at.checked_sub(1)) && digit(Some(at + 1)) => b'.',
+                _ if quoted && (byte == self.from || byte == self.to) => b'_',
+                _ if separates => {
+                    in_field = false;
+                    self.to
+                }
+                b' ' => continue,
+                _ => byte,
+            };
+            in_field |= !separates;
+            line[at] = put;
         }
     }
 }
@@ -190,5 +242,7 @@ mod tests {
         assert_eq!(of(b';', b',', "1;;3"), "1,,3");
         assert_eq!(of(b' ', b',', "  1   2 3"), "  1,  2,3");
         assert_eq!(of(b'\t', b',', "1\t 2\t\t3"), "1, 2,,3");
+        assert_eq!(of(b',', b',', "\"1\",\"a,b\",\"\""), " 1 , a_b ,  ");
+        assert_eq!(of(b';', b',', "0,5;R;\"1,25\""), "0.5,R, 1.25 ");
     }
 }

@@ -22,7 +22,7 @@ pub(crate) static FORMAT: Format = Format {
         untimed: false,
         binary: false,
     },
-    parser: |settings| plain(settings, Some("device_id"), parse),
+    parser: |settings| plain(settings, Some(FORMAT.info.record), parse),
     plausible: any_request,
     framing: Framing::Lines,
     separator: Some(b','),
@@ -35,7 +35,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let op = ops::letter(fields.next("opcode")?)?;
     let offset = fields.next("offset")?;
     let length = fields.next("length")?;
-    let at = fields.next("timestamp")?.whole_time(units.exponent)?;
+    let at = fields.next("timestamp")?.whole_moment(units.exponent)?;
     fields.end()?;
     let extent = Extent::read(op, offset, 1, length, 1)?;
     let flow = sheet.flow(device)?;

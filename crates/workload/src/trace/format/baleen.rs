@@ -52,7 +52,7 @@ impl LineParser for Parser {
         let block = fields.next("block")?;
         let offset = fields.next("offset")?;
         let size = fields.next("size")?;
-        let at = fields.next("time")?.decimal_time(self.exponent)?;
+        let at = fields.next("time")?.moment(self.exponent)?;
         let name = fields.next("operation")?;
         let op = match name.text {
             b"1" | b"2" | b"5" => IoOp::Read,

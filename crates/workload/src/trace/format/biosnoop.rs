@@ -60,7 +60,7 @@ impl LineParser for Parser {
     fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
         let mut fields = Fields::blanks(line);
         let time = fields.next("time")?;
-        if time.text.starts_with(b"TIME") {
+        if time.text == b"TIME(s)" {
             self.queue = memchr::memmem::find(line, b"QUE").is_some();
             self.latency_unit = if memchr::memmem::find(line, b"LAT(us)").is_some() { US } else { MS };
             return Ok(());
@@ -96,10 +96,10 @@ impl LineParser for Parser {
         };
         if op == IoOp::Flush {
             // Its sector is -1 or the largest number.
-            sheet.request(at, op, Extent::NONE, flow, false);
+            sheet.request(at as i128, op, Extent::NONE, flow, false);
         } else {
             let extent = Extent::read(op, Field { name: "sector", ..*sector }, self.sector, size, 1)?;
-            sheet.request(at, op, extent, flow, flags.fua);
+            sheet.request(at as i128, op, extent, flow, flags.fua);
         }
         sheet.responded(ps);
         Ok(())

@@ -98,7 +98,7 @@ impl LineParser for Parser {
         let Some(mut event) = event(line)? else {
             return Ok(());
         };
-        let at = event.time.decimal_time(self.exponent)?;
+        let at = event.time.moment(self.exponent)?;
         let known = event.action.text.iter().all(u8::is_ascii_alphabetic) && event.action.text.len() <= 2;
         if !known {
             return Err(event.action.fault(FaultKind::UnknownWord, "Q G I D C M F S P U T X A B m"));

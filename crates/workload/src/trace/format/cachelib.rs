@@ -123,7 +123,7 @@ impl LineParser for Parser {
         fields.end()?;
         let of =
             |role: Role, name| found[role as usize].ok_or(Fault::line(FaultKind::MissingField, name, ""));
-        let at = found[Role::Time as usize].map_or(Ok(0), |time| time.decimal_time(self.exponent))?;
+        let at = found[Role::Time as usize].map_or(Ok(0), |time| time.moment(self.exponent))?;
         let (key, op) = (of(Role::Key, "key")?, operation(of(Role::Op, "operation")?)?);
         let size = of(Role::Size, "size")?;
         let offset = found[Role::Offset as usize];

@@ -22,7 +22,7 @@ pub(crate) static FORMAT: Format = Format {
         untimed: false,
         binary: false,
     },
-    parser: |settings| plain(settings, Some("version"), parse),
+    parser: |settings| plain(settings, Some(FORMAT.info.record), parse),
     plausible: any_request,
     framing: Framing::Lines,
     separator: Some(b','),
@@ -31,7 +31,7 @@ pub(crate) static FORMAT: Format = Format {
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::commas(line);
     fields.next("version")?.integer()?;
-    let at = fields.next("time")?.whole_time(units.exponent)?;
+    let at = fields.next("time")?.whole_moment(units.exponent)?;
     let code = fields.next("SCSI opcode")?;
     let op = ops::scsi(code.hexadecimal()?).ok_or(code.fault(FaultKind::UnknownOperation, ops::SCSI))?;
     let size = fields.next("size")?;

@@ -35,7 +35,7 @@ const READ: u64 = 1;
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::blanks(line);
-    let at = fields.next("time")?.decimal_time(units.exponent)?;
+    let at = fields.next("time")?.moment(units.exponent)?;
     let device = fields.next("device")?;
     device.integer()?;
     let start = fields.next("start block")?;

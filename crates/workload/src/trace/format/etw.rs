@@ -67,7 +67,7 @@ impl Parser {
         let late = time.fault(FaultKind::TooLarge, "an ElapsedTime below an hour");
         let at = (completed + BEFORE).checked_sub(took).ok_or(late)?;
         let flow = sheet.flow(disk)?;
-        sheet.request(at, op, extent, flow, false);
+        sheet.request(at as i128, op, extent, flow, false);
         sheet.responded(took);
         Ok(())
     }

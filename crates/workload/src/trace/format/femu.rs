@@ -31,7 +31,7 @@ pub(crate) static FORMAT: Format = Format {
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::blanks(line);
-    let at = fields.next("time")?.decimal_time(units.exponent)?;
+    let at = fields.next("time")?.moment(units.exponent)?;
     let disk = fields.next("disk")?;
     disk.integer()?;
     let offset = fields.next("offset")?;

@@ -31,7 +31,7 @@ pub(crate) static FORMAT: Format = Format {
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::blanks(line);
-    let at = fields.next("time")?.whole_time(units.exponent)?;
+    let at = fields.next("time")?.whole_moment(units.exponent)?;
     fields.next("process id")?.integer()?;
     fields.next("process")?;
     let block = fields.next("block address")?;

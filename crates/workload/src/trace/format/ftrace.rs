@@ -12,14 +12,15 @@ use crate::trace::record::{Extent, Sheet};
 pub(crate) static FORMAT: Format = Format {
     info: FormatInfo {
         name: "ftrace",
-        title: "ftrace and perf script (block_rq_issue, nvme_setup_cmd)",
+        title: "ftrace and perf script (block_rq_issue, block_bio_queue, nvme_setup_cmd)",
         record: "task-pid [cpu] flags seconds: block_rq_issue: major,minor RWBS bytes () sector + sectors [task]",
         units: "time in s with decimals; sectors of 512 B; of nvme_setup_cmd slba and len (from zero) in blocks of 512 B (--sector sets the \
-                drive's); block_rq_issue if there is one in the beginning, else nvme_setup_cmd; other events are left out",
+                drive's); the first of block_rq_issue, nvme_setup_cmd, block_io_start, block_rq_insert and block_bio_queue that is in the \
+                beginning; other events are left out",
         example: "# tracer: nop\n\
                   fio-1234 [003] d..1. 1234.567890: block_rq_issue: 259,0 R 4096 () 2048 + 8 [fio]\n\
                   fio-1234 [003] d..1. 1234.567990: block_rq_issue: 259,0 WS 8192 () 4096 + 16 none,0,0 [fio]\n",
-        source: "Linux, include/trace/events/block.h (block_rq), drivers/nvme/host/trace.h (nvme_setup_cmd) and trace.c",
+        source: "Linux, include/trace/events/block.h (block_rq, block_bio), drivers/nvme/host/trace.h (nvme_setup_cmd) and trace.c",
         time_unit: Some(TimeUnit::Second),
         sector: Some(512),
         whole_seconds: false,
@@ -33,21 +34,37 @@ pub(crate) static FORMAT: Format = Format {
     separator: None,
 };
 
-const BLOCK: &[u8] = b"block_rq_issue:";
-const NVME: &[u8] = b"nvme_setup_cmd:";
+/// The events that stand for a request, the one nearest to the drive first.
+const EVENTS: [(&[u8], Event); 5] = [
+    (b"block_rq_issue:", Event::Request),
+    (b"nvme_setup_cmd:", Event::Nvme),
+    (b"block_io_start:", Event::Request),
+    (b"block_rq_insert:", Event::Request),
+    (b"block_bio_queue:", Event::Bio),
+];
+
+/// How an event is printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Event {
+    /// `259,0 WS 8192 () 4096 + 16 none,0,0 [fio]`, of the class `block_rq`.
+    Request,
+    /// `259,0 WS 4096 + 16 [fio]`, of the class `block_bio`.
+    Bio,
+    /// `nvme0: disk=nvme0n1, …`
+    Nvme,
+}
 
 struct Parser {
     exponent: u32,
     sector: u64,
     /// The event that stands for a request.
-    event: &'static [u8],
+    event: (&'static [u8], Event),
 }
 
 impl Parser {
     fn new(settings: &Settings<'_>) -> Parser {
-        let blocks = memchr::memmem::find(settings.prefix, BLOCK).is_some();
-        let nvme = memchr::memmem::find(settings.prefix, NVME).is_some();
-        let event = if nvme && !blocks { NVME } else { BLOCK };
+        let there = |(name, _): &&(&[u8], Event)| memchr::memmem::find(settings.prefix, name).is_some();
+        let event = *EVENTS.iter().find(there).unwrap_or(&EVENTS[0]);
         Parser { exponent: settings.exponent, sector: settings.sector, event }
     }
 }
@@ -71,7 +88,7 @@ fn is_other(line: &[u8]) -> bool {
 
 impl LineParser for Parser {
     fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        let Some(name) = memchr::memmem::find(line, self.event) else {
+        let Some(name) = memchr::memmem::find(line, self.event.0) else {
             return if is_other(line) {
                 Ok(())
             } else {
@@ -85,22 +102,27 @@ impl LineParser for Parser {
             "time in front of the event",
             "",
         ))?;
-        let at = time.decimal_time(self.exponent)?;
-        let rest = name + self.event.len();
-        if self.event == BLOCK { block(line, rest, at, sheet) } else { self.nvme(line, rest, at, sheet) }
+        let at = time.moment(self.exponent)?;
+        let rest = name + self.event.0.len();
+        match self.event.1 {
+            Event::Nvme => self.nvme(line, rest, at, sheet),
+            event => block(line, rest, at, event, sheet),
+        }
     }
 }
 
-/// `259,0 WS 8192 () 4096 + 16 none,0,0 [fio]`
-fn block(line: &[u8], from: usize, at: u128, sheet: &mut Sheet) -> Result<(), Fault> {
+/// An event of the block layer, behind its name.
+fn block(line: &[u8], from: usize, at: i128, event: Event, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::blanks(line).from(from);
     let device = fields.next("device")?;
     let flags = Flags::read(fields.next("RWBS")?)?;
-    fields.next("bytes")?.integer()?;
-    let mut word = fields.next("command")?;
-    // A pass-through command stands in parentheses, in several words.
-    while !word.text.ends_with(b")") {
-        word = fields.next("end of the command")?;
+    if event == Event::Request {
+        fields.next("bytes")?.integer()?;
+        let mut word = fields.next("command")?;
+        // A pass-through command stands in parentheses, in several words.
+        while !word.text.ends_with(b")") {
+            word = fields.next("end of the command")?;
+        }
     }
     let sector = fields.next("sector")?;
     let plus = fields.next("+")?;
@@ -135,7 +157,7 @@ fn value<'a>(line: &'a [u8], from: usize, name: &'static str) -> Option<Field<'a
 
 impl Parser {
     /// `nvme0: disk=nvme0n1, qid=3, cmdid=12, nsid=1, flags=0x0, meta=0x0, cmd=(nvme_cmd_read slba=123, len=7, ctrl=0x0, …)`
-    fn nvme(&self, line: &[u8], from: usize, at: u128, sheet: &mut Sheet) -> Result<(), Fault> {
+    fn nvme(&self, line: &[u8], from: usize, at: i128, sheet: &mut Sheet) -> Result<(), Fault> {
         let missing = |name| Fault::line(FaultKind::MissingField, name, "");
         let command = memchr::memmem::find(&line[from..], b"cmd=(").ok_or(missing("command"))? + from + 5;
         let end =

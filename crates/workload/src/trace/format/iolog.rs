@@ -63,7 +63,7 @@ struct Parser {
     version: Version,
     header_seen: bool,
     /// Version 2: the sum of the waits so far.
-    waited: u128,
+    waited: i128,
 }
 
 impl Parser {
@@ -115,7 +115,7 @@ impl LineParser for Parser {
         let mut fields = Fields::blanks(line);
         let at = match self.version {
             Version::Two => self.waited,
-            Version::Three => fields.next("timestamp")?.whole_time(self.exponent)?,
+            Version::Three => fields.next("timestamp")?.whole_moment(self.exponent)?,
         };
         let file = fields.next("file name")?;
         let action = fields.next("action")?;
@@ -126,7 +126,7 @@ impl LineParser for Parser {
             }
             Word::Wait => {
                 let wait = fields.next("time to wait")?;
-                let ps = wait.whole_time(self.exponent)?;
+                let ps = wait.whole_moment(self.exponent)?;
                 self.waited = self.waited.checked_add(ps).ok_or(wait.fault(FaultKind::TooLarge, ""))?;
                 fields.optional("length");
                 fields.end()

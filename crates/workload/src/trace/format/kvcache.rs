@@ -49,11 +49,11 @@ struct Parser {
 
 impl LineParser for Parser {
     fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
-        if std::mem::take(&mut self.first) && is_header(line, "Timestamp") {
+        if std::mem::take(&mut self.first) && is_header(line, FORMAT.info.record) {
             return Ok(());
         }
         let mut fields = Fields::commas(line);
-        let at = fields.next("timestamp")?.decimal_time(self.exponent)?;
+        let at = fields.next("timestamp")?.moment(self.exponent)?;
         let word = fields.next("operation")?;
         let op = match word.text {
             text if text.eq_ignore_ascii_case(b"Read") => IoOp::Read,

@@ -9,14 +9,16 @@ mod blkparse;
 mod blocks;
 mod cachelib;
 mod cloudphysics;
-mod columns;
+pub(crate) mod columns;
 mod disksim;
 mod etw;
 mod femu;
 mod fiu;
 mod ftrace;
+mod ibmcos;
 mod iolog;
 mod iolog1;
+mod iosnoop;
 mod kvcache;
 mod mqsim;
 mod msr;
@@ -32,6 +34,7 @@ mod vscsi;
 use config::Diagnostic;
 use serde::Serialize;
 
+use crate::trace::detect::Translation;
 use crate::trace::fault::Fault;
 use crate::trace::options::{Action, TimeUnit, TraceOptions};
 use crate::trace::record::{RawRequest, Sheet};
@@ -56,7 +59,10 @@ pub(crate) static FORMATS: &[&Format] = &[
     &cachelib::FORMAT,
     &kvcache::FORMAT,
     &baleen::FORMAT,
+    &ibmcos::FORMAT,
     &biosnoop::FORMAT,
+    &iosnoop::TIMED,
+    &iosnoop::UNTIMED,
     &ftrace::FORMAT,
     &etw::FORMAT,
     &iolog1::FORMAT,
@@ -132,6 +138,7 @@ pub(crate) enum Framing {
 }
 
 /// What a parser needs to know before the first line.
+#[derive(Clone, Copy)]
 pub(crate) struct Settings<'a> {
     /// A unit of the trace's time is 10^`exponent` ps.
     pub(crate) exponent: u32,
@@ -143,12 +150,38 @@ pub(crate) struct Settings<'a> {
     pub(crate) prefix: &'a [u8],
     /// What the columns of a table are, if the user says so.
     pub(crate) columns: Option<&'a str>,
+    /// What separates the fields, if it is not the format's own character.
+    pub(crate) translation: Option<Translation>,
+    /// The unit of times that the user says.
+    pub(crate) given_unit: Option<TimeUnit>,
+    /// Bytes per address unit that the user says.
+    pub(crate) given_sector: Option<u64>,
+}
+
+impl<'a> Settings<'a> {
+    /// Those of a file of which only the beginning is known.
+    pub(crate) fn of_prefix(prefix: &'a [u8]) -> Settings<'a> {
+        Settings {
+            exponent: TimeUnit::Second.exponent(),
+            sector: 512,
+            action: None,
+            prefix,
+            columns: None,
+            translation: None,
+            given_unit: None,
+            given_sector: None,
+        }
+    }
 }
 
 /// Reads the lines of one file in their order.
 pub(crate) trait LineParser: Send {
     /// Reads a line that is neither blank nor a `#` comment; puts its requests on the sheet.
     fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault>;
+    /// Whether requests name objects instead of addresses: their sizes are any.
+    fn names_objects(&self) -> bool {
+        false
+    }
 }
 
 /// Every request is plausible.
@@ -186,7 +219,13 @@ impl Format {
         if options.time_unit.is_some() && info.untimed {
             return inert("--time-unit", "it has no times");
         }
-        if options.time_unit.is_some() && info.time_unit.is_none() && columns.is_none() {
+        let asked = options.time_unit.is_some() || options.sector.is_some();
+        let (open_time, open_address) = if asked && is_table && columns.is_none() {
+            columns::open_units(prefix)
+        } else {
+            (info.time_unit.is_some() || columns.is_some(), info.sector.is_some() || columns.is_some())
+        };
+        if options.time_unit.is_some() && !open_time {
             return inert("--time-unit", "its header names the unit");
         }
         if options.columns.is_some() && !is_table {
@@ -195,7 +234,7 @@ impl Format {
         if let Some(columns) = columns {
             columns::check(columns)?;
         }
-        if options.sector.is_some() && info.sector.is_none() && columns.is_none() {
+        if options.sector.is_some() && !open_address {
             return inert("--sector", "its addresses are in bytes, or its header names the unit");
         }
         if options.action.is_some() && info.name != blkparse::FORMAT.info.name {
@@ -204,13 +243,29 @@ impl Format {
         // A table whose columns the user names has times in seconds and sectors of 512 B, unless the user says more.
         let unit = options.time_unit.or(info.time_unit).unwrap_or(TimeUnit::Second);
         let sector = options.sector.or(info.sector).unwrap_or(512);
-        Ok(Settings { exponent: unit.exponent(), sector, action: options.action, prefix, columns })
+        Ok(Settings {
+            exponent: unit.exponent(),
+            sector,
+            action: options.action,
+            columns,
+            given_unit: options.time_unit,
+            given_sector: options.sector,
+            ..Settings::of_prefix(prefix)
+        })
     }
 }
 
-/// Whether a line is the header whose first column is `first`; a header is no error in a file that has none as a
-/// rule, because spreadsheets and data frames add one.
-pub(crate) fn is_header(line: &[u8], first: &str) -> bool {
-    let column = line.split(|b| *b == b',').next().unwrap_or_default();
-    column.trim_ascii().eq_ignore_ascii_case(first.as_bytes())
+/// Whether a line is a header of `names`, some of which may be missing but the first; a header is no error in a file that has none as
+/// a rule, because spreadsheets and data frames add one. Other names are another table.
+pub(crate) fn is_header(line: &[u8], names: &str) -> bool {
+    let plain = |name: &[u8]| -> Vec<u8> {
+        name.iter().filter(|b| b.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
+    };
+    let all: Vec<Vec<u8>> = names.split([',', ' ']).map(|name| plain(name.as_bytes())).collect();
+    let given: Vec<Vec<u8>> = line.split(|b| *b == b',').map(plain).collect();
+    let mut known = all.iter();
+    // A few of them may be the header of anything.
+    given.len() * 5 > all.len() * 3
+        && given.first() == all.first()
+        && given.iter().all(|name| known.any(|known| known == name))
 }

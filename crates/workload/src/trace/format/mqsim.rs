@@ -30,7 +30,7 @@ pub(crate) static FORMAT: Format = Format {
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::blanks(line);
-    let at = fields.next("time")?.whole_time(units.exponent)?;
+    let at = fields.next("time")?.whole_moment(units.exponent)?;
     let device = fields.next("device")?;
     device.integer()?;
     let start = fields.next("start sector")?;

@@ -26,7 +26,7 @@ pub(crate) static FORMAT: Format = Format {
         untimed: false,
         binary: false,
     },
-    parser: |settings| plain(settings, Some("Timestamp"), parse),
+    parser: |settings| plain(settings, Some(FORMAT.info.record), parse),
     plausible: any_request,
     framing: Framing::Lines,
     separator: Some(b','),
@@ -35,7 +35,7 @@ pub(crate) static FORMAT: Format = Format {
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::commas(line);
     let time = fields.next("timestamp")?;
-    let at = time.whole_time(units.exponent)?;
+    let at = time.whole_moment(units.exponent)?;
     // Excerpts leave out the host, or host and disk, and the response time.
     let mut volume = [None; 2];
     let mut word = fields.next("type")?;

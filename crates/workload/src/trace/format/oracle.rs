@@ -81,7 +81,7 @@ impl LineParser for Parser {
         let of_size = fault(FaultKind::TooLarge, "size", 12, 4, "");
         let extent = Extent::of(IoOp::Read, (at, 1, size, 1), of_size, of_size)?;
         let flow = sheet.flow(Field { text: b"objects", name: "objects", at: 0 })?;
-        let time = u128::from(bytes.u32(0)) * 10_u128.pow(self.exponent);
+        let time = i128::from(bytes.u32(0)) * 10_i128.pow(self.exponent);
         sheet.request(time, IoOp::Read, extent, flow, false);
         Ok(())
     }

@@ -18,12 +18,12 @@ pub(crate) type ParseLine = fn(&[u8], Units, &mut Sheet) -> Result<(), Fault>;
 
 struct PlainLines {
     units: Units,
-    /// First column of the header, until the first line has been seen.
+    /// Columns of the header, until the first line has been seen.
     header: Option<&'static str>,
     parse: ParseLine,
 }
 
-/// A parser that reads line by line with `parse`; the first line may be a header that begins with the column `header`.
+/// A parser that reads line by line with `parse`; the first line may be a header of the columns `header`.
 pub(crate) fn plain(
     settings: &Settings<'_>,
     header: Option<&'static str>,

@@ -36,7 +36,7 @@ fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let block = fields.next("LBA")?;
     let size = fields.next("size")?;
     let op = ops::letter(fields.next("opcode")?)?;
-    let at = fields.next("timestamp")?.decimal_time(units.exponent)?;
+    let at = fields.next("timestamp")?.moment(units.exponent)?;
     let extent = Extent::read(op, block, units.sector, size, 1)?;
     let flow = sheet.flow(unit)?;
     sheet.request(at, op, extent, flow, false);

@@ -98,7 +98,7 @@ impl LineParser for Parser {
         let extent = Extent::of(op, (bytes.u32(28), 512, bytes.u32(24), 1), size, size)?;
         let device = (bytes.u32(32) >> 8 & 0xff).to_string();
         let flow = sheet.flow(Field { text: device.as_bytes(), name: "device", at: 32 })?;
-        let us = u128::from(bytes.u32(8)) * 1_000_000 + u128::from(bytes.u32(12));
+        let us = i128::from(bytes.u32(8)) * 1_000_000 + i128::from(bytes.u32(12));
         sheet.request(us * 1_000_000, op, extent, flow, false);
         sheet.responded(u128::from(bytes.u32(20)) * 1_000_000);
         Ok(())

@@ -24,7 +24,7 @@ pub(crate) static FORMAT: Format = Format {
         untimed: false,
         binary: false,
     },
-    parser: |settings| plain(settings, Some("Timestamp"), parse),
+    parser: |settings| plain(settings, Some(FORMAT.info.record), parse),
     plausible: any_request,
     framing: Framing::Lines,
     separator: Some(b','),
@@ -32,7 +32,7 @@ pub(crate) static FORMAT: Format = Format {
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::commas(line);
-    let at = fields.next("timestamp")?.decimal_time(units.exponent)?;
+    let at = fields.next("timestamp")?.moment(units.exponent)?;
     let response = fields.next("response time")?;
     let took = if response.text.is_empty() { 0 } else { response.decimal_time(units.exponent)? };
     let op = ops::letter(fields.next("type")?)?;

@@ -22,7 +22,7 @@ pub(crate) static FORMAT: Format = Format {
         untimed: false,
         binary: false,
     },
-    parser: |settings| plain(settings, Some("Timestamp"), parse),
+    parser: |settings| plain(settings, Some(FORMAT.info.record), parse),
     plausible: any_request,
     framing: Framing::Lines,
     separator: Some(b','),
@@ -30,7 +30,7 @@ pub(crate) static FORMAT: Format = Format {
 
 fn parse(line: &[u8], units: Units, sheet: &mut Sheet) -> Result<(), Fault> {
     let mut fields = Fields::commas(line);
-    let at = fields.next("timestamp")?.whole_time(units.exponent)?;
+    let at = fields.next("timestamp")?.whole_moment(units.exponent)?;
     let offset = fields.next("offset")?;
     let size = fields.next("size")?;
     let op = ops::zero_is_read(fields.next("type")?)?;

@@ -114,7 +114,7 @@ impl LineParser for Parser {
         )?;
         let flow = sheet.flow(Field { text: b"disk", name: "disk", at: 0 })?;
         let unit = 10_u128.pow(self.exponent);
-        sheet.request(u128::from(bytes.u64(fields.time)) * unit, op, extent, flow, false);
+        sheet.request((u128::from(bytes.u64(fields.time)) * unit) as i128, op, extent, flow, false);
         sheet.responded(fields.response.map_or(0, |at| u128::from(bytes.u64(at)) * unit));
         Ok(())
     }

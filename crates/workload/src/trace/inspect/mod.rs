@@ -104,6 +104,8 @@ pub struct Inspection {
     pub sort_window_needed: u64,
     /// Bad lines by kind.
     pub errors: BTreeMap<FaultKind, Skipped>,
+    /// Why the first of them are bad, a line each.
+    pub bad_lines: Vec<String>,
 }
 
 /// The distribution of request sizes in bytes.
@@ -333,6 +335,7 @@ impl Counts {
             lateness_s: self.disorder.lateness() as f64 / 1e12,
             sort_window_needed: self.disorder.window(),
             errors: notes.skipped.clone(),
+            bad_lines: notes.bad_lines.clone(),
         }
     }
 }

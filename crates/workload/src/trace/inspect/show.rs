@@ -15,6 +15,9 @@ impl fmt::Display for Inspection {
             let text = format!("{} lines, first on line {}", count(lines.count), lines.first_line);
             row(f, "bad lines", &format!("{}: {text}", kind.name()))?;
         }
+        for reason in &self.bad_lines {
+            row(f, "", reason)?;
+        }
         for warning in &self.warnings {
             writeln!(f, "  warning: {warning}")?;
         }

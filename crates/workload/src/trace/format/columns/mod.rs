@@ -1,0 +1,281 @@
+//! CSV whose header names each column with its unit: the way in for any other trace, and nandscape's own text form.
+
+mod codes;
+mod guess;
+mod names;
+mod table;
+
+use config::Diagnostic;
+use proto::IoOp;
+
+use crate::trace::detect::Translation;
+use crate::trace::fault::{Fault, FaultKind};
+use crate::trace::field::{Field, Fields};
+use crate::trace::format::columns::names::Role;
+use crate::trace::format::columns::table::{Problem, Table};
+use crate::trace::format::{Format, FormatInfo, Framing, LineParser, Settings, any_request};
+use crate::trace::objects::Objects;
+use crate::trace::record::{Extent, Sheet};
+
+pub(crate) static FORMAT: Format = Format {
+    info: FormatInfo {
+        name: "csv",
+        title: "CSV with a header that names its columns",
+        record: "time_UNIT,flow,op,offset_UNIT,size_UNIT[,fua]",
+        units: "columns in any order: time_s|ms|us|100ns|ns|ps (decimals allowed); offset_bytes or lba_N and size_bytes \
+                or size_N in blocks of N bytes; op R, W, trim, zeroes, flush; flow|device|disk|volume|host, fua (0, 1) and \
+                response_UNIT may be missing; other usual names do as well (timestamp, address, lba, nblocks), and key is an object; \
+                --columns says what the columns of a table without such a header are",
+        example: "time_us,flow,op,offset_bytes,size_bytes,fua\n0,sda,R,61440,4096,0\n12.5,sda,W,1048576,8192,1\n",
+        source: "nandscape",
+        time_unit: None,
+        sector: None,
+        whole_seconds: false,
+        one_device: false,
+        untimed: false,
+        binary: false,
+    },
+    parser: |settings| Box::new(Parser::new(settings)),
+    plausible: any_request,
+    framing: Framing::Lines,
+    separator: Some(b','),
+};
+
+/// Rows behind the header that say what it does not.
+const ROWS: usize = 2_048;
+
+struct Parser {
+    table: Result<Table, Problem>,
+    /// What the line to come may be.
+    first: First,
+    objects: Objects,
+}
+
+/// What the first line may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// The header.
+    Header,
+    /// A header in place of a row, if the user has named the columns.
+    MaybeHeader,
+    /// A row.
+    Row,
+}
+
+impl Parser {
+    fn new(settings: &Settings<'_>) -> Parser {
+        let Beginning { comment, lines } = Beginning::of(settings);
+        let objects = Objects::default();
+        let of_comment = comment.map(|header| Table::of_header(&header, &lines, settings));
+        if let Some(text) = settings.columns {
+            // What is wrong with them has been said by `check`.
+            let mut table =
+                Table::given(text, settings.exponent, settings.sector).map_err(|_| Problem::NoHeader);
+            if let (Ok(table), Some(Ok(said))) = (&mut table, of_comment) {
+                table.adopt_codes(said);
+            }
+            return Parser { table, first: First::MaybeHeader, objects };
+        }
+        if let Some(Ok(table)) = of_comment {
+            return Parser { table: Ok(table), first: First::Row, objects };
+        }
+        let (header, rows) = lines.split_first().map_or((&[][..], &[][..]), |(first, rows)| (first, rows));
+        Parser { table: Table::of_header(header, rows, settings), first: First::Header, objects }
+    }
+}
+
+/// The beginning of a file, its fields separated by commas.
+struct Beginning {
+    /// The last comment in front of the lines.
+    comment: Option<Vec<u8>>,
+    lines: Vec<Vec<u8>>,
+}
+
+impl Beginning {
+    fn of(settings: &Settings<'_>) -> Beginning {
+        let (mut comment, mut lines) = (None, Vec::new());
+        for line in settings.prefix.split(|b| *b == b'\n').take(ROWS) {
+            let text = settings.translation.map_or_else(|| line.to_vec(), |other| other.applied(line));
+            match text.trim_ascii() {
+                [] => {}
+                [b'#', ..] if lines.is_empty() => comment = Some(text),
+                [b'#', ..] => {}
+                _ => lines.push(text),
+            }
+        }
+        Beginning { comment, lines }
+    }
+}
+
+/// Refuses columns that name no table of requests.
+///
+/// # Errors
+/// A word that names no column, with the nearest; one that is missing or there twice.
+pub(super) fn check(columns: &str) -> Result<(), Diagnostic> {
+    Table::given(columns, 0, 1).map(drop)
+}
+
+/// Whether the header at the beginning of a file leaves open the unit of times, and that of addresses.
+pub(super) fn open_units(prefix: &[u8]) -> (bool, bool) {
+    let all = Translation::all(&FORMAT).map(Some);
+    let settings = |translation| Settings { translation, ..Settings::of_prefix(prefix) };
+    let mut headers = std::iter::once(None).chain(all).flat_map(|translation| {
+        let Beginning { comment, lines } = Beginning::of(&settings(translation));
+        comment.into_iter().chain(lines.into_iter().take(1))
+    });
+    headers.find_map(|header| table::open_units(&header)).unwrap_or((true, true))
+}
+
+/// The header in a comment at the beginning of a file, if there is one that names a table of requests.
+pub(crate) fn comment(settings: &Settings<'_>) -> Option<Vec<u8>> {
+    let Beginning { comment, lines } = Beginning::of(settings);
+    let header = comment?;
+    table::Table::of_header(&header, &lines, settings).ok()?;
+    Some(header.strip_prefix(b"#").map_or(&header[..], |header| header).to_vec())
+}
+
+/// The diagnostic of a file whose first line names columns and yet no table of requests, if it does.
+pub(crate) fn explain(settings: &Settings<'_>) -> Option<Diagnostic> {
+    let Beginning { lines, .. } = Beginning::of(settings);
+    let (header, rows) = lines.split_first()?;
+    table::explain(header, rows, settings)
+}
+
+/// The fields of a row.
+struct Row<'a> {
+    time: Field<'a>,
+    op: Field<'a>,
+    /// Offset or key.
+    place: Field<'a>,
+    size: Field<'a>,
+    flow: Field<'a>,
+    volume: Option<Field<'a>>,
+    fua: Option<Field<'a>>,
+    response: Option<Field<'a>>,
+}
+
+impl<'a> Row<'a> {
+    fn of(line: &'a [u8], roles: &[Role]) -> Result<Row<'a>, Fault> {
+        let empty = |name| Field { text: b"", name, at: 0 };
+        let mut row = Row {
+            time: empty("time"),
+            op: empty("op"),
+            place: empty("offset"),
+            size: empty("size"),
+            flow: Field { text: b"trace", name: "flow", at: 0 },
+            volume: None,
+            fua: None,
+            response: None,
+        };
+        let mut fields = Fields::commas(line);
+        let mut named = false;
+        for role in roles {
+            match role {
+                Role::Time => row.time = fields.next("time")?,
+                Role::Flow if named => row.volume = Some(fields.next("flow")?),
+                Role::Flow => {
+                    row.flow = fields.next("flow")?;
+                    named = true;
+                }
+                Role::Op => row.op = fields.next("op")?,
+                Role::Offset => row.place = fields.next("offset")?,
+                Role::Key => row.place = fields.next("key")?,
+                Role::Size => row.size = fields.next("size")?,
+                Role::Fua => row.fua = Some(fields.next("fua")?),
+                Role::Response => row.response = Some(fields.next("response")?),
+                Role::Ignored => {
+                    fields.next("ignored column")?;
+                }
+            }
+        }
+        fields.end()?;
+        Ok(row)
+    }
+}
+
+impl LineParser for Parser {
+    fn parse(&mut self, line: &[u8], sheet: &mut Sheet) -> Result<(), Fault> {
+        let first = std::mem::replace(&mut self.first, First::Row);
+        let table = self.table.as_mut().map_err(|problem| problem.fault())?;
+        for remark in table.remarks.drain(..) {
+            sheet.notes.remark(remark);
+        }
+        if first == First::Header {
+            return Ok(());
+        }
+        let row = Row::of(line, &table.roles)?;
+        let at = match row.time.moment(table.exponent) {
+            Err(_) if first == First::MaybeHeader && !row.time.text.iter().any(u8::is_ascii_digit) => {
+                sheet.notes.remark("the first line is taken for a header".to_owned());
+                return Ok(());
+            }
+            at => at?,
+        };
+        let (op, forced) = table.codes.operation(row.op)?;
+        let Some(op) = op else {
+            sheet.notes.remark("operations that move no data, such as HEAD, are left out".to_owned());
+            return Ok(());
+        };
+        let fua = row.fua.map_or(Ok(false), flag)? || forced;
+        let took = row.response.filter(|field| !field.text.is_empty());
+        let took = took.map_or(Ok(0), |field| field.decimal_time(table.response_exponent))?;
+        let of_objects = table.roles.contains(&Role::Key);
+        let extent = if of_objects {
+            let Some(extent) = object(&mut self.objects, op, &row, table.size_unit, sheet)? else {
+                return Ok(());
+            };
+            extent
+        } else {
+            let of_size = row.size.fault(FaultKind::TooLarge, "");
+            let units = (number(row.place)?, table.offset_unit, number(row.size)?, table.size_unit);
+            Extent::of(op, units, row.place.fault(FaultKind::TooLarge, ""), of_size)?
+        };
+        let flow = match row.volume {
+            None => sheet.flow(row.flow)?,
+            // Host and disk: both name the volume.
+            Some(volume) => {
+                let name = [row.flow.text, b",", volume.text].concat();
+                sheet.flow(Field { text: &name, ..row.flow })?
+            }
+        };
+        sheet.request(at, op, extent, flow, fua);
+        sheet.responded(took);
+        Ok(())
+    }
+
+    fn names_objects(&self) -> bool {
+        self.table.as_ref().is_ok_and(|table| table.roles.contains(&Role::Key))
+    }
+}
+
+/// Where an object lies; `None` of one that was not there or has no size.
+fn object(
+    objects: &mut Objects,
+    op: IoOp,
+    row: &Row<'_>,
+    unit: u64,
+    sheet: &mut Sheet,
+) -> Result<Option<Extent>, Fault> {
+    let bytes = if row.size.text.is_empty() { 0 } else { number(row.size)? };
+    if bytes == 0 {
+        sheet.notes.remark("requests of objects without a size are left out".to_owned());
+        return Ok(None);
+    }
+    let too_large = row.size.fault(FaultKind::TooLarge, "2^64 bytes of objects");
+    let extent = Extent::of(op, (0, 1, bytes, unit), too_large, too_large)?;
+    let offset = objects.place(Objects::key(row.place.text), extent.bytes).ok_or(too_large)?;
+    Ok(Some(Extent { offset, ..extent }))
+}
+
+/// A whole number, in hexadecimal behind `0x`.
+fn number(field: Field<'_>) -> Result<u64, Fault> {
+    if field.text.starts_with(b"0x") { field.hexadecimal() } else { field.integer() }
+}
+
+fn flag(field: Field<'_>) -> Result<bool, Fault> {
+    match field.text {
+        b"0" | b"" => Ok(false),
+        b"1" => Ok(true),
+        _ => Err(field.fault(FaultKind::UnknownWord, "0, 1")),
+    }
+}
