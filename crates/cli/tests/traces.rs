@@ -443,8 +443,18 @@ fn a_table_runs_as_its_header_says() {
     let rows: String = (0..100).map(|n| format!("{},7,READ,{},4096\n", n * 10, n % 50 * 4096)).collect();
     let path = file(folder.path(), "t.csv", format!("timestamp,process_id,type,address,size\n{rows}"));
     let found = inspected(&path);
-    assert_eq!((&found["format"], &found["span_s"], &found["stream_count"]), (&"csv".into(), &0.00099.into(), &1.into()));
+    assert_eq!(
+        (&found["format"], &found["span_s"], &found["stream_count"]),
+        (&"csv".into(), &0.00099.into(), &1.into())
+    );
     let document = run_tiny(&["--workload", &path, "--json"]).well().json();
-    assert_eq!((&document["io"]["all"]["requests"], &document["io"]["all"]["bytes"]), (&100.into(), &409_600.into()));
-    assert!(document["warnings"].to_string().contains("the unit of `timestamp`: us"), "{}", document["warnings"]);
+    assert_eq!(
+        (&document["io"]["all"]["requests"], &document["io"]["all"]["bytes"]),
+        (&100.into(), &409_600.into())
+    );
+    assert!(
+        document["warnings"].to_string().contains("the unit of `timestamp`: us"),
+        "{}",
+        document["warnings"]
+    );
 }

@@ -110,15 +110,17 @@ pub(crate) fn detect_in(
         if let Some(refused) = wrong_door(source, prefix, all) {
             return Err(refused);
         }
-        if let Some(refused) = bad_header(prefix, options)? {
-            return Err(refused.at(place(source, lines.first().copied().unwrap_or_default())));
+        let first = lines.first().copied().unwrap_or_default();
+        let known = FORMATS.iter().any(|format| is_header(first, format.info.record));
+        if let Some(refused) = bad_header(prefix, options)?.filter(|_| !known) {
+            return Err(refused.at(place(source, first)));
         }
         // A dirty trace is still a trace: the bad line gets its own diagnostic.
-        candidates = fit(&readings, &half);
+        candidates = by_header(fit(&readings, &half), prefix, &lines, options)?;
         candidates.sort_by_key(|r| (r.bad_lines, r.doubts()));
     }
     if candidates.is_empty() && !binary {
-        candidates = fit(&translated(&lines, prefix, options)?, &half);
+        candidates = by_header(fit(&translated(&lines, prefix, options)?, &half), prefix, &lines, options)?;
         candidates.sort_by_key(|r| (r.bad_lines, r.doubts()));
     }
     if candidates.is_empty() && !binary {
@@ -186,7 +188,11 @@ fn by_header(
     let comment = columns::comment(&settings);
     let is_own = |reading: &Reading| {
         let record = named(reading.format).map_or("", |format| format.info.record);
-        comment.as_ref().is_none_or(|comment| is_header(comment, record))
+        match &comment {
+            Some(comment) => is_header(comment, record),
+            // A header that is not its own is a bad line.
+            None => reading.bad_lines <= found.bad_lines,
+        }
     };
     Ok(if candidates.iter().any(is_own) { candidates } else { vec![found] })
 }

@@ -170,8 +170,9 @@ impl Translation {
     /// Those that a file of `format` may need: its own character as well, with quoted fields.
     pub(crate) fn all(format: &Format) -> impl Iterator<Item = Translation> + use<> {
         let own = format.separator;
-        let from = [b'\t', b';', b',', b'|', b' '].into_iter();
-        from.filter_map(move |from| own.map(|to| Translation { from, to }))
+        let others = [b'\t', b';', b',', b'|', b' '].into_iter().filter(move |from| Some(*from) != own);
+        let all = own.into_iter().chain(others);
+        all.filter_map(move |from| own.map(|to| Translation { from, to }))
             // Blanks are one separator.
             .filter(|t| !(t.from == b'\t' && t.to == b' '))
     }

@@ -19,15 +19,21 @@ pub(super) enum Codes {
     Legend(Vec<(String, Option<IoOp>)>),
 }
 
-/// An operation; `None` moves no data.
+/// An operation, and whether it is written through; `None` moves no data.
 pub(super) type Called = (Option<IoOp>, bool);
 
 impl Codes {
     /// The operation, and whether it is written through.
     pub(super) fn operation(&self, field: Field<'_>) -> Result<Called, Fault> {
+        let text = match field.text {
+            text if text.eq_ignore_ascii_case(b"false") => b"0",
+            text if text.eq_ignore_ascii_case(b"true") => b"1",
+            text => text,
+        };
+        let code = Field { text, ..field };
         match self {
-            Codes::ZeroIsRead => ops::zero_is_read(field).map(|op| (Some(op), false)),
-            Codes::OneIsRead => ops::one_is_read(field).map(|op| (Some(op), false)),
+            Codes::ZeroIsRead => ops::zero_is_read(code).map(|op| (Some(op), false)),
+            Codes::OneIsRead => ops::one_is_read(code).map(|op| (Some(op), false)),
             Codes::Legend(codes) => {
                 let found = codes.iter().find(|(code, _)| code.as_bytes() == field.text);
                 let unknown = field.fault(FaultKind::UnknownOperation, "the codes of the header");

@@ -8,6 +8,8 @@ use crate::trace::options::TimeUnit;
 const RATES: std::ops::RangeInclusive<f64> = 10.0..=2e7;
 /// Seconds since 1970 of 2001 and of 2038.
 const EPOCH: std::ops::Range<f64> = 1e9..2.15e9;
+/// Requests in a second of a trace with times since 1970, at least: *chosen*, so that a counter of microseconds is none.
+const SLOWEST: f64 = 0.01;
 /// A FILETIME of 1970 and one of 2038, in units of 100 ns since 1601.
 const FILETIMES: std::ops::Range<f64> = 1.164_447_36e17..1.379e17;
 
@@ -34,7 +36,10 @@ pub(super) fn time_unit(rows: &[Vec<u8>], column: usize, name: &str) -> (TimeUni
         (TimeUnit::Filetime, 1e7),
         (TimeUnit::Nanosecond, 1e9),
     ];
-    if let Some((unit, _)) = epochs.iter().find(|(_, per_s)| within(&EPOCH, *per_s)) {
+    let span = (last - first).max(0.0);
+    let rate = |per_s: f64| times.len() as f64 / (span / per_s);
+    let since_1970 = |per_s: f64| within(&EPOCH, per_s) && rate(per_s) >= SLOWEST;
+    if let Some((unit, _)) = epochs.iter().find(|(_, per_s)| since_1970(*per_s)) {
         let what = format!("`{name}` has no unit: {} since 1970, by its values (--time-unit)", unit.name());
         return (*unit, what);
     }
@@ -42,8 +47,6 @@ pub(super) fn time_unit(rows: &[Vec<u8>], column: usize, name: &str) -> (TimeUni
         let what = format!("`{name}` has no unit: 100 ns since 1601 (FILETIME), by its values (--time-unit)");
         return (TimeUnit::Filetime, what);
     }
-    let span = (last - first).max(0.0);
-    let rate = |per_s: f64| times.len() as f64 / (span / per_s);
     let order: &[(TimeUnit, f64)] = if decimal {
         &[(TimeUnit::Second, 1.0), (TimeUnit::Millisecond, 1e3), (TimeUnit::Microsecond, 1e6)]
     } else {

@@ -56,7 +56,7 @@ struct Parser {
 enum First {
     /// The header.
     Header,
-    /// A header in place of a row, if the user has named the columns.
+    /// A header in place of a row, if the user or a comment has named the columns.
     MaybeHeader,
     /// A row.
     Row,
@@ -77,7 +77,7 @@ impl Parser {
             return Parser { table, first: First::MaybeHeader, objects };
         }
         if let Some(Ok(table)) = of_comment {
-            return Parser { table: Ok(table), first: First::Row, objects };
+            return Parser { table: Ok(table), first: First::MaybeHeader, objects };
         }
         let (header, rows) = lines.split_first().map_or((&[][..], &[][..]), |(first, rows)| (first, rows));
         Parser { table: Table::of_header(header, rows, settings), first: First::Header, objects }

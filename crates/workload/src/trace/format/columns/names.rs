@@ -186,6 +186,8 @@ const NAMES: [(Role, Unit, &[&str]); 12] = [
             "bytelength",
             "datasize",
             "datalength",
+            "datalen",
+            "count",
             "transfersize",
             "transferlength",
             "xfersize",
@@ -304,13 +306,13 @@ const NAMES: [(Role, Unit, &[&str]); 12] = [
     ),
 ];
 
-/// Words in front of a name that say nothing about it.
-const EMPTY: [&str; 5] = ["io", "i", "o", "req", "request"];
+/// Beginnings of names that say nothing about them.
+const EMPTY: [&str; 3] = ["request", "req", "io"];
 
 /// What a name says.
 pub(super) fn meaning(name: &str) -> Meaning {
     let (plain, legend) = legend(name);
-    let mut words = words(plain);
+    let words = words(plain);
     let of = |role, unit, codes| Meaning { role, unit, codes };
     match words.concat().as_str() {
         "op0r" | "iswrite" | "write" | "writeflag" => {
@@ -320,23 +322,19 @@ pub(super) fn meaning(name: &str) -> Meaning {
         "fua" => return of(Role::Fua, Unit::Unsaid, None),
         _ => {}
     }
-    loop {
-        if let Some((role, unit)) = known(&words) {
-            let codes = (role == Role::Op).then_some(legend).flatten();
-            return of(role, unit, codes);
-        }
-        if words.len() < 2 || !EMPTY.contains(&words[0].as_str()) {
-            return of(Role::Ignored, Unit::Unsaid, None);
-        }
-        words.remove(0);
-    }
+    let (role, unit) = known(&words).unwrap_or((Role::Ignored, Unit::Unsaid));
+    let codes = (role == Role::Op).then_some(legend).flatten();
+    of(role, unit, codes)
 }
 
 /// The role and the unit of a name by its words.
 fn known(words: &[String]) -> Option<(Role, Unit)> {
     let find = |words: &[String]| {
         let key = words.concat();
-        NAMES.iter().find(|(.., names)| names.contains(&key.as_str())).map(|(role, unit, _)| (*role, *unit))
+        let front = EMPTY.iter().filter_map(|front| key.strip_prefix(front));
+        let mut keys = std::iter::once(key.as_str()).chain(front);
+        keys.find_map(|key| NAMES.iter().find(|(.., names)| names.contains(&key)))
+            .map(|(role, unit, _)| (*role, *unit))
     };
     if let Some(found) = find(words) {
         return Some(found);
@@ -435,7 +433,11 @@ mod tests {
                 Unit::Time(6),
             ),
             (&["time_100ns", "filetime"], Role::Time, Unit::Time(5)),
-            (&["op", "rw", "R/W", "IOType", "io_type", "req_type", "opcode", "Type"], Role::Op, Unit::Unsaid),
+            (
+                &["op", "rw", "R/W", "IOType", "iotype", "io_type", "req_type", "opcode", "Type"],
+                Role::Op,
+                Unit::Unsaid,
+            ),
             (&["offset", "address", "byte_offset", "ByteOffset"], Role::Offset, Unit::Unsaid),
             (&["offset_bytes", "offset (B)", "address_bytes"], Role::Offset, Unit::Bytes(1)),
             (
