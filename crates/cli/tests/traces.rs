@@ -423,7 +423,7 @@ fn a_file_that_is_no_workload_says_what_it_is() {
     for (system, path, said) in [
         ("dram-only", &pin, "by a Pin tool"),
         ("d16", &pin, "by a Pin tool"),
-        ("dram-only", &prose, "no workload that is known"),
+        ("dram-only", &prose, "not a workload that is known"),
         ("dram-only", &requests, "requests of a host"),
     ] {
         let done = nandscape(&["run", system, "--workload", path]);

@@ -390,7 +390,7 @@ fn reaches_flash(options: &WorkloadOptions) -> Result<(), Diagnostic> {
 fn no_workload(mut fault: Diagnostic) -> Diagnostic {
     if fault.what.starts_with("the content fits no trace format") {
         let programs: Vec<&str> = cpu_trace::formats().map(|(_, title)| title).collect();
-        fault.what = format!("this is no workload that is known; as a trace, {}", fault.what);
+        fault.what = format!("this is not a workload that is known: as a trace, {}", fault.what);
         let help = fault.help.take().unwrap_or_default();
         fault = fault.help(format!("{help}; a recorded program of a server is {}", programs.join(", ")));
     }

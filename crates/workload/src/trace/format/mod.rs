@@ -255,7 +255,7 @@ impl Format {
     }
 }
 
-/// Whether a line is a header of `names`, some of which may be missing but the first; a header is no error in a file that has none as
+/// Whether a line is a header of `names`, some of which may be missing but the first; a header is accepted in a file that has none as
 /// a rule, because spreadsheets and data frames add one. Other names are another table.
 pub(crate) fn is_header(line: &[u8], names: &str) -> bool {
     let plain = |name: &[u8]| -> Vec<u8> {

@@ -51,7 +51,7 @@ fn words(field: Field<'_>) -> Result<Called, Fault> {
     if IDLE.iter().any(|word| field.text.eq_ignore_ascii_case(word)) {
         return Ok((None, false));
     }
-    // What is no word may be letters of the kernel: RA, WS, WFS, D, FN.
+    // Other text may be letters of the kernel: RA, WS, WFS, D, FN.
     let fault = field.fault(
         FaultKind::UnknownOperation,
         "R, W, read, write, trim, discard, T, D, zeroes, flush, sync, get, put, delete; op_0r and op_1r are codes",

@@ -79,7 +79,7 @@ pub(super) fn time_unit(rows: &[Vec<u8>], column: usize, name: &str) -> (TimeUni
     (unit, what)
 }
 
-/// Whether sizes without a unit are sectors, beside addresses that are: most of them are no whole sectors of bytes.
+/// Whether sizes without a unit are sectors, beside addresses that are: most of them are not multiples of a sector.
 pub(super) fn in_sectors(rows: &[Vec<u8>], column: usize, sector: u64) -> bool {
     let sizes = rows.iter().filter_map(|row| nth(row, column)?.integer().ok());
     let (mut whole, mut other) = (0, 0);

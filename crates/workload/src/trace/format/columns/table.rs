@@ -9,7 +9,7 @@ use crate::trace::format::columns::guess;
 use crate::trace::format::columns::names::{Role, Unit, meaning};
 use crate::trace::options::TimeUnit;
 
-/// More columns than any header has; a longer one is no header.
+/// More columns than any header has; a longer line is not a header.
 const MAX_COLUMNS: usize = 64;
 
 /// What `--columns` may name.
@@ -51,7 +51,7 @@ pub(super) struct Table {
 /// Why a header names no table of requests.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// Too few of its words name a column: it is no header.
+    /// Too few of its words name a column: it is not a header.
     NoHeader,
     Missing(&'static str),
     Twice(String, String),
