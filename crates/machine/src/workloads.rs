@@ -167,7 +167,8 @@ fn find(text: &str, options: &WorkloadOptions) -> Result<Named, Diagnostic> {
     }
     // A file that is not there is told first, and what a file is before where its requests go.
     if is_there && options.capacity == 0 {
-        trace::TraceReader::open(path, &options.trace).map_err(no_workload)?;
+        let plain = TraceOptions { format: options.trace.format.clone(), ..TraceOptions::default() };
+        trace::TraceReader::open(path, &plain).map_err(no_workload)?;
         reaches_flash(options)?;
     }
     Ok(Named::Trace(path.to_owned()))

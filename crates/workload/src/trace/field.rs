@@ -160,7 +160,10 @@ impl<'a> Field<'a> {
     }
     /// As [`Field::whole_moment`], of a decimal number.
     pub(crate) fn moment(&self, exponent: u32) -> Result<i128, Fault> {
-        self.signed(|field| field.decimal_time(exponent))
+        self.signed(|field| field.decimal_time(exponent)).map_err(|fault| match fault.kind {
+            FaultKind::NotANumber => Fault { allowed: "a number", ..fault },
+            _ => fault,
+        })
     }
 
     fn signed(&self, read: impl Fn(&Field<'a>) -> Result<u128, Fault>) -> Result<i128, Fault> {

@@ -83,9 +83,10 @@ const PROFILES: [&[&str]; 7] = [
 ];
 
 /// Words in the beginning of a list of requests to language models, all of which it has.
-const MODELS: [&[&str]; 5] = [
+const MODELS: [&[&str]; 6] = [
     &["\"input_length\"", "\"output_length\""],
     &["\"prompt_tokens\""],
+    &["\"conversations\"", "\"from\""],
     &["num_prefill_tokens", "num_decode_tokens"],
     &["ContextTokens", "GeneratedTokens"],
     &["Request tokens", "Response tokens"],
@@ -94,7 +95,8 @@ const MODELS: [&[&str]; 5] = [
 /// What a text is that holds no requests to storage, and where to get some.
 fn untold(text: &str, first: &str) -> Option<(&'static str, &'static str)> {
     let has = |text: &str, words: &[&str]| words.iter().all(|word| text.contains(word));
-    if MODELS.iter().any(|words| has(first, words)) {
+    let begins = if text.starts_with(['{', '[']) { text } else { first };
+    if MODELS.iter().any(|words| has(begins, words)) {
         return Some((
             "a list of requests to language models (the lengths of prompts and answers)",
             "it names no address and no size on a drive; what a cache of keys and values reads and writes is in a trace of MLPerf Storage \

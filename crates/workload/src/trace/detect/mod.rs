@@ -140,7 +140,9 @@ pub(crate) fn detect_in(
 fn translated(lines: &[&[u8]], prefix: &[u8], options: &TraceOptions) -> Result<Vec<Reading>, Diagnostic> {
     let mut readings = Vec::new();
     for format in FORMATS.iter().filter(|format| format.separator.is_some()) {
-        readings.extend(translated_as(format, lines, prefix, options)?);
+        let all = translated_as(format, lines, prefix, options)?;
+        // Of several separators that do, the first: where fields are quoted, most do.
+        readings.extend(all.into_iter().min_by_key(|reading| (reading.requests == 0, reading.bad_lines)));
     }
     Ok(readings)
 }
