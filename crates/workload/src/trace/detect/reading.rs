@@ -53,7 +53,7 @@ struct Odd {
 impl Odd {
     fn add(&mut self, request: &RawRequest, capacity: Option<u64>) {
         let end = request.offset.saturating_add(request.bytes);
-        self.unaligned += u64::from((request.offset | request.bytes) % 512 != 0);
+        self.unaligned += u64::from(!(request.offset | request.bytes).is_multiple_of(512));
         self.large += u64::from(request.bytes > LARGE);
         self.far += u64::from(end > FARTHEST);
         self.beyond += u64::from(capacity.is_some_and(|capacity| end > capacity));
