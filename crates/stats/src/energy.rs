@@ -70,9 +70,13 @@ impl EnergyReport {
         self.total() == self.series.total()
     }
 
-    /// The energy of an activity, zero if the part has none of that name.
+    /// The energy of an activity.
+    ///
+    /// # Panics
+    /// If the part has no activity of that name.
     pub fn of(&self, name: &str) -> Attojoules {
-        self.activities.iter().filter(|spent| spent.activity.name == name).map(|spent| spent.energy).sum()
+        let found = self.activities.iter().find(|spent| spent.activity.name == name);
+        found.unwrap_or_else(|| panic!("no activity `{name}`")).energy
     }
 
     /// Adds what another part, or another half of the same one, has spent: activities of equal names become one.
@@ -251,6 +255,12 @@ mod tests {
             [2_000_000_000_005, 2_000_000_000_007, 2_000_000_000_000, 2_000_000_000_009]
         );
         assert_eq!(sum.series.windows().len(), 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "no activity `reads`")]
+    fn an_activity_that_is_not_there_has_no_energy() {
+        meter(&OTHERS).report(Time::from_us(1)).of("reads");
     }
 
     #[test]

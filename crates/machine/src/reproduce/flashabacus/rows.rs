@@ -136,10 +136,11 @@ const WHOLE_ENERGY: &[Figured] = &[
 /// The entries of figures of energy with all that the rival spends.
 pub(super) fn with_whole_energy(figures: &[Figure], suite: &Suite) -> Vec<Entry> {
     let entry = |(id, group, systems, compute): &Figured| {
-        let figure = figures.iter().find(|figure| figure.id.strip_prefix("flashabacus.") == Some(id))?;
-        Some(new(figure, suite, *group, systems, *compute))
+        let figure = figures.iter().find(|figure| figure.id.strip_prefix("flashabacus.") == Some(id));
+        let figure = figure.unwrap_or_else(|| panic!("the paper has no figure `{id}`"));
+        new(figure, suite, *group, systems, *compute)
     };
-    WHOLE_ENERGY.iter().filter_map(entry).collect()
+    WHOLE_ENERGY.iter().map(entry).collect()
 }
 
 /// A figure's entry; none for a name that is not known.

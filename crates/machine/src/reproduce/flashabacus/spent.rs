@@ -29,8 +29,15 @@ fn part<'a>(document: &'a Document, name: &str) -> Result<&'a PartEnergy, Diagno
 }
 
 /// Energy of an activity of a part, J.
-fn activity(part: &PartEnergy, name: &str) -> f64 {
-    part.activities.iter().filter(|of| of.activity == name).map(|of| of.energy_j).sum()
+///
+/// # Errors
+/// A name that the part reports no energy under.
+fn activity(part: &PartEnergy, name: &str) -> Result<f64, Diagnostic> {
+    let found = part.activities.iter().find(|of| of.activity == name);
+    found.map(|of| of.energy_j).ok_or_else(|| {
+        let known = part.activities.iter().map(|of| of.activity);
+        Diagnostic::new(format!("`{}` reports no activity `{name}`", part.name)).allowed(name, known)
+    })
 }
 
 /// A power of the spec, W.
@@ -42,9 +49,9 @@ fn power(document: &Document, path: &[&str]) -> Result<f64, Diagnostic> {
 }
 
 /// A part's energy in those phases in which an activity that goes on in others lasts, J: what is spent all the time is shared out by time.
-fn while_moving(of: &PartEnergy, always: &[&str], share: f64) -> f64 {
-    let constant: f64 = always.iter().map(|name| activity(of, name)).sum();
-    of.energy_j - (1.0 - share) * constant
+fn while_moving(of: &PartEnergy, always: &[&str], share: f64) -> Result<f64, Diagnostic> {
+    let constant = always.iter().map(|name| activity(of, name)).sum::<Result<f64, _>>()?;
+    Ok(of.energy_j - (1.0 - share) * constant)
 }
 
 fn items(document: &Document) -> Result<Items, Diagnostic> {
@@ -55,10 +62,10 @@ fn items(document: &Document) -> Result<Items, Diagnostic> {
     // Its controller has nothing to do while the accelerator works.
     let idle = power(document, &["flash", "energy", "controller", "idle"])? * working;
     Ok(Items {
-        moves: while_moving(host, &["core idle", "package on", "memory on"], share),
+        moves: while_moving(host, &["cores on", "package on", "memory on"], share)?,
         computes: part(document, "coprocessor")?.energy_j,
-        stores: while_moving(drive, &["die idle", "link on"], share)
-            - idle.min(activity(drive, "controller idle")),
+        stores: while_moving(drive, &["die idle", "link on"], share)?
+            - idle.min(activity(drive, "controller idle")?),
     })
 }
 
@@ -97,7 +104,10 @@ pub(super) fn access_power(document: &Document) -> Result<f64, Diagnostic> {
         let cores = document.coprocessor[0].cores.len() as f64;
         return Ok((moves + stores) / moving + waiting(document, "coprocessor", cores, "idle")?);
     }
-    let workers = document.accelerator.first().map_or(0, |at| at.workers.len()) as f64;
+    let at = document.accelerator.first();
+    let at =
+        at.ok_or_else(|| Diagnostic::new(format!("no accelerator in the run on {}", document.system)))?;
+    let workers = at.workers.len() as f64;
     let firmware = 2.0 * power(document, &["accelerator", "energy", "firmware", "busy"])?;
     let flash = part(document, "group_flash")?.power_w_mean;
     Ok(flash + firmware + waiting(document, "accelerator", workers, "waits")?)
@@ -112,4 +122,49 @@ pub(super) fn compute_power(document: &Document) -> Result<f64, Diagnostic> {
         return Ok((part(document, "coprocessor")?.energy_j - idle) / working);
     }
     Ok(part(document, "accelerator")?.power_w_max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::suite::SIMD;
+    use super::*;
+    use crate::run::{Plan, run_alone};
+
+    /// A small run of the rival.
+    fn rival() -> Document {
+        let plan = Plan::new(SIMD, "atax:m=256,n=256,instances=2").set("coprocessor.sample=16384");
+        run_alone(&plan).expect("a run")
+    }
+
+    /// The item of the host by its definition: all cores, package and memory while data move, from the powers of the spec, and what cores at work take besides.
+    #[test]
+    fn the_hosts_item_is_its_power_while_data_move() {
+        let document = rival();
+        let (moving, working) = span(&document).expect("phases");
+        let measured = document.energy.as_ref().expect("powers").measured_ns / 1e9;
+        let of = |path: &[&str]| power(&document, &[&["host", "energy"], path].concat()).expect("a power");
+        let cores = document.spec["host"]["cores"].as_integer().expect("a number") as f64;
+        let always = cores * of(&["core", "idle"]) + of(&["package_on"]) + of(&["memory_on"]);
+        let host = part(&document, "host").expect("a host");
+        let work: f64 = ["core in user mode", "core in system mode", "core in interrupts"]
+            .into_iter()
+            .map(|name| activity(host, name).expect("an activity"))
+            .sum();
+        let expected = always * measured * moving / (moving + working) + work;
+        let found = items(&document).expect("items").moves;
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} J instead of {expected} J");
+        assert!(working > 0.01 * moving, "an accelerator that hardly works shows nothing");
+    }
+
+    #[test]
+    fn an_activity_that_is_not_reported_is_an_error() {
+        let document = rival();
+        let host = part(&document, "host").expect("a host");
+        let fault = activity(host, "core idle").expect_err("the host has none").one_line();
+        assert!(fault.contains("`host` reports no activity `core idle`"), "{fault}");
+        assert!(fault.contains("cores on"), "{fault}");
+        assert!(while_moving(host, &["package on", "core idle"], 0.5).is_err());
+        assert!(part(&document, "hosts").is_err());
+        assert!(power(&document, &["host", "energy", "cores"]).is_err());
+    }
 }

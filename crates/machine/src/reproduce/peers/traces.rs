@@ -190,6 +190,20 @@ const AT_ONCE: &[Pair] = &[Pair {
     ..LONGEST
 }];
 
+impl Pair {
+    /// Our value, from the places that it names.
+    ///
+    /// # Errors
+    /// A place without a number.
+    fn measured(&self, document: &Value) -> Result<f64, Diagnostic> {
+        let place = |name: &str| {
+            let value = document.pointer(name).and_then(Value::as_f64);
+            value.ok_or_else(|| Diagnostic::new(format!("the result has no number at `{name}`")))
+        };
+        self.ours.iter().map(|(factor, name)| Ok(factor * place(name)?)).sum()
+    }
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let case = |of: &'static Setting| {
         Case::new(of.pairs.iter().map(|pair| of.id(pair)), move |context| of.rows(context))
@@ -223,10 +237,9 @@ impl Setting {
         if !document.ok {
             return Err(Diagnostic::new("a check of the run failed"));
         }
-        let document = serde_json::to_value(&document).unwrap_or_default();
-        let place = |name: &str| document.pointer(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
-        let measured = |pair: &Pair| pair.ours.iter().map(|(factor, name)| factor * place(name)).sum();
-        self.pairs.iter().map(|pair| self.row(pair, measured(pair))).collect()
+        // Text and numbers: serialising cannot fail.
+        let document = serde_json::to_value(&document).expect("a document is JSON");
+        self.pairs.iter().map(|pair| self.row(pair, pair.measured(&document)?)).collect()
     }
 
     fn row(&self, pair: &Pair, measured: f64) -> Result<Row, Diagnostic> {

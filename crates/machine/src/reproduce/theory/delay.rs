@@ -116,7 +116,8 @@ fn open(id: &str, load: u32, context: &Context<'_>) -> Result<Vec<Row>, Diagnost
     let (Some(offered), Some(measured)) = (cpu.offered_per_s, cpu.latency_ns.mean) else {
         return Err(Diagnostic::new("no jobs came"));
     };
-    let idle = cpu.time_share.get("idle").copied().unwrap_or(0.0);
+    let idle = cpu.time_share.get("idle").copied();
+    let idle = idle.ok_or_else(|| Diagnostic::new("the server reports no share of idle time"))?;
     let periods = (cpu.threads.halts + cpu.jobs) as f64;
     let model = Delayed { service: (1.0 - idle) * core_time(&cpu) / periods, delay: delay(&cpu)? };
     let rate = offered / CORES as f64 / 1e9;

@@ -10,6 +10,7 @@ use super::suite::{Suite, Variant};
 use super::{constants, gc, programs, variants};
 use crate::result::Document;
 use config::Diagnostic;
+use proto::memory::Stage;
 
 type Computed = Result<Row, Diagnostic>;
 
@@ -232,14 +233,16 @@ fn ranking(figure: &Figure, suite: &Suite) -> Entry {
 
 /// The share of a load's life below the first-level cache that it spends in the SSD engine: its dispatcher and its FTL.
 fn engine_share(document: &Document) -> Result<f64, Diagnostic> {
-    const INSIDE: [&str; 2] = ["controller", "ftl"];
-    const ABOVE: [&str; 5] = ["l1", "l1_merge", "tlb", "walk", "fault"];
+    const INSIDE: [Stage; 2] = [Stage::Controller, Stage::Ftl];
+    const ABOVE: [Stage; 5] = [Stage::L1, Stage::L1Merge, Stage::Tlb, Stage::Walk, Stage::Fault];
+    let named =
+        |stages: &[Stage], name: &str| stages.iter().any(|stage| Stage::NAMES[*stage as usize] == name);
     let parts = document.breakdown_ns.get("load").ok_or_else(|| Diagnostic::new("no load was measured"))?;
     let sum = |wanted: &dyn Fn(&str) -> bool| -> f64 {
         parts.iter().filter(|(name, _)| wanted(name)).filter_map(|(_, ns)| ns.as_f64()).sum()
     };
-    let below = sum(&|name| !ABOVE.contains(&name));
-    Ok(100.0 * sum(&|name| INSIDE.contains(&name)) / below)
+    let below = sum(&|name| !named(&ABOVE, name));
+    Ok(100.0 * sum(&|name| named(&INSIDE, name)) / below)
 }
 
 fn direct(document: &Document, figure: fn(&crate::result::DirectResult) -> f64) -> Result<f64, Diagnostic> {
