@@ -137,14 +137,14 @@ fn of_instance(
     paper: Option<&Paper>,
 ) -> String {
     let operations = counts.operations();
-    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let mb = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
     let bki = input as f64 / (operations as f64 / 1e3);
     let of = |figure: fn(&Paper) -> String| paper.map(figure);
     let rows = [
         ("microblocks", microblocks.to_string(), of(|paper| paper.microblocks.to_string())),
         ("serial microblocks", serial.to_string(), of(|paper| paper.serial.to_string())),
-        ("input", mib(input), of(|paper| format!("{} MB", paper.input))),
-        ("output", mib(output), None),
+        ("input", mb(input), of(|paper| format!("{} MB", paper.input))),
+        ("output", mb(output), None),
         ("operations", operations.to_string(), None),
         (
             "loads and stores",

@@ -215,7 +215,7 @@ pub(crate) const CASES: &[Case] = &[
         values: &["100MB/s", "1GB/s", "6.4GB/s"],
         predicted: Falls(MAKESPAN),
     },
-    // The table has the work of a product of 4,096 x 4,096.
+    // The table has the work of a product of 4,000 x 4,000.
     Case {
         key: "accelerator.work",
         context: &[],

@@ -142,7 +142,7 @@ pub(crate) const CASES: &[Case] = &[
         predicted: Falls(MAKESPAN),
     },
     steps_fall("coprocessor.memory.bandwidth", CONVOLUTION, &["100MB/s", "1GB/s", "6.4GB/s"]),
-    // The table has the work of a product of 4,096 x 4,096.
+    // The table has the work of a product of 4,000 x 4,000.
     steps_rise("coprocessor.work", PRODUCT, &["nest", "table"]),
     Case {
         key: "coprocessor.sample",

@@ -13,7 +13,7 @@ fn whole(kernel: &Kernel) -> Counts {
     counts
 }
 
-/// Table 2: microblocks, serial ones, and input. 640 MB is 640 MiB, for GEMM's 192 MB are three squares of 4096 x 4096 x 4 B exactly.
+/// Table 2: microblocks, serial ones, and input in 10^6 B. GEMM's 192 MB are three squares of 4000 x 4000 x 4 B exactly.
 #[test]
 fn microblocks_and_inputs_are_those_of_table2() {
     assert_eq!(programs().iter().filter(|(name, text)| read(text, name, &[]).paper().is_some()).count(), 14);
@@ -24,10 +24,14 @@ fn microblocks_and_inputs_are_those_of_table2() {
         assert_eq!(kernel.microblocks().len(), paper.microblocks, "{name}");
         let serial = kernel.microblocks().iter().filter(|one| one.split.is_none()).count();
         assert_eq!(serial, paper.serial, "{name}");
-        let input = kernel.input_bytes() as f64 / f64::from(1 << 20);
-        // A side is rounded down by less than 8 of 9,000, and vectors come on top.
-        assert!(input < paper.input * 1.0005 && input > paper.input * 0.998, "{name}: {input} MiB");
+        let input = kernel.input_bytes() as f64 / 1e6;
+        // A side is rounded down by less than 8 of 8,944, and vectors come on top.
+        assert!(input < paper.input * 1.0005 && input > paper.input * 0.998, "{name}: {input} MB");
     }
+    assert_eq!(read(text("gemm"), "gemm", &[]).input_bytes(), 3 * 4000 * 4000 * 4);
+    // Those of section 5.6 that are nests have ATAX's input.
+    assert_eq!(read(text("path"), "path", &[]).input_bytes(), 640_000_000);
+    assert_eq!(read(text("nw"), "nw", &[]).input_bytes(), 4 * 12_648 * 12_648);
 }
 
 #[test]
@@ -54,16 +58,16 @@ fn the_inner_loop_of_gemm_has_four_loads_and_stores_of_thirteen_operations() {
     let own = microblock.own(Some(innermost));
     assert_eq!((own.loads + own.stores, own.operations()), (4, 13));
     assert_eq!(own.multiplies, 2);
-    // The other loops are less than a hundredth of 4096 times as much.
+    // The other loops are less than a hundredth of 4000 times as much.
     assert!((whole(&kernel).ldst() - 4.0 / 13.0).abs() < 1e-3);
 }
 
-/// GEMM by hand: the body runs 4096^3 times, the loop over `k` as often; those around it 24, 24 x 8, 8 x 4096 and 8 x 4096^2
-/// times, and the scaling 4096 and 4096^2 times.
+/// GEMM by hand: the body runs 4000^3 times, the loop over `k` as often; those around it 24, 24 x 8, 8 x 4000 and 8 x 4000^2
+/// times, and the scaling 4000 and 4000^2 times.
 #[test]
 fn counts_of_gemm_at_its_own_size_are_those_worked_out_by_hand() {
     let counts = whole(&read(text("gemm"), "gemm", &[]));
-    let n: u64 = 4096;
+    let n: u64 = 4000;
     assert_eq!(counts.stores, n.pow(3) + n.pow(2));
     assert_eq!(counts.loads, 3 * n.pow(3) + n.pow(2));
     assert_eq!(counts.multiplies, 2 * n.pow(3) + n.pow(2));
@@ -79,7 +83,7 @@ fn counts_of_a_triangle_are_those_worked_out_by_hand() {
     let half = 700 * 701 / 2;
     assert_eq!(counts.multiplies, half * 1000);
     assert_eq!(counts.stores, half * 1000 + half);
-    // Four blocks of samples, 256, 256, 256 and 232, for each of two blocks of rows, 540 and 160.
+    // Four blocks of samples, 256, 256, 256 and 232, for each of two blocks of rows, 527 and 173.
     assert_eq!(counts.iterations, half * 1000 + 4 * half + 4 * 700 + 2 * 4 + 2 + half + 700);
 }
 
@@ -112,7 +116,7 @@ fn six_loops_inside_one_another_are_counted_as_the_formula_says() {
 /// 5.29 leaves less than one operation an inner iteration.
 #[test]
 fn table2() {
-    println!("{:8} {:>16} {:>18} {:>14} {:>10}", "", "LD/ST %", "B/KI", "input MiB", "operations");
+    println!("{:8} {:>16} {:>18} {:>14} {:>10}", "", "LD/ST %", "B/KI", "input MB", "operations");
     println!("{:8} {:>8}{:>8} {:>9}{:>9} {:>7}{:>7}", "", "nest", "paper", "nest", "paper", "nest", "paper");
     for (name, text) in programs() {
         let kernel = read(text, name, &[]);
@@ -126,7 +130,7 @@ fn table2() {
             "{name:8} {ldst:8.2}{:8.2} {bki:9.3}{:9.2} {:7.0}{:7.0} {operations:10.3e}",
             paper.ldst,
             paper.bki,
-            input / f64::from(1 << 20),
+            input / 1e6,
             paper.input
         );
         assert!((ldst - paper.ldst).abs() < 6.5 || *name == "adi", "{name}: {ldst} against {}", paper.ldst);

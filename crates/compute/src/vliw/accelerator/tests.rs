@@ -397,11 +397,23 @@ serial = 0
     // Two units for memory: 4,000 cycles. As written, units need 2 cycles an inner iteration and 1 an outer one, 42; the sum in memory makes it 9, after the last of a row another 4: 190.
     let cost = part.programs[0].program.cost(&screen, true, &spec.core, &mut Vec::new());
     assert_eq!(cost.issue, (4_000.0_f64 * 190.0 / 42.0).round() as u64);
-    // Misses are the nest's.
+    // Misses an access are the nest's: 8,000 accesses for its 80.
     let by = Costing { core: &spec.core, work: AcceleratorWork::nest, sample: spec.sample };
     let nest = Program::new(kernel, &by, 5).expect("a program");
     let own = nest.cost(&screen, true, &spec.core, &mut Vec::new());
-    assert_eq!((own.issue, own.stall, own.bytes), (190, cost.stall, cost.bytes));
+    assert!(own.stall > 0 && own.bytes > 0);
+    assert_eq!((own.issue, 100 * own.stall, 100 * own.bytes), (190, cost.stall, cost.bytes));
+    // So an instruction takes as long, however many there are.
+    for times in [10_u32, 1_000] {
+        let text = text.replace("input = 0.001", &format!("input = {}", 0.001 * f64::from(times)));
+        let kernel = Kernel::read(&text, "share.toml", &[]).expect("a kernel");
+        let by = Costing { work: AcceleratorWork::table, ..by };
+        let more = Program::new(kernel, &by, 5).expect("a program");
+        let more = more.cost(&screen, true, &spec.core, &mut Vec::new());
+        let times = u64::from(times);
+        assert_eq!((more.stall, more.bytes), (times * cost.stall, times * cost.bytes));
+        assert!(more.issue.abs_diff(times * cost.issue) <= times);
+    }
     let without = text.split("[paper]").next().expect("the rest");
     let fault = part.add(Kernel::read(without, "share.toml", &[]).expect("a kernel")).expect_err("no table");
     assert!(format!("{fault:?}").contains("has no table `paper`"), "{fault:?}");

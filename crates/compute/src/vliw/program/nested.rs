@@ -39,10 +39,10 @@ impl Nested {
     pub(super) fn cost(&self, piece: &Piece, begins: bool, core: &CoreSpec, scratch: &mut Vec<u64>) -> Cost {
         let loops = &self.loops[piece.microblock];
         let cycles = core.cycles(&self.kernel, piece, loops, scratch);
-        let cycles = self
-            .table
-            .map_or(cycles, |table| table.cycles(&self.kernel.counts(piece), core, cycles, (loops, scratch)));
         let misses = self.stalls[piece.microblock].of(scratch, begins);
-        Cost::of(cycles, misses, core)
+        let Some(table) = self.table else { return Cost::of(cycles, misses, core) };
+        let counts = self.kernel.counts(piece);
+        let cycles = table.cycles(&counts, core, cycles, (loops, scratch));
+        Cost::of(cycles, table.misses(&counts, core, misses), core)
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! The table has a program's input, its bytes a thousand instructions, and the share of loads and stores; so many instructions are spread over its pieces in proportion to the nest's own
 //! operations. What the table does not say stays the nest's: how the other instructions divide between multipliers and general units, how much longer than its units dependences make a
-//! loop, and what caches miss.
+//! loop, and which share of accesses caches miss.
 
+use crate::vliw::caches::Misses;
 use crate::vliw::issue::{ByUnit, LoopCycles};
 use crate::vliw::spec::CoreSpec;
 use config::SpecError;
@@ -70,6 +71,15 @@ impl Table {
         let times = iterations.iter().chain([&1]);
         let units: u64 = loops.iter().zip(times).map(|(one, times)| one.resources * times).sum();
         share(core.resources(&self.by_unit(counts, core)), nest, units.max(1))
+    }
+
+    /// Misses of a part whose nest misses `nest`: as many an access as the nest has.
+    pub(super) fn misses(&self, counts: &Counts, core: &CoreSpec, nest: Misses) -> Misses {
+        let (accesses, of) = (self.by_unit(counts, core).memory, core.by_unit(counts).memory.max(1));
+        let Misses { first, second, ahead, written } = nest;
+        let [first, second, ahead, written] =
+            [first, second, ahead, written].map(|misses| share(misses, accesses, of));
+        Misses { first, second, ahead, written }
     }
 }
 
