@@ -158,6 +158,7 @@ fn open_each<'a>(
     let groups: BTreeSet<Option<Id>> = bound.iter().map(drive_of).collect();
     let mut opened: Vec<Option<(Bound<'a>, Opened)>> = bound.iter().map(|_| None).collect();
     for (n, one) in bound.iter().enumerate() {
+        nests::fits(loaded, *one)?;
         if let Some(applications) = nests::of_programs(loaded, *one)? {
             opened[n] = Some((*one, Opened::Kernels(applications)));
         }

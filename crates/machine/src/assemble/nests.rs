@@ -6,6 +6,7 @@ use crate::build::{coprocessor, gpu, server};
 use crate::plan::Plan;
 use crate::spec::{Id, Kind, Loaded};
 use crate::workloads;
+use compute::vliw::GROUP;
 use config::Diagnostic;
 use workload::kernels::{self, Application};
 use workload::{program, service};
@@ -18,6 +19,27 @@ fn executors(loaded: &Loaded) -> [Vec<Id>; 4] {
         of_kind(loaded, Kind::Gpu),
         of_kind(loaded, Kind::Cpu),
     ]
+}
+
+/// Refuses a program on its data that the parts it may be for are known to have no room for, before the data are made.
+///
+/// # Errors
+/// It is too large for each of them.
+pub(crate) fn fits(loaded: &Loaded, bound: Bound<'_>) -> Result<(), Diagnostic> {
+    let all = match bound.to {
+        Some(id) => vec![id],
+        None => executors(loaded).into_iter().find(|parts| !parts.is_empty()).unwrap_or_default(),
+    };
+    let room = |id: &Id| match id.kind {
+        Kind::Accelerator => Some(loaded.spec.accelerator[id.number].spec.accelerator.section_bytes()),
+        Kind::Coprocessor => Some(loaded.spec.coprocessor[id.number].spec.coprocessor.step_bytes()),
+        _ => None,
+    };
+    // With several parts, the one with the most room may be meant.
+    match all.iter().filter_map(room).max() {
+        Some(room) if room > 0 => kernels::fits(bound.text, room / GROUP * GROUP),
+        _ => Ok(()),
+    }
 }
 
 /// The part that kernels are for.

@@ -58,6 +58,54 @@ fn bucket(hash: u64) -> usize {
     (hash >> 56) as usize % BUCKETS
 }
 
+/// The hash of no letters, and with one more (FNV-1a).
+const FNV: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn hashed(hash: u64, letter: u8) -> u64 {
+    (hash ^ u64::from(letter | 0x20)).wrapping_mul(0x0100_0000_01b3)
+}
+
+/// The rank of the word that a seed draws at a place, with the bits that it was drawn from.
+fn drawn(seed: u64, at: u64, different: u64) -> (u64, u64) {
+    // The logarithm of the rank is uniform: close to Zipf's law, with whole numbers alone.
+    let bits = crate::execute::mixed(seed, at);
+    let below = 1 + (bits >> 32) % u64::from(different.max(1).ilog2() + 1);
+    let rank = (1 << (below - 1)) + (bits & 0xffff_ffff) % (1 << (below - 1));
+    (rank.min(different.max(1)), bits)
+}
+
+/// The letters of the word of a rank: 2 to 9.
+fn letters(seed: u64, rank: u64) -> impl Iterator<Item = u8> {
+    let bits = crate::execute::mixed(!seed, rank);
+    let letter = |bits: u64| b'a' + (bits % 26) as u8;
+    let all = std::iter::successors(Some(bits / 26), |bits| Some(bits / 26));
+    all.map(letter).take(2 + (bits % 8) as usize)
+}
+
+/// Words of each bucket, until one has more bytes than there is room for.
+struct Full {
+    room: u64,
+    words: [u64; BUCKETS],
+}
+
+impl Full {
+    fn new(room: u64) -> Full {
+        Full { room, words: [0; BUCKETS] }
+    }
+
+    /// Whether even one bucket would hold all words of a text of so many bytes, each a letter and what ends it.
+    fn fits(&self, bytes: usize) -> bool {
+        RECORD * (bytes as u64).div_ceil(2) <= self.room
+    }
+
+    /// A word more of a bucket: whether from its first to its last record there are more bytes than room.
+    fn takes(&mut self, bucket: usize) -> bool {
+        let found = RECORD * self.words[bucket];
+        self.words[bucket] += 1;
+        found >= self.room
+    }
+}
+
 impl Wc {
     /// Counts the words of a text. Two words are the same if their hashes of 64 bits are (FNV-1a).
     ///
@@ -82,20 +130,54 @@ impl Wc {
         let mut text = Vec::with_capacity(bytes + 16);
         let mut at = 0;
         while text.len() < bytes {
-            // The logarithm of the rank is uniform: close to Zipf's law, with whole numbers alone.
-            let bits = crate::execute::mixed(seed, at);
-            let below = 1 + (bits >> 32) % u64::from(different.max(1).ilog2() + 1);
-            let rank = ((1 << (below - 1)) + (bits & 0xffff_ffff) % (1 << (below - 1))).min(different.max(1));
-            let mut letters = crate::execute::mixed(!seed, rank);
-            for _ in 0..2 + letters % 8 {
-                letters /= 26;
-                text.push(b'a' + (letters % 26) as u8);
-            }
+            let (rank, bits) = drawn(seed, at, different);
+            text.extend(letters(seed, rank));
             text.push(if bits.is_multiple_of(16) { b'\n' } else { b' ' });
             at += 1;
         }
         text.truncate(bytes);
         Wc::new(text)
+    }
+
+    /// Whether reducing a bucket of a text that is drawn touches more than `room` bytes. It is found by drawing words until one bucket has as many, so that
+    /// no text is made.
+    pub fn outgrows(bytes: usize, different: u64, seed: u64, room: u64) -> bool {
+        let mut full = Full::new(room);
+        if full.fits(bytes) {
+            return false;
+        }
+        // Length and bucket by rank; a length of zero is not yet known.
+        let mut known = vec![(0_u8, 0_u8); different.max(1) as usize + 1];
+        let (mut at, mut end) = (0, 0);
+        loop {
+            let (rank, _) = drawn(seed, at, different);
+            let one = &mut known[rank as usize];
+            if one.0 == 0 {
+                let (length, hash) = letters(seed, rank)
+                    .fold((0, FNV), |(length, hash), letter| (length + 1, hashed(hash, letter)));
+                *one = (length, bucket(hash) as u8);
+            }
+            end += usize::from(one.0);
+            if end > bytes {
+                return false;
+            }
+            if full.takes(usize::from(one.1)) {
+                return true;
+            }
+            end += 1;
+            at += 1;
+        }
+    }
+
+    /// Whether reducing a bucket of a text touches more than `room` bytes: one pass over it.
+    pub fn text_outgrows(text: &[u8], room: u64) -> bool {
+        let mut full = Full::new(room);
+        if full.fits(text.len()) {
+            return false;
+        }
+        let words = text.split(|byte| !byte.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+        let mut hashes = words.map(|word| word.iter().fold(FNV, |hash, byte| hashed(hash, *byte)));
+        hashes.any(|hash| full.takes(bucket(hash)))
     }
 
     /// The text.
@@ -125,9 +207,9 @@ impl Wc {
                 continue;
             }
             let place = at;
-            let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+            let mut hash = FNV;
             while is_letter(at) {
-                hash = (hash ^ u64::from(self.text[at] | 0x20)).wrapping_mul(0x0100_0000_01b3);
+                hash = hashed(hash, self.text[at]);
                 at += 1;
             }
             call(Record { hash, place: place as u32 }, at);

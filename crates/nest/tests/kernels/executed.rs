@@ -235,3 +235,23 @@ fn words_of_a_real_text() {
     let Some(text) = data("README.md") else { return };
     assert!(compare_words(text) > 100);
 }
+
+/// The records of a bucket lie one behind the other: its piece touches as many bytes as lie between its first record and its last.
+#[test]
+fn a_text_outgrows_the_room_of_its_fullest_bucket() {
+    // One word, 1,000 times, is one bucket: 999 records of 12 B from the first to the last.
+    let text = "word ".repeat(1_000).into_bytes();
+    for (room, outgrows) in [(11_987, true), (11_988, true), (11_989, false), (1 << 20, false)] {
+        assert_eq!(Wc::text_outgrows(&text, room), outgrows, "{room}");
+    }
+    assert!(!Wc::text_outgrows(b"...", 0));
+    // What is drawn word by word is what is made: capital letters are none of it, and words end at one byte.
+    for (bytes, different, seed) in [(300_000, 1_000, 11), (300_001, 1, 3), (65_537, 70_000, 8)] {
+        let made = Wc::generate(bytes, different, seed);
+        let at = |room: u64| Wc::outgrows(bytes, different, seed, room);
+        // The word that the end cuts is none that is drawn: of it alone they may disagree.
+        let most = (0..).find(|words| !Wc::text_outgrows(made.text(), 12 * words)).expect("a room");
+        assert!(!at(12 * most), "{bytes}: {most} records");
+        assert!(most < 2 || at(12 * (most - 2)), "{bytes}: {most} records");
+    }
+}

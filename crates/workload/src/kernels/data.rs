@@ -27,12 +27,29 @@ pub(super) struct Named {
     pub(super) what: &'static str,
     pub(super) keys: &'static [Key],
     build: fn(&Options<'_>) -> Result<OnData, Diagnostic>,
+    /// Whether a piece of it is known to touch more bytes than there is room for, before its data are made; the parameter that says so.
+    outgrows: fn(&Options<'_>, u64) -> Result<Option<&'static str>, Diagnostic>,
 }
 
 /// What is drawn, by its program and its parameters as they are written.
 type Drawn = Known<(&'static str, Vec<Option<String>>), Arc<OnData>>;
 
 impl Named {
+    /// Refuses a program of which a piece touches more bytes than a section has room for, before its data are made. A program that passes may still be
+    /// too large.
+    ///
+    /// # Errors
+    /// It is too large; a value that is none, or a file that cannot be read.
+    pub(super) fn fits(&self, options: &Options<'_>, room: u64) -> Result<(), Diagnostic> {
+        let Some(parameter) = (self.outgrows)(options, room)? else { return Ok(()) };
+        let room = Bytes::new(room);
+        let what =
+            format!("a piece of `{}` touches more than {room}, and a section has room for {room}", self.name);
+        Err(Diagnostic::new(what)
+            .at(options.place(parameter))
+            .help("less data, fewer sections ahead, or more memory"))
+    }
+
     /// The program with its data. What is drawn is drawn once in a process, as long as few others are; a file is read each time, for it may have changed.
     ///
     /// # Errors
@@ -76,6 +93,7 @@ pub(super) const NAMED: &[Named] = &[
             key("source", "the node where it begins", "0"),
         ],
         build: bfs,
+        outgrows: |_, _| Ok(None),
     },
     Named {
         name: "nn",
@@ -89,6 +107,7 @@ pub(super) const NAMED: &[Named] = &[
             key("longitude", "of the place, in degrees", "90"),
         ],
         build: nn,
+        outgrows: |_, _| Ok(None),
     },
     Named {
         name: "wc",
@@ -100,6 +119,7 @@ pub(super) const NAMED: &[Named] = &[
             key("seed", "what it is drawn from", "1"),
         ],
         build: wc,
+        outgrows: wc_outgrows,
     },
 ];
 
@@ -162,21 +182,41 @@ fn nn(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     Ok(OnData::Nn(Nn::new(text, place, count)))
 }
 
-fn wc(options: &Options<'_>) -> Result<OnData, Diagnostic> {
+/// The text of `wc`.
+enum Text {
+    Read(Vec<u8>),
+    Drawn { bytes: usize, words: u64, seed: u64 },
+}
+
+fn text_of(options: &Options<'_>) -> Result<Text, Diagnostic> {
     options.without("text", &["bytes", "words", "seed"])?;
     let most = Bytes::new(u32::MAX.into());
     let Some(file) = options.text("text") else {
         let bytes = options.bytes("bytes", TEXT, Bytes::new(1)..=most)?;
         let words = options.number("words", WORDS, 1..=1 << 24)?;
         let seed = options.number("seed", SEED, 0..=u32::MAX)?;
-        return Ok(OnData::Wc(Wc::generate(bytes.get() as usize, words.into(), seed.into())));
+        return Ok(Text::Drawn { bytes: bytes.get() as usize, words: words.into(), seed: seed.into() });
     };
     let text = bytes_of(file, options)?;
     if text.len() as u64 > most.get() {
         let what = format!("`{file}` has {} B; a text has {most} at most", text.len());
         return Err(Diagnostic::new(what).at(options.place(file)).help("a part of it: `head -c 4GB`"));
     }
-    Ok(OnData::Wc(Wc::new(text)))
+    Ok(Text::Read(text))
+}
+
+fn wc(options: &Options<'_>) -> Result<OnData, Diagnostic> {
+    Ok(OnData::Wc(match text_of(options)? {
+        Text::Read(text) => Wc::new(text),
+        Text::Drawn { bytes, words, seed } => Wc::generate(bytes, words, seed),
+    }))
+}
+
+fn wc_outgrows(options: &Options<'_>, room: u64) -> Result<Option<&'static str>, Diagnostic> {
+    Ok(match text_of(options)? {
+        Text::Read(text) => Wc::text_outgrows(&text, room).then_some("text"),
+        Text::Drawn { bytes, words, seed } => Wc::outgrows(bytes, words, seed, room).then_some("bytes"),
+    })
 }
 
 /// What is in a file, which is something.

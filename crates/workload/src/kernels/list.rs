@@ -68,8 +68,7 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
         return own(&options).map(|one| vec![one]);
     }
     if let Some(named) = data::NAMED.iter().find(|named| named.name == name) {
-        let known: Vec<&str> = named.keys.iter().map(|key| key.name).chain(OF_ALL).collect();
-        options.only(&known)?;
+        options.only(&known_of(named))?;
         let (instances, apart) = instances(1, &options)?;
         let program = Program::Executed(named.open(&options)?);
         return Ok(vec![Application { program, instances, apart, block: None }]);
@@ -79,6 +78,23 @@ pub fn open(text: &str) -> Result<Vec<Application>, Diagnostic> {
         return Err(unknown.at(options.place(name)));
     };
     application(program, &format!("programs/{name}.toml"), &[], &options).map(|one| vec![one])
+}
+
+/// Refuses a text that names a program on its data of which a piece is known to touch more than `room` bytes, before the data are made; other texts pass.
+///
+/// # Errors
+/// It is too large; a parameter or a value that is none.
+pub fn fits(text: &str, room: u64) -> Result<(), Diagnostic> {
+    let name = text.split_once(':').map_or(text, |(name, _)| name).trim();
+    let Some(named) = data::NAMED.iter().find(|named| named.name == name) else { return Ok(()) };
+    let options = Options::read(text)?;
+    options.only(&known_of(named))?;
+    named.fits(&options, room)
+}
+
+/// Parameters of a program on its data.
+fn known_of(named: &data::Named) -> Vec<&'static str> {
+    named.keys.iter().map(|key| key.name).chain(OF_ALL).collect()
 }
 
 /// The loop nests of programs of a GPU, whose kernels something else is to execute: `gaus:n=512,pivots=8,instances=2`, `gaus-gram`, `gaus-atax`.

@@ -14,7 +14,7 @@ mod options;
 mod tests;
 
 pub use data::Key;
-pub use list::{Entry, entries, explained, names, of_programs, open};
+pub use list::{Entry, entries, explained, fits, names, of_programs, open};
 
 use nest::executed::{Area, Bfs, Body, Executed, Nn, Watch, Wc};
 use nest::{Kernel, Section};

@@ -1,7 +1,7 @@
 //! What texts name, and that every assignment of programs to mixes fits what the paper says.
 
 use super::mixes::{ASSIGNMENTS, CAPACITY, NAMES, PROGRAMS, assignment, firsts};
-use super::{OnData, Program, names, open};
+use super::{OnData, Program, fits, names, open};
 use nest::executed::Summary;
 use nest::{Kernel, Section};
 use std::collections::BTreeSet;
@@ -241,4 +241,27 @@ fn programs_are_executed_on_a_user_s_data() {
     for text in [format!("nn:file={empty}"), format!("wc:text={empty}")] {
         assert!(open(&text).expect_err("nothing").what.contains("is empty"));
     }
+}
+
+/// 64 KiB of room are 5,461 records of 12 B. A fifth of the words of 16 different ones is the first, so that 1 MB of them, at most 10 B each, has four times as many; no text is made of 4 GB,
+/// which would take minutes.
+#[test]
+fn words_that_a_section_has_no_room_for_are_refused_before_they_are_made() {
+    let room = 64 << 10;
+    let told = fits("wc:bytes=1MB,words=16", room).expect_err("too many");
+    assert!(told.what.contains("a piece of `wc` touches more than 64KiB"), "{}", told.what);
+    let told = fits("wc:bytes=4GB", 8 << 20).expect_err("too many");
+    assert!(told.what.contains("a section has room for 8MiB"), "{}", told.what);
+    fits("wc:bytes=4GB", 4 << 30).expect("it may fit");
+    fits("wc:bytes=10kB,words=16", room).expect("it fits");
+    fits("wc", 85 << 20).expect("it fits");
+    fits("bfs:nodes=1000", room).expect("it is not known");
+    fits("atax", room).expect("a nest");
+    assert!(fits("wc:byts=1MB", room).expect_err("a parameter").what.contains("byts"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("t.txt");
+    std::fs::write(&file, "word ".repeat(5_463)).expect("a file");
+    let text = format!("wc:text={}", file.display());
+    assert!(fits(&text, room).is_err());
+    fits(&text, room + 12).expect("it fits");
 }

@@ -214,7 +214,7 @@ impl Accelerator {
 
     /// Bytes of memory for each section that is there or on its way.
     fn room(&self) -> u64 {
-        self.spec.memory.size.get() / self.slots.len() as u64
+        self.spec.section_bytes()
     }
 
     fn admit(&mut self, program: Program) -> Result<usize, SpecError> {

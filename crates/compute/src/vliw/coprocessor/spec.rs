@@ -100,6 +100,11 @@ impl CoprocessorSpec {
         self.frames() / u64::from(self.buffers)
     }
 
+    /// Bytes of page groups that a step may need.
+    pub fn step_bytes(&self) -> u64 {
+        self.frames_of_a_step() * GROUP
+    }
+
     /// Cycles that a parallel loop costs.
     pub(super) fn parallel_cycles(&self) -> u64 {
         u64::from(self.parallel.one) + u64::from(self.parallel.further) * u64::from(self.cores - 1)

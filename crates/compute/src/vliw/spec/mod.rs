@@ -20,7 +20,7 @@ config::policies! {
         /// As many as its table `paper` says.
         ///
         /// `input` (in 10^6 B) over `bki` times a thousand for an instance, whatever sizes it is read with, `ldst` of them loads and stores (FlashAbacus, Table 2). They are spread over its
-        /// pieces as the nest's own operations are; the rest of the mix, how much longer than units dependences make a loop, and cache misses stay the nest's.
+        /// pieces as the nest's own operations are; the rest of the mix, how much longer than units dependences make a loop, and misses an access stay the nest's.
         table,
     }
 }
@@ -52,6 +52,14 @@ pub struct AcceleratorSpec {
     /// What it spends; left out, it reports no energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<AcceleratorEnergySpec>,
+}
+
+impl AcceleratorSpec {
+    /// Bytes of memory for each section that is there or on its way.
+    pub fn section_bytes(&self) -> u64 {
+        let sections = u64::from(self.workers) * (u64::from(self.ahead) + 1);
+        self.memory.size.get() / sections.max(1)
+    }
 }
 
 /// What an accelerator spends.
