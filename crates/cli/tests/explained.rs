@@ -119,7 +119,7 @@ fn a_run_behind_collection_says_so() {
         "waiting for dies",
         "programs of collection",
         "times: ",
-        "flash.ftl.over_provisioning (now 0.25)",
+        "flash.ftl.over_provisioning (now 0.25, try 0.5)",
     ] {
         assert!(told.contains(said), "{said}:\n{told}");
     }
@@ -142,4 +142,176 @@ fn a_closed_loop_of_depth_one_is_limited_by_itself() {
     let told = nandscape(&["explain-run", &result]).well().stdout;
     assert!(told.contains("its own requests limit it: 1.0 are in flight"), "{told}");
     assert!(told.contains("in the array"), "{told}");
+}
+
+/// A machine of each kind with a short run.
+const MACHINES: [(&str, &[&str]); 7] = [
+    (
+        "drive",
+        &[
+            "d16",
+            "--workload",
+            "fio:rw=randrw,bs=4k,iodepth=32,number_ios=4000,size=1%",
+            "--precondition",
+            "sequential:share=1%",
+        ],
+    ),
+    (
+        "host",
+        &[
+            "fastdrain",
+            "--workload",
+            "fio:rw=randrw,bs=4k,size=16m,number_ios=400,fsync=16,direct=0",
+            "--precondition",
+            "sequential:share=1%",
+        ],
+    ),
+    ("GPU", &["ideal", "--workload", "back:n=1024", "--set", "gpu.sms=2"]),
+    ("GPU over flash", &["zng", "--workload", "back:n=1024", "--set", "gpu.sms=4"]),
+    (
+        "server",
+        &[
+            "dram-only",
+            "--workload",
+            "tatp:size=64MiB",
+            "--set",
+            "cpu.load.jobs=400",
+            "--set",
+            "cpu.warmup.fixed.jobs=50",
+        ],
+    ),
+    (
+        "accelerator",
+        &["flashabacus", "--workload", "atax:m=512,n=512,instances=3", "--set", "accelerator.sample=16384"],
+    ),
+    (
+        "coprocessor",
+        &[
+            "flashabacus-simd",
+            "--workload",
+            "atax:m=512,n=512,instances=3",
+            "--set",
+            "coprocessor.sample=16384",
+        ],
+    ),
+];
+
+fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().expect("a list").iter().map(|one| one.as_str().expect("a text")).collect()
+}
+
+/// What is proposed changes the machine of each kind, and does what it is proposed for: the same run with it, made by hand, has the figure that was told, and that is better.
+#[test]
+fn what_is_proposed_moves_the_figure_of_every_kind_of_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, arguments) in MACHINES {
+        let run = |more: &[&str]| nandscape(&[&["run"], arguments, more, &["--json"]].concat()).well();
+        let result = file(folder.path(), &format!("{kind}.json"), run(&[]).stdout);
+        let told = nandscape(&["explain-run", &result, "--json"]).well().json();
+        assert!(!told["findings"].as_array().expect("findings").is_empty(), "{kind}");
+        let document: Value = serde_json::from_slice(&std::fs::read(&result).unwrap()).unwrap();
+        for key in told["keys"].as_array().expect("keys") {
+            assert_ne!(
+                key["now"].as_str().map_or_else(|| key["now"].to_string(), str::to_owned),
+                key["to"].as_str().unwrap(),
+                "{kind}"
+            );
+            let place = format!("/spec/{}", key["key"].as_str().unwrap().replace('.', "/"));
+            assert_eq!(document.pointer(&place), Some(&key["now"]), "{kind}: {place}");
+        }
+        let tried = nandscape(&["explain-run", &result, "--json", "--try"]).well().json();
+        assert!(tried["trial"]["document"].is_null(), "{kind}: the run is not repeated: {tried}");
+        let keys = tried["keys"].as_array().expect("keys");
+        assert!((1..=3).contains(&keys.len()), "{kind}: {tried}");
+        let figure = &tried["trial"]["figure"];
+        let place = format!("/{}", figure["name"].as_str().unwrap().replace('.', "/"));
+        let before = document.pointer(&place).and_then(Value::as_f64).expect("a figure");
+        for (key, trial) in keys.iter().zip(tried["trial"]["tried"].as_array().expect("a list")) {
+            assert_eq!(key["key"], trial["key"]);
+            let set: Vec<&str> = texts(&key["set"]).into_iter().flat_map(|set| ["--set", set]).collect();
+            let after = run(&set).json().pointer(&place).and_then(Value::as_f64).expect("a figure");
+            assert_eq!(Some(after), trial["value"].as_f64(), "{kind}: {key}");
+            let better = if figure["better"] == "less" { before / after } else { after / before };
+            assert!(better > 1.005, "{kind}: {key} makes {before} {after}");
+        }
+        let human = nandscape(&["explain-run", &result, "--try"]).well().stdout;
+        assert!(human.contains(keys[0]["key"].as_str().unwrap()) && human.contains("% better"), "{human}");
+    }
+}
+
+/// A time that is zero cannot be shorter, and a scheduler that is set is not proposed, whatever its parameters; one that is not set is.
+#[test]
+fn what_is_there_already_is_not_proposed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file_of = |document: &Value| file(folder.path(), "d.json", document.to_string());
+    let told = |document: &Value| nandscape(&["explain-run", &file_of(document), "--json"]).well().json();
+    let proposed = |document: &Value, key: &str| {
+        told(document)["keys"].as_array().expect("keys").iter().any(|told| told["key"] == key)
+    };
+    let mut arguments = vec!["run", "d16"];
+    arguments.extend(TINY);
+    arguments.extend(["--workload", "fio:rw=randread,bs=4k,number_ios=500", "--json"]);
+    let mut document = nandscape(&arguments).well().json();
+    // All of a read's time is the host's.
+    document["breakdown_ns"]["read"] = serde_json::json!({"host": 1000.0});
+    document["io"]["read"]["tail"] = serde_json::json!([]);
+    for (now, is_proposed) in [("0ps", false), ("3us", true)] {
+        document["spec"]["host"]["submit"] = now.into();
+        assert_eq!(proposed(&document, "host.submit"), is_proposed, "{now}");
+    }
+    // All of it is behind programs.
+    let behind = serde_json::json!({"die": {"host_program": 1000.0}, "channel": {}});
+    let wait = serde_json::json!({"die_wait": 1000.0});
+    document["breakdown_ns"]["read"] = wait.clone();
+    document["io"]["read"]["tail"] = serde_json::json!([{"slowest": 0.01, "latency_ns_mean": 1000.0, "breakdown_ns": wait, "blocked_ns": behind}]);
+    let schedulers = [
+        (serde_json::json!("oldest"), true),
+        (serde_json::json!("read_first"), false),
+        (serde_json::json!({"read_first": {"max_wait": "5ms"}}), false),
+        (serde_json::json!({"priority": {"max_wait": "5ms"}}), false),
+    ];
+    for (now, is_proposed) in schedulers {
+        document["spec"]["flash"]["die"]["scheduler"] = now.clone();
+        assert_eq!(proposed(&document, "flash.die.scheduler"), is_proposed, "{now}");
+    }
+    // Suspends that may never be are allowed with them.
+    document["spec"]["flash"]["die"]["suspend"] =
+        serde_json::json!({"program": false, "erase": false, "limit": 0});
+    let page = told(&document);
+    let key = page["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|key| key["key"] == "flash.die.suspend.program")
+        .expect("a key");
+    assert_eq!(texts(&key["set"]), ["flash.die.suspend.program=true", "flash.die.suspend.limit=8"]);
+    // A drive of another name is meant by its own.
+    let flash = document["spec"].as_object_mut().unwrap().remove("flash").unwrap();
+    for name in ["left", "right"] {
+        document["spec"][name] = flash.clone();
+        document["spec"][name]["kind"] = "flash".into();
+    }
+    let page = told(&document);
+    let key = page["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|key| key["key"] == "left.die.suspend.program")
+        .expect("a key");
+    assert!(texts(&key["set"]).contains(&"right.die.suspend.program=true"), "{key}");
+}
+
+#[test]
+fn a_document_that_cannot_be_run_again_is_not_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["run", "d16"];
+    arguments.extend(TINY);
+    arguments.extend(["--workload", "fio:rw=randread,bs=4k,number_ios=100", "--json"]);
+    let document = nandscape(&arguments).well().json();
+    for (lost, said) in [("workload", "no `workload`"), ("spec", "no `spec`"), ("io", "no figure")] {
+        let mut document = document.clone();
+        document.as_object_mut().unwrap().remove(lost);
+        let result = file(folder.path(), "lost.json", document.to_string());
+        refused(&["explain-run", &result, "--try"], &[said]);
+    }
 }

@@ -142,8 +142,10 @@ mod tests {
         let document = rival();
         let (moving, working) = span(&document).expect("phases");
         let measured = document.energy.as_ref().expect("powers").measured_ns / 1e9;
-        let of = |path: &[&str]| power(&document, &[&["host", "energy"], path].concat()).expect("a power");
-        let cores = document.spec["host"]["cores"].as_integer().expect("a number") as f64;
+        let of = |path: &[&str]| {
+            power(&document, &[&["host", "linux", "cores", "energy"], path].concat()).expect("a power")
+        };
+        let cores = document.spec["host"]["linux"]["cores"]["count"].as_u64().expect("a number") as f64;
         let always = cores * of(&["core", "idle"]) + of(&["package_on"]) + of(&["memory_on"]);
         let host = part(&document, "host").expect("a host");
         let work: f64 = ["core in user mode", "core in system mode", "core in interrupts"]

@@ -1,236 +1,132 @@
-//! Which keys are worth changing: of what time is spent on, those that bear on it, with what they say now.
+//! Which keys are worth changing: of what time is spent on, those that bear on it, with what they say now and what to try.
 
-use super::words::{parts, percent};
-use super::{AMPLIFIED, KINDS, drives, number};
+use super::change::said;
+use super::rules::{RULES, Rule};
+use super::share;
+use super::words::percent;
 use serde_json::Value;
 
 /// A key that is worth a try.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Key {
-    /// The key.
+    /// The key: that of the first part, where parts of its kind have names of their own.
     pub key: String,
-    /// What it says now; null where the spec does not say.
+    /// What it says now.
     pub now: Value,
-    /// What to try, and why.
+    /// The value to try, as `--set` takes it. It is another than the present one.
+    pub to: String,
+    /// The overrides to try: the key of each part of its kind, and what it needs.
+    pub set: Vec<String>,
+    /// Why.
     pub why: String,
-    /// The share of the requests' time that hangs on it, those that are slow counted as much as all together.
+    /// The share of time that hangs on it; of requests, those that are slow counted as much as all together.
     pub share: f64,
 }
 
-/// What time is spent on, and the key that bears on it.
-struct Rule {
-    milestone: &'static str,
-    /// Of a wait at a die or a channel: behind whom; any if empty.
-    behind: &'static [&'static str],
-    key: &'static str,
-    what: &'static str,
-    /// Values that leave nothing to try.
-    done: &'static [&'static str],
+impl Key {
+    /// What it says now, as a user writes it.
+    pub fn says(&self) -> String {
+        said(&self.now)
+    }
+
+    /// The value to try, with what else must be set.
+    pub fn tries(&self) -> String {
+        let name = self.key.split_once('.').map_or(self.key.as_str(), |(_, rest)| rest);
+        let is_other = |set: &&String| !set.split('=').next().is_some_and(|key| key.ends_with(name));
+        let others: Vec<&str> = self.set.iter().filter(is_other).map(String::as_str).collect();
+        if others.is_empty() { self.to.clone() } else { format!("{} with {}", self.to, others.join(", ")) }
+    }
 }
-
-const fn rule(milestone: &'static str, key: &'static str, what: &'static str) -> Rule {
-    Rule { milestone, behind: &[], key, what, done: &[] }
-}
-
-const COLLECTION: &[&str] = &["collection_read", "collection_program", "erase"];
-/// It bears on reads that are repeated.
-const CORRECTABLE: &str = "flash.cell.errors.retry.correctable";
-const PROGRAMS: &[&str] = &["collection_program", "host_program"];
-
-const RULES: &[Rule] = &[
-    Rule {
-        behind: COLLECTION,
-        ..rule(
-            "die_wait",
-            "flash.ftl.over_provisioning",
-            "more spare space: less to move for a block that is freed",
-        )
-    },
-    Rule {
-        behind: PROGRAMS,
-        done: &["true"],
-        ..rule(
-            "die_wait",
-            "flash.die.suspend.program",
-            "`true`: reads interrupt programs, each as often as `flash.die.suspend.limit` allows",
-        )
-    },
-    Rule {
-        behind: PROGRAMS,
-        done: &["read_first", "priority"],
-        ..rule("die_wait", "flash.die.scheduler", "`read_first`: reads go before programs that wait")
-    },
-    Rule {
-        behind: &["erase"],
-        done: &["true"],
-        ..rule(
-            "die_wait",
-            "flash.die.suspend.erase",
-            "`true`: reads interrupt erases, each as often as `flash.die.suspend.limit` allows",
-        )
-    },
-    Rule {
-        behind: &["host_read"],
-        ..rule("die_wait", "flash.geometry.ways", "more dies: reads spread over them")
-    },
-    Rule {
-        behind: &["host_read"],
-        done: &["true"],
-        ..rule("die_wait", "flash.die.independent_reads", "`true`: planes of a die read by themselves")
-    },
-    Rule {
-        behind: &["mapping"],
-        ..rule(
-            "die_wait",
-            "flash.ftl.mapping.demand.capacity",
-            "a larger map cache: fewer mapping pages are read",
-        )
-    },
-    Rule {
-        behind: &["look_ahead"],
-        ..rule(
-            "die_wait",
-            "flash.buffer.look_ahead",
-            "`off`, or a smaller window: reads ahead take dies from others",
-        )
-    },
-    Rule { behind: &["channel"], ..rule("die_wait", "flash.channel.rate", "a faster channel") },
-    rule("channel_wait", "flash.channel.rate", "a faster channel"),
-    rule("channel", "flash.channel.rate", "a faster channel"),
-    rule("channel_wait", "flash.geometry.channels", "more channels"),
-    rule("array", CORRECTABLE, "a stronger code: fewer reads are repeated"),
-    rule("array", "flash.cell.read", "a faster cell; for writes `flash.cell.program`"),
-    rule("host_transfer", "flash.host.link", "a faster link"),
-    rule("controller", "flash.host.controller.cores", "more cores"),
-    rule("submission", "flash.host.nvme.in_controller", "more commands inside the controller"),
-    rule("submission", "flash.host.ahci.command", "an adapter that sends commands sooner"),
-    rule("mapping", "flash.ftl.mapping.demand.capacity", "a larger map cache"),
-    rule(
-        "buffer",
-        "flash.buffer.capacity",
-        "a larger buffer takes longer bursts; in the long run flash must take what comes",
-    ),
-    rule(
-        "durable",
-        "flash.buffer.protected",
-        "`true`: what the buffer holds survives a loss of power, and flushes need not wait",
-    ),
-    rule("space", "flash.ftl.over_provisioning", "more spare space"),
-    rule("space", "flash.ftl.gc.start", "collection that begins earlier"),
-    rule("merge", "flash.ftl.map_unit", "a smaller map unit: fewer units are written in part"),
-    rule("host", "host.submit", "a shorter way through the host's software"),
-];
 
 /// Keys that are told.
-const TOLD: usize = 3;
+pub const TOLD: usize = 3;
 /// Least share of time that a key is worth a word for: *chosen*.
 const LEAST: f64 = 0.05;
 
-/// Every key that a rule names.
-#[cfg(test)]
-pub(super) fn named() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|rule| rule.key)
-}
-
-/// The keys most worth changing.
-pub(super) fn worth(document: &Value) -> Vec<Key> {
+/// All keys that are worth a try, the one that most time hangs on first.
+pub fn worth(document: &Value) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
     for rule in RULES {
-        let share = rule.share(document);
-        if share < LEAST {
+        let share = share::of(rule.on, document);
+        if share < LEAST || (rule.is_pointless)(document) {
             continue;
         }
-        let Some(now) = present(document, rule.key) else { continue };
-        let says = now.as_str().map_or_else(|| now.to_string(), str::to_owned);
-        // Spare space helps where something is moved.
-        let pointless = rule.behind == COLLECTION && !is_amplified(document)
-            || rule.key == CORRECTABLE && !is_retried(document);
-        if rule.done.contains(&says.as_str()) || pointless {
-            continue;
-        }
-        match keys.iter_mut().find(|key| key.key == rule.key) {
-            Some(key) => key.share += share,
-            None => keys.push(Key { key: rule.key.to_owned(), now, why: rule.what.to_owned(), share }),
+        let Some(key) = rule.key(document, share) else { continue };
+        match keys.iter_mut().find(|known| known.key == key.key) {
+            Some(known) => known.share += share,
+            None => keys.push(key),
         }
     }
     keys.sort_by(|a, b| b.share.total_cmp(&a.share));
-    keys.truncate(TOLD);
     for key in &mut keys {
         key.why = format!("{}; {} of the time hangs on it", key.why, percent(key.share.min(1.0)));
     }
     keys
 }
 
-fn is_amplified(document: &Value) -> bool {
-    drives(document).any(|drive| number(drive, "/write_amplification").is_some_and(|waf| waf >= AMPLIFIED))
-}
-
-fn is_retried(document: &Value) -> bool {
-    drives(document).any(|drive| number(drive, "/retries/retried_reads").is_some_and(|reads| reads > 0.0))
-}
-
 impl Rule {
-    /// The share of time that hangs on it: the mean of that of all requests of each kind and that of the slowest hundredth, weighted by how
-    /// much each kind waits in all.
-    fn share(&self, document: &Value) -> f64 {
-        let (mut part, mut whole) = (0.0, 0.0);
-        for kind in KINDS {
-            let latency = number(document, &format!("/io/{kind}/latency_ns/mean"));
-            let requests = number(document, &format!("/io/{kind}/requests"));
-            let Some(weight) = latency.zip(requests).map(|(latency, requests)| latency * requests) else {
-                continue;
-            };
-            whole += weight;
-            let slow = document.pointer(&format!("/io/{kind}/tail/0"));
-            let behind = slow.map_or(1.0, |slow| self.behind(slow));
-            let all =
-                document.pointer(&format!("/breakdown_ns/{kind}")).map(|of| share_of(of, self.milestone));
-            let tail = slow.and_then(|slow| slow.get("breakdown_ns")).map(|of| share_of(of, self.milestone));
-            let shares: Vec<f64> = all.into_iter().chain(tail).collect();
-            part += weight * behind * shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+    /// What is to be tried on the machine of a document; none where its parts say no such value, or one that leaves nothing to try.
+    fn key(&self, document: &Value, share: f64) -> Option<Key> {
+        let all = present(document, self.key);
+        let mut set = Vec::new();
+        let mut first = None;
+        for (key, now) in &all {
+            let Some(to) = self.change.of(now) else { continue };
+            set.push(format!("{key}={to}"));
+            first = first.or(Some((key.clone(), now.clone(), to)));
         }
-        if whole > 0.0 { part / whole } else { 0.0 }
-    }
-
-    /// The share of slow requests' wait that is behind those that the rule is about. It is not known of all requests, and taken for theirs.
-    fn behind(&self, slow: &Value) -> f64 {
-        if self.behind.is_empty() {
-            return 1.0;
+        let (key, now, to) = first?;
+        if let Some((other, value)) = self.with {
+            let needed = present(document, other).into_iter().filter(|(_, now)| said(now) == "0");
+            set.extend(needed.map(|(key, _)| format!("{key}={value}")));
         }
-        let at = if self.milestone == "channel_wait" { "channel" } else { "die" };
-        let Some(all) = slow.get("blocked_ns").and_then(|blocked| blocked.get(at)) else { return 0.0 };
-        self.behind.iter().map(|holder| share_of(all, holder)).sum()
+        Some(Key { key, now, to, set, why: self.what.to_owned(), share })
     }
 }
 
-/// The share of one part in all of them.
-fn share_of(of: &Value, name: &str) -> f64 {
-    let all = parts(of);
-    let total: f64 = all.iter().map(|(_, part)| part).sum();
-    let part = all.iter().find(|(part, _)| *part == name).map_or(0.0, |(_, part)| *part);
-    if total > 0.0 { part / total } else { 0.0 }
-}
-
-/// What a key says in the document's spec: of the first part of its kind, where parts have names.
-fn present(document: &Value, key: &str) -> Option<Value> {
-    let mut names = key.split('.');
-    let kind = document.get("spec")?.get(names.next()?)?;
-    let rest: Vec<&str> = names.collect();
-    let find = |part: &Value| rest.iter().try_fold(part, |at, name| at.get(name)).cloned();
-    let found = find(kind).or_else(|| kind.as_object()?.values().find_map(find));
-    found.filter(|value| !value.is_null())
+/// What a key says in each part of its kind, with the key of that part.
+fn present(document: &Value, key: &str) -> Vec<(String, Value)> {
+    let Some((kind, rest)) = key.split_once('.') else { return Vec::new() };
+    let tables = document.get("spec").and_then(Value::as_object);
+    let of_kind = tables
+        .into_iter()
+        .flatten()
+        .filter(|(name, table)| table.get("kind").and_then(Value::as_str).unwrap_or(name) == kind);
+    let value = |(name, table): (&String, &Value)| {
+        let value = rest.split('.').try_fold(table, |at, name| at.get(name))?;
+        (!value.is_null()).then(|| (format!("{name}.{rest}"), value.clone()))
+    };
+    of_kind.filter_map(value).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::named;
+    use super::super::rules::{On, RULES};
     use crate::catalogue::params;
+    use crate::result::metrics::MILESTONES;
+    use workload::host::offload::Phase;
 
+    /// What a rule names is there: its keys are keys of the spec, what time is spent on is what documents report.
     #[test]
-    fn every_key_that_is_told_is_a_key_of_the_spec() {
+    fn every_key_and_every_milestone_of_a_rule_is_one() {
         let keys: Vec<String> = params().into_iter().map(|param| param.key).collect();
-        for key in named() {
-            assert!(keys.iter().any(|known| known == key), "`{key}` is no key");
+        for rule in RULES {
+            for key in [Some(rule.key), rule.with.map(|(key, _)| key)].into_iter().flatten() {
+                assert!(keys.iter().any(|known| known == key), "`{key}` is no key");
+            }
+            let is_known = match rule.on {
+                On::Request(name) | On::Kind(_, name) | On::Behind(name, _) => {
+                    MILESTONES.iter().any(|(known, _)| *known == name)
+                }
+                On::Access(name) => proto::memory::Stage::NAMES.contains(&name),
+                On::Core(name) => compute::ooo::Spent::NAMES.contains(&name),
+                On::Phase(name) => Phase::ALL.iter().any(|phase| phase.name() == name),
+                On::Issue | On::Kernel(_) | On::Refaults | On::Pauses => true,
+            };
+            assert!(is_known, "{:?} of `{}` is reported by no run", rule.on, rule.key);
+            if let On::Behind(_, behind) = rule.on {
+                assert!(behind.iter().all(|name| proto::Holder::NAMES.contains(name)), "{behind:?}");
+            }
         }
     }
 }

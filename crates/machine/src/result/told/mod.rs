@@ -1,10 +1,15 @@
 //! What a result document says, in words: what limits the run, what slow requests wait for, and which keys are worth a try. It reads
 //! the document alone, so that one of last year is told as well as one of now.
 
+mod change;
+mod figure;
 mod keys;
+mod rules;
+mod share;
 mod words;
 
-pub use keys::Key;
+pub use figure::{Better, Figure};
+pub use keys::{Key, TOLD, worth};
 
 use serde_json::Value;
 use words::{parts, percent, time};
@@ -35,8 +40,11 @@ pub fn told(document: &Value) -> Told {
         findings.extend(tail(document, kind));
     }
     findings.extend(others(document));
+    findings.extend(kernels(document));
     findings.extend(collection(document));
-    Told { findings, keys: keys::worth(document) }
+    let mut keys = worth(document);
+    keys.truncate(TOLD);
+    Told { findings, keys }
 }
 
 fn number(value: &Value, pointer: &str) -> Option<f64> {
@@ -49,7 +57,12 @@ fn numbers(value: &Value, pointer: &str) -> Vec<f64> {
 }
 
 fn drives(document: &Value) -> impl Iterator<Item = &Value> {
-    document.get("flash").and_then(Value::as_array).into_iter().flatten()
+    list(document, "/flash")
+}
+
+/// The elements of a list; none where there is no list.
+fn list<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// What limits the run.
@@ -191,6 +204,25 @@ fn others(document: &Value) -> Vec<String> {
         ))
     })
     .collect()
+}
+
+/// Where the time of kernels on accelerators and coprocessors goes: the phases that make up most of it.
+fn kernels(document: &Value) -> Vec<String> {
+    let of_accelerators =
+        share::kernels(document).into_iter().map(|(phase, share)| (words::kernel(phase), share));
+    let of_coprocessors =
+        share::offloaded(document).into_iter().map(|(phase, share)| (words::phase(&phase), share));
+    let said = |(what, phases): (&str, Vec<(String, f64)>)| {
+        let list: Vec<String> = phases
+            .iter()
+            .filter(|(_, share)| *share >= 0.05)
+            .map(|(phase, share)| format!("{} {phase}", percent(*share)))
+            .collect();
+        (!list.is_empty()).then(|| format!("a kernel of {what} spends its time: {}", list.join(", ")))
+    };
+    let all =
+        [("the accelerator", of_accelerators.collect()), ("the coprocessor", of_coprocessors.collect())];
+    all.into_iter().filter_map(said).collect()
 }
 
 /// What collection costs.

@@ -1,5 +1,6 @@
 //! Names of a result document as words.
 
+use super::rules::Kernel;
 use serde_json::Value;
 
 /// Parts by name, the largest first; of equals as they come.
@@ -48,6 +49,36 @@ pub(super) fn milestone(name: &str) -> String {
         "durable" => "waiting for what was written before",
         "host" => "at the host",
         other => return format!("in {}", other.replace('_', " ")),
+    };
+    words.to_owned()
+}
+
+/// In which phase of a coprocessor's kernels; one that has no words of its own stands for itself.
+pub(super) fn phase(name: &str) -> String {
+    let words = match name {
+        "files" => "opening and closing files",
+        "read" => "reading files",
+        "marshal" => "bringing data into order",
+        "copy" => "copying data to the driver",
+        "send" => "sending data",
+        "work" => "being executed",
+        "receive" => "receiving results",
+        "write" => "writing files",
+        "sync" => "making results durable",
+        other => return format!("in {other}"),
+    };
+    words.to_owned()
+}
+
+/// In which phase of an accelerator's kernels.
+pub(super) fn kernel(phase: Kernel) -> String {
+    let words = match phase {
+        Kernel::Offloaded => "being offloaded",
+        Kernel::Queued => "waiting for cores",
+        Kernel::Computes => "computing",
+        Kernel::Stalls => "waiting for caches",
+        Kernel::Waits => "waiting for data and other cores",
+        Kernel::Writes => "writing results to flash",
     };
     words.to_owned()
 }

@@ -1,0 +1,400 @@
+//! What time is spent on, and the keys that bear on it.
+
+use super::change::Change;
+use super::{AMPLIFIED, drives, number};
+use serde_json::Value;
+
+/// What time is spent on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum On {
+    /// A milestone of requests of any kind.
+    Request(&'static str),
+    /// The same, of one kind.
+    Kind(&'static str, &'static str),
+    /// The same of a wait at a die, as far as it is behind these.
+    Behind(&'static str, &'static [&'static str]),
+    /// A stage of the accesses of GPUs and servers.
+    Access(&'static str),
+    /// The time of a server's cores by what they do.
+    Core(&'static str),
+    /// The time in which multiprocessors of a GPU issue.
+    Issue,
+    /// A phase of a coprocessor's kernels.
+    Phase(&'static str),
+    /// A phase of an accelerator's kernels.
+    Kernel(Kernel),
+    /// Reads of a host's files that its page cache held before.
+    Refaults,
+    /// Writers of a host's files that are held back.
+    Pauses,
+}
+
+/// A phase of an accelerator's kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kernel {
+    /// From its offload until it is on the accelerator.
+    Offloaded,
+    /// Until its first screen begins.
+    Queued,
+    /// Of its screens: cores issue.
+    Computes,
+    /// Of its screens: cores wait for their caches.
+    Stalls,
+    /// Of its screens: cores wait for data from flash.
+    Waits,
+    /// From its last screen until its results are on flash.
+    Writes,
+}
+
+/// A key that bears on what time is spent on.
+pub(super) struct Rule {
+    pub(super) on: On,
+    pub(super) key: &'static str,
+    pub(super) change: Change,
+    /// What to try, and why.
+    pub(super) what: &'static str,
+    /// A key that must be set with it where it says `0`, and to what.
+    pub(super) with: Option<(&'static str, &'static str)>,
+    /// Whether it bears on nothing in this run.
+    pub(super) is_pointless: fn(&Value) -> bool,
+}
+
+const fn rule(on: On, key: &'static str, change: Change, what: &'static str) -> Rule {
+    Rule { on, key, change, what, with: None, is_pointless: |_| false }
+}
+
+const COLLECTION: &[&str] = &["collection_read", "collection_program", "erase"];
+const PROGRAMS: &[&str] = &["collection_program", "host_program"];
+const TRUE: Change = Change::Set("true", &[]);
+
+/// A share that grows up to a half.
+const SHARE: Change = Change::Double(0.5);
+
+fn is_not_amplified(document: &Value) -> bool {
+    !drives(document).any(|drive| number(drive, "/write_amplification").is_some_and(|waf| waf >= AMPLIFIED))
+}
+
+fn is_not_retried(document: &Value) -> bool {
+    !drives(document).any(|drive| number(drive, "/retries/retried_reads").is_some_and(|reads| reads > 0.0))
+}
+
+/// Of rules that as much time hangs on, the first ones are told.
+pub(super) const RULES: &[Rule] = &[
+    // Drives.
+    Rule {
+        is_pointless: is_not_amplified,
+        ..rule(
+            On::Behind("die_wait", COLLECTION),
+            "flash.ftl.over_provisioning",
+            SHARE,
+            "more spare space: less to move for a block that is freed",
+        )
+    },
+    Rule {
+        with: Some(("flash.die.suspend.limit", "8")),
+        ..rule(
+            On::Behind("die_wait", PROGRAMS),
+            "flash.die.suspend.program",
+            TRUE,
+            "reads interrupt programs, each as often as `flash.die.suspend.limit` allows",
+        )
+    },
+    rule(
+        On::Behind("die_wait", PROGRAMS),
+        "flash.die.scheduler",
+        Change::Set("read_first", &["priority"]),
+        "reads go before programs that wait",
+    ),
+    Rule {
+        with: Some(("flash.die.suspend.limit", "8")),
+        ..rule(
+            On::Behind("die_wait", &["erase"]),
+            "flash.die.suspend.erase",
+            TRUE,
+            "reads interrupt erases, each as often as `flash.die.suspend.limit` allows",
+        )
+    },
+    rule(
+        On::Behind("die_wait", &["host_read"]),
+        "flash.geometry.ways",
+        Change::MORE,
+        "more dies: reads spread over them",
+    ),
+    rule(On::Behind("die_wait", &["host_read"]), "flash.cell.read", Change::LESS, "a cell that reads faster"),
+    rule(
+        On::Behind("die_wait", &["host_read"]),
+        "flash.die.independent_reads",
+        TRUE,
+        "planes of a die read by themselves",
+    ),
+    rule(
+        On::Behind("die_wait", &["mapping"]),
+        "flash.ftl.mapping.demand.capacity",
+        Change::MORE,
+        "a larger map cache: fewer mapping pages are read",
+    ),
+    rule(
+        On::Behind("die_wait", &["look_ahead"]),
+        "flash.buffer.look_ahead",
+        Change::Set("none", &[]),
+        "reads ahead take dies from others",
+    ),
+    rule(On::Behind("die_wait", &["channel"]), "flash.channel.rate", Change::MORE, "a faster channel"),
+    rule(On::Request("channel_wait"), "flash.channel.rate", Change::MORE, "a faster channel"),
+    rule(On::Request("channel"), "flash.channel.rate", Change::MORE, "a faster channel"),
+    rule(On::Request("channel_wait"), "flash.geometry.channels", Change::MORE, "more channels"),
+    Rule {
+        is_pointless: is_not_retried,
+        ..rule(
+            On::Kind("read", "array"),
+            "flash.cell.errors.retry.correctable",
+            Change::MORE,
+            "a stronger code: fewer reads are repeated",
+        )
+    },
+    rule(On::Kind("read", "array"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
+    rule(On::Kind("write", "array"), "flash.cell.program", Change::LESS, "a cell that programs faster"),
+    rule(On::Request("host_transfer"), "flash.host.link.pcie.lanes", Change::Double(16.0), "a wider link"),
+    rule(On::Request("host_transfer"), "flash.host.link.plain.bandwidth", Change::MORE, "a faster link"),
+    rule(On::Request("host_transfer"), "flash.host.link.pcie.latency", Change::LESS, "a shorter way"),
+    rule(
+        On::Request("host_transfer"),
+        "flash.host.link.sata.generation",
+        Change::Set("3", &[]),
+        "a faster link",
+    ),
+    rule(On::Request("controller"), "flash.host.controller.command", Change::LESS, "a faster controller"),
+    rule(On::Request("controller"), "flash.host.controller.cores", Change::MORE, "more cores"),
+    rule(
+        On::Request("submission"),
+        "flash.host.nvme.in_controller",
+        Change::MORE,
+        "more commands inside the controller",
+    ),
+    rule(
+        On::Request("submission"),
+        "flash.host.ahci.command",
+        Change::LESS,
+        "an adapter that sends commands sooner",
+    ),
+    rule(On::Request("submission"), "flash.host.controller.command", Change::LESS, "a faster controller"),
+    rule(On::Request("mapping"), "flash.ftl.mapping.demand.capacity", Change::MORE, "a larger map cache"),
+    rule(
+        On::Request("buffer"),
+        "flash.buffer.capacity",
+        Change::MORE,
+        "a larger buffer takes longer bursts; in the long run flash must take what comes",
+    ),
+    rule(
+        On::Request("buffer"),
+        "flash.cell.program",
+        Change::LESS,
+        "a cell that programs faster: the buffer drains sooner",
+    ),
+    rule(
+        On::Request("durable"),
+        "flash.buffer.protected",
+        TRUE,
+        "what the buffer holds survives a loss of power, and flushes need not wait",
+    ),
+    rule(On::Request("space"), "flash.ftl.over_provisioning", SHARE, "more spare space"),
+    rule(On::Request("space"), "flash.ftl.gc.start", Change::MORE, "collection that begins earlier"),
+    rule(
+        On::Request("merge"),
+        "flash.ftl.map_unit",
+        Change::LESS,
+        "a smaller map unit: fewer units are written in part",
+    ),
+    rule(On::Request("host"), "host.submit", Change::LESS, "a shorter way through the host's software"),
+    rule(
+        On::Request("host"),
+        "host.complete",
+        Change::LESS,
+        "a shorter way back through the host's software",
+    ),
+    // Hosts.
+    rule(On::Refaults, "host.linux.memory", Change::MORE, "more memory: fewer pages leave the page cache"),
+    rule(
+        On::Pauses,
+        "host.linux.writeback.dirty_ratio",
+        Change::Double(1.0),
+        "more dirty pages before writers are held back",
+    ),
+    rule(On::Pauses, "flash.cell.program", Change::LESS, "a cell that programs faster"),
+    // GPUs and servers.
+    rule(On::Issue, "gpu.clock", Change::MORE, "faster multiprocessors"),
+    rule(On::Issue, "gpu.sms", Change::MORE, "more multiprocessors"),
+    rule(
+        On::Core("latency"),
+        "cpu.clock",
+        Change::MORE,
+        "faster cores: an instruction waits for the one before",
+    ),
+    rule(On::Core("retiring"), "cpu.clock", Change::MORE, "faster cores"),
+    rule(On::Core("fetch"), "cpu.l1i.sets", Change::MORE, "a larger first-level cache for instructions"),
+    rule(On::Core("switch"), "cpu.threads.switch", Change::LESS, "a switch of threads that takes less"),
+    rule(On::Core("kernel"), "swap.memory", Change::MORE, "more memory: fewer faults"),
+    rule(On::Core("kernel"), "swap.fault", Change::LESS, "a system that handles a fault sooner"),
+    rule(On::Access("tlb"), "gpu.tlb.entries", Change::MORE, "a larger TLB"),
+    rule(On::Access("tlb"), "cpu.tlb.entries", Change::MORE, "a larger TLB"),
+    rule(On::Access("tlb"), "mmu.tlb.latency", Change::LESS, "a faster shared TLB"),
+    rule(On::Access("walk"), "mmu.tlb.entries", Change::MORE, "a larger shared TLB: fewer walks"),
+    rule(On::Access("walk"), "mmu.walkers", Change::MORE, "more walks at once"),
+    rule(
+        On::Access("walk"),
+        "mmu.table.radix.walk_cache.entries",
+        Change::MORE,
+        "a larger walk cache: fewer reads of the table",
+    ),
+    rule(On::Access("fault"), "swap.memory", Change::MORE, "more memory: fewer faults"),
+    rule(On::Access("fault"), "paging.memory", Change::MORE, "more memory: fewer faults"),
+    rule(
+        On::Access("fault"),
+        "paging.driver.fault_time",
+        Change::LESS,
+        "a driver that handles a fault sooner",
+    ),
+    rule(On::Access("fault"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
+    rule(On::Access("fault"), "swap.backing.fixed.read", Change::LESS, "a faster swap device"),
+    rule(On::Access("network"), "network.width", Change::MORE, "a wider network"),
+    rule(On::Access("network"), "network.latency", Change::LESS, "a shorter way over the network"),
+    rule(On::Access("network"), "fabric.mesh.router", Change::LESS, "faster routers"),
+    rule(On::Access("network"), "fabric.mesh.rate", Change::MORE, "faster links between routers"),
+    rule(On::Access("l2"), "l2.sets", Change::MORE, "a larger shared cache"),
+    rule(On::Access("l2"), "l2.read_latency", Change::LESS, "a faster shared cache"),
+    rule(On::Access("l2"), "l2.write_latency", Change::LESS, "a shared cache that writes faster"),
+    rule(On::Access("l2"), "l2.banks", Change::MORE, "more banks"),
+    rule(
+        On::Access("l1"),
+        "gpu.sms",
+        Change::MORE,
+        "more multiprocessors: each has a load-store unit of its own",
+    ),
+    rule(On::Access("l1"), "cpu.l1d.latency", Change::LESS, "a faster first-level cache"),
+    rule(
+        On::Access("controller"),
+        "memory.direct.controller.dispatch",
+        Change::LESS,
+        "faster flash controllers",
+    ),
+    rule(
+        On::Access("controller"),
+        "memory.direct.controller.latency",
+        Change::LESS,
+        "faster flash controllers",
+    ),
+    rule(On::Access("controller"), "memory.engine.dispatch_time", Change::LESS, "a faster dispatcher"),
+    rule(On::Access("controller"), "memory.initiator.dispatch_time", Change::LESS, "a faster dispatcher"),
+    rule(
+        On::Access("controller"),
+        "memory.dram_cache.frontside.clock",
+        Change::MORE,
+        "a faster cache controller",
+    ),
+    rule(On::Access("ftl"), "memory.engine.ftl_time", Change::LESS, "a faster FTL"),
+    rule(On::Access("ftl"), "memory.engine.ftl_in_service", Change::MORE, "more requests in the FTL at once"),
+    rule(On::Access("buffer"), "memory.engine.dram.bandwidth", Change::MORE, "a faster buffer"),
+    rule(On::Access("buffer"), "memory.engine.dram.latency", Change::LESS, "a faster buffer"),
+    rule(On::Access("memory"), "memory.dram.controllers", Change::MORE, "more memory controllers"),
+    rule(On::Access("memory"), "memory.dram.bus.rate", Change::MORE, "a faster memory bus"),
+    rule(On::Access("memory"), "memory.dram.timing.rcd", Change::LESS, "memory that opens rows faster"),
+    rule(On::Access("memory"), "memory.dram_cache.dram.bus.rate", Change::MORE, "a faster memory bus"),
+    rule(
+        On::Access("memory"),
+        "memory.dram_cache.dram.timing.rcd",
+        Change::LESS,
+        "memory that opens rows faster",
+    ),
+    rule(On::Access("tags"), "memory.dram_cache.dram.bus.rate", Change::MORE, "a faster memory bus"),
+    rule(
+        On::Access("tags"),
+        "memory.dram_cache.dram.timing.rcd",
+        Change::LESS,
+        "memory that opens rows faster",
+    ),
+    rule(
+        On::Access("refill"),
+        "memory.dram_cache.sets",
+        Change::MORE,
+        "a larger DRAM cache: fewer pages are absent",
+    ),
+    rule(On::Access("refill"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
+    rule(On::Access("refill"), "memory.dram_cache.backing.fixed.read", Change::LESS, "faster backing"),
+    rule(On::Access("register"), "memory.direct.registers.count", Change::MORE, "more registers a plane"),
+    rule(On::Access("register"), "memory.direct.array.program", Change::LESS, "a cell that programs faster"),
+    rule(
+        On::Access("flash_network"),
+        "memory.direct.network.mesh.rate",
+        Change::MORE,
+        "a faster flash network",
+    ),
+    rule(On::Access("flash_network"), "memory.direct.network.bus.rate", Change::MORE, "faster channels"),
+    rule(On::Access("array"), "memory.direct.array.read", Change::LESS, "a cell that reads faster"),
+    rule(On::Access("array"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
+    rule(On::Access("reclaim"), "memory.direct.array.program", Change::LESS, "a cell that programs faster"),
+    rule(On::Access("coherence"), "directory.latency", Change::LESS, "a faster directory"),
+    rule(On::Access("coherence"), "fabric.mesh.router", Change::LESS, "faster routers"),
+    // Accelerators behind a host.
+    rule(On::Phase("work"), "coprocessor.core.clock", Change::MORE, "faster cores"),
+    rule(On::Phase("work"), "coprocessor.cores", Change::Double(64.0), "more cores"),
+    rule(On::Phase("work"), "coprocessor.core.l2.miss", Change::LESS, "a shorter way to memory"),
+    rule(On::Phase("send"), "coprocessor.link.send", Change::MORE, "a faster link to the coprocessor"),
+    rule(On::Phase("receive"), "coprocessor.link.receive", Change::MORE, "a faster link back"),
+    rule(
+        On::Phase("marshal"),
+        "coprocessor.offload.marshal",
+        Change::MORE,
+        "data that are brought into order faster",
+    ),
+    rule(On::Phase("copy"), "coprocessor.offload.copy", Change::MORE, "a faster copy to the driver"),
+    rule(On::Phase("read"), "flash.cell.read", Change::LESS, "a cell that reads faster"),
+    rule(On::Phase("read"), "host.linux.page_cache.read_ahead_kb", Change::MORE, "more is read ahead"),
+    rule(On::Phase("read"), "flash.host.controller.unit", Change::LESS, "a faster controller"),
+    rule(On::Phase("write"), "host.linux.costs.copy", Change::MORE, "a faster copy into the page cache"),
+    rule(On::Phase("sync"), "flash.cell.program", Change::LESS, "a cell that programs faster"),
+    rule(
+        On::Phase("sync"),
+        "coprocessor.offload.sync",
+        Change::Set("false", &[]),
+        "results are not made durable",
+    ),
+    // Accelerators with flash of their own.
+    rule(
+        On::Kernel(Kernel::Offloaded),
+        "accelerator.offload.link.pcie.lanes",
+        Change::Double(16.0),
+        "a wider link",
+    ),
+    rule(
+        On::Kernel(Kernel::Offloaded),
+        "accelerator.offload.table",
+        Change::LESS,
+        "smaller description tables",
+    ),
+    rule(
+        On::Kernel(Kernel::Queued),
+        "accelerator.core.clock",
+        Change::MORE,
+        "faster cores: others end sooner",
+    ),
+    rule(On::Kernel(Kernel::Queued), "accelerator.workers", Change::Double(64.0), "more cores"),
+    rule(On::Kernel(Kernel::Computes), "accelerator.core.clock", Change::MORE, "faster cores"),
+    rule(On::Kernel(Kernel::Computes), "accelerator.workers", Change::Double(64.0), "more cores"),
+    rule(On::Kernel(Kernel::Stalls), "accelerator.core.l2.miss", Change::LESS, "a shorter way to memory"),
+    rule(On::Kernel(Kernel::Stalls), "accelerator.core.l2.size", Change::MORE, "larger caches"),
+    rule(On::Kernel(Kernel::Waits), "group_flash.cell.read", Change::LESS, "a cell that reads faster"),
+    rule(On::Kernel(Kernel::Waits), "group_flash.link.rate", Change::MORE, "a faster way from flash"),
+    rule(
+        On::Kernel(Kernel::Waits),
+        "group_flash.groups.translation",
+        Change::Set("striped", &[]),
+        "data spread over packages",
+    ),
+    rule(On::Kernel(Kernel::Writes), "group_flash.cell.program", Change::LESS, "a cell that programs faster"),
+    rule(
+        On::Kernel(Kernel::Writes),
+        "group_flash.groups.translation",
+        Change::Set("striped", &[]),
+        "results spread over packages",
+    ),
+];
