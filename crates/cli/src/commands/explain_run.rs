@@ -35,7 +35,7 @@ struct Page {
 /// Says what limits a run.
 ///
 /// # Errors
-/// A file that is no result document; a machine that cannot be run again.
+/// A file that is not a result document; a machine that cannot be run again.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let Run { name, document } = read_run(&args.result)?;
     let mut page = Page { told: told(&document), trial: None };

@@ -93,7 +93,7 @@ impl Full {
         Full { room, words: [0; BUCKETS] }
     }
 
-    /// Whether even one bucket would hold all words of a text of so many bytes, each a letter and what ends it.
+    /// Whether even one bucket would hold all words of a text of this length, each a letter and what ends it.
     fn fits(&self, bytes: usize) -> bool {
         RECORD * (bytes as u64).div_ceil(2) <= self.room
     }

@@ -243,8 +243,8 @@ fn programs_are_executed_on_a_user_s_data() {
     }
 }
 
-/// 64 KiB of room are 5,461 records of 12 B. A fifth of the words of 16 different ones is the first, so that 1 MB of them, at most 10 B each, has four times as many; no text is made of 4 GB,
-/// which would take minutes.
+/// 64 KiB of room are 5,461 records of 12 B. A fifth of the words of 16 different ones is the first, so that 1 MB of them, at most 10 B each, has four times
+/// as many. No text of 4 GB is made, which would take minutes.
 #[test]
 fn words_that_a_section_has_no_room_for_are_refused_before_they_are_made() {
     let room = 64 << 10;

@@ -49,7 +49,7 @@ pub(super) fn said(now: &Value) -> String {
     now.as_str().map_or_else(|| now.to_string(), str::to_owned)
 }
 
-/// Every number of a value times a factor; none if there is no number, if all are zero, or if one would be none that may be.
+/// Every number of a value times a factor; none without a number, with a zero, or where a product is not allowed.
 fn scaled(now: &Value, factor: f64, allowed: impl Fn(f64) -> bool + Copy) -> Option<String> {
     match now {
         Value::Number(number) if number.is_f64() => {

@@ -112,7 +112,7 @@ mod tests {
         let keys: Vec<String> = params().into_iter().map(|param| param.key).collect();
         for rule in RULES {
             for key in [Some(rule.key), rule.with.map(|(key, _)| key)].into_iter().flatten() {
-                assert!(keys.iter().any(|known| known == key), "`{key}` is no key");
+                assert!(keys.iter().any(|known| known == key), "no key is called `{key}`");
             }
             let is_known = match rule.on {
                 On::Request(name) | On::Kind(_, name) | On::Behind(name, _) => {

@@ -60,7 +60,7 @@ fn drives(document: &Value) -> impl Iterator<Item = &Value> {
     list(document, "/flash")
 }
 
-/// The elements of a list; none where there is no list.
+/// The elements of a list, if it is there.
 fn list<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
     value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }

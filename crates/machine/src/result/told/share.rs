@@ -81,10 +81,10 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// What cores of servers do that is no waiting for accesses.
+/// Activities of a server's cores other than waiting for accesses.
 const BUSY: [&str; 7] = ["retiring", "latency", "fetch", "flush", "switch", "kernel", "idle"];
 
-/// Of accesses of GPUs and servers, as far as cores wait for them. Who waits for another access to the same line waits for what that one waits for.
+/// Of accesses of GPUs and servers, as far as cores wait for them. An access that waits for another one to its line waits for what that one waits for.
 fn accesses(document: &Value, stage: &str) -> f64 {
     let all = document.get("breakdown_ns").and_then(Value::as_object);
     let (mut part, mut whole) = (0.0, 0.0);
