@@ -4,6 +4,7 @@ use std::path::Path;
 
 use config::Diagnostic;
 
+use super::clock::Choice;
 use super::replay::KINDS;
 use super::table::dispensable;
 use super::{Settings, survey};
@@ -52,7 +53,7 @@ pub struct LogContents {
 /// # Errors
 /// A log that cannot be read, with the line.
 pub fn log_contents(path: &Path) -> Result<LogContents, Diagnostic> {
-    let found = survey(path, Settings { kept: true, overhead: 0, skip: true })?;
+    let found = survey(path, Settings { kept: true, clock: Choice::Auto, overhead: 0, skip: true })?;
     let kinds = KINDS.iter().zip(found.kinds);
     Ok(LogContents {
         threads: found.roots.len(),

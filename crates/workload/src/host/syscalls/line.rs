@@ -1,5 +1,6 @@
-//! Lines of `strace -f -ttt -T`.
+//! Lines of strace: process and time, if they are there, then a call.
 
+use super::clock::{Stamp, span};
 use super::log::Fault;
 
 const RECORD: &str = "a line is `PID SECONDS.MICROS name(arguments) = result <SECONDS>`, as `strace -f -ttt -T -o FILE` writes it";
@@ -31,11 +32,14 @@ pub(super) enum Said<'a> {
 pub(super) struct Line<'a> {
     /// The thread; zero if the log does not say, as there is only one.
     pub(super) pid: u32,
-    /// When, in nanoseconds.
-    pub(super) at: u64,
+    /// When, and where in the line the time begins, in bytes; none if the line has no time.
+    pub(super) time: Option<(Stamp, usize)>,
     /// What.
     pub(super) said: Said<'a>,
 }
+
+/// The largest number of a process (Linux's `PID_MAX_LIMIT`): a larger one in front is a time in whole seconds.
+const PID_MOST: u64 = 1 << 22;
 
 /// Reads a line; none if it says nothing of the program.
 ///
@@ -47,26 +51,32 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
         return Ok(None);
     }
     let offset = |rest: &[u8]| rest.as_ptr() as usize - line.as_ptr() as usize;
-    let (pid, rest) = match text.strip_prefix(b"[pid ") {
-        Some(rest) => {
-            let end = memchr::memchr(b']', rest);
-            let end = end.ok_or_else(|| Fault::new("`[pid` without its `]`", offset(text)))?;
-            (rest[..end].trim_ascii(), rest[end + 1..].trim_ascii_start())
+    let (pid, rest, padding) = process(line, text)?;
+    let (word, behind) = split_word(rest);
+    let padded = padding > 0;
+    let (time, rest) = match Stamp::read(word, padded) {
+        Some(stamp) => {
+            let at = offset(word);
+            match behind.strip_prefix(b"(").and_then(|since| Some((since, memchr::memchr(b')', since)?))) {
+                Some((since, end)) => {
+                    let both = stamp.with_since(&since[..end]);
+                    let both =
+                        both.ok_or_else(|| Fault::new("the time in parentheses is none", offset(since)))?;
+                    (Some((both, at)), since[end + 1..].trim_ascii_start())
+                }
+                None => (Some((stamp, at)), behind),
+            }
         }
+        None if begins_call(rest) => (None, rest),
         None => {
-            let (word, rest) = split_word(text);
-            if word.iter().all(u8::is_ascii_digit) { (word, rest) } else { (&b"0"[..], text) }
+            return Err(Fault {
+                what: "the time is neither seconds with a fraction nor a time of day".to_owned(),
+                at: offset(word),
+                help: "times are best as `strace -ttt` writes them: 1700000000.123456",
+                word: None,
+            });
         }
     };
-    let number = std::str::from_utf8(pid).ok().and_then(|pid| pid.parse::<u32>().ok());
-    let number = number.ok_or_else(|| Fault::new("the process is not a number", offset(pid)))?;
-    let (time, rest) = split_word(rest);
-    let at = nanoseconds(time).ok_or_else(|| Fault {
-        what: "the time is not seconds with a fraction".to_owned(),
-        at: offset(time),
-        help: "times are read as `strace -ttt` writes them: 1700000000.123456",
-        word: None,
-    })?;
     let said = if rest.starts_with(b"+++ exited") || rest.starts_with(b"+++ killed") {
         Said::Ended
     } else if rest.starts_with(b"+++ ") || rest.starts_with(b"--- ") {
@@ -83,25 +93,48 @@ pub(super) fn read(line: &[u8]) -> Result<Option<Line<'_>>, Fault> {
     } else {
         Said::Whole(rest)
     };
-    Ok(Some(Line { pid: number, at, said }))
+    Ok(Some(Line { pid, time, said }))
+}
+
+/// Takes the process off a line: its number, zero if the line has none, the rest, and how many more spaces are in front of it than strace
+/// writes in front of a moment.
+fn process<'a>(line: &[u8], text: &'a [u8]) -> Result<(u32, &'a [u8], usize), Fault> {
+    let offset = |rest: &[u8]| rest.as_ptr() as usize - line.as_ptr() as usize;
+    let spaces = |rest: &'a [u8], usual: usize| {
+        let trimmed = rest.trim_ascii_start();
+        (trimmed, (rest.len() - trimmed.len()).saturating_sub(usual))
+    };
+    let (pid, (rest, padding)) = if let Some(rest) = text.strip_prefix(b"[pid ") {
+        let end = memchr::memchr(b']', rest);
+        let end = end.ok_or_else(|| Fault::new("`[pid` without its `]`", offset(text)))?;
+        (rest[..end].trim_ascii(), spaces(&rest[end + 1..], 1))
+    } else {
+        let (word, rest) = split_word(text);
+        let indent = offset(text);
+        let number = word.iter().all(u8::is_ascii_digit).then(|| span(word)).flatten();
+        // A number may be whole seconds without a process; if a time follows, it is none.
+        let seconds = number.is_some_and(|n| n.ns() > PID_MOST * 1_000_000_000) || indent > 0;
+        if number.is_none() || seconds && Stamp::read(split_word(rest).0, false).is_none() {
+            return Ok((0, text, indent));
+        }
+        // A short number is followed by spaces up to the sixth column.
+        (word, spaces(&text[word.len()..], 1 + 5_usize.saturating_sub(word.len())))
+    };
+    let number = std::str::from_utf8(pid).ok().and_then(|pid| pid.parse::<u32>().ok());
+    let number = number.ok_or_else(|| Fault::new("the process is not a number", offset(pid)))?;
+    Ok((number, rest, padding))
+}
+
+/// Whether a call begins here, or what strace writes in the place of one.
+fn begins_call(text: &[u8]) -> bool {
+    let name = text.iter().position(|b| !(b.is_ascii_alphanumeric() || *b == b'_')).unwrap_or(text.len());
+    name > 0 && text.get(name) == Some(&b'(')
+        || [&b"<... "[..], b"+++ ", b"--- "].iter().any(|mark| text.starts_with(mark))
 }
 
 fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
     (&text[..end], text[end..].trim_ascii_start())
-}
-
-/// Nanoseconds of `SECONDS.FRACTION`.
-fn nanoseconds(text: &[u8]) -> Option<u64> {
-    let dot = memchr::memchr(b'.', text)?;
-    let (whole, fraction) = (&text[..dot], &text[dot + 1..]);
-    let all_digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    if !all_digits(whole) || !all_digits(fraction) || fraction.len() > 9 {
-        return None;
-    }
-    let parse = |part: &[u8]| std::str::from_utf8(part).ok()?.parse::<u64>().ok();
-    let scale = 10_u64.pow(9 - fraction.len() as u32);
-    parse(whole)?.checked_mul(1_000_000_000)?.checked_add(parse(fraction)? * scale)
 }
 
 /// Arguments of a call that are looked at; the rest of them is in none.
@@ -122,11 +155,11 @@ pub(super) struct Syscall<'a> {
 }
 
 impl<'a> Syscall<'a> {
-    /// Reads `name(arguments) = result <SECONDS>`.
+    /// Reads `name(arguments) = result <SECONDS>`; a call of a log that is not `timed` takes no time.
     ///
     /// # Errors
     /// Text that is not that.
-    pub(super) fn read(text: &'a [u8]) -> Result<Syscall<'a>, Fault> {
+    pub(super) fn read(text: &'a [u8], timed: bool) -> Result<Syscall<'a>, Fault> {
         let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
         let name = &text[..text.iter().position(|b| !is_name(b)).unwrap_or(text.len())];
         if name.is_empty() || text.get(name.len()) != Some(&b'(') {
@@ -151,19 +184,17 @@ impl<'a> Syscall<'a> {
             return Err(Fault::new("the call has no result: ` = ` was expected", end + 1));
         };
         let (result, took) = match memchr::memrchr(b'<', result) {
-            Some(at) if result.ends_with(b">") => {
-                (&result[..at], nanoseconds(&result[at + 1..result.len() - 1]))
-            }
+            Some(at) if result.ends_with(b">") => (&result[..at], span(&result[at + 1..result.len() - 1])),
             _ => (result, None),
         };
         let result = result.trim_ascii();
         let unknown = result.starts_with(b"?");
         let took = match took {
-            Some(took) => took,
+            Some(took) if timed => took.ns(),
             // Who does not return takes no time.
-            None if unknown => 0,
-            None => {
-                let help = "durations of calls are needed: `strace -T` writes them";
+            _ if unknown || !timed => 0,
+            _ => {
+                let help = "durations of calls are needed: `strace -T` writes them; times=none replays the calls without times";
                 return Err(Fault { help, ..Fault::new("the call has no duration", end + 1) });
             }
         };

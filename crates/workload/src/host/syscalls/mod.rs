@@ -11,6 +11,9 @@
 //! nobody uses a descriptor before it is opened. Otherwise threads and processes do not wait for each other: what one of them slept for another one in the log,
 //! it sleeps again.
 //!
+//! **Clocks.** Lines have moments (`-ttt`, `-tt`, `-t`, across midnight) or times since the line before (`-r`), which are added up. A time that goes back
+//! is refused. `times=none` needs neither times nor durations.
+//!
 //! **Files.** Relative names are those of a directory called `.` unless `-y` says which it was. A file was there before if the log opens it without `O_CREAT`,
 //! reads from it what the log has not written, or says its length. Files below `/dev`, `/proc` and `/sys` and those of `memfd_create` are no files;
 //! a directory that is opened without `O_DIRECTORY` is a file of no length.
@@ -19,6 +22,7 @@
 //! [`strace_options`] is what to call strace with, so that the log has what is read here and little else.
 
 mod calls;
+mod clock;
 mod contents;
 mod descriptors;
 mod files;
@@ -37,6 +41,7 @@ use std::path::Path;
 use config::Diagnostic;
 use kernel::Time;
 
+use self::clock::Choice;
 use self::files::Files;
 use self::log::{Fault, Log};
 use self::notes::Notes;
@@ -49,10 +54,17 @@ const PARAMETERS: &[Parameter] = &[
     log::named("log of `strace -f -ttt -T -o FILE`, plain or compressed (gzip, xz, bzip2, zstd)"),
     Parameter {
         name: "times",
-        what: "kept: time between calls is computed or slept as in the log; none: there is none",
+        what: "kept: time between calls is computed or slept as in the log; none: there is none, and the log needs no times (-t, -T)",
         default: "kept",
         range: Range::Word(&["kept", "none"]),
         source: "as recorded",
+    },
+    Parameter {
+        name: "clock",
+        what: "auto: times are what they look like; relative: those since the line before (strace -r); absolute: moments (strace -ttt, -tt, -t)",
+        default: "auto",
+        range: Range::Word(&["auto", "relative", "absolute"]),
+        source: "strace pads times of -r to six places, and no others",
     },
     Parameter {
         name: "overhead",
@@ -88,6 +100,8 @@ pub(super) const ENTRY: Entry = Entry {
 struct Settings {
     /// Times between calls count.
     kept: bool,
+    /// What times are.
+    clock: Choice,
     /// Nanoseconds that are taken off each of them.
     overhead: u64,
     /// Calls that are not known are skipped.
@@ -101,12 +115,36 @@ fn build(options: &Options, named: Named<'_>) -> Built {
     };
     let settings = Settings {
         kept: options.word("times", &[true, false]),
+        clock: options.word("clock", &[Choice::Auto, Choice::Relative, Choice::Absolute]),
         overhead: options.span("overhead").ns(),
         skip: options.word("unknown", &[false, true]),
     };
     let drive = options.whole("drive") as u16;
     Ok(Box::new(Recorded::new(named.name, path, settings, drive)?))
 }
+
+/// Whether a text is the beginning of a log of strace: its first lines are, and one is a call that Linux has.
+pub(crate) fn is_strace(start: &[u8]) -> bool {
+    // The last line may be cut.
+    let whole = memchr::memrchr(b'\n', start).map_or(start, |end| &start[..end]);
+    let mut calls = 0;
+    for text in whole.split(|byte| *byte == b'\n').take(SNIFFED) {
+        let Ok(line) = line::read(text) else { return false };
+        let call = match line.map(|line| line.said) {
+            Some(line::Said::Whole(call)) => match line::Syscall::read(call, false) {
+                Ok(call) => call.name,
+                Err(_) => return false,
+            },
+            Some(line::Said::Begun(call)) => call.split(|byte| *byte == b'(').next().unwrap_or_default(),
+            _ => continue,
+        };
+        calls += usize::from(table::kind(call).is_some());
+    }
+    calls > 0
+}
+
+/// Lines that say whether a text is a log.
+const SNIFFED: usize = 16;
 
 /// A log that is being read.
 struct Reader {
@@ -130,7 +168,8 @@ impl Reader {
                 line::Said::Whole(call) => call.as_ptr() as usize - text.as_ptr() as usize,
                 _ => 0,
             };
-            tracer.line(line).map_err(|fault| Fault { at: fault.at + before, ..fault })
+            let now = tracer.time(line)?;
+            tracer.line(line, now).map_err(|fault| Fault { at: fault.at + before, ..fault })
         })?;
         if taken.is_none() {
             self.tracer.finish();

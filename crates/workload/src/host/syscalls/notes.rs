@@ -1,10 +1,12 @@
-//! What a replay leaves out.
+//! How a replay reads a log, and what it leaves out.
 
 use std::collections::BTreeMap;
 
 /// Counts of what was read and is not replayed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Notes {
+    /// How its times were read, if they are not those of `strace -ttt`.
+    pub(super) clock: Option<&'static str>,
     /// Calls that failed.
     pub(super) failed: u64,
     /// Calls on descriptors that are no files: pipes, sockets, terminals, directories, devices.
@@ -20,7 +22,7 @@ pub(super) struct Notes {
 impl Notes {
     /// A sentence for each kind that occurred.
     pub(super) fn sentences(&self) -> Vec<String> {
-        let mut sentences = Vec::new();
+        let mut sentences: Vec<String> = self.clock.map(str::to_owned).into_iter().collect();
         let mut say = |n: u64, what: &str| {
             if n > 0 {
                 sentences.push(format!("{n} {what}"));

@@ -1,5 +1,7 @@
+mod clocks;
 mod written;
 
+use super::clock::Choice;
 use super::{Settings, read_all};
 use crate::host::drive::{Calls, Did, drive};
 use crate::host::{HostProgram, open};
@@ -8,7 +10,7 @@ use proptest::prelude::*;
 use proto::file::{Advice, Call, Fd, FileId, Next, OpenFlags};
 use std::io::Write as _;
 
-const SETTINGS: Settings = Settings { kept: true, overhead: 0, skip: false };
+const SETTINGS: Settings = Settings { kept: true, clock: Choice::Auto, overhead: 0, skip: false };
 
 /// A file with a log.
 fn log(text: &str) -> tempfile::NamedTempFile {
@@ -191,7 +193,7 @@ fn processes_begin_when_they_are_forked_and_are_waited_for() {
             done.iter().filter(|did| did.next == Next::End).map(|did| (did.thread, did.at)).collect();
         assert_eq!((ends[0].0, ends[1].0), (1, 0));
     }
-    let mut program = program(text, "");
+    let mut program = program(text, ",clock=absolute");
     assert_eq!(program.threads(), 2);
     drive(program.as_mut(), &Calls::default(), Time::from_s(1));
     assert_eq!(program.progress(), Some(1.0));
@@ -439,7 +441,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn a_damaged_log_is_refused_or_replayed(text in damaged(), skip: bool, kept: bool) {
-        match read_all(&text, Settings { kept, overhead: 5, skip }) {
+        match read_all(&text, Settings { kept, clock: Choice::Auto, overhead: 5, skip }) {
             Err(refused) => prop_assert!(refused.place.is_some_and(|place| place.line > 0)),
             Ok(_) => {
                 let mut file = tempfile::NamedTempFile::new().unwrap();

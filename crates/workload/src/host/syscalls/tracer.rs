@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::Settings;
 use super::calls::Made;
+use super::clock::Clock;
 use super::descriptors::{Closed, Descriptors, Target};
 use super::files::Files;
 use super::line::{Line, Said, Syscall};
@@ -57,6 +58,7 @@ struct Thread {
 /// The state of the log at a line.
 pub(super) struct Tracer {
     settings: Settings,
+    clock: Clock,
     threads: Vec<Thread>,
     by_pid: FxHashMap<u32, u32>,
     /// Threads that have begun to fork, and whether the child was seen before the call returned.
@@ -75,6 +77,7 @@ impl Tracer {
     pub(super) fn new(settings: Settings, files: Files) -> Tracer {
         Tracer {
             settings,
+            clock: Clock::new(settings.clock),
             threads: Vec::new(),
             by_pid: FxHashMap::default(),
             forking: Vec::new(),
@@ -97,18 +100,18 @@ impl Tracer {
         self.threads.len() as u32
     }
 
-    /// Takes a line in.
+    /// Takes a line in that was written `now`.
     ///
     /// # Errors
     /// A call that cannot be read or replayed.
-    pub(super) fn line(&mut self, line: Line<'_>) -> Result<(), Fault> {
-        let begins = *self.first.get_or_insert(line.at);
-        if line.at.saturating_sub(begins) > LONGEST {
+    pub(super) fn line(&mut self, line: Line<'_>, now: u64) -> Result<(), Fault> {
+        let begins = *self.first.get_or_insert(now);
+        if now.saturating_sub(begins) > LONGEST {
             return Err(Fault::new("the time is more than 100 days after the first one", 0));
         }
         let thread = match self.by_pid.get(&line.pid) {
             Some(thread) => *thread,
-            None => self.appear(line.pid, line.at.saturating_sub(begins), line.at),
+            None => self.appear(line.pid, now.saturating_sub(begins), now),
         };
         match line.said {
             Said::Signal => Ok(()),
@@ -124,7 +127,7 @@ impl Tracer {
                 let mut kept = owner.begun.take().map_or_else(Vec::new, |(_, kept)| kept);
                 kept.clear();
                 kept.extend_from_slice(text);
-                owner.begun = Some((line.at, kept));
+                owner.begun = Some((now, kept));
                 Ok(())
             }
             Said::Resumed(rest) => {
@@ -133,14 +136,32 @@ impl Tracer {
                     return Ok(());
                 };
                 text.extend_from_slice(rest);
-                let result = Syscall::read(&text).and_then(|call| self.call(thread, at, &call));
+                let call = Syscall::read(&text, self.settings.kept);
+                let result = call.and_then(|call| self.call(thread, at, &call));
                 result.map_err(|fault| Fault { at: 0, ..fault })
             }
             Said::Whole(text) => {
-                let call = Syscall::read(text)?;
-                self.call(thread, line.at, &call)
+                let call = Syscall::read(text, self.settings.kept)?;
+                self.call(thread, now, &call)
             }
         }
+    }
+
+    /// When a line was written, in nanoseconds; zero if times do not count.
+    ///
+    /// # Errors
+    /// No time where one is needed, or one that the log's clock cannot have.
+    pub(super) fn time(&mut self, line: Line<'_>) -> Result<u64, Fault> {
+        if !self.settings.kept {
+            return Ok(0);
+        }
+        let Some((stamp, at)) = line.time else {
+            let help = "`strace -ttt` writes times, and `-T` durations; times=none replays the calls in order without them";
+            return Err(Fault { help, ..Fault::new("the line has no time", 0) });
+        };
+        let (now, note) = self.clock.at(stamp).map_err(|fault| Fault { at, ..fault })?;
+        self.notes.clock = self.notes.clock.or(note);
+        Ok(now)
     }
 
     /// The log is at its end: so are all threads.
@@ -237,6 +258,9 @@ impl Tracer {
             return self.unknown(call.name);
         };
         let of = &mut self.threads[thread as usize];
+        // Within what a coarse clock does not tell apart, a call begins when the one before has returned.
+        let unsure = if self.clock.grain > 1_000 { self.clock.grain } else { 0 };
+        let at = if of.last < at.saturating_add(unsure) { at.max(of.last) } else { at };
         let gap = at.saturating_sub(of.last).saturating_sub(self.settings.overhead);
         of.owed = of.owed.saturating_add(gap);
         let began = at.max(of.last);

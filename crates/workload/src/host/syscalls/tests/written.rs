@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use proto::file::{Call, Fd, FileId, OpenFlags};
 
+use super::super::clock::Choice;
 use super::super::files::Files;
 use super::super::log::Log;
 use super::super::tracer::Op;
@@ -300,7 +301,7 @@ impl Kernel {
 
 /// What a reader finds.
 fn read(text: &str) -> Vec<Happened> {
-    let settings = Settings { kept: false, overhead: 0, skip: false };
+    let settings = Settings { kept: false, clock: Choice::Auto, overhead: 0, skip: false };
     let mut reader = Reader::new(Log::of(text.as_bytes()), settings, Files::default());
     let mut found = Vec::new();
     while !reader.done {
