@@ -47,6 +47,37 @@ impl Dimensions {
         }
     }
 
+    /// Which options set the dimensions that the inputs leave open, with their present lengths; none if they leave none open.
+    pub(super) fn options(&self, inputs: &[&ValueInfoProto]) -> Option<String> {
+        let all = inputs.iter().filter_map(|input| stated(input)).flat_map(|(dims, _)| dims);
+        let mut open: Vec<(Option<&str>, i64)> = all
+            .filter(|dimension| fixed(dimension).is_none())
+            .map(|d| (d.dim_param.as_deref().filter(|name| !name.is_empty()), self.length(d)))
+            .collect();
+        open.sort_unstable();
+        open.dedup();
+        let names: Vec<&str> = open.iter().filter_map(|(name, _)| *name).collect();
+        let lengths: Vec<String> = open
+            .iter()
+            .map(|(name, length)| {
+                format!("{} = {length}", name.map_or("without a name".to_owned(), |name| format!("`{name}`")))
+            })
+            .collect();
+        if lengths.is_empty() {
+            return None;
+        }
+        let each: Vec<String> = names.iter().map(|name| format!("{name}:LENGTH")).collect();
+        let by_name = if each.is_empty() {
+            String::new()
+        } else {
+            format!("`dimensions={}` sets them by name, ", each.join("/"))
+        };
+        Some(format!(
+            "the file leaves dimensions open ({}): {by_name}`dimension=LENGTH` sets all others",
+            lengths.join(", ")
+        ))
+    }
+
     fn length(&self, dimension: &Dimension) -> i64 {
         let named = || self.named.iter().find(|(name, _)| Some(name) == dimension.dim_param.as_ref());
         fixed(dimension).unwrap_or_else(|| named().map_or(self.other, |(_, length)| *length) as i64)
@@ -81,9 +112,7 @@ pub(super) fn agree<'a>(
             let name = &value.name;
             let what = format!("`{name}` has {made:?} elements, and [{}] in the file", stated.join(", "));
             let place = Place { key: name.clone(), ..Place::default() };
-            return Err(Diagnostic::new(what)
-                .at(place)
-                .help("an open dimension with another length than the one that the file was made for"));
+            return Err(Diagnostic::new(what).at(place));
         }
     }
     Ok(())

@@ -2,11 +2,14 @@
 
 mod compute;
 mod dimensions;
+mod external;
 mod images;
 mod moves;
 mod proto;
+mod quantised;
 mod scope;
 mod shapes;
+mod sniff;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -16,15 +19,16 @@ use std::path::Path;
 use config::{Diagnostic, Place};
 use prost::Message;
 use prost::bytes::Bytes;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::program::dnn::eager::Eager;
 use crate::program::dnn::model::Model;
 use crate::program::dnn::store::Store;
 pub(crate) use dimensions::Dimensions;
-use proto::{GraphProto, ModelProto, TensorProto};
+use proto::{GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto};
 use scope::Scope;
-use value::{Value, dims_of, width_of};
+pub(crate) use sniff::is_onnx;
+use value::Value;
 
 /// A model from a file. One pass runs every node once.
 #[derive(Debug)]
@@ -46,7 +50,12 @@ impl Onnx {
         let place = || Place { source: name.clone(), ..Place::default() };
         let bytes = std::fs::read(path)
             .map_err(|e| Diagnostic::new(format!("cannot read `{name}`: {e}")).at(place()))?;
-        Onnx::read(bytes, open).map_err(|fault| {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let built = decode(bytes).and_then(|mut graph| {
+            external::bring_in(&mut graph, folder)?;
+            Onnx::build(graph, open)
+        });
+        built.map_err(|fault| {
             let key = fault.place.as_ref().map(|at| at.key.clone()).unwrap_or_default();
             fault.at(Place { key, ..place() })
         })
@@ -56,78 +65,88 @@ impl Onnx {
     ///
     /// # Errors
     /// As `open`.
+    #[cfg(test)]
     pub(crate) fn read(bytes: Vec<u8>, open: &Dimensions) -> Result<Onnx, Diagnostic> {
-        let model = ModelProto::decode(Bytes::from(bytes))
-            .map_err(|e| Diagnostic::new(format!("no ONNX file, or a truncated one: {e}")))?;
-        let graph = model.graph.filter(|graph| model.ir_version > 0 && !graph.node.is_empty());
-        let Some(graph) = graph else {
-            let what = "no ONNX file: it has no graph with nodes, or no version";
-            return Err(Diagnostic::new(what).help("a file that `onnx.save` wrote"));
-        };
+        Onnx::build(decode(bytes)?, open)
+    }
+
+    fn build(graph: GraphProto, open: &Dimensions) -> Result<Onnx, Diagnostic> {
         let mut model = Onnx { graph, store: Store::default(), given: FxHashMap::default() };
-        model.initializers()?;
-        model.constants()?;
+        let fixed = model.constants()?;
         open.check(&model.graph.input)?;
-        model.inputs(open)?;
-        let mut eager = Eager::new(&model.store);
-        let scope = model.run(&mut eager)?;
-        let declared = model.graph.output.iter().chain(&model.graph.value_info);
-        dimensions::agree(declared, |name| scope.dims(name))?;
+        model.inputs(open, &fixed)?;
+        if let Err(fault) = model.checked() {
+            let inputs = model.graph.input.iter().filter(|input| !fixed.contains(&input.name));
+            let options = open.options(&inputs.collect::<Vec<_>>());
+            // A shape that does not fit may come of the length of an open dimension.
+            let of_shapes = fault.help.is_none() && fault.allowed.is_empty();
+            return Err(match options.filter(|_| of_shapes) {
+                Some(options) => fault.help(options),
+                None => fault,
+            });
+        }
         Ok(model)
     }
 
-    /// Parameters. Their values are dropped, but for short ones of shapes and factors.
-    fn initializers(&mut self) -> Result<(), Diagnostic> {
-        for tensor in std::mem::take(&mut self.graph.initializer) {
-            let value = self.constant(&tensor).map_err(|fault| named(fault, &tensor.name))?;
-            self.given.insert(tensor.name, value);
-        }
-        Ok(())
+    /// Runs every node and holds the shapes against those that the file states.
+    fn checked(&self) -> Result<(), Diagnostic> {
+        let mut eager = Eager::new(&self.store);
+        let scope = self.run(&mut eager)?;
+        let declared = self.graph.output.iter().chain(&self.graph.value_info);
+        dimensions::agree(declared, |name| scope.dims(name))
     }
 
-    /// A constant of the file.
-    fn constant(&mut self, tensor: &TensorProto) -> Result<Value, Diagnostic> {
-        let (dims, width) = (dims_of(&tensor.dims)?, width_of(tensor.data_type)?);
-        // Whole numbers are shapes and indices, no part of a model's size.
-        let is_parameter = matches!(tensor.data_type, 1 | 10 | 16);
-        let view = if is_parameter {
-            self.store.parameter("initializer", &dims, width)
-        } else {
-            self.store.buffer("initializer", &dims, width)
-        };
-        Value::constant(tensor, Some(view))
-    }
-
-    /// Nodes that make the same tensor in every pass: constants, and tensors of dimensions that the file has as a constant,
-    /// filled with one number, as files without the values of their parameters have them. Runtimes make them once.
-    fn constants(&mut self) -> Result<(), Diagnostic> {
+    /// Values that are the same in every pass: initializers, `Constant` nodes, and what other nodes make of nothing else, which
+    /// runtimes work out once. They lie in memory; the nodes are taken out, and so are parameters that only these read.
+    /// The names of all of them.
+    fn constants(&mut self) -> Result<FxHashSet<String>, Diagnostic> {
+        let sparse =
+            std::mem::take(&mut self.graph.sparse_initializer).into_iter().map(SparseTensorProto::whole);
+        let mut tensors: Vec<TensorProto> =
+            std::mem::take(&mut self.graph.initializer).into_iter().chain(sparse).collect();
+        let mut fixed: FxHashSet<String> = tensors.iter().map(|tensor| tensor.name.clone()).collect();
+        let mut once: Vec<NodeProto> = Vec::new();
         for mut node in std::mem::take(&mut self.graph.node) {
-            let made = match (node.op_type.as_str(), node.input.first(), shapes::filling(&node)) {
-                ("Constant", None, Some(tensor)) => Some(self.constant(tensor)),
-                ("ConstantOfShape", Some(input), filling) => {
-                    let known = self.given.get(input).and_then(|value| value.known.clone());
-                    let of_floats = filling.is_none_or(|tensor| tensor.data_type == 1);
-                    known.filter(|_| of_floats).map(|dims| {
-                        let dims = dims_of(&dims)?;
-                        Ok(Value::of(self.store.parameter("initializer", &dims, 4)))
-                    })
-                }
-                _ => None,
-            };
-            let Some(value) = made else {
+            let known = |name: &String| name.is_empty() || fixed.contains(name);
+            if node.op_type == "Constant" {
+                let name = node.output.pop().unwrap_or_default();
+                let tensor = shapes::constant_of(&node).map_err(|fault| named(fault, &name))?;
+                fixed.insert(name.clone());
+                tensors.push(TensorProto { name, ..tensor });
+            } else if !node.input.is_empty()
+                && node.input.iter().all(known)
+                // Weights stay quantised in memory.
+                && node.op_type != "DequantizeLinear"
+            {
+                fixed.extend(node.output.iter().cloned());
+                once.push(node);
+            } else {
                 self.graph.node.push(node);
-                continue;
-            };
-            let output = node.output.pop().unwrap_or_default();
-            self.given.insert(output.clone(), value.map_err(|fault| named(fault, &output))?);
+            }
         }
-        Ok(())
+        let outputs = self.graph.output.iter().map(|output| &output.name);
+        let used: FxHashSet<&String> =
+            self.graph.node.iter().flat_map(|node| &node.input).chain(outputs).collect();
+        let made = made_once(&tensors, &once, |name| used.contains(name))?;
+        let read_once: FxHashSet<&String> = once.iter().flat_map(|node| &node.input).collect();
+        for tensor in &tensors {
+            let name = &tensor.name;
+            if read_once.contains(name) && !used.contains(name) && value::is_parameter(tensor.data_type) {
+                continue;
+            }
+            let value = Value::constant(tensor, &mut self.store).map_err(|fault| named(fault, name))?;
+            self.given.insert(name.clone(), value);
+        }
+        for (name, value) in made {
+            self.given.insert(name, value.lasting(&mut self.store));
+        }
+        Ok(fixed)
     }
 
-    /// Inputs that are no initializers.
-    fn inputs(&mut self, open: &Dimensions) -> Result<(), Diagnostic> {
+    /// Inputs other than constants.
+    fn inputs(&mut self, open: &Dimensions, fixed: &FxHashSet<String>) -> Result<(), Diagnostic> {
         for input in &self.graph.input {
-            if self.given.contains_key(&input.name) {
+            if fixed.contains(&input.name) {
                 continue;
             }
             let (dims, width) = open.shape(input)?;
@@ -143,6 +162,39 @@ impl Onnx {
         self.graph.node.iter().try_for_each(|node| scope.node(node))?;
         Ok(scope)
     }
+}
+
+/// The graph of a file's bytes.
+fn decode(bytes: Vec<u8>) -> Result<GraphProto, Diagnostic> {
+    let model = ModelProto::decode(Bytes::from(bytes))
+        .map_err(|e| Diagnostic::new(format!("no ONNX file, or a truncated one: {e}")))?;
+    let graph = model.graph.filter(|graph| model.ir_version > 0 && !graph.node.is_empty());
+    graph.ok_or_else(|| {
+        let what = "no ONNX file: it has no graph with nodes, or no version";
+        Diagnostic::new(what).help("a file that `onnx.save` wrote")
+    })
+}
+
+/// What nodes make of constants, as far as it is used.
+fn made_once(
+    tensors: &[TensorProto],
+    nodes: &[NodeProto],
+    is_used: impl Fn(&String) -> bool,
+) -> Result<Vec<(String, Value)>, Diagnostic> {
+    if nodes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut store = Store::default();
+    let given = tensors.iter().map(|tensor| {
+        let value = Value::constant(tensor, &mut store).map_err(|fault| named(fault, &tensor.name))?;
+        Ok((tensor.name.clone(), value))
+    });
+    let given: FxHashMap<String, Value> = given.collect::<Result<_, Diagnostic>>()?;
+    let mut eager = Eager::new(&store);
+    let mut scope = Scope::new(&mut eager, &given);
+    nodes.iter().try_for_each(|node| scope.node(node))?;
+    let outputs = nodes.iter().flat_map(|node| &node.output).filter(|name| is_used(name));
+    Ok(outputs.filter_map(|name| Some((name.clone(), scope.made(name)?.clone()))).collect())
 }
 
 /// A fault of a tensor, with its name.

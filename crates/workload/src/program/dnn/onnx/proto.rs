@@ -26,6 +26,31 @@ pub(crate) struct GraphProto {
     pub(crate) output: Vec<ValueInfoProto>,
     #[prost(message, repeated, tag = "13")]
     pub(crate) value_info: Vec<ValueInfoProto>,
+    #[prost(message, repeated, tag = "15")]
+    pub(crate) sparse_initializer: Vec<SparseTensorProto>,
+}
+
+/// `SparseTensorProto`, without its indices.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct SparseTensorProto {
+    /// The elements that are not zero; its name is that of the whole.
+    #[prost(message, optional, tag = "1")]
+    pub(crate) values: Option<TensorProto>,
+    #[prost(int64, repeated, tag = "3")]
+    pub(crate) dims: Vec<i64>,
+}
+
+impl SparseTensorProto {
+    /// The whole tensor without its elements.
+    pub(crate) fn whole(self) -> TensorProto {
+        let values = self.values.unwrap_or_default();
+        TensorProto {
+            dims: self.dims,
+            data_type: values.data_type,
+            name: values.name,
+            ..TensorProto::default()
+        }
+    }
 }
 
 /// `NodeProto`.
@@ -48,14 +73,20 @@ pub(crate) struct NodeProto {
 pub(crate) struct AttributeProto {
     #[prost(string, tag = "1")]
     pub(crate) name: String,
+    #[prost(float, tag = "2")]
+    pub(crate) f: f32,
     #[prost(int64, tag = "3")]
     pub(crate) i: i64,
     #[prost(bytes = "bytes", tag = "4")]
     pub(crate) s: Bytes,
     #[prost(message, optional, tag = "5")]
     pub(crate) t: Option<TensorProto>,
+    #[prost(float, repeated, tag = "7")]
+    pub(crate) floats: Vec<f32>,
     #[prost(int64, repeated, tag = "8")]
     pub(crate) ints: Vec<i64>,
+    #[prost(message, optional, tag = "22")]
+    pub(crate) sparse_tensor: Option<SparseTensorProto>,
 }
 
 /// `TensorProto`.
@@ -75,6 +106,17 @@ pub(crate) struct TensorProto {
     pub(crate) name: String,
     #[prost(bytes = "bytes", tag = "9")]
     pub(crate) raw_data: Bytes,
+    #[prost(message, repeated, tag = "13")]
+    pub(crate) external_data: Vec<Entry>,
+}
+
+/// `StringStringEntryProto`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct Entry {
+    #[prost(string, tag = "1")]
+    pub(crate) key: String,
+    #[prost(string, tag = "2")]
+    pub(crate) value: String,
 }
 
 /// `ValueInfoProto`.

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::proto::NodeProto;
 use super::value::{Value, axis, integers};
-use super::{compute, images, moves, shapes};
+use super::{compute, images, moves, quantised, shapes};
 use crate::program::dnn::eager::Eager;
 use crate::program::dnn::view::View;
 
@@ -33,7 +33,8 @@ impl<'a> Scope<'a> {
         let name = named.cloned().unwrap_or_default();
         let place = || Place { key: name.clone(), ..Place::default() };
         let all = || {
-            [compute::OPERATORS, images::OPERATORS, moves::OPERATORS, shapes::OPERATORS].into_iter().flatten()
+            let lists = [compute::OPERATORS, images::OPERATORS, moves::OPERATORS, quantised::OPERATORS];
+            lists.into_iter().chain([shapes::OPERATORS]).flatten()
         };
         let Some((_, run)) = all().find(|(op, _)| *op == node.op_type) else {
             let what = format!("operator `{}` of node `{name}` is not supported", node.op_type);
@@ -47,6 +48,11 @@ impl<'a> Scope<'a> {
             self.made.insert(output.clone(), value);
         }
         Ok(())
+    }
+
+    /// A value that a node has made.
+    pub(super) fn made(&self, name: &str) -> Option<&Value> {
+        self.made.get(name)
     }
 
     /// Dimensions of a value, if anything has made it.
@@ -76,6 +82,11 @@ impl<'a> Scope<'a> {
     pub(super) fn tensor(&mut self, value: &Value) -> Result<View, Diagnostic> {
         if value.count() == 0 {
             return Err(Diagnostic::new(format!("a tensor of {:?} elements is empty", value.dims)));
+        }
+        if value.packed.is_some() {
+            return Err(Diagnostic::new(
+                "its input has several elements in a byte: only `DequantizeLinear` and `Cast` read them",
+            ));
         }
         Ok(value.view.clone().unwrap_or_else(|| self.eager.empty(&value.dims, value.width)))
     }

@@ -2,15 +2,16 @@
 
 use super::compute::{Made, refuse, together};
 use super::proto::{NodeProto, TensorProto};
+use super::quantised::unpacked;
 use super::scope::{Operator, Scope, from_front};
-use super::value::{KNOWN_MOST, Value, dims_of, first_number, integer, integers, width_of};
+use super::value::{KNOWN_MOST, Value, dims_of, first_number, integer, numbers, width_of};
 use crate::program::dnn::eager::work;
 use crate::program::dnn::kernels::RANK;
+use config::Diagnostic;
 
 /// Operators by name.
 pub(super) const OPERATORS: &[(&str, Operator)] = &[
     ("Cast", cast),
-    ("Constant", constant),
     ("ConstantOfShape", constant_of_shape),
     ("Dropout", |s, n| Ok(vec![s.input(n, 0)?])),
     ("Equal", equal),
@@ -35,6 +36,9 @@ fn cast(scope: &mut Scope, node: &NodeProto) -> Made {
     if x.known.is_some() {
         return Ok(vec![x]);
     }
+    if x.packed.is_some() {
+        return unpacked(scope, &x, width);
+    }
     let view = scope.tensor(&x)?;
     if view.dims.len() > RANK {
         return refuse(format!("a tensor of {} dimensions; at most {RANK}", view.dims.len()));
@@ -42,37 +46,49 @@ fn cast(scope: &mut Scope, node: &NodeProto) -> Made {
     Ok(vec![Value::of(scope.eager.map("cast", &[&view], width, work::ONE))])
 }
 
-/// A constant that is no tensor.
-fn constant(_: &mut Scope, node: &NodeProto) -> Made {
-    if let Some(ints) = integers(node, "value_ints") {
-        return Ok(vec![list(ints.to_vec())]);
-    }
-    match node.attribute.first().map(|a| a.name.as_str()) {
-        Some("value_int") => Ok(vec![Value::known(Vec::new(), vec![integer(node, "value_int", 0)])]),
-        Some("value_float") => {
-            Ok(vec![Value { known: None, width: 4, ..Value::known(Vec::new(), Vec::new()) }])
-        }
-        other => refuse(format!("attribute {other:?} is not supported")),
+/// The tensor of a `Constant`.
+///
+/// # Errors
+/// Texts, and attributes that the operator does not have.
+pub(super) fn constant_of(node: &NodeProto) -> Result<TensorProto, Diagnostic> {
+    let Some(given) = node.attribute.first() else { return refuse("it has no value") };
+    let floats = |dims, float_data| TensorProto { dims, data_type: 1, float_data, ..TensorProto::default() };
+    let wholes = |dims, int64_data| TensorProto { dims, data_type: 7, int64_data, ..TensorProto::default() };
+    match (given.name.as_str(), &given.t, &given.sparse_tensor) {
+        ("value", Some(tensor), _) => Ok(tensor.clone()),
+        ("sparse_value", _, Some(sparse)) => Ok(sparse.clone().whole()),
+        ("value_float", ..) => Ok(floats(Vec::new(), vec![given.f])),
+        ("value_floats", ..) => Ok(floats(vec![given.floats.len() as i64], given.floats.clone())),
+        ("value_int", ..) => Ok(wholes(Vec::new(), vec![given.i])),
+        ("value_ints", ..) => Ok(wholes(vec![given.ints.len() as i64], given.ints.clone())),
+        (other, ..) => refuse(format!("attribute `{other}` is not supported")),
     }
 }
 
-/// The tensor of attribute `value`.
-pub(super) fn filling(node: &NodeProto) -> Option<&TensorProto> {
-    node.attribute.iter().find(|a| a.name == "value").and_then(|a| a.t.as_ref())
+/// The tensor that a `ConstantOfShape` makes: one number everywhere, a zero of fp32 unless attribute `value` says another one.
+pub(super) fn filled(node: &NodeProto, dims: Vec<i64>) -> TensorProto {
+    let given = node.attribute.iter().find(|a| a.name == "value").and_then(|a| a.t.as_ref());
+    let data_type = given.map_or(1, |tensor| tensor.data_type);
+    let count = dims.iter().try_fold(1_u64, |n, d| n.checked_mul(u64::try_from(*d).ok()?));
+    let few = count.filter(|n| *n <= KNOWN_MOST).unwrap_or(0) as usize;
+    let number = given.and_then(first_number);
+    let int64_data = number.map_or(Vec::new(), |number| vec![number; few]);
+    let int32_data = int64_data.iter().map(|number| *number as i32).collect();
+    TensorProto { dims, data_type, int64_data, int32_data, ..TensorProto::default() }
 }
 
+/// A filled tensor whose size comes from the model's input.
 fn constant_of_shape(scope: &mut Scope, node: &NodeProto) -> Made {
-    let dims = dims_of(&scope.known(node, 0)?)?;
-    let value = filling(node);
-    let width = value.map_or(Ok(4), |t| width_of(t.data_type))?;
-    let known = value.and_then(first_number).filter(|_| dims.len() == 1 && dims[0] <= KNOWN_MOST);
+    let tensor = filled(node, scope.known(node, 0)?);
+    let dims = dims_of(&tensor.dims)?;
+    let known = numbers(&tensor, dims.iter().product()).filter(|_| dims.len() == 1);
     if let Some(known) = known {
-        return Ok(vec![list(vec![known; dims[0] as usize])]);
+        return Ok(vec![list(known)]);
     }
     if dims.len() > RANK || dims.contains(&0) {
         return refuse(format!("a tensor of {dims:?} elements"));
     }
-    Ok(vec![Value::of(scope.eager.fill(&dims, width))])
+    Ok(vec![Value::of(scope.eager.fill(&dims, width_of(tensor.data_type)?))])
 }
 
 fn shape(scope: &mut Scope, node: &NodeProto) -> Made {

@@ -3,6 +3,7 @@
 use config::Diagnostic;
 
 use super::proto::{NodeProto, TensorProto};
+use crate::program::dnn::store::Store;
 use crate::program::dnn::view::View;
 
 /// Whole numbers beyond this many are not kept: shapes are short.
@@ -18,31 +19,54 @@ pub(crate) struct Value {
     pub(crate) known: Option<Vec<i64>>,
     /// A short constant of floating-point numbers: factors of sizes.
     pub(crate) reals: Option<Vec<f32>>,
+    /// The bytes of a tensor whose elements are parts of bytes; it has no `view` then.
+    pub(crate) packed: Option<View>,
 }
 
 impl Value {
     /// A tensor, whose elements lie in order.
     pub(crate) fn of(view: View) -> Value {
-        Value { dims: view.dims.clone(), width: view.width, view: Some(view), known: None, reals: None }
+        let (dims, width) = (view.dims.clone(), view.width);
+        Value { dims, width, view: Some(view), known: None, reals: None, packed: None }
     }
 
     /// Known numbers.
     pub(crate) fn known(dims: Vec<u64>, known: Vec<i64>) -> Value {
-        Value { dims, width: 8, view: None, known: Some(known), reals: None }
+        Value { dims, width: 8, view: None, known: Some(known), reals: None, packed: None }
     }
 
     /// The same elements under other dimensions.
     pub(crate) fn reshape(&self, dims: Vec<u64>) -> Value {
         let view = self.view.as_ref().map(|view| view.reshape(&dims));
-        Value { dims, width: self.width, view, known: self.known.clone(), reals: self.reals.clone() }
+        Value { dims, view, ..self.clone() }
     }
 
-    /// A constant of the file, with what is known of its elements.
-    pub(crate) fn constant(tensor: &TensorProto, view: Option<View>) -> Result<Value, Diagnostic> {
+    /// A constant of the file in a model's memory, with what is known of its elements.
+    pub(crate) fn constant(tensor: &TensorProto, store: &mut Store) -> Result<Value, Diagnostic> {
         let dims = dims_of(&tensor.dims)?;
-        let count = dims.iter().product();
+        let count: u64 = dims.iter().product();
+        let mut keep = |dims: &[u64], width: u8| {
+            if is_parameter(tensor.data_type) {
+                store.parameter("initializer", dims, width)
+            } else {
+                store.buffer("initializer", dims, width)
+            }
+        };
+        if let Some(of_byte) = packing(tensor.data_type) {
+            let bytes = keep(&[count.div_ceil(of_byte)], 1);
+            return Ok(Value { dims, width: 1, view: None, known: None, reals: None, packed: Some(bytes) });
+        }
+        let width = width_of(tensor.data_type)?;
+        let view = Some(keep(&dims, width));
         let (known, reals) = (numbers(tensor, count), reals(tensor, count));
-        Ok(Value { dims, width: width_of(tensor.data_type)?, view, known, reals })
+        Ok(Value { dims, width, view, known, reals, packed: None })
+    }
+
+    /// The same value in a model's memory, where it stays.
+    pub(crate) fn lasting(&self, store: &mut Store) -> Value {
+        let view = self.view.as_ref().map(|view| store.parameter("constant", &self.dims, view.width));
+        let packed = self.packed.as_ref().map(|bytes| store.parameter("constant", &bytes.dims, 1));
+        Value { view, packed, ..self.clone() }
     }
 
     /// Elements.
@@ -53,16 +77,35 @@ impl Value {
 
 /// Bytes of an element of a data type (`TensorProto.DataType`).
 pub(crate) fn width_of(data_type: i32) -> Result<u8, Diagnostic> {
+    let name = match data_type {
+        // bool, whole numbers and floating-point numbers of eight bits.
+        2 | 3 | 9 | 17..=20 | 24 => return Ok(1),
+        4 | 5 | 10 | 16 => return Ok(2),
+        1 | 6 | 12 => return Ok(4),
+        7 | 11 | 13 => return Ok(8),
+        8 => "text".to_owned(),
+        14 | 15 => "complex numbers".to_owned(),
+        21 | 22 | 23 | 25 | 26 => "numbers of two or four bits, which are constants only".to_owned(),
+        other => format!("elements of ONNX data type {other}"),
+    };
+    let help =
+        "whole and floating-point numbers of 8 to 64 bits and bool are; constants also have 2 or 4 bits";
+    Err(Diagnostic::new(format!("{name}: not supported (data type {data_type})")).help(help))
+}
+
+/// Elements of a byte, of data types whose elements are parts of one (uint4, int4, float4e2m1; uint2, int2).
+pub(crate) fn packing(data_type: i32) -> Option<u64> {
     match data_type {
-        2 | 3 | 9 => Ok(1),
-        4 | 5 | 10 | 16 => Ok(2),
-        1 | 6 | 12 => Ok(4),
-        7 | 13 => Ok(8),
-        _ => {
-            let what = format!("elements of ONNX data type {data_type} are not supported");
-            Err(Diagnostic::new(what).help("float, float16, bfloat16, bool and whole numbers are"))
-        }
+        21..=23 => Some(2),
+        25 | 26 => Some(4),
+        _ => None,
     }
+}
+
+/// Whether constants of a data type are parameters. Other whole numbers than those of quantised weights are shapes and indices,
+/// no part of a model's size.
+pub(super) fn is_parameter(data_type: i32) -> bool {
+    packing(data_type).is_some() || matches!(data_type, 1..=3 | 10 | 11 | 16..=20 | 24)
 }
 
 /// A tensor's dimensions.
@@ -86,7 +129,7 @@ pub(crate) fn check_size(dims: &[u64]) -> Result<(), Diagnostic> {
 }
 
 /// The whole numbers of a short constant; none if it is long or has other elements.
-fn numbers(tensor: &TensorProto, count: u64) -> Option<Vec<i64>> {
+pub(crate) fn numbers(tensor: &TensorProto, count: u64) -> Option<Vec<i64>> {
     if count > KNOWN_MOST {
         return None;
     }

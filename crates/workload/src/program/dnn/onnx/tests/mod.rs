@@ -1,5 +1,6 @@
 //! Files made here, node by node.
 
+mod constants;
 mod operators;
 
 use prost::Message;
@@ -220,8 +221,8 @@ fn what_cannot_be_run_names_operator_and_node() {
     let open = x().node("Reshape x, x > y", &[]).refused();
     assert!(open.contains("not known before the model runs"), "{open}");
     assert!(x().node("Add x, w > y", &[]).refused().contains("do not fit"));
-    let double = File::default().input("x", 11, &[Some(2)]).node("Relu x > y", &[]).refused();
-    assert!(double.contains("data type 11"), "{double}");
+    let complex = File::default().input("x", 14, &[Some(2)]).node("Relu x > y", &[]).refused();
+    assert!(complex.contains("data type 14"), "{complex}");
     assert!(x().node("Add x, b > y", &[]).refused().contains("nothing makes its input `b`"));
     let negative = File::default().weight("w", &[-2]).node("Relu w > y", &[]).refused();
     assert!(negative.contains("negative"), "{negative}");
