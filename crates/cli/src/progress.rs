@@ -170,6 +170,38 @@ impl Drop for Counter {
     }
 }
 
+/// What goes on, without a share.
+pub(crate) struct Said {
+    bar: ProgressBar,
+    lines: Lines,
+}
+
+impl Said {
+    /// Begins.
+    pub(crate) fn new(what: &str) -> Said {
+        let bar = if has_bars() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if !bar.is_hidden() {
+            set_style(&bar, "{spinner} [{elapsed}] {wide_msg}");
+            bar.enable_steady_tick(TICK);
+        }
+        bar.set_message(what.to_owned());
+        Said { bar, lines: Lines::about(what.to_owned()) }
+    }
+
+    /// What has come of it.
+    pub(crate) fn show(&self, what: String) {
+        self.bar.set_message(what.clone());
+        self.lines.now(what);
+    }
+}
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+        self.lines.end();
+    }
+}
+
 fn set_style(bar: &ProgressBar, template: &str) {
     // The templates are ours: one that does not parse leaves the bar in its own style.
     if let Ok(style) = ProgressStyle::with_template(template) {

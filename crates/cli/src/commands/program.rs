@@ -1,8 +1,9 @@
 //! Programs of a GPU, for `list` and `explain`.
 
+use crate::progress::Said;
 use config::Diagnostic;
 use std::fmt::Write as _;
-use workload::program::{self, Census, Entry, Params, Table, census, entries};
+use workload::program::{self, Census, Entry, Params, Table, census_within, entries};
 
 /// Name, and suite with what it does, of every program.
 pub(crate) fn rows() -> Vec<(String, String)> {
@@ -12,6 +13,9 @@ pub(crate) fn rows() -> Vec<(String, String)> {
 /// How programs are written.
 pub(crate) const HELP: &str = "`betw-back` runs programs side by side; `betw:scale=17,seed=2` sets parameters (`explain betw`).\n\
      `kernelslist.g` or a kernel of Accel-Sim, or MacSim's folder, list or archive, is a recorded program.";
+
+/// Instructions that are counted at most, arithmetic in a row as one: a minute or so.
+const COUNTED_MOST: u64 = 1 << 30;
 
 /// What a program is and does. `text` is written as for `--workload`: a name, a name with parameters, or several names.
 ///
@@ -26,9 +30,16 @@ pub(crate) fn explain(text: &str) -> Result<Option<String>, Diagnostic> {
     for entry in found {
         let whole = if options.is_empty() { entry.name } else { text };
         let mut text = described(entry, &Params::read(whole, options, entry.keys)?);
+        let said = Said::new(&format!("reading {whole}"));
         match program::open(&[whole]) {
             Ok(programs) => programs.into_iter().for_each(|mut program| {
-                text.push_str(&counted(&census(program.as_mut()), entry.table.as_ref()));
+                let (census, ended) = census_within(program.as_mut(), COUNTED_MOST, |so_far| {
+                    said.show(counting(whole, so_far));
+                });
+                if !ended {
+                    text.push_str(&cut(whole, &census));
+                }
+                text.push_str(&counted(&census, entry.table.as_ref()));
             }),
             // A program without defaults for all that it needs is explained all the same.
             Err(fault) if options.is_empty() => {
@@ -51,6 +62,24 @@ fn described(entry: &Entry, params: &Params) -> String {
         let _ = writeln!(text, "  {} = {shown}: {}", key.name, key.what);
     }
     text
+}
+
+/// How far the counting has come.
+fn counting(whole: &str, so_far: &Census) -> String {
+    let millions = so_far.warp_instructions / 1_000_000;
+    format!("counting {whole}: kernel {}, {millions} million instructions of warps", so_far.kernels.len())
+}
+
+/// That a program was not counted to its end.
+fn cut(whole: &str, census: &Census) -> String {
+    let all = program::launches(whole).map(|all| format!(" of {}", all.size_hint().0)).unwrap_or_default();
+    let part = if all.is_empty() { "" } else { "; `launches=A..B` counts a part" };
+    format!(
+        "\nNot counted to its end: after {} million instructions of warps, in kernel {}{all}, counting stops. All figures but the footprint are of what was \
+         counted{part}.\n",
+        census.warp_instructions / 1_000_000,
+        census.kernels.len(),
+    )
 }
 
 /// A figure, and what ZnG's Table II has for it.

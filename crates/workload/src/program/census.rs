@@ -96,19 +96,32 @@ const RESIDENT: u32 = 16 * 80;
 /// Runs a program to its end without a machine: blocks begin in order as slots become free, and warps take turns, a step
 /// each.
 pub fn census(program: &mut dyn Program) -> Census {
+    census_within(program, u64::MAX, |_| {}).0
+}
+
+/// As [`census`], up to about `most` entries of tapes; whether the program has come to its end. `told` sees the counts now and then.
+pub fn census_within(program: &mut dyn Program, most: u64, mut told: impl FnMut(&Census)) -> (Census, bool) {
     let pages = (program.space().footprint() / PAGE) as usize;
     let mut counter = Counter { touched: vec![0; pages], ..Counter::default() };
     counter.census.footprint = program.space().footprint();
-    while let Some(kernel) = program.launch() {
+    let mut goes_on = |census: &Census| {
+        told(census);
+        census.entries < most
+    };
+    let mut ended = true;
+    while ended && let Some(kernel) = program.launch() {
         counter.census.kernels.push(kernel);
-        run(program, kernel, &mut counter);
+        ended = run(program, kernel, &mut counter, &mut goes_on);
     }
     let census = &mut counter.census;
     census.touched_pages = counter.touched.iter().filter(|p| **p != 0).count() as u64;
     census.written_pages = counter.touched.iter().filter(|p| **p & WRITTEN != 0).count() as u64;
     census.digest = counter.digest.value();
-    counter.census
+    (counter.census, ended)
 }
+
+/// Steps between two looks at the counts.
+const STEPS: u64 = 1 << 16;
 
 /// A block at work.
 struct Block {
@@ -120,7 +133,13 @@ struct Block {
     most: u32,
 }
 
-fn run(program: &mut dyn Program, kernel: Kernel, counter: &mut Counter) {
+/// Runs a kernel; whether it has come to its end.
+fn run(
+    program: &mut dyn Program,
+    kernel: Kernel,
+    counter: &mut Counter,
+    goes_on: &mut dyn FnMut(&Census) -> bool,
+) -> bool {
     let warps = kernel.threads.div_ceil(LANES as u32);
     // A block begins whole, so at least one must fit.
     let mut free: Vec<u32> = (0..RESIDENT.max(warps)).rev().collect();
@@ -140,8 +159,12 @@ fn run(program: &mut dyn Program, kernel: Kernel, counter: &mut Counter) {
         }
         let Some((slot, number, passed)) = turns.pop_front() else {
             assert!(blocks.is_empty(), "warps wait at a barrier that no warp reaches");
-            return;
+            return true;
         };
+        counter.steps += 1;
+        if counter.steps.is_multiple_of(STEPS) && !goes_on(&counter.census) {
+            return false;
+        }
         tape.clear();
         let more = program.step(slot, 0, &mut tape);
         assert!(!more || !tape.insts.is_empty(), "a step without an instruction");
@@ -173,6 +196,8 @@ const WRITTEN: u8 = 2;
 #[derive(Default)]
 struct Counter {
     census: Census,
+    /// Steps of warps.
+    steps: u64,
     /// Marks of every page of the space.
     touched: Vec<u8>,
     digest: kernel::Digest,

@@ -20,6 +20,8 @@ pub(crate) struct Operand {
 /// A box of elements.
 #[derive(Clone, PartialEq, Debug)]
 struct Part {
+    /// Blocks of the parts before it.
+    before: u64,
     dims: [u64; RANK],
     rank: usize,
     inputs: Vec<Operand>,
@@ -43,6 +45,11 @@ const BLOCK: u64 = THREADS as u64 * ITEMS;
 impl Part {
     fn count(&self) -> u64 {
         self.dims[..self.rank].iter().product()
+    }
+
+    /// Blocks before the next part.
+    fn end(&self) -> u64 {
+        self.before + self.count().div_ceil(BLOCK).max(1)
     }
 
     /// Makes one of neighbouring dimensions that lie in order in every operand.
@@ -122,7 +129,8 @@ impl Map {
     pub(crate) fn part(&mut self, dims: &[u64], inputs: Vec<Operand>, output: Operand) {
         let mut all = [1; RANK];
         all[..dims.len()].copy_from_slice(dims);
-        let part = Part { dims: all, rank: dims.len().max(1), inputs, output };
+        let before = self.parts.last().map_or(0, Part::end);
+        let part = Part { before, dims: all, rank: dims.len().max(1), inputs, output };
         self.parts.push(part.collapse());
     }
 
@@ -144,16 +152,9 @@ impl Map {
     }
 
     pub(super) fn step(&self, warp: &mut Warp, e: &mut Emit) -> bool {
-        let mut block = u64::from(warp.at.block);
-        let mut parts = self.parts.iter();
-        let part = loop {
-            let part = parts.next().expect("a block is of a part");
-            let blocks = part.count().div_ceil(BLOCK).max(1);
-            if block < blocks {
-                break part;
-            }
-            block -= blocks;
-        };
+        let block = u64::from(warp.at.block);
+        let part = &self.parts[self.parts.partition_point(|part| part.end() <= block)];
+        let block = block - part.before;
         let (from, end) = (block * BLOCK, part.count());
         e.alu(cost::THREAD + cost::IF, 1, []);
         if part.in_order() && from + BLOCK <= end {

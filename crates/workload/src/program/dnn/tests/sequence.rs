@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::program::{Kernel, census, launches, open};
+use crate::program::{Kernel, census, census_within, launches, open};
 
 fn refused(text: &str) -> String {
     open(&[text]).err().unwrap_or_else(|| panic!("{text} is taken")).to_string()
@@ -126,4 +126,23 @@ fn halves_take_half_the_memory_and_arithmetic() {
     let share = half.loads.bytes as f64 / single.loads.bytes as f64;
     assert!((0.48..0.52).contains(&share), "{share}");
     assert!(half.arithmetic * 10 < single.arithmetic * 7);
+}
+
+/// A count that is bounded is the beginning of the whole one, and is told of while it goes on.
+#[test]
+fn a_long_program_is_counted_up_to_a_bound() {
+    let run = |most: u64| {
+        let mut looks = 0;
+        let (census, ended) =
+            census_within(open(&["resnet50:side=64"]).unwrap()[0].as_mut(), most, |_| looks += 1);
+        (census, ended, looks)
+    };
+    let (whole, ended, looks) = run(u64::MAX);
+    assert!(ended && looks > 3, "{looks}");
+    let (part, ended, fewer) = run(whole.entries / 2);
+    assert!(!ended && fewer < looks);
+    assert!(part.entries >= whole.entries / 2 && part.entries < whole.entries);
+    assert!(part.kernels.len() < whole.kernels.len());
+    assert_eq!(part.kernels, whole.kernels[..part.kernels.len()]);
+    assert_eq!(part.footprint, whole.footprint);
 }
