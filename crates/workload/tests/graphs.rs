@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use std::path::PathBuf;
 
 use config::Diagnostic;
-use workload::graph::{Format, Graph, Keep, Order, ReadOptions, read, read_from};
+use workload::graph::{Format, Graph, Keep, Order, ReadOptions, Values, read, read_from};
 
 fn parse(name: &str, content: impl Into<Vec<u8>>) -> Result<Graph, Diagnostic> {
     read_from(name, Cursor::new(content.into()), &ReadOptions::default())
@@ -29,13 +29,18 @@ fn snap_lists() {
     let graph = parse("g.txt", "# a comment\n# Nodes: 3\n7\t900\r\n900 7\n\n 7 12 \n7 12\n12 12").unwrap();
     // Names 7, 12, 900 become 0, 1, 2.
     assert_eq!(edges(&graph), [(0, 1), (0, 1), (0, 2), (1, 1), (2, 0)]);
-    let options = ReadOptions { keep: Keep::Both, order: Order::Appearance, format: Some(Format::Snap) };
+    let options = ReadOptions {
+        keep: Keep::Both,
+        order: Order::Appearance,
+        format: Some(Format::Snap),
+        values: Values::Weights,
+    };
     let graph = read_from("g", Cursor::new("900 7\n7 12\n"), &options).unwrap();
     assert_eq!(edges(&graph), [(0, 1), (1, 0), (1, 2), (2, 1)]);
     refused("g.txt", "1 2\n3\n", "the line ends before the second vertex", 2, "");
     refused("g.txt", "1 2\n3 x4\n", "`x4` is no second vertex", 2, "a whole number");
     refused("g.txt", "1 -2\n", "`-2` is no second vertex", 1, "a whole number");
-    refused("g.txt", "1 2 3\n", "more fields than `from to`: `3`", 1, "");
+    refused("g.txt", "1 2 3 4 5\n", "more fields than `from to value time`", 1, "");
     refused("g.txt", "18446744073709551616 1\n", "is no vertex", 1, "a whole number");
 }
 
@@ -47,7 +52,7 @@ fn comma_separated_lists() {
     assert_eq!(parse("g.csv", "Person.id|Person.id\n5|3\n3|9\n").unwrap(), with);
     refused("g.csv", "5;3\n", "neither by `,` nor by `|`", 1, "");
     refused("g.csv", "5,3\n5\n", "the line has one field", 2, "");
-    refused("g.csv", "5,3,1\n", "more fields", 1, "");
+    refused("g.csv", "5,3,1,4,1\n", "more fields", 1, "");
     refused("g.csv", "5,3\nfrom,to\n", "`from` is no vertex", 2, "a whole number");
     refused("g.csv", "5,to\n", "`to` is no second vertex", 1, "a whole number");
 }
@@ -103,15 +108,99 @@ fn matrix_market_graphs() {
     refused("g.mtx", &format!("{banner}3 3 2\n4 1\n"), "`4` is no row", 4, "from 1 to 3");
     refused("g.mtx", &format!("{banner}3 3 2\n2 1\n"), "promises 2 entries, but 1", 0, "");
     refused("g.mtx", banner, "the size line", 0, "");
-    let real = "%%MatrixMarket matrix coordinate real general\n1 1 0\n";
-    refused("g.mtx", real, "`real` is no field", 1, "integer");
-    refused(
-        "g.mtx",
-        "%%MatrixMarket matrix array pattern general\n",
-        "`array` is no layout",
-        1,
-        "coordinate",
-    );
+    let array = "%%MatrixMarket matrix array real general\n";
+    refused("g.mtx", array, "`array` is no layout", 1, "coordinate");
+    assert!(parse("g.mtx", array).unwrap_err().to_string().contains("dense matrix"));
+}
+
+fn ignoring(name: &str, content: &str) -> Result<Graph, Diagnostic> {
+    let options = ReadOptions { values: Values::Ignored, ..ReadOptions::default() };
+    read_from(name, Cursor::new(content.as_bytes().to_vec()), &options)
+}
+
+/// Fields and symmetries of NIST's definition, as weights and as values that are not needed.
+#[test]
+fn matrix_market_values() {
+    let file = |kind: &str, entries: &str| {
+        format!("%%MatrixMarket Matrix Coordinate {kind}\n% a\n\n3 3 2\n2\t1{entries}\n% b\n3 2{entries}\n")
+    };
+    let (one_way, both) = (vec![(1, 0), (2, 1)], vec![(0, 1), (1, 0), (1, 2), (2, 1)]);
+    // Field and symmetry, an entry's value, edges, and its weight if it is one.
+    let cases = [
+        ("pattern general", "", &one_way, Ok(None)),
+        ("pattern symmetric", "", &both, Ok(None)),
+        ("integer general", " 5", &one_way, Ok(Some(5))),
+        ("integer symmetric", "\t5", &both, Ok(Some(5))),
+        ("real general", " 5.0", &one_way, Ok(Some(5))),
+        ("REAL Symmetric", " 5.0e+02", &both, Ok(Some(500))),
+        ("real general", " 2.5D1", &one_way, Ok(Some(25))),
+        ("real symmetric", " 0.5", &both, Err("`0.5` is no value")),
+        ("real symmetric", " -2.0", &both, Err("`-2.0` is no value")),
+        ("integer general", " -1", &one_way, Err("`-1` is no value")),
+        ("integer general", " 4294967296", &one_way, Err("`4294967296` is no value")),
+        ("real skew-symmetric", " 1.5", &both, Err("negative on one side")),
+        ("integer skew-symmetric", " 1", &both, Err("negative on one side")),
+        ("complex general", " 1.5 -2", &one_way, Err("complex values are not weights")),
+        ("complex hermitian", " 1.5 -2", &both, Err("complex values are not weights")),
+    ];
+    for (kind, entry, expected, weight) in cases {
+        let text = file(kind, entry);
+        let graph = ignoring("g.mtx", &text).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!((&edges(&graph), graph.weights()), (expected, None), "{kind}");
+        match (parse("g.mtx", text), weight) {
+            (Ok(graph), Ok(weight)) => {
+                assert_eq!(&edges(&graph), expected, "{kind}");
+                assert_eq!(graph.weights().map(|all| all[0]), weight, "{kind}");
+            }
+            (Err(fault), Err(says)) => assert!(fault.to_string().contains(says), "{kind}: {fault}"),
+            (other, _) => panic!("{kind}: {other:?}"),
+        }
+    }
+    // What the definition does not have together, and values that are none.
+    for (kind, says) in [
+        ("pattern skew-symmetric", "`skew-symmetric` is no symmetry"),
+        ("real hermitian", "`hermitian` is no symmetry"),
+    ] {
+        assert!(ignoring("g.mtx", &file(kind, " 1")).unwrap_err().to_string().contains(says), "{kind}");
+    }
+    for (kind, entry, says) in [
+        ("real general", " x", "`x` is no value"),
+        ("real general", "", "ends before the value"),
+        ("real general", " 1 2", "more fields than `row column value`"),
+        ("complex general", " 1", "ends before the value"),
+        ("pattern general", " 1", "more fields than `row column`"),
+    ] {
+        assert!(
+            ignoring("g.mtx", &file(kind, entry)).unwrap_err().to_string().contains(says),
+            "{kind}{entry}"
+        );
+    }
+}
+
+/// Lists with a value, and with a time behind it, as KONECT has them; comments of both kinds, tabs.
+#[test]
+fn lists_with_values() {
+    let weighted = [
+        ("g.txt", "% a\n# b\n7\t9\t4\n 9 7 3\n"),
+        ("g.tsv", "7\t9\t4.0\t1082040961\n9\t7\t3\t1082040962.5\n"),
+        ("g.csv", "from,to,weight\n7,9,4\n9,7,3\n"),
+        ("g.csv", "# a\n7|9|4\n9|7|3e0\n"),
+    ];
+    for (name, text) in weighted {
+        let graph = parse(name, text).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!((edges(&graph), graph.weights()), (vec![(0, 1), (1, 0)], Some(&[4, 3][..])), "{text}");
+        let graph = ignoring(name, text).unwrap();
+        assert_eq!((edges(&graph), graph.weights()), (vec![(0, 1), (1, 0)], None), "{text}");
+    }
+    for (name, text) in [("g.txt", "7 9 -0.25\n9 7 1e-3\n"), ("g.csv", "7,9,-0.25\n9,7,.5\n")] {
+        assert_eq!(ignoring(name, text).unwrap().edges(), 2, "{text}");
+        assert!(parse(name, text).unwrap_err().to_string().contains("`-0.25` is no weight"), "{text}");
+    }
+    assert_eq!(ignoring("g.graph", "2 1 1\n2 0.5\n1 0.5\n").unwrap().edges(), 2);
+    assert_eq!(ignoring("g.gr", "a 1 2 0.5\n").unwrap().edges(), 1);
+    // A list of neighbours is not a list of edges.
+    refused("g.txt", "1 2 3\n2 1\n", "the line has 2 fields, those before have 3", 2, "");
+    assert!(ignoring("g.txt", "1 2 x\n").unwrap_err().to_string().contains("`x` is no weight"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Target;
 use config::Diagnostic;
 use std::io::Cursor;
-use workload::graph::{Format, Graph, Keep, Order, ReadOptions, read_from};
+use workload::graph::{Format, Graph, Keep, Order, ReadOptions, Values, read_from};
 
 pub(super) const TARGET: Target = Target {
     name: "graph",
@@ -23,6 +23,7 @@ fn read(bytes: &[u8]) -> Option<Result<Graph, Diagnostic>> {
         format: Some(Format::ALL[usize::from(choice >> 2) % Format::ALL.len()].1),
         keep: if choice & 1 == 0 { Keep::All } else { Keep::Both },
         order: if choice & 2 == 0 { Order::Sorted } else { Order::Appearance },
+        values: if choice & 0x80 == 0 { Values::Weights } else { Values::Ignored },
     };
     Some(read_from("input", Cursor::new(content.to_vec()), &options))
 }

@@ -8,5 +8,5 @@ mod read;
 mod rmat;
 
 pub use csr::{Edges, Graph, Keep};
-pub use read::{Format, Listed, Order, ReadOptions, read, read_counted, read_from};
+pub use read::{Format, Listed, Order, ReadOptions, Values, read, read_counted, read_from};
 pub use rmat::Rmat;

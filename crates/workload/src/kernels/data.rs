@@ -2,7 +2,7 @@
 
 use super::OnData;
 use super::options::Options;
-use crate::graph::{Edges, Graph, Keep, ReadOptions, read};
+use crate::graph::{Edges, Graph, Keep, ReadOptions, Values, read};
 use config::Diagnostic;
 use config::units::Bytes;
 use kernel::{Known, Rng};
@@ -126,7 +126,10 @@ pub(super) const NAMED: &[Named] = &[
 fn bfs(options: &Options<'_>) -> Result<OnData, Diagnostic> {
     options.without("graph", &["nodes", "degree", "seed"])?;
     let graph = match options.text("graph") {
-        Some(file) => read(Path::new(file), &ReadOptions { keep: Keep::All, ..ReadOptions::default() })?,
+        Some(file) => {
+            let options = ReadOptions { keep: Keep::All, values: Values::Ignored, ..ReadOptions::default() };
+            read(Path::new(file), &options)?
+        }
         None => drawn(options)?,
     };
     let nodes = graph.vertices() as u32;

@@ -33,10 +33,10 @@ pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
                 let range = promised.map_or(0..=u64::MAX, |(n, _)| 1..=n);
                 let (from, at) = text.next_integer(kind.to, "vertex", range.clone())?;
                 let (to, at) = text.next_integer(at, "second vertex", range)?;
-                let (weight, at) = text.next_integer(at, "weight", 0..=u64::from(u32::MAX))?;
+                let (weight, at) = text.next_value(at, "weight", 0)?;
                 text.no_more(at, "a from to weight")?;
                 ends.push((from, to));
-                weights.push(weight as u32);
+                weights.push(weight);
             }
             _ => return Err(text.refuse(kind, "kind of line of DIMACS", "a, c or p")),
         }

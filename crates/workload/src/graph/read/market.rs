@@ -6,33 +6,41 @@ use super::Named;
 use super::text::Text;
 use crate::graph::Edges;
 
-const BANNER: &str = "%%MatrixMarket matrix coordinate <pattern|integer> <general|symmetric>";
+const BANNER: &str = "%%MatrixMarket matrix coordinate <pattern|integer|real|complex> <general|symmetric|skew-symmetric|hermitian>";
 
-/// A square matrix of `pattern` or `integer` entries; a `symmetric` one lists an entry on one side of the diagonal only.
+/// What the banner says.
+struct Banner {
+    /// Numbers behind row and column.
+    values: usize,
+    /// Entries stand on one side of the diagonal only.
+    one_side: bool,
+}
+
+/// A square matrix, each entry of which is an edge from its row to its column.
 pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
-    let (weighted, symmetric) = banner(text)?;
+    let Banner { values, one_side } = banner(text)?;
     let (n, entries) = size(text)?;
-    let mut edges = Edges { ends: Vec::new(), weights: weighted.then(Vec::new) };
+    let mut edges = Edges { ends: Vec::new(), weights: (values > 0).then(Vec::new) };
     let mut listed = 0_u64;
     while text.next()? {
-        if text.line().first() == Some(&b'%') || text.word(0, None).is_none() {
+        if text.is_aside() {
             continue;
         }
         let (row, at) = text.next_integer(0, "row", 1..=n)?;
         let (column, mut at) = text.next_integer(at, "column", 1..=n)?;
         let mut weight = 0;
-        if weighted {
-            (weight, at) = text.next_integer(at, "value", 0..=u64::from(u32::MAX))?;
+        for _ in 0..values {
+            (weight, at) = text.next_value(at, "value", 0)?;
         }
-        text.no_more(at, if weighted { "row column value" } else { "row column" })?;
+        text.no_more(at, ["row column", "row column value", "row column real imaginary"][values])?;
         listed += 1;
         let (from, to) = (row as u32 - 1, column as u32 - 1);
         let mut put = |from, to| {
             edges.ends.push((from, to));
-            edges.weights.iter_mut().for_each(|weights| weights.push(weight as u32));
+            edges.weights.iter_mut().for_each(|weights| weights.push(weight));
         };
         put(from, to);
-        if symmetric && from != to {
+        if one_side && from != to {
             put(to, from);
         }
     }
@@ -43,8 +51,7 @@ pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
     Ok(Named::Counted(n as usize, edges))
 }
 
-/// Whether entries have values, and whether the matrix is symmetric.
-fn banner(text: &mut Text) -> Result<(bool, bool), Diagnostic> {
+fn banner(text: &mut Text) -> Result<Banner, Diagnostic> {
     text.next()?;
     let line = String::from_utf8_lossy(text.line()).to_lowercase();
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -61,11 +68,32 @@ fn banner(text: &mut Text) -> Result<(bool, bool), Diagnostic> {
         })
     };
     expect(object, "object", &["matrix"])?;
-    expect(layout, "layout", &["coordinate"])?;
-    let field = expect(field, "field", &["pattern", "integer"])
-        .map_err(|refused| refused.help("weights are whole numbers: convert other values first"))?;
-    let symmetry = expect(symmetry, "symmetry", &["general", "symmetric"])?;
-    Ok((field == 1, symmetry == 1))
+    expect(layout, "layout", &["coordinate"]).map_err(|refused| match layout {
+        "array" => refused.help(
+            "an array lists every element of a dense matrix: each vertex would have an edge to every other one",
+        ),
+        _ => refused,
+    })?;
+    let field = expect(field, "field", &["pattern", "integer", "real", "complex"])?;
+    // What goes together: NIST, "The Matrix Market exchange formats", table of qualifiers.
+    let allowed: &[&str] = match field {
+        0 => &["general", "symmetric"],
+        3 => &["general", "symmetric", "skew-symmetric", "hermitian"],
+        _ => &["general", "symmetric", "skew-symmetric"],
+    };
+    let symmetry = expect(symmetry, "symmetry", allowed)?;
+    let no_weights = match (field, symmetry) {
+        (3, _) => Some("complex values are not weights"),
+        (_, 2) => {
+            Some("the values of a skew-symmetric matrix are negative on one side: they are not weights")
+        }
+        _ => None,
+    };
+    if let Some(what) = no_weights.filter(|_| text.wants_weights()) {
+        let help = "shortest paths need whole numbers from 0 on; `pattern` entries have none, and each edge then counts 1";
+        return Err(text.refuse_line(what).help(help));
+    }
+    Ok(Banner { values: [0, 1, 1, 2][field], one_side: symmetry > 0 })
 }
 
 fn no_banner(text: &Text) -> Diagnostic {
@@ -78,7 +106,7 @@ fn no_banner(text: &Text) -> Diagnostic {
 /// Rows (and columns) and entries.
 fn size(text: &mut Text) -> Result<(u64, u64), Diagnostic> {
     while text.next()? {
-        if text.line().first() == Some(&b'%') || text.word(0, None).is_none() {
+        if text.is_aside() {
             continue;
         }
         let (rows, at) = text.next_integer(0, "number of rows", 0..=u64::from(u32::MAX) - 1)?;

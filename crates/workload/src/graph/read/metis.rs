@@ -39,8 +39,8 @@ pub(super) fn read(text: &mut Text) -> Result<Named, Diagnostic> {
             edges.ends.push((vertex as u32, neighbour as u32 - 1));
             if let Some(weights) = &mut edges.weights {
                 let weight;
-                (weight, at) = text.next_integer(at, "edge weight", 1..=u64::from(u32::MAX))?;
-                weights.push(weight as u32);
+                (weight, at) = text.next_value(at, "edge weight", 1)?;
+                weights.push(weight);
             }
         }
     }

@@ -20,9 +20,9 @@ use text::Text;
 /// How a file says its edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// SNAP edge list: `from to`, comments begin with `#`.
+    /// SNAP edge list: `from to`, or `from to value`; comments begin with `#` or `%`.
     Snap,
-    /// `from,to` or `from|to`, with or without a header line.
+    /// `from,to` or `from|to`, or with a value behind, with or without a header line.
     Csv,
     /// METIS: `n m [fmt [ncon]]`, then the neighbours of each vertex on a line of its own, counted from one.
     Metis,
@@ -67,6 +67,15 @@ pub enum Order {
     Appearance,
 }
 
+/// What becomes of the values that a file has for its edges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Values {
+    /// They are weights, whole numbers that fit 32 bits.
+    Weights,
+    /// They are not needed: any numbers are taken, and none are kept.
+    Ignored,
+}
+
 /// How to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadOptions {
@@ -76,11 +85,13 @@ pub struct ReadOptions {
     pub keep: Keep,
     /// How its vertices are numbered.
     pub order: Order,
+    /// What becomes of values.
+    pub values: Values,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { format: None, keep: Keep::All, order: Order::Sorted }
+        ReadOptions { format: None, keep: Keep::All, order: Order::Sorted, values: Values::Weights }
     }
 }
 
@@ -119,6 +130,8 @@ pub struct Listed {
     pub edges: u64,
     /// Those of them from a vertex to itself.
     pub loops: u64,
+    /// Whether edges have values.
+    pub valued: bool,
 }
 
 /// Reads a graph from bytes that are called `name` in diagnostics.
@@ -147,7 +160,7 @@ fn counted(
     };
     let input =
         Input::new(source).map_err(|fault| Diagnostic::new(format!("cannot read `{name}`: {fault}")))?;
-    let mut text = Text::new(name, input.bytes);
+    let mut text = Text::new(name, input.bytes, options.values);
     let named = match format {
         Format::Snap => list::snap(&mut text),
         Format::Csv => list::csv(&mut text),
@@ -155,7 +168,7 @@ fn counted(
         Format::Dimacs => dimacs::read(&mut text),
         Format::MatrixMarket => market::read(&mut text),
     }?;
-    let (vertices, edges) = match named {
+    let (vertices, mut edges) = match named {
         Named::Counted(vertices, edges) => (vertices, edges),
         Named::Free(ends, weights) => {
             let (vertices, ends) = renumber(&ends, options.order);
@@ -168,7 +181,10 @@ fn counted(
         )));
     }
     let loops = edges.ends.iter().filter(|(from, to)| from == to).count() as u64;
-    let listed = Listed { edges: edges.ends.len() as u64, loops };
+    let listed = Listed { edges: edges.ends.len() as u64, loops, valued: edges.weights.is_some() };
+    if options.values == Values::Ignored {
+        edges.weights = None;
+    }
     Ok((Graph::new(vertices, &edges, options.keep), listed))
 }
 

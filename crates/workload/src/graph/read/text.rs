@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use config::{Diagnostic, Place};
 
+use super::Values;
 use crate::trace::input::Bytes;
 
 /// The longest line: a vertex of METIS with eight million neighbours.
@@ -17,6 +18,7 @@ pub(super) struct Text {
     source: BufReader<Bytes>,
     line: Vec<u8>,
     number: u64,
+    values: Values,
 }
 
 /// A word of a line and where it begins.
@@ -27,13 +29,24 @@ pub(super) struct Word {
 }
 
 impl Text {
-    pub(super) fn new(name: &str, source: Bytes) -> Text {
+    pub(super) fn new(name: &str, source: Bytes, values: Values) -> Text {
         Text {
             name: name.to_owned(),
             source: BufReader::with_capacity(256 << 10, source),
             line: Vec::new(),
             number: 0,
+            values,
         }
+    }
+
+    /// Whether values are needed, as weights.
+    pub(super) fn wants_weights(&self) -> bool {
+        self.values == Values::Weights
+    }
+
+    /// Whether the line has no edge: it is blank or a comment.
+    pub(super) fn is_aside(&self) -> bool {
+        self.word(0, None).is_none_or(|word| matches!(self.line[word.from], b'#' | b'%'))
     }
 
     /// Reads the next line; false at the end of the file.
@@ -120,11 +133,46 @@ impl Text {
         what: &str,
         range: std::ops::RangeInclusive<u64>,
     ) -> Result<(u64, usize), Diagnostic> {
-        let word = self.word(at, None).ok_or_else(|| {
+        let word = self.next_word(at, what)?;
+        Ok((self.integer(word, what, range)?, word.to))
+    }
+
+    /// An edge's value in a word: a whole number from `least` on if it is a weight; else any number, and zero comes back.
+    pub(super) fn value(&self, word: Word, what: &str, least: u32) -> Result<u32, Diagnostic> {
+        if !self.wants_weights() {
+            return self.number_at_all(word, what).map(|()| 0);
+        }
+        let real = self.real(word);
+        let (least, most) = (f64::from(least), f64::from(u32::MAX));
+        let whole = real.filter(|real| real.fract() == 0.0 && (least..=most).contains(real));
+        whole.map(|real| real as u32).ok_or_else(|| {
+            let refused = self.refuse(word, what, format!("a whole number from {least} to {most}"));
+            refused.help("weights are summed as whole numbers: scale the values; only programs of shortest paths read them")
+        })
+    }
+
+    /// A number of any kind. Fortran writes exponents with a D.
+    fn real(&self, word: Word) -> Option<f64> {
+        let shown = String::from_utf8_lossy(self.text(word)).replace(['d', 'D'], "e");
+        shown.parse().ok().filter(|real: &f64| real.is_finite())
+    }
+
+    /// Refuses a word that is not a number of any kind.
+    pub(super) fn number_at_all(&self, word: Word, what: &str) -> Result<(), Diagnostic> {
+        self.real(word).map(|_| ()).ok_or_else(|| self.refuse(word, what, "a number"))
+    }
+
+    /// The value in the next word, and the byte behind it.
+    pub(super) fn next_value(&self, at: usize, what: &str, least: u32) -> Result<(u32, usize), Diagnostic> {
+        let word = self.next_word(at, what)?;
+        Ok((self.value(word, what, least)?, word.to))
+    }
+
+    fn next_word(&self, at: usize, what: &str) -> Result<Word, Diagnostic> {
+        self.word(at, None).ok_or_else(|| {
             let end = Word { from: self.line.len(), to: self.line.len() };
             self.place(format!("the line ends before the {what}"), end)
-        })?;
-        Ok((self.integer(word, what, range)?, word.to))
+        })
     }
 
     /// Refuses words from byte `at` on; `layout` is what a line is.

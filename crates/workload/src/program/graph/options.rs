@@ -14,7 +14,7 @@ use super::colour::Colour;
 use super::degree::Degree;
 use super::rank::Rank;
 use super::sssp::Sssp;
-use crate::graph::{self, Graph, Keep, Listed, ReadOptions, Rmat};
+use crate::graph::{self, Graph, Keep, Listed, ReadOptions, Rmat, Values};
 use crate::program::list::{Built, Entry, Table};
 use crate::program::{Code, Inputs, Key, Params, Program, Slots};
 
@@ -172,20 +172,28 @@ fn root(params: &Params, graph: &Graph) -> Result<usize, Diagnostic> {
     Ok(graph.hub().unwrap_or(0))
 }
 
-/// The program's graph.
+/// The graph of a program that needs no weights.
 fn input(params: &Params, inputs: &mut Inputs) -> Result<Arc<Graph>, Diagnostic> {
+    input_with(params, inputs, Values::Ignored)
+}
+
+fn input_with(params: &Params, inputs: &mut Inputs, values: Values) -> Result<Arc<Graph>, Diagnostic> {
     let mut recipe = String::new();
+    // A generated graph has no values: programs with and without weights share it.
+    if params.text("graph").is_some() {
+        recipe.push_str(&format!("{values:?},"));
+    }
     for (key, value) in params.values() {
         if SWEEP.iter().any(|shared| shared.name == key.name) {
             recipe.push_str(&format!("{}={value},", key.name));
         }
     }
-    inputs.graph(&recipe, |notes| make(params, notes))
+    inputs.graph(&recipe, |notes| make(params, values, notes))
 }
 
 /// The program's graph with weights: those of the file, or drawn ones.
 fn weighted(params: &Params, inputs: &mut Inputs, most: u32) -> Result<Arc<Graph>, Diagnostic> {
-    let graph = input(params, inputs)?;
+    let graph = input_with(params, inputs, Values::Weights)?;
     if graph.weights().is_some() || most == 1 {
         return Ok(graph);
     }
@@ -206,7 +214,15 @@ fn told(path: &str, graph: &Graph, listed: &Listed, mirrored: bool) -> String {
     )
 }
 
-fn make(params: &Params, notes: &mut Vec<String>) -> Result<Graph, Diagnostic> {
+/// What becomes of the values of a file.
+fn valued(path: &str, values: Values) -> String {
+    match values {
+        Values::Weights => format!("the values of the edges of {path} are their weights"),
+        Values::Ignored => format!("the values of the edges of {path} are not used: this program needs none"),
+    }
+}
+
+fn make(params: &Params, values: Values, notes: &mut Vec<String>) -> Result<Graph, Diagnostic> {
     let mirrored = params.word("mirrored", &[("yes", true), ("no", false)])?;
     if let Some(path) = params.text("graph") {
         let format = match params.text("format") {
@@ -214,12 +230,13 @@ fn make(params: &Params, notes: &mut Vec<String>) -> Result<Graph, Diagnostic> {
             None => None,
         };
         let keep = if mirrored { Keep::Both } else { Keep::Simple };
-        let options = ReadOptions { format, keep, ..ReadOptions::default() };
+        let options = ReadOptions { format, keep, values, ..ReadOptions::default() };
         let (graph, listed) = graph::read_counted(Path::new(path), &options)?;
         if graph.edges() == 0 {
             return Err(Diagnostic::new(format!("the graph of `{path}` has no edges")));
         }
         notes.push(told(path, &graph, &listed, mirrored));
+        notes.extend(listed.valued.then(|| valued(path, values)));
         return Ok(graph);
     }
     let b = params.real("b", 0.0..=0.5)?;

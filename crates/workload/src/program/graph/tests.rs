@@ -305,3 +305,33 @@ fn kernels_follow_from_levels() {
     assert_eq!(kernels(Box::new(Slots::new(Betweenness::new(path(), vec![0])))), 2 * 9 + 1);
     assert_eq!(kernels(Box::new(Slots::new(Rank::new(&path(), 26)))), 52);
 }
+
+/// Values of a file are weights where paths are summed; other programs take any, and both say so.
+#[test]
+fn values_of_a_file_are_weights_where_they_are_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let real = file("g.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 0.5\n3 2 -2.0\n");
+    let list = file("g.txt", "1 2 5\n2 3 7\n");
+    let notes = |text: String| open(&[text]).map(|programs| programs[0].notes().join("; "));
+    for entry in ENTRIES.iter().filter(|entry| entry.name != "sssp3") {
+        for path in [&real, &list] {
+            let said =
+                notes(format!("{}:graph={path}", entry.name)).unwrap_or_else(|fault| panic!("{fault}"));
+            assert!(said.contains("3 vertices") && said.contains("are not used"), "{}: {said}", entry.name);
+        }
+    }
+    let said = notes(format!("sssp3:graph={list}")).unwrap();
+    assert!(said.contains("are their weights"), "{said}");
+    let refused = notes(format!("sssp3:graph={real}")).unwrap_err().to_string();
+    assert!(refused.contains("`0.5` is no value") && refused.contains("scale the values"), "{refused}");
+    // Side by side: each has the graph that it needs.
+    let both = open(&[format!("bfs1:graph={list}"), format!("sssp3:graph={list}")]).unwrap();
+    let said: Vec<String> = both.iter().flat_map(|program| program.notes().to_vec()).collect();
+    assert!(said.iter().any(|note| note.contains("are not used")), "{said:?}");
+    assert!(said.iter().any(|note| note.contains("are their weights")), "{said:?}");
+}
