@@ -203,6 +203,9 @@ fn milestone(name: &str) -> Option<String> {
 }
 
 fn unknown(name: &str) -> Diagnostic {
+    if let Some((what, help)) = workload::trace::what_is(std::path::Path::new(name)) {
+        return Diagnostic::new(format!("`{name}` is a file: {what}")).help(help);
+    }
     let mut names: BTreeSet<String> = BTreeSet::new();
     names.extend(SYSTEMS.iter().map(|(name, _)| (*name).to_owned()));
     names.extend(WORKLOADS.iter().map(|(name, ..)| (*name).to_owned()));

@@ -36,6 +36,7 @@ use kernel::Time;
 pub use list::{Built, Entry, entries, open};
 pub use options::{Parameter, Range};
 pub use served::{Asked, Failed, Kind, Served};
+pub(crate) use syscalls::is_strace;
 pub use syscalls::{LogContents, LogKind, log_contents, strace_options};
 
 /// A program that says how it fares.

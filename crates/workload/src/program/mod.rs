@@ -23,8 +23,9 @@ mod params;
 mod space;
 
 pub use apps::Apps;
-pub use census::{Census, Requests, census};
+pub use census::{Census, Requests, census, census_within};
 pub use code::{Code, Kernel, Program, Slots, WarpAt};
+pub(crate) use dnn::is_onnx;
 pub use dnn::{Launches, launches};
 pub use emit::{Emit, cost};
 pub use input::Inputs;

@@ -21,3 +21,4 @@ mod view;
 pub(super) use entries::ENTRIES;
 pub use entries::launches;
 pub use network::Launches;
+pub(crate) use onnx::is_onnx;

@@ -8,7 +8,7 @@ use config::{Diagnostic, Place};
 
 use crate::trace::fault::shown;
 use crate::trace::{Input, TraceOptions, inspect_read};
-use crate::{cpu_trace, simt_trace};
+use crate::{cpu_trace, host, program, simt_trace};
 
 /// How much of a file says what it is.
 const START: u64 = 64 << 10;
@@ -177,8 +177,22 @@ fn door(prefix: &[u8], all: bool) -> Option<(&'static str, &'static str)> {
     None
 }
 
+/// What a file is that a program takes by its name, and what to type.
+fn input_of_program(source: &str, prefix: &[u8]) -> Option<(&'static str, String)> {
+    let typed = |name: &str, system: &str| {
+        format!("`--workload {name}:file={source}` runs it on {system} (`explain {name}`)")
+    };
+    if program::is_onnx(prefix) {
+        return Some(("an ONNX model", typed("onnx", "a system with a GPU")));
+    }
+    host::is_strace(prefix).then(|| ("a log of strace", typed("strace", "a drive behind a host")))
+}
+
 /// Refuses content that is known not to be a trace of requests, whatever format is asked for.
 pub(super) fn refuse_magic(source: &str, prefix: &[u8]) -> Result<(), Diagnostic> {
+    if let Some((what, help)) = input_of_program(source, prefix) {
+        return Err(no_trace(source, prefix, what, &help));
+    }
     magic(prefix).map_or(Ok(()), |(what, help)| Err(no_trace(source, prefix, what, help)))
 }
 
@@ -200,6 +214,9 @@ pub fn what_is(path: &Path) -> Option<(String, String)> {
     let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
     // What can be read of a damaged file says what it is.
     let _ = Input::new(file).ok()?.bytes.take(START).read_to_end(&mut start);
+    if let Some((what, help)) = input_of_program(&path.display().to_string(), &start) {
+        return Some((what.to_owned(), help));
+    }
     let all = (start.len() as u64) < START;
     if let Some((what, help)) = magic(&start).or_else(|| door(&start, all)) {
         return Some((what.to_owned(), help.to_owned()));
