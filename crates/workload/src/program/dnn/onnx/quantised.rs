@@ -61,8 +61,10 @@ impl Layout {
 
 /// The elements of a packed tensor, one in `width` bytes.
 pub(super) fn unpacked(scope: &mut Scope, x: &Value, width: u8) -> Made {
-    let Some(bytes) = &x.packed else { return refuse("its input is not packed") };
-    let of_byte = x.count().div_ceil(bytes.count().max(1)).max(1);
+    let Some(bytes) = x.packed.as_ref().filter(|bytes| bytes.count() > 0) else {
+        return refuse(format!("a tensor of {:?} elements is empty", x.dims));
+    };
+    let of_byte = x.count().div_ceil(bytes.count());
     // The last byte may have fewer elements: the result has room for all.
     let whole = scope.eager.empty(&[bytes.count(), of_byte], width);
     scope.eager.map_into("cast", &[&bytes.reshape(&[bytes.count(), 1])], &whole, work::ONE);
