@@ -2,7 +2,7 @@
 
 use super::file::{Directory, File, jiffies};
 use super::layout::{BLOCK, ROOT};
-use super::mballoc::Request;
+use super::mballoc::{Grant, Request};
 use super::recovery::Record;
 use super::{Ext4, FsError, Handle, Tid};
 use crate::Inode;
@@ -23,15 +23,13 @@ impl Ext4 {
         let mut goal = self.layout.goal_of_inode(file.number);
         let mut page = 0;
         while page < pages {
-            let grant = if page == 0 {
-                let request =
-                    Request { page: 0, pages: pages.min(2048), size: pages, goal, left: None, right: None };
-                self.allocator.data(&request, &mut file.preallocs)
-            } else {
-                self.allocator.discard(&mut file.preallocs);
-                self.allocator.run(goal, pages - page)
+            let grant = match self.room(goal, page, pages, &mut file) {
+                Some(grant) => grant,
+                None => {
+                    self.discard_preallocations();
+                    self.room(goal, page, pages, &mut file).expect("as many blocks are free as it has pages")
+                }
             };
-            let grant = grant.expect("there is room");
             file.extents.set(Extent { page, pages: grant.blocks, block: grant.block, unwritten: false });
             (page, goal) = (page + grant.blocks, grant.block + grant.blocks);
         }
@@ -48,6 +46,17 @@ impl Ext4 {
         }
         self.put_file(inode, file);
         Ok(())
+    }
+
+    /// Blocks for a page of a file that was there before and for the pages behind it.
+    fn room(&mut self, goal: u64, page: u64, pages: u64, file: &mut File) -> Option<Grant> {
+        if page == 0 {
+            let request =
+                Request { page: 0, pages: pages.min(2048), size: pages, goal, left: None, right: None };
+            return self.allocator.data(&request, &mut file.preallocs);
+        }
+        self.allocator.discard(&mut file.preallocs);
+        self.allocator.run(goal, pages - page)
     }
 
     /// A new file without data (`ext4_create`).

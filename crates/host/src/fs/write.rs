@@ -255,14 +255,19 @@ impl Ext4 {
         true
     }
 
-    /// Nothing is free: what all files have preallocated is given back first (`ext4_mb_discard_preallocations`).
+    /// Nothing is free: what all files have preallocated is given back first.
     fn allocate_again(&mut self, request: &Request, file: &mut File) -> Option<super::mballoc::Grant> {
-        self.allocator.discard_small();
         self.allocator.discard(&mut file.preallocs);
-        for other in self.files.iter_mut().flatten() {
-            self.allocator.discard(&mut other.preallocs);
-        }
+        self.discard_preallocations();
         self.allocator.data(request, &mut file.preallocs)
+    }
+
+    /// Gives back blocks that are kept for small files and those that files have preallocated (`ext4_mb_discard_preallocations`).
+    pub(super) fn discard_preallocations(&mut self) {
+        self.allocator.discard_small();
+        for file in self.files.iter_mut().flatten() {
+            self.allocator.discard(&mut file.preallocs);
+        }
     }
 
     /// Data of pages are on the drive: what of them was unwritten counts from the transaction of this handle on

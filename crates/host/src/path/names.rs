@@ -11,7 +11,7 @@ use crate::tasks::Task;
 use crate::{Inode, PAGE};
 use config::SpecError;
 use kernel::Cx;
-use proto::file::{CallError, Program};
+use proto::file::{CallError, FileSpec, Program};
 use std::fmt;
 
 /// Why a program cannot run on a host.
@@ -35,12 +35,25 @@ pub enum Unfit {
     NoSpace {
         /// The program.
         program: String,
-        /// The file.
-        file: String,
-        /// Its bytes.
+        /// The number of the drive, from zero.
+        drive: u16,
+        /// The files that exist before the run.
+        files: u64,
+        /// Bytes of the files, in whole pages.
         bytes: u64,
-        /// Bytes that are free.
-        free: u64,
+        /// Bytes that the drive has room for.
+        room: u64,
+    },
+    /// The drive's file system has too few inodes.
+    NoInode {
+        /// The program.
+        program: String,
+        /// The number of the drive, from zero.
+        drive: u16,
+        /// The files.
+        files: u64,
+        /// Files that the drive has inodes for.
+        room: u64,
     },
 }
 
@@ -53,9 +66,15 @@ impl fmt::Display for Unfit {
             Unfit::NoDrive { program, drive, drives } => {
                 write!(f, "`{program}` has a file on drive {drive} of its host, which has {drives}")
             }
-            Unfit::NoSpace { program, file, bytes, free } => write!(
+            Unfit::NoSpace { program, drive, files, bytes, room } => write!(
                 f,
-                "the file `{file}` of `{program}` has {bytes} bytes, and {free} are free on its drive"
+                "the files of `{program}` do not fit on drive {drive} of its host: {files} files take {bytes} bytes in \
+                 pages of {PAGE}, and the file system has room for {room}"
+            ),
+            Unfit::NoInode { program, drive, files, room } => write!(
+                f,
+                "the files of `{program}` do not fit on drive {drive} of its host: there are {files}, and the file system \
+                 has inodes for {room}"
             ),
         }
     }
@@ -85,6 +104,21 @@ impl Disk {
     }
 }
 
+/// Why files of a program do not fit on a drive: those before `laid` are there, and `left` bytes are free besides.
+fn unfit(program: String, files: &[FileSpec], laid: usize, left: u64, error: FsError) -> Unfit {
+    let drive = files[laid].drive;
+    let sizes = |files: &[FileSpec]| {
+        let here = files.iter().filter(|file| file.drive == drive);
+        let bytes = here.filter_map(|file| file.bytes).map(|bytes| bytes.next_multiple_of(PAGE));
+        bytes.fold((0, 0), |(files, sum), bytes| (files + 1, sum + bytes))
+    };
+    let ((files, bytes), (there, used)) = (sizes(files), sizes(&files[..laid]));
+    match error {
+        FsError::NoInode => Unfit::NoInode { program, drive, files, room: there },
+        _ => Unfit::NoSpace { program, drive, files, bytes, room: used + left },
+    }
+}
+
 impl<P: Program> Host<P> {
     pub(super) fn new_inode(&mut self, disk: u16, bytes: u64, exists: bool) -> Inode {
         let inode = Inode(self.nodes.len() as u32);
@@ -110,8 +144,9 @@ impl<P: Program> Host<P> {
     /// The inodes of a program's files, those that exist with their blocks.
     pub(super) fn lay_out(&mut self, program: &P) -> Result<Vec<Inode>, Unfit> {
         let name = || program.name().to_owned();
+        let files = program.files();
         let mut inodes = Vec::new();
-        for file in program.files() {
+        for file in &files {
             let drives = self.disks.len();
             if usize::from(file.drive) >= drives {
                 return Err(Unfit::NoDrive { program: name(), drive: file.drive, drives });
@@ -120,10 +155,11 @@ impl<P: Program> Host<P> {
             let Some(fs) = &mut self.disks[usize::from(file.drive)].fs else {
                 return Err(Unfit::NoFileSystem { program: name() });
             };
-            if let Some(bytes) = file.bytes {
-                let free = fs.available() * PAGE;
-                let unfit = Unfit::NoSpace { program: name(), file: file.name, bytes, free };
-                fs.exists(inode, bytes).map_err(|_| unfit)?;
+            if let Some(bytes) = file.bytes
+                && let Err(error) = fs.exists(inode, bytes)
+            {
+                let room = fs.available() * PAGE;
+                return Err(unfit(name(), &files, inodes.len(), room, error));
             }
             inodes.push(inode);
         }

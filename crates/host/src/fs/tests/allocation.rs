@@ -116,6 +116,25 @@ fn a_full_drive_refuses_writes() {
     write(&mut fs, Inode(1), PAGE, (left + 1) * PAGE, jiffy(0));
 }
 
+/// Files that were there before take every block that is free, also those that are kept for small files, and not one more.
+#[test]
+fn files_that_were_there_fill_a_drive_to_its_last_block() {
+    for pages in [5, 16, 17, 300] {
+        let mut fs = Ext4::new(&FsSpec::default(), 256 << 20).expect("it can be built");
+        let mut file = 0;
+        while fs.available() >= pages {
+            fs.exists(Inode(file), pages * PAGE).expect("there are blocks and inodes");
+            file += 1;
+        }
+        while fs.available() > 0 {
+            fs.exists(Inode(file), PAGE).expect("there are blocks and inodes");
+            file += 1;
+        }
+        assert_eq!(fs.available(), 0, "{pages}");
+        assert!(matches!(fs.exists(Inode(file), PAGE), Err(FsError::NoSpace { .. })), "{pages}");
+    }
+}
+
 /// Pages that are cut off before they have a block give their promise back, and a closed file its preallocation.
 #[test]
 fn promises_and_preallocations_come_back() {
