@@ -11,6 +11,8 @@ pub enum End {
     Deadlock,
     /// Time does not move any more.
     Stall,
+    /// Time moves, and work that is under way has not advanced for an hour of it.
+    Standstill,
     /// A source failed.
     Failed,
     /// Simulated time has come to the end of the clock.

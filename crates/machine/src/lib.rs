@@ -1,6 +1,7 @@
 //! One machine from a spec: parts, wires, running, results.
 
 mod address;
+mod advance;
 mod applies;
 mod assemble;
 mod bind;

@@ -1,6 +1,7 @@
 //! The machine: parts, wires, and the loop that runs them.
 
 use crate::address::Sender;
+use crate::advance::Advance;
 use crate::complex::{Complex, Ooo, Processor, Simt};
 use crate::driven::Driven;
 use crate::end::End;
@@ -54,6 +55,8 @@ pub struct Machine {
     /// The present instant as the search for stalls knows it, and the events run at it: longer than a slice.
     instant: Time,
     steps: u64,
+    /// When work last advanced.
+    pub(crate) advance: Advance,
     /// Events of a slice that a pause has left.
     left: u64,
     /// When the run ends, though its work may not be done.
@@ -90,6 +93,7 @@ impl Machine {
             window,
             instant: Time::ZERO,
             steps: 0,
+            advance: Advance::default(),
             answered_by: 0,
             gauges: Gauges::default(),
             left: 0,
@@ -227,6 +231,11 @@ impl Machine {
         self
     }
 
+    /// When the run ends at the latest.
+    pub(crate) fn until(&self) -> Option<Time> {
+        self.until
+    }
+
     /// The processors, each with what is around it.
     pub fn complexes(&self) -> &[Complex] {
         &self.parts.complexes
@@ -353,18 +362,6 @@ impl Machine {
         self.injector.requests + self.servers().map(|(_, ooo)| ooo.cores.jobs_ended()).sum::<u64>()
     }
 
-    /// Share of the work that is done, zero to one, where it is known how much there is: of requests, of the jobs of a server, of the kernels
-    /// of an accelerator or a coprocessor, or of the time that the run was given.
-    pub fn progress(&self) -> Option<f64> {
-        let requests = self.injector.progress().into_iter();
-        let jobs = self.server().map(|(_, ooo)| ooo.cores.progress());
-        let kernels = self.governed().iter().map(Governed::progress);
-        let offloaded = self.driven().iter().filter_map(|at| at.progress(self.hosts()));
-        let time = self.until.map(|until| self.now().ps() as f64 / until.ps().max(1) as f64);
-        let all = requests.chain(jobs).chain(kernels).chain(offloaded).chain(time);
-        all.reduce(f64::max).map(|share| share.min(1.0))
-    }
-
     /// All parts that spend energy.
     pub(crate) fn spenders(&self) -> Vec<Spender> {
         self.parts.spenders(self.now())
@@ -411,6 +408,9 @@ impl Machine {
                 self.parts.unfold(&mut self.wires);
                 self.route();
                 return Some(End::Interrupted);
+            }
+            if Advance::look(self) {
+                return Some(End::Standstill);
             }
             watch(self);
             if self.now() >= pause {

@@ -1,6 +1,6 @@
 //! Who waits for whom since when, for a run that ended without having done its work.
 
-use crate::complex::{Complex, Ooo};
+use crate::complex::{Complex, Processor};
 use crate::end::End;
 use crate::governed::Governed;
 use crate::machine::Machine;
@@ -15,8 +15,9 @@ const SHOWN: usize = 8;
 /// What a reader must know of a machine that is stuck, a sentence each; nothing for a machine that is not.
 pub fn report(machine: &Machine, end: End) -> Vec<String> {
     let what = match end {
-        End::Deadlock => "nothing is pending, but work is left",
-        End::Stall => "time does not move any more",
+        End::Deadlock => "nothing is pending, but work is left".to_owned(),
+        End::Stall => "time does not move any more".to_owned(),
+        End::Standstill => format!("time moves, but work has not advanced since {}", machine.advance.since()),
         End::Horizon => {
             let now = machine.now();
             return vec![format!(
@@ -34,7 +35,7 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
         vec![format!("the run is stuck at {now}: {what}; {} in flight", count(outstanding, "request"))];
     lines.extend(requests(machine, now));
     lines.extend(sources(machine));
-    lines.extend(machine.servers().map(|(complex, ooo)| parts(machine, complex, ooo)));
+    lines.extend(machine.complexes().iter().map(|complex| parts(machine, complex)));
     lines.extend(machine.governed().iter().map(Governed::waiting));
     lines.extend(machine.driven().iter().map(|at| at.waiting(machine.hosts())));
     for (_, device) in machine.drives() {
@@ -44,12 +45,15 @@ pub fn report(machine: &Machine, end: End) -> Vec<String> {
     lines
 }
 
-/// What each part of a server has inside.
-fn parts(machine: &Machine, complex: &Complex, ooo: &Ooo) -> String {
+/// What each part around a processor has inside.
+fn parts(machine: &Machine, complex: &Complex) -> String {
     let inside: Vec<String> =
         machine.inside(complex).map(|(part, inside)| format!("{inside} in {part}")).into();
-    let running = count(ooo.cores.jobs_running() as usize, "job");
-    format!("waiting: {running} of the cores; requests under way: {}", inside.join(", "))
+    let waiting = match &complex.processor {
+        Processor::Ooo(ooo) => format!("{} of the cores", count(ooo.cores.jobs_running() as usize, "job")),
+        Processor::Simt(_) => format!("the kernels of `{}`", complex.name),
+    };
+    format!("waiting: {waiting}; requests under way: {}", inside.join(", "))
 }
 
 fn requests(machine: &Machine, now: Time) -> Vec<String> {

@@ -103,6 +103,8 @@ fn what_a_gpu_cannot_be_is_said() {
         ("ideal", "gpu.tlb.ways=3", "do not divide into sets"),
         ("ideal", "mmu.tlb.entries=4294967295", "allowed are 1 to 16777216"),
         ("ideal", "mmu.walkers=0", "`walkers` is 0"),
+        ("ideal", "memory.dram.timing.rcd=10us", "closes the row again"),
+        ("astriflash", "memory.dram_cache.dram.timing.faw=1ms", "closes the row again"),
         ("zng", "memory.direct.geometry.blocks=1000000", "blocks in all; at most 268435456"),
         ("zng", "memory.direct.registers.count=1", "the data register and one for writes are 2"),
         ("hybridgpu", "memory.engine.read_buffer.capacity=32GiB", "16GiB is the most"),
@@ -186,6 +188,22 @@ fn programs_larger_than_flash_are_refused() {
         assert!(holds == 0 || shown.contains(&format!("take {} B", 9 << 20)), "{shown}");
         assert!(shown.contains(&format!("holds {holds} B")) || holds == 0, "{shown}");
     }
+}
+
+/// The files of a service take more than the file system of `d16` has room for: some 14.7 GB.
+#[test]
+fn services_larger_than_their_drive_are_refused() {
+    for (service, bytes) in [("img-u:size=14.7GB,requests=10", 14.7e9), ("apache-u:size=14.8GB", 14.8e9)] {
+        let plan = Plan::new("d16", service).set("flash.precondition=none");
+        let shown = run_alone(&plan).map(|_| ()).expect_err(service).to_string();
+        assert!(shown.contains("do not fit on drive 0") && shown.contains("has room for 14"), "{shown}");
+        let taken =
+            shown.split("files take ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+        assert!(taken.is_some_and(|taken| (0.98..1.05).contains(&(taken / bytes))), "{taken:?}: {shown}");
+    }
+    // Nearly all of the room.
+    let plan = Plan::new("d16", "img-u:size=14.4GB,requests=10").set("flash.precondition=none");
+    assert!(run_alone(&plan).unwrap_or_else(|fault| panic!("{fault}")).ok);
 }
 
 /// A value that looks like one of the kind that a key has, small, large or absurd.

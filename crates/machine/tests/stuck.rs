@@ -94,6 +94,46 @@ fn a_source_that_stops_time() {
     assert!(report[0].contains("time does not move"), "{report:#?}");
 }
 
+/// Asks for the present to come again a second later, for ever.
+struct Ticking;
+
+impl Source for Ticking {
+    fn poll(&mut self, now: Time, _: u32) -> Result<Next, Diagnostic> {
+        Ok(Next::At(now + Time::from_s(1)))
+    }
+    fn completed(&mut self, _: Time, _: &IoRequest) {}
+    fn flows(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Time moves, and the work that is under way does not: writes wait for space that never comes.
+#[test]
+fn work_that_stands_still_while_time_moves() {
+    let mut device = device();
+    device.ftl.thresholds.hard = u32::MAX;
+    let source = job("fio:rw=write,bs=4k,iodepth=4,number_ios=100", &device);
+    let injector = Injector::new(vec![source, Box::new(Ticking)], Queues::UNBOUNDED, HostCost::default());
+    let mut machine = Machine::new(device, injector, None);
+    let end = machine.run(&AtomicBool::new(false), |_| {});
+    assert_eq!(end, End::Standstill);
+    assert!(machine.now() > Time::from_s(3_600), "{}", machine.now());
+    let report = stall::report(&machine, end);
+    assert!(report[0].contains("work has not advanced since"), "{report:#?}");
+    assert!(report.iter().any(|line| line.starts_with("waiting: write of 4096 B at byte 0")), "{report:#?}");
+}
+
+/// Nothing is under way while a source sleeps, however long.
+#[test]
+fn a_source_that_sleeps_is_not_stuck() {
+    let sleeps = job("fio:rw=read,bs=4k,startdelay=2d,number_ios=100", &device());
+    let ticks = Box::new(Ticking);
+    let injector = Injector::new(vec![sleeps, ticks], Queues::UNBOUNDED, HostCost::default());
+    let mut machine = Machine::new(device(), injector, None).with_end(Some(Time::from_s(3 * 86_400)));
+    let end = machine.run(&AtomicBool::new(false), |_| {});
+    assert_eq!((end, machine.injector.completed), (End::Until, 100));
+}
+
 #[test]
 fn a_run_that_ends_well_has_nothing_to_report() {
     let device = device();

@@ -173,7 +173,7 @@ impl Simt {
     }
 
     /// Instructions of warps that each application has issued.
-    fn issued(&self) -> Vec<u64> {
+    pub(crate) fn issued(&self) -> Vec<u64> {
         (0..self.programs.apps()).map(|app| self.gpu.stats.app(app).warp_instructions).collect()
     }
 

@@ -4,6 +4,7 @@ use super::energy::DramEnergySpec;
 use super::sched::DramScheduler;
 use config::SpecError;
 use config::units::{Bytes, Duration, TransferRate};
+use kernel::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,9 +117,43 @@ impl DramSpec {
         self.bus.check(line)?;
         self.banks.check(line)?;
         match &self.refresh {
-            Some(refresh) => refresh.check(),
+            Some(refresh) => {
+                refresh.check()?;
+                self.check_between(refresh, line)
+            }
             None => Ok(()),
         }
+    }
+
+    /// Whether a line can be accessed between two refreshes: a refresh closes the row that an access has opened, and the access
+    /// begins anew.
+    fn check_between(&self, refresh: &DramRefreshSpec, line: u64) -> Result<(), SpecError> {
+        let DramTimingSpec { rcd, cl, cwl, rp, ras, ccd, rrd, faw, wr, rtp, .. } = self.timing;
+        let bursts = line / self.bus.burst_bytes();
+        let columns = Time::from_ps(ccd.time().ps().saturating_mul(bursts));
+        let data = Duration::new(Time::transfer(line, self.bus.bandwidth()).max(columns));
+        let needs = [
+            ("ras", ras, "an activation and a precharge", &[ras, rp][..]),
+            ("rcd", rcd, "a read", &[rcd, cl, data]),
+            ("rtp", rtp, "a read and a precharge", &[rcd, data, rtp, rp]),
+            ("wr", wr, "a write and a precharge", &[rcd, cwl, data, wr, rp]),
+            ("rrd", rrd, "two activations", &[rrd, rcd]),
+            ("faw", faw, "five activations", &[faw, rcd]),
+        ];
+        for (key, value, work, times) in needs {
+            let times = times.iter().chain([&refresh.duration]).map(|time| time.time());
+            let all = times.fold(Time::ZERO, |sum, time| sum.checked_add(time).unwrap_or(Time::MAX));
+            if all >= refresh.interval.time() {
+                let interval = refresh.interval;
+                let what = format!(
+                    "a refresh and {work} take {all} (`{key}` is {value}), and the next refresh comes after {interval} \
+                     (`refresh.interval`) and closes the row again"
+                );
+                let help = "give times whose sum is below the interval, or leave out the table `refresh`";
+                return Err(SpecError::new(&format!("timing.{key}"), what).help(help));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -200,3 +200,34 @@ fn lines_may_be_short() {
     assert!(gddr5.check(64).is_ok());
     assert_eq!(gddr5.check(32).expect_err("half a burst").key, "bus.burst");
 }
+
+/// Refreshes of 350 ns come every 4 us: a time of 3 us fits between two of them, and one of 4 us does not.
+#[test]
+fn times_that_leave_no_access_between_refreshes_are_refused() {
+    let us = |us: u64| Duration::new(Time::from_us(us));
+    let refresh = DramRefreshSpec { interval: us(4), duration: Duration::new(Time::from_ns(350)) };
+    let base = DramSpec { refresh: Some(refresh), ..ddr4() };
+    assert_eq!(base.check(64), Ok(()));
+    let times: [(&str, fn(&mut DramTimingSpec) -> &mut Duration); 6] = [
+        ("rcd", |timing| &mut timing.rcd),
+        ("ras", |timing| &mut timing.ras),
+        ("rtp", |timing| &mut timing.rtp),
+        ("wr", |timing| &mut timing.wr),
+        ("rrd", |timing| &mut timing.rrd),
+        ("faw", |timing| &mut timing.faw),
+    ];
+    for (key, time) in times {
+        let mut spec = base.clone();
+        *time(&mut spec.timing) = us(3);
+        assert_eq!(spec.check(64), Ok(()), "{key}");
+        *time(&mut spec.timing) = us(4);
+        let error = spec.check(64).expect_err(key);
+        assert_eq!(error.key, format!("timing.{key}"));
+        assert!(error.what.contains("(`refresh.interval`)"), "{}", error.what);
+        // The largest time of all is a sum that saturates.
+        *time(&mut spec.timing) = Duration::new(Time::MAX);
+        assert_eq!(spec.check(64).expect_err(key).key, format!("timing.{key}"));
+        spec.refresh = None;
+        assert_eq!(spec.check(64), Ok(()), "without refresh every time will do: {key}");
+    }
+}
