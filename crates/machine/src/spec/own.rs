@@ -67,7 +67,7 @@ pub struct ServerSpec {
 pub struct StartSpec {
     /// Jobs that are executed before the run without time, at most, to fill a DRAM cache or what `swap` pages into. They end once
     /// it has taken as many missing pages as it has room for, or the latter half of them has brought less than a hundredth of its
-    /// pages.
+    /// pages. If the program's pages fit or nearly fit (up to 5/4 of the room), all of them are brought after 4,096 jobs.
     #[schemars(range(max = 1_099_511_627_776_u64))]
     pub fill_jobs: u64,
     /// Which of the first jobs of the run count in no figure; `--warmup` says something else.
