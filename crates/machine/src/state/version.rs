@@ -1,7 +1,7 @@
 //! Which programs can read which states.
 
 /// The number of the form of states, and of what preconditioning does: it grows with every change that moves a byte of one.
-pub const LAYOUT: u32 = 3;
+pub const LAYOUT: u32 = 4;
 
 /// The versions that a state depends on.
 pub(super) fn version() -> String {

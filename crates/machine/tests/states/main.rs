@@ -290,8 +290,8 @@ fn a_head_that_promises_something_else_is_refused() {
     );
 }
 
-/// The SHA-256 of all states of drives of this test, as `LAYOUT` 3 has them.
-const FROZEN: (u32, &str) = (3, "2434f39b5fbb69bc8ab7257039947077bc108b988699f6a5289cacc32f86578d");
+/// The SHA-256 of all states of drives of this test, as `LAYOUT` 4 has them.
+const FROZEN: (u32, &str) = (4, "2434f39b5fbb69bc8ab7257039947077bc108b988699f6a5289cacc32f86578d");
 
 /// A folder of states outlives a build of the program: what another build makes otherwise must have another name.
 #[test]
