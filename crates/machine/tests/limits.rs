@@ -193,7 +193,9 @@ fn programs_larger_than_flash_are_refused() {
 /// The files of a service take more than the file system of `d16` has room for: some 14.7 GB.
 #[test]
 fn services_larger_than_their_drive_are_refused() {
-    for (service, bytes) in [("img-u:size=14.7GB,requests=10", 14.7e9), ("apache-u:size=14.8GB", 14.8e9)] {
+    for (service, bytes) in
+        [("img-u:size=14.7GB,requests=10", 14.7e9), ("apache-u:size=14.8GB,requests=10", 14.8e9)]
+    {
         let plan = Plan::new("d16", service).set("flash.precondition=none");
         let shown = run_alone(&plan).map(|_| ()).expect_err(service).to_string();
         assert!(shown.contains("do not fit on drive 0") && shown.contains("has room for 14"), "{shown}");

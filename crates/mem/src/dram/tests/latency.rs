@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dram::sched::DramScheduler;
+use crate::dram::{DramRefreshSpec, DramTimingSpec};
 use config::units::{Duration, TransferRate};
 use proto::memory::Stage;
 
@@ -206,7 +207,7 @@ fn lines_may_be_short() {
 fn times_that_leave_no_access_between_refreshes_are_refused() {
     let us = |us: u64| Duration::new(Time::from_us(us));
     let refresh = DramRefreshSpec { interval: us(4), duration: Duration::new(Time::from_ns(350)) };
-    let base = DramSpec { refresh: Some(refresh), ..ddr4() };
+    let base = DramSpec { refresh: Some(refresh), ..presets::ddr4() };
     assert_eq!(base.check(64), Ok(()));
     let times: [(&str, fn(&mut DramTimingSpec) -> &mut Duration); 6] = [
         ("rcd", |timing| &mut timing.rcd),
