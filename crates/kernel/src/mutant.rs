@@ -91,6 +91,12 @@ mutants! {
         FreeSuspend,
         /// An operation that goes on after a suspend begins with what it has done already.
         RestartedProgram,
+        /// An operation is suspended as often as a read asks for it, whatever the limit.
+        EndlessSuspends,
+        /// The free unit that the rule names last is opened, one time in four.
+        WrongBlock,
+        /// An erase costs no energy, one in four.
+        UnpaidErase,
         /// An erase does not wear its block, one in 16.
         FreeErase,
         /// A page that has left a drive's register is still held, though the register is free, one in 1,009.
@@ -121,10 +127,22 @@ mutants! {
         CleanPage,
         /// A line that an owner has changed and now shares does not reach its bank, one in four.
         LostSpill,
+        /// A read of a line that its owner has changed takes the bank's old copy, one in four.
+        StaleBank,
         /// Of the copies of a line that must go, one is not probed, one time in four.
         SkippedProbe,
         /// A translation stays in a buffer although its page has gone.
         StaleTranslation,
+        /// A translation buffer ignores which application asks.
+        ForeignTranslation,
+        /// Every second refresh of DRAM is left out.
+        SkippedRefresh,
+        /// A refresh of DRAM costs no energy.
+        UnpaidRefresh,
+        /// An activation of DRAM costs no energy, one in 16.
+        UnpaidActivation,
+        /// A burst that is written to DRAM costs what one that is read does.
+        WriteAsRead,
         /// A row of DRAM is opened without the one before being closed.
         FreePrecharge,
         /// Both pages of an exchange are written to the frames that they had.
@@ -173,10 +191,18 @@ mutants! {
         EarlyCommit,
         /// A sync that has nothing to commit does not flush the drive.
         UnflushedSync,
+        /// A sync does not wait for the commit of its transaction, one in four.
+        EarlySync,
+        /// A sync waits for the transaction before the one that holds its changes.
+        OlderCommit,
         /// Reclaim frees dirty pages.
         ReclaimedDirty,
         /// What a completion says of a drive's buffer is read the other way round, one in 16.
         CorruptedHead,
+    }
+    "stats" {
+        /// A percentile is the lower end of its bucket.
+        LowPercentile,
     }
     "workload" {
         /// A request of the host is measured twice, one in 101.

@@ -344,7 +344,7 @@ impl Machine {
 
     /// Accounts of a processor and of what is around it that must agree; `still` if nothing is pending.
     pub fn checks_of(&self, complex: &Complex, still: bool) -> Vec<Check> {
-        self.parts.checks(complex, still)
+        self.parts.checks(complex, still, self.now())
     }
 
     /// Why the run cannot go on: a source's failure, or a kernel that fits on no multiprocessor.

@@ -10,7 +10,7 @@ use flash::direct::Direct;
 use flash::port::engine::Engine;
 use flash::port::initiator::Initiator;
 use kernel::Time;
-use mem::dram::Dram;
+use mem::dram::{Dram, DramAccount};
 use mem::dram_cache::DramCache;
 use mem::l2::L2;
 use mem::placement::{Account, Placement, Shadowed};
@@ -210,9 +210,10 @@ impl Memory {
     }
 
     /// Accounts that must agree, each side counted in a different part of it.
-    pub(crate) fn checks(&self) -> Vec<Check> {
+    pub(crate) fn checks(&self, now: Time) -> Vec<Check> {
         match self {
-            Memory::Dram(_) | Memory::DramCache(_) => Vec::new(),
+            Memory::Dram(dram) => dram.accounts(now).iter().map(of_dram).collect(),
+            Memory::DramCache(cache) => cache.dram().accounts(now).iter().map(of_dram).collect(),
             Memory::Placement(placement) => {
                 let accounts = placement.accounts().map(|account| agreed(&account));
                 accounts.into_iter().chain(placement.shadowed().map(in_place)).collect()
@@ -254,6 +255,16 @@ impl Memory {
             Memory::Initiator(initiator) => initiator.reset_stats(now),
         }
     }
+}
+
+/// An account of DRAM, as a check.
+fn of_dram(account: &DramAccount) -> Check {
+    let DramAccount { name, found, due } = *account;
+    let (check, what) = match name {
+        "refreshes" => ("DRAM is refreshed as often as its interval asks", "refreshes"),
+        _ => ("DRAM spends what its operations cost", name),
+    };
+    Check { name: check, ok: found == due, detail: format!("{what}: {found}, and {due} by the counts") }
 }
 
 /// What the shadow of a placement has found, as a check.

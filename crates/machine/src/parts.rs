@@ -225,11 +225,12 @@ impl Parts {
 
     /// Accounts of a complex that must agree, each side counted in a different part; `still` if nothing is pending, so that no
     /// message is on its way.
-    pub(crate) fn checks(&self, complex: &Complex, still: bool) -> Vec<Check> {
+    pub(crate) fn checks(&self, complex: &Complex, still: bool, now: Time) -> Vec<Check> {
         let is_idle = self.outstanding(complex) == 0;
         let mut checks = complex.check_jobs(is_idle);
-        checks.extend(self.memories_of(complex).flat_map(Memory::checks));
+        checks.extend(self.memories_of(complex).flat_map(|memory| memory.checks(now)));
         checks.extend(complex.check_shared_cache());
+        checks.extend(complex.check_frames());
         checks.extend(self.memories_of(complex).filter_map(|memory| memory.check_pages(&complex.l2)));
         checks.extend(complex.check_copies(is_idle, still));
         checks.extend(self.pager_of(complex).map(Pager::check));

@@ -1,6 +1,7 @@
 //! Log-linear histogram over `u64`, in the manner of HdrHistogram: octaves cut into equal sub-buckets.
 
 use crate::wide::Wide;
+use kernel::{Mutant, planted};
 
 /// Percentiles are rounded to this many parts, so that `0.9` of 100 samples leaves exactly ten above it.
 const PARTS: u64 = 1_000_000_000;
@@ -213,6 +214,9 @@ impl Histogram {
         let mut below = 0;
         for b in self.buckets() {
             if below + b.count >= rank {
+                if planted(Mutant::LowPercentile) {
+                    return Some(b.low.max(self.min));
+                }
                 let within = rank - below;
                 let span = u128::from(b.high - b.low);
                 let offset = span * (2 * u128::from(within) - 1) / (2 * u128::from(b.count));

@@ -83,6 +83,9 @@ impl Device {
         checks.extend(self.check_look_ahead());
         checks.push(self.check_busy(now));
         checks.push(self.check_array_time());
+        let (most, limit) = self.backend.suspends();
+        let detail = format!("an operation was suspended {most} times, {limit} are the most");
+        checks.push(Check::new("suspends", most <= limit, detail));
         checks.extend(self.check_energy(now));
         checks.extend(self.check_buffer());
         checks.extend(self.check_registers());
@@ -110,12 +113,20 @@ impl Device {
         let dies = self.window_busy(now).1.into_iter().fold(Time::ZERO, |sum, busy| sum + busy);
         let expected = self.backend.meter.as_ref().map(|meter| meter.die_busy(dies));
         let spent = energy.of("die busy");
+        let erases = self.window_counters().0.done[Class::Erase as usize];
+        let due = self.backend.meter.as_ref().map(|meter| meter.erases(erases));
+        let erased = energy.of("erase");
         vec![
             Check::new("energy", energy.conserves(), detail),
             Check::new(
                 "die_energy",
                 expected == Some(spent),
                 format!("{spent} aJ for {dies} of dies at work"),
+            ),
+            Check::new(
+                "erase_energy",
+                due == Some(erased),
+                format!("{erased} aJ for {erases} blocks that were erased"),
             ),
         ]
     }
@@ -299,6 +310,10 @@ impl Device {
             audited("shadow_units", &units, "units", "hold what may not be read of them"),
             Check::new("valid_slots", recount == Ok(self.units_on_flash()), counted),
         ];
+        if let Some((opens, wrong, first)) = self.ftl.opened() {
+            let detail = format!("{wrong} of {opens} units were opened in the place of another. {first}");
+            checks.push(Check::new("opened_units", wrong == 0, detail.trim_end().to_owned()));
+        }
         if self.ftl.keeps_apart() {
             let audit = shadow.audit_placements(&self.ftl);
             let detail = match audit {

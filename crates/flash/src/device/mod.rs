@@ -249,6 +249,7 @@ impl Device {
             shadow.watch_registers();
         }
         self.shadow = Some(Box::new(shadow));
+        self.ftl.watch_opening();
     }
 
     /// The shadow, if there is one.

@@ -35,7 +35,8 @@ impl Ext4 {
         if self.journals_data() {
             return self.force_commit();
         }
-        let tid = self.file(inode).map_or(Tid(0), |file| if data_only { file.data_sync } else { file.sync });
+        let tid = self.holds(inode, data_only);
+        let tid = if planted(Mutant::OlderCommit) { Tid(tid.0.saturating_sub(1)) } else { tid };
         let flush = barrier && !self.journal.will_flush(tid) && !planted(Mutant::UnflushedSync);
         if !self.journal.is_done(tid) {
             self.journal.request(tid, CommitCause::Sync);
@@ -45,6 +46,16 @@ impl Ext4 {
         } else {
             Need::Nothing
         }
+    }
+
+    /// The transaction that holds what `fsync` of a file, or `fdatasync`, makes durable.
+    pub fn holds(&self, inode: Inode, data_only: bool) -> Tid {
+        self.file(inode).map_or(Tid(0), |file| if data_only { file.data_sync } else { file.sync })
+    }
+
+    /// Whether changes go through a journal.
+    pub fn has_journal(&self) -> bool {
+        self.journal.is_on()
     }
 
     /// What `sync` has to do after all dirty pages have been written (`ext4_sync_fs`).

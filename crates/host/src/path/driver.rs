@@ -305,6 +305,9 @@ impl<P: Program> Host<P> {
                 counter.failed |= status != Status::Success;
                 if counter.left == 0 {
                     let (waiter, log) = (counter.waiter.take(), counter.log);
+                    if let Some((disk, tid)) = counter.commit.filter(|_| !counter.failed) {
+                        self.disks[usize::from(disk)].committed = tid;
+                    }
                     self.log_written(log);
                     waiter.into_iter().for_each(|task| self.wake(task, cx));
                 }

@@ -80,6 +80,13 @@ pub(super) enum Frame {
         /// `fdatasync`.
         data_only: bool,
     },
+    /// A sync returns.
+    Synced {
+        /// The disk of the journal.
+        disk: u16,
+        /// The transaction that holds what it has made durable.
+        tid: Tid,
+    },
     /// Waits until a transaction is committed.
     WaitCommit {
         /// The disk of the journal.

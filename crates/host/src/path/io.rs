@@ -2,6 +2,7 @@
 
 use super::frame::Access;
 use crate::Inode;
+use crate::fs::Tid;
 use crate::tasks::Task;
 use proto::Completion;
 
@@ -64,6 +65,8 @@ pub(super) struct Counter {
     pub(super) waiter: Option<Task>,
     /// The disk whose log they are written to.
     pub(super) log: Option<u16>,
+    /// The disk to whose log a commit block is written, and its transaction.
+    pub(super) commit: Option<(u16, Tid)>,
     /// Whether one has failed.
     pub(super) failed: bool,
 }

@@ -9,7 +9,7 @@ use crate::PAGE;
 use crate::block::{Bio, BioFlags};
 use crate::fs::{self, Changes, Checkpoint, Content, Handle, Tid};
 use crate::tasks::Task;
-use kernel::{Cx, Time};
+use kernel::{Cx, Mutant, Time, planted_nth};
 use proto::IoOp;
 use proto::file::Program;
 
@@ -118,7 +118,7 @@ impl<P: Program> Host<P> {
             }
             fs::Step::Commit { block, tid, preflush, fua } => {
                 self.shadow_meta(block, Content::Commit { tid });
-                self.write_and_wait(task, disk, block, preflush, fua);
+                self.write_and_wait(task, disk, block, (preflush, fua), Some((disk, tid)));
             }
             fs::Step::Submit { inode, page, pages } => {
                 let range = Range { sync: true, allocate: false, ..Range::of(inode, page, page + pages) };
@@ -178,8 +178,15 @@ impl<P: Program> Host<P> {
     }
 
     /// Writes a block, after a flush if that is wanted, and waits.
-    fn write_and_wait(&mut self, task: Task, disk: u16, block: u64, preflush: bool, fua: bool) {
-        let counter = self.waits.counters.insert(Counter::default());
+    fn write_and_wait(
+        &mut self,
+        task: Task,
+        disk: u16,
+        block: u64,
+        (preflush, fua): (bool, bool),
+        commit: Option<(u16, Tid)>,
+    ) {
+        let counter = self.waits.counters.insert(Counter { commit, ..Counter::default() });
         let flags = BioFlags { sync: true, meta: true, preflush, fua, ..BioFlags::default() };
         self.write_blocks(task, disk, block, 1, flags, counter);
         self.push(task, Frame::Count(counter));
@@ -216,7 +223,7 @@ impl<P: Program> Host<P> {
             return self.pay_then(task, frame);
         }
         let fs = self.disks[usize::from(disk)].fs.as_ref();
-        if fs.is_none_or(|fs| fs.is_committed(tid)) {
+        if fs.is_none_or(|fs| fs.is_committed(tid)) || planted_nth(Mutant::EarlySync, 4) {
             self.check_journal(task, disk);
             return Step::Again;
         }
@@ -305,7 +312,7 @@ impl<P: Program> Host<P> {
         (at.writes_tail, at.tail) = (true, tid);
         self.shadow_meta(block, Content::Superblock { tail, tid });
         self.push(task, Frame::TailWritten { disk, tail, tid, checkpoint });
-        self.write_and_wait(task, disk, block, flush, fua);
+        self.write_and_wait(task, disk, block, (flush, fua), None);
     }
 
     pub(super) fn tail_written(&mut self, disk: u16, tail: u32, tid: Tid, checkpoint: bool) -> Step {

@@ -159,6 +159,8 @@ struct Disk {
     /// Whether the journal's superblock is being written, and the transaction that it begins with.
     writes_tail: bool,
     tail: Tid,
+    /// The newest transaction whose commit block is on the drive.
+    committed: Tid,
     /// Pages that are on the drive, in blocks that are not the file's yet.
     converting: VecDeque<IoEnd>,
     /// Direct writes that nobody waits for and whose data are on the drive, and the worker that ends them, once there was one.
@@ -320,6 +322,7 @@ impl<P: Program> Host<P> {
             commit_timer: None,
             writes_tail: false,
             tail: Tid(0),
+            committed: Tid(0),
             converting: VecDeque::new(),
             finishing: VecDeque::new(),
             finisher: None,

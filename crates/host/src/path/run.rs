@@ -75,6 +75,7 @@ impl<P: Program> Host<P> {
             Frame::BeginWritepages(range) => self.begin_writepages(task, range, cx),
             Frame::EndWritepages(disk) => self.end_writepages(disk, cx),
             Frame::Sync { file, data_only } => self.sync(task, file, data_only),
+            Frame::Synced { disk, tid } => self.synced(task, disk, tid),
             Frame::SyncDisk(disk) => self.sync_disk(task, disk),
             Frame::WaitCommit { disk, tid } => self.wait_commit(task, disk, tid, cx),
             Frame::WaitLog(disk) => self.wait_log(task, disk),

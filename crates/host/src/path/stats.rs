@@ -15,6 +15,8 @@ pub struct PathStats {
     pub no_space: u64,
     /// Dirty pages that found none when they were written back: their data are lost.
     pub lost: u64,
+    /// Syncs that returned before the commit block of their transaction was on the drive.
+    pub early_syncs: u64,
     /// Times a thread waited for a page that was being read.
     pub page_waits: u64,
     /// Pages that were announced to drives before they were written.

@@ -6,7 +6,7 @@ use super::thread::Step;
 use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
-use crate::fs::{Changes, Need};
+use crate::fs::{Changes, Need, Tid};
 use crate::tasks::Task;
 use crate::{Inode, PAGE};
 use kernel::Cx;
@@ -26,11 +26,25 @@ impl<P: Program> Host<P> {
             self.fail(task, CallError::ReadOnly);
             return Step::Again;
         }
+        let fs = self.disks[usize::from(disk)].fs.as_ref();
+        if let Some(tid) = fs.filter(|fs| fs.has_journal()).map(|fs| fs.holds(inode, data_only)) {
+            self.push(task, Frame::Synced { disk, tid });
+        }
         let need = match &mut self.disks[usize::from(disk)].fs {
             None => Need::Flush,
             Some(fs) => fs.fsync(inode, data_only),
         };
         self.needs(task, disk, Some(inode), need)
+    }
+
+    /// A sync returns: the commit of the transaction that holds what it has made durable is on the drive.
+    pub(super) fn synced(&mut self, task: Task, disk: u16, tid: Tid) -> Step {
+        let at = &self.disks[usize::from(disk)];
+        let is_early = tid > at.committed && !at.aborted;
+        if is_early && !self.has_failed(task) {
+            self.stats.early_syncs += 1;
+        }
+        Step::Again
     }
 
     /// `sync` of a disk, after all data have been written.

@@ -251,7 +251,10 @@ pub(crate) fn build(
     let processor = Processor::Ooo(Box::new(Ooo { service, cores, reach, fill_jobs }));
     let (network, directory) = (Network::Mesh(network), Some(directory));
     let name = tables.cpu.name.clone();
-    let complex = Complex::new(name, processor, mmus, network, directory, (l2, CPU_LINE), Ends::mesh());
+    let mut complex = Complex::new(name, processor, mmus, network, directory, (l2, CPU_LINE), Ends::mesh());
+    if loaded.spec.sim.shadow {
+        complex.copies.follow();
+    }
     let pager = tables.swap.map(|part| part.name.clone()).zip(pager);
     Ok(Built { complex, memory: stored, pager, pages })
 }

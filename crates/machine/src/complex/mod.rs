@@ -1,11 +1,13 @@
 //! A processor with what stands at the endpoints of its network: translation, the shared cache, a directory.
 
+mod copies;
 mod ends;
 pub(crate) mod lines;
 mod network;
 mod processor;
 mod series;
 
+pub(crate) use copies::Copies;
 pub(crate) use ends::Ends;
 pub use network::Network;
 pub use processor::{Ooo, Processor, Simt};
@@ -16,7 +18,7 @@ use kernel::Time;
 use mem::directory::Directory;
 use mem::l2::L2;
 use mem::mmu::Mmu;
-use proto::memory::Tally;
+use proto::memory::{Access, Tally};
 
 /// The parts around a processor.
 pub struct Complex {
@@ -51,6 +53,10 @@ pub struct Complex {
     pub(crate) answered: u64,
     /// Lines that the shared cache has sent to memory, over the whole run.
     pub(crate) lines_sent: u64,
+    /// Lines that cores have changed and banks have not taken.
+    pub(crate) copies: Copies,
+    /// Accesses to frames of other applications, as far as the shared cache has a shadow, and the first in words.
+    foreign: (u64, Option<String>),
 }
 
 impl Complex {
@@ -81,6 +87,8 @@ impl Complex {
             sent: 0,
             answered: 0,
             lines_sent: 0,
+            copies: Copies::default(),
+            foreign: (0, None),
         }
     }
 
@@ -109,6 +117,29 @@ impl Complex {
         ]
     }
 
+    /// Counts an access to a frame of another application.
+    pub(crate) fn look_at_frame(&mut self, access: &Access) {
+        let owner = self.mmus.first().and_then(|mmu| mmu.owner(access.address));
+        if let Some(owner) = owner.filter(|owner| *owner != access.app && !access.is_walk()) {
+            let Access { app, address, .. } = *access;
+            self.foreign.0 += 1;
+            self.foreign.1.get_or_insert_with(|| {
+                format!("application {app} came to address {address:#x} of application {owner}")
+            });
+        }
+    }
+
+    /// Whether translations have led every access to a frame of its own application; known where the shared cache has a shadow.
+    pub(crate) fn check_frames(&self) -> Option<Check> {
+        let (count, first) = &self.foreign;
+        let detail = format!("{count} were not. {}", first.as_deref().unwrap_or_default());
+        self.l2.is_shadowed().then(|| Check {
+            name: "accesses are to frames of their application",
+            ok: *count == 0,
+            detail,
+        })
+    }
+
     /// Whether changed lines of the shared cache are in memory, or still there.
     pub(crate) fn check_shared_cache(&self) -> Vec<Check> {
         lines::of_shared_cache(&self.l2, self.lines_sent)
@@ -119,6 +150,7 @@ impl Complex {
     pub(crate) fn check_copies(&self, is_idle: bool, still: bool) -> Vec<Check> {
         let mut checks = Vec::new();
         if let (Processor::Ooo(ooo), Some(directory)) = (&self.processor, &self.directory) {
+            checks.extend(self.l2.is_shadowed().then(|| self.copies.check()));
             if is_idle {
                 checks.extend(lines::of_cores(&ooo.cores, directory, &self.l2));
             }

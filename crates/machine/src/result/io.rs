@@ -264,6 +264,59 @@ impl Io {
     }
 }
 
+/// Percentiles of latencies that are checked, in parts of a thousand.
+const CHECKED: [u32; 5] = [500, 900, 990, 999, 1000];
+
+/// The first percentile of latencies that is wrong, in words. It must be where a sample of its rank lies if those of its bucket lie evenly
+/// in it, and in the bucket of the exact sample where that is one of the slowest, which are kept.
+pub(super) fn wrong_percentile(machine: &Machine) -> Option<String> {
+    let injector = &machine.injector;
+    let mut every = FlowStats::default();
+    for flow in &injector.flows {
+        every.read.merge(&flow.read);
+        every.write.merge(&flow.write);
+        every.trim.merge(&flow.trim);
+        every.flush.merge(&flow.flush);
+    }
+    let every = all(&every).latency;
+    let slowest: Vec<u64> = injector
+        .explain
+        .iter()
+        .flat_map(|explain| explain.slowest())
+        .map(|one| one.seen.latency().ps())
+        .collect();
+    // Requests that took a way without an account are not among those that are kept.
+    let slowest = if slowest.first().copied() == every.max() { slowest } else { Vec::new() };
+    let of_kinds = injector.flows.iter().flat_map(|flow| flow.by_kind().map(|op| (&op.latency, &[][..])));
+    of_kinds.chain([(&every, &slowest[..])]).find_map(|(latency, kept)| misplaced(latency, kept))
+}
+
+/// The first percentile that is not where it must be; `kept` are the largest samples, in falling order.
+fn misplaced(latency: &Histogram, kept: &[u64]) -> Option<String> {
+    let count = latency.count();
+    let (least, most) = latency.min().zip(latency.max())?;
+    CHECKED.iter().find_map(|part| {
+        let rank = (u128::from(count) * u128::from(*part)).div_ceil(1_000).max(1) as u64;
+        let mut above = count;
+        let bucket = latency.buckets().collect::<Vec<_>>().into_iter().rev().find(|bucket| {
+            above -= bucket.count;
+            above < rank
+        })?;
+        let halves = u128::from(2 * (rank - above) - 1) * u128::from(bucket.high - bucket.low);
+        let even = bucket.low + (halves / u128::from(2 * bucket.count)) as u64;
+        let due = even.clamp(least, most);
+        let found = latency.percentile_unchecked(f64::from(*part) / 1e3)?;
+        let exact = kept.get((count - rank) as usize).copied();
+        let is_inside = exact.is_none_or(|exact| (bucket.low..=bucket.high).contains(&exact));
+        (found != due || !is_inside).then(|| {
+            let permille = f64::from(*part) / 10.0;
+            format!(
+                "{permille} % of {count}: {found} ps, due {due} ps; the exact sample, if kept, is {exact:?}"
+            )
+        })
+    })
+}
+
 /// Initiators that reach a flash device by themselves, each with the processor in front of it.
 fn initiators(machine: &Machine) -> impl Iterator<Item = (&Initiator, &Processor)> {
     machine.complexes().iter().flat_map(|complex| {

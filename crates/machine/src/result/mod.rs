@@ -309,6 +309,8 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         injector.issued == injector.completed + outstanding,
         format!("{} issued, {} completed, {outstanding} in flight", injector.issued, injector.completed),
     );
+    let wrong = io::wrong_percentile(machine);
+    check("percentiles lie where the samples do", wrong.is_none(), wrong.unwrap_or_default());
     for (number, (_, device)) in machine.drives().enumerate() {
         // Below zero where more is answered than was asked.
         let waited_for = injector.in_device_of(number as u16) as i64 + machine.claimed(number);
@@ -349,22 +351,7 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
             None => format!("{} completions with an error", injector.errors),
         },
     );
-    for at in machine.hosts() {
-        let stuck = at.host.stuck();
-        check(
-            "a thread that waits waits for something under way",
-            stuck.is_none(),
-            stuck.unwrap_or_default(),
-        );
-        let (errors, lost) = (at.host.stats.errors, at.host.stats.lost);
-        check(
-            "no data of the page cache is lost",
-            errors + lost == 0,
-            format!(
-                "{errors} answers of drives with an error, {lost} dirty pages without room on their drive"
-            ),
-        );
-    }
+    of_hosts(machine, &mut check);
     let still = end == End::Deadlock;
     for (complex, simt) in machine.gpus() {
         let (stages, latency) = gpu::tiling(machine, complex, simt);
@@ -394,6 +381,32 @@ fn checks(machine: &Machine, end: End, stop: &AtomicBool) -> Vec<Check> {
         device.checks_unless(machine.now(), &stop).into_iter().for_each(|c| check(c.name, c.ok, c.detail));
     }
     checks
+}
+
+/// What must hold of hosts.
+fn of_hosts(machine: &Machine, check: &mut impl FnMut(&str, bool, String)) {
+    for at in machine.hosts() {
+        let stuck = at.host.stuck();
+        check(
+            "a thread that waits waits for something under way",
+            stuck.is_none(),
+            stuck.unwrap_or_default(),
+        );
+        let early = at.host.stats.early_syncs;
+        check(
+            "a sync returns after the commit that holds it is on the drive",
+            early == 0,
+            format!("{early} returned before"),
+        );
+        let (errors, lost) = (at.host.stats.errors, at.host.stats.lost);
+        check(
+            "no data of the page cache is lost",
+            errors + lost == 0,
+            format!(
+                "{errors} answers of drives with an error, {lost} dirty pages without room on their drive"
+            ),
+        );
+    }
 }
 
 /// Whether something was measured after the warm-up, and how long the run was; nothing where there was no warm-up.

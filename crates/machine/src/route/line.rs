@@ -45,6 +45,7 @@ impl Complex {
     pub(super) fn directory_said(&mut self, out: mem::directory::Out, wires: &mut Wires) {
         match out {
             mem::directory::Out::Look { tile, access } => {
+                self.copies.looked(&access);
                 self.l2.access(tile, access, &mut wires.at(self.number));
             }
             mem::directory::Out::Probe(probe) => {
@@ -105,6 +106,9 @@ impl Complex {
     #[inline]
     pub(super) fn accessed(&mut self, at: u32, mut access: Access, wires: &mut Wires) {
         self.tally.access(Stage::Network, &mut access, wires.queue.now());
+        if self.l2.is_shadowed() {
+            self.look_at_frame(&access);
+        }
         let bank = self.ends.bank_at(at);
         let here = &mut wires.at(self.number);
         match &mut self.directory {

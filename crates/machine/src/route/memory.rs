@@ -28,6 +28,7 @@ impl Parts {
             Packet::Answer(access) => at.answered(access, wires),
             Packet::Probe(probe) => at.processor.ooo().cores.probe(probe, &mut wires.at(complex)),
             Packet::Probed(probed) => {
+                at.copies.probed(&probed);
                 if let Some(directory) = &mut at.directory {
                     directory.probed(probed, &mut wires.at(complex));
                 }

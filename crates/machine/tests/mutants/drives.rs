@@ -6,10 +6,11 @@ use flash::control::buffer::ahead::{LookAheadPolicy, sequential};
 use flash::soak::{Combination, End, Map, Memory};
 use kernel::Mutant::{
     BlindMerge, BufferPassed, DiscardIgnored, EagerErase, EarlyAcknowledge, EarlyFlush, EarlyStripe,
-    FreeErase, FreeResume, FreeSuspend, FuaIgnored, HeldTwice, LostLine, LostPart, LostProgram,
-    LostWriteBack, MeasuredTwice, MergeAcrossErase, OldWindow, PinIgnored, RecordedTwice, RestartedProgram,
-    StaleCopy, StaleFill, StalePage, StalePageCopy, SwappedEntries, TornProgram, TrimIgnored, TrimUndone,
-    Unmeasured, UnreadPage, WrongDrive, WrongStream,
+    EarlySync, EndlessSuspends, FreeErase, FreeResume, FreeSuspend, FuaIgnored, HeldTwice, LostLine,
+    LostPart, LostProgram, LostWriteBack, LowPercentile, MeasuredTwice, MergeAcrossErase, OldWindow,
+    OlderCommit, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StaleFill, StalePage, StalePageCopy,
+    SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnpaidErase, UnreadPage, WrongBlock,
+    WrongDrive, WrongStream,
 };
 use machine::run::Plan;
 use machine::warmup::Warmup;
@@ -31,6 +32,7 @@ pub(super) const DEVICES: &[Run] = &[
             TornProgram,
             RecordedTwice,
             FreeErase,
+            WrongBlock,
         ],
     },
     Run {
@@ -41,7 +43,7 @@ pub(super) const DEVICES: &[Run] = &[
     Run {
         name: "device that suspends",
         make: || soak(&Combination { suspend: true, ..Combination::plain() }),
-        kills: &[FreeResume, FreeSuspend, RestartedProgram],
+        kills: &[FreeResume, FreeSuspend, RestartedProgram, EndlessSuspends],
     },
     Run {
         name: "device with a map on flash",
@@ -67,7 +69,20 @@ pub(super) const DEVICES: &[Run] = &[
 ];
 
 pub(super) const DRIVES: &[Run] = &[
-    Run { name: "drive behind a queue", make: drive, kills: &[MeasuredTwice, Unmeasured, OldWindow] },
+    Run {
+        name: "drive behind a queue",
+        make: drive,
+        kills: &[MeasuredTwice, Unmeasured, OldWindow, LowPercentile],
+    },
+    Run { name: "drive that tells its energy", make: metered, kills: &[UnpaidErase] },
+    Run {
+        name: "service that syncs",
+        make: || {
+            let service = "img-u:size=64MB,requests=60,fsync=yes";
+            super::shadowed("d16", service, &["flash.precondition=none"])
+        },
+        kills: &[EarlySync, OlderCommit],
+    },
     Run {
         name: "drives behind a stripe",
         make: || {
@@ -92,7 +107,24 @@ fn soak(combination: &Combination) -> Vec<String> {
     outcome.failed.into_iter().map(|check| check.name.to_owned()).chain(end).collect()
 }
 
+/// Energies of each kind that differ.
+const ENERGY: &str = "flash.energy={ read = [\"1nJ\"], program = [\"3nJ\"], erase = \"7nJ\", transfer = \"1pJ\", \
+     die = { idle = \"1mW\", busy = \"5mW\" }, controller = { idle = \"1W\", busy = \"2W\" }, \
+     link = { transfer = \"1pJ\", on = \"100mW\" } }";
+
+fn metered() -> Vec<String> {
+    let small = ["flash.geometry.channels=1", "flash.geometry.ways=1"];
+    let job = "fio:rw=randwrite,bs=4k,iodepth=16,number_ios=4000";
+    super::failed(&small.iter().chain(&[ENERGY]).fold(plan(job), |plan, assignment| plan.set(assignment)))
+}
+
 fn drive() -> Vec<String> {
+    let plan = plan("fio:rw=randrw,rwmixread=50,bs=4k,iodepth=16,number_ios=1000");
+    super::failed(&Plan { warmup: Some(Warmup::Requests(300)), ..plan })
+}
+
+/// A drive of few blocks, with its shadow.
+fn plan(job: &str) -> Plan {
     let set = [
         "flash.geometry.blocks=32",
         "flash.geometry.pages=16",
@@ -103,7 +135,5 @@ fn drive() -> Vec<String> {
         "flash.precondition=sequential",
         "sim.shadow=true",
     ];
-    let plan = Plan::new("d16", "fio:rw=randrw,rwmixread=50,bs=4k,iodepth=16,number_ios=1000");
-    let plan = set.iter().fold(plan, |plan, assignment| plan.set(assignment));
-    super::failed(&Plan { warmup: Some(Warmup::Requests(300)), ..plan })
+    set.iter().fold(Plan::new("d16", job), |plan, assignment| plan.set(assignment))
 }

@@ -3,9 +3,10 @@
 use super::{Run, failed, shadowed};
 use kernel::Mutant::{
     CleanPage, DroppedByEngine, DroppedFrame, DroppedGranule, DroppedLine, DroppedPage, DroppedRegister,
-    HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostParked, LostSpill, LostStore,
-    LostWriteBackOfCore, PartialLine, SilentDrop, SkippedProbe, StaleFrame, StaleLine, StaleTable,
-    TwiceDelivered, Unclaimed, UnmovedPage, UnparkedLine,
+    ForeignTranslation, HiddenChange, KeptLine, LostAnswer, LostFault, LostLane, LostParked, LostSpill,
+    LostStore, LostWriteBackOfCore, PartialLine, SilentDrop, SkippedProbe, SkippedRefresh, StaleBank,
+    StaleFrame, StaleLine, StaleTable, TwiceDelivered, Unclaimed, UnmovedPage, UnpaidActivation,
+    UnpaidRefresh, UnparkedLine, WriteAsRead,
 };
 use machine::run::{Plan, run_alone};
 use std::fmt::Write;
@@ -16,8 +17,18 @@ pub(super) const GPUS: &[Run] = &[
     Run {
         name: "GPU with DRAM",
         make: || shadowed("ideal", "bfs1:scale=9", &CACHES),
-        kills: &[DroppedLine, LostStore, PartialLine, TwiceDelivered],
+        kills: &[
+            DroppedLine,
+            LostStore,
+            PartialLine,
+            TwiceDelivered,
+            SkippedRefresh,
+            UnpaidRefresh,
+            UnpaidActivation,
+            WriteAsRead,
+        ],
     },
+    Run { name: "GPU that two programs share", make: pair, kills: &[ForeignTranslation] },
     Run {
         name: "GPU with flash on its network",
         make: || shadowed("zng", "bfs1:scale=9", &flash_memory()),
@@ -75,6 +86,7 @@ pub(super) const SERVERS: &[Run] = &[
             KeptLine,
             SilentDrop,
             LostAnswer,
+            StaleBank,
         ],
     },
     Run {
@@ -133,6 +145,14 @@ fn flash_memory() -> Vec<&'static str> {
         "l2.parked=0B",
     ];
     [&CACHES[..], &own].concat()
+}
+
+/// Each program has pages of the same numbers.
+fn pair() -> Vec<String> {
+    let plan = Plan::new("ideal", "back:n=1024").set("sim.shadow=true");
+    let mut plan = CACHES.iter().fold(plan, |plan, assignment| plan.set(assignment));
+    plan.workloads.push("bfs1:scale=9".to_owned());
+    failed(&plan)
 }
 
 /// Registers that thrash hand their pages to the shared cache, which has room for one in each bank.

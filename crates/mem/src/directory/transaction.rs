@@ -183,13 +183,14 @@ impl Directory {
         debug_assert!(record.probes > 0 && record.access.address == address, "a probe is answered once");
         record.probes -= 1;
         let spilled = answer.dirty && !invalidate;
+        let passes = spilled && planted_nth(Mutant::StaleBank, 4);
         if answer.dirty {
             debug_assert_eq!(
                 record.data,
                 Data::Wanted,
                 "the bank is not asked for what an owner may have changed"
             );
-            record.data = Data::Here;
+            record.data = if passes { Data::Wanted } else { Data::Here };
             self.stats.forwarded += 1;
             self.ledger.came += 1;
             self.ledger.passed_on += u64::from(invalidate);
@@ -202,6 +203,10 @@ impl Directory {
             line.forget(core);
         } else {
             line.exclusive = false;
+        }
+        if passes {
+            self.proceed(name, cx);
+            return self.spill(name, core, cx);
         }
         if spilled && !planted_nth(Mutant::LostSpill, 4) {
             self.spill(name, core, cx);

@@ -9,7 +9,7 @@ use super::bank::{Bank, Found, Need, Piece};
 use super::energy::DramMeter;
 use super::sched::Scheduler;
 use super::timing::Timing;
-use kernel::{Ticket, Time};
+use kernel::{Mutant, Ticket, Time, planted};
 
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -56,6 +56,8 @@ pub(super) struct Controller {
     /// Refreshes begun so far, and the time by which they are earlier than those of the first controller.
     refreshes: u64,
     shift: Time,
+    /// When it was last looked at.
+    pub(super) looked: Time,
     /// Pieces that have come, and that have been served.
     arrived: u64,
     served: u64,
@@ -98,6 +100,7 @@ impl Controller {
             oldest: 0,
             refreshes: 0,
             shift,
+            looked: Time::ZERO,
             arrived: 0,
             served: 0,
             wake: None,
@@ -106,6 +109,7 @@ impl Controller {
 
     /// A piece arrives for a bank; whether a decision is due.
     pub(super) fn arrive(&mut self, bank: u8, mut piece: Piece, around: &mut Around<'_>) -> bool {
+        self.looked = piece.arrived;
         // A refresh that nobody has waited for closes the row first.
         self.refresh(piece.arrived, around);
         piece.number = self.arrived;
@@ -139,6 +143,7 @@ impl Controller {
         around: &mut Around<'_>,
         mut transfer: impl FnMut(Transfer),
     ) -> Option<Time> {
+        self.looked = now;
         self.refresh(now, around);
         loop {
             let [access_at, activate_at] = self.look(now);
@@ -238,6 +243,7 @@ impl Controller {
             self.carried = 0;
         }
         self.carried += lines;
+        stats.lines[usize::from(write)] += lines;
         stats.bus_busy += timing.transfer.times(lines);
         if let Some((meter, _)) = &mut around.metered {
             meter.access(write, lines, begin, end);
@@ -251,11 +257,22 @@ impl Controller {
         Transfer { command: served.piece.command, write, begin, end }
     }
 
+    /// Refreshes that have begun, as the banks know them.
+    pub(super) fn refreshes(&self) -> u64 {
+        self.refreshes
+    }
+
+    /// Refreshes that are due until a time.
+    pub(super) fn due(&self, until: Time, interval: Time) -> u64 {
+        (until + self.shift).ps() / interval.ps()
+    }
+
     /// Catches up with the refreshes that have begun until now. All banks are closed and busy for the duration of one.
     fn refresh(&mut self, now: Time, around: &mut Around<'_>) {
         let timing = around.timing;
         let Some(refresh) = timing.refresh else { return };
         let begun = (now + self.shift).ps() / refresh.interval.ps();
+        let begun = if planted(Mutant::SkippedRefresh) { begun & !1 } else { begun };
         if begun == self.refreshes {
             return;
         }

@@ -6,7 +6,7 @@
 
 use super::timing::Timing;
 use config::units::{Energy, Power};
-use kernel::Time;
+use kernel::{Mutant, Time, planted, planted_nth};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Activity, Attojoules, EnergyReport, Meter};
@@ -71,17 +71,37 @@ impl DramMeter {
         DramMeter { costs, meter: Meter::new(&ACTIVITIES), bursts, ranks: shifts.map(rank).collect() }
     }
 
+    /// Energy of so many activations, refreshes, or lines read or written, by the name of the activity.
+    pub(super) fn of(&self, activity: &str, count: u64) -> Attojoules {
+        let DramEnergySpec { activate, read, write, refresh, .. } = self.costs;
+        let (each, times) = match activity {
+            "activate" => (activate, 1),
+            "refresh" => (refresh, 1),
+            "read" => (read, self.bursts),
+            _ => (write, self.bursts),
+        };
+        Attojoules::from(each.attojoules()) * Attojoules::from(times) * Attojoules::from(count)
+    }
+
     /// A row is activated.
     pub(super) fn activate(&mut self, controller: usize, now: Time) {
         if !self.ranks[controller].is_open {
             self.turn(controller, now, true);
         }
-        self.meter.spend(ACTIVATE, now, self.costs.activate.attojoules().into());
+        if !planted_nth(Mutant::UnpaidActivation, 16) {
+            self.meter.spend(ACTIVATE, now, self.costs.activate.attojoules().into());
+        }
     }
 
     /// Lines are on the bus.
     pub(super) fn access(&mut self, write: bool, lines: u64, begin: Time, end: Time) {
-        let (activity, burst) = if write { (WRITE, self.costs.write) } else { (READ, self.costs.read) };
+        let (activity, burst) = if write && planted(Mutant::WriteAsRead) {
+            (WRITE, self.costs.read)
+        } else if write {
+            (WRITE, self.costs.write)
+        } else {
+            (READ, self.costs.read)
+        };
         let energy = Attojoules::from(burst.attojoules()) * Attojoules::from(lines * self.bursts);
         self.meter.spread(activity, begin, end, energy);
     }
@@ -100,6 +120,7 @@ impl DramMeter {
             self.turn(controller, first, false);
         }
         let energy = Attojoules::from(self.costs.refresh.attojoules()) * Attojoules::from(begun - refreshes);
+        let energy = if planted(Mutant::UnpaidRefresh) { 0 } else { energy };
         self.meter.spread(REFRESH, first, due(begun) + refresh.duration, energy);
         self.ranks[controller].refreshes = begun;
     }

@@ -69,6 +69,19 @@ pub struct DramStats {
     pub turnarounds: u64,
     /// Time that data buses have carried data, summed over controllers.
     pub bus_busy: Time,
+    /// Lines that have passed the buses: read, written.
+    pub lines: [u64; 2],
+}
+
+/// Two counts of the same, each of another place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DramAccount {
+    /// What is counted.
+    pub name: &'static str,
+    /// As it was done or spent.
+    pub found: u128,
+    /// As it must be.
+    pub due: u128,
 }
 
 /// Memory behind controllers.
@@ -86,6 +99,8 @@ pub struct Dram {
     /// The pieces of the command that is just arriving.
     pieces: Vec<(Place, u8)>,
     bound: usize,
+    /// When counters began.
+    window: Time,
     /// What has gone over each data bus.
     #[cfg(test)]
     transfers: Vec<(u16, controller::Transfer)>,
@@ -128,6 +143,7 @@ impl Dram {
             }),
             pieces: Vec::with_capacity((PAGE / line) as usize),
             bound: usize::MAX,
+            window: Time::ZERO,
             #[cfg(test)]
             transfers: Vec::new(),
             stats: DramStats::default(),
@@ -165,8 +181,31 @@ impl Dram {
         self.meter.as_ref().map(|meter| meter.report(now, &self.timing))
     }
 
+    /// Refreshes against their interval, and energy in attojoules against what was counted in the measured window.
+    pub fn accounts(&self, now: Time) -> Vec<DramAccount> {
+        let mut accounts = Vec::new();
+        let mut paid = 0;
+        if let Some(refresh) = &self.timing.refresh {
+            let due = |at: &Controller, until| at.due(until, refresh.interval);
+            let controllers = self.controllers.iter();
+            let found = controllers.clone().map(|at| u128::from(at.refreshes())).sum();
+            let all = controllers.clone().map(|at| u128::from(due(at, at.looked))).sum();
+            accounts.push(DramAccount { name: "refreshes", found, due: all });
+            paid = controllers.map(|at| due(at, now) - due(at, self.window)).sum();
+        }
+        if let (Some(energy), Some(meter)) = (self.energy(now), &self.meter) {
+            let DramStats { activations, lines: [read, written], .. } = self.stats;
+            let counts = [("activate", activations), ("read", read), ("write", written), ("refresh", paid)];
+            let account =
+                |(name, count)| DramAccount { name, found: energy.of(name), due: meter.of(name, count) };
+            accounts.extend(counts.map(account));
+        }
+        accounts
+    }
+
     /// Counters begin anew.
     pub fn reset_stats(&mut self, now: Time) {
+        self.window = now;
         if let Some(meter) = &mut self.meter {
             meter.reset(now, &self.timing);
         }

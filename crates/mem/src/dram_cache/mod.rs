@@ -357,6 +357,11 @@ impl DramCache {
         &self.dram.stats
     }
 
+    /// The DRAM inside.
+    pub fn dram(&self) -> &Dram {
+        &self.dram
+    }
+
     /// Energy of the DRAM inside since counters began; `None` if the spec does not say what things cost.
     pub fn energy(&self, now: Time) -> Option<EnergyReport> {
         self.dram.energy(now)

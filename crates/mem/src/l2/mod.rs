@@ -174,6 +174,12 @@ impl L2 {
         self.shadow = Some(Box::new(Shadow::new(self.layout.line())));
     }
 
+    /// Whether it has a shadow.
+    #[inline]
+    pub fn is_shadowed(&self) -> bool {
+        self.shadow.is_some()
+    }
+
     /// What the shadow has found, if there is one. O(lines that were stored to).
     pub fn shadowed(&self) -> Option<Shadowed> {
         let shadow = self.shadow.as_deref()?;

@@ -173,6 +173,11 @@ impl Mmu {
         self.top = self.table.lay_out(&self.spaces.pages(), base);
     }
 
+    /// The application that owns the frame of a physical address; none if it is not data, or if the unit does not know.
+    pub fn owner(&self, address: u64) -> Option<u8> {
+        self.spaces.owner(address / self.reach())
+    }
+
     /// Bytes of the page tables, in memory or in the unit itself.
     pub fn table_bytes(&self) -> u64 {
         self.table.bytes()

@@ -84,6 +84,13 @@ impl Spaces {
         known.then(|| space.first + page)
     }
 
+    /// The application whose own frame this is; none if the unit does not know.
+    pub(super) fn owner(&self, frame: u64) -> Option<u8> {
+        let has = |space: &&Space| (space.first..space.first + space.pages).contains(&frame);
+        let app = self.spaces.iter().position(|space| has(&space))?;
+        (!matches!(self.spaces[app].resident, Resident::Asked)).then_some(app as u8)
+    }
+
     /// Says whether a page is resident, where the unit knows that page by page.
     pub(super) fn set_resident(&mut self, app: u8, page: u64, resident: bool) {
         self.space(app, page);

@@ -18,6 +18,7 @@ pub mod gc;
 pub(crate) mod index;
 pub mod map_cache;
 mod map_copy;
+mod opened;
 pub mod pages;
 mod pools;
 mod recovered;
@@ -101,6 +102,8 @@ pub struct Ftl {
     pages: Option<Box<pages::Pages>>,
     /// Reclaim units that host data goes to first, one bit a cell, if there are any.
     slc: Option<Box<slc::Slc>>,
+    /// Which units were opened, if that is watched.
+    opened: Option<Box<opened::Opened>>,
 }
 
 impl Ftl {
@@ -134,6 +137,7 @@ impl Ftl {
             bad: bad::BadBlocks::default(),
             pages: None,
             slc: None,
+            opened: None,
             geo,
         }
     }
@@ -282,6 +286,9 @@ impl Ftl {
     pub fn reserve(&mut self, group: u32, stream: Stream) -> Option<Slot> {
         let keep = self.keep(group, stream);
         let (number, index) = self.groups[group as usize].reserve(stream, keep, self.geo.programs_per_ru)?;
+        if index == 0 {
+            self.note_opened(group, number, stream);
+        }
         if self.pages.is_some() && !matches!(stream, Stream::Host(_)) {
             self.count_moved_page(index);
         }
@@ -572,6 +579,7 @@ impl Ftl {
             self.groups[group].retire(number);
         } else {
             self.groups[group].release(number, erases);
+            self.note_freed(group as u32, number, erases);
         }
         self.counters.erases += 1;
     }

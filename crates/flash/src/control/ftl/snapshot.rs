@@ -31,6 +31,7 @@ impl Ftl {
             bad,
             pages,
             slc,
+            opened: _,
         } = self;
         array.save(out);
         map.save(out);
@@ -52,6 +53,7 @@ impl Ftl {
     /// Replaces the state by one that a translation layer of the same parameters saved; `None` if it is cut short or
     /// malformed.
     pub(crate) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
+        self.opened = None;
         // Lengths first: a damaged one must end in `None`, not in a giant allocation.
         let ahead = |input: &[u8], len: u64| (length_ahead(input)? == len).then_some(());
         ahead(input, self.geo.slots)?;

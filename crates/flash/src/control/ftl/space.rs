@@ -10,6 +10,7 @@ use super::pools::Pools;
 use super::unit::{FRESH, Ru, RuState};
 use crate::media::array::NandArray;
 use crate::media::geometry::Geometry;
+use kernel::{Mutant, planted_nth};
 use proto::Slot;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -107,6 +108,8 @@ impl FreeUnits {
             return Some(self.fresh - 1);
         }
         match &mut self.freed {
+            Freed::FirstFreed(list) if planted_nth(Mutant::WrongBlock, 4) => list.pop_back(),
+            Freed::LeastWorn(set) if planted_nth(Mutant::WrongBlock, 4) => set.pop_last().map(|(_, ru)| ru),
             Freed::FirstFreed(list) => list.pop_front(),
             Freed::LeastWorn(set) => set.pop_first().map(|(_, ru)| ru),
         }
@@ -382,6 +385,14 @@ impl Group {
         unit.state = RuState::Closed;
         unit.short = true;
         self.list_closed(number, clock);
+    }
+
+    /// Free units that were opened before, in the order of the list.
+    pub(crate) fn freed(&self) -> Vec<u32> {
+        match &self.free.freed {
+            Freed::FirstFreed(list) => list.iter().copied().collect(),
+            Freed::LeastWorn(set) => set.iter().map(|(_, ru)| *ru).collect(),
+        }
     }
 
     /// Erase count of a unit, if static wear levelling keeps it.

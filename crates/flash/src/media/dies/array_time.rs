@@ -17,6 +17,11 @@ pub(super) struct ArrayTime {
 kernel::snapshot!(ArrayTime { due, worked, suspending });
 
 impl Backend {
+    /// The most suspends that an operation has had, and may have.
+    pub(crate) fn suspends(&self) -> (u64, u64) {
+        (self.suspends_most, self.suspend.limit.into())
+    }
+
     /// Time that arrays have worked and waited for suspends, with what is left of operations under way; and what it must
     /// be: the array times of all commands, with what each suspend costs.
     pub(crate) fn array_time(&self) -> (Time, Time) {

@@ -11,7 +11,7 @@ use super::timing::Timing;
 use crate::media::energy::FlashCosts;
 use config::energy::StatePower;
 use config::units::Energy;
-use kernel::Time;
+use kernel::{Mutant, Time, planted_nth};
 use stats::{Activity, Attojoules, EnergyReport, Meter};
 
 const READ: usize = 0;
@@ -142,6 +142,8 @@ impl MediaMeter {
     fn worked(&mut self, op: &Op, timing: &Timing, from: Time, to: Time) {
         let [read, change] = self.costs.of(op, timing).map(|one| one * Attojoules::from(self.alike.pages()));
         self.meter.spread(READ, from, to, read);
+        let is_free = op.kind == OpKind::Erase && planted_nth(Mutant::UnpaidErase, 4);
+        let change = if is_free { 0 } else { change };
         self.meter.spread(if op.kind == OpKind::Erase { ERASE } else { PROGRAM }, from, to, change);
     }
 
@@ -171,6 +173,11 @@ impl MediaMeter {
     /// Energy of dies that have been at work for so long, summed over them.
     pub(crate) fn die_busy(&self, time: Time) -> Attojoules {
         Attojoules::from(self.costs.spec.die.busy.microwatts()) * Attojoules::from(time.ps())
+    }
+
+    /// Energy of so many erases of a block.
+    pub(crate) fn erases(&self, count: u64) -> Attojoules {
+        Attojoules::from(self.costs.spec.erase.attojoules()) * Attojoules::from(count)
     }
 
     /// Whether both accounts of what was spent agree.

@@ -41,6 +41,7 @@ pub use idle::{IdlePlanes, Wanted};
 pub(crate) use sharing::Alike;
 pub use sharing::{MultiPlane, Sharing};
 pub use spread::Spread;
+pub use suspend::Suspend;
 
 use crate::media::geometry::Geometry;
 use crate::media::registers::Link;
@@ -60,23 +61,6 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use timing::Timing;
 use transfer::{Links, TRANSFER, Transfer};
-
-/// Program and erase suspend.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Suspend {
-    /// Whether a waited-for read interrupts a program.
-    pub program: bool,
-    /// Whether it interrupts an erase.
-    pub erase: bool,
-    /// From the decision until the die takes commands.
-    pub latency: Time,
-    /// Extra array time when the operation goes on.
-    pub resume: Time,
-    /// An operation with less than this left is not interrupted.
-    pub least: Time,
-    /// How often one operation may be interrupted.
-    pub limit: u8,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum DieState {
@@ -159,6 +143,8 @@ pub struct Backend {
     /// What happened.
     pub counters: BackendCounters,
     array_time: ArrayTime,
+    /// The most suspends of one operation so far.
+    suspends_most: u64,
     /// Number in the die queues, for Little's law.
     pub queued: Little,
     /// Data on its way to registers that gather writes, and out of them.
@@ -251,6 +237,7 @@ impl Backend {
             gather: policy.wanted.map(|w| w.gather).filter(|_| policy.sharing.rule != MultiPlane::Off),
             counters: BackendCounters::default(),
             array_time: ArrayTime::default(),
+            suspends_most: 0,
             queued: Little::new(Time::ZERO),
             transfers: Slab::default(),
             links: policy.link.map(|link| Links::new(link, geo.die_planes)),

@@ -58,6 +58,7 @@ impl Backend {
             gather: _,
             counters,
             array_time,
+            suspends_most: _,
             queued,
             transfers: _,
             links,
