@@ -95,6 +95,10 @@ mutants! {
         EndlessSuspends,
         /// The free unit that the rule names last is opened, one time in four.
         WrongBlock,
+        /// A read of the array costs no energy, one in 16.
+        UnpaidRead,
+        /// A program costs no energy, one in 16.
+        UnpaidProgram,
         /// An erase costs no energy, one in four.
         UnpaidErase,
         /// An erase does not wear its block, one in 16.

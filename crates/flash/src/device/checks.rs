@@ -5,6 +5,7 @@ use super::buffered::{Buffered, Place};
 use super::{Active, Device};
 use crate::check::Check;
 use crate::control::ftl::{Ftl, FtlCounters};
+use crate::media::dies::BackendCounters;
 use crate::media::dies::op::Class;
 use crate::shadow::Audit;
 use kernel::{Slab, Time};
@@ -116,7 +117,16 @@ impl Device {
         let erases = self.window_counters().0.done[Class::Erase as usize];
         let due = self.backend.meter.as_ref().map(|meter| meter.erases(erases));
         let erased = energy.of("erase");
-        vec![
+        // Before the window, something may have been counted at its beginning and spent at its end.
+        let whole = self.stats.origin.backend == BackendCounters::default();
+        let pages = self.backend.due_for_pages().filter(|_| whole);
+        let pages =
+            pages.into_iter().flat_map(|due| due.into_iter().zip(["read", "program"])).map(|(due, name)| {
+                let spent = energy.of(name);
+                Check::new("page_energy", spent == due, format!("{name}: {spent} aJ, {due} aJ by the counts"))
+            });
+        let pages: Vec<Check> = pages.collect();
+        let mut checks = vec![
             Check::new("energy", energy.conserves(), detail),
             Check::new(
                 "die_energy",
@@ -128,7 +138,9 @@ impl Device {
                 due == Some(erased),
                 format!("{erased} aJ for {erases} blocks that were erased"),
             ),
-        ]
+        ];
+        checks.extend(pages);
+        checks
     }
 
     /// What the back end has done against what the FTL has recorded.

@@ -9,8 +9,8 @@ use kernel::Mutant::{
     EarlySync, EndlessSuspends, FreeErase, FreeResume, FreeSuspend, FuaIgnored, HeldTwice, LostLine,
     LostPart, LostProgram, LostWriteBack, LowPercentile, MeasuredTwice, MergeAcrossErase, OldWindow,
     OlderCommit, PinIgnored, RecordedTwice, RestartedProgram, StaleCopy, StaleFill, StalePage, StalePageCopy,
-    SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnpaidErase, UnreadPage, WrongBlock,
-    WrongDrive, WrongStream,
+    SwappedEntries, TornProgram, TrimIgnored, TrimUndone, Unmeasured, UnpaidErase, UnpaidProgram, UnpaidRead,
+    UnreadPage, WrongBlock, WrongDrive, WrongStream,
 };
 use machine::run::Plan;
 use machine::warmup::Warmup;
@@ -74,7 +74,11 @@ pub(super) const DRIVES: &[Run] = &[
         make: drive,
         kills: &[MeasuredTwice, Unmeasured, OldWindow, LowPercentile],
     },
-    Run { name: "drive that tells its energy", make: metered, kills: &[UnpaidErase] },
+    Run {
+        name: "drive that tells its energy",
+        make: metered,
+        kills: &[UnpaidErase, UnpaidRead, UnpaidProgram],
+    },
     Run {
         name: "service that syncs",
         make: || {

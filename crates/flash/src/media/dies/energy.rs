@@ -5,7 +5,7 @@
 
 use super::Backend;
 use super::batch::Batch;
-use super::op::{NO_OP, Op, OpKind};
+use super::op::{Class, NO_OP, Op, OpKind};
 use super::sharing::Alike;
 use super::timing::Timing;
 use crate::media::energy::FlashCosts;
@@ -141,8 +141,12 @@ impl MediaMeter {
     /// An array has done what it was told.
     fn worked(&mut self, op: &Op, timing: &Timing, from: Time, to: Time) {
         let [read, change] = self.costs.of(op, timing).map(|one| one * Attojoules::from(self.alike.pages()));
+        let read = if read > 0 && planted_nth(Mutant::UnpaidRead, 16) { 0 } else { read };
         self.meter.spread(READ, from, to, read);
-        let is_free = op.kind == OpKind::Erase && planted_nth(Mutant::UnpaidErase, 4);
+        let is_free = match op.kind {
+            OpKind::Erase => planted_nth(Mutant::UnpaidErase, 4),
+            _ => change > 0 && planted_nth(Mutant::UnpaidProgram, 16),
+        };
         let change = if is_free { 0 } else { change };
         self.meter.spread(if op.kind == OpKind::Erase { ERASE } else { PROGRAM }, from, to, change);
     }
@@ -197,6 +201,25 @@ impl MediaMeter {
 }
 
 impl Backend {
+    /// Energies of the reads and programs that were counted since the beginning; none if pages differ in what they cost, or if something
+    /// is under way.
+    pub(crate) fn due_for_pages(&self) -> Option<[Attojoules; 2]> {
+        let FlashCosts { spec, slc: None } = &self.meter.as_ref()?.costs else { return None };
+        let alike = |of: &[Energy]| {
+            let first = *of.first()?;
+            of.iter().all(|one| *one == first).then(|| Attojoules::from(first.attojoules()))
+        };
+        let (read, program) = (alike(&spec.read)?, alike(&spec.program)?);
+        let (counters, timing) = (&self.counters, &self.timing);
+        let sensed = (counters.senses + counters.retry_steps) * u64::from(timing.pages_per_unit);
+        let copied = counters.copy_backs * u64::from(timing.program_pages);
+        let each = if timing.one_shot { timing.passes } else { timing.program_pages };
+        let programs = [Class::HostProgram, Class::MapProgram, Class::GcProgram];
+        let programs: u64 = programs.iter().map(|class| counters.done[*class as usize]).sum();
+        let pages = [sensed + copied, programs * u64::from(each)];
+        self.is_at_rest().then(|| [read * Attojoules::from(pages[0]), program * Attojoules::from(pages[1])])
+    }
+
     /// What happens costs energy from here on.
     pub(crate) fn set_energy(&mut self, costs: impl Into<FlashCosts>) {
         self.meter = Some(Box::new(MediaMeter::new(costs.into(), self.die_count, self.alike)));
