@@ -234,7 +234,7 @@ fn warm(service: &mut dyn Service, memory: &mut impl Holds, mut by: Filling, sto
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::{Rng, Snapshot as _};
+    use kernel::Rng;
     use proto::cpu::Op;
 
     /// A job loads from one page. Half of the jobs ask for one page, a quarter for another, and so on; one in 16 for any.
