@@ -253,8 +253,11 @@ mod tests {
         fn start(&mut self, _: u32, _: u64) {}
         fn step(&mut self, _: u32, tape: &mut Vec<Op>) -> bool {
             let draw = self.rng.next_u64();
-            let page =
-                if draw % 16 == 0 { self.rng.below(self.pages) } else { u64::from(draw.leading_zeros()) };
+            let page = if draw.is_multiple_of(16) {
+                self.rng.below(self.pages)
+            } else {
+                u64::from(draw.leading_zeros())
+            };
             tape.push(Op {
                 kind: OpKind::Load,
                 width: 8,
