@@ -133,7 +133,7 @@ impl Complex {
     pub(crate) fn check_frames(&self) -> Option<Check> {
         let (count, first) = &self.foreign;
         let detail = format!("{count} were not. {}", first.as_deref().unwrap_or_default());
-        self.l2.is_shadowed().then(|| Check {
+        self.l2.is_shadowed().then_some(Check {
             name: "accesses are to frames of their application",
             ok: *count == 0,
             detail,
