@@ -26,7 +26,7 @@ pub(super) struct Ledger {
     pub(super) program_ops: u64,
     /// Programs of parity queued.
     pub(super) parity_ops: u64,
-    /// What the FTL had counted before: preconditioning.
+    /// What the FTL had counted before the first command: preconditioning.
     opening: FtlCounters,
 }
 
@@ -42,18 +42,18 @@ kernel::snapshot!(Ledger {
 });
 
 impl Ledger {
-    /// What the FTL has counted so far is none of the device's doing.
-    pub(super) fn open(&mut self, ftl: &Ftl) {
-        self.opening = ftl.counters;
-    }
-
     /// A command has been submitted.
     #[inline]
     pub(super) fn submitted(&mut self, ftl: &Ftl) {
         if self.submitted == 0 {
-            self.open(ftl);
+            self.opening = ftl.counters;
         }
         self.submitted += 1;
+    }
+
+    /// Counters of the FTL that are preconditioning: all of them, as long as no command has reached the device.
+    fn opening(&self, ftl: &Ftl) -> FtlCounters {
+        if self.submitted == 0 { ftl.counters } else { self.opening }
     }
 
     /// The measured window begins.
@@ -145,7 +145,7 @@ impl Device {
 
     /// What the back end has done against what the FTL has recorded.
     fn check_flows(&self) -> [Check; 5] {
-        let (ftl, opening) = (&self.ftl.counters, &self.ledger.opening);
+        let (ftl, opening) = (&self.ftl.counters, self.ledger.opening(&self.ftl));
         let (units, done) = (&self.backend.counters.units, &self.backend.counters.done);
         let voided = self.buffered.as_ref().map_or(0, |b| b.buffer.counters().flushes_discarded);
         let host =

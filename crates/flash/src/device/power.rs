@@ -229,7 +229,6 @@ impl Device {
         report.time = self.backend.time_of_scan(&self.ftl.geo, &programmed, &erased);
         self.journal = Some(Box::new(journal));
         self.reset_stats(Time::ZERO);
-        self.ledger.open(&self.ftl);
         if let Some(buffered) = &mut self.buffered {
             for ((lpn, sectors), placement) in lines.iter().zip(&placements) {
                 buffered.restore(*lpn, *sectors, *placement, home(&self.ftl.geo, *lpn));
