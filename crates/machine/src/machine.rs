@@ -1,5 +1,7 @@
 //! The machine: parts, wires, and the loop that runs them.
 
+mod window;
+
 use crate::address::Sender;
 use crate::advance::Advance;
 use crate::complex::{Complex, Ooo, Processor, Simt};
@@ -17,7 +19,7 @@ use crate::wires::Wires;
 use config::Diagnostic;
 use flash::{Check, Device};
 use host::stripe::Stripe;
-use kernel::{At, Event as _, Mutant, Time, planted};
+use kernel::{At, Event as _, Time};
 use proto::file::Way;
 use proto::memory::Tally;
 use proto::{Account, Command, Completion, Place};
@@ -31,10 +33,6 @@ const STALL_STEPS: u64 = 1_000_000;
 const HORIZON: Time = Time::from_s(u64::MAX / 1_000_000_000_000 - 86_400);
 /// Events between two looks at the outside: interrupts, progress.
 const SLICE: u64 = 1 << 16;
-/// The same while the jobs of a server may be the warm-up.
-const SHORT_SLICE: u64 = 64;
-/// A measured window that neither a count of requests nor a time begins.
-const NEVER: (u64, Time) = (u64::MAX, Time::MAX);
 
 /// A machine that runs.
 pub struct Machine {
@@ -52,6 +50,8 @@ pub struct Machine {
     pub(crate) cut: Option<Cut>,
     /// The completions of requests and the time at which it begins, where one of them decides; otherwise never.
     window: (u64, Time),
+    /// Whether the jobs of a server may begin it: they are looked at after each event.
+    counts_jobs: bool,
     /// The present instant as the search for stalls knows it, and the events run at it: longer than a slice.
     instant: Time,
     steps: u64,
@@ -80,7 +80,7 @@ impl Machine {
         let window = match warmup {
             Some(Warmup::Requests(requests)) => (requests, Time::MAX),
             Some(Warmup::Until(time)) => (u64::MAX, time),
-            _ => NEVER,
+            _ => window::NEVER,
         };
         let machine = Machine {
             wires: Wires::default(),
@@ -91,6 +91,7 @@ impl Machine {
             warmup,
             cut: None,
             window,
+            counts_jobs: matches!(warmup, Some(Warmup::Steady { .. })),
             instant: Time::ZERO,
             steps: 0,
             advance: Advance::default(),
@@ -175,6 +176,20 @@ impl Machine {
         parts.targets.get(usize::from(target)).map(|target| self.name_of(*target))
     }
 
+    /// Whether requests of a flow of the injector go through a host's kernel.
+    pub(crate) fn is_through_a_kernel(&self, flow: u16) -> bool {
+        let target = self.injector.flows.get(usize::from(flow)).map(|flow| usize::from(flow.target));
+        let target = target.and_then(|target| self.parts.targets.get(target));
+        matches!(target, Some(Target::File { .. }))
+    }
+
+    /// Whether requests of the injector, which has opened their flows, go through a host's page cache.
+    pub(crate) fn uses_a_page_cache(&self) -> bool {
+        let of = |target: u16| self.parts.targets.get(usize::from(target));
+        let is_buffered = |target| matches!(of(target), Some(Target::File { way: Way::Buffered, .. }));
+        self.injector.flows.iter().any(|flow| is_buffered(flow.target))
+    }
+
     /// What a target is called.
     pub(crate) fn name_of(&self, target: Target) -> &str {
         match target {
@@ -217,8 +232,9 @@ impl Machine {
     #[must_use]
     pub(crate) fn with(mut self, built: Built) -> Machine {
         if matches!(built.complex.processor, Processor::Ooo(_)) {
-            // Its jobs count too: they are looked at between slices.
+            // Its jobs count too.
             self.window.0 = u64::MAX;
+            self.counts_jobs |= matches!(self.warmup, Some(Warmup::Requests(_)));
         }
         self.parts.add(built);
         self
@@ -403,7 +419,6 @@ impl Machine {
             if self.left > 0 {
                 return None;
             }
-            self.consider_warmup();
             if stop.load(Ordering::Relaxed) {
                 self.parts.unfold(&mut self.wires);
                 self.route();
@@ -423,8 +438,7 @@ impl Machine {
     fn slice(&mut self, pause: Time) -> Option<End> {
         let (mut instant, mut steps) = (self.instant, self.steps);
         let horizon = self.until.unwrap_or(HORIZON);
-        let slice = if self.warmup.is_some() { SHORT_SLICE } else { SLICE };
-        let mut left = if self.left > 0 { self.left } else { slice };
+        let mut left = if self.left > 0 { self.left } else { SLICE };
         self.left = 0;
         while left > 0 {
             left -= 1;
@@ -470,6 +484,9 @@ impl Machine {
                 _ => self.parts.handle(event, &mut self.wires),
             }
             self.route();
+            if self.counts_jobs {
+                self.consider_warmup();
+            }
         }
         (self.instant, self.steps) = (instant, steps);
         self.failure().is_some().then_some(End::Failed)
@@ -565,36 +582,5 @@ impl Machine {
         } else {
             End::Done
         }
-    }
-
-    fn consider_warmup(&mut self) {
-        let (completed, now) = (self.completed(), self.now());
-        let server = self.server().map(|(_, ooo)| ooo);
-        if let Some(cut) = self.warmup.and_then(|warmup| warmup.over(completed, now, server)) {
-            self.begin_window(cut, now);
-        }
-    }
-
-    /// The measured window begins, because of a count of requests or a time.
-    #[cold]
-    fn begin_at(&mut self, at: Time) {
-        if let Some(by) = self.warmup {
-            self.begin_window(Cut { by, jobs: self.completed(), steady: None }, at);
-        }
-    }
-
-    /// What was measured before `now`, the present or a time since the last event, is forgotten.
-    fn begin_window(&mut self, cut: Cut, now: Time) {
-        self.warmup = None;
-        self.window = NEVER;
-        self.cut = Some(cut);
-        self.measured_from = now;
-        for drive in self.parts.drives.iter_mut().filter(|_| !planted(Mutant::OldWindow)) {
-            drive.device.reset_stats(now);
-        }
-        self.parts.reset_stats(now);
-        self.injector.reset(now);
-        self.gauges.reset();
-        self.read_gauges(now);
     }
 }

@@ -95,7 +95,7 @@ impl WarmupPolicy {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Warmup {
     /// With the completion of the last of this many requests, in the order of their completions: exactly these are left out. On a
-    /// server, requests and jobs together, and up to 64 events later.
+    /// server, requests and jobs together; jobs that end in one event are left out together.
     Requests(u64),
     /// At this time, exactly: what completes before it is left out.
     Until(Time),
