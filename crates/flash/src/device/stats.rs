@@ -152,6 +152,11 @@ impl Default for DeviceStats {
 }
 
 impl DeviceStats {
+    /// Commands completed in the measured window.
+    pub fn commands(&self) -> u64 {
+        [&self.reads, &self.writes, &self.others].map(Breakdown::tasks).iter().sum()
+    }
+
     #[inline]
     pub(super) fn completed(
         &mut self,

@@ -3,15 +3,12 @@
 use super::tail::{SlowRequest, TailResult, slowest, tails};
 use crate::complex::Processor;
 use crate::machine::Machine;
-use flash::device::DeviceStats;
 use flash::port::initiator::{InitiatedFlow, Initiator};
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 use stats::{Histogram, OpStats, Series, Summary};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use workload::inject::{FlowStats, Recorded, Split};
 
 /// Requests of one kind.
@@ -218,12 +215,12 @@ pub struct Io {
     /// Response times that traces of the run have recorded; left out if none has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedResult>,
-    /// The slowest requests, at most 16, the slowest first; left out where `tail` is.
+    /// The slowest requests of the host, at most 16, the slowest first; left out where `sim.explain` is off.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slowest: Vec<SlowRequest>,
     /// Each flow by itself.
     pub flows: Vec<FlowResult>,
-    /// Completions of the host's flows over time.
+    /// Completions of all flows over time.
     pub series: Series,
 }
 
@@ -252,6 +249,8 @@ impl Io {
             kinds: kinds(flow, seconds),
         };
         let flows = flows.iter().enumerate().map(result).collect();
+        let mut series = injector.series.clone();
+        initiators(machine).for_each(|(initiator, _)| series.merge(&initiator.series));
         Io {
             kinds: kinds(&total, seconds).explained(&total, machine),
             slowest: slowest(machine),
@@ -259,7 +258,7 @@ impl Io {
             fragments: FragmentResult::collect(&injector.split),
             recorded: RecordedResult::collect(&injector.recorded()),
             flows,
-            series: injector.series.clone(),
+            series,
         }
     }
 }
@@ -325,7 +324,7 @@ fn initiators(machine: &Machine) -> impl Iterator<Item = (&Initiator, &Processor
 }
 
 /// The flows of the host, and behind them those of processors.
-fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
+pub(super) fn flows(machine: &Machine) -> Cow<'_, [FlowStats]> {
     let host = &machine.injector.flows;
     let of = |(initiator, processor): (&Initiator, &Processor)| -> Vec<FlowStats> {
         let named = |(flow, app): (&InitiatedFlow, u8)| FlowStats {
@@ -433,47 +432,4 @@ pub(super) fn result(op: &OpStats, seconds: f64) -> OpResult {
         histogram_ns: None,
         tail: Vec::new(),
     }
-}
-
-/// Mean time a milestone, with the host's share, so that it sums to the mean latency, of fragments where requests were split.
-pub(super) fn breakdown(machine: &Machine) -> BTreeMap<String, Map<String, Value>> {
-    let flows = flows(machine);
-    let mut all = BTreeMap::new();
-    let mut drives = machine.drives().map(|(_, device)| &device.stats);
-    let Some(DeviceStats { reads, writes, .. }) = drives.next() else { return all };
-    let (mut reads, mut writes) = (reads.clone(), writes.clone());
-    for more in drives {
-        reads.merge(&more.reads);
-        writes.merge(&more.writes);
-    }
-    for (name, device, of) in
-        [("read", reads, (|f| &f.read) as fn(&FlowStats) -> &OpStats), ("write", writes, |f| &f.write)]
-    {
-        if device.tasks() == 0 {
-            continue;
-        }
-        let total = flows.iter().fold(OpStats::default(), |mut sum, f| {
-            sum.merge(of(f));
-            sum
-        });
-        let mut parts: Map<String, Value> = device
-            .means_ns()
-            .filter(|(_, mean)| *mean > 0.0)
-            .map(|(n, mean)| (n.to_owned(), mean.into()))
-            .collect();
-        // The device has measured commands: of a request that was split, its fragments.
-        let Split { requests, fragments, .. } = &machine.injector.split;
-        let (split, fragments) = (of(requests), of(fragments));
-        let commands = total.requests - split.requests + fragments.requests;
-        let latency = (total.latency.sum() - split.latency.sum() + fragments.latency.sum()) as f64;
-        let inside = device.total_ps() as f64;
-        let host = (latency - inside) / 1e3 / commands.max(1) as f64;
-        // A stripe's commands are several of its drives', which they wait for together: the rest is not the host's alone. Those of a page cache are
-        // nobody's requests.
-        if host > 0.0 && machine.stripes().next().is_none() && machine.hosts().is_empty() {
-            parts.insert("host".into(), host.into());
-        }
-        all.insert(name.to_owned(), parts);
-    }
-    all
 }

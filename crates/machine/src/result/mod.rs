@@ -1,6 +1,7 @@
 //! The result document, `nandscape.result/2`.
 
 mod accelerator;
+mod breakdown;
 mod caveats;
 mod coprocessor;
 mod cpu;
@@ -114,10 +115,13 @@ pub struct Document {
     /// What the parts spent, of those whose specs tell what things cost; left out if none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyResult>,
-    /// Where the latency of reads and writes went: the mean time a milestone. It sums to the mean latency of requests. Where
-    /// `io.fragments` is there, it is of commands: each fragment of a request counts by itself, from the arrival of the request to the
-    /// completion of the fragment, and it sums to the mean of those. Fragments of one request wait at the same time in different
-    /// places, so that no sum of theirs is its latency.
+    /// Where the latency of reads and writes went: the mean time a milestone, and `host` outside the drive. It sums to the mean latency of
+    /// requests. Of a stripe the milestones are those of its drives' commands, and `stripe` is what requests take beyond their mean command.
+    /// Of requests through a host's page cache all is `host`: its kernel's commands are not the requests. A kind is left out where requests
+    /// and other commands of the same drives are not told apart; where the host makes no request at all, the drives' commands stand for
+    /// them. Where `io.fragments` is there, it is of commands: each fragment of a request counts by itself, from the arrival of the
+    /// request to the completion of the fragment, and it sums to the mean of those. Fragments of one request wait at the same time in
+    /// different places, so that no sum of theirs is its latency.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
     pub breakdown_ns: BTreeMap<String, Map<String, Value>>,
     /// Checks, each side counted in a different part.
@@ -432,7 +436,7 @@ fn measured(machine: &Machine) -> Option<(bool, String)> {
 
 /// Mean time a milestone: of the host's requests, of a GPU's, and of a server's.
 fn breakdown(machine: &Machine) -> BTreeMap<String, Map<String, Value>> {
-    let mut all = io::breakdown(machine);
+    let mut all = breakdown::of_requests(machine);
     let gpus = machine.gpus().map(|(complex, simt)| (complex, gpu::breakdown(machine, complex, simt)));
     let cpus = machine.servers().map(|(complex, ooo)| (complex, cpu::breakdown(machine, complex, ooo)));
     // Where there are several of a kind, each has its own under its name.

@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use flash::device::MILESTONES;
-use proto::{Holder, IoOp};
+use proto::{Account, Holder, IoOp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -85,7 +85,8 @@ pub struct SlowRequest {
     pub offset: u64,
     /// Its bytes.
     pub bytes: u64,
-    /// Where its latency went.
+    /// Where its latency went; of a request through the host's kernel all of it is `host`, with what the kernel waited for. Empty where no
+    /// account of it was kept.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub breakdown_ns: Map<String, Value>,
     /// Who was in the way.
@@ -174,20 +175,23 @@ pub(super) fn slowest(machine: &Machine) -> Vec<SlowRequest> {
 
 fn one(machine: &Machine, explained: &Explained) -> SlowRequest {
     let Explained { seen, account } = explained;
-    let parts = Explain::parts(explained).map(|ps| ps as f64);
+    let latency = seen.latency();
+    let accounted = account.or_else(|| machine.is_through_a_kernel(seen.flow).then(Account::default));
+    let parts = accounted.map_or([0; PARTS], |account| Explain::parts(latency, &account)).map(|ps| ps as f64);
+    let place = account.and_then(|account| account.place);
     let flow = machine.injector.flows.get(usize::from(seen.flow));
     SlowRequest {
         id: seen.id,
         flow: flow.map(|flow| flow.name.clone()).unwrap_or_default(),
         op: op_name(seen.request.op),
         at_ns: seen.request.at.as_ns_f64(),
-        latency_ns: seen.latency().as_ns_f64(),
+        latency_ns: latency.as_ns_f64(),
         offset: seen.request.offset,
         bytes: seen.request.bytes,
         breakdown_ns: breakdown(&parts),
         blocked_ns: blocked(&parts),
-        drive: account.place.and_then(|place| machine.drive_at(place.drive)?.0),
-        die: account.place.map(|place| place.die),
-        channel: account.place.map(|place| place.channel),
+        drive: place.and_then(|place| machine.drive_at(place.drive)?.0),
+        die: place.map(|place| place.die),
+        channel: place.map(|place| place.channel),
     }
 }

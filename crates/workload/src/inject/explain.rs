@@ -47,7 +47,7 @@ impl Explain {
 
     /// Whether a request of this latency is one of the slowest so far.
     #[inline]
-    fn is_slowest(&self, latency: Time) -> bool {
+    pub(super) fn is_slowest(&self, latency: Time) -> bool {
         self.slowest.len() < SLOWEST || self.slowest.last().is_some_and(|last| last.seen.latency() < latency)
     }
 
@@ -71,13 +71,15 @@ impl Explain {
     /// A request has ended.
     pub(super) fn ended(&mut self, ended: &Explained) {
         let latency = ended.seen.latency();
-        let parts = Explain::parts(ended);
-        let waited: u64 = parts[DIE..].iter().sum();
-        let place = ended.account.place.map(|place| (name(place), waited));
         let tail = &mut self.tails[kind(ended.seen.request.op)];
-        match tail.weight(latency.ps(), ended.seen.id) {
-            0 => tail.count(),
-            weight => tail.keep(latency.ps(), weight, &parts, place),
+        match ended.account.map(|account| (account, tail.weight(latency.ps(), ended.seen.id))) {
+            None | Some((_, 0)) => tail.count(),
+            Some((account, weight)) => {
+                let parts = Explain::parts(latency, &account);
+                let waited: u64 = parts[DIE..].iter().sum();
+                let place = account.place.map(|place| (name(place), waited));
+                tail.keep(latency.ps(), weight, &parts, place);
+            }
         }
         if self.is_slowest(latency) {
             let at = self.slowest.partition_point(|kept| kept.seen.latency() >= latency);
@@ -87,11 +89,10 @@ impl Explain {
     }
 
     /// Where a request's latency went, picoseconds: the first [`OUTSIDE`] and one parts sum to it.
-    pub fn parts(ended: &Explained) -> [u64; PARTS] {
-        let account = &ended.account;
+    pub fn parts(latency: Time, account: &Account) -> [u64; PARTS] {
         let mut parts = [0; PARTS];
         parts[..MILESTONES].copy_from_slice(&account.waits);
-        parts[OUTSIDE] = ended.seen.latency().ps().saturating_sub(account.waits.iter().sum());
+        parts[OUTSIDE] = latency.ps().saturating_sub(account.waits.iter().sum());
         parts[DIE..CHANNEL].copy_from_slice(&account.die);
         parts[CHANNEL..].copy_from_slice(&account.channel);
         parts
@@ -140,7 +141,7 @@ mod tests {
         let [issued, submitted] = [request.at; 2];
         let completed = request.at + Time::from_ps(latency);
         let seen = Seen { id, request, flow: 0, issued, submitted, answered: completed, completed };
-        Explained { seen, account: Account { waits: [latency / 12; 12], ..Account::default() } }
+        Explained { seen, account: Some(Account { waits: [latency / 12; 12], ..Account::default() }) }
     }
 
     #[test]

@@ -85,10 +85,6 @@ struct Pending {
 
 /// Flows that are measured apart; the rest share the last one.
 const FLOWS: usize = 1024;
-/// Windows of the time series.
-const SERIES_WINDOWS: usize = 512;
-/// Width of a window at first; it doubles as the run grows.
-const SERIES_WIDTH: Time = Time::from_us(10);
 
 /// Issues requests and measures them.
 pub struct Injector {
@@ -163,7 +159,7 @@ impl Injector {
         Injector {
             sources: sources.into_iter().map(running).collect(),
             flows: Vec::new(),
-            series: Series::new(Time::ZERO, SERIES_WIDTH, SERIES_WINDOWS),
+            series: Series::of_run(),
             last_completion: Time::ZERO,
             held_max: Time::ZERO,
             pending: Slab::default(),
@@ -438,13 +434,17 @@ impl Injector {
     #[inline(always)]
     fn ended(&mut self, pending: &Pending, tag: u32, now: Time) {
         let Pending { request, flow, submitted, answered, .. } = *pending;
+        let latency = now - request.at;
         if self.observer.is_some() || pending.explained {
             self.show(pending, tag, now);
         } else if let Some(explain) = &mut self.explain {
-            explain.count(request.op);
+            if explain.is_slowest(latency) {
+                self.show(pending, tag, now);
+            } else {
+                explain.count(request.op);
+            }
         }
         let flow = &mut self.flows[usize::from(flow.index)];
-        let latency = now - request.at;
         flow.span.record(request.at, now);
         if planted_nth(Mutant::Unmeasured, 101) {
             *flow.of(request.op) = stats::OpStats::default();
@@ -470,10 +470,8 @@ impl Injector {
         if let Some(observer) = &mut self.observer {
             observer.completed(&seen, account.as_ref());
         }
-        let Some(explain) = &mut self.explain else { return };
-        match account {
-            Some(account) => explain.ended(&Explained { seen, account }),
-            None => explain.count(request.op),
+        if let Some(explain) = &mut self.explain {
+            explain.ended(&Explained { seen, account });
         }
     }
 

@@ -42,8 +42,8 @@ impl Seen {
 pub struct Explained {
     /// The request.
     pub seen: Seen,
-    /// What it waited for inside its device.
-    pub account: Account,
+    /// What it waited for inside its device; none where nothing gave an account, as of requests through the host's kernel.
+    pub account: Option<Account>,
 }
 
 /// A request in flight.

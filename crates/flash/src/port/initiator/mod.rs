@@ -22,6 +22,7 @@ mod tests;
 pub use spec::{EntranceChoice, GatherSpec, InitiatorSpec};
 pub use stats::{InitiatedFlow, InitiatorStats};
 
+use ::stats::Series;
 use config::SpecError;
 use gather::{Gather, Put, Run, Sectors};
 use kernel::resource::Serial;
@@ -95,6 +96,8 @@ pub struct Initiator {
     waiting: Lists<u32>,
     /// What was measured, by application.
     pub flows: Vec<InitiatedFlow>,
+    /// Completions of all applications' commands over time.
+    pub series: Series,
     /// When the last command of the window completed.
     pub last_completion: Time,
     ledger: stats::Ledger,
@@ -127,6 +130,7 @@ impl Initiator {
             gather_latency: spec.gather.latency.time(),
             waiting: Lists::default(),
             flows: vec![InitiatedFlow::default(); apps.into()],
+            series: Series::of_run(),
             last_completion: Time::ZERO,
             ledger: stats::Ledger::default(),
             stats: InitiatorStats::default(),
@@ -176,6 +180,7 @@ impl Initiator {
         flow.span.record(done.wanted, now);
         let of = if done.op == IoOp::Read { &mut flow.read } else { &mut flow.write };
         of.record(done.bytes, done.submitted - done.wanted, now - done.submitted, now - done.wanted);
+        self.series.record(now, done.bytes, now - done.wanted);
         self.last_completion = now;
         if let Some(next) = self.held.pop_front() {
             self.submit(next, cx);

@@ -51,6 +51,7 @@ impl Initiator {
     pub fn reset_stats(&mut self, now: Time) {
         self.stats = InitiatorStats::default();
         self.flows.iter_mut().for_each(|flow| *flow = InitiatedFlow::default());
+        self.series.reset(now);
         self.tally = proto::memory::Tally::default();
         self.last_completion = now;
     }
