@@ -116,3 +116,47 @@ fn percentiles_out_of_range_or_of_nothing() {
 fn merging_needs_equal_precision() {
     filled(7, &[1]).merge(&filled(8, &[1]));
 }
+
+/// Samples that lie evenly over a bucket are what a percentile takes them to be: each is found again, by its rank. Neither end of the
+/// bucket would do.
+#[test]
+fn samples_that_lie_evenly_over_their_buckets_are_found_exactly() {
+    for (bits, low, samples) in [(7, 1u64 << 20, 50u64), (7, 5 << 30, 1000), (3, 9 << 20, 32), (0, 1 << 12, 7)] {
+        let mut one = Histogram::with_bits(bits);
+        one.record(low);
+        let bucket = one.buckets().next().expect("a bucket");
+        assert_eq!(bucket.low, low);
+        let span = bucket.high - bucket.low;
+        let sample = |k: u64| low + span * (2 * k - 1) / (2 * samples);
+        let mut even = Histogram::with_bits(bits);
+        // Others below and above, so that the bucket's ends are not the least and the largest sample.
+        (0..samples).for_each(|_| even.record(low / 4));
+        (1..=samples).for_each(|k| even.record(sample(k)));
+        (0..samples).for_each(|_| even.record(low * 4));
+        for k in 1..=samples {
+            let share = (samples + k) as f64 / (3 * samples) as f64;
+            let rank = (share * 1e9).round() / 1e9 * (3 * samples) as f64;
+            // A share counts to nine decimals: where it is rounded up, the next rank is meant.
+            if rank <= (samples + k) as f64 {
+                assert_eq!(even.percentile_unchecked(share), Some(sample(k)), "{bits} bits, rank {k} of {samples}");
+            }
+        }
+    }
+}
+
+/// The bucket of the sample of a rank holds its percentile, strictly above its lower end where it has more than that one sample.
+#[test]
+fn a_percentile_lies_inside_the_bucket_of_its_sample() {
+    let mut histogram = Histogram::new();
+    let samples: Vec<u64> = (0..4000u64).map(|n| 1_000_000 + n * n * 37 % 30_000_000).collect();
+    samples.iter().for_each(|sample| histogram.record(*sample));
+    let mut sorted = samples;
+    sorted.sort_unstable();
+    let buckets: Vec<_> = histogram.buckets().collect();
+    for percent in 1..100u64 {
+        let found = histogram.percentile_unchecked(percent as f64 / 100.0).expect("samples");
+        let exact = sorted[(percent * 40) as usize - 1];
+        let bucket = buckets.iter().find(|b| b.low <= exact && exact <= b.high).expect("its bucket");
+        assert!(bucket.low < found && found < bucket.high, "{percent} %: {found} for {exact} in {bucket:?}");
+    }
+}
