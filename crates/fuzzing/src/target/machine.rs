@@ -1,7 +1,8 @@
 //! Whole machines near the shipped ones: the first byte chooses a small system, the others choose policies and change values. What loads
-//! runs with its shadow, and every check holds; of half of them a run without folded events finds the same.
+//! runs with its shadow, every check holds, and its figures agree; of half of them a run without folded events finds the same.
 
 use super::Target;
+use super::identities;
 use super::platforms::{PLATFORMS, Platform};
 use machine::Loaded;
 use machine::catalogue::families;
@@ -143,6 +144,7 @@ fn run(bytes: &[u8]) {
     match run_for(&plan, LOOKS) {
         Ok(document) => {
             assert!(holds(&plan, &document), "{:?}: {:?}", plan.set, document.checks);
+            identities::hold(&serde_json::to_value(&document).expect("a document has a JSON form"));
             if document.ok && bytes[0] >= UNFOLDED {
                 folding_changes_nothing(plan, &document);
             }

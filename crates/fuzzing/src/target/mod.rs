@@ -6,6 +6,7 @@ mod foreign;
 mod gpu_trace;
 mod graph;
 mod host_log;
+mod identities;
 mod machine;
 mod platforms;
 mod profile;
