@@ -121,7 +121,9 @@ fn merging_needs_equal_precision() {
 /// bucket would do.
 #[test]
 fn samples_that_lie_evenly_over_their_buckets_are_found_exactly() {
-    for (bits, low, samples) in [(7, 1u64 << 20, 50u64), (7, 5 << 30, 1000), (3, 9 << 20, 32), (0, 1 << 12, 7)] {
+    for (bits, low, samples) in
+        [(7, 1u64 << 20, 50u64), (7, 5 << 30, 1000), (3, 9 << 20, 32), (0, 1 << 12, 7)]
+    {
         let mut one = Histogram::with_bits(bits);
         one.record(low);
         let bucket = one.buckets().next().expect("a bucket");
@@ -138,7 +140,11 @@ fn samples_that_lie_evenly_over_their_buckets_are_found_exactly() {
             let rank = (share * 1e9).round() / 1e9 * (3 * samples) as f64;
             // A share counts to nine decimals: where it is rounded up, the next rank is meant.
             if rank <= (samples + k) as f64 {
-                assert_eq!(even.percentile_unchecked(share), Some(sample(k)), "{bits} bits, rank {k} of {samples}");
+                assert_eq!(
+                    even.percentile_unchecked(share),
+                    Some(sample(k)),
+                    "{bits} bits, rank {k} of {samples}"
+                );
             }
         }
     }

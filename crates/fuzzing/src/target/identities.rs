@@ -57,7 +57,8 @@ fn kinds(of: &Value, name: &str) {
         if let Some(histogram) = kind.get("histogram_ns") {
             let counted: f64 = rows(&histogram["requests"]).iter().map(number).sum();
             equal("requests of a histogram", counted, number(&kind["requests"]));
-            let [from, to] = ["from", "to"].map(|end| rows(&histogram[end]).iter().map(number).collect::<Vec<_>>());
+            let [from, to] =
+                ["from", "to"].map(|end| rows(&histogram[end]).iter().map(number).collect::<Vec<_>>());
             assert!(from.iter().zip(&to).all(|(from, to)| from <= to), "a bucket ends before it begins");
             assert!(to.iter().zip(from.iter().skip(1)).all(|(to, next)| to < next), "buckets are not apart");
         }
@@ -78,14 +79,21 @@ fn series(io: &Value) {
     let last = ends.map(|flow| number(&flow["active"]["until_ns"])).fold(0.0, f64::max);
     if let [first, .., window] = windows {
         equal("the end of io.series", number(&window["start_ns"]) + number(&window["width_ns"]), last);
-        assert!(number(&window["width_ns"]) <= number(&first["width_ns"]), "io.series ends with a wide window");
+        assert!(
+            number(&window["width_ns"]) <= number(&first["width_ns"]),
+            "io.series ends with a wide window"
+        );
     }
 }
 
 /// Spans follow one another, and take time.
 fn follow(name: &str, series: &Value) {
     for pair in rows(series).windows(2) {
-        equal(name, number(&pair[0]["start_ns"]) + number(&pair[0]["width_ns"]), number(&pair[1]["start_ns"]));
+        equal(
+            name,
+            number(&pair[0]["start_ns"]) + number(&pair[0]["width_ns"]),
+            number(&pair[1]["start_ns"]),
+        );
         assert!(number(&pair[1]["width_ns"]) > 0.0, "{name}: a span without time");
     }
 }
@@ -104,7 +112,9 @@ fn slowest(io: &Value) {
     if let Some(first) = latencies.first() {
         equal("the slowest request", *first, most);
     }
-    for slow in slowest.iter().filter(|slow| slow["breakdown_ns"].as_object().is_some_and(|parts| !parts.is_empty())) {
+    for slow in
+        slowest.iter().filter(|slow| slow["breakdown_ns"].as_object().is_some_and(|parts| !parts.is_empty()))
+    {
         equal("parts of a slow request", parts(&slow["breakdown_ns"]), number(&slow["latency_ns"]));
     }
 }
@@ -157,9 +167,7 @@ mod tests {
         let histogram = json!({ "from": [1000.0, 2990.0], "to": [1007.0, 3010.0], "requests": [1, 1] });
         let mut all = kind.clone();
         all["histogram_ns"] = histogram;
-        let window = |start: u32, width: u32| {
-            json!({ "start_ns": f64::from(start), "width_ns": f64::from(width), "requests": 1, "bytes": 4096 })
-        };
+        let window = |start: u32, width: u32| json!({ "start_ns": f64::from(start), "width_ns": f64::from(width), "requests": 1, "bytes": 4096 });
         let slow = |latency: u32| json!({ "latency_ns": f64::from(latency), "breakdown_ns": { "host": f64::from(latency) } });
         json!({
             "io": {

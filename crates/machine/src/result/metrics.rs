@@ -22,10 +22,13 @@ pub struct Metric {
     indices: Vec<usize>,
 }
 
-/// What a request waits for, as `breakdown_ns` names it: the device's milestones, and the host's share. A new one is a
-/// line.
+/// What a request waits for, as `breakdown_ns` names it: the device's milestones, the host's share, and that of a stripe. A new one
+/// is a line.
 pub const MILESTONES: &[(&str, &str)] = &[
-    ("host", "The host's software, before submission and after completion."),
+    (
+        "host",
+        "The host's software, before submission and after completion; of requests through a page cache all of their time.",
+    ),
     ("submission", "Doorbell, arbitration and fetch."),
     ("controller", "A core of the controller."),
     ("host_transfer", "The host link: data and completion."),
@@ -38,6 +41,10 @@ pub const MILESTONES: &[(&str, &str)] = &[
     ("channel_wait", "The channel, waiting."),
     ("channel", "The channel, moving data."),
     ("durable", "Everything written before, on flash."),
+    (
+        "stripe",
+        "The other commands of a request to a stripe, beyond its mean command, and the host's software.",
+    ),
 ];
 
 /// What a line of a load or store waits for, on its way from a multiprocessor or a core, as `breakdown_ns` names it.
@@ -334,7 +341,7 @@ mod tests {
 
     #[test]
     fn every_milestone_of_the_device_is_explained() {
-        let mut device: Vec<&str> = flash::device::MILESTONES.into_iter().chain(["host"]).collect();
+        let mut device: Vec<&str> = flash::device::MILESTONES.into_iter().chain(["host", "stripe"]).collect();
         let mut explained: Vec<&str> = MILESTONES.iter().map(|(name, _)| *name).collect();
         device.sort_unstable();
         explained.sort_unstable();

@@ -9,7 +9,7 @@ use crate::table::{Cell, Table};
 use serde_json::Value;
 
 /// Milestones and stages, in the order in which a request comes to them.
-const ORDER: [&str; 30] = [
+const ORDER: [&str; 31] = [
     "host",
     "submission",
     "controller",
@@ -23,6 +23,7 @@ const ORDER: [&str; 30] = [
     "channel_wait",
     "channel",
     "durable",
+    "stripe",
     "l1",
     "l1_merge",
     "tlb",

@@ -48,6 +48,7 @@ pub(super) fn milestone(name: &str) -> String {
         "channel" => "moving over channels",
         "durable" => "waiting for what was written before",
         "host" => "at the host",
+        "stripe" => "waiting for other drives of a stripe",
         other => return format!("in {}", other.replace('_', " ")),
     };
     words.to_owned()
