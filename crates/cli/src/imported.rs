@@ -2,6 +2,7 @@
 
 use crate::output::Fault;
 use config::{Diagnostic, read_text};
+use foreign::Imported;
 use foreign::mqsim::{self, File, Scenario, Sort, Work, Workloads};
 use machine::Loaded;
 use machine::run::Plan;
@@ -15,6 +16,8 @@ pub(crate) struct Planned {
     pub(crate) notes: Vec<String>,
     /// Its name among several, such as `scenario 2 of 3`.
     pub(crate) title: Option<String>,
+    /// The system, if it is one of another simulator.
+    imported: Option<Imported>,
 }
 
 /// Drive and workloads of MQSim.
@@ -44,15 +47,15 @@ impl Pair {
         self.workloads.as_ref().map_or(0, Workloads::count)
     }
 
-    /// The drive as it is for a scenario, counted from one, or by itself; a spec that can be built.
+    /// The drive as it is for a scenario, counted from one, or by itself; a spec that can be built with these overrides.
     ///
     /// # Errors
     /// Whatever of it is unusable.
-    pub(crate) fn scenario(&self, number: usize) -> Result<Scenario, Diagnostic> {
+    pub(crate) fn scenario(&self, number: usize, set: &[String]) -> Result<Scenario, Diagnostic> {
         let (name, text) = &self.drive;
         let file = File { name, text };
         let scenario = mqsim::import(file, self.workloads.as_ref().map(|workloads| (workloads, number)))?;
-        buildable(&scenario.system.toml(), name)?;
+        buildable(&scenario.system, set)?;
         Ok(scenario)
     }
 }
@@ -60,16 +63,12 @@ impl Pair {
 /// Refuses what could not be built.
 ///
 /// # Errors
-/// What is wrong with it, at the line of the spec, which names the setting that it comes from.
-pub(crate) fn buildable(text: &str, file: &str) -> Result<(), Diagnostic> {
-    let name = format!("what {file} becomes");
-    Loaded::from_text(&name, text, &[]).map(|_| ()).map_err(|fault| {
-        let help = fault
-            .help
-            .clone()
-            .unwrap_or_else(|| "the comment names the setting that it comes from".to_owned());
-        fault.help(help)
-    })
+/// What is wrong with it, where the file says what it comes from, or at an override.
+pub(crate) fn buildable(system: &Imported, set: &[String]) -> Result<(), Diagnostic> {
+    // No file has this name: places in the spec are those of the file that it comes from.
+    let name = format!("what {} becomes", system.file);
+    let loaded = Loaded::from_text(&name, &system.toml(), set);
+    loaded.map(|_| ()).map_err(|fault| system.placed(fault, &name))
 }
 
 fn named(path: &Path) -> Result<(String, String), Diagnostic> {
@@ -111,7 +110,7 @@ pub(crate) fn planned(plan: Plan) -> Result<Vec<Planned>, Fault> {
     }
     let is_drive = sort_of(&plan.system) == Some(Sort::Drive);
     match (&files[..], is_drive) {
-        ([], false) => return Ok(vec![Planned { plan, notes: Vec::new(), title: None }]),
+        ([], false) => return Ok(vec![Planned { plan, notes: Vec::new(), title: None, imported: None }]),
         ([(text, ..), ..], false) => {
             let help = "give its drive too, `nandscape run ssdconfig.xml --workload workload.xml`, or import both: `nandscape import mqsim ssdconfig.xml workload.xml -o my.toml`";
             let what = format!(
@@ -134,12 +133,14 @@ pub(crate) fn planned(plan: Plan) -> Result<Vec<Planned>, Fault> {
     };
     let several = numbers.len() > 1;
     let one = |number: usize| {
-        let scenario = pair.scenario(number)?;
-        let mut one = Planned { plan: plan.clone(), notes: scenario.system.warnings(), title: None };
+        let scenario = pair.scenario(number, &plan.set)?;
+        let notes = scenario.system.warnings();
+        let mut one = Planned { plan: plan.clone(), notes, title: None, imported: None };
         one.plan.text = Some(scenario.system.toml());
         if let Some((given, path, _)) = files.first() {
             one.take(given, path, &scenario.works)?;
         }
+        one.imported = Some(scenario.system);
         one.title = several.then(|| format!("scenario {number} of {}", pair.scenarios()));
         Ok(one)
     };
@@ -147,6 +148,14 @@ pub(crate) fn planned(plan: Plan) -> Result<Vec<Planned>, Fault> {
 }
 
 impl Planned {
+    /// A fault of the system that was imported stands in the file that it comes from.
+    pub(crate) fn placed(&self, fault: Fault) -> Fault {
+        match (fault, &self.imported) {
+            (Fault::Input(fault), Some(system)) => Fault::Input(system.placed(fault, &self.plan.system)),
+            (fault, _) => fault,
+        }
+    }
+
     /// Puts the flows of a scenario in the place of the file of workloads.
     fn take(&mut self, given: &str, file: &Path, works: &[Work]) -> Result<(), Diagnostic> {
         let mut workloads = Vec::new();

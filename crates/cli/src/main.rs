@@ -1,5 +1,12 @@
 //! The `nandscape` command.
 
+/// Prints a line on standard error: what files, jobs and traces are called moves no cursor and changes no colours.
+macro_rules! tell {
+    ($($text:tt)*) => {
+        eprintln!("{}", config::plain(&format!($($text)*)))
+    };
+}
+
 mod calibration;
 mod commands;
 mod imported;
@@ -124,7 +131,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(fault) => {
-            eprintln!("{fault}");
+            tell!("{fault}");
             ExitCode::from(match fault {
                 Fault::Undelivered(_) => 1,
                 Fault::Input(_) => 2,

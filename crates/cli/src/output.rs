@@ -1,8 +1,11 @@
 //! What is written: to standard output, and to files that appear whole or not at all.
 
 mod beside;
+mod closed;
+mod overlap;
 
 pub(crate) use beside::{Beside, make_folder, remove_unfinished};
+pub(crate) use overlap::Files;
 
 use config::Diagnostic;
 use std::fmt;
@@ -39,11 +42,13 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Writes the text and a line feed to standard output. A reader that has seen enough is no error.
+/// Writes the text and a line feed to standard output, without what would move a cursor of a terminal. A reader that has seen enough is no error.
 ///
 /// # Errors
 /// Standard output cannot be written.
 pub(crate) fn print(text: &str) -> Result<(), Fault> {
+    refuse_closed()?;
+    let text = config::plain(text);
     let mut out = io::stdout().lock();
     let written =
         out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
@@ -51,6 +56,11 @@ pub(crate) fn print(text: &str) -> Result<(), Fault> {
         Err(fault) if fault.kind() != ErrorKind::BrokenPipe => Err(cannot_print(&fault)),
         _ => Ok(()),
     }
+}
+
+/// Refuses to write to a standard output that was closed: the runtime has opened `/dev/null` in its place.
+fn refuse_closed() -> Result<(), Fault> {
+    if closed::is_closed() { Err(cannot_print(&io::Error::other("it is closed"))) } else { Ok(()) }
 }
 
 fn cannot_print(fault: &io::Error) -> Fault {
@@ -63,6 +73,7 @@ fn cannot_print(fault: &io::Error) -> Fault {
 /// # Errors
 /// Standard output cannot be written, and whatever `fill` refuses.
 pub(crate) fn print_with<T>(fill: impl FnOnce(&mut dyn Write) -> Result<T, Diagnostic>) -> Result<T, Fault> {
+    refuse_closed()?;
     let mut noting = Noting { inner: io::BufWriter::new(Stdout), fault: None };
     noting.filled(fill, cannot_print)
 }

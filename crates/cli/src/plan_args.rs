@@ -35,6 +35,16 @@ pub(crate) struct PlanArgs {
 }
 
 impl PlanArgs {
+    /// The system, as it is given.
+    pub(crate) fn system(&self) -> &str {
+        &self.system
+    }
+
+    /// Options that may name files.
+    pub(crate) fn overrides(&self) -> impl Iterator<Item = &String> {
+        self.set.iter().chain(&self.precondition)
+    }
+
     /// The plan that these workloads make.
     ///
     /// # Errors

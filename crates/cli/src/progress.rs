@@ -62,7 +62,7 @@ impl RunBar {
             return;
         }
         let (name, share, what) = match stage {
-            Stage::Reading(text) => ("reading", None, format!("reading {text}")),
+            Stage::Reading(text) => ("reading", None, format!("reading {}", config::plain(text))),
             Stage::Building => ("building", None, "building the machine".to_owned()),
             Stage::Preconditioning(progress) => {
                 let writes = progress.drive_writes;

@@ -26,6 +26,9 @@ pub(crate) struct ResultFolder {
 }
 
 impl ResultFolder {
+    /// Its files.
+    pub(crate) const NAMES: [&str; 2] = [SPEC, RESULT];
+
     /// Makes the folder and sees that it can be written: one that cannot be costs no run.
     ///
     /// # Errors

@@ -178,8 +178,12 @@ fn what_cannot_be_imported_is_one_diagnostic() {
     let missing = folder.path().join("no/my.toml").display().to_string();
     let second = format!("{load}:scenario=3");
     for (arguments, part) in [
-        (&["import", "mqsim", &odd][..], "did you mean `Chip_No_Per_Channel`?"),
-        (&["import", "mqsim", &none], "Page_Capacity"),
+        (&["import", "mqsim", &odd, "--strict"][..], "did you mean `Chip_No_Per_Channel`?"),
+        (&["import", "mqsim", &none], "none.xml:31:2"),
+        (&["import", "mqsim", &none], "comes from `Page_Capacity`"),
+        (&["run", &none, "--workload", "randread"], "none.xml:31:2"),
+        (&["check", &none, "--set", "flash.geometry.pages=16"], "none.xml:31:2"),
+        (&["check", &drive, "--set", "flash.geometry.page_size=6000B"], "--> --set"),
         (&["import", "mqsim", &svg], "its root is <svg>"),
         (&["import", "mqsim", &load], "takes them second"),
         (&["import", "mqsim", &drive, &drive], "takes it first"),
@@ -209,6 +213,113 @@ fn what_cannot_be_imported_is_one_diagnostic() {
         );
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 6, "nothing half written");
+}
+
+/// Overrides are part of what is checked: one may mend what the file asks for.
+#[test]
+fn an_override_comes_before_the_checks_of_an_import() {
+    let (folder, ..) = pair();
+    let text = small().replace("<Page_Capacity>4096", "<Page_Capacity>6000");
+    let odd = file(folder.path(), "odd.xml", text);
+    let refused = nandscape(&["check", &odd]);
+    assert!(refused.code == Some(2) && !refused.stderr.contains("becomes"), "{}", refused.stderr);
+    let mended = ["--set", "flash.geometry.page_size=4KiB", "--set", "flash.ftl.map_unit=4KiB"];
+    let checked = nandscape(&[&["check", &odd][..], &mended].concat()).well().stdout;
+    assert!(checked.contains("page_size = \"4KiB\""), "{checked}");
+    let job = "fio:rw=randread,bs=4k,number_ios=50";
+    nandscape(
+        &[&["run", &odd, "--workload", job, "--set", "flash.buffer.throttle=64KiB"][..], &mended].concat(),
+    )
+    .well();
+}
+
+/// What MQSim itself reads, with the value that its parser takes.
+#[test]
+fn what_mqsim_reads_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = |settings: &str| {
+        format!(
+            "<Execution_Parameter_Set>\n<Device_Parameter_Set>\n{settings}\n</Device_Parameter_Set>\n</Execution_Parameter_Set>\n"
+        )
+    };
+    for (name, settings, keys, told) in [
+        (
+            "gc.xml",
+            "<Overprovisioning_Ratio>0.12</Overprovisioning_Ratio>\n<GC_Exec_Threshold>0.20</GC_Exec_Threshold>",
+            // 2048 blocks less 1804 that hold the logical space and its map, and three frontiers.
+            &["start = 241", "stop = 242"][..],
+            "409 blocks of a plane are more than",
+        ),
+        (
+            "rate.xml",
+            "<Channel_Transfer_Rate>1200</Channel_Transfer_Rate>",
+            &["interface = \"nv_ddr3\"", "rate = \"1.2GT/s\""],
+            "end at 800 MT/s",
+        ),
+        (
+            "fork.xml",
+            "<Mapping_Unit>8192</Mapping_Unit>",
+            &["channels = 8"],
+            "line 3: `Mapping_Unit` is no setting",
+        ),
+        ("decimal.xml", "<Flash_Channel_Count>4.0</Flash_Channel_Count>", &["channels = 4"], ""),
+        (
+            "yes.xml",
+            "<Ideal_Mapping_Table>yes</Ideal_Mapping_Table>",
+            &["mapping = \"table\""],
+            "any word but FALSE",
+        ),
+        ("cut.xml", "<IO_Queue_Depth>70000</IO_Queue_Depth>", &["depth = 4464"], "to 16 bits: 4464"),
+    ] {
+        let xml = file(folder.path(), name, device(settings));
+        let checked = nandscape(&["check", &xml]).well().stdout;
+        keys.iter().for_each(|key| assert!(checked.contains(key), "{name}: {key}\n{checked}"));
+        assert!(checked.contains(told), "{name}\n{checked}");
+        let out = folder.path().join("my.toml").display().to_string();
+        let imported = nandscape(&["import", "mqsim", &xml, "-o", &out]).well().stderr;
+        assert!(imported.contains(told), "{name}\n{imported}");
+        let is_odd = ["fork.xml", "yes.xml", "cut.xml"].contains(&name);
+        let strict = nandscape(&["import", "mqsim", &xml, "-o", &out, "--strict"]);
+        assert_eq!(strict.code, Some(if is_odd { 2 } else { 0 }), "{name}: {}", strict.stderr);
+        assert!(!is_odd || strict.stderr.contains(&format!("{name}:3:1")), "{}", strict.stderr);
+    }
+    let flow = |chips: &str| {
+        format!(
+            "<MQSim_IO_Scenarios><IO_Scenario><IO_Flow_Parameter_Set_Synthetic><Chip_IDs>{chips}</Chip_IDs><Total_Requests_To_Generate>10</Total_Requests_To_Generate></IO_Flow_Parameter_Set_Synthetic></IO_Scenario></MQSim_IO_Scenarios>"
+        )
+    };
+    let xml = file(folder.path(), "plain.xml", device(""));
+    let [comma, none] = [("comma.xml", "0,"), ("none.xml", "0")].map(|(name, chips)| {
+        let load = file(folder.path(), name, flow(chips));
+        let out = folder.path().join("chips.toml");
+        nandscape(&["import", "mqsim", &xml, &load, "-o", &out.display().to_string()]).well();
+        let jobs = std::fs::read_to_string(out.with_extension("scenario-1.fio")).unwrap();
+        jobs.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    });
+    assert_eq!(comma, none);
+}
+
+/// Small inputs of public kinds (`shared/data/field3`): all of them are imported, and a key of a fork is refused by `--strict` alone.
+#[test]
+fn files_of_the_field_are_imported() {
+    let root = std::env::var_os("NANDSCAPE_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        std::path::PathBuf::from,
+    );
+    let data = root.join("field3/mqsim");
+    if !data.is_dir() {
+        println!("skipped: no data");
+        return;
+    }
+    let at = |name: &str| data.join(name).display().to_string();
+    for drive in ["plain.xml", "gc-threshold.xml", "rate-1200.xml", "fork-key.xml"] {
+        nandscape(&["import", "mqsim", &at(drive)]).well();
+        let strict = nandscape(&["import", "mqsim", &at(drive), "--strict"]).code;
+        assert_eq!(strict, Some(if drive == "fork-key.xml" { 2 } else { 0 }), "{drive}");
+        for load in ["flow-plain.xml", "flow-chip-comma.xml"] {
+            nandscape(&["import", "mqsim", &at(drive), &at(load)]).well();
+        }
+    }
 }
 
 #[test]

@@ -203,8 +203,28 @@ fn runs_share_a_folder_of_states_by_what_they_depend_on() {
     assert_eq!(names(&states), made);
     run(&[&cache[..], &["--seed", "2"]].concat()).well();
     assert_eq!(names(&states).len(), 2);
-    std::fs::write(states.join(&made[0]), b"nandscape state\n and no more").unwrap();
-    refused(&arguments(&cache), &["the state is damaged", "help: remove it"]);
+}
+
+/// What a loss of power, or another program, leaves in the folder is made again, and the run goes on.
+#[test]
+fn a_damaged_file_of_the_folder_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = folder.path().join("states");
+    let cache = ["--state-cache", states.to_str().unwrap()];
+    let first = found(&run(&cache).well());
+    let path = states.join(&names(&states)[0]);
+    let whole = std::fs::read(&path).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    let cut = &whole[..whole.len() / 2];
+    for bad in [&b""[..], b"nandscape state\n and no more", b"{}", cut, &flipped] {
+        std::fs::write(&path, bad).unwrap();
+        let again = run(&cache).well();
+        assert!(again.stderr.contains("the state is made again"), "{}", again.stderr);
+        assert_eq!(found(&again), first);
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
+    }
+    assert_eq!(names(&states).len(), 1);
 }
 
 /// A server of four cores with a small DRAM cache.

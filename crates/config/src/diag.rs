@@ -142,6 +142,11 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, c)| c)
 }
 
+/// Whether two words differ by one letter, whatever their case.
+pub fn is_slip(given: &str, word: &str) -> bool {
+    strsim::damerau_levenshtein(&given.to_lowercase(), &word.to_lowercase()) <= 1
+}
+
 impl Place {
     /// The offending line with a caret under the column; a long line is shown around the column.
     fn write_line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,5 +16,6 @@ pub mod units;
 
 pub use diag::{Diagnostic, Place};
 pub use layer::{Layers, Pieces, Presets, Resolved};
+pub use quote::plain;
 pub use spec_error::SpecError;
 pub use text::read_text;

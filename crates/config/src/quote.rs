@@ -48,9 +48,24 @@ pub(crate) fn harmless(c: char) -> char {
     if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c }
 }
 
+/// A text as a terminal may show it: line feeds and tabs stay, and no other character moves a cursor or changes colours.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c == '\n' || harmless(c) == c;
+    match text.chars().all(is_plain) {
+        true => text.into(),
+        false => text.chars().map(|c| if c == '\n' { c } else { harmless(c) }).collect::<String>().into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escapes_of_names_are_marked_and_lines_stay() {
+        assert_eq!(plain("a\tb\né"), "a\tb\né");
+        assert_eq!(plain("a\u{1b}[31m\r\u{9b}b\u{7}"), "a\u{fffd}[31m\u{fffd}\u{fffd}b\u{fffd}");
+    }
 
     #[test]
     fn short_texts_are_quoted_whole() {

@@ -92,6 +92,35 @@ fn what_is_no_amount_is_refused_and_the_reason_given() {
     assert!(fault::<Energy>("3W").contains("is a power, not an energy"));
 }
 
+/// A unit that is a letter away may be 10^12 away in size: only one that no other is as near to is suggested.
+#[test]
+fn a_suggested_unit_is_of_the_size_that_was_meant() {
+    for (text, unit) in [
+        ("5sec", "s"),
+        ("5 seconds", "s"),
+        ("5S", "s"),
+        ("5usec", "us"),
+        ("5 milliseconds", "ms"),
+        ("5MS", "ms"),
+        ("5hours", "h"),
+        ("5mins", "min"),
+        ("65uss", "us"),
+    ] {
+        let shown = fault::<Duration>(text);
+        assert!(shown.contains(&format!("did you mean `{unit}`?")), "{text}: {shown}");
+    }
+    for text in ["5ss", "5hs", "5as", "5fs", "5m", "5M", "5 x"] {
+        let shown = fault::<Duration>(text);
+        assert!(!shown.contains("did you mean"), "{text}: {shown}");
+    }
+    // Mega is no milli, and peta no pico.
+    for shown in [fault::<Power>("5MW"), fault::<Energy>("5MJ"), fault::<Energy>("5PJ")] {
+        assert!(!shown.contains("did you mean"), "{shown}");
+    }
+    assert!(fault::<Power>("5KW").contains("did you mean `kW`?"));
+    assert!(fault::<Bytes>("16K").contains("did you mean `kB`?"));
+}
+
 #[test]
 fn a_share_is_a_real_number_or_per_cent() {
     let share = |text: &str| text.parse::<Share>().unwrap().get();

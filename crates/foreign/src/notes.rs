@@ -3,6 +3,7 @@
 use crate::setting::{Class, Setting};
 use crate::spec::{Key, toml};
 use crate::values::Values;
+use config::{Diagnostic, Place};
 use std::fmt::Write as _;
 
 /// What became of a setting.
@@ -39,6 +40,8 @@ pub struct Imported {
     pub usage: Vec<String>,
     /// Settings that the file does not say.
     pub(crate) defaulted: Vec<&'static str>,
+    /// Where the file says the others.
+    pub(crate) places: Vec<(&'static str, Place)>,
 }
 
 impl Imported {
@@ -93,6 +96,45 @@ impl Imported {
         classes.chain(self.remarks.iter().map(|remark| format!("{}: {remark}", self.file))).collect()
     }
 
+    /// A fault of the spec, which calls itself `spec`, placed where the file says what it comes from.
+    pub fn placed(&self, mut fault: Diagnostic, spec: &str) -> Diagnostic {
+        fault.also = fault.also.into_iter().map(|also| self.placed(also, spec)).collect();
+        let mut from: Vec<&'static str> = Vec::new();
+        for place in [&mut fault.place, &mut fault.beside].into_iter().flatten() {
+            if place.source == spec {
+                from.extend(self.origins(&place.key));
+                **place = self.place_of(&place.key);
+            }
+        }
+        let of = |name: &&str| match self.defaulted.contains(name) {
+            true => format!("comes from `{name}`, which the file leaves at its default"),
+            false => format!("comes from `{name}`"),
+        };
+        from.dedup();
+        fault.listed.extend(from.iter().map(of));
+        fault
+    }
+
+    /// The settings that a key comes from.
+    fn origins(&self, path: &str) -> Vec<&'static str> {
+        let is_above = |above: &str, below: &str| {
+            below.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let related = |key: &&Key| is_above(&key.path, path) || is_above(path, &key.path);
+        self.keys.iter().filter(related).flat_map(|key| key.from.iter().copied()).collect()
+    }
+
+    /// Where the file says what a key comes from; the file, if it says nothing of it.
+    fn place_of(&self, path: &str) -> Place {
+        let from = self.origins(path);
+        let said = self.places.iter().find(|(name, _)| from.contains(name));
+        let place = said.map_or_else(
+            || Place { source: self.file.clone(), ..Place::default() },
+            |(_, place)| place.clone(),
+        );
+        Place { key: path.to_owned(), ..place }
+    }
+
     /// Adds what became of the settings that a file says, and of those that it leaves to defaults.
     pub(crate) fn tell(&mut self, values: &Values) {
         for class in Class::ALL {
@@ -101,6 +143,7 @@ impl Imported {
                 let told =
                     Told { class, name: setting.name, text: values.text(setting.name).to_owned(), says };
                 self.told.push(told);
+                self.places.push((setting.name, values.place(setting.name)));
             }
         }
         self.told.sort_by_key(|told| told.class);

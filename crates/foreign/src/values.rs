@@ -57,6 +57,11 @@ impl Values {
         Ok(())
     }
 
+    /// Takes back what a file says of a setting; whether it said anything.
+    pub(crate) fn forget(&mut self, name: &str) -> bool {
+        self.given.remove(name).is_some()
+    }
+
     /// Whether the file says it.
     pub(crate) fn is_given(&self, name: &str) -> bool {
         self.given.contains_key(name)
@@ -103,17 +108,24 @@ impl Values {
     }
 }
 
+/// Leaves the first of many diagnostics, and says how many more there are.
+pub(crate) fn shorten(faults: &mut Vec<Diagnostic>) {
+    const TOLD: usize = 20;
+    let more = faults.len().saturating_sub(TOLD);
+    if more > 0 {
+        let place = faults[TOLD].place.take();
+        faults.truncate(TOLD);
+        faults
+            .push(Diagnostic { place, ..Diagnostic::new(format!("{more} more of the kind, from here on")) });
+    }
+}
+
 /// What was read, unless something is wrong with it: the first faults, and how many more there are.
 ///
 /// # Errors
 /// The faults.
 pub(crate) fn unless<T>(all: T, mut faults: Vec<Diagnostic>) -> Result<T, Diagnostic> {
-    const TOLD: usize = 20;
-    let more = faults.len().saturating_sub(TOLD);
-    faults.truncate(TOLD);
-    if more > 0 {
-        faults.push(Diagnostic::new(format!("{more} more of the kind")));
-    }
+    shorten(&mut faults);
     let mut faults = faults.into_iter();
     match faults.next() {
         Some(first) => Err(first.also(faults)),
@@ -146,7 +158,12 @@ fn check(setting: &Setting, text: &str) -> Result<(), Diagnostic> {
                 .allowed(text, ["true", "false"]))
         }
         Kind::Word(words) if !words.iter().any(|word| word.eq_ignore_ascii_case(text)) => {
-            Err(Diagnostic::new(format!("`{name}` cannot be `{text}`")).allowed(text, words.iter().copied()))
+            let fault = Diagnostic::new(format!("`{name}` cannot be `{text}`"));
+            let mut fault = fault.allowed(text, words.iter().copied());
+            // Units of time differ by a few letters and by powers of a thousand: only a slip of one letter is one.
+            let is_unit = words.iter().all(|word| word.ends_with("SECOND"));
+            fault.nearest = fault.nearest.filter(|word| !is_unit || config::diag::is_slip(text, word));
+            Err(fault)
         }
         Kind::Numbers if text.split(',').any(|part| part.trim().parse::<u32>().is_err()) => {
             wrong("whole numbers parted by commas, such as 0,1,2,3".to_owned())

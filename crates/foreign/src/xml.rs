@@ -3,6 +3,7 @@
 use config::{Diagnostic, Place};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// A file of elements.
 pub(crate) struct Xml<'t> {
@@ -12,7 +13,14 @@ pub(crate) struct Xml<'t> {
     document: Document<'t>,
     /// Where lines begin.
     lines: Vec<usize>,
+    /// Bytes of lines that places have taken.
+    quoted: Cell<usize>,
 }
+
+/// The most attributes of an element: the parser compares each with all others of it.
+const MOST_ATTRIBUTES: usize = 1_000;
+/// Bytes of lines beyond which places name a line without quoting it: a file may be one line with many settings.
+const MOST_QUOTED: usize = 1 << 24;
 
 impl<'t> Xml<'t> {
     /// Reads a text.
@@ -20,12 +28,16 @@ impl<'t> Xml<'t> {
     /// # Errors
     /// It is no XML, with the place.
     pub(crate) fn read(name: &'t str, text: &'t str) -> Result<Xml<'t>, Diagnostic> {
+        if let Some(at) = crowded(text) {
+            let lines = line_starts(text);
+            let place = located(name, text, &lines, at);
+            let what = format!("{name} has an element of more than {MOST_ATTRIBUTES} attributes");
+            let help = "settings are elements: `<Name>value</Name>`; attributes say nothing here";
+            return Err(Diagnostic::new(what).at(place).help(help));
+        }
         let options = ParsingOptions { allow_dtd: false, nodes_limit: 1 << 20, ..ParsingOptions::default() };
         match Document::parse_with_options(text, options) {
-            Ok(document) => {
-                let lines = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-                Ok(Xml { name, text, document, lines })
-            }
+            Ok(document) => Ok(Xml { name, text, document, lines: line_starts(text), quoted: Cell::new(0) }),
             Err(fault) => {
                 let pos = fault.pos();
                 let place = place_of(name, text, u64::from(pos.row), u64::from(pos.col));
@@ -44,11 +56,59 @@ impl<'t> Xml<'t> {
     pub(crate) fn place(&self, node: Node<'_, '_>) -> Place {
         let at = node.range().start;
         let row = self.lines.partition_point(|from| *from <= at);
-        let from = self.lines[row - 1];
-        let text = self.text[from..].lines().next().unwrap_or_default().to_owned();
-        let column = self.text[from..at].chars().count() as u64 + 1;
-        Place { source: self.name.to_owned(), line: row as u64, column, text, ..Place::default() }
+        let end = self.lines.get(row).copied().unwrap_or(self.text.len());
+        let quoted = self.quoted.get().saturating_add(end - self.lines[row - 1]);
+        if quoted > MOST_QUOTED {
+            return Place { source: self.name.to_owned(), line: row as u64, ..Place::default() };
+        }
+        self.quoted.set(quoted);
+        located(self.name, self.text, &self.lines, at)
     }
+}
+
+fn line_starts(text: &str) -> Vec<usize> {
+    [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
+}
+
+/// The place of a byte.
+fn located(name: &str, text: &str, lines: &[usize], at: usize) -> Place {
+    let row = lines.partition_point(|from| *from <= at);
+    let from = lines[row - 1];
+    let line = text[from..].lines().next().unwrap_or_default().to_owned();
+    let column = text[from..at].chars().count() as u64 + 1;
+    Place { source: name.to_owned(), line: row as u64, column, text: line, ..Place::default() }
+}
+
+/// Where the first element with too many attributes begins: equals signs outside quotes tell them.
+fn crowded(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(from) = text[at..].find('<').map(|found| at + found) {
+        let closed = |end: &str| text[from..].find(end).map_or(text.len(), |found| from + found + end.len());
+        at = match &text[from..] {
+            rest if rest.starts_with("<!--") => closed("-->"),
+            rest if rest.starts_with("<![CDATA[") => closed("]]>"),
+            rest if rest.starts_with("<?") => closed("?>"),
+            _ => {
+                let (mut end, mut quote, mut count) = (from + 1, None, 0);
+                while let Some(byte) = bytes.get(end) {
+                    match (quote, byte) {
+                        (None, b'>' | b'<') => break,
+                        (None, b'"' | b'\'') => quote = Some(*byte),
+                        (None, b'=') => count += 1,
+                        (Some(open), byte) if open == *byte => quote = None,
+                        _ => {}
+                    }
+                    end += 1;
+                }
+                if count > MOST_ATTRIBUTES {
+                    return Some(from);
+                }
+                end
+            }
+        };
+    }
+    None
 }
 
 fn place_of(name: &str, text: &str, line: u64, column: u64) -> Place {
@@ -74,4 +134,31 @@ pub(crate) fn elements<'a, 't>(node: Node<'a, 't>) -> impl Iterator<Item = Node<
 /// The text of an element, without the space around it.
 pub(crate) fn text_of<'a>(node: Node<'a, '_>) -> &'a str {
     node.text().unwrap_or_default().trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_counted_where_they_are() {
+        let many = |count: usize| (0..count).map(|n| format!(" a{n}='='")).collect::<String>();
+        assert_eq!(crowded(&format!("<r{}/>", many(MOST_ATTRIBUTES))), None);
+        assert_eq!(crowded(&format!("<r>\n<s{}/></r>", many(MOST_ATTRIBUTES + 1))), Some(4));
+        let hidden = many(MOST_ATTRIBUTES + 1);
+        assert_eq!(crowded(&format!("<?x{hidden}?><r><!--<s{hidden}>--><![CDATA[<t{hidden}>]]></r>")), None);
+        assert_eq!(crowded("<r a='<"), None);
+        let told = Xml::read("x", &format!("<r>\n<s{}/></r>", many(20_000))).err().expect("refused");
+        assert!(told.to_string().contains("x:2:1") && told.what.contains("1000 attributes"), "{told}");
+    }
+
+    /// 20,000 places in a line of 400 KB would quote 8 GB of it.
+    #[test]
+    fn places_of_a_long_line_cost_a_bounded_number_of_bytes() {
+        let text = format!("<r>{}</r>", "<a>b</a>".repeat(50_000));
+        let xml = Xml::read("x", &text).ok().expect("XML");
+        let bytes: usize = elements(xml.root()).map(|node| xml.place(node).text.len()).sum();
+        assert!((text.len()..=MOST_QUOTED).contains(&bytes), "{bytes}");
+        assert!(elements(xml.root()).all(|node| xml.place(node).line == 1));
+    }
 }

@@ -22,4 +22,4 @@ macro_rules! targets {
     };
 }
 
-targets! { trace fio config graph gpu_trace profile recording state strace iolog mqsim simplessd fio_json point machine }
+targets! { trace fio config graph gpu_trace profile recording state signed_state strace iolog mqsim simplessd fio_json point machine }

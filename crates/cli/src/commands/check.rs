@@ -3,6 +3,7 @@
 use crate::imported::planned;
 use crate::output::{Fault, print};
 use crate::plan_args::PlanArgs;
+use config::Diagnostic;
 use machine::run;
 
 /// What to check. A file with every key to begin with: `nandscape init NEW.toml --like SYSTEM`.
@@ -22,7 +23,8 @@ pub(crate) struct Args {
 /// Everything that is wrong.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     for planned in planned(args.plan.plan(&args.workload)?)? {
-        let (loaded, warnings) = run::check(&planned.plan).map_err(|fault| args.plan.named(fault.into()))?;
+        let named = |fault: Diagnostic| args.plan.named(planned.placed(fault.into()));
+        let (loaded, warnings) = run::check(&planned.plan).map_err(named)?;
         let mut text = loaded.to_toml();
         text.truncate(text.trim_end().len());
         for warning in planned.title.into_iter().chain(planned.notes).chain(warnings) {

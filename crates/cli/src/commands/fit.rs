@@ -1,7 +1,7 @@
 //! `nandscape fit`.
 
 use crate::number;
-use crate::output::{Fault, print, refuse_no_place, write_whole};
+use crate::output::{Fault, Files, print, refuse_no_place, write_whole};
 use crate::outside::{STOP, catch_interrupts};
 use crate::progress::Counter;
 use crate::results::bytes;
@@ -55,6 +55,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if let Some(out) = &args.out {
         refuse_no_place(out)?;
+        let files = Files::default().reads_named("--like", &args.like).writes("--out", Some(out));
+        let read = |files: Files, path: &PathBuf| files.reads("RESULTS", path);
+        args.results.iter().fold(files, read).apart()?;
     }
     let (points, mut left_out) = points(args)?;
     if points.is_empty() {

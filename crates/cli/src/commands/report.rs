@@ -1,7 +1,7 @@
 //! `nandscape report`.
 
 use crate::calibration::Sources;
-use crate::output::{Fault, refuse_no_place, write_whole};
+use crate::output::{Fault, Files, refuse_no_place, write_whole};
 use crate::results::{bytes, read_csv, read_parquet, read_run, table_of};
 use config::{Diagnostic, Place};
 use machine::Loaded;
@@ -35,10 +35,18 @@ enum Input {
 /// A file that is no result, or not to be read; several of which one is no run.
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     refuse_no_place(&args.output)?;
+    let files = Files::default().writes("--output", Some(&args.output));
+    let read = |files: Files, path: &PathBuf| {
+        ["", "result.json", "spec.toml", "summary.csv", "summary.parquet"]
+            .iter()
+            .fold(files, |files, name| files.reads("RESULT", &path.join(name)))
+            .reads("RESULT", path)
+    };
+    args.results.iter().fold(files, read).apart()?;
     let mut inputs = args.results.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     let page = if inputs.len() == 1 { one(inputs.remove(0)) } else { several(inputs)? };
     write_whole(&args.output, page.as_bytes())?;
-    eprintln!("{}: {} kB", args.output.display(), page.len() / 1000);
+    tell!("{}: {} kB", args.output.display(), page.len() / 1000);
     Ok(true)
 }
 

@@ -1,7 +1,7 @@
 //! `nandscape reproduce`.
 
 use crate::number;
-use crate::output::{Fault, cannot_write, make_folder, print, refuse_no_place, write_whole};
+use crate::output::{Fault, Files, cannot_write, make_folder, print, refuse_no_place, write_whole};
 use crate::outside::{STOP, catch_interrupts, result_is_coming};
 use crate::progress::Counter;
 use crate::states::shared;
@@ -56,6 +56,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     }
     let effort = if args.full { Effort::Whole } else { Effort::Full };
     let chosen = choose(&args.target, &args.only, effort)?;
+    let rows: Vec<String> = TARGETS.iter().map(|target| format!("{}.json", target.name)).collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let files = Files::default().writes("--html", args.html.as_deref());
+    files.writes_in("--out", args.out.as_deref(), &rows).apart()?;
     if let Some(folder) = &args.out {
         make_folder(folder).map_err(|fault| cannot_write(folder, &fault))?;
     }
@@ -103,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         }
     }
     if reports.iter().any(|report| report.partial) {
-        eprintln!("interrupted: rows are missing");
+        tell!("interrupted: rows are missing");
     }
     Ok(reports.iter().all(Report::ok))
 }

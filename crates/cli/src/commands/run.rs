@@ -2,7 +2,7 @@
 
 use crate::imported::{Planned, planned};
 use crate::observe::{RequestFile, RequestLog, TimelineFile, keep, show};
-use crate::output::{Fault, print};
+use crate::output::{Fault, Files, print};
 use crate::outside::{Clocks, STOP, catch_interrupts, peak_rss, result_is_coming};
 use crate::plan_args::PlanArgs;
 use crate::printed::Printed;
@@ -77,15 +77,37 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let printed = Printed::of(args.json, args.output_format.as_deref(), &mut plan)?;
     let all = planned(plan)?;
     args.refuse_several(all.len(), printed)?;
+    args.refuse_overlap(&all)?;
     let mut well = true;
     for one in &all {
-        one.title.iter().for_each(|title| eprintln!("{title}"));
-        well &= run_plan(args, one, printed).map_err(|fault| args.plan.named(fault))?;
+        one.title.iter().for_each(|title| tell!("{title}"));
+        well &= run_plan(args, one, printed).map_err(|fault| args.plan.named(one.placed(fault)))?;
     }
     Ok(well)
 }
 
 impl Args {
+    /// Refuses to write over what is read, or two files into one.
+    fn refuse_overlap(&self, all: &[Planned]) -> Result<(), Fault> {
+        let mut files = Files::default()
+            .writes_in("--out", self.out.as_deref(), &ResultFolder::NAMES)
+            .writes("--log", self.log.as_deref())
+            .writes("--requests", self.requests.as_deref())
+            .writes("--timeline", self.timeline.as_deref())
+            .writes("--save-state", self.save_state.as_deref());
+        files = files.reads_named("SYSTEM", self.plan.system());
+        for set in self.plan.overrides() {
+            files = files.reads_named("--set", set);
+        }
+        if let Some(path) = &self.load_state {
+            files = files.reads("--load-state", path);
+        }
+        for workload in self.workload.iter().chain(all.iter().flat_map(|one| &one.plan.workloads)) {
+            files = files.reads_named("--workload", workload);
+        }
+        files.apart()
+    }
+
     /// What takes one result cannot take those of several scenarios.
     fn refuse_several(&self, runs: usize, printed: Printed) -> Result<(), Diagnostic> {
         let taken = [
@@ -132,7 +154,7 @@ fn run_plan(args: &Args, planned: &Planned, printed: Printed) -> Result<bool, Fa
     let mut delivered = true;
     let mut deliver = |done: Result<(), Fault>| {
         if let Err(fault) = done {
-            eprintln!("{fault}");
+            tell!("{fault}");
             delivered = false;
         }
     };
@@ -144,7 +166,7 @@ fn run_plan(args: &Args, planned: &Planned, printed: Printed) -> Result<bool, Fa
     deliver(folder.map_or(Ok(()), |folder| folder.deliver(&document)));
     deliver(print(&printed.text(&document, plan)));
     if document.is_stuck() {
-        document.warnings.iter().for_each(|line| eprintln!("{line}"));
+        document.warnings.iter().for_each(|line| tell!("{line}"));
     }
     Ok(document.ok && !document.partial && delivered)
 }
@@ -162,7 +184,7 @@ impl Keeper {
         let named = |option: &str| {
             let loaded = plan.load()?;
             let left_out = left_out(option, plan, &loaded)?;
-            left_out.iter().for_each(|text| eprintln!("note: {option}: {text}"));
+            left_out.iter().for_each(|text| tell!("note: {option}: {text}"));
             Ok::<(), Diagnostic>(())
         };
         if let Some(path) = &args.save_state {
@@ -236,5 +258,5 @@ fn observers(
 }
 
 fn say_what_is_left_out(told: Vec<String>) {
-    told.iter().for_each(|text| eprintln!("note: the timeline: {text}"));
+    told.iter().for_each(|text| tell!("note: the timeline: {text}"));
 }

@@ -1,7 +1,7 @@
 //! `nandscape sample`.
 
 use crate::number;
-use crate::output::{Fault, print, write_whole};
+use crate::output::{Fault, Files, print, write_whole};
 use crate::outside::{Clocks, peak_rss};
 use crate::progress::Lines;
 use config::units::Share;
@@ -115,6 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     let clocks = Clocks::start();
     let bound = Bound::new(share("--error", &args.error)?, share("--confidence", &args.confidence)?)?;
     let rule: Rule = args.rule.parse()?;
+    Files::default().reads("FILE", &args.file).writes("--out", args.out.as_deref()).apart()?;
     let lines = Lines::about(format!("reading {}", args.file.display()));
     let profile = profile(&args.file)?;
     drop(lines);

@@ -1,7 +1,7 @@
 //! `nandscape sweep`.
 
 use crate::number;
-use crate::output::{Fault, print, write_whole};
+use crate::output::{Fault, Files, print, write_whole};
 use crate::outside::{catch_interrupts, result_is_coming};
 use crate::states::{folder_of, shared};
 #[cfg(feature = "parquet")]
@@ -103,6 +103,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     refuse_unusable(&sweep)?;
     let name = args.file.file_stem().unwrap_or_default();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("out").join(name));
+    const WRITTEN: [&str; 4] = ["summary.csv", "summary.parquet", "answer.csv", "digests.jsonl"];
+    let file = args.file.display().to_string();
+    Files::default().reads_named("FILE", &file).writes_in("--out", Some(&out), &WRITTEN).apart()?;
     // The folder is this sweep's until the table is written.
     let store = Arc::new(Store::open(&out, sweep.workloads.iter().flatten(), args.resume)?);
     catch_interrupts()?;
@@ -120,10 +123,10 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         print(&format!("\n{}", found(&sweep, &points, &answer)))?;
     }
     for (diagnostic, runs) in failures(&outcomes) {
-        eprintln!("{diagnostic}\n  in {}\n", numbered(&runs));
+        tell!("{diagnostic}\n  in {}\n", numbered(&runs));
     }
     let well = outcomes.iter().filter(|outcome| outcome.is_well()).count();
-    eprintln!("{well} of {} runs are well; {written}", points.len());
+    tell!("{well} of {} runs are well; {written}", points.len());
     absent?;
     if let Some(why) = lost {
         let left = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::NotRun)).count();

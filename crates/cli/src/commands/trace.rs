@@ -3,7 +3,7 @@
 #[cfg(unix)]
 use crate::commands::capture;
 use crate::number;
-use crate::output::{Fault, print, print_with, write_whole_with};
+use crate::output::{Fault, Files, print, print_with, write_whole_with};
 use crate::outside::catch_interrupts;
 use crate::progress::Lines;
 use crate::trace_args::{TraceArgs, time};
@@ -196,6 +196,8 @@ fn write(
     out: Option<&Path>,
     trace: &TraceArgs,
 ) -> Result<bool, Fault> {
+    let name = file.display().to_string();
+    Files::default().reads_named("FILE", &name).writes("--out", out).apart()?;
     let options = ConvertOptions { to: to.to_owned(), sample, lenient: trace.lenient };
     catch_interrupts()?;
     let lines = Lines::about(format!("reading {}", file.display()));
@@ -206,7 +208,7 @@ fn write(
     drop(lines);
     // What was lost or guessed; standard output may be the trace itself.
     for warning in reader.notes().warnings().into_iter().chain(losses(&converted, to)) {
-        eprintln!("note: {warning}");
+        tell!("note: {warning}");
     }
     Ok(true)
 }

@@ -32,7 +32,7 @@ impl Lines {
     }
 
     fn every(every: Duration, what: String, mut tell: impl FnMut(String) + Send + 'static) -> Lines {
-        let latest = Arc::new(Mutex::new(what));
+        let latest = Arc::new(Mutex::new(config::plain(&what).into_owned()));
         let (alive, ended) = mpsc::channel();
         let (begun, known) = (Instant::now(), Arc::clone(&latest));
         let thread = std::thread::spawn(move || {

@@ -34,18 +34,24 @@ impl Folder {
         self.folder.join(format!("{}.state", wanted.digest()))
     }
 
-    /// The state, if it is there.
+    /// The state, if it is there. One that is not what was written, as after a loss of power, is told and made again.
     ///
     /// # Errors
-    /// It cannot be read, or is not what was written.
+    /// It cannot be read.
     pub(super) fn get(&self, wanted: &StateSpec) -> Result<Option<State>, Diagnostic> {
         let path = self.path(wanted);
         let name = path.display().to_string();
         match std::fs::read(&path) {
             Ok(file) => {
-                let kept = read(&name, &file)?;
-                agree(&name, &kept, &[Some(wanted.clone())])?;
-                Ok(kept.into_iter().next().map(|kept| kept.state))
+                let kept = read(&name, &file)
+                    .and_then(|kept| agree(&name, &kept, &[Some(wanted.clone())]).map(|()| kept));
+                Ok(match kept {
+                    Ok(kept) => kept.into_iter().next().map(|kept| kept.state),
+                    Err(fault) => {
+                        tell!("note: {name}: {}: the state is made again", fault.what);
+                        None
+                    }
+                })
             }
             Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(None),
             Err(fault) => Err(Diagnostic::new(format!("cannot read {name}: {fault}"))
@@ -58,7 +64,7 @@ impl Folder {
     pub(super) fn put(&self, wanted: &StateSpec, state: &State) {
         let kept = Kept { spec: wanted.clone(), state: state.clone() };
         if let Err(fault) = write_durable(&self.path(wanted), &write(&[kept])) {
-            eprintln!("{fault}");
+            tell!("{fault}");
         }
     }
 }

@@ -55,7 +55,7 @@ impl<'s> Live<'s> {
             if !outcome.has(at) {
                 self.counter
                     .bar()
-                    .suspend(|| eprintln!("note: run {} has no metric `{name}`", self.before + number));
+                    .suspend(|| tell!("note: run {} has no metric `{name}`", self.before + number));
             }
         }
     }

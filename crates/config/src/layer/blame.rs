@@ -50,18 +50,33 @@ impl Resolved {
         // Values of one table limit each other more often than others do; of equals, the later has the last word.
         let shared = |own: &Own| own.path.iter().zip(&found).take_while(|(a, b)| *a == *b).count();
         own.sort_by_key(|own| std::cmp::Reverse(shared(own)));
+        // Where the files alone are wrong, no override has broken them; but one may be what mends another.
+        let files_are_wrong = matches!(check(self.overridden(|_| false)), Some(Err(_)));
+        let is_innocent = |own: &Own| files_are_wrong && matches!(own.whence, Whence::Override(_));
         let mut weaker = None;
         for value in own.iter().take(MOST_TRIED) {
             match check(self.without(value)) {
                 Some(Ok(_)) => return beside(fault, &value.place),
                 // It is still wrong without the value, but in another way: the value has a part in it.
-                Some(Err(other)) if other.what != fault.what => drop(weaker.get_or_insert(value)),
+                Some(Err(other)) if other.what != fault.what && !is_innocent(value) => {
+                    weaker.get_or_insert(value);
+                }
                 Some(Err(_)) | None => {}
             }
         }
-        // Several values may each be enough.
-        let preset = || own.first().filter(|_| matches!(check(self.preset()), Some(Ok(_))));
-        match weaker.or_else(preset).filter(|_| !is_own) {
+        // Several values may each be enough: one that is so alone comes before one without which the words of the fault are others.
+        let is_enough = |own: &&Own| match own.whence {
+            Whence::Override(n) => {
+                !files_are_wrong && matches!(check(self.overridden(|other| other == n)), Some(Err(_)))
+            }
+            Whence::Layer(_) => false,
+        };
+        let enough = own.iter().take(MOST_TRIED).find(is_enough);
+        let preset = || {
+            let first = own.iter().find(|own| !is_innocent(own));
+            first.filter(|_| matches!(check(self.preset()), Some(Ok(_))))
+        };
+        match enough.or(weaker).or_else(preset).filter(|_| !is_own) {
             Some(value) => beside(fault, &value.place),
             None => fault,
         }
@@ -127,6 +142,12 @@ impl Resolved {
         self.again(layers, overrides.map(|(_, text)| text))
     }
 
+    /// The configuration with some of the overrides, by their number.
+    fn overridden(&self, keeps: impl Fn(usize) -> bool) -> Option<Resolved> {
+        let overrides = self.overrides.iter().enumerate().filter(|(n, _)| keeps(*n));
+        self.again(self.layers.clone(), overrides.map(|(_, text)| text))
+    }
+
     /// The configuration without all that is the user's.
     fn preset(&self) -> Option<Resolved> {
         let is_preset = |layer: &&Node| !layer.origin.source.own;
@@ -160,5 +181,56 @@ fn leaves(node: &Node, path: &mut Vec<String>, visit: &mut dyn FnMut(&[String], 
             }
         }
         Value::Table(_) | Value::Array(_) | Value::Scalar(_) => visit(path, node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layers, Presets};
+
+    struct Base;
+    impl Presets for Base {
+        fn find(&self, name: &str) -> Option<(String, String)> {
+            (name == "base").then(|| ("base.toml".to_owned(), "a = 1\nb = 1\nc = 1\nd = 1\n".to_owned()))
+        }
+        fn names(&self) -> Vec<String> {
+            vec!["base".to_owned()]
+        }
+    }
+
+    /// Who is blamed where `a` and `b` may be no more than 5 each, and the words of the fault tell `c` too.
+    fn blamed(text: &str, overrides: &[&str]) -> String {
+        let mut resolved = Layers::from_text("own.toml", text, &Base).unwrap();
+        overrides.iter().for_each(|set| resolved.set(set).unwrap());
+        let check = |resolved: Resolved| {
+            let of = |key: &str| {
+                let values = resolved.values();
+                values
+                    .iter()
+                    .find(|(own, ..)| own == key)
+                    .and_then(|(_, value, _)| value.as_integer())
+                    .unwrap_or(0)
+            };
+            let fine = of("a") <= 5 && of("b") <= 5;
+            Some(if fine {
+                Ok(())
+            } else {
+                Err(Diagnostic::new(format!("too much, beside c = {}", of("c"))))
+            })
+        };
+        let Some(Err(fault)) = check(resolved.clone()) else { panic!("nothing is wrong") };
+        let place = resolved.blame(fault, check).place.unwrap();
+        format!("{} {}", place.source, place.key)
+    }
+
+    #[test]
+    fn an_override_that_has_no_part_in_a_fault_is_not_blamed() {
+        let base = "inherits = \"base\"\n";
+        assert_eq!(blamed(&format!("{base}a = 9\n"), &["c=7"]), "own.toml a");
+        assert_eq!(blamed(&format!("{base}a = 9\nb = 9\n"), &["c=7", "d=7"]), "own.toml a");
+        assert_eq!(blamed(base, &["a=9", "c=7"]), "--set a");
+        // Each is enough; the later of them, and not the one that only changes the words.
+        assert_eq!(blamed(base, &["a=9", "b=9", "c=7"]), "--set b");
     }
 }

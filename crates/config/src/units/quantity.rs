@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::diag::{Diagnostic, nearest};
+use crate::diag::{Diagnostic, is_slip};
 
 /// One unit: what it is called, and its size as a fraction of the quantity's base unit.
 pub(super) struct Unit {
@@ -257,14 +257,51 @@ impl Quantity {
         fault
     }
 
-    /// Letters in another case are nearer than other letters: `gb/s` means `GB/s`.
+    /// Letters in another case are nearer than other letters (`gb/s` means `GB/s`), unless the first is a prefix of another size, as in `MW`.
+    /// Units that are a letter apart may be 10^12 apart in size: of several that are as near, none is meant.
     fn nearest_unit(&self, name: &str) -> Option<String> {
+        let is_time = std::ptr::eq(self.units, DURATION.units);
         let same_letters = self.units.iter().find(|u| u.name.eq_ignore_ascii_case(name));
-        same_letters
-            .map(|u| u.name)
-            .or_else(|| nearest(name, self.units.iter().map(|u| u.name)))
-            .map(str::to_owned)
+        if let Some(unit) = same_letters {
+            let is_another_prefix = name.starts_with(['M', 'P']) && unit.name.starts_with(['m', 'p']);
+            return (is_time || !is_another_prefix).then(|| unit.name.to_owned());
+        }
+        if is_time && let Some(unit) = spelled_out(name) {
+            return Some(unit.to_owned());
+        }
+        // Minutes or milliseconds.
+        if is_time && name.eq_ignore_ascii_case("m") {
+            return None;
+        }
+        let shares = |unit: &&Unit| {
+            name.chars().count() > 1 || unit.name.to_lowercase().contains(&name.to_lowercase())
+        };
+        let mut near = self.units.iter().filter(|unit| is_slip(name, unit.name)).filter(shares);
+        let first = near.next()?;
+        let size = |unit: &Unit| (unit.numerator, unit.denominator);
+        near.all(|unit| size(unit) == size(first)).then(|| first.name.to_owned())
     }
+}
+
+/// The unit of time that a word means.
+fn spelled_out(word: &str) -> Option<&'static str> {
+    const WORDS: [(&str, &str); 13] = [
+        ("picos", "ps"),
+        ("psec", "ps"),
+        ("nanos", "ns"),
+        ("nsec", "ns"),
+        ("micros", "us"),
+        ("usec", "us"),
+        ("millis", "ms"),
+        ("msec", "ms"),
+        ("sec", "s"),
+        ("min", "min"),
+        ("hour", "h"),
+        ("hr", "h"),
+        ("day", "d"),
+    ];
+    let word = word.to_ascii_lowercase();
+    WORDS.iter().find(|(begins, _)| word.starts_with(begins)).map(|(_, unit)| *unit)
 }
 
 /// Writes `amount` in `unit` if twelve decimals (one picosecond in a second) do so exactly.

@@ -78,7 +78,7 @@ impl Device {
     /// `input`. The two devices agree in [`crate::spec::FlashState`] and in the seed.
     ///
     /// # Errors
-    /// The device is at work, or the state does not fit or is damaged.
+    /// The device is at work, or the state does not fit, is damaged, or contradicts itself.
     pub fn load_preconditioned(&mut self, input: &mut &[u8]) -> Result<(), SnapshotFault> {
         if !self.is_idle() {
             return Err(SnapshotFault::Busy);
@@ -87,7 +87,7 @@ impl Device {
         if shape != self.shape_of_map() {
             return Err(SnapshotFault::OtherDevice);
         }
-        self.ftl.load(input).ok_or(SnapshotFault::Damaged)
+        self.ftl.load(input).filter(|()| self.ftl.is_sound()).ok_or(SnapshotFault::Damaged)
     }
 
     /// Appends the state of an idle device.

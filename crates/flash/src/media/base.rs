@@ -44,6 +44,14 @@ impl kernel::Snapshot for Base {
 }
 
 impl Base {
+    /// Logical units written.
+    pub fn units(&self) -> u64 {
+        match *self {
+            Base::Empty => 0,
+            Base::Sequential { units } | Base::Interleaved { units } => units,
+        }
+    }
+
     /// Where a logical unit lies.
     #[inline]
     pub fn slot(&self, lpn: Lpn, geo: &Geometry) -> Option<Slot> {

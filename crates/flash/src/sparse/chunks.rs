@@ -75,8 +75,8 @@ fn entries(len: u64, bits: u32, at: usize) -> usize {
     (len - ((at as u64) << bits)).min(1 << bits) as usize
 }
 
-impl<T: Pod + Default + PartialEq + Snapshot> Snapshot for Chunks<T> {
-    fn save(&self, out: &mut Vec<u8>) {
+impl<T: Pod + Default + PartialEq + Snapshot> Chunks<T> {
+    pub(super) fn save(&self, out: &mut Vec<u8>) {
         (self.len, self.bits).save(out);
         for (at, chunk) in self.chunks.iter().enumerate() {
             if let Some(chunk) = chunk {
@@ -86,18 +86,22 @@ impl<T: Pod + Default + PartialEq + Snapshot> Snapshot for Chunks<T> {
         }
         u64::MAX.save(out);
     }
-    fn load(input: &mut &[u8]) -> Option<Self> {
-        let (len, bits) = <(u64, u32)>::load(input)?;
-        if !(1..32).contains(&bits) {
+
+    /// What was saved of chunks of this size; each at most once, in ascending order.
+    pub(super) fn load_of(input: &mut &[u8], bits: u32) -> Option<Chunks<T>> {
+        let (len, saved) = <(u64, u32)>::load(input)?;
+        if saved != bits {
             return None;
         }
         let mut new = Chunks::new(len, bits);
+        let mut next = 0;
         loop {
             let at = u64::load(input)?;
             if at == u64::MAX {
                 return Some(new);
             }
-            let chunk = new.chunks.get_mut(usize::try_from(at).ok()?)?;
+            let chunk = new.chunks.get_mut(usize::try_from(at).ok()?).filter(|_| at >= next)?;
+            next = at + 1;
             let count = entries(len, bits, at as usize);
             let mut items = Zeroed::new(count);
             for item in items.all_mut() {

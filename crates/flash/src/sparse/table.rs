@@ -84,6 +84,23 @@ impl Table {
             Store::Wide(c) => Box::new(c.written()),
         }
     }
+    /// Entries that have been written, by index in ascending order; costs what has been written.
+    pub(crate) fn written_words(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.written().filter_map(|at| Some((at, self.get(at)?)))
+    }
+    /// Whether this table has as many entries as another, and keeps them alike.
+    pub(crate) fn is_like(&self, other: &Table) -> bool {
+        std::mem::discriminant(&self.store) == std::mem::discriminant(&other.store)
+            && self.len() == other.len()
+    }
+    /// Whether no entry of a range was ever written: the memory for it is not there.
+    pub(crate) fn is_untouched(&self, range: Range<u64>) -> bool {
+        match &self.store {
+            Store::Dense(c) => c.is_untouched(range),
+            Store::Narrow(c) => c.is_untouched(range),
+            Store::Wide(c) => c.is_untouched(range),
+        }
+    }
     /// Entries.
     pub fn len(&self) -> u64 {
         match &self.store {
@@ -130,7 +147,7 @@ impl Snapshot for Table {
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         let store = match u8::load(input)? {
-            0 => Store::Dense(Chunks::load(input)?),
+            0 => Store::Dense(Chunks::load_of(input, CHUNK_BITS)?),
             1 => Store::Narrow(Leaves::load(input)?),
             2 => Store::Wide(Leaves::load(input)?),
             _ => return None,
@@ -153,6 +170,12 @@ enum Words {
 }
 
 impl Words {
+    fn len(&self) -> u64 {
+        match self {
+            Words::Dense(c) => c.len,
+            Words::Sparse(c) => c.len(),
+        }
+    }
     #[inline]
     fn get(&self, word: u64) -> u64 {
         match self {
@@ -193,7 +216,7 @@ impl Snapshot for Bits {
     }
     fn load(input: &mut &[u8]) -> Option<Self> {
         let words = match u8::load(input)? {
-            0 => Words::Dense(Chunks::load(input)?),
+            0 => Words::Dense(Chunks::load_of(input, CHUNK_BITS)?),
             1 => Words::Sparse(Leaves::load(input)?),
             _ => return None,
         };
@@ -210,6 +233,15 @@ impl Bits {
             false => Words::Sparse(Leaves::new(words)),
         };
         Bits { words }
+    }
+    /// Whether this set has as many flags as another, to the word, and keeps them alike.
+    pub(crate) fn is_like(&self, other: &Bits) -> bool {
+        std::mem::discriminant(&self.words) == std::mem::discriminant(&other.words)
+            && self.words.len() == other.words.len()
+    }
+    /// The flags, 64 at a time.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.words.len()).map(|word| self.words.get(word))
     }
     /// Reads a flag.
     #[inline]

@@ -9,21 +9,24 @@ use crate::values::Values;
 const READ_EXTRA: u64 = 20;
 /// Free blocks of a plane below which its user writes wait, and the least threshold of collection (`SSD_Device.cpp`).
 const FREE_LEAST: u64 = 10;
+/// Rates up to which the interfaces go that have NV-DDR2's command cycles, MT/s.
+const INTERFACES: [(&str, u64); 3] = [("nv_ddr2", 800), ("nv_ddr3", 1600), ("nv_lpddr4", FASTEST)];
+/// The fastest of them, MT/s.
+const FASTEST: u64 = 3600;
 /// Bytes of a sector.
 pub(super) const SECTOR: u64 = 512;
 
-/// Keys, and what must be known besides.
-pub(super) fn keys(values: &Values, flows: Option<&Flows>) -> (Vec<Key>, Vec<String>) {
-    let mut remarks = Vec::new();
+/// Keys; what must be known besides goes to `remarks`.
+pub(super) fn keys(values: &Values, flows: Option<&Flows>, remarks: &mut Vec<String>) -> Vec<Key> {
     let mut keys = geometry(values);
-    keys.extend(cell(values, &mut remarks));
-    keys.extend(channel(values, &mut remarks));
-    keys.extend(translation(values, &mut remarks));
-    keys.extend(collection(values, &mut remarks));
-    keys.extend(buffer(values, flows, &mut remarks));
-    keys.extend(host(values, flows.map_or(1, |flows| flows.all.len() as u64), &mut remarks));
-    keys.extend(state(values, flows, &mut remarks));
-    (keys, remarks)
+    keys.extend(cell(values, remarks));
+    keys.extend(channel(values, remarks));
+    keys.extend(translation(values, remarks));
+    keys.extend(collection(values, remarks));
+    keys.extend(buffer(values, flows, remarks));
+    keys.extend(host(values, flows.map_or(1, |flows| flows.all.len() as u64), remarks));
+    keys.extend(state(values, flows, remarks));
+    keys
 }
 
 fn whole(path: &str, values: &Values, name: &'static str) -> Key {
@@ -92,8 +95,9 @@ fn cell(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
 
 fn channel(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let (rate, bytes) = (values.whole("Channel_Transfer_Rate"), values.whole("Flash_Channel_Width"));
-    // One byte or two; more lines move as much as a higher rate over two.
-    let (width, rate_here) = if bytes >= 2 { (16, (rate * bytes / 2).max(1)) } else { (8, rate) };
+    // One byte or two; more lines move as much as a higher rate over two, and a rate beyond all interfaces as much as half of it over two.
+    let (width, rate_here) =
+        if bytes >= 2 || rate > FASTEST { (16u64, (rate * bytes / 2).max(1)) } else { (8, rate) };
     let cut = 1000 / rate;
     if cut * rate * 100 < 99 * 1000 {
         let instead = match 1000u64.checked_div(cut) {
@@ -105,20 +109,28 @@ fn channel(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
         };
         remarks.push(format!("Channel_Transfer_Rate: MQSim cuts the {:.2} ns of a transfer to {cut} ns, and its channel {instead}", 1000.0 / rate as f64));
     }
-    if bytes > 2 {
+    if width != 8 * bytes {
         remarks.push(format!(
-            "Flash_Channel_Width: {} lines are 16 here at {rate_here} MT/s, which carry as much",
+            "Flash_Channel_Width: {} lines at {rate} MT/s are {width} here at {rate_here} MT/s, which carry as much",
             8 * bytes
         ));
     }
-    vec![
+    let interface = INTERFACES.iter().find(|(_, most)| rate_here <= *most).unwrap_or(&INTERFACES[2]).0;
+    let mut keys = vec![];
+    if interface != "nv_ddr2" {
+        remarks.push(format!("Channel_Transfer_Rate: MQSim's only interface, NVDDR2, takes any rate; parts of it end at 800 MT/s. flash.channel.interface is {interface}, whose command cycles are the same"));
+        let from = &["Channel_Transfer_Rate", "Flash_Comm_Protocol"];
+        keys.push(Key::new("flash.channel.interface", quoted(interface), from));
+    }
+    keys.extend([
         Key::new(
             "flash.channel.rate",
             quoted(&format!("{rate_here}MT/s")),
             &["Channel_Transfer_Rate", "Flash_Channel_Width"],
         ),
         Key::new("flash.channel.width", width.to_string(), &["Flash_Channel_Width"]).noted("lines"),
-    ]
+    ]);
+    keys
 }
 
 fn translation(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
@@ -163,15 +175,39 @@ fn entries(values: &Values) -> (u64, u64) {
     (bytes(2.0 * address + sectors), bytes(address + sectors))
 }
 
+/// Blocks of a plane that can be free while the logical space is full and every frontier is open.
+fn can_be_free(values: &Values) -> u64 {
+    let (blocks, pages) = (values.whole("Block_No_Per_Plane"), values.whole("Page_No_Per_Block"));
+    let planes = planes(values).max(1);
+    let raw = blocks.saturating_mul(pages).saturating_mul(planes);
+    let spare = libm::round(raw as f64 * values.real("Overprovisioning_Ratio")) as u64;
+    let logical = raw.saturating_sub(spare);
+    let mut units = logical;
+    // The host's, and that of moved data.
+    let mut frontiers = 2;
+    if !values.flag("Ideal_Mapping_Table") {
+        let per_page = (values.whole("Page_Capacity") / entries(values).1).max(1);
+        units = units.saturating_add(logical.div_ceil(per_page));
+        frontiers += 1;
+    }
+    blocks.saturating_sub(units.div_ceil(planes).div_ceil(pages) + frontiers)
+}
+
 fn collection(values: &Values, remarks: &mut Vec<String>) -> Vec<Key> {
     let blocks = values.whole("Block_No_Per_Plane");
     let asked = (values.real("GC_Exec_Threshold") * blocks as f64) as u64;
-    let threshold = asked.max(FREE_LEAST);
+    let wanted = asked.max(FREE_LEAST);
+    // Collection must be able to leave as many free as it begins with.
+    let most = can_be_free(values) + 1;
+    let threshold = if most >= 2 { wanted.min(most) } else { wanted };
+    if threshold < wanted {
+        remarks.push(format!("GC_Exec_Threshold: {wanted} blocks of a plane are more than Overprovisioning_Ratio leaves free while the logical space is full, {}; MQSim then collects with every block that it opens; here collection begins below {threshold}", most - 1));
+    }
     if asked < FREE_LEAST {
         remarks.push(format!("GC_Exec_Threshold: {asked} blocks of a plane; MQSim collects below {FREE_LEAST} whatever is asked. Preconditioned, it then starts with fewer free blocks than writes wait for, and every write waits for ever"));
     }
     // A write waits below ten free blocks there; here collection must have begun before one waits.
-    let hard = (FREE_LEAST - 1).min(threshold.saturating_sub(2));
+    let hard = (FREE_LEAST - 1).min(threshold.saturating_sub(2)).max(1);
     let policy = values.word("GC_Block_Selection_Policy");
     let victim = match policy.as_str() {
         "GREEDY" => quoted("greedy"),

@@ -75,7 +75,7 @@ pub(super) const SYNTHETIC: &[Setting] = &[
     ),
     setting(
         "Seed",
-        Whole(0, i32::MAX as u64),
+        Whole(0, u32::MAX as u64),
         "1",
         Differs,
         "randseed: another generator draws other numbers from it",

@@ -3,6 +3,7 @@
 mod drive;
 mod flow_settings;
 mod jobs;
+mod lexical;
 mod scenario;
 mod settings;
 
@@ -10,8 +11,8 @@ pub use jobs::{Work, job_file};
 
 use crate::notes::Imported;
 use crate::setting::Setting;
-use crate::values::{Values, unless};
-use crate::xml::{Xml, cleaned, elements, text_of};
+use crate::values::{Values, shorten, unless};
+use crate::xml::{Xml, cleaned, elements};
 use config::Diagnostic;
 use roxmltree::Node;
 use scenario::{Flow, Flows};
@@ -61,12 +62,15 @@ pub struct Scenario {
     pub system: Imported,
     /// Its flows; none of a drive by itself.
     pub works: Vec<Work>,
+    /// Settings that MQSim passes over, cuts, or takes for something else than they say, each with its place; told among the remarks too.
+    pub odd: Vec<Diagnostic>,
 }
 
 /// A file of workloads with its scenarios.
 pub struct Workloads {
     file: String,
     scenarios: Vec<Flows>,
+    odd: Vec<Diagnostic>,
 }
 
 impl Workloads {
@@ -79,9 +83,9 @@ impl Workloads {
 /// Says a drive here, for a scenario of a file of workloads (counted from one) if there is one.
 ///
 /// # Errors
-/// A file that is not MQSim's, a setting that is none, a value that a setting cannot have, a scenario that is not there.
+/// A file that is not MQSim's, a value that a setting cannot have, a scenario that is not there.
 pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result<Scenario, Diagnostic> {
-    let values = read_drive(drive)?;
+    let (values, mut odd) = read_drive(drive)?;
     let flows = match workloads {
         Some((file, number)) => {
             let wrong = || {
@@ -94,7 +98,12 @@ pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result
         }
         None => None,
     };
-    let (keys, mut remarks) = drive::keys(&values, flows.as_ref());
+    let mut remarks: Vec<String> = odd.iter().map(|odd| remark("line", odd)).collect();
+    if let Some((file, _)) = workloads {
+        remarks.extend(file.odd.iter().map(|odd| remark(&format!("{}, line", file.file), odd)));
+        odd.extend(file.odd.iter().cloned());
+    }
+    let keys = drive::keys(&values, flows.as_ref(), &mut remarks);
     let mut works = Vec::new();
     for (number, flow) in flows.iter().flat_map(|flows| &flows.all).enumerate() {
         works.push(jobs::work(flow, number, values.whole("IO_Queue_Depth"), &mut remarks)?);
@@ -109,6 +118,7 @@ pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result
         remarks,
         usage: Vec::new(),
         defaulted: Vec::new(),
+        places: Vec::new(),
     };
     system.tell(&values);
     // A setting of several flows is told once.
@@ -121,27 +131,34 @@ pub fn import(drive: File<'_>, workloads: Option<(&Workloads, usize)>) -> Result
         system.told.extend(of_flow.told);
         system.told.sort_by_key(|told| told.class);
     }
-    Ok(Scenario { system, works })
+    Ok(Scenario { system, works, odd })
 }
 
-fn read_drive(file: File<'_>) -> Result<Values, Diagnostic> {
+/// An oddity of a file as a line of remarks.
+fn remark(line: &str, odd: &Diagnostic) -> String {
+    let number = odd.place.as_ref().map_or(0, |place| place.line);
+    let nearest = odd.nearest.iter().map(|nearest| format!("; did you mean `{nearest}`?"));
+    format!("{line} {number}: {}{}", odd.what, nearest.collect::<String>())
+}
+
+fn read_drive(file: File<'_>) -> Result<(Values, Vec<Diagnostic>), Diagnostic> {
     let text = cleaned(file.text);
     let xml = rooted(File { text: &text, ..file }, DRIVE)?;
     let mut values = Values::new(&[settings::HOST, settings::DEVICE, settings::FLASH]);
-    let mut faults = Vec::new();
+    let mut reader = Reader::new(&xml);
     for set in elements(xml.root()) {
         match set.tag_name().name() {
-            "Host_Parameter_Set" => take(&xml, set, settings::HOST, &mut values, &mut faults),
+            "Host_Parameter_Set" => reader.set(set, settings::HOST, &mut values),
             "Device_Parameter_Set" => {
-                take(&xml, set, settings::DEVICE, &mut values, &mut faults);
+                reader.set(set, settings::DEVICE, &mut values);
                 for inner in elements(set).filter(|inner| inner.has_tag_name("Flash_Parameter_Set")) {
-                    take(&xml, inner, settings::FLASH, &mut values, &mut faults);
+                    reader.set(inner, settings::FLASH, &mut values);
                 }
             }
-            other => faults.push(unknown(&xml, set, other, &["Host_Parameter_Set", "Device_Parameter_Set"])),
+            other => reader.pass_over(set, other, &["Host_Parameter_Set", "Device_Parameter_Set"]),
         }
     }
-    unless(values, faults)
+    reader.end(values)
 }
 
 /// Reads a file of workloads.
@@ -151,10 +168,11 @@ fn read_drive(file: File<'_>) -> Result<Values, Diagnostic> {
 pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
     let text = cleaned(file.text);
     let xml = rooted(File { text: &text, ..file }, WORKLOAD)?;
-    let (mut scenarios, mut faults) = (Vec::new(), Vec::new());
+    let mut scenarios = Vec::new();
+    let mut reader = Reader::new(&xml);
     for node in elements(xml.root()).take(MOST) {
         if !node.has_tag_name(SCENARIO) {
-            faults.push(unknown(&xml, node, node.tag_name().name(), &[SCENARIO]));
+            reader.pass_over(node, node.tag_name().name(), &[SCENARIO]);
             continue;
         }
         let mut all = Vec::new();
@@ -163,27 +181,30 @@ pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
                 SYNTHETIC => flow_settings::SYNTHETIC,
                 TRACE => flow_settings::TRACE,
                 other => {
-                    faults.push(unknown(&xml, node, other, &[SYNTHETIC, TRACE]));
+                    let what = format!("<{other}> is no flow, and MQSim takes it for one without settings");
+                    let fault = Diagnostic::new(what).at(xml.place(node));
+                    reader.faults.push(fault.allowed(other, [SYNTHETIC, TRACE]));
                     continue;
                 }
             };
             let mut values = Values::new(&[flow_settings::BOTH, own]);
             for setting in elements(node) {
-                take_one(&xml, setting, &mut values, &mut faults);
+                reader.one(setting, &mut values);
             }
             let place = xml.place(node);
             all.push(Flow { values, is_trace: node.has_tag_name(TRACE), place, first: 0, bytes: 0 });
         }
-        if all.is_empty() {
-            faults.push(Diagnostic::new("the scenario has no flow").at(xml.place(node)));
+        if all.is_empty() && reader.faults.is_empty() {
+            reader.faults.push(Diagnostic::new("the scenario has no flow").at(xml.place(node)));
         }
         scenarios.push(Flows { all });
     }
-    if scenarios.is_empty() && faults.is_empty() {
+    if scenarios.is_empty() && reader.faults.is_empty() {
         let help = "MQSim runs workloads of its own in that case; give each scenario an <IO_Scenario>";
-        faults.push(Diagnostic::new(format!("{} has no scenario", file.name)).help(help));
+        reader.faults.push(Diagnostic::new(format!("{} has no scenario", file.name)).help(help));
     }
-    unless(Workloads { file: file.name.to_owned(), scenarios }, faults)
+    let (scenarios, odd) = reader.end(scenarios)?;
+    Ok(Workloads { file: file.name.to_owned(), scenarios, odd })
 }
 
 /// The file, if its root is the right one.
@@ -203,36 +224,80 @@ fn rooted<'t>(file: File<'t>, root: &str) -> Result<Xml<'t>, Diagnostic> {
     Err(Diagnostic::new(what).at(xml.place(xml.root())).help(help))
 }
 
-fn unknown(xml: &Xml, node: Node<'_, '_>, found: &str, allowed: &[&'static str]) -> Diagnostic {
-    Diagnostic::new(format!("<{found}> is nothing that MQSim reads here"))
-        .at(xml.place(node))
-        .allowed(found, allowed.iter().copied())
+/// Takes settings out of a file.
+struct Reader<'x, 't> {
+    xml: &'x Xml<'t>,
+    faults: Vec<Diagnostic>,
+    /// What MQSim passes over, cuts, or takes for something else.
+    odd: Vec<Diagnostic>,
 }
 
-/// Takes the settings of a table out of an element, and refuses those of another table.
-fn take(xml: &Xml, set: Node<'_, '_>, table: &[Setting], values: &mut Values, faults: &mut Vec<Diagnostic>) {
-    for node in elements(set).filter(|node| !node.has_tag_name("Flash_Parameter_Set")) {
-        let name = node.tag_name().name();
-        let elsewhere =
-            !table.iter().any(|one| one.name == name) && values.settings().any(|one| one.name == name);
-        if elsewhere {
-            let what = format!(
-                "`{name}` stands in <{}>, where MQSim passes over it in silence",
-                set.tag_name().name()
-            );
-            faults.push(
-                Diagnostic::new(what).at(xml.place(node)).help("move it into its own set, or remove it"),
-            );
-        } else {
-            take_one(xml, node, values, faults);
+impl<'x, 't> Reader<'x, 't> {
+    fn new(xml: &'x Xml<'t>) -> Reader<'x, 't> {
+        Reader { xml, faults: Vec::new(), odd: Vec::new() }
+    }
+
+    /// What was read, with what is odd in it.
+    fn end<T>(self, all: T) -> Result<(T, Vec<Diagnostic>), Diagnostic> {
+        let Reader { faults, mut odd, .. } = self;
+        shorten(&mut odd);
+        unless((all, odd), faults)
+    }
+
+    fn pass_over(&mut self, node: Node<'_, '_>, found: &str, allowed: &[&'static str]) {
+        let what = format!("<{found}> is nothing that MQSim reads here: it is passed over, as there");
+        self.odd.push(Diagnostic::new(what).at(self.xml.place(node)).allowed(found, allowed.iter().copied()));
+    }
+
+    /// Takes the settings of a table out of an element; those of another table are passed over, as there.
+    fn set(&mut self, set: Node<'_, '_>, table: &[Setting], values: &mut Values) {
+        for node in elements(set).filter(|node| !node.has_tag_name("Flash_Parameter_Set")) {
+            let name = node.tag_name().name();
+            let elsewhere =
+                !table.iter().any(|one| one.name == name) && values.settings().any(|one| one.name == name);
+            if elsewhere {
+                let set = set.tag_name().name();
+                let what = format!("`{name}` stands in <{set}>, where MQSim passes over it: it is not read");
+                let help = "move it into its own set, or remove it";
+                self.odd.push(Diagnostic::new(what).at(self.xml.place(node)).help(help));
+            } else {
+                self.one(node, values);
+            }
         }
     }
-}
 
-fn take_one(xml: &Xml, node: Node<'_, '_>, values: &mut Values, faults: &mut Vec<Diagnostic>) {
-    let place = xml.place(node);
-    if let Err(fault) = values.take("MQSim", node.tag_name().name(), text_of(node), &place) {
-        faults.push(fault);
+    fn one(&mut self, node: Node<'_, '_>, values: &mut Values) {
+        let (name, place) = (node.tag_name().name(), self.xml.place(node));
+        let Some(setting) = values.settings().find(|one| one.name == name) else {
+            let names = values.settings().map(|one| one.name);
+            let nearest = config::diag::nearest(name, names).map(str::to_owned);
+            let what = format!("`{name}` is no setting of MQSim: it is passed over, as there");
+            let fault = Diagnostic { nearest, ..Diagnostic::new(what) };
+            self.odd.push(fault.at(place).help("correct the name, or remove it"));
+            return;
+        };
+        let raw = node.text().unwrap_or_default();
+        let taken = match lexical::take(setting, raw) {
+            Ok(taken) => taken,
+            Err(fault) => {
+                self.faults.push(fault.at(place));
+                return;
+            }
+        };
+        if values.forget(name) {
+            let what = format!("`{name}` is said twice: the last one counts, as there");
+            self.odd.push(Diagnostic::new(what).at(place.clone()).help("remove the other"));
+        }
+        let read = values.take("MQSim", name, &taken.text, &place);
+        match (read, taken.odd) {
+            (Err(fault), Some(odd)) => self.faults.push(fault.help(odd)),
+            (Err(fault), None) => self.faults.push(fault),
+            (Ok(()), Some(odd)) => {
+                let what = format!("`{name}` is `{}`: {odd}", raw.trim());
+                self.odd.push(Diagnostic::new(what).at(place));
+            }
+            (Ok(()), None) => {}
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) const HOST: &[Setting] = &[
 pub(super) const DEVICE: &[Setting] = &[
     setting(
         "Seed",
-        Whole(0, i32::MAX as u64),
+        Whole(0, U32),
         "123",
         Differs,
         "other generators draw other numbers: `--seed N` of a run",

@@ -31,6 +31,7 @@ pub fn import(name: &str, text: &str) -> Result<Imported, Diagnostic> {
         remarks,
         usage: Vec::new(),
         defaulted: Vec::new(),
+        places: Vec::new(),
     };
     system.tell(&values);
     Ok(system)

@@ -11,6 +11,7 @@ mod machine;
 mod platforms;
 mod profile;
 mod recording;
+mod signed_state;
 mod state;
 mod trace;
 
@@ -40,6 +41,7 @@ pub const TARGETS: &[Target] = &[
     profile::TARGET,
     recording::TARGET,
     state::TARGET,
+    signed_state::TARGET,
     host_log::STRACE,
     host_log::IOLOG,
     foreign::MQSIM,

@@ -45,6 +45,23 @@ impl Report {
         steady.save(out);
     }
 
+    /// Whether what it says of a translation layer is so.
+    pub(crate) fn is_of(&self, ftl: &Ftl) -> bool {
+        let Report {
+            kind: _,
+            mapped_share,
+            invalid_share,
+            free_reclaim_units,
+            drive_writes,
+            write_amplification,
+            steady: _,
+        } = self;
+        let is_amount = |amount: &f64| amount.is_finite() && *amount >= 0.0;
+        (*mapped_share, *invalid_share) == shares(ftl)
+            && *free_reclaim_units == FreeUnits::of(ftl)
+            && [Some(*drive_writes), *write_amplification].iter().flatten().all(is_amount)
+    }
+
     /// Takes the report of a state of this name off the front of `input`; `None` if it is cut short or malformed.
     pub(crate) fn load(kind: &'static str, input: &mut &[u8]) -> Option<Report> {
         Some(Report {
@@ -57,6 +74,12 @@ impl Report {
             steady: Option::load(input)?,
         })
     }
+}
+
+/// The share of the logical units that hold data, and the share of the programmed map units that hold no valid data.
+pub(super) fn shares(ftl: &Ftl) -> (f64, f64) {
+    let (mapped, programmed) = (ftl.mapped(), ftl.programmed_units());
+    (mapped as f64 / ftl.logical() as f64, (programmed - mapped) as f64 / programmed.max(1) as f64)
 }
 
 /// Free reclaim units of a group.

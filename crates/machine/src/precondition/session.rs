@@ -1,7 +1,7 @@
 //! Preconditioning under way.
 
 use super::draw::Draw;
-use super::report::{FreeUnits, Report};
+use super::report::{FreeUnits, Report, shares};
 use config::Diagnostic;
 use config::units::Share;
 use flash::control::ftl::Ftl;
@@ -288,11 +288,11 @@ impl<'a> Session<'a> {
         for (group, lag) in (0u32..).zip(self.lags()) {
             self.ftl.pad(group, lag);
         }
-        let (mapped, programmed) = (self.ftl.mapped(), self.ftl.programmed_units());
+        let (mapped_share, invalid_share) = shares(self.ftl);
         let report = Report {
             kind,
-            mapped_share: mapped as f64 / self.ftl.logical() as f64,
-            invalid_share: (programmed - mapped) as f64 / programmed.max(1) as f64,
+            mapped_share,
+            invalid_share,
             free_reclaim_units: FreeUnits::of(self.ftl),
             drive_writes: self.drive_writes(),
             write_amplification: self.amplification,

@@ -33,7 +33,10 @@ impl State {
         let loaded = Report::load(precondition.name(), input)
             .ok_or(SnapshotFault::Damaged)
             .and_then(|report| device.load_preconditioned(input).map(|()| report))
-            .and_then(|report| input.is_empty().then_some(report).ok_or(SnapshotFault::Damaged));
+            .and_then(|report| {
+                let is_whole = input.is_empty() && report.is_of(&device.ftl);
+                is_whole.then_some(report).ok_or(SnapshotFault::Damaged)
+            });
         loaded.map_err(State::unusable)
     }
 

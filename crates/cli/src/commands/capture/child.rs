@@ -37,11 +37,11 @@ impl End {
         let name = program.display();
         match self {
             End::Itself(status) if status.signal().is_some() => {
-                eprintln!("note: `{name}` was killed ({status}): the recording ends there");
+                tell!("note: `{name}` was killed ({status}): the recording ends there");
             }
-            End::Itself(status) => eprintln!("note: `{name}` ended: {status}"),
-            End::Limit(limit) => eprintln!("note: `{name}` was ended after {limit} instructions"),
-            End::Interrupt => eprintln!("note: `{name}` was interrupted: the recording ends there"),
+            End::Itself(status) => tell!("note: `{name}` ended: {status}"),
+            End::Limit(limit) => tell!("note: `{name}` was ended after {limit} instructions"),
+            End::Interrupt => tell!("note: `{name}` was interrupted: the recording ends there"),
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn capture(
     })?;
     end.say(name);
     let Counts { instructions, loads, stores, data_pages, text_pages } = counts;
-    eprintln!(
+    tell!(
         "note: {instructions} instructions, {loads} loads, {stores} stores, {data_pages} pages of data and \
          {text_pages} of text (4 KiB) written to {}",
         out.display()

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::number;
-use crate::output::Fault;
+use crate::output::{Fault, Files};
 use crate::outside::{catch_interrupts, result_is_coming};
 
 /// What to record.
@@ -40,6 +40,9 @@ pub(super) fn run(args: &Args) -> Result<bool, Fault> {
         let file = name.file_name().unwrap_or_default().to_string_lossy();
         PathBuf::from(format!("{file}.{}", if args.syscalls { "strace" } else { "cputrace.gz" }))
     });
+    let files = Files::default().writes("--out", Some(&out));
+    let read = |files: Files, word: &OsString| files.reads("PROGRAM", Path::new(word));
+    args.program.iter().fold(files, read).apart()?;
     catch_interrupts()?;
     result_is_coming();
     if args.syscalls {

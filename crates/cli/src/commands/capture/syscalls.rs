@@ -90,18 +90,18 @@ fn say(contents: &LogContents, out: &Path) {
     });
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let (threads, files) = (counted(contents.threads, "thread"), counted(contents.files, "file"));
-    eprintln!("note: {threads}, {files}; calls that are replayed: {kinds}");
+    tell!("note: {threads}, {files}; calls that are replayed: {kinds}");
     for sentence in &contents.left_out {
-        eprintln!("note: {sentence}");
+        tell!("note: {sentence}");
     }
     let skip = if contents.skips { ",unknown=skip" } else { "" };
     let path = out.display().to_string();
-    eprintln!("note: written to {path}");
+    tell!("note: written to {path}");
     if path.contains(',') {
-        eprintln!("note: to replay it, give it a name without a comma");
+        tell!("note: to replay it, give it a name without a comma");
     } else {
         let workload = quoted(&format!("strace:file={path}{skip}"));
-        eprintln!("note: to replay it: nandscape run pm9a3 --workload {workload}");
+        tell!("note: to replay it: nandscape run pm9a3 --workload {workload}");
     }
 }
 

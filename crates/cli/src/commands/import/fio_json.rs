@@ -1,7 +1,7 @@
 //! `nandscape import fio-json`.
 
 use super::deliver;
-use crate::output::{Fault, refuse_no_place};
+use crate::output::{Fault, Files, refuse_no_place};
 use crate::results::bytes;
 use std::path::PathBuf;
 
@@ -19,10 +19,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if let Some(out) = &args.out {
         refuse_no_place(out)?;
+        Files::default().reads("FILE", &args.file).writes("--out", Some(out)).apart()?;
     }
     let document = foreign::fio::read(&args.file.display().to_string(), &bytes(&args.file)?)?;
     for warning in document["warnings"].as_array().into_iter().flatten() {
-        eprintln!("note: {}", warning.as_str().unwrap_or_default());
+        tell!("note: {}", warning.as_str().unwrap_or_default());
     }
     // Text and numbers: serialising cannot fail.
     deliver(args.out.as_deref(), &serde_json::to_string_pretty(&document).unwrap_or_default())?;

@@ -3,7 +3,8 @@
 use super::deliver;
 use crate::imported::{Pair, percent};
 use crate::number;
-use crate::output::{Fault, refuse_no_place, write_whole};
+use crate::output::{Fault, Files, refuse_no_place, write_whole};
+use config::Diagnostic;
 use foreign::mqsim::{Scenario, Work, job_file};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,35 @@ pub(crate) struct Args {
     /// The scenario that the drive is written for, counted from 1: its flows say how many queues there are, what is buffered, and how much is full before a run
     #[arg(long, value_name = "N", default_value_t = 1, requires = "workload", value_parser = number::count)]
     scenario: usize,
+    /// Refuses what MQSim passes over, cuts or takes for something else than it says: keys that it does not know, numbers with something behind them or
+    /// with more bits than it keeps, flags that are no true or false. Without it they are read as MQSim reads them, and told
+    #[arg(long)]
+    strict: bool,
+}
+
+impl Args {
+    /// Refuses to write over what is read, or two files into one.
+    fn refuse_overlap(&self, scenarios: usize) -> Result<(), Fault> {
+        let Some(out) = &self.out else { return Ok(()) };
+        let files = Files::default().reads("DRIVE", &self.drive).writes("--out", Some(out));
+        let files = match &self.workload {
+            Some(workload) => files.reads_named("WORKLOAD", &workload.display().to_string()),
+            None => files,
+        };
+        let jobs = |files: Files, number: usize| {
+            files.writes(&format!("--out, for scenario {number},"), Some(&jobs_beside(out, number)))
+        };
+        (1..=scenarios).fold(files, jobs).apart()
+    }
+}
+
+/// Refuses a pair with anything that MQSim does not take as it stands.
+///
+/// # Errors
+/// All that is odd.
+fn refuse_odd(scenario: &Scenario) -> Result<(), Diagnostic> {
+    let mut odd = scenario.odd.iter().cloned();
+    odd.next().map_or(Ok(()), |first| Err(first.also(odd)))
 }
 
 /// Writes the system and the jobs; what became of each setting goes to standard error.
@@ -28,11 +58,15 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         refuse_no_place(out)?;
     }
     let pair = Pair::read(&args.drive, args.workload.as_deref())?;
-    let scenario = pair.scenario(args.scenario)?;
+    let scenario = pair.scenario(args.scenario, &[])?;
+    if args.strict {
+        refuse_odd(&scenario)?;
+    }
     let mut others = Vec::new();
     for number in 1..=pair.scenarios() {
-        others.push((number, pair.scenario(number)?));
+        others.push((number, pair.scenario(number, &[])?));
     }
+    args.refuse_overlap(others.len())?;
     let mut system = scenario.system;
     for (number, other) in &others {
         let differ: Vec<&str> = other
@@ -65,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
         }
     }
     deliver(args.out.as_deref(), &system.toml())?;
-    eprintln!("{}", system.report(true).trim_end());
+    tell!("{}", system.report(true).trim_end());
     Ok(true)
 }
 

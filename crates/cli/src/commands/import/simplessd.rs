@@ -2,7 +2,7 @@
 
 use super::deliver;
 use crate::imported::buildable;
-use crate::output::{Fault, refuse_no_place};
+use crate::output::{Fault, Files, refuse_no_place};
 use std::path::PathBuf;
 
 /// What to import.
@@ -19,14 +19,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     if let Some(out) = &args.out {
         refuse_no_place(out)?;
+        Files::default().reads("FILE", &args.file).writes("--out", Some(out)).apart()?;
     }
     let name = args.file.display().to_string();
     let mut system = foreign::simplessd::import(&name, &config::read_text(&args.file)?)?;
     let file = args.out.as_ref().map_or("my.toml".to_owned(), |out| out.display().to_string());
     system.usage.push(format!("nandscape run {file} --workload randread"));
-    let text = system.toml();
-    buildable(&text, &name)?;
-    deliver(args.out.as_deref(), &text)?;
-    eprintln!("{}", system.report(true).trim_end());
+    buildable(&system, &[])?;
+    deliver(args.out.as_deref(), &system.toml())?;
+    tell!("{}", system.report(true).trim_end());
     Ok(true)
 }

@@ -79,7 +79,7 @@ impl Cluster {
         match cluster.hear() {
             Said::Ready { ready } => {
                 if ready == 0 {
-                    eprintln!("note: the cluster has no workers yet");
+                    tell!("note: the cluster has no workers yet");
                 }
                 Ok(cluster)
             }

@@ -108,6 +108,12 @@ impl BadBlocks {
         worn_out.save(out);
     }
 
+    /// Whether what has happened names groups that there are, and no more units than they have.
+    pub(super) fn is_within(&self, groups: &[super::space::Group]) -> bool {
+        let spares = self.spare.iter().zip(groups).all(|(spare, group)| *spare <= group.usable());
+        spares && self.worn_out.is_none_or(|worn| (worn.group as usize) < groups.len())
+    }
+
     /// Replaces it by what was saved; `None` if that is cut short or malformed.
     pub(super) fn load(&mut self, input: &mut &[u8]) -> Option<()> {
         self.spare = Vec::load(input).filter(|spare: &Vec<u32>| spare.len() == self.spare.len())?;

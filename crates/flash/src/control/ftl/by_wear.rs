@@ -1,6 +1,6 @@
 //! The closed reclaim units of a group by erase count, for static wear levelling.
 
-use super::index::{Links, NONE};
+use super::index::{Links, NONE, chain};
 use std::collections::VecDeque;
 
 /// How a translation layer levels wear.
@@ -108,6 +108,28 @@ impl ByWear {
             self.first += 1;
         }
         None
+    }
+
+    /// Whether this can stand in the place of one that was built.
+    pub(crate) fn fits(&self, built: &ByWear) -> bool {
+        self.count == built.count && self.entries.len() <= self.count as usize
+    }
+
+    /// Whether the lists hold `count` units, each one that is closed and in the list of its erases; `erases_of` each as the array has them.
+    pub(crate) fn is_sound(
+        &self,
+        count: usize,
+        is_closed: &dyn Fn(u32) -> bool,
+        erases_of: &dyn Fn(u32) -> u32,
+    ) -> bool {
+        let known = (0u32..).zip(&self.entries).all(|(ru, entry)| entry.erases == erases_of(ru));
+        let listed = (u64::from(self.first)..).zip(&self.lists).map(|(erases, ends)| {
+            chain(*ends, &|ru| {
+                let entry = self.entries.get(ru as usize).filter(|_| is_closed(ru))?;
+                (u64::from(entry.erases) == erases).then_some(entry.list)
+            })
+        });
+        known && listed.sum::<Option<usize>>() == Some(count)
     }
 
     /// Bytes allocated.

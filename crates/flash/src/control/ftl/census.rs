@@ -77,7 +77,7 @@ impl Ftl {
     }
 
     /// Program units that the array holds in a reclaim unit, or that were skipped in it; `None` if a block has more than there is room for.
-    fn programs_of(&self, ru: u64) -> Option<u32> {
+    pub(super) fn programs_of(&self, ru: u64) -> Option<u32> {
         let blocks = (0..self.geo.lanes).map(|lane| self.array.programs(self.geo.block_of_ru(ru, lane)));
         let used: Option<u32> = blocks.map(|n| (n <= self.geo.programs_per_block).then_some(n)).sum();
         let pending =
@@ -103,7 +103,7 @@ impl Ftl {
     }
 
     /// Valid slots of a reclaim unit that nothing has touched: what the base says.
-    fn untouched_valid(&self, ru: u64) -> Option<u32> {
+    pub(super) fn untouched_valid(&self, ru: u64) -> Option<u32> {
         let mask = self.base_mask(ru)?;
         let per_block = u64::from(self.geo.units_per_block);
         let mut blocks =

@@ -16,6 +16,18 @@ pub(crate) struct Links {
 }
 kernel::snapshot!(Links { prev, next });
 
+/// Whether a list runs from its first to its last unit, each of which `of` knows by its links and, with its index, as one of the list's; how
+/// many there are.
+pub(super) fn chain(ends: Links, of: &dyn Fn(u32) -> Option<Links>) -> Option<usize> {
+    let (mut at, mut last, mut count) = (ends.prev, NONE, 0);
+    while at != NONE {
+        // One that names another before it, as the first of a circle would, ends it.
+        let links = of(at).filter(|links| links.prev == last)?;
+        (last, at, count) = (at, links.next, count + 1);
+    }
+    (ends.next == last).then_some(count)
+}
+
 /// What the index keeps about one reclaim unit.
 #[derive(Clone, Debug)]
 struct Entry {
@@ -63,6 +75,41 @@ impl Index {
             units_per_bucket,
             count,
         }
+    }
+
+    /// Whether this index, of a group that has opened `opened` units, can stand in the place of one that was built.
+    pub(crate) fn fits(&self, built: &Index, opened: u32) -> bool {
+        self.entries.len() <= self.count as usize
+            && self.closed.iter().all(|ru| *ru < opened && (*ru as usize) < self.entries.len())
+            && (self.count, self.units_per_bucket) == (built.count, built.units_per_bucket)
+            && (self.buckets.len(), self.occupied.len()) == (built.buckets.len(), built.occupied.len())
+    }
+
+    /// Whether every list of an index that fits holds closed units alone, each once and in its bucket; `valid_of` gives the valid units of a closed one.
+    pub(crate) fn is_sound(&self, valid_of: &dyn Fn(u32) -> Option<u32>) -> bool {
+        let listed = |ru: u32| {
+            let entry = self.entries.get(ru as usize)?;
+            (self.closed.get(entry.place as usize) == Some(&ru)).then_some(entry)
+        };
+        let in_place = |(place, ru): (usize, &u32)| {
+            valid_of(*ru).is_some() && self.entries[*ru as usize].place as usize == place
+        };
+        let in_bucket = |class: usize| {
+            chain(self.buckets[class], &|ru| {
+                let entry = listed(ru).filter(|entry| entry.class as usize == class)?;
+                (self.class(valid_of(ru)?) == entry.class).then_some(entry.bucket)
+            })
+        };
+        let is_marked = |class: usize| self.occupied[class / 64] >> (class % 64) & 1 == 1;
+        let in_buckets = (0..self.buckets.len())
+            .map(|class| in_bucket(class).filter(|count| is_marked(class) == (*count > 0)))
+            .sum::<Option<usize>>();
+        let beyond = self.buckets.len() % 64;
+        let is_clear = beyond == 0 || self.occupied.last().is_none_or(|word| word >> beyond == 0);
+        self.closed.iter().enumerate().all(in_place)
+            && is_clear
+            && in_buckets == Some(self.closed.len())
+            && chain(self.ends, &|ru| listed(ru).map(|entry| entry.age)) == Some(self.closed.len())
     }
 
     /// Closed reclaim units.

@@ -24,6 +24,7 @@ mod pools;
 mod recovered;
 pub mod slc;
 mod snapshot;
+mod sound;
 pub mod space;
 mod step;
 #[cfg(test)]

@@ -33,6 +33,24 @@ impl Pools {
         Pools { pools: vec![pool; usize::from(placements)], count }
     }
 
+    /// Whether these pools can stand in the place of those that were built.
+    pub(crate) fn fits(&self, built: &Pools) -> bool {
+        let fits = |(pool, built): (&Pool, &Pool)| {
+            pool.index.fits(&built.index, self.count) && pool.opened <= 2 * self.count
+        };
+        (self.count, self.pools.len()) == (built.count, built.pools.len())
+            && self.pools.iter().zip(&built.pools).all(fits)
+    }
+
+    /// Whether each pool holds the closed units of its placement alone; `closed` gives valid units and placement of a closed one.
+    pub(crate) fn are_sound(&self, closed: &dyn Fn(u32) -> Option<(u32, u8)>) -> bool {
+        (0u8..=u8::MAX).zip(&self.pools).all(|(placement, pool)| {
+            let of = |ru: u32| closed(ru).filter(|(_, own)| *own == placement).map(|(valid, _)| valid);
+            let sum = || pool.index.by_age().map(|ru| u64::from(of(ru).unwrap_or(0))).sum::<u64>();
+            pool.index.is_sound(&of) && pool.valid == sum()
+        })
+    }
+
     /// The same without any reclaim unit.
     pub(crate) fn emptied(&self, units_per_ru: u32) -> Pools {
         Pools::new(self.pools.len() as u8, self.count, units_per_ru)

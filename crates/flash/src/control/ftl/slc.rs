@@ -79,6 +79,15 @@ impl Slc {
         (u64::from(part.open.is_some()), part.closed.len() as u64)
     }
 
+    /// Whether no unit belongs to the cache: preconditioning writes to others.
+    pub(super) fn is_unused(&self) -> bool {
+        let unused = |part: &Part| {
+            let Part { members, count, open, closed, takes } = part;
+            members.is_empty() && *count == 0 && open.is_none() && closed.is_empty() && !takes
+        };
+        self.parts.iter().all(unused)
+    }
+
     pub(super) fn save(&self, out: &mut Vec<u8>) {
         for Part { members, count, open, closed, takes } in &self.parts {
             members.save(out);

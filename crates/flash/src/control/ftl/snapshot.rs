@@ -57,14 +57,17 @@ impl Ftl {
         // Lengths first: a damaged one must end in `None`, not in a giant allocation.
         let ahead = |input: &[u8], len: u64| (length_ahead(input)? == len).then_some(());
         ahead(input, self.geo.slots)?;
-        self.array =
-            NandArray::load(input).filter(|a| a.all_erases().len() as u64 == self.geo.block_count)?;
+        self.array = NandArray::load(input).filter(|array| array.is_like(&self.array))?;
         ahead(input, self.logical + self.hidden)?;
-        self.map = Table::load(input)?;
+        self.map = Table::load(input).filter(|map| map.is_like(&self.map))?;
         ahead(input, self.geo.slots.div_ceil(64))?;
-        self.valid = Bits::load(input)?;
+        self.valid = Bits::load(input).filter(|valid| valid.is_like(&self.valid))?;
         self.base = Base::load(input)?;
-        self.groups = Vec::<Group>::load(input).filter(|g| g.len() == self.groups.len())?;
+        let groups = Vec::<Group>::load(input).filter(|groups| groups.len() == self.groups.len())?;
+        if !groups.iter().zip(&self.groups).all(|(group, built)| group.fits(built)) {
+            return None;
+        }
+        self.groups = groups;
         self.clock = u64::load(input)?;
         self.counters = FtlCounters::load(input)?;
         self.mapped = u64::load(input)?;

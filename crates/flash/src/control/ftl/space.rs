@@ -1,8 +1,10 @@
 //! Reclaim units, their states, free lists and frontiers.
 
 mod recovered;
+mod sound;
 
 pub(crate) use recovered::Recovered;
+pub(crate) use sound::{erases_of, is_group_sound};
 
 use super::by_wear::{ByWear, WearRule};
 use super::index::{Index, NONE};

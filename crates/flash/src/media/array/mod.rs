@@ -71,6 +71,29 @@ impl NandArray {
         }
     }
 
+    /// Whether this array can stand in the place of one that was built: as large, with the same things kept.
+    pub(crate) fn is_like(&self, built: &NandArray) -> bool {
+        let stamps = match (&self.stamps, &built.stamps) {
+            (Some(stamps), Some(built)) => stamps.is_like(built),
+            (stamps, built) => stamps.is_none() && built.is_none(),
+        };
+        let blocks = |array: &NandArray| [array.programmed.len(), array.erases.len(), array.placements.len()];
+        stamps && self.oob.is_like(&built.oob) && blocks(self) == blocks(built)
+    }
+
+    /// Whether no out-of-band area of a range of slots was ever written.
+    pub(crate) fn names_nothing(&self, slots: std::ops::Range<u64>) -> bool {
+        self.oob.is_untouched(slots)
+    }
+
+    /// Whether out-of-band areas name units below `units` alone, and no block is programmed or worn beyond all limits.
+    pub(crate) fn is_within(&self, geo: &Geometry, units: u64) -> bool {
+        self.oob.written_words().all(|(_, word)| word <= units)
+            && self.programmed.iter().all(|count| *count <= geo.programs_per_block)
+            && self.erases.iter().all(|count| *count < u32::MAX / 2)
+            && self.skips.as_ref().is_none_or(|skips| skips.is_empty())
+    }
+
     /// The logical address in a unit's out-of-band area. The base speaks for blocks that were never erased.
     #[inline]
     pub fn lpn(&self, slot: Slot, base: &Base, geo: &Geometry) -> Option<Lpn> {

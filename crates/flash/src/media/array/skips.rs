@@ -21,6 +21,16 @@ pub(crate) struct Skips {
 kernel::snapshot!(Skips { per_block, bits, used });
 
 impl Skips {
+    /// Whether nothing was skipped.
+    pub(super) fn is_empty(&self) -> bool {
+        self.used == 0 && self.bits.words().all(|word| word == 0)
+    }
+
+    /// Whether these can stand in the place of those that were built.
+    fn is_like(&self, built: &Skips) -> bool {
+        self.per_block == built.per_block && self.bits.is_like(&built.bits)
+    }
+
     fn at(&self, block: u64, program: u32) -> u64 {
         block * u64::from(self.per_block) + u64::from(program)
     }
@@ -110,7 +120,8 @@ impl NandArray {
     /// Takes back what [`NandArray::save_skips`] has appended; `None` if it is cut short or malformed, or of another shape.
     pub(crate) fn load_skips(&mut self, input: &mut &[u8], geo: &Geometry) -> Option<()> {
         let skips: Option<Box<Skips>> = Snapshot::load(input)?;
-        self.skips = Some(skips.filter(|skips| skips.per_block == geo.programs_per_block)?);
+        let is_like = |skips: &Skips| self.skips.as_ref().is_none_or(|built| skips.is_like(built));
+        self.skips = Some(skips.filter(|skips| skips.per_block == geo.programs_per_block && is_like(skips))?);
         Some(())
     }
 

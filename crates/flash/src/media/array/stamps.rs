@@ -58,6 +58,14 @@ impl Stamps {
         }
     }
 
+    /// Whether these can stand in the place of those that were built.
+    pub(super) fn is_like(&self, built: &Stamps) -> bool {
+        let blocks = self.opened.len() as u64;
+        self.by_slot.is_like(&built.by_slot)
+            && blocks == built.opened.len() as u64
+            && self.unreadable.iter().all(|block| *block < blocks)
+    }
+
     /// The number of the last program.
     pub(crate) fn last(&self) -> u64 {
         self.last

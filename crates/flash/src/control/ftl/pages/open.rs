@@ -52,6 +52,14 @@ impl Pages {
         self.skipping
     }
 
+    /// Whether no page was chosen yet: preconditioning programs them in order.
+    pub(in crate::control::ftl) fn is_unused(&self) -> bool {
+        self.open.iter().flatten().all(VecDeque::is_empty)
+            && self.skipping == 0
+            && self.skips.words().all(|word| word == 0)
+            && self.counters == PageCounters::default()
+    }
+
     /// Open units of a group, with the program units given out or skipped of each.
     pub(crate) fn open_units(&self, group: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.open[group].iter().flatten().map(|pointer| (pointer.ru, pointer.next))
@@ -93,7 +101,7 @@ impl Pages {
         for list in self.open.iter_mut().flatten() {
             *list = Vec::<Pointer>::load(input)?.into();
         }
-        self.skips = Bits::load(input)?;
+        self.skips = Bits::load(input).filter(|skips| skips.is_like(&self.skips))?;
         self.skipping = u64::load(input)?;
         self.counters = PageCounters::load(input)?;
         Some(())
