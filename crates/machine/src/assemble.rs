@@ -29,6 +29,7 @@ use workload::inject::{Injector, Queues, Source};
 use workload::kernels::Application;
 use workload::program::Program;
 use workload::service::Service;
+use workload::synth::Region;
 
 /// Programs of one run: what [`workload::program::Apps`] can number.
 const MOST_PROGRAMS: usize = 254;
@@ -43,6 +44,8 @@ pub(crate) struct Work {
     /// Programs of the host, and whether requests of its go through its kernel.
     of_host: Vec<Box<dyn HostProgram>>,
     to_file: bool,
+    /// The files that are laid out for requests on each of the host's drives, by its numbers for them.
+    files: BTreeMap<u16, Vec<Region>>,
     /// What each server runs, by its number.
     services: BTreeMap<usize, Box<dyn Service>>,
     /// The applications of each accelerator and of each coprocessor.
@@ -97,6 +100,7 @@ impl Work {
                         Some(drive) if requests.to_file => {
                             let files = loaded.spec.flash.len() + loaded.spec.stripe.len();
                             let disk = drives(loaded).iter().position(|other| *other == drive);
+                            work.files.insert(disk.unwrap_or(0) as u16, requests.files);
                             files + disk.unwrap_or(0) * Way::ALL.len()
                         }
                         Some(Id { kind: Kind::Stripe, number }) => loaded.spec.flash.len() + number,
@@ -223,7 +227,7 @@ pub(crate) fn assemble(
     let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
     let work = Work::open(plan, loaded, outside)?;
-    let Work { sources, programs, services, mut of_host, to_file, kernels, mut warnings, ramp } = work;
+    let Work { sources, programs, services, mut of_host, to_file, files, kernels, mut warnings, ramp } = work;
     if outside.wants_an_end() {
         return Ok(None);
     }
@@ -241,7 +245,7 @@ pub(crate) fn assemble(
         let linux = spec.host.first().and_then(|part| part.spec.linux.as_ref());
         warnings.extend(linux.and_then(|linux| linux.writeback.warning()));
     }
-    let hosted = if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host)?) } else { None };
+    let hosted = if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host, &files)?) } else { None };
     let mut built = Vec::new();
     for (number, programs) in programs {
         built.push(gpu::build(loaded, number, programs, plan.seed).map_err(unfit)?);

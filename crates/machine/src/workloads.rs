@@ -10,13 +10,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use workload::cpu_trace;
-use workload::fio;
+use workload::fio::{self, Layout};
 use workload::host::{self, HostProgram};
 use workload::inject::Source;
 use workload::kernels::{self, Application};
 use workload::program::{self, Program};
 use workload::service::{self, Service};
 use workload::simt_trace;
+use workload::synth::Region;
 use workload::trace::{self, TraceOptions, TraceReader};
 
 /// Name, meaning and inline job of every shipped workload. A new one is a line.
@@ -90,8 +91,10 @@ pub struct Requests {
     pub ramp: Time,
     /// Whether it is a recorded trace.
     pub is_trace: bool,
-    /// Whether they go to a file of the host, through its kernel.
+    /// Whether they go to files of the host, through its kernel.
     pub to_file: bool,
+    /// The files that are laid out on its drive for them; none if a single one fills it.
+    pub files: Vec<Region>,
 }
 
 /// What is known of workloads that were looked through.
@@ -286,6 +289,8 @@ pub fn open_all(
     goes_on: &mut dyn FnMut(&str) -> bool,
 ) -> Result<Vec<Opened>, Diagnostic> {
     let (named, readers) = find_all(texts, options, goes_on)?;
+    let layout = lay_out(&named, options)?;
+    let mut notes = layout.notes().to_vec();
     let mut readers = readers.into_iter();
     let mut opened = Vec::with_capacity(named.len());
     for (number, (text, named)) in texts.iter().zip(named).enumerate() {
@@ -301,7 +306,11 @@ pub fn open_all(
                 };
                 Opened::Host(host::open(text, &name, options.seed)?)
             }
-            Named::Jobs(jobs) => Opened::Requests(from_jobs(&jobs, options)?),
+            Named::Jobs(jobs) => {
+                let mut requests = from_jobs(&jobs, &layout, options)?;
+                requests.warnings.append(&mut notes);
+                Opened::Requests(requests)
+            }
             Named::Programs(programs) => Opened::Programs(programs),
             Named::Service(service) => Opened::Service(service),
             Named::Kernels(applications) => Opened::Kernels(applications),
@@ -341,7 +350,7 @@ fn from_trace(text: &str, reader: TraceReader, options: &WorkloadOptions) -> Req
         None => Replay::Open,
     };
     let source = Box::new(TraceSource::new(trace_name(text), reader, replay));
-    Requests { source, warnings: Vec::new(), ramp: Time::ZERO, is_trace: true, to_file: false }
+    Requests { source, warnings: Vec::new(), ramp: Time::ZERO, is_trace: true, to_file: false, files: Vec::new() }
 }
 
 /// What the flows of a trace are called: its file, or `A+B` of its parts.
@@ -361,10 +370,12 @@ fn trace_name(text: &str) -> String {
 /// Everything that is wrong with them.
 pub fn check(texts: &[impl AsRef<str>], options: &WorkloadOptions) -> Result<Checked, Diagnostic> {
     let (named, readers) = find_all(texts, options, &mut |_| true)?;
-    let mut checked = Checked { has_trace: !readers.is_empty(), ..Checked::default() };
+    let layout = lay_out(&named, options)?;
+    let mut checked =
+        Checked { has_trace: !readers.is_empty(), warnings: layout.notes().to_vec(), ..Checked::default() };
     for (text, named) in texts.iter().zip(named) {
         match named {
-            Named::Jobs(jobs) => checked.warnings.extend(from_jobs(&jobs, options)?.warnings),
+            Named::Jobs(jobs) => checked.warnings.extend(from_jobs(&jobs, &layout, options)?.warnings),
             Named::Host => drop(host::open(text.as_ref(), "", options.seed)?),
             Named::Kernels(applications) => checked.kernels.get_or_insert_default().extend(applications),
             _ => {}
@@ -398,8 +409,25 @@ fn no_workload(mut fault: Diagnostic) -> Diagnostic {
     fault
 }
 
-fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {
-    reaches_flash(options)?;
+/// Lays out the files of jobs that run side by side on a drive. A drive whose files are a host's has room for less.
+fn lay_out(named: &[Named], options: &WorkloadOptions) -> Result<Layout, Diagnostic> {
+    let jobs = || {
+        named.iter().filter_map(|named| match named {
+            Named::Jobs(jobs) => Some(jobs),
+            _ => None,
+        })
+    };
+    let mut room = options.capacity;
+    for jobs in jobs() {
+        reaches_flash(options)?;
+        if jobs.ways(options.kernel.is_some())?.is_some() {
+            room = room.min(options.file_bytes.clone().map_err(|fault| *fault)?);
+        }
+    }
+    Layout::of(jobs(), room)
+}
+
+fn from_jobs(jobs: &fio::Jobs, layout: &Layout, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {
     let inert =
         |o: &fio::InertOption| format!("{}: `{}` changes nothing here: {}", o.job, o.option, o.reason);
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
@@ -409,7 +437,8 @@ fn from_jobs(jobs: &fio::Jobs, options: &WorkloadOptions) -> Result<Requests, Di
     let to_file = ways.is_some();
     let capacity =
         if to_file { options.file_bytes.clone().map_err(|fault| *fault)? } else { options.capacity };
-    let source = FioSource::new(jobs, capacity, options.seed)?.to_file(ways);
+    let source = FioSource::on(layout, jobs, capacity, options.seed)?.to_file(ways);
     warnings.extend_from_slice(source.doubts());
-    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false, to_file })
+    let files = if to_file && layout.is_whole() { layout.files().collect() } else { Vec::new() };
+    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false, to_file, files })
 }

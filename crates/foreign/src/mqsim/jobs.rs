@@ -50,7 +50,8 @@ pub fn job_file(works: &[Work]) -> Option<String> {
             });
         }
     }
-    (!text.is_empty()).then_some(text)
+    // Flows share the drive: without a device, each job would have a file of its own.
+    (!text.is_empty()).then(|| format!("[global]\nfilename=/dev/nvme0n1\ndirect=1\n\n{text}"))
 }
 
 /// Says a flow here; `number` counts those of its scenario.

@@ -3,19 +3,22 @@
 use super::frame::Frame;
 use super::thread::Step;
 use super::{Event, Host, Out};
+use crate::Inode;
 use crate::tasks::Task;
 use kernel::{Cx, Time};
 use proto::file::{OpenFlags, Way};
 use proto::{BufferState, Command, Completion, IoOp, Status};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A flow of requests.
 pub(super) struct Flow {
     /// The drive, how its requests get there, and the number of the flow among those of its sender that go this way.
     key: (u16, Way, u16),
     pub(super) task: Task,
-    /// The file as it has opened it.
+    /// The file as it has opened it; of several, the one that was served last.
     pub(super) file: u32,
+    /// Others that it has open.
+    pub(super) others: BTreeMap<Inode, u32>,
     pub(super) waiting: VecDeque<Command>,
     /// Whether a request has just been answered.
     pub(super) answered: bool,
@@ -57,7 +60,7 @@ pub(super) fn answer_to(command: &Command) -> Completion {
 use proto::file::Program;
 
 impl<P: Program> Host<P> {
-    /// A request of a flow: a system call on the file that fills a drive. Requests of a flow are served one after another, or side by side if
+    /// A request of a flow: a system call on the file that fills a drive, or on one that is laid out there. Requests of a flow are served one after another, or side by side if
     /// their way is for several ([`Way::is_queued`]); a flush is `fsync`, force unit access `O_DSYNC`. A request that is served is told
     /// ([`Out::Complete`]).
     pub fn submit_request(&mut self, disk: u16, way: Way, command: Command, cx: &mut impl Cx<Event, Out>) {
@@ -71,7 +74,7 @@ impl<P: Program> Host<P> {
     }
 
     fn begin_flow(&mut self, key: (u16, Way, u16)) -> usize {
-        let inode = self.whole_file(key.0);
+        let inode = self.first_file(key.0);
         let direct = key.1 != Way::Buffered;
         let file = self.open(inode, OpenFlags { direct, ..OpenFlags::default() });
         let at = self.flows.len();
@@ -80,6 +83,7 @@ impl<P: Program> Host<P> {
             key,
             task,
             file,
+            others: BTreeMap::new(),
             waiting: VecDeque::new(),
             answered: false,
             under_way: 0,
@@ -131,12 +135,12 @@ impl<P: Program> Host<P> {
 
     /// A request as a system call that the thread waits for.
     pub(super) fn serve(&mut self, task: Task, at: u16, command: &Command) -> Step {
-        let file = self.flows[usize::from(at)].file;
+        let (file, offset) = self.addressed(at, command);
         match command.op {
-            IoOp::Read => self.call_read(task, file, command.offset, command.bytes),
+            IoOp::Read => self.call_read(task, file, offset, command.bytes),
             IoOp::Write => {
                 self.open[file].flags.data_sync = command.fua;
-                self.call_write(task, file, command.offset, command.bytes)
+                self.call_write(task, file, offset, command.bytes)
             }
             IoOp::Flush => self.call_sync(task, file, false),
             IoOp::Trim | IoOp::WriteZeroes => unreachable!("files are not punched: the machine refuses it"),

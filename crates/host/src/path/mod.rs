@@ -18,6 +18,7 @@ mod frame;
 mod io;
 mod io_end;
 mod journal;
+mod laid;
 mod memory;
 mod names;
 mod order;
@@ -52,6 +53,7 @@ use self::files::{Node, Open, Running};
 use self::flow::Flow;
 use self::frame::Frame;
 use self::io::{Dio, Io, IoEnd};
+use self::laid::Laid;
 use self::order::Ordered;
 use self::shadow::Shadow;
 use self::thread::Thread;
@@ -147,6 +149,8 @@ struct Disk {
     bytes: u64,
     /// The file that fills it.
     whole: Option<Inode>,
+    /// Files that are there in its place, by the addresses of requests.
+    laid: Vec<Laid>,
     /// The block device, whose pages are blocks of metadata; of them, those that are dirty.
     device: Inode,
     home: u64,
@@ -314,6 +318,7 @@ impl<P: Program> Host<P> {
             converter: worker.then(|| self.spawn(Frame::Convert(number))),
             bytes: about.bytes,
             whole: None,
+            laid: Vec::new(),
             device: self.new_inode(number, about.bytes, true),
             home: 0,
             journals_data,

@@ -73,12 +73,13 @@ impl<P: Program> Host<P> {
         flow.waiting.pop_front();
         flow.under_way += 1;
         flow.answered = false;
-        let (way, disk, file) = (flow.way(), flow.disk(), flow.file);
+        let (way, disk) = (flow.way(), flow.disk());
         self.charge(task, self.costs.call);
         if command.op == IoOp::Flush && way != Way::Aio {
             return self.hand_over(at, *command);
         }
-        let mut access = self.access(file, command.offset, command.bytes);
+        let (file, offset) = self.addressed(at, command);
+        let mut access = self.access(file, offset, command.bytes);
         let write = command.op == IoOp::Write;
         if !write {
             access.end = access.end.min(self.nodes[access.inode.0 as usize].bytes);

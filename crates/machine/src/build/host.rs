@@ -6,16 +6,22 @@ use config::Diagnostic;
 use flash::spec::FlashSpec;
 use host::block::Device;
 use host::path::{DiskSpec, Host, PathSpec};
+use std::collections::BTreeMap;
 use workload::host::HostProgram;
+use workload::synth::Region;
 
 /// Bytes of a logical block that a host addresses.
 const BLOCK: u32 = 512;
 
-/// The host with its programs.
+/// The host with its programs, and the files that are laid out for requests on each of its drives.
 ///
 /// # Errors
 /// What cannot be built.
-pub(crate) fn build(loaded: &Loaded, programs: Vec<Box<dyn HostProgram>>) -> Result<Hosted, Diagnostic> {
+pub(crate) fn build(
+    loaded: &Loaded,
+    programs: Vec<Box<dyn HostProgram>>,
+    files: &BTreeMap<u16, Vec<Region>>,
+) -> Result<Hosted, Diagnostic> {
     let Some(part) = loaded.spec.host.first() else {
         return Err(Diagnostic::new(format!("the system `{}` has no host", loaded.name)).help(
             "requests through a page cache, and programs of a host, need the tables `flash` and `host`",
@@ -28,6 +34,10 @@ pub(crate) fn build(loaded: &Loaded, programs: Vec<Box<dyn HostProgram>>) -> Res
     let mut host = Host::new(&spec, &disks).map_err(explain)?;
     for program in programs {
         host.add_program(program).map_err(|fault| Diagnostic::new(fault.to_string()))?;
+    }
+    for (drive, files) in files {
+        let files: Vec<(u64, u64)> = files.iter().map(|file| (file.start, file.bytes)).collect();
+        host.lay_out_files(*drive, &files).map_err(|fault| Diagnostic::new(fault.to_string()))?;
     }
     Ok(Hosted {
         name: part.name.clone(),

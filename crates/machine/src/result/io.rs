@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Histogram, OpStats, Series, Summary};
 use std::borrow::Cow;
+use workload::fio::LaidOut;
 use workload::inject::{FlowStats, Recorded, Split};
 
 /// Requests of one kind.
@@ -198,6 +199,38 @@ pub struct Active {
     pub offered_iops: Option<f64>,
 }
 
+/// Files that jobs go over, where they lie: a file, or several side by side of the same jobs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FileResult {
+    /// Name of the file, or of the first of several.
+    pub name: String,
+    /// The drive or stripe that they lie on; left out where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive: Option<String>,
+    /// How many files.
+    pub files: u64,
+    /// First byte on the drive; on the file system of a host, of the addresses of its requests.
+    pub offset_bytes: u64,
+    /// Bytes from there to the end of the last of them.
+    pub bytes: u64,
+    /// The jobs that go over them.
+    pub jobs: Vec<String>,
+}
+
+impl FileResult {
+    fn collect(machine: &Machine) -> Vec<FileResult> {
+        let of = |(target, laid): (u16, LaidOut)| FileResult {
+            name: laid.name,
+            drive: machine.target_of(target).map(str::to_owned),
+            files: laid.files,
+            offset_bytes: laid.start,
+            bytes: laid.bytes,
+            jobs: laid.jobs,
+        };
+        machine.injector.files().into_iter().map(of).collect()
+    }
+}
+
 /// What the host saw, and a GPU that reaches the flash device by itself.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Io {
@@ -220,6 +253,9 @@ pub struct Io {
     pub slowest: Vec<SlowRequest>,
     /// Each flow by itself.
     pub flows: Vec<FlowResult>,
+    /// The files of fio jobs and their places; left out where every job goes over the whole drive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileResult>,
     /// Completions of all flows over time.
     pub series: Series,
 }
@@ -258,6 +294,7 @@ impl Io {
             fragments: FragmentResult::collect(&injector.split),
             recorded: RecordedResult::collect(&injector.recorded()),
             flows,
+            files: FileResult::collect(machine),
             series,
         }
     }

@@ -31,7 +31,7 @@ pub use self::eviction::PagesByType;
 pub use self::flash::FlashResult;
 pub use self::gpu::GpuResult;
 pub use self::host::{HostResult, ProgramResult};
-pub use self::io::{Active, FlowResult, Io, Kinds, OpResult, RecordedResult};
+pub use self::io::{Active, FileResult, FlowResult, Io, Kinds, OpResult, RecordedResult};
 pub use self::memory::DirectResult;
 pub use self::stripe::StripeResult;
 pub use self::summary::human;

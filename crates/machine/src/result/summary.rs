@@ -6,7 +6,7 @@ mod offloaded;
 mod work;
 
 use super::told::of_tails;
-use super::{Document, FlashResult, FlowResult, Kinds, OpResult, RecordedResult};
+use super::{Document, FileResult, FlashResult, FlowResult, Kinds, OpResult, RecordedResult};
 use std::fmt::Write;
 
 /// The requests of a run; nothing where processors work without any.
@@ -61,6 +61,7 @@ pub fn human(document: &Document) -> String {
     if d.io.kinds.all.requests > 0 {
         requests(&d.io.kinds, &mut text);
         flows(&d.io.flows, &mut text);
+        files(&d.io.files, &mut text);
     }
     if let Some(f) = &d.io.fragments {
         let (requests, fragments) = (count(f.requests), count(f.fragments));
@@ -191,6 +192,40 @@ fn flows(flows: &[FlowResult], text: &mut String) {
     }
     if flows.len() > FLOWS {
         let _ = writeln!(text, "  and {} more (--json)", flows.len() - FLOWS);
+    }
+}
+
+/// Where files lie.
+fn files(files: &[FileResult], text: &mut String) {
+    if files.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n  {:<24}{:>7}{:>12}{:>12}  jobs", "laid out", "files", "from", "size");
+    for of in files.iter().take(FLOWS) {
+        let drive = of.drive.as_ref().map_or(String::new(), |drive| format!("{drive}: "));
+        let _ = writeln!(
+            text,
+            "  {:<24}{:>7}{:>12}{:>12}  {}",
+            format!("{drive}{}", of.name),
+            count(of.files),
+            binary(of.offset_bytes),
+            binary(of.bytes),
+            of.jobs.join(", ")
+        );
+    }
+    if files.len() > FLOWS {
+        let _ = writeln!(text, "  and {} more (--json)", files.len() - FLOWS);
+    }
+}
+
+/// Bytes as fio's options say them.
+fn binary(bytes: u64) -> String {
+    match bytes {
+        0 => "0".into(),
+        n if n % (1 << 30) == 0 => format!("{} GiB", count(n >> 30)),
+        n if n >= 1 << 20 && n % (1 << 20) == 0 => format!("{} MiB", count(n >> 20)),
+        n if n >= 1 << 20 => format!("{:.1} MiB", n as f64 / f64::from(1 << 20)),
+        n => format!("{:.0} KiB", n as f64 / 1024.0),
     }
 }
 

@@ -6,7 +6,7 @@ use kernel::Time;
 use proto::IoRequest;
 use proto::file::Way;
 use std::collections::VecDeque;
-use workload::fio::{Group, Jobs};
+use workload::fio::{Group, Jobs, LaidOut, Layout};
 use workload::inject::{Next, Source};
 use workload::synth::{Generator, Poll};
 
@@ -25,6 +25,7 @@ pub struct FioSource {
     /// How each gets to the file of a host; none if they go to a drive.
     ways: Option<Vec<Way>>,
     warnings: Vec<String>,
+    files: Vec<LaidOut>,
     groups: VecDeque<Group>,
     running: Vec<Running>,
     /// Which of them are to be asked, and when.
@@ -41,12 +42,20 @@ pub struct FioSource {
 }
 
 impl FioSource {
-    /// A source over jobs that are settled against a device of `capacity` bytes.
+    /// A source over jobs that are settled against a device of `capacity` bytes, on which their files are laid out.
     ///
     /// # Errors
     /// A job that does not fit the device.
     pub fn new(jobs: &Jobs, capacity: u64, seed: u64) -> Result<FioSource, Diagnostic> {
-        let groups: VecDeque<Group> = jobs.resolve(capacity)?.into();
+        FioSource::on(&Layout::of([jobs], capacity)?, jobs, capacity, seed)
+    }
+
+    /// The same on a device on which the files of several workloads are laid out.
+    ///
+    /// # Errors
+    /// A job that does not fit the device.
+    pub fn on(layout: &Layout, jobs: &Jobs, capacity: u64, seed: u64) -> Result<FioSource, Diagnostic> {
+        let groups: VecDeque<Group> = jobs.resolve_on(layout, capacity)?.into();
         let all = || groups.iter().flat_map(|group| &group.jobs);
         let names = all().map(|job| job.name.clone()).collect();
         let paced = all().map(|job| job.rate.iter().any(Option::is_some)).collect();
@@ -62,6 +71,7 @@ impl FioSource {
             paced,
             ways: None,
             warnings,
+            files: layout.laid_out(),
             groups,
             running: Vec::new(),
             turns: Turns::new(0),
@@ -200,6 +210,10 @@ impl Source for FioSource {
 
     fn is_open(&self, flow: u16) -> bool {
         self.paced[usize::from(flow)]
+    }
+
+    fn files(&self) -> &[LaidOut] {
+        &self.files
     }
 
     fn has_thread(&self, flow: u16) -> bool {

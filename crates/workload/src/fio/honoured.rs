@@ -52,15 +52,20 @@ pub(super) const HONOURED: &[FioOption] = &[
         "with direct=1 and io_uring on a host with a kernel: the job looks for completions on its core; no effect otherwise",
     ),
     honoured("iodepth", None, iodepth, "requests outstanding at most"),
-    honoured("numjobs", None, numjobs, "clones of the job, each a flow of its own, on the same region"),
+    honoured(
+        "numjobs",
+        None,
+        numjobs,
+        "clones of the job, each a flow of its own with files of its own, unless `filename` names them",
+    ),
     honoured(
         "size",
         None,
         size,
-        "bytes or percent of the device: the region, and how much is done in a pass",
+        "bytes, or percent of the file or the drive: the region, and how much is done in a pass",
     ),
     honoured("io_size", Some("io_limit"), io_size, "bytes to do, if not `size`"),
-    honoured("offset", Some("fileoffset"), offset, "start of the region: bytes or percent of the device"),
+    honoured("offset", Some("fileoffset"), offset, "start of the region: bytes, or percent of the file or the drive"),
     honoured("offset_align", None, offset_align, "a percentage offset is rounded up to a multiple of this"),
     honoured("offset_increment", None, offset_increment, "clone n starts n times this further on"),
     honoured(
@@ -266,7 +271,9 @@ fn ioengine(job: &mut JobSpec, v: Value) -> Set {
         ("solarisaio", Engine::OtherQueued),
         ("posixaio", Engine::OtherQueuedFlush),
         ("io_uring", Engine::IoUring),
-        ("io_uring_cmd", Engine::OtherQueuedFlush),
+        ("io_uring_cmd", Engine::Passthrough),
+        ("spdk", Engine::Passthrough),
+        ("spdk_bdev", Engine::Passthrough),
     ])?);
     Ok(())
 }

@@ -1,13 +1,9 @@
 //! Options that cannot change a result here. The result lists those that were given, with the reason.
 
-use config::Diagnostic;
-
-use super::spec::JobSpec;
 use super::table::{FioOption, inert};
-use super::value::Value;
 
-const FILES: &str = "one simulated device stands in for every file";
-const LAYOUT: &str = "no file is laid out before the run; the state of the device comes from preconditioning";
+const FILES: &str = "files are stretches of the simulated drive, there before the run and after it";
+const LAYOUT: &str = "files have their place before the run; what the drive holds there comes from preconditioning";
 const HOST: &str = "the host's processors and memory are not part of this workload";
 const CONTENT: &str = "the content of blocks is not simulated";
 const REPORT: &str = "the result document has one form";
@@ -21,13 +17,8 @@ const CALL: &str = "the cost of a system call does not depend on it here";
 /// Rows of the table.
 pub(super) const INERT: &[FioOption] = &[
     inert("description", "a remark"),
-    inert("filename", FILES).list().checked(one_file),
     inert("filetype", FILES),
-    inert("directory", FILES),
-    inert("filename_format", FILES),
     inert("unique_filename", FILES),
-    inert("openfiles", FILES),
-    inert("file_service_type", FILES),
     inert("fallocate", LAYOUT),
     inert("fadvise_hint", "requests go straight to the device"),
     inert("overwrite", LAYOUT),
@@ -166,12 +157,3 @@ pub(super) const INERT: &[FioOption] = &[
     inert("cmd_type", "requests reach the device as NVMe commands in any case"),
     inert("flow_watermark", "fio itself ignores it"),
 ];
-
-fn one_file(_: &mut JobSpec, v: Value) -> Result<(), Diagnostic> {
-    let text = v.text.unwrap_or_default();
-    let files = 1 + text.replace("\\:", "").matches(':').count();
-    if files == 1 {
-        return Ok(());
-    }
-    Err(Diagnostic::new(format!("`{text}` names {files} files; {FILES}")).help("give one file, or none"))
-}

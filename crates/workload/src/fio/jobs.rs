@@ -4,6 +4,7 @@ use config::Diagnostic;
 use proto::file::Way;
 use serde::Serialize;
 
+use super::layout::Layout;
 use super::spec::{JobSpec, Pattern};
 use crate::synth::Job;
 
@@ -96,8 +97,19 @@ impl Jobs {
         jobs.filter_map(|job| job.polling(poll_queues)).collect()
     }
 
-    /// Settles every job against a device of `capacity` bytes and numbers the flows.
+    /// Settles every job against a device of `capacity` bytes that is theirs alone, and numbers the flows.
+    ///
+    /// # Errors
+    /// A job that does not fit.
     pub fn resolve(&self, capacity: u64) -> Result<Vec<Group>, Diagnostic> {
+        self.resolve_on(&Layout::of([self], capacity)?, capacity)
+    }
+
+    /// The same on a device on which their files are laid out.
+    ///
+    /// # Errors
+    /// A job that does not fit.
+    pub fn resolve_on(&self, layout: &Layout, capacity: u64) -> Result<Vec<Group>, Diagnostic> {
         let clones: u64 = self.jobs.iter().map(|job| job.numjobs as u64).sum();
         if clones > 65_536 {
             let what =
@@ -109,7 +121,8 @@ impl Jobs {
             let mut jobs = Vec::new();
             for spec in specs {
                 for clone in 0..spec.numjobs {
-                    jobs.push(Job { flow: flow as u16, ..spec.resolve_clone(capacity, clone)? });
+                    let files = layout.regions(spec, clone);
+                    jobs.push(Job { flow: flow as u16, ..spec.resolve_over(capacity, clone, files)? });
                     flow += 1;
                 }
             }

@@ -6,8 +6,8 @@
 //! source (`io_u.c`, `backend.c`, `parse.c`, `filesetup.c`), version 3.42, checked against fio 3.33.
 //!
 //! Where this reading departs from fio:
-//! * Every job addresses the one device, as with `filename=/dev/nvme0n1`; clones share the region unless
-//!   `offset_increment` parts them.
+//! * An inline job goes over the whole drive, as with `filename=/dev/nvme0n1`, unless an option asks for files; its clones share the region
+//!   unless `offset_increment` parts them. The jobs of a file have files of their own, as in fio: see [`Layout`].
 //! * Without `ioengine` a job queues `iodepth` requests (fio falls back to psync, and so to depth 1).
 //! * A request never reaches beyond its region; fio's fixed-size requests may, where the device goes on.
 //! * Sizes that fio misreads in silence (`4kx`, `1.5m`) are errors; `${VARIABLES}`, expressions and `include` too.
@@ -20,10 +20,12 @@
 
 mod check;
 mod distribution;
+mod files;
 mod fuzz;
 mod honoured;
 mod inert;
 mod jobs;
+mod layout;
 mod parse;
 mod resolve;
 mod spec;
@@ -32,7 +34,9 @@ mod unsupported;
 mod value;
 mod way;
 
+pub use files::FileSpec;
 pub use jobs::{Group, InertOption, Jobs, Notes};
+pub use layout::{LaidOut, Layout};
 pub use parse::{parse_file, parse_inline, parse_text};
 pub use spec::{Distribution, Engine, Given, JobSpec, Pattern, Rw};
 pub use table::{Class, FioOption, option, options};

@@ -26,6 +26,7 @@ pub fn parse_inline(text: &str) -> Result<Jobs, Diagnostic> {
     let skipped = text.len() - body.len();
     let mut notes = Notes::default();
     let mut job = JobSpec::new("job");
+    job.files.inline = true;
     let assignments = split_inline(text, body, skipped)?;
     assign_all(&mut job, &assignments, &mut notes)?;
     finish(&job, 0, &mut notes)?;
@@ -204,6 +205,9 @@ fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Resu
                 let what =
                     format!("{shown}: fio reads KiB as 1000 bytes unless kb_base=1000; write k for 1024");
                 notes.warnings.push(what);
+            }
+            if row.name == "filename" && job.files.device().is_some() {
+                notes.inert.push(inert(job, "the simulated drive stands for the device"));
             }
             job.given.push(Given { option: row.name, value: value.to_owned(), place: place.clone() });
         }

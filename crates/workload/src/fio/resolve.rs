@@ -5,7 +5,9 @@ use config::Diagnostic;
 use super::check::warn;
 use super::spec::{Distribution, Engine, JobSpec, Pattern};
 use super::value::Quantity;
-use crate::synth::{Access, Choice, Direction, Each, Flushes, Job, Limits, Order, Rate, Share, Sizes, Zone};
+use crate::synth::{
+    Access, Choice, Direction, Each, Files, Flushes, Job, Limits, Order, Rate, Region, Share, Sizes, Zone,
+};
 
 type Resolved<T> = Result<T, Diagnostic>;
 
@@ -24,10 +26,18 @@ impl JobSpec {
     /// Clone number `clone` of the job on a device of `capacity` bytes. Its flow number is the clone's number;
     /// [`Jobs::resolve`](super::Jobs::resolve) numbers flows over all jobs.
     pub fn resolve_clone(&self, capacity: u64, clone: u16) -> Resolved<Job> {
+        self.resolve_over(capacity, clone, None)
+    }
+
+    /// The same over files of the device, if there are any.
+    pub(super) fn resolve_over(&self, capacity: u64, clone: u16, files: Option<Vec<Region>>) -> Resolved<Job> {
         let access = self.access();
         let mut warnings = Vec::new();
         let sizes = self.sizes(access, &mut warnings)?;
-        let (start, bytes) = self.region(capacity, clone, smallest(access, &sizes))?;
+        let regions = self.regions(capacity, clone, smallest(access, &sizes), files)?;
+        let start = regions.first().map_or(0, |region| region.start);
+        let bytes = regions.iter().map(|region| region.bytes).min().unwrap_or(0);
+        let all = regions.iter().map(|region| region.bytes).sum();
         let mut job = Job {
             name: self.name.clone(),
             clone,
@@ -36,11 +46,12 @@ impl JobSpec {
             order: Order::Sequential { gap: 0 },
             start,
             bytes,
+            files: self.several(regions),
             align: [0; 3],
             sizes,
             sizes_by_order: self.bs_is_seq_rand,
             depth: self.depth(&mut warnings),
-            limits: self.limits(bytes),
+            limits: self.limits(all),
             ramp: self.ramp_time,
             start_delay: self.start_delay,
             seed: self.randseed,
@@ -52,7 +63,7 @@ impl JobSpec {
                 fsync: self.fsync,
                 fdatasync: self.fdatasync,
                 at_end: (self.end_fsync || self.fsync_on_close) && access.writes(),
-                blocking: !matches!(self.engine, Some(Engine::IoUring | Engine::OtherQueuedFlush)),
+                blocking: !matches!(self.engine, Some(Engine::IoUring | Engine::OtherQueuedFlush | Engine::Passthrough)),
             },
             fua: self.sync,
             warnings,
@@ -113,8 +124,44 @@ impl JobSpec {
         Err(Diagnostic::new(what).at(self.place_of(option)))
     }
 
-    /// First byte and length of the region: fio's `get_start_offset` and `setup_files`.
-    fn region(&self, capacity: u64, clone: u16, unit: u64) -> Resolved<(u64, u64)> {
+    /// The smallest block of its requests (`td_min_bs`).
+    pub(super) fn least_block(&self) -> u64 {
+        let access = self.access();
+        self.sizes(access, &mut Vec::new()).map_or(SECTOR, |sizes| smallest(access, &sizes))
+    }
+
+    /// The job's part of each file, or of the device.
+    fn regions(&self, capacity: u64, clone: u16, unit: u64, files: Option<Vec<Region>>) -> Resolved<Vec<Region>> {
+        let percent = self.size.filter(|size| matches!(size, Quantity::Percent(_)));
+        let Some(files) = files else {
+            let device = Region { start: 0, bytes: capacity };
+            let Some((_, most)) = self.files.bytes else {
+                return Ok(vec![self.region("the device", device, clone, unit, self.size)?]);
+            };
+            if most > capacity {
+                let what = format!("job `{}`: filesize {most}, and the device has {capacity} bytes", self.name);
+                return Err(Diagnostic::new(what).at(self.place_of("filesize")));
+            }
+            return Ok(vec![self.region("a file", Region { bytes: most, ..device }, clone, unit, percent)?]);
+        };
+        let count = files.len() as u64;
+        let part = |(number, file): (u64, Region)| {
+            let given = self.bytes_of_file(number, count, unit).map(Quantity::Bytes);
+            let size = given.filter(|_| self.files.bytes.is_none()).or(percent);
+            self.region("a file", file, clone, unit, size)
+        };
+        (0..).zip(files).map(part).collect()
+    }
+
+    fn several(&self, regions: Vec<Region>) -> Option<Files> {
+        let open = self.files.open.map_or(regions.len(), |open| regions.len().min(open as usize));
+        let files = Files { regions, service: self.files.service, each: self.files.each, open };
+        (files.regions.len() > 1).then_some(files)
+    }
+
+    /// First byte and length of the region within a file or the device: fio's `get_start_offset` and `setup_files`.
+    fn region(&self, noun: &str, of: Region, clone: u16, unit: u64, size: Option<Quantity>) -> Resolved<Region> {
+        let capacity = of.bytes;
         let step = match self.offset_increment {
             Quantity::Bytes(bytes) => bytes,
             Quantity::Percent(percent) => share(capacity, percent),
@@ -135,20 +182,22 @@ impl JobSpec {
             _ => {
                 let (name, last) = (&self.name, capacity.saturating_sub(1));
                 let what = match clone {
-                    0 => format!("job `{name}`: offset {start} is not on the device of {capacity} bytes"),
+                    0 => format!("job `{name}`: offset {start} is not on {noun} of {capacity} bytes"),
                     _ => format!(
-                        "job `{name}`, clone {clone}: offset {base} + {clone} x {step} = {start} is not on the device of \
+                        "job `{name}`, clone {clone}: offset {base} + {clone} x {step} = {start} is not on {noun} of \
                          {capacity} bytes"
                     ),
                 };
-                let help = format!("offset may be {last} at most, or a share of the device such as 50%");
+                let help = format!("offset may be {last} at most, or a share such as 50%");
                 return Err(Diagnostic::new(what).at(self.place_of("offset")).help(help));
             }
         };
         self.check_sectors("offset", start)?;
         let left = capacity - start;
-        let bytes = match self.size {
+        let bytes = match size {
             None | Some(Quantity::Bytes(0)) => left,
+            // A percentage of an offset, which the file's length leaves out.
+            Some(Quantity::Bytes(bytes)) if relative && noun == "a file" => bytes.min(left),
             Some(Quantity::Percent(percent)) => {
                 let bytes = share(capacity, percent).min(left);
                 bytes - bytes % unit
@@ -165,7 +214,7 @@ impl JobSpec {
             Some(Quantity::Bytes(bytes)) => bytes,
         };
         // Backwards jobs count from the end: it must be a place where a request can start.
-        Ok((start, bytes - bytes % SECTOR))
+        Ok(Region { start: of.start + start, bytes: bytes - bytes % SECTOR })
     }
 
     fn check_room(&self, job: &Job) -> Resolved<()> {
@@ -212,7 +261,12 @@ impl JobSpec {
         1
     }
 
-    fn limits(&self, size: u64) -> Limits {
+    fn limits(&self, all: u64) -> Limits {
+        // Beside `filesize`, `size` is how much is done.
+        let size = match (self.files.bytes, self.size) {
+            (Some(_), Some(Quantity::Bytes(bytes @ 1..))) => bytes.min(all),
+            _ => all,
+        };
         let io_size = self.io_bytes(size);
         Limits {
             bytes: io_size.unwrap_or(size).saturating_mul(self.loops),
@@ -239,11 +293,11 @@ impl JobSpec {
     /// Writes that have no map to exhaust go on to `io_size` without a new pass: the head of fio's `do_io`.
     fn settle_passes(&self, job: &mut Job) {
         let mapped = matches!(&job.order, Order::Random { choice: Choice::EachOnce, .. });
-        if let Some(io_size) = self.io_bytes(job.bytes)
+        if let Some(io_size) = self.io_bytes(job.limits.pass_bytes)
             && job.access.writes()
             && !mapped
         {
-            job.limits.pass_bytes = job.bytes.max(io_size);
+            job.limits.pass_bytes = job.limits.pass_bytes.max(io_size);
         }
     }
 

@@ -3,6 +3,7 @@
 use config::Place;
 use kernel::Time;
 
+use super::files::FileSpec;
 use super::value::Quantity;
 use crate::synth::{Arrival, Each, Follow, Popularity, Share, Think};
 
@@ -16,6 +17,8 @@ pub struct JobSpec {
     pub given: Vec<Given>,
     /// 1024 or 1000.
     pub kb_base: u64,
+    /// `filename`, `nrfiles` and what belongs to them.
+    pub files: FileSpec,
     /// `rw`.
     pub rw: Rw,
     /// `rw_sequencer`.
@@ -150,8 +153,10 @@ pub enum Engine {
     IoUring,
     /// As libaio, of other kernels or libraries (windowsaio, solarisaio).
     OtherQueued,
-    /// As io_uring (posixaio, io_uring_cmd).
+    /// As io_uring (posixaio).
     OtherQueuedFlush,
+    /// As io_uring, to a drive past file systems and the page cache (io_uring_cmd, SPDK).
+    Passthrough,
 }
 
 /// `random_distribution=`.
@@ -179,6 +184,7 @@ impl JobSpec {
             name: name.to_owned(),
             given: Vec::new(),
             kb_base: 1024,
+            files: FileSpec::DEFAULT,
             rw: Rw { pattern: Pattern::Read, random: false, modifier: None },
             follow: Follow::Next,
             bs: [4096; 3],

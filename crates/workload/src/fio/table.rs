@@ -3,6 +3,7 @@
 use config::Diagnostic;
 use serde::Serialize;
 
+use super::files::FILES;
 use super::honoured::HONOURED;
 use super::inert::INERT;
 use super::spec::JobSpec;
@@ -36,7 +37,7 @@ pub struct FioOption {
     pub(crate) neutral: &'static [&'static str],
     /// Whether its value may hold commas (so that an inline job knows where it ends).
     pub(crate) list: bool,
-    /// Reads the value of an honoured option into a job; refuses the values of an inert option that are not inert.
+    /// Reads the value of an honoured option into a job.
     pub(crate) set: fn(&mut JobSpec, Value<'_>) -> Result<(), Diagnostic>,
 }
 
@@ -49,11 +50,6 @@ impl FioOption {
     /// These values of an unsupported option ask for nothing.
     pub(crate) const fn neutral(self, neutral: &'static [&'static str]) -> FioOption {
         FioOption { neutral, ..self }
-    }
-
-    /// Not every value of this inert option is inert.
-    pub(crate) const fn checked(self, set: Set) -> FioOption {
-        FioOption { set, ..self }
     }
 
     /// It also goes by this name.
@@ -90,7 +86,7 @@ fn ignore(_: &mut JobSpec, _: Value<'_>) -> Result<(), Diagnostic> {
 
 /// Every option of fio up to 3.42, and those of the engines that are honoured: honoured, inert, unsupported.
 pub fn options() -> impl Iterator<Item = &'static FioOption> {
-    HONOURED.iter().chain(INERT).chain(UNSUPPORTED)
+    HONOURED.iter().chain(FILES).chain(INERT).chain(UNSUPPORTED)
 }
 
 /// The row of a name or alias.

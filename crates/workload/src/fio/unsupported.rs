@@ -18,10 +18,8 @@ const PRECONDITION: &str = "preconditioning is a matter of --precondition";
 /// Rows of the table.
 pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("atomic", "torn writes are not modelled").neutral(OFF),
-    unsupported("nrfiles", "one simulated device stands in for every file").neutral(&["1"]).or("nr_files"),
     unsupported("opendir", "there are no files to find"),
     unsupported("lockfile", "locks between jobs are not modelled").neutral(&["none"]),
-    unsupported("filesize", "the device has one size; use size and offset"),
     unsupported("file_append", "a device has no end to append to").neutral(OFF),
     unsupported("fill_device", "a device has a known size; use size").neutral(OFF).or("fill_fs"),
     unsupported("pre_read", "nothing is read into host caches before a run").neutral(OFF),

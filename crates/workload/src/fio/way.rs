@@ -37,7 +37,7 @@ impl JobSpec {
                 }
                 Ok(Way::Polled)
             }
-            Some(Engine::OtherQueued | Engine::OtherQueuedFlush) => {
+            Some(Engine::OtherQueued | Engine::OtherQueuedFlush | Engine::Passthrough) => {
                 let what = format!("job `{}`: the kernel of the host does not have this ioengine", self.name);
                 Err(Diagnostic::new(what).at(self.place_of("ioengine")).help(
                     "libaio, io_uring and the blocking engines go through it; without `direct`, any goes straight to the drive",

@@ -4,6 +4,7 @@ use config::Diagnostic;
 use kernel::Time;
 use proto::IoRequest;
 
+use crate::fio::LaidOut;
 use crate::inject::Recorded;
 
 /// What a source says when it is asked for its next request.
@@ -60,6 +61,10 @@ pub trait Source {
     /// How long its requests took where they were recorded, if it is a recording that says so.
     fn recorded(&self) -> Option<&Recorded> {
         None
+    }
+    /// The files that it goes over, where they lie on the device; those of sources beside it as well.
+    fn files(&self) -> &[LaidOut] {
+        &[]
     }
     /// Share of the work done, if known.
     fn progress(&self) -> Option<f64> {

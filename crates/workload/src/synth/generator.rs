@@ -5,7 +5,8 @@ use proto::{IoOp, IoRequest};
 
 use super::job::{Access, Direction, Job};
 use super::pace::{Pace, Thinker, Thought};
-use super::place::{Extent, PlaceStreams, Placer};
+use super::place::{Extent, PlaceStreams};
+use super::places::Places;
 use super::progress::{Next, Progress};
 use super::rng::{Purpose, Stream, split_mix};
 
@@ -37,7 +38,7 @@ pub enum Poll {
 pub struct Generator {
     job: Job,
     seed: u64,
-    placer: Placer,
+    places: Places,
     streams: PlaceStreams,
     direction: Stream,
     pace: Option<Pace>,
@@ -84,7 +85,7 @@ impl Generator {
         let seed = split_mix(&mut mixed);
         let (mut streams, direction) = streams(seed);
         Generator {
-            placer: Placer::new(&job, seed, &mut streams),
+            places: Places::new(&job, seed, &mut streams),
             pace: Pace::new(&job, seed),
             job,
             seed,
@@ -272,7 +273,7 @@ impl Generator {
             None if self.progress.pass_bytes > 0 && self.job.limits.time_based => {
                 // fio goes on within the same pass: no drain, no flush, and its generators are not seeded anew.
                 self.progress.pass_bytes = 0;
-                self.placer.restart(&mut self.streams);
+                self.places.restart(&mut self.streams);
                 self.held = Some(d);
                 return None;
             }
@@ -302,7 +303,7 @@ impl Generator {
                 extent
             }
             _ => {
-                let extent = self.placer.next(d, &self.job, &mut self.streams)?;
+                let extent = self.places.next(d, &self.job, &mut self.streams)?;
                 if pair {
                     self.trimmed = Some(extent);
                 }
@@ -314,7 +315,7 @@ impl Generator {
         Some(IoRequest {
             at,
             op: d.op(),
-            offset: self.job.start + extent.offset,
+            offset: extent.offset,
             bytes: extent.bytes,
             flow: self.job.flow,
             fua: self.job.fua && d == Direction::Write,
@@ -387,7 +388,7 @@ impl Generator {
                 }
                 self.held = None;
                 self.trimmed = None;
-                self.placer.restart(&mut self.streams);
+                self.places.restart(&mut self.streams);
                 Phase::Running
             }
         };

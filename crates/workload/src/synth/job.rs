@@ -213,6 +213,39 @@ pub struct Think {
     pub every: Option<Time>,
 }
 
+/// Which file of several comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// One after another, in turn.
+    RoundRobin,
+    /// Any, drawn evenly.
+    Random,
+    /// The same until it is done.
+    Sequential,
+}
+
+/// A stretch of the device: a file, or the part of it that a job goes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First byte on the device.
+    pub start: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// The files of a job that has several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// The job's part of each, in the order of their numbers.
+    pub regions: Vec<Region>,
+    /// Which comes next.
+    pub service: Service,
+    /// Requests of one before the next comes.
+    pub each: u64,
+    /// How many are in service at a time.
+    pub open: usize,
+}
+
 /// Flushes that a writing job issues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Flushes {
@@ -239,10 +272,12 @@ pub struct Job {
     pub access: Access,
     /// In which order.
     pub order: Order,
-    /// First byte of its region of the device.
+    /// First byte of its region of the device; of several files, of the first.
     pub start: u64,
-    /// Bytes of its region.
+    /// Bytes of its region; of several files, of the smallest.
     pub bytes: u64,
+    /// Its files, if it has several.
+    pub files: Option<Files>,
     /// Request sizes.
     pub sizes: Each<Sizes>,
     /// `sizes` are read as sequential, random instead of read, write (`bs_is_seq_rand=`).
@@ -279,8 +314,19 @@ impl Job {
     /// Blocks that a random request of this direction can start at: every aligned place from which the smallest
     /// request fits.
     pub fn blocks(&self, direction: Direction) -> u64 {
+        self.blocks_of(direction, self.bytes)
+    }
+
+    /// The same of a region of so many bytes.
+    pub(crate) fn blocks_of(&self, direction: Direction, bytes: u64) -> u64 {
         let (align, min) = (self.align[direction as usize].max(1), self.smallest(direction));
-        self.bytes.saturating_sub(min.saturating_sub(align)) / align
+        bytes.saturating_sub(min.saturating_sub(align)) / align
+    }
+
+    /// Bytes of its region, of several files together.
+    pub fn all_bytes(&self) -> u64 {
+        let of = |files: &Files| files.regions.iter().map(|region| region.bytes).sum();
+        self.files.as_ref().map_or(self.bytes, of)
     }
 
     /// Smallest request of this direction in random order.

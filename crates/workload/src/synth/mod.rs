@@ -8,6 +8,7 @@ mod measured;
 mod pace;
 mod permute;
 mod place;
+mod places;
 mod popularity;
 mod progress;
 mod rng;
@@ -16,7 +17,8 @@ mod zipf;
 
 pub use generator::{Generator, Poll};
 pub use job::{
-    Access, Arrival, Choice, Direction, Each, Flushes, Follow, Job, Limits, Order, Rate, Share, Sizes, Think,
+    Access, Arrival, Choice, Direction, Each, Files, Flushes, Follow, Job, Limits, Order, Rate, Region, Service,
+    Share, Sizes, Think,
 };
 pub(crate) use measured::Measured;
 pub use permute::Permutation;

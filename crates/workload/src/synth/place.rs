@@ -5,7 +5,7 @@ use super::permute::Permutation;
 use super::popularity::{Popular, ZoneTable};
 use super::rng::Stream;
 
-/// Bytes of the region, counted from its start.
+/// Bytes of a region, counted from its start, or of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) offset: u64,
@@ -61,19 +61,21 @@ struct BlockMap {
 }
 
 impl Placer {
-    /// At the start of the first pass; `seed` places the popular blocks.
-    pub(crate) fn new(job: &Job, seed: u64, streams: &mut PlaceStreams) -> Placer {
+    /// At the start of the first pass over a region of so many bytes; `seed` places the popular blocks.
+    pub(crate) fn new(job: &Job, bytes: u64, seed: u64, streams: &mut PlaceStreams) -> Placer {
         let each = |f: &dyn Fn(Direction) -> u64| Direction::ALL.map(f);
         let source = match &job.order {
             Order::Sequential { .. } => Source::Sequential,
             Order::Random { choice: Choice::EachOnce, .. } => {
-                let (maps, of) = block_maps(job);
+                let (maps, of) = block_maps(job, bytes);
                 Source::EachOnce { maps, of }
             }
-            Order::Random { choice: Choice::Uniform, .. } => Source::Uniform(each(&|d| job.blocks(d))),
+            Order::Random { choice: Choice::Uniform, .. } => {
+                Source::Uniform(each(&|d| job.blocks_of(d, bytes)))
+            }
             Order::Random { choice: Choice::Popular { popularity, center }, .. } => {
-                let one =
-                    |d| job.access.has(d).then(|| Popular::new(*popularity, job.blocks(d), *center, seed));
+                let blocks = |d| job.blocks_of(d, bytes);
+                let one = |d| job.access.has(d).then(|| Popular::new(*popularity, blocks(d), *center, seed));
                 Source::Popular(Box::new(Direction::ALL.map(one)))
             }
             Order::Random { choice: Choice::Zoned(zones), .. } => {
@@ -84,8 +86,8 @@ impl Placer {
             plain: each(&|d| plain_size(job, &source, d)),
             source,
             align: job.align,
-            bytes: job.bytes,
-            wraps: job.limits.time_based || job.limits.pass_bytes > job.bytes,
+            bytes,
+            wraps: job.limits.time_based || job.limits.pass_bytes > job.all_bytes(),
             tail: [0; 3],
             head: [0; 3],
             left_in_run: 1,
@@ -142,7 +144,7 @@ impl Placer {
                     self.sequential(d, 0).unwrap_or_else(|| {
                         // fio takes a random block when a sequential stretch runs into the end; it marks none.
                         random = true;
-                        streams.offset.below(job.blocks(d)) * self.align[i]
+                        streams.offset.below(job.blocks_of(d, self.bytes)) * self.align[i]
                     })
                 }
             }
@@ -202,11 +204,11 @@ fn plain_size(job: &Job, source: &Source, d: Direction) -> u64 {
 
 /// One map for all directions of the same block size, as fio has one map for a file; directions of different block
 /// sizes get one each, because a map of 64 KiB blocks cannot say which 4 KiB are left.
-fn block_maps(job: &Job) -> (Vec<BlockMap>, Each<u8>) {
+fn block_maps(job: &Job, bytes: u64) -> (Vec<BlockMap>, Each<u8>) {
     let mut maps: Vec<BlockMap> = Vec::new();
     let mut of = [0u8; 3];
     for d in Direction::ALL.into_iter().filter(|&d| job.access.has(d)) {
-        let (unit, blocks) = (job.align[d as usize], job.blocks(d));
+        let (unit, blocks) = (job.align[d as usize], job.blocks_of(d, bytes));
         let index = maps.iter().position(|map| map.unit == unit).unwrap_or(maps.len());
         if index == maps.len() {
             maps.push(BlockMap { unit, order: Permutation::new(blocks, 0), blocks, cursor: 0, taken: None });

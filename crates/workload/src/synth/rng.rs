@@ -15,6 +15,8 @@ pub(crate) enum Purpose {
     Delay,
     Scatter,
     Request,
+    File,
+    FileSize,
 }
 
 /// A stream of random numbers, 16 bytes of state.

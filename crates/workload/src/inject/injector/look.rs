@@ -1,6 +1,7 @@
 //! What can be asked of an injector while it runs and after it.
 
-use super::{Injector, Pending};
+use super::{Injector, Pending, Running};
+use crate::fio::LaidOut;
 use crate::inject::flow::FlowStats;
 use crate::inject::observe::Waiting;
 use crate::inject::recorded::Recorded;
@@ -10,6 +11,17 @@ impl Injector {
     /// What a user must know about how the sources were read.
     pub fn warnings(&self) -> Vec<String> {
         self.sources.iter().flat_map(|s| s.source.warnings()).collect()
+    }
+
+    /// The files that sources go over, each with the target on which it lies.
+    pub fn files(&self) -> Vec<(u16, LaidOut)> {
+        let of = |running: &Running| {
+            let target = running.target;
+            running.source.files().iter().map(move |file| (target, file.clone())).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = self.sources.iter().flat_map(of).collect();
+        all.dedup();
+        all
     }
 
     /// How long requests took where they were recorded.

@@ -1,0 +1,204 @@
+//! The files of a job: fio's `filename`, `nrfiles`, `filesize` and what belongs to them.
+
+use config::Diagnostic;
+
+use super::spec::{Engine, JobSpec, Pattern};
+use super::table::{FioOption, honoured};
+use super::value::{Quantity, Value};
+use crate::synth::Service;
+
+type Set = Result<(), Diagnostic>;
+
+/// Files of one clone at most: *chosen*.
+const MOST_FILES: u64 = 1 << 20;
+
+/// Rows of the table.
+pub(super) const FILES: &[FioOption] = &[
+    honoured(
+        "filename",
+        None,
+        filename,
+        "/dev/...: the drive; any other name: a file of `size` bytes on it, one for all jobs that name it, several between colons",
+    )
+    .list(),
+    honoured(
+        "filename_format",
+        None,
+        filename_format,
+        "names of files without `filename`, of $jobname, $jobnum and $filenum; equal names are one file",
+    ),
+    honoured("directory", None, directory, "goes before the names of files; several go to clones in turn"),
+    honoured("nrfiles", Some("nr_files"), nrfiles, "files of each clone; `size` is divided among them"),
+    honoured("filesize", None, filesize, "bytes of each file, or a range from which each draws its own"),
+    honoured("openfiles", None, openfiles, "files in service at a time; the next follows when one is done"),
+    honoured(
+        "file_service_type",
+        None,
+        file_service_type,
+        "which file comes next: roundrobin, random, sequential; :N requests of one before the next",
+    ),
+];
+
+/// Which files a job goes over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileSpec {
+    /// Whether the job stands on the command line: it then goes over the drive unless an option asks for files.
+    pub inline: bool,
+    /// `filename`: its names, none if left out.
+    pub names: Vec<String>,
+    /// `filename_format`.
+    pub format: Option<String>,
+    /// `directory`: its names, none if left out.
+    pub directories: Vec<String>,
+    /// `nrfiles`.
+    pub number: u64,
+    /// `filesize`, bytes: the least and the most.
+    pub bytes: Option<(u64, u64)>,
+    /// `openfiles`, if given.
+    pub open: Option<u64>,
+    /// `file_service_type`.
+    pub service: Service,
+    /// Requests of a file before the next comes.
+    pub each: u64,
+}
+
+impl FileSpec {
+    /// One file a job, as without any option.
+    pub(super) const DEFAULT: FileSpec = FileSpec {
+        inline: false,
+        names: Vec::new(),
+        format: None,
+        directories: Vec::new(),
+        number: 1,
+        bytes: None,
+        open: None,
+        service: Service::RoundRobin,
+        each: 1,
+    };
+
+    fn asks(&self) -> bool {
+        let has_names = !self.names.is_empty() || self.format.is_some() || !self.directories.is_empty();
+        has_names || self.number > 1 || self.bytes.is_some()
+    }
+
+    /// The device that it names, if it does: `/dev/nvme0n1`, `\\.\PhysicalDrive0`, an address of SPDK.
+    pub(super) fn device(&self) -> Option<&str> {
+        self.names.iter().map(String::as_str).find(|name| is_device(name))
+    }
+
+    fn within(&self, name: &str, clone: u16) -> String {
+        let at = if self.names.is_empty() { usize::from(clone) % self.directories.len().max(1) } else { 0 };
+        self.directories.get(at).map_or_else(|| name.to_owned(), |d| format!("{}/{name}", d.trim_end_matches('/')))
+    }
+}
+
+impl JobSpec {
+    /// Names of the files of a clone; none if it goes over the drive.
+    pub(super) fn file_names(&self, clone: u16) -> Option<Vec<String>> {
+        let files = &self.files;
+        let trims = matches!(self.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
+        let of_devices = self.engine == Some(Engine::Passthrough);
+        if files.inline && !files.asks() || trims || of_devices || files.device().is_some() {
+            return None;
+        }
+        if !files.names.is_empty() {
+            let names: Vec<String> = files.names.iter().map(|name| files.within(name, clone)).collect();
+            return (!names.iter().any(|name| is_device(name))).then_some(names);
+        }
+        // fio takes a device for the name of a job that has one file.
+        if files.number == 1 && is_device(&self.name) {
+            return None;
+        }
+        let format = files.format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
+        let name = |number: u64| {
+            let name = format.replace("$jobname", &self.name).replace("$jobnum", &clone.to_string());
+            files.within(&name.replace("$filenum", &number.to_string()), clone)
+        };
+        Some((0..files.number).map(name).collect())
+    }
+
+    /// Bytes that the job asks of file `number` of its `count`, from its `offset` on; none if only the file says it. The division is that of
+    /// fio's `setup_files`: what is left over makes the first files longer by a block each.
+    pub(super) fn bytes_of_file(&self, number: u64, count: u64, block: u64) -> Option<u64> {
+        let Some(Quantity::Bytes(bytes @ 1..)) = self.size else { return None };
+        let each = bytes / count;
+        let longer = (bytes - each * count) / block;
+        Some(each + if number < longer { block } else { 0 }).filter(|bytes| *bytes > 0)
+    }
+}
+
+fn is_device(name: &str) -> bool {
+    let at = |start: &str| name.starts_with(start);
+    at("/dev/") && !at("/dev/shm/") || at(r"\\.\") || at("trtype=") || at("traddr=")
+}
+
+/// The names between colons; `\:` is a colon of a name.
+fn names(text: &str) -> Vec<String> {
+    const COLON: &str = "\u{0}";
+    let parts = text.replace("\\:", COLON);
+    parts.split(':').map(|name| name.trim().replace(COLON, ":")).filter(|name| !name.is_empty()).collect()
+}
+
+fn filename(job: &mut JobSpec, v: Value) -> Set {
+    let text = v.text()?;
+    // An address of SPDK has colons and equals signs of its own.
+    let found = if is_device(text) && !text.starts_with("/dev/") { vec![text.to_owned()] } else { names(text) };
+    let devices = found.iter().filter(|name| is_device(name)).count();
+    if found.len() > 1 && devices > 0 {
+        let what = format!("`{text}` names {} files, {devices} of them devices; one drive stands here", found.len());
+        return Err(Diagnostic::new(what).help("give one device, or files that are to be laid out on the drive"));
+    }
+    job.files.names = found;
+    Ok(())
+}
+
+fn filename_format(job: &mut JobSpec, v: Value) -> Set {
+    const KNOWN: [&str; 4] = ["$jobname", "$jobnum", "$filenum", "$clientuid"];
+    let text = v.text.unwrap_or_default().trim();
+    let unknown = KNOWN.iter().fold(text.to_owned(), |text, word| text.replace(word, ""));
+    if let Some(at) = unknown.find('$') {
+        let word: String = unknown[at..].chars().take_while(|c| *c == '$' || c.is_alphanumeric()).collect();
+        return Err(Diagnostic::new(format!("`{word}` is not a keyword of file names")).allowed(&word, KNOWN));
+    }
+    job.files.format = (!text.is_empty()).then(|| text.replace("$clientuid", ""));
+    Ok(())
+}
+
+fn directory(job: &mut JobSpec, v: Value) -> Set {
+    job.files.directories = names(v.text()?);
+    Ok(())
+}
+
+fn nrfiles(job: &mut JobSpec, v: Value) -> Set {
+    job.files.number = v.number(1, MOST_FILES)?;
+    Ok(())
+}
+
+fn filesize(job: &mut JobSpec, v: Value) -> Set {
+    let text = v.text()?;
+    let (low, high) = text.split_once(['-', ':']).unwrap_or((text, text));
+    let (low, high) = (v.with(low.trim()).some_bytes()?, v.with(high.trim()).some_bytes()?);
+    job.files.bytes = Some((low.min(high), low.max(high)));
+    Ok(())
+}
+
+fn openfiles(job: &mut JobSpec, v: Value) -> Set {
+    job.files.open = Some(v.number(1, MOST_FILES)?);
+    Ok(())
+}
+
+fn file_service_type(job: &mut JobSpec, v: Value) -> Set {
+    let text = v.text()?;
+    let (word, each) = text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(rest)));
+    if ["zipf", "pareto", "normal", "gauss"].contains(&word) {
+        let help = "random chooses evenly; random_distribution skews within a file";
+        return Err(Diagnostic::new("a skewed choice of files is not modelled").help(help));
+    }
+    job.files.service = v.with(word).word(&[
+        ("roundrobin", Service::RoundRobin),
+        ("random", Service::Random),
+        ("sequential", Service::Sequential),
+    ])?;
+    job.files.each = each.map_or(Ok(1), |number| v.with(number).number(1, u32::MAX as u64))?;
+    Ok(())
+}

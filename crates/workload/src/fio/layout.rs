@@ -1,0 +1,235 @@
+//! Where the files of jobs lie on a drive: one after another, in the order in which fio meets them.
+//!
+//! A file is as long as its jobs need it (`offset` + `size`, or `filesize`); files of equal names are one. A job goes over the whole drive if it
+//! names a device, stands on the command line without an option of files, or could not be laid out by fio either: it trims, or no job says in bytes
+//! how long its file is.
+
+use std::collections::BTreeMap;
+
+use config::Diagnostic;
+use serde::Serialize;
+
+use super::jobs::Jobs;
+use super::spec::{JobSpec, Pattern};
+use super::value::Quantity;
+use crate::synth::{Purpose, Region, Stream};
+
+/// Files begin at multiples of this: the block of a file system.
+const BLOCK: u64 = 4096;
+
+/// Files of all jobs together: *chosen*.
+const MOST_FILES: usize = 1 << 22;
+
+/// Files that lie side by side and belong to the same jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LaidOut {
+    /// Name of the first file.
+    pub name: String,
+    /// How many files.
+    pub files: u64,
+    /// First byte on the drive.
+    pub start: u64,
+    /// Bytes from there to the end of the last file.
+    pub bytes: u64,
+    /// The jobs that go over them.
+    pub jobs: Vec<String>,
+}
+
+/// A file.
+#[derive(Clone, Debug, Default)]
+struct File {
+    start: u64,
+    bytes: u64,
+    jobs: Vec<String>,
+}
+
+/// The files of the jobs of one drive.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// Names in the order in which they were met.
+    names: Vec<String>,
+    files: BTreeMap<String, File>,
+    /// Whether every job has files.
+    whole: bool,
+    /// Remarks for the result.
+    notes: Vec<String>,
+}
+
+impl Layout {
+    /// Lays out the files of jobs on a drive with room for `room` bytes.
+    ///
+    /// # Errors
+    /// Files that do not fit.
+    pub fn of<'a>(all: impl IntoIterator<Item = &'a Jobs>, room: u64) -> Result<Layout, Diagnostic> {
+        let specs: Vec<&JobSpec> = all.into_iter().flat_map(|jobs| &jobs.jobs).collect();
+        let mut layout = Layout { whole: true, ..Layout::default() };
+        let clones = |spec: &JobSpec| 0..spec.numjobs;
+        for spec in &specs {
+            for clone in clones(spec) {
+                layout.meet(spec, clone)?;
+            }
+        }
+        // A file that no job gives a length is left out, and its jobs go over the drive.
+        layout.names.retain(|name| layout.files[name].bytes > 0);
+        for spec in &specs {
+            let laid = clones(spec).all(|clone| layout.regions(spec, clone).is_some());
+            layout.whole &= laid;
+            layout.notes.extend(if laid { None } else { spec.without_a_file() });
+        }
+        layout.place(&specs, room)?;
+        layout.overlap(&specs);
+        Ok(layout)
+    }
+
+    /// Takes up the files of a clone, each at least as long as the clone needs it.
+    fn meet(&mut self, spec: &JobSpec, clone: u16) -> Result<(), Diagnostic> {
+        let Some(names) = spec.file_names(clone) else { return Ok(()) };
+        if self.names.len() + names.len() > MOST_FILES {
+            let what = format!("job `{}`: more than {MOST_FILES} files in all", spec.name);
+            return Err(Diagnostic::new(what).at(spec.place_of("nrfiles")));
+        }
+        let count = names.len() as u64;
+        for (number, name) in (0..).zip(names) {
+            let bytes = spec.length_of_file(number, count, clone);
+            let file = self.files.entry(name).or_insert_with_key(|name| {
+                self.names.push(name.clone());
+                File::default()
+            });
+            file.bytes = file.bytes.max(bytes.unwrap_or(0));
+            if !file.jobs.contains(&spec.name) {
+                file.jobs.push(spec.name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives every file its place.
+    fn place(&mut self, specs: &[&JobSpec], room: u64) -> Result<(), Diagnostic> {
+        let (mut end, mut bytes) = (0u128, 0u128);
+        for name in &self.names {
+            if let Some(file) = self.files.get_mut(name) {
+                file.start = end as u64;
+                bytes += u128::from(file.bytes);
+                end = (end + u128::from(file.bytes)).next_multiple_of(BLOCK.into());
+            }
+            if end > u128::from(u64::MAX / 2) {
+                break;
+            }
+        }
+        let over = end.saturating_sub(u128::from(BLOCK)) > room.into() || bytes > room.into();
+        let Some(spec) = specs.iter().find(|spec| over && spec.file_names(0).is_some()) else { return Ok(()) };
+        let count = self.names.len() as u64;
+        let (files, lies) = if count == 1 { ("file", "") } else { ("files", " in all") };
+        let what = format!("the jobs lay out {count} {files} of {bytes} bytes{lies}, and the drive has room for {room}");
+        let each = room / count / BLOCK * BLOCK;
+        let help = format!(
+            "{count} equal {files} of {each} bytes would fit; filename=/dev/nvme0n1 sends a job over the whole drive without files of its own"
+        );
+        let option = if spec.files.bytes.is_some() { "filesize" } else { "size" };
+        Err(Diagnostic::new(what).at(spec.place_of(option)).help(help))
+    }
+
+    /// Says which jobs go over the drive where files of others lie.
+    fn overlap(&mut self, specs: &[&JobSpec]) {
+        let names = |laid: bool| -> Vec<String> {
+            let of = specs.iter().filter(|spec| self.regions(spec, 0).is_some() == laid);
+            let mut names: Vec<String> = of.map(|spec| format!("`{}`", spec.name)).collect();
+            names.dedup();
+            names
+        };
+        let (with, without) = (names(true), names(false));
+        if !with.is_empty() && !without.is_empty() {
+            self.notes.push(format!(
+                "{} go over the whole drive, on which the files of {} lie: both touch the same blocks",
+                without.join(", "),
+                with.join(", ")
+            ));
+        }
+    }
+
+    /// The files of a clone; none if it goes over the drive.
+    pub(super) fn regions(&self, spec: &JobSpec, clone: u16) -> Option<Vec<Region>> {
+        let region = |name: &String| {
+            let file = self.files.get(name).filter(|file| file.bytes > 0)?;
+            Some(Region { start: file.start, bytes: file.bytes })
+        };
+        spec.file_names(clone)?.iter().map(region).collect()
+    }
+
+    /// Whether every job has files, and none goes over the drive.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Every file, in the order of places.
+    pub fn files(&self) -> impl Iterator<Item = Region> + '_ {
+        self.names.iter().map(|name| &self.files[name]).map(|file| Region { start: file.start, bytes: file.bytes })
+    }
+
+    /// What lies where, files of the same jobs together.
+    pub fn laid_out(&self) -> Vec<LaidOut> {
+        let mut all: Vec<LaidOut> = Vec::new();
+        for name in &self.names {
+            let File { start, bytes, jobs } = &self.files[name];
+            match all.last_mut() {
+                Some(last) if last.jobs == *jobs && last.start + last.bytes == *start => {
+                    last.files += 1;
+                    last.bytes += bytes;
+                }
+                _ => all.push(LaidOut {
+                    name: name.clone(),
+                    files: 1,
+                    start: *start,
+                    bytes: *bytes,
+                    jobs: jobs.clone(),
+                }),
+            }
+        }
+        all
+    }
+
+    /// What a user must know about it.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl JobSpec {
+    /// Bytes that file `number` of a clone needs at least; none if the job does not say.
+    fn length_of_file(&self, number: u64, count: u64, clone: u16) -> Option<u64> {
+        let block = self.least_block();
+        if let Some((low, high)) = self.files.bytes {
+            // As in `get_rand_file_size`, of a seed that does not hang on the run's.
+            let seed = self.randseed.unwrap_or(0) ^ u64::from(clone).rotate_left(40) ^ number;
+            let drawn = low + Stream::new(seed, Purpose::FileSize).below(high - low + 1);
+            return Some(if low == high { low } else { (drawn - drawn % block).max(low) });
+        }
+        let bytes = self.bytes_of_file(number, count, block)?;
+        // A percentage is of a file that is not there yet: nothing.
+        let of = |quantity| match quantity {
+            Quantity::Bytes(bytes) => bytes,
+            Quantity::Percent(_) => 0,
+        };
+        let step = of(self.offset_increment).saturating_mul(clone.into());
+        Some(of(self.offset).saturating_add(step).saturating_add(bytes))
+    }
+
+    /// Why it goes over the whole drive though it names no device.
+    fn without_a_file(&self) -> Option<String> {
+        let names = self.file_names(0);
+        let trims = matches!(self.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
+        if trims && self.files.device().is_none() && !self.files.inline {
+            return Some(format!(
+                "job `{}` trims, which fio does to devices alone: it goes over the whole drive, as with filename=/dev/nvme0n1",
+                self.name
+            ));
+        }
+        let first = names?.into_iter().next()?;
+        let option = if self.files.names.is_empty() { "" } else { " (filename)" };
+        Some(format!(
+            "job `{}`: size is not given in bytes, so fio would refuse to lay out its file `{first}`{option}; here the job goes over the whole drive, as \
+             with filename=/dev/nvme0n1",
+            self.name
+        ))
+    }
+}
