@@ -198,6 +198,7 @@ impl Document {
         checks.extend(energy::checks(&spenders).into_iter().map(Check::of));
         let mut warnings = frame.warnings;
         warnings.extend(machine.injector.warnings());
+        warnings.extend(machine.injector.tripped());
         let several = machine.drives().count() > 1;
         for (name, device) in machine.drives() {
             let of = if several { format!("{name}: ") } else { String::new() };

@@ -6,7 +6,7 @@ use kernel::Time;
 use proto::IoRequest;
 use proto::file::Way;
 use std::collections::VecDeque;
-use workload::fio::{Group, Jobs, LaidOut, Layout};
+use workload::fio::{Group, Guards, Jobs, LaidOut, Layout};
 use workload::inject::{Next, Source};
 use workload::synth::{Generator, Poll};
 
@@ -26,6 +26,7 @@ pub struct FioSource {
     ways: Option<Vec<Way>>,
     warnings: Vec<String>,
     files: Vec<LaidOut>,
+    guards: Vec<Option<Guards>>,
     groups: VecDeque<Group>,
     running: Vec<Running>,
     /// Which of them are to be asked, and when.
@@ -72,6 +73,11 @@ impl FioSource {
             ways: None,
             warnings,
             files: layout.laid_out(),
+            guards: jobs
+                .jobs
+                .iter()
+                .flat_map(|job| std::iter::repeat_n(job.guards(), usize::from(job.numjobs)))
+                .collect(),
             groups,
             running: Vec::new(),
             turns: Turns::new(0),
@@ -210,6 +216,10 @@ impl Source for FioSource {
 
     fn is_open(&self, flow: u16) -> bool {
         self.paced[usize::from(flow)]
+    }
+
+    fn guards(&self, flow: u16) -> Option<&Guards> {
+        self.guards.get(usize::from(flow))?.as_ref()
     }
 
     fn files(&self) -> &[LaidOut] {

@@ -111,6 +111,12 @@ pub(super) const HONOURED: &[FioOption] = &[
     honoured("rate", None, rate, "cap in bytes per second; latency counts from the due time").list(),
     honoured("rate_iops", None, rate_iops, "cap in requests per second; latency counts from the due time")
         .list(),
+    honoured("rate_min", Some("ratemin"), rate_min, "bytes per second below which fio ends the job; the result says if so")
+        .list(),
+    honoured("rate_iops_min", None, rate_iops_min, "requests per second below which fio ends the job; the result says if so")
+        .list(),
+    honoured("rate_cycle", Some("ratecycle"), rate_cycle, "time before rate_min and rate_iops_min count"),
+    honoured("max_latency", None, max_latency, "latency above which fio ends the job; the result says if so").list(),
     honoured("rate_process", None, rate_process, "linear: evenly spaced; poisson: exponential gaps"),
     honoured("thinktime", None, thinktime, "pause once the queue is empty; microseconds without a unit"),
     honoured("thinktime_blocks", None, thinktime_blocks, "requests between pauses"),
@@ -180,11 +186,34 @@ fn rw_sequencer(job: &mut JobSpec, v: Value) -> Set {
 }
 
 fn bs(job: &mut JobSpec, v: Value) -> Set {
+    let text = v.text()?;
+    let nearest = match text {
+        _ if text.contains('/') => Some(("a split", format!("bssplit={text}"))),
+        _ if text.contains(['-', ':']) && !text.starts_with('-') => {
+            Some(("a range", format!("bsrange={}", text.replace(':', "-"))))
+        }
+        _ => None,
+    };
+    if let Some((noun, nearest)) = nearest {
+        let nearest = Some(nearest);
+        return Err(Diagnostic { nearest, ..Diagnostic::new(format!("`{text}` is {noun}, not a size")) });
+    }
     v.each(&mut job.bs, Value::some_bytes)
 }
 
+/// Ranges are parted by commas, or by slashes (fio's HOWTO, "irange").
 fn bsrange(job: &mut JobSpec, v: Value) -> Set {
-    v.each(&mut job.bsrange, |part| {
+    let text = v.text()?;
+    let plain = |part: &str| v.with(part.trim()).some_bytes().is_ok();
+    if text.split(',').all(plain) {
+        let (low, high) = text.split_once(',').unwrap_or((text, text));
+        let nearest = Some(format!("bsrange={}-{}", low.trim(), high.trim()));
+        let help = "one size is bs=4k, one each for reads and writes bs=4k,64k";
+        let what = format!("`{text}` is not a range such as 4k-64k");
+        return Err(Diagnostic { nearest, ..Diagnostic::new(what) }.help(help));
+    }
+    let text = text.replace('/', ",");
+    v.with(&text).each(&mut job.bsrange, |part| {
         let text = part.text()?;
         let (low, high) = text
             .split_once(['-', ':'])
@@ -244,17 +273,21 @@ const OTHER_ENGINES: &[&str] = &[
     "libcufile",
     "libhipfile",
     "libiscsi",
-    "libblkio",
     "ime_psync",
     "ime_psyncv",
     "ime_aio",
     "dfs",
     "nfs",
-    "xnvme",
 ];
 
 fn ioengine(job: &mut JobSpec, v: Value) -> Set {
     let text = v.text()?;
+    // A plug-in by its path: SPDK's are called spdk_nvme and spdk_bdev, or fio_plugin in older versions.
+    let is_path = text.contains('/');
+    if is_path && (text.contains("spdk") || text.ends_with("fio_plugin")) {
+        job.engine = Some(Engine::Passthrough);
+        return Ok(());
+    }
     if OTHER_ENGINES.contains(&text.split(':').next().unwrap_or(text)) {
         return Err(Diagnostic::new(
             "the engine is not supported: it does not issue requests to a block device",
@@ -274,6 +307,8 @@ fn ioengine(job: &mut JobSpec, v: Value) -> Set {
         ("io_uring_cmd", Engine::Passthrough),
         ("spdk", Engine::Passthrough),
         ("spdk_bdev", Engine::Passthrough),
+        ("xnvme", Engine::Passthrough),
+        ("libblkio", Engine::Passthrough),
     ])?);
     Ok(())
 }
@@ -394,6 +429,23 @@ fn rate(job: &mut JobSpec, v: Value) -> Set {
 
 fn rate_iops(job: &mut JobSpec, v: Value) -> Set {
     v.each(&mut job.rate_iops, Value::bytes)
+}
+
+fn rate_min(job: &mut JobSpec, v: Value) -> Set {
+    v.each(&mut job.guards.rate_min, Value::bytes)
+}
+
+fn rate_iops_min(job: &mut JobSpec, v: Value) -> Set {
+    v.each(&mut job.guards.rate_iops_min, Value::bytes)
+}
+
+fn rate_cycle(job: &mut JobSpec, v: Value) -> Set {
+    job.guards.rate_cycle = v.time(Time::from_ms(1))?;
+    Ok(())
+}
+
+fn max_latency(job: &mut JobSpec, v: Value) -> Set {
+    v.each(&mut job.guards.max_latency, |part| Ok(Some(part.time(MICROSECOND)?).filter(|most| *most > Time::ZERO)))
 }
 
 fn rate_process(job: &mut JobSpec, v: Value) -> Set {

@@ -12,6 +12,7 @@ const CLOCK: &str = "time is simulated";
 const ERRORS: &str = "errors are counted and do not end a job";
 const VERIFY: &str = "only matters with `verify`";
 const ZONES: &str = "only matters with `zonemode=zbd`";
+const DRIVER: &str = "it is the driver's own of another ioengine; requests reach the drive in any case";
 const CALL: &str = "the cost of a system call does not depend on it here";
 
 /// Rows of the table.
@@ -62,7 +63,6 @@ pub(super) const INERT: &[FioOption] = &[
     inert("gtod_reduce", CLOCK),
     inert("gtod_cpu", CLOCK),
     inert("job_start_clock_id", CLOCK),
-    inert("rate_cycle", "only matters with `rate_min`").or("ratecycle"),
     inert("latency_window", "only matters with `latency_target`"),
     inert("latency_percentile", "only matters with `latency_target`"),
     inert("latency_run", "only matters with `latency_target`"),
@@ -155,5 +155,32 @@ pub(super) const INERT: &[FioOption] = &[
     inert("userspace_reap", CALL),
     inert("no_completion_thread", CALL),
     inert("cmd_type", "requests reach the device as NVMe commands in any case"),
+    inert("spdk_conf", DRIVER),
+    inert("spdk_json_conf", DRIVER),
+    inert("spdk_mem", DRIVER),
+    inert("spdk_single_seg", DRIVER),
+    inert("mem_size_mb", DRIVER),
+    inert("shm_id", DRIVER),
+    inert("enable_sgl", DRIVER),
+    inert("sgl_size", DRIVER),
+    inert("disable_pcie_sgl_merge", DRIVER),
+    inert("bit_bucket_data_len", DRIVER),
+    inert("hostnqn", DRIVER),
+    inert("xnvme_async", DRIVER),
+    inert("xnvme_sync", DRIVER),
+    inert("xnvme_admin", DRIVER),
+    inert("xnvme_dev_nsid", DRIVER),
+    inert("xnvme_dev_subnqn", DRIVER),
+    inert("xnvme_mem", DRIVER),
+    inert("xnvme_iovec", DRIVER),
+    inert("libblkio_driver", DRIVER),
+    inert("libblkio_path", DRIVER),
+    inert("libblkio_pre_connect_props", DRIVER).list(),
+    inert("libblkio_pre_start_props", DRIVER).list(),
+    inert("libblkio_num_entries", DRIVER),
+    inert("libblkio_queue_size", DRIVER),
+    inert("libblkio_vectored", DRIVER),
+    inert("libblkio_wait_mode", DRIVER),
+    inert("libblkio_force_enable_completion_eventfd", DRIVER),
     inert("flow_watermark", "fio itself ignores it"),
 ];

@@ -10,7 +10,7 @@
 //!   unless `offset_increment` parts them. The jobs of a file have files of their own, as in fio: see [`Layout`].
 //! * Without `ioengine` a job queues `iodepth` requests (fio falls back to psync, and so to depth 1).
 //! * A request never reaches beyond its region; fio's fixed-size requests may, where the device goes on.
-//! * Sizes that fio misreads in silence (`4kx`, `1.5m`) are errors; `${VARIABLES}`, expressions and `include` too.
+//! * Sizes that fio misreads in silence (`4kx`, `1.5m`) are errors; expressions and `include` too, and a variable (`${NAME}`) that is not set.
 //! * Rates: see [`Generator`](crate::synth::Generator). Skewed choice: see [`Popularity`](crate::synth::Popularity) and
 //!   [`Zipf`](crate::synth::Zipf).
 //! * `randseed` makes a job independent of the run's seed. Without it the run's seed decides, `randrepeat=0` or not:
@@ -20,8 +20,10 @@
 
 mod check;
 mod distribution;
+mod environment;
 mod files;
 mod fuzz;
+mod guard;
 mod honoured;
 mod inert;
 mod jobs;
@@ -35,6 +37,7 @@ mod value;
 mod way;
 
 pub use files::FileSpec;
+pub use guard::Guards;
 pub use jobs::{Group, InertOption, Jobs, Notes};
 pub use layout::{LaidOut, Layout};
 pub use parse::{parse_file, parse_inline, parse_text};

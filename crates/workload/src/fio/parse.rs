@@ -4,8 +4,9 @@ use std::path::Path;
 
 use config::{Diagnostic, Place, diag::nearest};
 
+use super::environment::expand;
 use super::jobs::{InertOption, Jobs, Notes};
-use super::spec::{Given, JobSpec};
+use super::spec::{Engine, Given, JobSpec};
 use super::table::{Class, FioOption, names, option};
 use super::value::{Value, has_opposite_suffix};
 
@@ -124,7 +125,25 @@ pub fn parse_text(name: &str, text: &str) -> Result<Jobs, Diagnostic> {
         let what = format!("the fio job file `{name}` has no job");
         return Err(Diagnostic::new(what).help("a job is a section other than [global]"));
     }
+    jobs.notes.warnings.extend(without_direct(&jobs.jobs));
     Ok(jobs)
+}
+
+/// Says what a file leaves to fio's default, which is another here.
+fn without_direct(jobs: &[JobSpec]) -> Option<String> {
+    const NAMED: usize = 4;
+    let open = |job: &&JobSpec| job.buffered.is_none() && job.engine != Some(Engine::Passthrough);
+    let names: Vec<String> = jobs.iter().filter(open).map(|job| format!("`{}`", job.name)).collect();
+    let (first, more) = names.split_at(names.len().min(NAMED));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    let (noun, verb) = if names.len() == 1 { ("job", "leaves") } else { ("jobs", "leave") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{noun} {}{more} {verb} out `direct`: fio would go through the page cache (direct=0), and its figures would be those of the host's memory and \
+             write-back; here requests go straight to the drive, and the figures are the drive's; direct=0 gives the former, direct=1 says the latter",
+            first.join(", ")
+        )
+    })
 }
 
 /// fio cuts a line at the first `;`, then at the first `#`.
@@ -184,8 +203,16 @@ fn assign_all(job: &mut JobSpec, assignments: &[Assignment], notes: &mut Notes) 
 fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Result<(), Diagnostic> {
     let place = Place { key: assignment.name.to_owned(), ..assignment.place.clone() };
     let Some(row) = option(assignment.name) else { return Err(unknown(assignment.name, place)) };
-    let value = assignment.text.unwrap_or("");
-    let shown = if assignment.text.is_some() { format!("{}={value}", row.name) } else { row.name.to_owned() };
+    let expanded = match assignment.text {
+        Some(text) => expand(text, |name| std::env::var(name).ok()).map_err(|fault| fault.at(place.clone()))?,
+        None => None,
+    };
+    for (name, value) in expanded.iter().flat_map(|expanded| &expanded.variables) {
+        notes.warnings.push(format!("job `{}`: {}: ${{{name}}} is `{value}`, from the environment", job.name, row.name));
+    }
+    let text = expanded.as_ref().map_or(assignment.text, |expanded| Some(&expanded.text));
+    let value = text.unwrap_or("");
+    let shown = if text.is_some() { format!("{}={value}", row.name) } else { row.name.to_owned() };
     let inert = |job: &JobSpec, reason: &str| InertOption {
         job: job.name.clone(),
         option: row.name.to_owned(),
@@ -193,7 +220,7 @@ fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Resu
         reason: reason.to_owned(),
     };
     let read = |job: &mut JobSpec| {
-        let set = (row.set)(job, Value { text: assignment.text, kb_base: job.kb_base });
+        let set = (row.set)(job, Value { text, kb_base: job.kb_base });
         set.map_err(|error| {
             Diagnostic { what: format!("{shown}: {}", error.what), ..error }.at(place.clone())
         })
@@ -206,21 +233,30 @@ fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Resu
                     format!("{shown}: fio reads KiB as 1000 bytes unless kb_base=1000; write k for 1024");
                 notes.warnings.push(what);
             }
-            if row.name == "filename" && job.files.device().is_some() {
-                notes.inert.push(inert(job, "the simulated drive stands for the device"));
-            }
+            notes.inert.extend(stands_for(job, row, value).map(|reason| inert(job, reason)));
             job.given.push(Given { option: row.name, value: value.to_owned(), place: place.clone() });
         }
         Class::Inert => {
             read(job)?;
             notes.inert.push(inert(job, row.doc));
         }
-        Class::Unsupported if assignment.text.is_some() && row.neutral.contains(&value) => {
+        Class::Unsupported if text.is_some() && row.neutral.contains(&value) => {
             notes.inert.push(inert(job, "asks for nothing"));
         }
         Class::Unsupported => return Err(refuse(row, &shown, place)),
     }
     Ok(())
+}
+
+/// What stands for a value that nothing else here is like.
+fn stands_for(job: &JobSpec, row: &FioOption, value: &str) -> Option<&'static str> {
+    match row.name {
+        "filename" if job.files.device().is_some() => Some("the simulated drive stands for the device"),
+        "ioengine" if job.engine == Some(Engine::Passthrough) && value != "io_uring_cmd" => {
+            Some("requests reach the drive as with io_uring_cmd; what its driver costs is that of the host's")
+        }
+        _ => None,
+    }
 }
 
 fn unknown(name: &str, place: Place) -> Diagnostic {

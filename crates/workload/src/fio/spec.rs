@@ -4,6 +4,7 @@ use config::Place;
 use kernel::Time;
 
 use super::files::FileSpec;
+use super::guard::Guards;
 use super::value::Quantity;
 use crate::synth::{Arrival, Each, Follow, Popularity, Share, Think};
 
@@ -103,6 +104,8 @@ pub struct JobSpec {
     pub fsync_on_close: bool,
     /// `sync`: writes carry force unit access.
     pub sync: bool,
+    /// `max_latency`, `rate_min` and `rate_iops_min`.
+    pub guards: Guards,
 }
 
 /// An option as given.
@@ -227,6 +230,7 @@ impl JobSpec {
             end_fsync: false,
             fsync_on_close: false,
             sync: false,
+            guards: Guards::NONE,
         }
     }
 

@@ -12,7 +12,6 @@ const METADATA: &str = "NVMe passthrough fields are not modelled";
 const FLOW: &str = "jobs do not regulate one another; use rate or rate_iops";
 const SHARED_END: &str = "the end of one job does not end another; use runtime";
 const STEADY: &str = "a job does not end when it is judged steady; use runtime";
-const RATE_FLOOR: &str = "a job does not end for being slow";
 const PRECONDITION: &str = "preconditioning is a matter of --precondition";
 
 /// Rows of the table.
@@ -92,10 +91,7 @@ pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("deac", METADATA).neutral(OFF),
     unsupported("ramp_size", "results leave out a time, not an amount; use ramp_time"),
     unsupported("thinkcycles", "processor cycles are not simulated here; use thinktime").neutral(OFF),
-    unsupported("rate_min", RATE_FLOOR).neutral(OFF).or("ratemin").list(),
-    unsupported("rate_iops_min", RATE_FLOOR).neutral(OFF).list(),
     unsupported("rate_ignore_thinktime", "pauses do not shift the schedule of a rate").neutral(OFF),
-    unsupported("max_latency", RATE_FLOOR).neutral(OFF).list(),
     unsupported("latency_target", "a job does not search for its depth; sweep iodepth").neutral(OFF),
     unsupported("wait_for", "jobs are ordered by stonewall alone"),
     unsupported("exitall", SHARED_END).neutral(OFF),

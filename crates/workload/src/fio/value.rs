@@ -32,8 +32,8 @@ impl<'a> Value<'a> {
     pub(crate) fn text(self) -> Parsed<&'a str> {
         let text = self.text.ok_or_else(|| Diagnostic::new("the option needs a value"))?.trim();
         if text.contains('$') {
-            let help = "fio would replace ${NAME} from the environment and $pagesize, $ncpus from the machine; \
-                        a simulation does not depend on either: write the value";
+            let help = "fio would take $pagesize, $mb_memory and $ncpus from its machine, on which a simulation does not depend: write the value, or \
+                        ${NAME} for a variable of the environment";
             return Err(Diagnostic::new(format!("`{text}` holds a variable")).help(help));
         }
         if text.starts_with('(') {
@@ -66,8 +66,13 @@ impl<'a> Value<'a> {
         let text = self.text()?;
         let Some(number) = text.strip_suffix('%') else { return Ok(Quantity::Bytes(self.bytes()?)) };
         match number.parse::<u8>() {
+            // As in fio: nothing of it.
+            Ok(0) => Ok(Quantity::Bytes(0)),
             Ok(percent @ 1..=100) => Ok(Quantity::Percent(percent)),
-            _ => Err(Diagnostic::new(format!("`{text}` is not a percentage from 1% to 100%"))),
+            _ => {
+                let nearest = whole_percent(number);
+                Err(Diagnostic { nearest, ..Diagnostic::new(format!("`{text}` is not a whole percentage from 0% to 100%")) })
+            }
         }
     }
 
@@ -159,7 +164,8 @@ impl<'a> Value<'a> {
 fn parse_bytes(text: &str, kb_base: u64) -> Parsed<u64> {
     let wrong = || {
         let help = "a number with one of the suffixes k, m, g, t, p; with b (kb, mb ...) they mean the same";
-        Diagnostic::new(format!("`{text}` is not a number of bytes")).help(help)
+        let nearest = nearest_size(text);
+        Diagnostic { nearest, ..Diagnostic::new(format!("`{text}` is not a number of bytes")) }.help(help)
     };
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, radix) = hexadecimal.map_or((text, 10), |digits| (digits, 16));
@@ -168,6 +174,36 @@ fn parse_bytes(text: &str, kb_base: u64) -> Parsed<u64> {
     let number = u64::from_str_radix(digits, radix).map_err(|_| wrong())?;
     let scale = scale(&suffix.to_ascii_lowercase(), kb_base).ok_or_else(wrong)?;
     number.checked_mul(scale).ok_or_else(|| Diagnostic::new(format!("`{text}` is more than 2^64 bytes")))
+}
+
+/// A percentage with blanks or a fraction of zeros, as fio takes it.
+fn whole_percent(number: &str) -> Option<String> {
+    let whole = number.trim().split_once('.').map_or(number.trim(), |(whole, _)| whole);
+    whole.parse::<u8>().ok().filter(|percent| *percent <= 100).map(|percent| format!("{percent}%"))
+}
+
+/// What a size in another spelling is in fio's: without blanks and underscores, with the letter of its unit, without a fraction.
+fn nearest_size(text: &str) -> Option<String> {
+    const UNITS: [&str; 6] = ["", "k", "m", "g", "t", "p"];
+    let plain: String = text.to_ascii_lowercase().chars().filter(|c| !matches!(c, ' ' | '_' | '\'')).collect();
+    let end = plain.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(plain.len());
+    let (number, suffix) = plain.split_at(end);
+    let letter = suffix.get(..1).unwrap_or("");
+    let mut power = UNITS.iter().position(|unit| *unit == letter || letter == "b" && unit.is_empty())?;
+    if !suffix.chars().all(|c| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let tens = 10u128.checked_pow(fraction.len() as u32)?;
+    let mut value = digits;
+    while value % tens != 0 && power > 0 {
+        value = value.checked_mul(1024)?;
+        power -= 1;
+    }
+    // Less than a byte is cut off.
+    Some(format!("{}{}", value / tens, UNITS[power])).filter(|nearest| nearest != text)
 }
 
 fn scale(suffix: &str, kb_base: u64) -> Option<u64> {

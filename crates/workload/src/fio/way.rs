@@ -9,6 +9,8 @@ impl JobSpec {
     /// Whether its requests go to a file of a host: buffered ones always, direct ones if its kernel is simulated.
     pub(super) fn takes_a_file(&self, direct: bool) -> bool {
         match self.buffered {
+            // It has no page cache, and no kernel between.
+            _ if self.engine == Some(Engine::Passthrough) => false,
             Some(true) => true,
             Some(false) => direct,
             None => false,

@@ -4,7 +4,7 @@ use config::Diagnostic;
 use kernel::Time;
 use proto::IoRequest;
 
-use crate::fio::LaidOut;
+use crate::fio::{Guards, LaidOut};
 use crate::inject::Recorded;
 
 /// What a source says when it is asked for its next request.
@@ -65,6 +65,10 @@ pub trait Source {
     /// The files that it goes over, where they lie on the device; those of sources beside it as well.
     fn files(&self) -> &[LaidOut] {
         &[]
+    }
+    /// What would have ended a flow elsewhere, if anything could.
+    fn guards(&self, _flow: u16) -> Option<&Guards> {
+        None
     }
     /// Share of the work done, if known.
     fn progress(&self) -> Option<f64> {

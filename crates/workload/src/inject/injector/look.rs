@@ -1,6 +1,6 @@
 //! What can be asked of an injector while it runs and after it.
 
-use super::{Injector, Pending, Running};
+use super::{FLOWS, Injector, Pending, Running};
 use crate::fio::LaidOut;
 use crate::inject::flow::FlowStats;
 use crate::inject::observe::Waiting;
@@ -11,6 +11,16 @@ impl Injector {
     /// What a user must know about how the sources were read.
     pub fn warnings(&self) -> Vec<String> {
         self.sources.iter().flat_map(|s| s.source.warnings()).collect()
+    }
+
+    /// What would have ended flows elsewhere, once they have their names.
+    pub fn tripped(&self) -> Vec<String> {
+        let of = |running: &Running| {
+            let seen = running.flows.iter().zip(0..).filter(|(flow, _)| usize::from(flow.index) < FLOWS - 1);
+            let guarded = seen.filter_map(|(flow, number)| Some((flow, running.source.guards(number)?)));
+            guarded.flat_map(|(flow, guards)| guards.tripped(&self.flows[usize::from(flow.index)])).collect::<Vec<_>>()
+        };
+        self.sources.iter().flat_map(of).collect()
     }
 
     /// The files that sources go over, each with the target on which it lies.
