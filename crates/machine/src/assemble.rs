@@ -245,7 +245,8 @@ pub(crate) fn assemble(
         let linux = spec.host.first().and_then(|part| part.spec.linux.as_ref());
         warnings.extend(linux.and_then(|linux| linux.writeback.warning()));
     }
-    let hosted = if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host, &files)?) } else { None };
+    let hosted =
+        if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host, &files)?) } else { None };
     let mut built = Vec::new();
     for (number, programs) in programs {
         built.push(gpu::build(loaded, number, programs, plan.seed).map_err(unfit)?);

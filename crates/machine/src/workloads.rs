@@ -350,7 +350,14 @@ fn from_trace(text: &str, reader: TraceReader, options: &WorkloadOptions) -> Req
         None => Replay::Open,
     };
     let source = Box::new(TraceSource::new(trace_name(text), reader, replay));
-    Requests { source, warnings: Vec::new(), ramp: Time::ZERO, is_trace: true, to_file: false, files: Vec::new() }
+    Requests {
+        source,
+        warnings: Vec::new(),
+        ramp: Time::ZERO,
+        is_trace: true,
+        to_file: false,
+        files: Vec::new(),
+    }
 }
 
 /// What the flows of a trace are called: its file, or `A+B` of its parts.

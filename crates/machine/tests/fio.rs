@@ -74,3 +74,76 @@ fn what_a_job_will_not_do_is_said() {
     // In order, passes are the same by definition.
     assert_eq!(said("fio:rw=write,bs=4k,size=1m,loops=3"), "");
 }
+
+/// A document of a job file on a small drive.
+fn of_file(text: &str, more: &[&str]) -> machine::result::Document {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("j.fio");
+    std::fs::write(&path, text).expect("a file");
+    let plan = more.iter().fold(plan(&path.display().to_string()), |plan, set| plan.set(set));
+    run_alone(&plan).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+/// Jobs with files of their own do as the same jobs do at offsets one behind the other: figures and write amplification.
+#[test]
+fn files_of_their_own_are_offsets_one_behind_the_other() {
+    let common = "ioengine=libaio\ndirect=1\niodepth=8\nrw=write\nbs=64k\nsize=4m\n";
+    let own = of_file(&format!("[global]\n{common}[a]\n[b]\nnumjobs=2\n"), &[]);
+    let apart = of_file(
+        &format!("[global]\nfilename=/dev/nvme0n1\n{common}[a]\n[b]\noffset=4m\n[b]\noffset=8m\n"),
+        &[],
+    );
+    let shared = of_file(&format!("[global]\nfilename=f\n{common}[a]\n[b]\nnumjobs=2\n"), &[]);
+    let flash = |document: &machine::result::Document| serde_json::to_value(&document.flash).expect("JSON");
+    assert_eq!(flash(&own), flash(&apart));
+    assert_eq!(own.io.kinds.all.iops, apart.io.kinds.all.iops);
+    // Three jobs write the same blocks: some of them die in the buffer.
+    let programs = |document: &machine::result::Document| document.flash[0].host_programs;
+    assert!(programs(&shared) < programs(&own), "{} {}", programs(&shared), programs(&own));
+    let files: Vec<_> = own
+        .io
+        .files
+        .iter()
+        .map(|file| (file.name.as_str(), file.files, file.offset_bytes, file.bytes))
+        .collect();
+    assert_eq!(files, [("a.0.0", 1, 0, 4 << 20), ("b.0.0", 2, 4 << 20, 8 << 20)]);
+    let page = machine::result::human(&own);
+    assert!(page.contains("laid out") && page.contains("a.0.0") && page.contains("8 MiB"), "{page}");
+    assert!(apart.io.files.is_empty() && !machine::result::human(&apart).contains("laid out"));
+}
+
+/// Buffered reads of fresh files all miss: each job brings its own pages, and no job reads those of another.
+#[test]
+fn buffered_files_of_their_own_share_no_pages() {
+    let text = |name: &str| {
+        format!(
+            "[global]\n{name}\nioengine=psync\ndirect=0\nrw=randread\nbs=4k\nsize=1m\n[a]\nnumjobs=3\n[b]\n"
+        )
+    };
+    let commands = |name: &str| -> u64 {
+        let document = of_file(&text(name), &["host.linux.memory=1GiB"]);
+        assert!(document.ok, "{:?}", document.checks);
+        document.flash[0].reads.host
+    };
+    // 4 jobs with 256 pages each; d16 maps 4 KiB.
+    let (own, one) = (commands(""), commands("filename=f"));
+    assert!(own >= 4 * one && one > 0, "{own} {one}");
+}
+
+/// fio's `max_latency` and rate floors end a job; here the result says that they would have.
+#[test]
+fn guards_that_would_have_ended_a_job_are_said() {
+    let said = |more: &str| {
+        let job = format!("fio:rw=randread,bs=4k,iodepth=4,number_ios=200,{more}");
+        run_alone(&plan(&job)).unwrap_or_else(|fault| panic!("{fault}")).warnings.join("\n")
+    };
+    let tripped = said("max_latency=1us");
+    assert!(tripped.contains("fio would have ended it") && tripped.contains("max_latency"), "{tripped}");
+    for passed in ["max_latency=10s", "max_latency=0", "rate_min=1g", "rate_iops_min=100000000"] {
+        assert!(!said(passed).contains("would have ended"), "{passed}");
+    }
+    // A rate counts once the job has run for a cycle.
+    let slow = said("rate_cycle=0,rate_iops_min=100000000");
+    assert!(slow.contains("rate_iops_min=100000000"), "{slow}");
+    assert!(said("rate_cycle=0,rate_min=1000g").contains("rate_min="));
+}

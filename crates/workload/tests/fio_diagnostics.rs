@@ -63,7 +63,18 @@ fn a_wrong_value_names_the_option_and_what_is_allowed() {
         ("size=", "not a number of bytes", None),
         ("bs", "needs a value", None),
         ("bs=4k,8k,16k,32k", "three parts", None),
-        ("bsrange=4k", "not a range", None),
+        ("bsrange=4k", "not a range", Some("bsrange=4k-4k")),
+        ("bsrange=4k,64k", "not a range", Some("bsrange=4k-64k")),
+        ("bs=4k-64k", "a range", Some("bsrange=4k-64k")),
+        ("bs=4k/60:8k/40", "a split", Some("bssplit=4k/60:8k/40")),
+        ("size=1.5g", "not a number of bytes", Some("1536m")),
+        ("size=0.5m", "not a number of bytes", Some("512k")),
+        ("bs=4 KB", "not a number of bytes", Some("4k")),
+        ("size=1_000_000", "not a number of bytes", Some("1000000")),
+        ("size=2 gigabytes", "not a number of bytes", Some("2g")),
+        ("size=4kx", "not a number of bytes", Some("4k")),
+        ("size=50 %", "percentage", Some("50%")),
+        ("offset=101%", "percentage", None),
         ("bssplit=4k/60:8k/50", "add up", None),
         ("rw=trimwrite:4", "no number after a colon", None),
         ("rw=randread:0", "out of range", None),
@@ -71,7 +82,8 @@ fn a_wrong_value_names_the_option_and_what_is_allowed() {
         ("random_distribution=pareto:1.5", "out of range", None),
         ("random_distribution=normal:100", "out of range", None),
         ("random_distribution=zipf:1.2:2", "out of range", None),
-        ("size=${SIZE}", "variable", None),
+        ("size=${NANDSCAPE_NOT_SET}", "`NANDSCAPE_NOT_SET`", None),
+        ("iodepth=$ncpus", "variable", None),
         ("size=(1024*4)", "expression", None),
     ] {
         let error = error(text);
@@ -88,7 +100,7 @@ fn unsupported_options_say_why_and_their_neutral_values_pass() {
             assert!(error.what.contains(row.doc) && error.what.contains(row.name), "{error}");
         }
     }
-    for text in ["verify=0", "iodepth_batch=1", "zonemode=none", "io_submit_mode=inline", "nrfiles=1"] {
+    for text in ["verify=0", "iodepth_batch=1", "zonemode=none", "io_submit_mode=inline"] {
         assert_eq!(notes(text).inert.len(), 1, "{text}");
     }
     for text in [
@@ -96,6 +108,7 @@ fn unsupported_options_say_why_and_their_neutral_values_pass() {
         "buffered=2",
         "io_submit_mode=offload",
         "filename=/dev/a:/dev/b",
+        "filename=a:/dev/b",
         "ioengine=rbd",
         "direct=2",
     ] {
@@ -239,8 +252,53 @@ fn bad_job_files_say_where() {
     assert!(file_error("[global]\nbs=4k\n").what.contains("has no job"));
     assert!(file_error("").what.contains("has no job"));
     // A value inherited from [global] that does not fit is shown where it stands.
-    let jobs = parse_text("g.fio", "[global]\nsize=1g\n[a]\n").unwrap();
+    let jobs = parse_text("g.fio", "[global]\nsize=1g\nfilename=/dev/x\n[a]\n").unwrap();
     assert_eq!(jobs.resolve(CAPACITY).unwrap_err().place.unwrap().line, 2);
+}
+
+/// fio's `direct` is 0 if a file leaves it out.
+#[test]
+fn a_file_that_leaves_out_direct_is_told_so() {
+    let said = |text: &str| parse_text("d.fio", text).unwrap().notes.warnings.join("\n");
+    let both = said("[global]\nsize=1m\n[a]\n[b]\ndirect=1\n[c]\n");
+    for part in ["`a`, `c`", "page cache", "direct=0", "direct=1"] {
+        assert!(both.contains(part), "{part}: {both}");
+    }
+    assert!(!both.contains("`b`"), "{both}");
+    assert!(said("[a]\n[b]\n[c]\n[d]\n[e]\n[f]\n").contains("`d` and 2 more leave"));
+    for text in ["[a]\ndirect=1\n", "[a]\nbuffered=0\n", "[a]\ndirect=0\n", "[a]\nioengine=io_uring_cmd\n"] {
+        assert_eq!(said(text), "", "{text}");
+    }
+    assert_eq!(notes("fio:rw=read").warnings, Vec::<String>::new());
+}
+
+/// Engines that reach a drive by another driver, with options of their own.
+#[test]
+fn drivers_in_user_space_stand_for_passthrough() {
+    for engine in [
+        "spdk",
+        "spdk_bdev",
+        "xnvme",
+        "libblkio",
+        "external:/opt/spdk/build/fio/spdk_nvme",
+        "/usr/lib/fio_plugin",
+    ] {
+        let jobs =
+            parse_inline(&format!("fio:ioengine={engine},iodepth=8,spdk_json_conf=x,shm_id=1")).unwrap();
+        let job = jobs.jobs[0].resolve(CAPACITY).unwrap();
+        assert!(job.depth == 8 && !job.flushes.blocking, "{engine}");
+        let inert: Vec<_> = jobs.notes.inert.iter().map(|inert| inert.option.as_str()).collect();
+        assert_eq!(inert[0], "ioengine", "{engine}");
+    }
+    assert!(notes("fio:ioengine=io_uring_cmd").inert.is_empty());
+}
+
+/// `offset=0%` is the start; `bsrange` takes its ranges by slashes as well (fio's HOWTO, "irange").
+#[test]
+fn values_that_fio_takes_are_taken() {
+    let job = parse_inline("fio:offset=0%,offset_increment=0%,bsrange=1k-4k/8k-32k").unwrap().jobs.remove(0);
+    assert_eq!(job.resolve(CAPACITY).unwrap().start, 0);
+    assert_eq!(job.bsrange[..2], [Some((1024, 4096)), Some((8192, 32_768))]);
 }
 
 #[test]

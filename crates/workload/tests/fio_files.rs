@@ -47,7 +47,8 @@ fn a_job_and_a_clone_have_a_file_of_their_own() {
 fn a_name_that_is_given_is_one_file() {
     assert_eq!(regions("[global]\nfilename=f\nsize=1m\n[a]\nnumjobs=2\n[b]\n"), [(0, 1024); 3]);
     // It is as long as the job that needs most of it; offsets count from its start.
-    let text = "[x]\nsize=1m\n[a]\nfilename=f\nsize=1m\noffset=2m\n[b]\nfilename=f\nsize=50%\n[c]\nfilename=f\n";
+    let text =
+        "[x]\nsize=1m\n[a]\nfilename=f\nsize=1m\noffset=2m\n[b]\nfilename=f\nsize=50%\n[c]\nfilename=f\n";
     assert_eq!(regions(text), [(0, 1024), (3072, 1024), (1024, 1536), (1024, 3072)]);
     // Directories go before names, and make others of them.
     assert_eq!(
@@ -55,7 +56,10 @@ fn a_name_that_is_given_is_one_file() {
         [(0, 1024), (1024, 1024), (0, 1024)]
     );
     // `filename` in some jobs only.
-    assert_eq!(regions("[global]\nsize=1m\n[a]\n[b]\nfilename=f\n[c]\nfilename=f\n"), [(0, 1024), (1024, 1024), (1024, 1024)]);
+    assert_eq!(
+        regions("[global]\nsize=1m\n[a]\n[b]\nfilename=f\n[c]\nfilename=f\n"),
+        [(0, 1024), (1024, 1024), (1024, 1024)]
+    );
     assert_eq!(laid_out("[a]\nfilename=dir\\:1/f\nsize=1m\n")[0].name, "dir:1/f");
 }
 
@@ -68,22 +72,31 @@ fn a_format_makes_names() {
     assert_eq!(regions(text), [(0, 1024), (1024, 1024), (0, 1024), (1024, 1024)]);
     let several = "[global]\nsize=1m\nfilename_format=data\ndirectory=/x:/y\n[a]\nnumjobs=3\n";
     assert_eq!(regions(several), [(0, 1024), (1024, 1024), (0, 1024)]);
-    let said = parse_text("t.fio", "[a]\nfilename_format=$job.$filenum\n").expect_err("a keyword").to_string();
+    let said =
+        parse_text("t.fio", "[a]\nfilename_format=$job.$filenum\n").expect_err("a keyword").to_string();
     assert!(said.contains("`$job`") && said.contains("$jobname"), "{said}");
 }
 
 /// A device is shared, whatever it is called; so is the drive that an inline job means.
 #[test]
 fn a_named_device_is_shared() {
-    for name in ["/dev/nvme0n1", "/dev/disk/by-id/x", r"\\.\PhysicalDrive1", "trtype=PCIe traddr=0000.04.00.0 ns=1"] {
+    for name in
+        ["/dev/nvme0n1", "/dev/disk/by-id/x", r"\\.\PhysicalDrive1", "trtype=PCIe traddr=0000.04.00.0 ns=1"]
+    {
         let text = format!("[global]\nfilename={name}\nsize=1m\n[a]\nnumjobs=2\n[b]\noffset=1m\n");
         assert_eq!(regions(&text), [(0, 1024), (0, 1024), (1024, 1024)], "{name}");
     }
     assert_eq!(regions("[/dev/sda]\nsize=1m\nnumjobs=2\n"), [(0, 1024); 2]);
     assert_eq!(regions("[global]\nioengine=spdk\nsize=1m\n[a]\n[b]\n"), [(0, 1024); 2]);
-    assert_eq!(regions("[global]\nsize=1m\ndirectory=/dev\n[a]\nfilename=sda\n[b]\nfilename=sda\n"), [(0, 1024); 2]);
+    assert_eq!(
+        regions("[global]\nsize=1m\ndirectory=/dev\n[a]\nfilename=sda\n[b]\nfilename=sda\n"),
+        [(0, 1024); 2]
+    );
     // tmpfs is a file system.
-    assert_eq!(regions("[global]\nsize=1m\n[a]\nfilename=/dev/shm/a\n[b]\nfilename=/dev/shm/b\n"), [(0, 1024), (1024, 1024)]);
+    assert_eq!(
+        regions("[global]\nsize=1m\n[a]\nfilename=/dev/shm/a\n[b]\nfilename=/dev/shm/b\n"),
+        [(0, 1024), (1024, 1024)]
+    );
     let inline = |text: &str| -> Vec<u64> {
         let groups = parse_inline(text).expect(text).resolve(ROOM).expect(text);
         groups[0].jobs.iter().map(|job| job.start).collect()
@@ -104,12 +117,10 @@ fn size_is_divided_among_files() {
     // What is left over makes the first files longer by a block each: 10 blocks are 4 + 3 + 3 ... of 40960 / 3 = 13653 bytes, one byte is.
     assert_eq!(files("[a]\nsize=40k\nnrfiles=3\n").len(), 3);
     assert_eq!(files("[a]\nsize=8k\nnrfiles=3\nbs=512\n")[0].1, 8192 / 3 / 512 * 512);
-    assert_eq!(files("[a]\nfilesize=64k\nnrfiles=2\n[b]\nnrfiles=1\nsize=4k\nfilename=x:y\n"), [
-        (0, 65_536),
-        (65_536, 65_536),
-        (131_072, 2048),
-        (135_168, 2048)
-    ]);
+    assert_eq!(
+        files("[a]\nfilesize=64k\nnrfiles=2\n[b]\nnrfiles=1\nsize=4k\nfilename=x:y\n"),
+        [(0, 65_536), (65_536, 65_536), (131_072, 2048), (135_168, 2048)]
+    );
     // `filename` sets how many there are.
     assert_eq!(files("[a]\nfilename=x:y\nnrfiles=9\nsize=8k\n"), [(0, 4096), (4096, 4096)]);
     for (_, bytes) in files("[a]\nfilesize=16k-64k\nnrfiles=50\nbs=4k\n") {
@@ -184,7 +195,11 @@ fn files_that_do_not_fit_are_refused_with_the_room() {
     }
     assert!(jobs("[global]\nsize=16m\n[a]\nnumjobs=3\n[b]\n").resolve(ROOM).is_ok());
     // Numbers that do not add up in 64 bits.
-    for text in ["[a]\nsize=8000000t\nnumjobs=9\n", "[a]\nsize=1m\noffset=16000000t\n", "[a]\nfilesize=16000000t\nnrfiles=99\n"] {
+    for text in [
+        "[a]\nsize=8000000t\nnumjobs=9\n",
+        "[a]\nsize=1m\noffset=16000000t\n",
+        "[a]\nfilesize=16000000t\nnrfiles=99\n",
+    ] {
         assert!(jobs(text).resolve(ROOM).is_err(), "{text}");
     }
 }
@@ -212,7 +227,10 @@ fn requests_stay_in_their_files() {
             assert!(run.data().count() > 1000);
             for request in run.data() {
                 let end = request.offset + request.bytes;
-                assert!(regions.iter().any(|r| r.start <= request.offset && end <= r.start + r.bytes), "{request:?}");
+                assert!(
+                    regions.iter().any(|r| r.start <= request.offset && end <= r.start + r.bytes),
+                    "{request:?}"
+                );
             }
         }
     }

@@ -199,7 +199,24 @@ const TIMING: &[Case] = &[
 ];
 
 /// Options that change jobs, not the requests of one: tested by name below.
-const WHOLE: &[&str] = &["numjobs", "offset_increment", "stonewall"];
+const WHOLE: &[&str] = &[
+    "numjobs",
+    "offset_increment",
+    "stonewall",
+    // In `fio_files.rs`.
+    "filename",
+    "filename_format",
+    "directory",
+    "nrfiles",
+    "filesize",
+    "openfiles",
+    "file_service_type",
+    // In `machine/tests/fio.rs`: they say something of a whole run.
+    "max_latency",
+    "rate_min",
+    "rate_iops_min",
+    "rate_cycle",
+];
 
 #[test]
 fn every_honoured_option_does_what_it_says() {
@@ -225,8 +242,9 @@ fn every_honoured_option_is_tested() {
 
 #[test]
 fn clones_share_the_region_unless_the_offset_grows() {
-    let groups =
-        run_file("[a]\nsize=64k\nnumjobs=3\n[b]\nsize=64k\nnumjobs=2\noffset=1m\noffset_increment=2m\n");
+    let groups = run_file(
+        "[global]\nfilename=/dev/nvme0n1\n[a]\nsize=64k\nnumjobs=3\n[b]\nsize=64k\nnumjobs=2\noffset=1m\noffset_increment=2m\n",
+    );
     let runs = &groups[0];
     assert_eq!(runs.iter().map(|r| r.offsets()[0]).collect::<Vec<_>>(), [0, 0, 0, 1 << 20, 3 << 20]);
     assert_eq!(runs.iter().map(|r| r.job.flow).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
@@ -237,7 +255,7 @@ fn clones_share_the_region_unless_the_offset_grows() {
 #[test]
 fn clones_draw_different_numbers() {
     let groups = run_file(
-        "[a]\nrw=randread\nsize=1m\nnumjobs=2\n[seeded]\nrw=randread\nsize=1m\nrandseed=3\nnumjobs=2\n",
+        "[global]\nfilename=/dev/nvme0n1\n[a]\nrw=randread\nsize=1m\nnumjobs=2\n[seeded]\nrw=randread\nsize=1m\nrandseed=3\nnumjobs=2\n",
     );
     let offsets: Vec<_> = groups[0].iter().map(Run::offsets).collect();
     for (i, one) in offsets.iter().enumerate() {

@@ -63,7 +63,9 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_not_set_is_named() {
-        for (text, name) in [("${NONE}", "`NONE`"), ("4${EMPTY}k", "`EMPTY`"), ("${SIZE", "${SIZE"), ("${}", "``")] {
+        for (text, name) in
+            [("${NONE}", "`NONE`"), ("4${EMPTY}k", "`EMPTY`"), ("${SIZE", "${SIZE"), ("${}", "``")]
+        {
             let said = expanded(text).expect_err(text);
             assert!(said.contains(name), "{text}: {said}");
         }

@@ -88,7 +88,9 @@ impl FileSpec {
 
     fn within(&self, name: &str, clone: u16) -> String {
         let at = if self.names.is_empty() { usize::from(clone) % self.directories.len().max(1) } else { 0 };
-        self.directories.get(at).map_or_else(|| name.to_owned(), |d| format!("{}/{name}", d.trim_end_matches('/')))
+        self.directories
+            .get(at)
+            .map_or_else(|| name.to_owned(), |d| format!("{}/{name}", d.trim_end_matches('/')))
     }
 }
 
@@ -142,11 +144,15 @@ fn names(text: &str) -> Vec<String> {
 fn filename(job: &mut JobSpec, v: Value) -> Set {
     let text = v.text()?;
     // An address of SPDK has colons and equals signs of its own.
-    let found = if is_device(text) && !text.starts_with("/dev/") { vec![text.to_owned()] } else { names(text) };
+    let found =
+        if is_device(text) && !text.starts_with("/dev/") { vec![text.to_owned()] } else { names(text) };
     let devices = found.iter().filter(|name| is_device(name)).count();
     if found.len() > 1 && devices > 0 {
-        let what = format!("`{text}` names {} files, {devices} of them devices; one drive stands here", found.len());
-        return Err(Diagnostic::new(what).help("give one device, or files that are to be laid out on the drive"));
+        let what =
+            format!("`{text}` names {} files, {devices} of them devices; one drive stands here", found.len());
+        return Err(
+            Diagnostic::new(what).help("give one device, or files that are to be laid out on the drive")
+        );
     }
     job.files.names = found;
     Ok(())

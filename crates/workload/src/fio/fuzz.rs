@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kernel::Time;
 
 use crate::fio::{parse_inline, parse_text};
-use crate::synth::{Generator, Job, Poll};
+use crate::synth::{Generator, Job, Poll, Region};
 
 /// Requests of a job that are drawn.
 const DRAWN: usize = 200;
@@ -27,8 +27,12 @@ pub fn fuzz_one(data: &[u8]) {
 
 /// Every request lies in its job's region; a job never waits for what cannot come.
 fn draw(job: Job, capacity: u64) {
-    let (start, end) = (job.start, job.start + job.bytes);
-    assert!(end <= capacity);
+    let one = vec![Region { start: job.start, bytes: job.bytes }];
+    let regions = job.files.as_ref().map_or(one, |files| files.regions.clone());
+    assert!(regions.iter().all(|region| region.start + region.bytes <= capacity));
+    let is_inside = |offset: u64, bytes: u64| {
+        regions.iter().any(|of| of.start <= offset && offset + bytes <= of.start + of.bytes)
+    };
     let mut generator = Generator::new(job, 1);
     generator.start(Time::ZERO, Time::ZERO);
     let mut now = Time::ZERO;
@@ -37,9 +41,7 @@ fn draw(job: Job, capacity: u64) {
         match generator.poll(now, flying.len() as u32) {
             Poll::Issue(request) => {
                 assert!(request.at <= now);
-                assert!(
-                    request.bytes == 0 || request.offset >= start && request.offset + request.bytes <= end
-                );
+                assert!(request.bytes == 0 || is_inside(request.offset, request.bytes));
                 flying.push_back(request.op);
             }
             Poll::At(time) if flying.is_empty() => {

@@ -50,7 +50,8 @@ impl Guards {
             floor("rate_min", self.rate_min[at], "B/s", of.bytes);
             floor("rate_iops_min", self.rate_iops_min[at], "IOPS", of.requests);
         }
-        let line = |what: String| format!("job `{}`: fio would have ended it with an error: {what}", flow.name);
+        let line =
+            |what: String| format!("job `{}`: fio would have ended it with an error: {what}", flow.name);
         said.into_iter().map(line).collect()
     }
 }

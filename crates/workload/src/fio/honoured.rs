@@ -65,7 +65,12 @@ pub(super) const HONOURED: &[FioOption] = &[
         "bytes, or percent of the file or the drive: the region, and how much is done in a pass",
     ),
     honoured("io_size", Some("io_limit"), io_size, "bytes to do, if not `size`"),
-    honoured("offset", Some("fileoffset"), offset, "start of the region: bytes, or percent of the file or the drive"),
+    honoured(
+        "offset",
+        Some("fileoffset"),
+        offset,
+        "start of the region: bytes, or percent of the file or the drive",
+    ),
     honoured("offset_align", None, offset_align, "a percentage offset is rounded up to a multiple of this"),
     honoured("offset_increment", None, offset_increment, "clone n starts n times this further on"),
     honoured(
@@ -111,12 +116,23 @@ pub(super) const HONOURED: &[FioOption] = &[
     honoured("rate", None, rate, "cap in bytes per second; latency counts from the due time").list(),
     honoured("rate_iops", None, rate_iops, "cap in requests per second; latency counts from the due time")
         .list(),
-    honoured("rate_min", Some("ratemin"), rate_min, "bytes per second below which fio ends the job; the result says if so")
-        .list(),
-    honoured("rate_iops_min", None, rate_iops_min, "requests per second below which fio ends the job; the result says if so")
-        .list(),
+    honoured(
+        "rate_min",
+        Some("ratemin"),
+        rate_min,
+        "bytes per second below which fio ends the job; the result says if so",
+    )
+    .list(),
+    honoured(
+        "rate_iops_min",
+        None,
+        rate_iops_min,
+        "requests per second below which fio ends the job; the result says if so",
+    )
+    .list(),
     honoured("rate_cycle", Some("ratecycle"), rate_cycle, "time before rate_min and rate_iops_min count"),
-    honoured("max_latency", None, max_latency, "latency above which fio ends the job; the result says if so").list(),
+    honoured("max_latency", None, max_latency, "latency above which fio ends the job; the result says if so")
+        .list(),
     honoured("rate_process", None, rate_process, "linear: evenly spaced; poisson: exponential gaps"),
     honoured("thinktime", None, thinktime, "pause once the queue is empty; microseconds without a unit"),
     honoured("thinktime_blocks", None, thinktime_blocks, "requests between pauses"),
@@ -340,7 +356,7 @@ fn io_size(job: &mut JobSpec, v: Value) -> Set {
 }
 
 fn offset(job: &mut JobSpec, v: Value) -> Set {
-    job.offset = v.quantity()?;
+    job.offset = v.quantity_or_none()?;
     Ok(())
 }
 
@@ -350,7 +366,7 @@ fn offset_align(job: &mut JobSpec, v: Value) -> Set {
 }
 
 fn offset_increment(job: &mut JobSpec, v: Value) -> Set {
-    job.offset_increment = v.quantity()?;
+    job.offset_increment = v.quantity_or_none()?;
     Ok(())
 }
 
@@ -445,7 +461,9 @@ fn rate_cycle(job: &mut JobSpec, v: Value) -> Set {
 }
 
 fn max_latency(job: &mut JobSpec, v: Value) -> Set {
-    v.each(&mut job.guards.max_latency, |part| Ok(Some(part.time(MICROSECOND)?).filter(|most| *most > Time::ZERO)))
+    v.each(&mut job.guards.max_latency, |part| {
+        Ok(Some(part.time(MICROSECOND)?).filter(|most| *most > Time::ZERO))
+    })
 }
 
 fn rate_process(job: &mut JobSpec, v: Value) -> Set {

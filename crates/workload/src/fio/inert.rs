@@ -3,7 +3,8 @@
 use super::table::{FioOption, inert};
 
 const FILES: &str = "files are stretches of the simulated drive, there before the run and after it";
-const LAYOUT: &str = "files have their place before the run; what the drive holds there comes from preconditioning";
+const LAYOUT: &str =
+    "files have their place before the run; what the drive holds there comes from preconditioning";
 const HOST: &str = "the host's processors and memory are not part of this workload";
 const CONTENT: &str = "the content of blocks is not simulated";
 const REPORT: &str = "the result document has one form";

@@ -18,7 +18,7 @@ use crate::synth::{Purpose, Region, Stream};
 const BLOCK: u64 = 4096;
 
 /// Files of all jobs together: *chosen*.
-const MOST_FILES: usize = 1 << 22;
+const MOST_FILES: usize = 1 << 20;
 
 /// Files that lie side by side and belong to the same jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -108,19 +108,21 @@ impl Layout {
         let (mut end, mut bytes) = (0u128, 0u128);
         for name in &self.names {
             if let Some(file) = self.files.get_mut(name) {
-                file.start = end as u64;
+                let start = end.next_multiple_of(BLOCK.into());
+                file.start = start as u64;
                 bytes += u128::from(file.bytes);
-                end = (end + u128::from(file.bytes)).next_multiple_of(BLOCK.into());
-            }
-            if end > u128::from(u64::MAX / 2) {
-                break;
+                end = start + u128::from(file.bytes);
             }
         }
-        let over = end.saturating_sub(u128::from(BLOCK)) > room.into() || bytes > room.into();
-        let Some(spec) = specs.iter().find(|spec| over && spec.file_names(0).is_some()) else { return Ok(()) };
+        let over = end > room.into();
+        let Some(spec) = specs.iter().find(|spec| over && spec.file_names(0).is_some()) else {
+            return Ok(());
+        };
         let count = self.names.len() as u64;
         let (files, lies) = if count == 1 { ("file", "") } else { ("files", " in all") };
-        let what = format!("the jobs lay out {count} {files} of {bytes} bytes{lies}, and the drive has room for {room}");
+        let what = format!(
+            "the jobs lay out {count} {files} of {bytes} bytes{lies}, and the drive has room for {room}"
+        );
         let each = room / count / BLOCK * BLOCK;
         let help = format!(
             "{count} equal {files} of {each} bytes would fit; filename=/dev/nvme0n1 sends a job over the whole drive without files of its own"
@@ -163,7 +165,10 @@ impl Layout {
 
     /// Every file, in the order of places.
     pub fn files(&self) -> impl Iterator<Item = Region> + '_ {
-        self.names.iter().map(|name| &self.files[name]).map(|file| Region { start: file.start, bytes: file.bytes })
+        self.names
+            .iter()
+            .map(|name| &self.files[name])
+            .map(|file| Region { start: file.start, bytes: file.bytes })
     }
 
     /// What lies where, files of the same jobs together.

@@ -204,11 +204,16 @@ fn assign(job: &mut JobSpec, assignment: &Assignment, notes: &mut Notes) -> Resu
     let place = Place { key: assignment.name.to_owned(), ..assignment.place.clone() };
     let Some(row) = option(assignment.name) else { return Err(unknown(assignment.name, place)) };
     let expanded = match assignment.text {
-        Some(text) => expand(text, |name| std::env::var(name).ok()).map_err(|fault| fault.at(place.clone()))?,
+        Some(text) => {
+            expand(text, |name| std::env::var(name).ok()).map_err(|fault| fault.at(place.clone()))?
+        }
         None => None,
     };
     for (name, value) in expanded.iter().flat_map(|expanded| &expanded.variables) {
-        notes.warnings.push(format!("job `{}`: {}: ${{{name}}} is `{value}`, from the environment", job.name, row.name));
+        notes.warnings.push(format!(
+            "job `{}`: {}: ${{{name}}} is `{value}`, from the environment",
+            job.name, row.name
+        ));
     }
     let text = expanded.as_ref().map_or(assignment.text, |expanded| Some(&expanded.text));
     let value = text.unwrap_or("");

@@ -30,7 +30,12 @@ impl JobSpec {
     }
 
     /// The same over files of the device, if there are any.
-    pub(super) fn resolve_over(&self, capacity: u64, clone: u16, files: Option<Vec<Region>>) -> Resolved<Job> {
+    pub(super) fn resolve_over(
+        &self,
+        capacity: u64,
+        clone: u16,
+        files: Option<Vec<Region>>,
+    ) -> Resolved<Job> {
         let access = self.access();
         let mut warnings = Vec::new();
         let sizes = self.sizes(access, &mut warnings)?;
@@ -63,7 +68,10 @@ impl JobSpec {
                 fsync: self.fsync,
                 fdatasync: self.fdatasync,
                 at_end: (self.end_fsync || self.fsync_on_close) && access.writes(),
-                blocking: !matches!(self.engine, Some(Engine::IoUring | Engine::OtherQueuedFlush | Engine::Passthrough)),
+                blocking: !matches!(
+                    self.engine,
+                    Some(Engine::IoUring | Engine::OtherQueuedFlush | Engine::Passthrough)
+                ),
             },
             fua: self.sync,
             warnings,
@@ -131,7 +139,13 @@ impl JobSpec {
     }
 
     /// The job's part of each file, or of the device.
-    fn regions(&self, capacity: u64, clone: u16, unit: u64, files: Option<Vec<Region>>) -> Resolved<Vec<Region>> {
+    fn regions(
+        &self,
+        capacity: u64,
+        clone: u16,
+        unit: u64,
+        files: Option<Vec<Region>>,
+    ) -> Resolved<Vec<Region>> {
         let percent = self.size.filter(|size| matches!(size, Quantity::Percent(_)));
         let Some(files) = files else {
             let device = Region { start: 0, bytes: capacity };
@@ -139,10 +153,17 @@ impl JobSpec {
                 return Ok(vec![self.region("the device", device, clone, unit, self.size)?]);
             };
             if most > capacity {
-                let what = format!("job `{}`: filesize {most}, and the device has {capacity} bytes", self.name);
+                let what =
+                    format!("job `{}`: filesize {most}, and the device has {capacity} bytes", self.name);
                 return Err(Diagnostic::new(what).at(self.place_of("filesize")));
             }
-            return Ok(vec![self.region("a file", Region { bytes: most, ..device }, clone, unit, percent)?]);
+            return Ok(vec![self.region(
+                "a file",
+                Region { bytes: most, ..device },
+                clone,
+                unit,
+                percent,
+            )?]);
         };
         let count = files.len() as u64;
         let part = |(number, file): (u64, Region)| {
@@ -160,7 +181,14 @@ impl JobSpec {
     }
 
     /// First byte and length of the region within a file or the device: fio's `get_start_offset` and `setup_files`.
-    fn region(&self, noun: &str, of: Region, clone: u16, unit: u64, size: Option<Quantity>) -> Resolved<Region> {
+    fn region(
+        &self,
+        noun: &str,
+        of: Region,
+        clone: u16,
+        unit: u64,
+        size: Option<Quantity>,
+    ) -> Resolved<Region> {
         let capacity = of.bytes;
         let step = match self.offset_increment {
             Quantity::Bytes(bytes) => bytes,

@@ -63,15 +63,26 @@ impl<'a> Value<'a> {
 
     /// A byte count or a percentage.
     pub(crate) fn quantity(self) -> Parsed<Quantity> {
+        self.share_from(1)
+    }
+
+    /// A byte count or a percentage; nothing of it is one as well.
+    pub(crate) fn quantity_or_none(self) -> Parsed<Quantity> {
+        self.share_from(0)
+    }
+
+    fn share_from(self, least: u8) -> Parsed<Quantity> {
         let text = self.text()?;
         let Some(number) = text.strip_suffix('%') else { return Ok(Quantity::Bytes(self.bytes()?)) };
         match number.parse::<u8>() {
-            // As in fio: nothing of it.
-            Ok(0) => Ok(Quantity::Bytes(0)),
+            Ok(0) if least == 0 => Ok(Quantity::Bytes(0)),
             Ok(percent @ 1..=100) => Ok(Quantity::Percent(percent)),
             _ => {
                 let nearest = whole_percent(number);
-                Err(Diagnostic { nearest, ..Diagnostic::new(format!("`{text}` is not a whole percentage from 0% to 100%")) })
+                Err(Diagnostic {
+                    nearest,
+                    ..Diagnostic::new(format!("`{text}` is not a percentage from {least}% to 100%"))
+                })
             }
         }
     }
@@ -179,13 +190,18 @@ fn parse_bytes(text: &str, kb_base: u64) -> Parsed<u64> {
 /// A percentage with blanks or a fraction of zeros, as fio takes it.
 fn whole_percent(number: &str) -> Option<String> {
     let whole = number.trim().split_once('.').map_or(number.trim(), |(whole, _)| whole);
-    whole.parse::<u8>().ok().filter(|percent| *percent <= 100).map(|percent| format!("{percent}%"))
+    whole
+        .parse::<u8>()
+        .ok()
+        .filter(|percent| (1..=100).contains(percent))
+        .map(|percent| format!("{percent}%"))
 }
 
 /// What a size in another spelling is in fio's: without blanks and underscores, with the letter of its unit, without a fraction.
 fn nearest_size(text: &str) -> Option<String> {
     const UNITS: [&str; 6] = ["", "k", "m", "g", "t", "p"];
-    let plain: String = text.to_ascii_lowercase().chars().filter(|c| !matches!(c, ' ' | '_' | '\'')).collect();
+    let plain: String =
+        text.to_ascii_lowercase().chars().filter(|c| !matches!(c, ' ' | '_' | '\'')).collect();
     let end = plain.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(plain.len());
     let (number, suffix) = plain.split_at(end);
     let letter = suffix.get(..1).unwrap_or("");

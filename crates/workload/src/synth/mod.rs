@@ -17,8 +17,8 @@ mod zipf;
 
 pub use generator::{Generator, Poll};
 pub use job::{
-    Access, Arrival, Choice, Direction, Each, Files, Flushes, Follow, Job, Limits, Order, Rate, Region, Service,
-    Share, Sizes, Think,
+    Access, Arrival, Choice, Direction, Each, Files, Flushes, Follow, Job, Limits, Order, Rate, Region,
+    Service, Share, Sizes, Think,
 };
 pub(crate) use measured::Measured;
 pub use permute::Permutation;
