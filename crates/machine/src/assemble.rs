@@ -24,6 +24,7 @@ use kernel::Time;
 use proto::file::Way;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+use workload::fio::Scheduler;
 use workload::host::HostProgram;
 use workload::inject::{Injector, Queues, Source};
 use workload::kernels::Application;
@@ -46,6 +47,8 @@ pub(crate) struct Work {
     to_file: bool,
     /// The files that are laid out for requests on each of the host's drives, by its numbers for them.
     files: BTreeMap<u16, Vec<Region>>,
+    /// The schedulers that requests want of the host's drives.
+    schedulers: BTreeMap<usize, Scheduler>,
     /// What each server runs, by its number.
     services: BTreeMap<usize, Box<dyn Service>>,
     /// The applications of each accelerator and of each coprocessor.
@@ -55,6 +58,28 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// Notes the scheduler that requests want of a drive of the host.
+    ///
+    /// # Errors
+    /// Others want another one.
+    fn set_scheduler(
+        &mut self,
+        disk: usize,
+        scheduler: Option<Scheduler>,
+        text: &str,
+    ) -> Result<(), Diagnostic> {
+        let Some(wanted) = scheduler else { return Ok(()) };
+        match self.schedulers.insert(disk, wanted) {
+            Some(other) if other != wanted => {
+                let what = format!(
+                    "`{text}` sets another `ioscheduler` than a workload before it: a drive has one during a run"
+                );
+                Err(Diagnostic::new(what))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Opens every workload of a plan, or as many as there is time for.
     ///
     /// # Errors
@@ -99,9 +124,10 @@ impl Work {
                     let target = match drive {
                         Some(drive) if requests.to_file => {
                             let files = loaded.spec.flash.len() + loaded.spec.stripe.len();
-                            let disk = drives(loaded).iter().position(|other| *other == drive);
-                            work.files.insert(disk.unwrap_or(0) as u16, requests.files);
-                            files + disk.unwrap_or(0) * Way::ALL.len()
+                            let disk = drives(loaded).iter().position(|other| *other == drive).unwrap_or(0);
+                            work.files.insert(disk as u16, requests.files);
+                            work.set_scheduler(disk, requests.scheduler, to.text)?;
+                            files + disk * Way::ALL.len()
                         }
                         Some(Id { kind: Kind::Stripe, number }) => loaded.spec.flash.len() + number,
                         drive => drive.map_or(0, |id| id.number),
@@ -227,7 +253,8 @@ pub(crate) fn assemble(
     let mut devices = devices.collect::<Result<Vec<_>, _>>()?;
     // Before the device is brought into its state, which may take long: a misspelt workload should not have to wait.
     let work = Work::open(plan, loaded, outside)?;
-    let Work { sources, programs, services, mut of_host, to_file, files, kernels, mut warnings, ramp } = work;
+    let Work { sources, programs, services, mut of_host, to_file, files, schedulers, .. } = work;
+    let Work { kernels, mut warnings, ramp, .. } = work;
     if outside.wants_an_end() {
         return Ok(None);
     }
@@ -245,8 +272,11 @@ pub(crate) fn assemble(
         let linux = spec.host.first().and_then(|part| part.spec.linux.as_ref());
         warnings.extend(linux.and_then(|linux| linux.writeback.warning()));
     }
-    let hosted =
-        if to_file || !of_host.is_empty() { Some(host::build(loaded, of_host, &files)?) } else { None };
+    let hosted = if to_file || !of_host.is_empty() {
+        Some(host::build(loaded, of_host, &files, &schedulers)?)
+    } else {
+        None
+    };
     let mut built = Vec::new();
     for (number, programs) in programs {
         built.push(gpu::build(loaded, number, programs, plan.seed).map_err(unfit)?);

@@ -507,6 +507,10 @@ impl Machine {
                     self.wires.messages.pop_front();
                     self.parts.inject(target, command, &mut self.wires);
                 }
+                Message::Injector(_, workload::inject::Out::Open { target, flow, batches, advice }) => {
+                    self.wires.messages.pop_front();
+                    self.parts.open_flow(target, flow, batches, advice);
+                }
                 Message::Stripe(_, host::stripe::Out::Complete(completion)) if is_of_host(completion) => {
                     self.wires.messages.pop_front();
                     // Its last command has just been answered.

@@ -95,6 +95,8 @@ pub struct Requests {
     pub to_file: bool,
     /// The files that are laid out on its drive for them; none if a single one fills it.
     pub files: Vec<Region>,
+    /// The scheduler that the drive shall have there, if they say one.
+    pub scheduler: Option<fio::Scheduler>,
 }
 
 /// What is known of workloads that were looked through.
@@ -357,6 +359,7 @@ fn from_trace(text: &str, reader: TraceReader, options: &WorkloadOptions) -> Req
         is_trace: true,
         to_file: false,
         files: Vec::new(),
+        scheduler: None,
     }
 }
 
@@ -440,6 +443,10 @@ fn from_jobs(jobs: &fio::Jobs, layout: &Layout, options: &WorkloadOptions) -> Re
     let mut warnings: Vec<String> = jobs.notes.inert.iter().map(inert).collect();
     warnings.extend(jobs.notes.warnings.iter().cloned());
     let ways = jobs.ways(options.kernel.is_some())?;
+    let scheduler = jobs.scheduler()?.filter(|_| ways.is_some());
+    if ways.is_none() {
+        warnings.extend(jobs.unscheduled());
+    }
     warnings.extend(jobs.polling(options.kernel.unwrap_or_default()));
     let to_file = ways.is_some();
     let capacity =
@@ -447,5 +454,13 @@ fn from_jobs(jobs: &fio::Jobs, layout: &Layout, options: &WorkloadOptions) -> Re
     let source = FioSource::on(layout, jobs, capacity, options.seed)?.to_file(ways);
     warnings.extend_from_slice(source.doubts());
     let files = if to_file && layout.is_whole() { layout.files().collect() } else { Vec::new() };
-    Ok(Requests { ramp: source.ramp(), source: Box::new(source), warnings, is_trace: false, to_file, files })
+    Ok(Requests {
+        ramp: source.ramp(),
+        source: Box::new(source),
+        warnings,
+        is_trace: false,
+        to_file,
+        files,
+        scheduler,
+    })
 }

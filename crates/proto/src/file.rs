@@ -67,11 +67,18 @@ pub enum Way {
     Uring,
     /// The same, of a ring whose completions are looked for, not waited for (`IORING_SETUP_IOPOLL`).
     Polled,
+    /// Loads and stores of a mapping of the file (`mmap`), one after another; a flush is `msync`.
+    Mapped,
 }
 
 impl Way {
     /// All of them.
-    pub const ALL: [Way; 5] = [Way::Buffered, Way::Direct, Way::Aio, Way::Uring, Way::Polled];
+    pub const ALL: [Way; 6] = [Way::Buffered, Way::Direct, Way::Aio, Way::Uring, Way::Polled, Way::Mapped];
+
+    /// Whether requests pass through the page cache.
+    pub fn is_cached(self) -> bool {
+        matches!(self, Way::Buffered | Way::Mapped)
+    }
 
     /// Whether several requests can be under way at once.
     pub fn is_queued(self) -> bool {

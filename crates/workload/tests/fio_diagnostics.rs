@@ -100,7 +100,7 @@ fn unsupported_options_say_why_and_their_neutral_values_pass() {
             assert!(error.what.contains(row.doc) && error.what.contains(row.name), "{error}");
         }
     }
-    for text in ["verify=0", "iodepth_batch=1", "zonemode=none", "io_submit_mode=inline"] {
+    for text in ["verify=0", "serialize_overlap=0", "zonemode=none", "io_submit_mode=inline"] {
         assert_eq!(notes(text).inert.len(), 1, "{text}");
     }
     for text in [
@@ -428,7 +428,8 @@ proptest! {
 #[test]
 fn ways_through_a_kernel_are_those_that_it_has() {
     let ways = |text: &str, kernel| {
-        parse_inline(&format!("fio:rw=randwrite,bs=4k,{text}")).expect(text).ways(kernel)
+        let ways = parse_inline(&format!("fio:rw=randwrite,bs=4k,{text}")).expect(text).ways(kernel);
+        ways.map(|ways| ways.map(|ways| ways.into_iter().map(|(way, _)| way).collect::<Vec<_>>()))
     };
     for (text, way) in [
         ("direct=0,ioengine=libaio", Way::Buffered),
@@ -446,6 +447,7 @@ fn ways_through_a_kernel_are_those_that_it_has() {
         ("direct=1,ioengine=posixaio", "does not have this ioengine"),
         ("direct=1,ioengine=io_uring,hipri=1,fsync=4", "takes no fsync"),
         ("direct=1,rw=randtrim", "trims through the kernel"),
+        ("ioengine=mmap,rw=randtrim", "trims through the page cache"),
     ] {
         let fault = ways(text, true).expect_err(text);
         assert!(fault.what.contains(what) && fault.place.is_some(), "{fault}");

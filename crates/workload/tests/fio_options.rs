@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use fio_common::{LATENCY, Run, run, run_file};
 use kernel::Time;
 use proto::IoOp::{self, Flush, Read, Trim, Write};
-use proto::file::Way;
-use workload::fio::{Class, options, parse_inline};
+use proto::file::{Advice, Way};
+use workload::fio::{Class, Scheduler, options, parse_inline};
 
 /// An option, a job without it, what to add, and what must hold of the two runs.
 type Case = (&'static str, &'static str, &'static str, fn(&Run, &Run) -> bool);
@@ -135,9 +135,16 @@ const TIMING: &[Case] = &[
         // Little: 256 requests of 10 us, one or eight at a time.
         (a.depth(), b.depth()) == (1, 8) && a.ended == LATENCY.times(256) && b.ended == LATENCY.times(32)
     }),
+    ("iodepth_low", "size=1m,iodepth=8", "iodepth_low=2", |a, b| {
+        // Requests 8 to 15: as soon as one has ended, or when two are left, which is at once on a drive of this kind.
+        (a.issued[8].outstanding, b.issued[8].outstanding) == (8, 3)
+    }),
     ("direct", "iodepth=8,size=1m,direct=1", "direct=0", |a, b| (a.depth(), b.depth()) == (8, 1)),
     ("hipri", "ioengine=io_uring,direct=1", "hipri=1", |_, _| {
-        let ways = |text| parse_inline(text).expect("a good job").ways(true).expect("through a kernel");
+        let ways = |text| {
+            let ways = parse_inline(text).expect("a good job").ways(true).expect("through a kernel");
+            ways.map(|ways| ways.into_iter().map(|(way, _)| way).collect::<Vec<_>>())
+        };
         let ring = "fio:rw=read,bs=4k,ioengine=io_uring,direct=1";
         ways(ring) == Some(vec![Way::Uring])
             && ways("fio:rw=read,bs=4k,ioengine=io_uring,direct=1,hipri=1") == Some(vec![Way::Polled])
@@ -198,7 +205,7 @@ const TIMING: &[Case] = &[
     }),
 ];
 
-/// Options that change jobs, not the requests of one: tested by name below.
+/// Options that change jobs, not the requests of one: tested by name below; and what only an injector does, in `fio_batches`.
 const WHOLE: &[&str] = &[
     "numjobs",
     "offset_increment",
@@ -216,6 +223,11 @@ const WHOLE: &[&str] = &[
     "rate_min",
     "rate_iops_min",
     "rate_cycle",
+    "ioscheduler",
+    "fadvise_hint",
+    "iodepth_batch",
+    "iodepth_batch_complete_min",
+    "iodepth_batch_complete_max",
 ];
 
 #[test]
@@ -261,6 +273,70 @@ fn clones_draw_different_numbers() {
     for (i, one) in offsets.iter().enumerate() {
         assert!(offsets[..i].iter().all(|other| other != one));
     }
+}
+
+/// A mapping tells the kernel what `rw` says unless `fadvise_hint` says something else, as in fio; requests through the page cache say nothing
+/// of themselves.
+#[test]
+fn hints_are_those_of_the_job() {
+    let advice = |text: &str| {
+        let jobs = parse_inline(&format!("fio:bs=4k,{text}")).expect(text);
+        jobs.ways(false).expect(text).map(|ways| ways[0])
+    };
+    for (text, way, said) in [
+        ("rw=randread,ioengine=mmap", Way::Mapped, Advice::Random),
+        ("rw=read,ioengine=mmap,direct=0", Way::Mapped, Advice::Sequential),
+        ("rw=read,ioengine=mmap,direct=1", Way::Mapped, Advice::Sequential),
+        ("rw=read,ioengine=mmap,fadvise_hint=0", Way::Mapped, Advice::Normal),
+        ("rw=read,ioengine=mmap,fadvise_hint=random", Way::Mapped, Advice::Random),
+        ("rw=randrw,ioengine=mmap,fadvise_hint=1", Way::Mapped, Advice::Random),
+        ("rw=read,direct=0", Way::Buffered, Advice::Normal),
+        ("rw=read,direct=0,fadvise_hint=1", Way::Buffered, Advice::Sequential),
+        ("rw=read,direct=0,fadvise_hint=none", Way::Buffered, Advice::Normal),
+    ] {
+        assert_eq!(advice(text), Some((way, said)), "{text}");
+    }
+    assert_eq!(advice("rw=read"), None);
+    let run = run("size=1m,iodepth=8,ioengine=mmap");
+    assert_eq!(run.depth(), 1);
+    let warned = |text: &str, what: &str| {
+        let jobs = parse_inline(text).expect(text);
+        let job = jobs.jobs[0].resolve(fio_common::CAPACITY).expect(text);
+        let all = jobs.notes.warnings.iter().chain(&job.warnings);
+        assert!(all.clone().any(|said| said.contains(what)), "{text}: {:?}", all.collect::<Vec<_>>());
+    };
+    warned("fio:rw=read,bs=4k,fadvise_hint=1", "fadvise_hint has no effect");
+    warned("fio:rw=write,bs=4k,ioengine=mmap,sync=1", "sync has no effect");
+    warned("fio:rw=write,bs=4k,ioengine=mmap,iodepth=4", "iodepth has no effect");
+    warned("fio:rw=write,bs=4k,ioengine=mmap,direct=1", "msync after each write");
+}
+
+/// The names that Linux has, and had; a drive has one of them.
+#[test]
+fn schedulers_are_those_of_the_block_layer() {
+    let jobs = |text: &str| workload::fio::parse_text("t.fio", text);
+    for (name, scheduler) in [
+        ("none", Scheduler::None),
+        ("noop", Scheduler::None),
+        ("mq-deadline", Scheduler::MqDeadline),
+        ("deadline", Scheduler::MqDeadline),
+        ("kyber", Scheduler::Kyber),
+    ] {
+        let jobs = jobs(&format!("[a]\nioscheduler={name}\n[b]\n[c]\nioscheduler={name}\n")).unwrap();
+        assert_eq!(jobs.scheduler(), Ok(Some(scheduler)));
+        let said: Vec<String> = jobs.unscheduled().collect();
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].starts_with("a: `ioscheduler` changes nothing here: "), "{said:?}");
+    }
+    assert_eq!(jobs("[a]\n").unwrap().scheduler(), Ok(None));
+    let fault = jobs("[a]\nioscheduler=mq-deadlin\n").unwrap_err();
+    assert_eq!(fault.nearest.as_deref(), Some("mq-deadline"), "{fault}");
+    assert!(jobs("[a]\nioscheduler=bfq\n").unwrap_err().what.contains("not modelled"));
+    let fault = jobs("[a]\nioscheduler=kyber\n[b]\nioscheduler=none\n").unwrap().scheduler().unwrap_err();
+    assert!(
+        fault.what.contains("jobs `a` and `b` set different schedulers") && fault.place.is_some(),
+        "{fault}"
+    );
 }
 
 #[test]

@@ -21,8 +21,9 @@ kernel::context! {
     queue: |me| me.0,
     event: |_me, event| Ev::Injector(event),
     out: |me, out| {
-        let Out::Submit { target, command } = out;
-        me.1.push_back((target, command));
+        if let Out::Submit { target, command } = out {
+            me.1.push_back((target, command));
+        }
     },
 }
 

@@ -6,6 +6,7 @@ use super::thread::Step;
 use super::wait::Wait;
 use super::{Event, Host, Out};
 use crate::pagecache::FileRa;
+use crate::pagecache::readahead::Mapping;
 use crate::tasks::Task;
 use crate::{Inode, PAGE};
 use kernel::{Cx, List};
@@ -56,6 +57,8 @@ pub(super) struct Open {
     pub(super) inode: Inode,
     pub(super) flags: OpenFlags,
     pub(super) ra: FileRa,
+    /// What `madvise` has said of its mapping.
+    pub(super) mapping: Mapping,
     /// What it has been told of the file's errors.
     pub(super) since: u32,
 }
@@ -87,7 +90,7 @@ impl<P: Program> Host<P> {
         node.held += 1;
         let since = node.errors.sample();
         let ra = self.new_ra(inode);
-        self.open.insert(Open { inode, flags, ra, since })
+        self.open.insert(Open { inode, flags, ra, mapping: Mapping::Normal, since })
     }
 
     /// The read-ahead of a file that is opened: the most at once, and what the drive takes at once.

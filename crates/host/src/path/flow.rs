@@ -4,10 +4,11 @@ use super::frame::Frame;
 use super::thread::Step;
 use super::{Event, Host, Out};
 use crate::Inode;
+use crate::pagecache::readahead::Mapping;
 use crate::tasks::Task;
 use kernel::{Cx, Time};
-use proto::file::{OpenFlags, Way};
-use proto::{BufferState, Command, Completion, IoOp, Status};
+use proto::file::{Advice, OpenFlags, Way};
+use proto::{Batches, BufferState, Command, Completion, IoOp, Status};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A flow of requests.
@@ -19,6 +20,8 @@ pub(super) struct Flow {
     pub(super) file: u32,
     /// Others that it has open.
     pub(super) others: BTreeMap<Inode, u32>,
+    /// What it says of its reads to come.
+    pub(super) advice: Advice,
     pub(super) waiting: VecDeque<Command>,
     /// Whether a request has just been answered.
     pub(super) answered: bool,
@@ -26,6 +29,11 @@ pub(super) struct Flow {
     pub(super) under_way: u32,
     /// Of them, those that have ended and that it has not taken.
     pub(super) done: VecDeque<Completion>,
+    /// The batches in which it submits and takes; how many more it submits in the call that it is in, and whether it waits in order to fill its
+    /// queue again.
+    pub(super) batches: Batches,
+    pub(super) in_call: u32,
+    full: bool,
     /// Whether it is in the call that waits for the end of one.
     pub(super) reaping: bool,
     /// Whether it looks for the end of one on its core.
@@ -43,6 +51,21 @@ impl Flow {
 
     pub(super) fn way(&self) -> Way {
         self.key.1
+    }
+
+    /// Requests that are not answered.
+    fn outstanding(&self) -> u32 {
+        self.waiting.len() as u32 + self.under_way
+    }
+
+    /// How many ends of requests it takes now, if it looks.
+    pub(super) fn takes(&self) -> u32 {
+        self.batches.takes(self.done.len() as u32, self.outstanding(), self.full)
+    }
+
+    /// A request has been answered: its queue is filled again once few enough are left.
+    pub(super) fn drained(&mut self) {
+        self.full &= self.outstanding() > self.batches.low.min(self.batches.depth - 1);
     }
 }
 
@@ -67,16 +90,37 @@ impl<P: Program> Host<P> {
         let key = (disk, way, command.flow);
         let at = match self.flows.iter().position(|flow| flow.key == key) {
             Some(at) => at,
-            None => self.begin_flow(key),
+            None => self.begin_flow(key, Advice::Normal),
         };
-        self.flows[at].waiting.push_back(command);
+        let flow = &mut self.flows[at];
+        flow.waiting.push_back(command);
+        flow.full |= flow.outstanding() >= flow.batches.depth;
         self.tell_flow(at as u16, cx);
     }
 
-    fn begin_flow(&mut self, key: (u16, Way, u16)) -> usize {
+    /// How a flow goes about its file, said before its first request: the batches in which it submits and takes, one by one if there are none, and
+    /// its advice, of which `madvise` is told of a mapping as well.
+    pub fn open_flow(&mut self, disk: u16, way: Way, flow: u16, batches: Option<Batches>, advice: Advice) {
+        let at = self.begin_flow((disk, way, flow), advice);
+        self.flows[at].batches = batches.unwrap_or(Batches::ONE);
+    }
+
+    /// Opens a file as a flow that goes this way does, with its advice.
+    pub(super) fn open_for(&mut self, inode: Inode, way: Way, advice: Advice) -> u32 {
+        let name = self.open(inode, OpenFlags { direct: !way.is_cached(), ..OpenFlags::default() });
+        let file = &mut self.open[name];
+        file.ra.advise(advice, self.ra_pages);
+        file.mapping = match advice {
+            Advice::Random => Mapping::Random,
+            Advice::Sequential => Mapping::Sequential,
+            _ => Mapping::Normal,
+        };
+        name
+    }
+
+    fn begin_flow(&mut self, key: (u16, Way, u16), advice: Advice) -> usize {
         let inode = self.first_file(key.0);
-        let direct = key.1 != Way::Buffered;
-        let file = self.open(inode, OpenFlags { direct, ..OpenFlags::default() });
+        let file = self.open_for(inode, key.1, advice);
         let at = self.flows.len();
         let task = self.spawn(Frame::Flow(at as u16));
         self.flows.push(Flow {
@@ -84,10 +128,14 @@ impl<P: Program> Host<P> {
             task,
             file,
             others: BTreeMap::new(),
+            advice,
             waiting: VecDeque::new(),
             answered: false,
             under_way: 0,
             done: VecDeque::new(),
+            batches: Batches::ONE,
+            in_call: 0,
+            full: false,
             reaping: false,
             spins: false,
             syncs: VecDeque::new(),
@@ -128,8 +176,12 @@ impl<P: Program> Host<P> {
             return if looks_again { Step::Compute(Time::ZERO) } else { Step::Sleep };
         };
         flow.answered = false;
-        self.charge(task, self.costs.call);
+        let is_mapped = flow.way() == Way::Mapped;
         self.push(task, Frame::Answer(at));
+        if is_mapped && command.op != IoOp::Flush {
+            return self.serve_mapped(task, at, &command);
+        }
+        self.charge(task, self.costs.call);
         self.serve(task, at, &command)
     }
 
@@ -142,9 +194,26 @@ impl<P: Program> Host<P> {
                 self.open[file].flags.data_sync = command.fua;
                 self.call_write(task, file, offset, command.bytes)
             }
-            IoOp::Flush => self.call_sync(task, file, false),
+            IoOp::Flush => {
+                // `msync` leaves alone what is not needed to read the data back (`vfs_fsync_range`).
+                let data_only = self.flows[usize::from(at)].way() == Way::Mapped;
+                self.call_sync(task, file, data_only)
+            }
             IoOp::Trim | IoOp::WriteZeroes => unreachable!("files are not punched: the machine refuses it"),
         }
+    }
+
+    /// A request as loads or stores of the file's mapping: no call of the kernel. Force unit access is an `msync` behind it.
+    fn serve_mapped(&mut self, task: Task, at: u16, command: &Command) -> Step {
+        let (file, offset) = self.addressed(at, command);
+        let access = self.access(file, offset, command.bytes);
+        let write = command.op == IoOp::Write;
+        if command.fua {
+            self.push(task, Frame::Sync { file, data_only: true });
+            self.push_integrity(task, access.inode, access.page(), access.end_page());
+        }
+        self.push(task, Frame::Mapped { access, write });
+        Step::Again
     }
 
     /// A request has been served, and the flow's thread is back from the kernel.

@@ -165,6 +165,13 @@ pub(super) enum Frame {
         /// Whether it stores.
         write: bool,
     },
+    /// Loads or stores of the pages of a mapping, one after another.
+    Mapped {
+        /// What is copied.
+        access: Access,
+        /// Whether it stores.
+        write: bool,
+    },
     /// A thread begins to write a range itself: what is dirty of it now, and nothing that becomes so later.
     BeginWritepages(Range),
     /// It has submitted the range, which is on this disk.

@@ -4,7 +4,7 @@ use super::names::Unfit;
 use super::{Disk, Host};
 use crate::{Inode, PAGE};
 use proto::Command;
-use proto::file::{OpenFlags, Program, Way};
+use proto::file::Program;
 
 /// A file, and where the addresses of its requests begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +72,7 @@ impl<P: Program> Host<P> {
         if let Some(file) = flow.others.get(&inode) {
             return *file;
         }
-        let direct = flow.way() != Way::Buffered;
-        self.open(inode, OpenFlags { direct, ..OpenFlags::default() })
+        let (way, advice) = (flow.way(), flow.advice);
+        self.open_for(inode, way, advice)
     }
 }

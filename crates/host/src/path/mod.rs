@@ -19,6 +19,7 @@ mod io;
 mod io_end;
 mod journal;
 mod laid;
+mod mapped;
 mod memory;
 mod names;
 mod order;
@@ -60,7 +61,7 @@ use self::thread::Thread;
 use self::victims::Victims;
 use self::wait::Waits;
 use crate::Inode;
-use crate::block::{Device, Effects, Plug, Queue};
+use crate::block::{BlockSpec, Device, Effects, Plug, Queue, SchedulerPolicy};
 use crate::fs::{Ext4, JournalMode, Tid};
 use crate::pagecache::{Folio, PageCache, Run};
 use crate::tasks::{self, Cores, Task};
@@ -175,12 +176,14 @@ struct Disk {
 }
 
 /// What a host is told of a drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct DiskSpec {
     /// Bytes.
     pub bytes: u64,
     /// What its driver tells the block layer.
     pub device: Device,
+    /// Its scheduler, if not that of the host's block layer.
+    pub scheduler: Option<SchedulerPolicy>,
 }
 
 /// A host.
@@ -292,7 +295,9 @@ impl<P: Program> Host<P> {
 
     fn disk(&mut self, spec: &PathSpec, number: u16, about: &DiskSpec) -> Result<Disk, SpecError> {
         let poll_queues = spec.driver.poll_queues.unwrap_or(0);
-        let queue = Queue::polled(&spec.block, about.device, self.cores.count(), poll_queues)
+        let scheduler = about.scheduler.as_ref().unwrap_or(&spec.block.scheduler).clone();
+        let block = BlockSpec { scheduler, ..spec.block.clone() };
+        let queue = Queue::polled(&block, about.device, self.cores.count(), poll_queues)
             .map_err(|error| error.within("block"))?;
         if poll_queues > 0 && queue.has_elevator() {
             let what = format!("{poll_queues} polled queues (`poll_queues`) and a scheduler");

@@ -35,7 +35,7 @@ impl<P: Program> Host<P> {
         let core = self.threads[task.0 as usize].submits_on.unwrap_or(0);
         let has_room = self.disks[disk].queue.polled_has_room(core);
         let flow = &mut self.flows[usize::from(at)];
-        if !flow.done.is_empty() || !flow.waiting.is_empty() && has_room {
+        if flow.takes() > 0 || !flow.waiting.is_empty() && has_room {
             return Step::Again;
         }
         flow.spins = true;

@@ -1,8 +1,9 @@
 //! Flows with several requests under way: direct requests that are submitted, and taken when they have ended (`fs/aio.c`, `io_uring/rw.c`,
 //! `fs/iomap/direct-io.c`).
 //!
-//! The thread of such a flow does what fio's does with one request a call (`iodepth_batch`, `iodepth_batch_complete_min` of one, which are its
-//! defaults): it submits while it has something to submit, then takes the end of one request, and sleeps in the kernel if none has ended.
+//! The thread of such a flow does what fio's does: it submits while it has something to submit, then takes the ends of requests, and sleeps in the
+//! kernel if too few have ended. A call submits one request and takes the end of one, unless the flow has [`Batches`](proto::Batches); then it
+//! submits several (`io_submit` of several control blocks, each on its way before the next) and takes several.
 
 use super::flow::answer_to;
 use super::frame::Frame;
@@ -27,6 +28,7 @@ impl<P: Program> Host<P> {
             return self.submit_queued(task, at, &command);
         }
         let flow = &mut self.flows[usize::from(at)];
+        flow.in_call = 0;
         if std::mem::take(&mut flow.answered) {
             // Whoever was answered asks for the next in the same instant.
             return Step::Compute(Time::ZERO);
@@ -35,7 +37,7 @@ impl<P: Program> Host<P> {
             return Step::Sleep;
         }
         // `io_getevents` is a call in any case; of a ring the thread sees what has ended without one.
-        let ended = !flow.done.is_empty();
+        let ended = flow.takes() > 0;
         if !flow.reaping && (way == Way::Aio || !ended) {
             flow.reaping = true;
             self.charge(task, self.costs.call);
@@ -74,7 +76,11 @@ impl<P: Program> Host<P> {
         flow.under_way += 1;
         flow.answered = false;
         let (way, disk) = (flow.way(), flow.disk());
-        self.charge(task, self.costs.call);
+        let begins = flow.in_call == 0;
+        flow.in_call = if begins { flow.batches.submit } else { flow.in_call } - 1;
+        if begins {
+            self.charge(task, self.costs.call);
+        }
         if command.op == IoOp::Flush && way != Way::Aio {
             return self.hand_over(at, *command);
         }
@@ -165,8 +171,12 @@ impl<P: Program> Host<P> {
     }
 
     fn ended_for(&mut self, at: u16, completion: Completion, cx: &mut impl Cx<Event, Out>) {
-        self.flows[usize::from(at)].done.push_back(completion);
-        self.tell_flow(at, cx);
+        let flow = &mut self.flows[usize::from(at)];
+        flow.done.push_back(completion);
+        // A thread in `io_getevents` wakes at each end, one that waits for a ring when there are enough (`io_should_wake`).
+        if flow.way() != Way::Uring || flow.takes() > 0 {
+            self.tell_flow(at, cx);
+        }
     }
 
     /// The thread that ends direct writes of a disk's files (`iomap_dio_complete_work`).
@@ -199,14 +209,21 @@ impl<P: Program> Host<P> {
         Step::Again
     }
 
-    /// A flow takes the end of one request.
+    /// A flow takes the ends of as many requests as it wants.
     pub(super) fn reap(&mut self, at: u16, cx: &mut impl Cx<Event, Out>) -> Step {
+        for _ in 0..self.flows[usize::from(at)].takes() {
+            self.take_one(at, cx);
+        }
+        Step::Again
+    }
+
+    fn take_one(&mut self, at: u16, cx: &mut impl Cx<Event, Out>) {
         let flow = &mut self.flows[usize::from(at)];
-        let Some(completion) = flow.done.pop_front() else { return Step::Again };
+        let Some(completion) = flow.done.pop_front() else { return };
         flow.under_way -= 1;
         flow.answered = true;
+        flow.drained();
         cx.emit(Out::Complete(completion));
-        Step::Again
     }
 
     /// A request has been served in the call that submitted it.
@@ -222,7 +239,8 @@ impl<P: Program> Host<P> {
         }
         completion.status = self.status(task, op);
         self.flows[usize::from(at)].done.push_front(completion);
-        self.reap(at, cx)
+        self.take_one(at, cx);
+        Step::Again
     }
 
     /// A ring gives what would make its thread wait to a thread of its own (`io_queue_iowq`): one, *chosen*, so that its flushes come one

@@ -1,17 +1,16 @@
-//! Reads through the page cache, and faults of mappings.
+//! Reads through the page cache.
 
+use super::Host;
 use super::frame::{Access, Frame};
 use super::io::Io;
 use super::thread::Step;
 use super::wait::Wait;
-use super::{Event, Host, Out};
 use crate::block::{Bio, BioFlags};
 use crate::fs::{self, Place};
-use crate::pagecache::readahead::{Mapping, Request};
+use crate::pagecache::readahead::Request;
 use crate::pagecache::{Cause, Folio, Plan};
 use crate::tasks::Task;
 use crate::{Inode, PAGE};
-use kernel::Cx;
 use proto::IoOp;
 use proto::file::Program;
 
@@ -20,7 +19,7 @@ const BATCH: u32 = 32;
 
 impl<P: Program> Host<P> {
     /// What a read from a page on asks read-ahead for.
-    fn request(&self, access: &Access) -> Request {
+    pub(super) fn request(&self, access: &Access) -> Request {
         let index = access.page();
         let file_pages = self.nodes[access.inode.0 as usize].bytes.div_ceil(PAGE);
         Request { inode: access.inode, file_pages, index, req_count: access.end_page() - index }
@@ -82,7 +81,7 @@ impl<P: Program> Host<P> {
     }
 
     /// Brings what a plan names and memory lacks, and the page of the request itself if it is not read ahead.
-    fn fetch(&mut self, task: Task, request: &Request, plan: Option<Plan>, cause: Cause) -> Step {
+    pub(super) fn fetch(&mut self, task: Task, request: &Request, plan: Option<Plan>, cause: Cause) -> Step {
         let Request { inode, index, .. } = *request;
         let mut enough = true;
         if let Some(plan) = plan {
@@ -183,63 +182,5 @@ impl<P: Program> Host<P> {
             self.cache.unlock(folio);
             self.changed(folio);
         }
-    }
-
-    /// A load or store of a mapped page: a fault the first time (`filemap_fault`), after which the page is mapped.
-    pub(super) fn touch(
-        &mut self,
-        task: Task,
-        access: Access,
-        write: bool,
-        cx: &mut impl Cx<Event, Out>,
-    ) -> Step {
-        if access.offset >= self.nodes[access.inode.0 as usize].bytes || self.has_failed(task) {
-            // The file has become shorter, or could not be read (`SIGBUS`).
-            return Step::Pay;
-        }
-        let again = Frame::Touch { access, write };
-        if let Some(folio) = self.under_read(self.cache.find(access.inode, access.page())) {
-            return self.wait_uptodate(task, folio, again);
-        }
-        let request = Request { req_count: 1, ..self.request(&access) };
-        let Some(folio) = self.cache.lookup(access.inode, request.index) else {
-            self.charge(task, self.costs.call);
-            let plan = self.cache.sync_mmap_ra(&mut self.open[access.file].ra, &request, Mapping::Normal);
-            self.push(task, again);
-            return self.fetch(task, &request, plan, Cause::Fault);
-        };
-        self.shadow_load(access.inode, request.index, folio);
-        if self.cache.is_mapped(folio) {
-            self.cache.touch(folio);
-        } else {
-            self.charge(task, self.costs.call);
-            self.cache.map(folio);
-            let plan =
-                self.cache.async_mmap_ra(&mut self.open[access.file].ra, &request, folio, Mapping::Normal);
-            if plan.is_some() {
-                self.push(task, again);
-                return self.fetch(task, &request, plan, Cause::FaultAhead);
-            }
-        }
-        if !write || self.cache.is_dirty(folio) {
-            if write {
-                self.shadow_store(access.inode, request.index, folio);
-            }
-            return Step::Pay;
-        }
-        let start = request.index * PAGE;
-        let bytes = PAGE.min(self.nodes[access.inode.0 as usize].bytes - start);
-        match self.extend(task, || again, access.inode, (start, bytes), cx) {
-            Err(step) => return step,
-            Ok(Some(error)) => self.refuse(task, error),
-            Ok(None) => {
-                self.shadow_store(access.inode, request.index, folio);
-                let disk = self.nodes[access.inode.0 as usize].disk;
-                if self.dirtied(task, folio, disk, cx) {
-                    self.push(task, Frame::Balance(disk));
-                }
-            }
-        }
-        Step::Pay
     }
 }

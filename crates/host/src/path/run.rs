@@ -58,6 +58,7 @@ impl<P: Program> Host<P> {
             Frame::Read(access) => self.read(task, access),
             Frame::Write(access) => self.write(task, access, cx),
             Frame::Touch { access, write } => self.touch(task, access, write, cx),
+            Frame::Mapped { access, write } => self.mapped(task, access, write),
             Frame::Direct { access, write, dio } => self.direct(task, access, write, dio, cx),
             Frame::Submitted(dio) => self.submitted(task, dio, cx),
             Frame::Finish(disk) => self.finish(task, disk),

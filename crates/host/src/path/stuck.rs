@@ -46,7 +46,7 @@ impl<P: Program> Host<P> {
         if !waits || under_way == 0 {
             return None;
         }
-        if !flow.done.is_empty() {
+        if flow.takes() > 0 {
             return Some("its thread does not take what has ended".into());
         }
         let syncs = flow.worker.is_some_and(|worker| !self.rests(worker));

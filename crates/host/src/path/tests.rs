@@ -1,6 +1,7 @@
 //! Programs on a host with a drive that serves one command after another, each after a latency and at a speed.
 
 mod failure;
+mod mapped;
 mod orders;
 mod queued;
 mod races;
@@ -156,7 +157,8 @@ impl Bench {
     fn new(spec: &PathSpec, script: Script) -> Bench {
         let device =
             Device { max_transfer: 0, block: 512, queues: 8, queue_depth: 63, write_cache: true, fua: true };
-        let mut host = Host::new(spec, &[DiskSpec { bytes: 1 << 30, device }]).expect("a host");
+        let mut host =
+            Host::new(spec, &[DiskSpec { bytes: 1 << 30, device, scheduler: None }]).expect("a host");
         host.add_program(script).expect("files that fit");
         Bench { host, outside: Outside::default(), written: vec![0], most: 0 }
     }
@@ -311,6 +313,7 @@ fn fsync_of_a_drive_writes_and_flushes() {
                 write_cache: true,
                 fua: true,
             },
+            scheduler: None,
         }],
     )
     .unwrap();

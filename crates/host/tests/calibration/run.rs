@@ -129,7 +129,7 @@ pub(crate) fn run(job: &Job) -> Figures {
         write_cache: false,
         fua: false,
     };
-    let mut host = Host::new(&spec, &[DiskSpec { bytes: 4 << 30, device }]).expect("a host");
+    let mut host = Host::new(&spec, &[DiskSpec { bytes: 4 << 30, device, scheduler: None }]).expect("a host");
     let mut outside = Outside::default();
     let mut fio = Fio::new(job);
     let is_raw = job.is_raw();

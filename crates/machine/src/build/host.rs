@@ -4,16 +4,18 @@ use crate::parts::{Hosted, Target};
 use crate::spec::{Id, Kind, Loaded, queues, queues_of};
 use config::Diagnostic;
 use flash::spec::FlashSpec;
-use host::block::Device;
+use host::block::{Device, SchedulerPolicy};
 use host::path::{DiskSpec, Host, PathSpec};
 use std::collections::BTreeMap;
+use workload::fio::Scheduler;
 use workload::host::HostProgram;
 use workload::synth::Region;
 
 /// Bytes of a logical block that a host addresses.
 const BLOCK: u32 = 512;
 
-/// The host with its programs, and the files that are laid out for requests on each of its drives.
+/// The host with its programs, the files that are laid out for requests on each of its drives, and the schedulers that requests want of them, by
+/// the numbers of the drives.
 ///
 /// # Errors
 /// What cannot be built.
@@ -21,6 +23,7 @@ pub(crate) fn build(
     loaded: &Loaded,
     programs: Vec<Box<dyn HostProgram>>,
     files: &BTreeMap<u16, Vec<Region>>,
+    schedulers: &BTreeMap<usize, Scheduler>,
 ) -> Result<Hosted, Diagnostic> {
     let Some(part) = loaded.spec.host.first() else {
         return Err(Diagnostic::new(format!("the system `{}` has no host", loaded.name)).help(
@@ -29,7 +32,10 @@ pub(crate) fn build(
     };
     let spec = part.spec.linux.clone().unwrap_or_default();
     let drives = part.linked("drives");
-    let disks = drives.iter().map(|drive| disk(loaded, *drive)).collect::<Result<Vec<_>, _>>()?;
+    let mut disks = drives.iter().map(|drive| disk(loaded, *drive)).collect::<Result<Vec<_>, _>>()?;
+    for (number, wanted) in schedulers {
+        disks[*number].scheduler = Some(policy(*wanted, &spec.block.scheduler));
+    }
     let explain = |error| loaded.explain(&format!("{}.linux", part.table()), error);
     let mut host = Host::new(&spec, &disks).map_err(explain)?;
     for program in programs {
@@ -58,6 +64,17 @@ pub(crate) fn file_bytes(loaded: &Loaded, drive: Id) -> Result<u64, Diagnostic> 
     host::path::file_bytes(&spec, loaded.capacity_of(drive)?).map_err(explain)
 }
 
+/// The scheduler of this name: as the spec has it, if it is the one that the spec has.
+fn policy(wanted: Scheduler, spec: &SchedulerPolicy) -> SchedulerPolicy {
+    match (wanted, spec) {
+        (Scheduler::MqDeadline, SchedulerPolicy::mq_deadline(_))
+        | (Scheduler::Kyber, SchedulerPolicy::kyber(_)) => spec.clone(),
+        (Scheduler::None, _) => SchedulerPolicy::none,
+        (Scheduler::MqDeadline, _) => SchedulerPolicy::mq_deadline(Default::default()),
+        (Scheduler::Kyber, _) => SchedulerPolicy::kyber(Default::default()),
+    }
+}
+
 fn target(drive: Id) -> Target {
     match drive.kind {
         Kind::Stripe => Target::Stripe(drive.number as u16),
@@ -83,7 +100,7 @@ fn disk(loaded: &Loaded, drive: Id) -> Result<DiskSpec, Diagnostic> {
         write_cache: members.iter().any(|number| is_volatile(flash(number))),
         fua: true,
     };
-    Ok(DiskSpec { bytes: loaded.capacity_of(drive)?, device })
+    Ok(DiskSpec { bytes: loaded.capacity_of(drive)?, device, scheduler: None })
 }
 
 /// Whether what a drive has taken can be lost with its power.

@@ -5,7 +5,8 @@ use crate::pager::Pager;
 use crate::parts::{Parts, Target};
 use crate::wires::Wires;
 use kernel::{Mutant, planted_nth};
-use proto::{Command, Completion};
+use proto::file::Advice;
+use proto::{Batches, Command, Completion};
 
 impl Parts {
     /// Gives a drive, or a stripe, a command of a part that is no injector.
@@ -66,6 +67,14 @@ impl Parts {
             Target::File { host, disk, way } => {
                 self.hosts[usize::from(host)].host.submit_request(disk, way, command, &mut wires.at(host));
             }
+        }
+    }
+
+    /// How a flow goes about the file of a host.
+    #[cold]
+    pub(crate) fn open_flow(&mut self, target: u16, flow: u16, batches: Option<Batches>, advice: Advice) {
+        if let Target::File { host, disk, way } = self.targets[usize::from(target)] {
+            self.hosts[usize::from(host)].host.open_flow(disk, way, flow, batches, advice);
         }
     }
 

@@ -3,8 +3,8 @@
 use super::turns::Turns;
 use config::Diagnostic;
 use kernel::Time;
-use proto::IoRequest;
-use proto::file::Way;
+use proto::file::{Advice, Way};
+use proto::{Batches, IoRequest};
 use std::collections::VecDeque;
 use workload::fio::{Group, Guards, Jobs, LaidOut, Layout};
 use workload::inject::{Next, Source};
@@ -22,8 +22,10 @@ pub struct FioSource {
     names: Vec<String>,
     /// Which of them have a rate of their own.
     paced: Vec<bool>,
+    /// The batches of each that has some.
+    batches: Vec<Option<Batches>>,
     /// How each gets to the file of a host; none if they go to a drive.
-    ways: Option<Vec<Way>>,
+    ways: Option<Vec<(Way, Advice)>>,
     warnings: Vec<String>,
     files: Vec<LaidOut>,
     guards: Vec<Option<Guards>>,
@@ -60,6 +62,7 @@ impl FioSource {
         let all = || groups.iter().flat_map(|group| &group.jobs);
         let names = all().map(|job| job.name.clone()).collect();
         let paced = all().map(|job| job.rate.iter().any(Option::is_some)).collect();
+        let batches = all().map(|job| job.batches).collect();
         let mut warnings: Vec<String> = Vec::new();
         for warning in all().flat_map(|job| &job.warnings) {
             // Clones of a job say the same.
@@ -70,6 +73,7 @@ impl FioSource {
         Ok(FioSource {
             names,
             paced,
+            batches,
             ways: None,
             warnings,
             files: layout.laid_out(),
@@ -91,7 +95,7 @@ impl FioSource {
 
     /// The same whose flows go to the file of a host, each in its way.
     #[must_use]
-    pub fn to_file(self, ways: Option<Vec<Way>>) -> FioSource {
+    pub fn to_file(self, ways: Option<Vec<(Way, Advice)>>) -> FioSource {
         FioSource { ways, ..self }
     }
 
@@ -211,7 +215,7 @@ impl Source for FioSource {
 
     /// The doors of a file are targets side by side, in the order of [`Way::ALL`].
     fn target(&self, flow: u16) -> u16 {
-        self.ways.as_ref().map_or(0, |ways| ways[usize::from(flow)] as u16)
+        self.ways.as_ref().map_or(0, |ways| ways[usize::from(flow)].0 as u16)
     }
 
     fn is_open(&self, flow: u16) -> bool {
@@ -228,6 +232,19 @@ impl Source for FioSource {
 
     fn has_thread(&self, flow: u16) -> bool {
         !self.is_open(flow)
+    }
+
+    fn batches(&self, flow: u16) -> Option<Batches> {
+        self.batches[usize::from(flow)]
+    }
+
+    fn takes(&mut self, flow: u16, ended: u32) -> u32 {
+        let job = &mut self.running[usize::from(flow - self.first_flow)];
+        job.generator.takes(ended, job.outstanding)
+    }
+
+    fn advice(&self, flow: u16) -> Option<Advice> {
+        self.ways.as_ref().map(|ways| ways[usize::from(flow)].1)
     }
 
     /// Every job counts the same: how long one takes is not known before it has ended.

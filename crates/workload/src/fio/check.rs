@@ -3,7 +3,7 @@
 use config::Diagnostic;
 use kernel::Time;
 
-use super::spec::{JobSpec, Pattern};
+use super::spec::{Engine, JobSpec, Pattern};
 use crate::synth::{Access, Arrival, Direction, Each, Job, Order};
 
 impl JobSpec {
@@ -40,6 +40,15 @@ impl JobSpec {
         when(!writes, &["fsync", "fdatasync", "end_fsync", "fsync_on_close", "sync"], "nothing is written");
         let thinking = ["thinktime_blocks", "thinktime_blocks_type", "thinktime_iotime"];
         when(self.thinktime == Time::ZERO, &thinking, "thinktime is not given");
+        let batches =
+            ["iodepth_batch", "iodepth_batch_complete_min", "iodepth_batch_complete_max", "iodepth_low"];
+        let mapped = self.engine == Some(Engine::Mapped);
+        let blocking = self.engine == Some(Engine::Blocking) || mapped;
+        when(blocking, &batches, "a blocking ioengine has one request at a time");
+        let cached = !blocking && self.buffered == Some(true);
+        when(cached, &batches, "the kernel serves buffered requests as they are submitted");
+        when(mapped, &["sync"], "a store of a mapping is durable once it has been flushed: fsync, end_fsync");
+        when(!self.is_cached(), &["fadvise_hint"], "requests do not pass through a page cache");
         let bounds = ["number_ios", "io_size", "loops"];
         when(self.time_based, &bounds, "a time_based job ends by runtime alone, as in fio");
         let capped = self.rate.iter().chain(&self.rate_iops).any(|&n| n > 0);

@@ -22,7 +22,6 @@ pub(super) const INERT: &[FioOption] = &[
     inert("filetype", FILES),
     inert("unique_filename", FILES),
     inert("fallocate", LAYOUT),
-    inert("fadvise_hint", "requests go straight to the device"),
     inert("overwrite", LAYOUT),
     inert("create_serialize", LAYOUT),
     inert("create_fsync", LAYOUT),

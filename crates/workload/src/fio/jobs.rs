@@ -1,11 +1,11 @@
 //! What an inline job or a job file holds.
 
 use config::Diagnostic;
-use proto::file::Way;
+use proto::file::{Advice, Way};
 use serde::Serialize;
 
 use super::layout::Layout;
-use super::spec::{JobSpec, Pattern};
+use super::spec::{JobSpec, Pattern, Scheduler};
 use crate::synth::Job;
 
 /// The jobs of one workload.
@@ -56,15 +56,15 @@ impl Jobs {
         starts.windows(2).map(|pair| &self.jobs[pair[0]..pair[1]]).collect()
     }
 
-    /// How the requests of each flow get to a file through the kernel of a host, in the order of flows; none if they go straight to the
+    /// How the requests of each flow get to a file through the kernel of a host, and what it is told of them, in the order of flows; none if they go straight to the
     /// drive. `direct` says whether the host has one that direct requests pass.
     ///
     /// # Errors
     /// Some go through it and some do not, or one cannot.
-    pub fn ways(&self, direct: bool) -> Result<Option<Vec<Way>>, Diagnostic> {
+    pub fn ways(&self, direct: bool) -> Result<Option<Vec<(Way, Advice)>>, Diagnostic> {
         let Some(job) = self.jobs.iter().find(|job| job.takes_a_file(direct)) else { return Ok(None) };
         if let Some(other) = self.jobs.iter().find(|job| !job.takes_a_file(direct)) {
-            let how = if job.buffered == Some(true) { "the page cache" } else { "the kernel (`direct=1`)" };
+            let how = if job.is_cached() { "the page cache" } else { "the kernel (`direct=1`)" };
             let what = format!(
                 "job `{}` goes through {how} and job `{}` does not: the jobs of one workload go one way",
                 job.name, other.name
@@ -75,7 +75,7 @@ impl Jobs {
         }
         let trims = |job: &&JobSpec| matches!(job.rw.pattern, Pattern::Trim | Pattern::TrimWrite);
         if let Some(job) = self.jobs.iter().find(trims) {
-            let (how, help) = if job.buffered == Some(true) {
+            let (how, help) = if job.is_cached() {
                 ("the page cache", "trims are for direct=1")
             } else {
                 ("the kernel of a host", "leave `direct` out: the job goes straight to the drive")
@@ -85,10 +85,34 @@ impl Jobs {
         }
         let mut ways = Vec::new();
         for job in &self.jobs {
-            let way = job.way()?;
+            let way = (job.way()?, job.advice());
             ways.extend(std::iter::repeat_n(way, usize::from(job.numjobs)));
         }
         Ok(Some(ways))
+    }
+
+    /// The scheduler that the drive shall have in the block layer of a host, if a job says so.
+    ///
+    /// # Errors
+    /// Two jobs say different ones.
+    pub fn scheduler(&self) -> Result<Option<Scheduler>, Diagnostic> {
+        let mut saying = self.jobs.iter().filter(|job| job.scheduler.is_some());
+        let Some(first) = saying.next() else { return Ok(None) };
+        match saying.find(|job| job.scheduler != first.scheduler) {
+            None => Ok(first.scheduler),
+            Some(other) => {
+                let what = format!(
+                    "jobs `{}` and `{}` set different schedulers: a drive has one during a run",
+                    first.name, other.name
+                );
+                Err(Diagnostic::new(what).at(other.place_of("ioscheduler")))
+            }
+        }
+    }
+
+    /// What is likely not meant of `ioscheduler`, if the requests pass no block layer of a host.
+    pub fn unscheduled(&self) -> impl Iterator<Item = String> {
+        self.jobs.iter().filter_map(JobSpec::unscheduled)
     }
 
     /// What is likely not meant of the ways of jobs, on a host whose drives have so many queues without interrupts.

@@ -41,7 +41,7 @@ pub use guard::Guards;
 pub use jobs::{Group, InertOption, Jobs, Notes};
 pub use layout::{LaidOut, Layout};
 pub use parse::{parse_file, parse_inline, parse_text};
-pub use spec::{Distribution, Engine, Given, JobSpec, Pattern, Rw};
+pub use spec::{Distribution, Engine, Given, Hint, JobSpec, Pattern, Rw, Scheduler};
 pub use table::{Class, FioOption, option, options};
 pub use value::Quantity;
 

@@ -1,6 +1,7 @@
 //! A job against a device: percentages become bytes, and what does not fit is said with the arithmetic.
 
 use config::Diagnostic;
+use proto::Batches;
 
 use super::check::warn;
 use super::spec::{Distribution, Engine, JobSpec, Pattern};
@@ -43,6 +44,12 @@ impl JobSpec {
         let start = regions.first().map_or(0, |region| region.start);
         let bytes = regions.iter().map(|region| region.bytes).min().unwrap_or(0);
         let all = regions.iter().map(|region| region.bytes).sum();
+        let depth = self.depth(&mut warnings);
+        let mapped = self.engine == Some(Engine::Mapped);
+        if mapped && self.buffered == Some(false) {
+            let what = "a mapping is not read directly: as in fio, direct=1 calls msync after each write, and pages stay in the cache";
+            warnings.push(format!("job `{}`: {what}", self.name));
+        }
         let mut job = Job {
             name: self.name.clone(),
             clone,
@@ -55,7 +62,8 @@ impl JobSpec {
             align: [0; 3],
             sizes,
             sizes_by_order: self.bs_is_seq_rand,
-            depth: self.depth(&mut warnings),
+            depth,
+            batches: self.batches(depth),
             limits: self.limits(all),
             ramp: self.ramp_time,
             start_delay: self.start_delay,
@@ -73,7 +81,8 @@ impl JobSpec {
                     Some(Engine::IoUring | Engine::OtherQueuedFlush | Engine::Passthrough)
                 ),
             },
-            fua: self.sync,
+            // A mapping knows no `O_SYNC`; with direct=1, fio calls `msync` after each request.
+            fua: if mapped { self.buffered == Some(false) } else { self.sync },
             warnings,
         };
         job.align = Direction::ALL.map(|d| match self.blockalign[d as usize] {
@@ -275,11 +284,12 @@ impl JobSpec {
 
     fn depth(&self, warnings: &mut Vec<String>) -> u32 {
         let buffered = self.buffered == Some(true);
-        if self.engine != Some(Engine::Blocking) && !buffered {
+        let blocking = matches!(self.engine, Some(Engine::Blocking | Engine::Mapped));
+        if !blocking && !buffered {
             return self.iodepth;
         }
         if self.iodepth > 1 {
-            let what = if buffered {
+            let what = if buffered && !blocking {
                 "iodepth has no effect on buffered requests, which the kernel serves as they are submitted"
             } else {
                 "iodepth has no effect with a blocking ioengine: one request at a time, as in fio"
@@ -287,6 +297,20 @@ impl JobSpec {
             warnings.push(format!("job `{}`: {what}", self.name));
         }
         1
+    }
+
+    /// The batches of a queue of this depth (`fixup_options`); none if requests are submitted and taken one by one.
+    fn batches(&self, depth: u32) -> Option<Batches> {
+        let or_depth = |number: u32| if number == 0 { depth } else { number.min(depth) };
+        let complete_min = self.batch_complete_min.clamp(1, depth);
+        let batches = Batches {
+            depth,
+            submit: or_depth(self.batch_submit),
+            complete_min,
+            complete_max: self.batch_complete_max.clamp(complete_min, depth),
+            low: or_depth(self.iodepth_low),
+        };
+        (batches != Batches { depth, low: depth, ..Batches::ONE }).then_some(batches)
     }
 
     fn limits(&self, all: u64) -> Limits {

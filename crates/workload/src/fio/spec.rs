@@ -38,10 +38,22 @@ pub struct JobSpec {
     pub engine: Option<Engine>,
     /// Whether requests pass through the page cache of a host (`direct`, `buffered`), if it is given.
     pub buffered: Option<bool>,
+    /// `fadvise_hint`, if it is given.
+    pub advice: Option<Hint>,
     /// `hipri`: completions are looked for, if the engine does so.
     pub hipri: bool,
     /// `iodepth`.
     pub iodepth: u32,
+    /// `iodepth_batch_submit`; zero is `iodepth`.
+    pub batch_submit: u32,
+    /// `iodepth_batch_complete_min`.
+    pub batch_complete_min: u32,
+    /// `iodepth_batch_complete_max`; `batch_complete_min` if it is less.
+    pub batch_complete_max: u32,
+    /// `iodepth_low`; zero is `iodepth`.
+    pub iodepth_low: u32,
+    /// `ioscheduler`, if it is given.
+    pub scheduler: Option<Scheduler>,
     /// `numjobs`.
     pub numjobs: u16,
     /// `size`.
@@ -150,6 +162,8 @@ pub enum Pattern {
 pub enum Engine {
     /// One blocking call at a time: `iodepth` is 1 whatever it says.
     Blocking,
+    /// mmap: loads and stores of a mapping, one request at a time.
+    Mapped,
     /// libaio: `iodepth` requests in flight, but fsync is a blocking call.
     Libaio,
     /// io_uring: `iodepth` requests in flight, flushes among them.
@@ -160,6 +174,30 @@ pub enum Engine {
     OtherQueuedFlush,
     /// As io_uring, to a drive past file systems and the page cache (io_uring_cmd, SPDK).
     Passthrough,
+}
+
+/// `fadvise_hint=`: what the kernel is told of the reads to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hint {
+    /// `0`: nothing.
+    Nothing,
+    /// `1`: what `rw` says.
+    ByPattern,
+    /// `sequential`.
+    Sequential,
+    /// `random`.
+    Random,
+}
+
+/// `ioscheduler=`: the schedulers of a host's block layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scheduler {
+    /// `none`.
+    None,
+    /// `mq-deadline`.
+    MqDeadline,
+    /// `kyber`.
+    Kyber,
 }
 
 /// `random_distribution=`.
@@ -197,8 +235,14 @@ impl JobSpec {
             blockalign: [None; 3],
             engine: None,
             buffered: None,
+            advice: None,
             hipri: false,
             iodepth: 1,
+            batch_submit: 1,
+            batch_complete_min: 1,
+            batch_complete_max: 0,
+            iodepth_low: 0,
+            scheduler: None,
             numjobs: 1,
             size: None,
             io_size: None,

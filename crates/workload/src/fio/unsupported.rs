@@ -3,7 +3,6 @@
 use super::table::{FioOption, unsupported};
 
 const OFF: &[&str] = &["0"];
-const BATCH: &str = "requests are issued one by one as the queue has room; batches are not modelled";
 const REPLAY: &str = "traces are a workload of their own: give the trace file to --workload";
 const STRIPES: &str = "zoned patterns are not modelled; random_distribution=zoned skews over ranges";
 const PRIORITY: &str = "requests of a job carry no priority";
@@ -33,10 +32,6 @@ pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("spr_num_regions", PRECONDITION),
     unsupported("spr_op", PRECONDITION),
     unsupported("spr_cs", PRECONDITION),
-    unsupported("iodepth_batch", BATCH).neutral(&["1"]).or("iodepth_batch_submit"),
-    unsupported("iodepth_batch_complete_min", BATCH).neutral(&["1"]).or("iodepth_batch_complete"),
-    unsupported("iodepth_batch_complete_max", BATCH).neutral(&["1"]),
-    unsupported("iodepth_low", BATCH),
     unsupported("serialize_overlap", "overlapping requests are not held back").neutral(OFF),
     unsupported("io_submit_mode", "a rate-capped job already issues on schedule; leave it out")
         .neutral(&["inline"]),
@@ -57,7 +52,6 @@ pub(super) const UNSUPPORTED: &[FioOption] = &[
     unsupported("merge_blktrace_file", REPLAY),
     unsupported("merge_blktrace_scalars", REPLAY),
     unsupported("merge_blktrace_iters", REPLAY),
-    unsupported("ioscheduler", "the path has no I/O scheduler").neutral(&["none", "noop"]),
     unsupported("zonemode", STRIPES).neutral(&["none"]),
     unsupported("zonesize", STRIPES).neutral(OFF),
     unsupported("zonerange", STRIPES).neutral(OFF),

@@ -1,9 +1,9 @@
 //! How the requests of a job get to a file through the kernel of a host.
 
 use config::Diagnostic;
-use proto::file::Way;
+use proto::file::{Advice, Way};
 
-use super::spec::{Engine, JobSpec};
+use super::spec::{Engine, Hint, JobSpec};
 
 impl JobSpec {
     /// Whether its requests go to a file of a host: buffered ones always, direct ones if its kernel is simulated.
@@ -11,9 +11,28 @@ impl JobSpec {
         match self.buffered {
             // It has no page cache, and no kernel between.
             _ if self.engine == Some(Engine::Passthrough) => false,
+            _ if self.engine == Some(Engine::Mapped) => true,
             Some(true) => true,
             Some(false) => direct,
             None => false,
+        }
+    }
+
+    /// Whether its requests pass through the page cache of a host.
+    pub(super) fn is_cached(&self) -> bool {
+        self.buffered == Some(true) || self.engine == Some(Engine::Mapped)
+    }
+
+    /// What the kernel is told of its reads (`fadvise_hint`). fio tells it what `rw` says unless it is told otherwise; here it does so of
+    /// a mapping alone.
+    pub(super) fn advice(&self) -> Advice {
+        let by_pattern = if self.rw.random { Advice::Random } else { Advice::Sequential };
+        match self.advice {
+            Some(Hint::ByPattern) => by_pattern,
+            None if self.engine == Some(Engine::Mapped) => by_pattern,
+            None | Some(Hint::Nothing) => Advice::Normal,
+            Some(Hint::Sequential) => Advice::Sequential,
+            Some(Hint::Random) => Advice::Random,
         }
     }
 
@@ -22,10 +41,11 @@ impl JobSpec {
     /// # Errors
     /// An engine that the simulated kernel does not have, or that refuses the job.
     pub(super) fn way(&self) -> Result<Way, Diagnostic> {
-        if self.buffered == Some(true) {
+        if self.buffered == Some(true) && self.engine != Some(Engine::Mapped) {
             return Ok(Way::Buffered);
         }
         match self.engine {
+            Some(Engine::Mapped) => Ok(Way::Mapped),
             Some(Engine::Blocking) => Ok(Way::Direct),
             None | Some(Engine::Libaio) => Ok(Way::Aio),
             Some(Engine::IoUring) if !self.hipri => Ok(Way::Uring),
@@ -48,10 +68,19 @@ impl JobSpec {
         }
     }
 
+    /// That `ioscheduler` does nothing for requests that pass no block layer.
+    pub(super) fn unscheduled(&self) -> Option<String> {
+        let why = "requests go straight to the drive, past the block layer of a host; direct=0 goes through it, and direct=1 on a host with a \
+                   kernel (`host.linux`)";
+        self.scheduler.map(|_| format!("{}: `ioscheduler` changes nothing here: {why}", self.name))
+    }
+
     /// Why `hipri` does not do what is likely meant.
     pub(super) fn polling(&self, poll_queues: u16) -> Option<String> {
         let why = match (self.buffered, self.engine) {
-            (Some(true), _) => "requests through the page cache are not polled, as in fio",
+            (Some(true), _) | (_, Some(Engine::Mapped)) => {
+                "requests through the page cache are not polled, as in fio"
+            }
             (None, _) => "without direct=1, requests go straight to the drive",
             (Some(false), Some(Engine::IoUring)) if poll_queues > 0 => return None,
             (Some(false), Some(Engine::IoUring)) => {

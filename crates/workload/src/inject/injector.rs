@@ -1,7 +1,9 @@
 //! The injector: asks its sources, submits commands to their targets, measures completions.
 
+mod batch;
 mod look;
 
+use self::batch::Thread;
 use super::explain::Explain;
 use super::flow::FlowStats;
 use super::observe::{Explained, Observer, Seen};
@@ -10,7 +12,8 @@ use super::split::{Ended, NONE, Split};
 use super::targets::{HostCost, Path, Queues, Targets};
 use config::Diagnostic;
 use kernel::{Cx, Mutant, Slab, Time, planted_nth};
-use proto::{Account, Command, Completion, IoRequest, Status};
+use proto::file::Advice;
+use proto::{Account, Batches, Command, Completion, IoRequest, Status};
 use stats::{Little, Series};
 
 kernel::events! {
@@ -37,6 +40,17 @@ pub enum Out {
         /// The command. Its flow, and its placement with it, counts those of this target.
         command: Command,
     },
+    /// How a flow is about to go about a file of a kernel.
+    Open {
+        /// Which target the kernel's door is.
+        target: u16,
+        /// The flow, counted as those of its commands are.
+        flow: u16,
+        /// The batches in which it submits requests and takes completions, if not one by one.
+        batches: Option<Batches>,
+        /// What it says of its reads to come.
+        advice: Advice,
+    },
 }
 
 /// A flow of a source as the injector knows it.
@@ -44,10 +58,13 @@ pub enum Out {
 struct Flow {
     /// Index into the injector's flows, [`UNSEEN`] at first.
     index: u16,
+    /// Index into the threads of its source that work in batches, or [`batch::NONE`].
+    thread: u16,
     path: Path,
 }
 
-const UNSEEN: Flow = Flow { index: u16::MAX, path: Path { at: 0, target: 0, queue: 0, number: 0 } };
+const UNSEEN: Flow =
+    Flow { index: u16::MAX, thread: batch::NONE, path: Path { at: 0, target: 0, queue: 0, number: 0 } };
 
 struct Running {
     source: Box<dyn Source>,
@@ -65,6 +82,9 @@ struct Running {
     flows: Vec<Flow>,
     /// Until when the thread of each flow is at work, by the same number; zero where there is none.
     threads: Vec<Time>,
+    /// Threads that work in batches, and whether they are being looked at.
+    in_batches: Vec<Thread>,
+    settles: bool,
     done: bool,
 }
 
@@ -153,6 +173,8 @@ impl Injector {
                 asked: None,
                 flows,
                 threads,
+                in_batches: Vec::new(),
+                settles: false,
                 done: false,
             }
         };
@@ -194,10 +216,7 @@ impl Injector {
                 self.sources[usize::from(source)].asked = None;
                 self.ask(source, cx);
             }
-            Event::Submit(tag) => {
-                self.targets.queues[self.pending[tag].flow.path.at as usize].preparing -= 1;
-                self.submit(tag, cx);
-            }
+            Event::Submit(tag) => self.prepared(tag, cx),
             Event::Seen(tag) => self.seen(tag, cx),
             Event::Free(tag) => self.free(tag, cx),
         }
@@ -206,6 +225,14 @@ impl Injector {
     /// Takes from a source what it has to issue now.
     #[inline]
     fn ask(&mut self, source: u16, cx: &mut impl Cx<Event, Out>) {
+        self.draw(source, cx);
+        if !self.sources[usize::from(source)].in_batches.is_empty() {
+            self.settle(source, cx);
+        }
+    }
+
+    #[inline]
+    fn draw(&mut self, source: u16, cx: &mut impl Cx<Event, Out>) {
         loop {
             let running = &mut self.sources[usize::from(source)];
             if running.held >= running.source.backlog() {
@@ -252,7 +279,7 @@ impl Injector {
     /// Puts a request, or a fragment of `whole`, into its queue; if that is full, it waits at the host.
     #[inline]
     fn issue(&mut self, source: u16, request: IoRequest, whole: u32, cx: &mut impl Cx<Event, Out>) {
-        let flow = self.flow(source, request.flow);
+        let flow = self.flow(source, request.flow, cx);
         let queue = &mut self.targets.queues[flow.path.at as usize];
         if queue.room == 0 {
             queue.waiting.push_back((source, request, whole));
@@ -277,12 +304,21 @@ impl Injector {
             submitted: now,
             answered: now,
         });
-        if self.cost.submit == Time::ZERO {
+        if let Some(thread) = self.pending[tag].thread() {
+            self.gather(tag, thread, cx);
+        } else if self.cost.submit == Time::ZERO {
             self.submit(tag, cx);
         } else {
             self.targets.queues[flow.path.at as usize].preparing += 1;
             cx.after(self.cost.submit, Event::Submit(tag));
         }
+    }
+
+    /// The host's software has prepared a command.
+    #[inline]
+    fn prepared(&mut self, tag: u32, cx: &mut impl Cx<Event, Out>) {
+        self.targets.queues[self.pending[tag].flow.path.at as usize].preparing -= 1;
+        self.submit(tag, cx);
     }
 
     #[inline]
@@ -315,12 +351,16 @@ impl Injector {
         account: impl FnOnce() -> Option<Account>,
         cx: &mut impl Cx<Event, Out>,
     ) {
-        let seen = self.sees(completion.tag, cx.now());
+        let thread = self.pending[completion.tag].thread();
+        // When a thread takes a batch is not known before it does.
+        let seen = if thread.is_some() { cx.now() } else { self.sees(completion.tag, cx.now()) };
         let pending = &mut self.pending[completion.tag];
         pending.answered = cx.now();
         if let Some(explain) = &mut self.explain {
             let latency = seen - pending.request.at;
-            if (self.observer.is_some() || explain.wants(pending.request.op, latency, pending.id))
+            if (thread.is_some()
+                || self.observer.is_some()
+                || explain.wants(pending.request.op, latency, pending.id))
                 && let Some(account) = account()
             {
                 explain.answered(completion.tag, account);
@@ -330,7 +370,9 @@ impl Injector {
         let queue = pending.flow.path.at;
         self.errors += u64::from(completion.status != Status::Success);
         self.make_room(queue, cx);
-        if seen == cx.now() {
+        if let Some(thread) = thread {
+            self.wait_for_thread(completion.tag, thread, cx);
+        } else if seen == cx.now() {
             self.seen(completion.tag, cx);
         } else {
             cx.after(seen.since(cx.now()), Event::Seen(completion.tag));
@@ -406,6 +448,10 @@ impl Injector {
         let running = &mut self.sources[usize::from(source)];
         running.outstanding -= 1;
         running.source.completed(now, request);
+        let thread = running.flows[usize::from(request.flow)].thread;
+        if thread != batch::NONE && request.op != proto::IoOp::Flush {
+            self.took(source, usize::from(thread));
+        }
     }
 
     fn has_thread(&self, source: u16, request: &IoRequest) -> bool {
@@ -477,16 +523,16 @@ impl Injector {
 
     /// A source's flow as the injector knows it; it is opened when it is first seen.
     #[inline]
-    fn flow(&mut self, source: u16, flow: u16) -> Flow {
+    fn flow(&mut self, source: u16, flow: u16, cx: &mut impl Cx<Event, Out>) -> Flow {
         let known = &self.sources[usize::from(source)].flows;
         match known.get(usize::from(flow)) {
             Some(known) if known.index != UNSEEN.index => *known,
-            _ => self.open(source, flow),
+            _ => self.open(source, flow, cx),
         }
     }
 
     #[cold]
-    fn open(&mut self, source: u16, flow: u16) -> Flow {
+    fn open(&mut self, source: u16, flow: u16, cx: &mut impl Cx<Event, Out>) -> Flow {
         if self.flows.len() < FLOWS {
             self.flows.push(FlowStats::default());
         }
@@ -494,7 +540,15 @@ impl Injector {
         let index = (self.flows.len() - 1) as u16;
         let running = &mut self.sources[usize::from(source)];
         let target = running.target + running.source.target(flow);
-        let opened = Flow { index, path: self.targets.open(target, FLOWS as u16) };
+        let path = self.targets.open(target, FLOWS as u16);
+        let mut opened = Flow { index, thread: batch::NONE, path };
+        let batches = running.source.batches(flow);
+        if let Some(advice) = running.source.advice(flow) {
+            cx.emit(Out::Open { target, flow: path.number, batches, advice });
+        } else if let Some(batches) = batches {
+            opened.thread = running.in_batches.len() as u16;
+            running.in_batches.push(Thread::new(flow, &batches));
+        }
         if running.flows.len() <= usize::from(flow) {
             running.flows.resize(usize::from(flow) + 1, UNSEEN);
             running.threads.resize(usize::from(flow) + 1, Time::ZERO);
@@ -508,7 +562,7 @@ impl Injector {
         for running in &self.sources {
             let names = running.source.flows();
             let seen = running.flows.iter().enumerate().filter(|(_, flow)| flow.index != UNSEEN.index);
-            for (number, Flow { index, path }) in seen {
+            for (number, Flow { index, path, .. }) in seen {
                 let shared = usize::from(*index) == FLOWS - 1;
                 let name = names.get(number).filter(|_| !shared).cloned();
                 let flow = &mut self.flows[usize::from(*index)];

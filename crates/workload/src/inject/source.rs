@@ -2,7 +2,8 @@
 
 use config::Diagnostic;
 use kernel::Time;
-use proto::IoRequest;
+use proto::file::Advice;
+use proto::{Batches, IoRequest};
 
 use crate::fio::{Guards, LaidOut};
 use crate::inject::Recorded;
@@ -53,6 +54,18 @@ pub trait Source {
     /// Whether one thread issues and reaps all requests of a flow, and needs time of its own for each.
     fn has_thread(&self, _flow: u16) -> bool {
         false
+    }
+    /// The batches in which the thread of a flow submits its requests and takes their completions, if not one by one.
+    fn batches(&self, _flow: u16) -> Option<Batches> {
+        None
+    }
+    /// Completions that such a thread takes now, of `ended` that have come.
+    fn takes(&mut self, _flow: u16, ended: u32) -> u32 {
+        ended
+    }
+    /// What a flow says of its reads to come, if its requests are system calls: then its batches are those of its calls.
+    fn advice(&self, _flow: u16) -> Option<Advice> {
+        None
     }
     /// What a user must know about how it was read: skipped, moved, ignored.
     fn warnings(&self) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! The generator: a job's requests, one at a time, as the injector has room for them.
 
 use kernel::Time;
-use proto::{IoOp, IoRequest};
+use proto::{Batches, IoOp, IoRequest};
 
 use super::job::{Access, Direction, Job};
 use super::pace::{Pace, Thinker, Thought};
@@ -44,6 +44,10 @@ pub struct Generator {
     pace: Option<Pace>,
     thinker: Option<Thinker>,
     phase: Phase,
+    /// Requests outstanding at which nothing is issued: the depth while the queue is filled; once it was full, one more than it drains to.
+    limit: u32,
+    /// Requests of the batch that its thread has taken and that have not completed yet.
+    taken: u32,
     /// Requests that may go out before the limits must be looked at again.
     budget: u64,
     /// Before this time nothing but the depth and the budget can hold a request back.
@@ -87,6 +91,8 @@ impl Generator {
         Generator {
             places: Places::new(&job, seed, &mut streams),
             pace: Pace::new(&job, seed),
+            limit: job.depth,
+            taken: 0,
             job,
             seed,
             streams,
@@ -167,7 +173,7 @@ impl Generator {
     #[inline]
     pub fn poll(&mut self, now: Time, outstanding: u32) -> Poll {
         if self.budget > 0 && now < self.carefree_until {
-            if outstanding >= self.job.depth {
+            if !self.has_room(outstanding) {
                 return Poll::Blocked;
             }
             let d = self.draw_direction();
@@ -186,6 +192,7 @@ impl Generator {
     pub fn completed(&mut self, op: IoOp) {
         if op != IoOp::Flush {
             self.progress.completed += 1;
+            self.taken = self.taken.saturating_sub(1);
             return;
         }
         match self.phase {
@@ -193,6 +200,32 @@ impl Generator {
             Phase::LastFlush(next) => self.begin(next),
             _ => {}
         }
+    }
+
+    /// Completions that the job's thread takes now, of `ended` that have come. It takes no others before each of them is told
+    /// ([`completed`](Self::completed)).
+    pub fn takes(&mut self, ended: u32, outstanding: u32) -> u32 {
+        let Some(batches) = self.job.batches else { return ended };
+        self.taken = batches.takes(ended, outstanding, outstanding >= self.limit);
+        if self.taken > 0 && outstanding - self.taken <= batches.low {
+            self.limit = self.job.depth;
+        }
+        self.taken
+    }
+
+    /// Whether the queue is being filled.
+    #[inline]
+    fn has_room(&mut self, outstanding: u32) -> bool {
+        let room = outstanding < self.limit;
+        match self.job.batches {
+            None => {}
+            Some(_) if room => self.limit = self.job.depth,
+            Some(Batches { low, .. }) if outstanding - self.taken >= self.limit => {
+                self.limit = low.saturating_add(1).min(self.job.depth);
+            }
+            Some(_) => {}
+        }
+        room
     }
 
     fn poll_carefully(&mut self, now: Time, outstanding: u32) -> Poll {
@@ -224,7 +257,7 @@ impl Generator {
             self.ramping = false;
             self.progress.requests = 0;
         }
-        let room = outstanding < self.job.depth;
+        let room = self.has_room(outstanding);
         if let Some(thinker) = &mut self.thinker {
             match thinker.think(now, outstanding, room, self.progress.issued, self.progress.completed) {
                 Thought::Go => {}

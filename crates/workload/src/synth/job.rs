@@ -1,7 +1,7 @@
 //! A job: what one stream of synthetic requests is, with every number settled against a device.
 
 use kernel::Time;
-use proto::IoOp;
+use proto::{Batches, IoOp};
 
 use super::popularity::{Popularity, Zone};
 
@@ -286,6 +286,8 @@ pub struct Job {
     pub align: Each<u64>,
     /// Requests outstanding at most.
     pub depth: u32,
+    /// The batches in which they are submitted and taken, if not one by one.
+    pub batches: Option<Batches>,
     /// When it ends.
     pub limits: Limits,
     /// Time from its start that results should not count.

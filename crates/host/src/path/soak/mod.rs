@@ -138,7 +138,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, SpecError> {
 
 impl World {
     fn new(plan: &Plan) -> Result<World, SpecError> {
-        let disk = DiskSpec { bytes: plan.bytes, device: plan.device };
+        let disk = DiskSpec { bytes: plan.bytes, device: plan.device, scheduler: None };
         let mut host = Host::new(&plan.spec, &[disk])?;
         let mut shadow =
             Shadow::new(matches!(&plan.spec.fs, OnDrives::Ext4(fs) if fs.data == JournalMode::journal));
