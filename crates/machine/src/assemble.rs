@@ -24,7 +24,7 @@ use kernel::Time;
 use proto::file::Way;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use workload::fio::Scheduler;
+use workload::fio::{Behind, Scheduler};
 use workload::host::HostProgram;
 use workload::inject::{Injector, Queues, Source};
 use workload::kernels::Application;
@@ -223,8 +223,17 @@ pub(crate) fn options(
             let linux = part.spec.linux.as_ref()?;
             Some(linux.driver.poll_queues.unwrap_or(0))
         }),
+        behind: drive.filter(|drive| drive.kind == Kind::Stripe).map(|drive| behind(loaded, drive)).transpose()?,
         seed: plan.seed,
     })
+}
+
+/// The drives behind a stripe.
+fn behind(loaded: &Loaded, stripe: Id) -> Result<Behind, Diagnostic> {
+    let part = &loaded.spec.stripe[stripe.number];
+    let drives = part.linked("drives").len() as u64;
+    let bytes = loaded.capacity_of(stripe)? / drives.max(1);
+    Ok(Behind { drives, chunk: part.spec.chunk.get(), bytes })
 }
 
 /// A machine that is ready to run, and what is known about it before.

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use workload::cpu_trace;
-use workload::fio::{self, Layout};
+use workload::fio::{self, Behind, Layout};
 use workload::host::{self, HostProgram};
 use workload::inject::Source;
 use workload::kernels::{self, Application};
@@ -63,6 +63,8 @@ pub struct WorkloadOptions {
     /// Queues without interrupts that the host's kernel has of a drive, if the host says anything of its kernel: then direct requests go
     /// through it as well.
     pub kernel: Option<u16>,
+    /// The drives behind the device, if it is a stripe.
+    pub behind: Option<Behind>,
     /// The run's seed.
     pub seed: u64,
 }
@@ -434,7 +436,7 @@ fn lay_out(named: &[Named], options: &WorkloadOptions) -> Result<Layout, Diagnos
             room = room.min(options.file_bytes.clone().map_err(|fault| *fault)?);
         }
     }
-    Layout::of(jobs(), room)
+    Layout::of(jobs(), room)?.over(jobs(), options.behind)
 }
 
 fn from_jobs(jobs: &fio::Jobs, layout: &Layout, options: &WorkloadOptions) -> Result<Requests, Diagnostic> {

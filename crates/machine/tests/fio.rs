@@ -45,6 +45,7 @@ fn what_a_job_will_not_do_is_said() {
         capacity: 16 << 20,
         file_bytes: Ok(0),
         kernel: None,
+        behind: None,
         seed: 1,
     };
     let said = |job: &str| {

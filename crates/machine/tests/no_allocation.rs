@@ -25,6 +25,7 @@ fn allocations(overrides: &[&str], job: &str) -> Vec<usize> {
         capacity: device.capacity(),
         file_bytes: Ok(0),
         kernel: None,
+        behind: None,
         seed: 1,
     };
     let Ok(Opened::Requests(opened)) = workloads::open(job, &options) else { panic!("a good job") };

@@ -107,7 +107,7 @@ fn unsupported_options_say_why_and_their_neutral_values_pass() {
         "verify=crc32c",
         "buffered=2",
         "io_submit_mode=offload",
-        "filename=/dev/a:/dev/b",
+        "filename=/dev/a:b",
         "filename=a:/dev/b",
         "ioengine=rbd",
         "direct=2",

@@ -6,7 +6,7 @@ use kernel::Time;
 use proto::file::{Advice, Way};
 use proto::{Batches, IoRequest};
 use std::collections::VecDeque;
-use workload::fio::{Group, Guards, Jobs, LaidOut, Layout};
+use workload::fio::{Behind, Group, Guards, JobSpec, Jobs, LaidOut, Layout};
 use workload::inject::{Next, Source};
 use workload::synth::{Generator, Poll};
 
@@ -29,6 +29,10 @@ pub struct FioSource {
     warnings: Vec<String>,
     files: Vec<LaidOut>,
     guards: Vec<Option<Guards>>,
+    /// The stripe that the drives of lists are behind; which flows go over a list; what is left of a request that is several commands.
+    behind: Option<Behind>,
+    listed: Vec<bool>,
+    rest: Option<IoRequest>,
     groups: VecDeque<Group>,
     running: Vec<Running>,
     /// Which of them are to be asked, and when.
@@ -82,6 +86,9 @@ impl FioSource {
                 .iter()
                 .flat_map(|job| std::iter::repeat_n(job.guards(), usize::from(job.numjobs)))
                 .collect(),
+            behind: layout.behind(),
+            listed: listed(jobs),
+            rest: None,
             groups,
             running: Vec::new(),
             turns: Turns::new(0),
@@ -168,10 +175,27 @@ impl FioSource {
     }
 }
 
-impl Source for FioSource {
+/// Which flows go over a list of drives.
+fn listed(jobs: &Jobs) -> Vec<bool> {
+    let of = |job: &JobSpec| std::iter::repeat_n(job.drives().is_some(), job.numjobs.into());
+    jobs.jobs.iter().flat_map(of).collect()
+}
+
+impl FioSource {
+    /// The next command of a request whose address is one of the drives behind a stripe.
+    #[cold]
+    fn command(&mut self, request: IoRequest) -> Next {
+        let Some(behind) = self.behind.filter(|_| request.bytes > 0) else { return Next::Issue(request) };
+        let (offset, room) = behind.place(request.offset);
+        let bytes = request.bytes.min(room);
+        let left = IoRequest { offset: request.offset + bytes, bytes: request.bytes - bytes, ..request };
+        self.rest = (left.bytes > 0).then_some(left);
+        let command = IoRequest { offset, bytes, ..request };
+        if self.rest.is_some() { Next::Part(command) } else { Next::Issue(command) }
+    }
+
     #[inline]
-    fn poll(&mut self, now: Time, _: u32) -> Result<Next, Diagnostic> {
-        self.now = now;
+    fn draw(&mut self, now: Time) -> Result<Next, Diagnostic> {
         // The one job of many a workload can issue, or must wait for a completion.
         if let [job] = &mut self.running[..] {
             match job.generator.poll(now, job.outstanding) {
@@ -193,6 +217,24 @@ impl Source for FioSource {
                 Next::Done => {}
                 next => return Ok(next),
             }
+        }
+    }
+
+}
+
+impl Source for FioSource {
+    #[inline]
+    fn poll(&mut self, now: Time, _: u32) -> Result<Next, Diagnostic> {
+        self.now = now;
+        if self.behind.is_none() {
+            return self.draw(now);
+        }
+        if let Some(rest) = self.rest.take() {
+            return Ok(self.command(rest));
+        }
+        match self.draw(now)? {
+            Next::Issue(request) if self.listed[usize::from(request.flow)] => Ok(self.command(request)),
+            next => Ok(next),
         }
     }
 

@@ -147,12 +147,9 @@ fn filename(job: &mut JobSpec, v: Value) -> Set {
     let found =
         if is_device(text) && !text.starts_with("/dev/") { vec![text.to_owned()] } else { names(text) };
     let devices = found.iter().filter(|name| is_device(name)).count();
-    if found.len() > 1 && devices > 0 {
-        let what =
-            format!("`{text}` names {} files, {devices} of them devices; one drive stands here", found.len());
-        return Err(
-            Diagnostic::new(what).help("give one device, or files that are to be laid out on the drive")
-        );
+    if devices > 0 && devices < found.len() {
+        let what = format!("`{text}` names {devices} devices and {} other files", found.len() - devices);
+        return Err(Diagnostic::new(what).help("give devices, or files that are to be laid out on the drive"));
     }
     job.files.names = found;
     Ok(())

@@ -83,6 +83,10 @@ impl Jobs {
             let what = format!("job `{}` trims through {how}; that is not modelled", job.name);
             return Err(Diagnostic::new(what).at(job.place_of("rw")).help(help));
         }
+        if let Some(job) = self.jobs.iter().find(|job| job.drives().is_some()) {
+            let help = "leave `direct` out: the job goes straight to the drives";
+            return Err(job.refuse_drives("the kernel of the host has one", help));
+        }
         let mut ways = Vec::new();
         for job in &self.jobs {
             let way = (job.way()?, job.advice());

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use config::Diagnostic;
 use serde::Serialize;
 
+use super::drives::Behind;
 use super::jobs::Jobs;
 use super::spec::{JobSpec, Pattern};
 use super::value::Quantity;
@@ -49,6 +50,9 @@ pub struct Layout {
     /// Names in the order in which they were met.
     names: Vec<String>,
     files: BTreeMap<String, File>,
+    /// Drives that lists name, in the order in which they were met, and the stripe that they are behind.
+    drives: Vec<String>,
+    behind: Option<Behind>,
     /// Whether every job has files.
     whole: bool,
     /// Remarks for the result.
@@ -149,8 +153,49 @@ impl Layout {
         }
     }
 
-    /// The files of a clone; none if it goes over the drive.
+    /// The same where the drive is a stripe: drives that a list names are those behind it, in the order in which they are named.
+    ///
+    /// # Errors
+    /// More are named than there are.
+    pub fn over<'a>(
+        mut self,
+        all: impl IntoIterator<Item = &'a Jobs>,
+        behind: Option<Behind>,
+    ) -> Result<Layout, Diagnostic> {
+        let Some(stripe) = behind else { return Ok(self) };
+        for spec in all.into_iter().flat_map(|jobs| &jobs.jobs) {
+            for name in spec.drives().unwrap_or_default() {
+                if !self.drives.iter().any(|known| known == name) {
+                    self.drives.push(name.to_owned());
+                }
+            }
+            if self.drives.len() as u64 > stripe.drives {
+                let why = format!("{} are behind the stripe", stripe.drives);
+                return Err(spec.refuse_drives(&why, "jobs may name each of them; other names are other drives"));
+            }
+        }
+        self.behind = behind;
+        Ok(self)
+    }
+
+    /// The stripe that drives of lists are behind.
+    pub fn behind(&self) -> Option<Behind> {
+        self.behind
+    }
+
+    /// The drives of a list, one behind the other.
+    fn listed(&self, spec: &JobSpec) -> Option<Vec<Region>> {
+        let bytes = self.behind?.bytes;
+        let drive = |name: &&str| self.drives.iter().position(|known| known == name);
+        let region = |number: usize| Region { start: number as u64 * bytes, bytes };
+        Some(spec.drives()?.iter().filter_map(drive).map(region).collect())
+    }
+
+    /// The files of a clone, or the drives of its list; none if it goes over the drive.
     pub(super) fn regions(&self, spec: &JobSpec, clone: u16) -> Option<Vec<Region>> {
+        if let Some(drives) = self.listed(spec) {
+            return Some(drives);
+        }
         let region = |name: &String| {
             let file = self.files.get(name).filter(|file| file.bytes > 0)?;
             Some(Region { start: file.start, bytes: file.bytes })

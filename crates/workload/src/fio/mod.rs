@@ -20,6 +20,7 @@
 
 mod check;
 mod distribution;
+mod drives;
 mod environment;
 mod files;
 mod fuzz;
@@ -36,6 +37,7 @@ mod unsupported;
 mod value;
 mod way;
 
+pub use drives::Behind;
 pub use files::FileSpec;
 pub use guard::Guards;
 pub use jobs::{Group, InertOption, Jobs, Notes};

@@ -37,6 +37,10 @@ impl JobSpec {
         clone: u16,
         files: Option<Vec<Region>>,
     ) -> Resolved<Job> {
+        if files.is_none() && self.drives().is_some() {
+            let help = "on a system with a stripe (pm9a3x4) each names a drive behind it; else give each drive a --workload of its own";
+            return Err(self.refuse_drives("the workload goes to one", help));
+        }
         let access = self.access();
         let mut warnings = Vec::new();
         let sizes = self.sizes(access, &mut warnings)?;

@@ -4,6 +4,7 @@
 //! that has come **waits** until the thread takes it; the life of the request goes on until then.
 
 use super::{Event, Injector, Out, Pending};
+use crate::inject::split;
 use kernel::{Cx, Time};
 use proto::{Batches, IoOp};
 use std::collections::VecDeque;
@@ -33,10 +34,12 @@ impl Thread {
 }
 
 impl Pending {
-    /// The number of the thread that takes it with others, if there is one. A flush is submitted and taken by itself.
+    /// The number of the thread that takes it with others, if there is one. Flushes and requests in fragments are submitted and taken by
+    /// themselves.
     #[inline]
     pub(super) fn thread(&self) -> Option<usize> {
-        (self.flow.thread != NONE && self.request.op != IoOp::Flush).then_some(usize::from(self.flow.thread))
+        let alone = self.request.op == IoOp::Flush || self.whole != split::NONE;
+        (self.flow.thread != NONE && !alone).then_some(usize::from(self.flow.thread))
     }
 }
 
@@ -74,10 +77,11 @@ impl Injector {
         self.settle(source, cx);
     }
 
-    /// A request has been taken, and its source knows.
+    /// A request has been taken, and its source knows. One in fragments belongs to no batch, and is not counted on.
     #[cold]
     pub(super) fn took(&mut self, source: u16, thread: usize) {
-        self.sources[usize::from(source)].in_batches[thread].taking -= 1;
+        let taking = &mut self.sources[usize::from(source)].in_batches[thread].taking;
+        *taking = taking.saturating_sub(1);
     }
 
     /// The threads of a source have drawn what they could: those that are not at work submit what they have gathered, and take what they wait for.
