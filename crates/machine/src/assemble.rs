@@ -223,7 +223,10 @@ pub(crate) fn options(
             let linux = part.spec.linux.as_ref()?;
             Some(linux.driver.poll_queues.unwrap_or(0))
         }),
-        behind: drive.filter(|drive| drive.kind == Kind::Stripe).map(|drive| behind(loaded, drive)).transpose()?,
+        behind: drive
+            .filter(|drive| drive.kind == Kind::Stripe)
+            .map(|drive| behind(loaded, drive))
+            .transpose()?,
         seed: plan.seed,
     })
 }

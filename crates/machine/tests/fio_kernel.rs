@@ -46,7 +46,8 @@ fn a_mapping_is_written_back() {
     let (document, _) = run("pm9a3", &["rw=randwrite,size=8m,ioengine=mmap,end_fsync=1"], &[MEMORY]);
     assert_eq!(figure(&document, "/io/write/requests"), 2048.0);
     assert_eq!(figure(&document, "/io/flush/requests"), 1.0);
-    let units = figure(&document, "/flash/0/host_programs") + figure(&document, "/flash/0/buffered_bytes") / 4096.0;
+    let units =
+        figure(&document, "/flash/0/host_programs") + figure(&document, "/flash/0/buffered_bytes") / 4096.0;
     assert!(units >= 2048.0, "{units} units of 4 KiB have come to the drive");
 }
 
@@ -101,7 +102,8 @@ fn a_list_of_drives_is_the_drives_behind_a_stripe() {
     // 4 KiB, a chunk of 128 KiB, and several chunks.
     for (bs, bytes) in [("4k", 4096.0), ("128k", 131_072.0), ("1m", 1_048_576.0)] {
         for (drives, depth) in [(2, 1), (4, 16)] {
-            let job = format!("rw=randread,bs={bs},iodepth={depth},filename={},number_ios=400", names(drives));
+            let job =
+                format!("rw=randread,bs={bs},iodepth={depth},filename={},number_ios=400", names(drives));
             let (document, _) = run("pm9a3x4", &[&job], &[]);
             let each = 400.0 * bytes / drives as f64;
             let expected: Vec<f64> = (0..4).map(|drive| if drive < drives { each } else { 0.0 }).collect();
@@ -110,7 +112,8 @@ fn a_list_of_drives_is_the_drives_behind_a_stripe() {
         }
     }
     // `size` is divided among them, and `sequential` ends one before the next.
-    let job = format!("rw=read,bs=64k,filename={},size=8m,number_ios=96,file_service_type=sequential", names(2));
+    let job =
+        format!("rw=randread,bs=64k,filename={},size=8m,number_ios=96,file_service_type=sequential", names(2));
     let (document, _) = run("pm9a3x4", &[&job], &[]);
     assert_eq!(read(&document), [(4 << 20) as f64, (2 << 20) as f64, 0.0, 0.0]);
 }

@@ -219,7 +219,6 @@ impl FioSource {
             }
         }
     }
-
 }
 
 impl Source for FioSource {

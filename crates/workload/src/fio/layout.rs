@@ -171,7 +171,9 @@ impl Layout {
             }
             if self.drives.len() as u64 > stripe.drives {
                 let why = format!("{} are behind the stripe", stripe.drives);
-                return Err(spec.refuse_drives(&why, "jobs may name each of them; other names are other drives"));
+                return Err(
+                    spec.refuse_drives(&why, "jobs may name each of them; other names are other drives")
+                );
             }
         }
         self.behind = behind;

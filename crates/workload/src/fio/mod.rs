@@ -30,6 +30,7 @@ mod inert;
 mod jobs;
 mod layout;
 mod parse;
+mod queue;
 mod resolve;
 mod spec;
 mod table;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::files::FILES;
 use super::honoured::HONOURED;
 use super::inert::INERT;
+use super::queue::QUEUE;
 use super::spec::JobSpec;
 use super::unsupported::UNSUPPORTED;
 use super::value::Value;
@@ -86,7 +87,7 @@ fn ignore(_: &mut JobSpec, _: Value<'_>) -> Result<(), Diagnostic> {
 
 /// Every option of fio up to 3.42, and those of the engines that are honoured: honoured, inert, unsupported.
 pub fn options() -> impl Iterator<Item = &'static FioOption> {
-    HONOURED.iter().chain(FILES).chain(INERT).chain(UNSUPPORTED)
+    HONOURED.iter().chain(FILES).chain(QUEUE).chain(INERT).chain(UNSUPPORTED)
 }
 
 /// The row of a name or alias.

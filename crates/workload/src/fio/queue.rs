@@ -1,0 +1,96 @@
+//! The options of a job's queue and of the kernel that it goes through: batches, the drive's scheduler, advice.
+
+use config::Diagnostic;
+
+use super::spec::{Hint, JobSpec, Scheduler};
+use super::table::{FioOption, honoured};
+use super::value::Value;
+
+type Set = Result<(), Diagnostic>;
+
+/// Rows of the table.
+pub(super) const QUEUE: &[FioOption] = &[
+    honoured(
+        "fadvise_hint",
+        None,
+        fadvise_hint,
+        "read-ahead of requests through the host's page cache: 0, 1 (what rw says), sequential, random; left out, 1 with mmap and 0 otherwise",
+    ),
+    honoured(
+        "iodepth_batch",
+        Some("iodepth_batch_submit"),
+        iodepth_batch,
+        "requests submitted at once, fewer when the queue is full; 0: iodepth",
+    ),
+    honoured(
+        "iodepth_batch_complete_min",
+        Some("iodepth_batch_complete"),
+        batch_complete_min,
+        "completions that a full queue waits for; 0: it takes those that there are, as fio documents it",
+    ),
+    honoured(
+        "iodepth_batch_complete_max",
+        None,
+        batch_complete_max,
+        "completions taken at once; iodepth_batch_complete_min if that is more",
+    ),
+    honoured(
+        "iodepth_low",
+        None,
+        iodepth_low,
+        "a full queue drains to so many requests before it is filled again; 0: iodepth",
+    ),
+    honoured(
+        "ioscheduler",
+        None,
+        ioscheduler,
+        "scheduler of the drive in the host's block layer: none, mq-deadline or kyber; no effect on requests that go straight to the drive",
+    ),
+];
+
+fn fadvise_hint(job: &mut JobSpec, v: Value) -> Set {
+    job.advice = Some(v.word(&[
+        ("0", Hint::Nothing),
+        ("none", Hint::Nothing),
+        ("1", Hint::ByPattern),
+        ("sequential", Hint::Sequential),
+        ("random", Hint::Random),
+    ])?);
+    Ok(())
+}
+
+fn iodepth_batch(job: &mut JobSpec, v: Value) -> Set {
+    job.batch_submit = v.number(0, u32::MAX as u64)? as u32;
+    Ok(())
+}
+
+fn batch_complete_min(job: &mut JobSpec, v: Value) -> Set {
+    job.batch_complete_min = v.number(0, u32::MAX as u64)? as u32;
+    Ok(())
+}
+
+fn batch_complete_max(job: &mut JobSpec, v: Value) -> Set {
+    job.batch_complete_max = v.number(0, u32::MAX as u64)? as u32;
+    Ok(())
+}
+
+fn iodepth_low(job: &mut JobSpec, v: Value) -> Set {
+    job.iodepth_low = v.number(0, u32::MAX as u64)? as u32;
+    Ok(())
+}
+
+fn ioscheduler(job: &mut JobSpec, v: Value) -> Set {
+    if v.text()? == "bfq" {
+        let help = "mq-deadline and kyber are; none passes requests on as they come";
+        return Err(Diagnostic::new("the scheduler is not modelled").help(help));
+    }
+    // `noop` and `deadline` are the names of none and mq-deadline before Linux had several queues a drive.
+    job.scheduler = Some(v.word(&[
+        ("none", Scheduler::None),
+        ("mq-deadline", Scheduler::MqDeadline),
+        ("kyber", Scheduler::Kyber),
+        ("noop", Scheduler::None),
+        ("deadline", Scheduler::MqDeadline),
+    ])?);
+    Ok(())
+}
