@@ -112,8 +112,10 @@ fn a_list_of_drives_is_the_drives_behind_a_stripe() {
         }
     }
     // `size` is divided among them, and `sequential` ends one before the next.
-    let job =
-        format!("rw=randread,bs=64k,filename={},size=8m,number_ios=96,file_service_type=sequential", names(2));
+    let job = format!(
+        "rw=randread,bs=64k,filename={},size=8m,number_ios=96,file_service_type=sequential",
+        names(2)
+    );
     let (document, _) = run("pm9a3x4", &[&job], &[]);
     assert_eq!(read(&document), [(4 << 20) as f64, (2 << 20) as f64, 0.0, 0.0]);
 }
