@@ -114,12 +114,15 @@ fn size_is_divided_among_files() {
         groups[0].jobs.iter().flat_map(of).map(|region| (region.start, region.bytes)).collect()
     };
     assert_eq!(files("[a]\nsize=1m\nnrfiles=4\n"), [0, 1, 2, 3].map(|n| (n << 18, 1 << 18)));
-    // What is left over makes the first files longer by a block each: 10 blocks are 4 + 3 + 3 ... of 40960 / 3 = 13653 bytes, one byte is.
-    assert_eq!(files("[a]\nsize=40k\nnrfiles=3\n").len(), 3);
+    // 40960 / 3 = 13653 bytes are 26 sectors and a bit; the byte that is left over is no block.
+    assert_eq!(
+        files("[a]\nsize=40k\nnrfiles=3\n").iter().map(|file| file.1).collect::<Vec<_>>(),
+        [13_312; 3]
+    );
     assert_eq!(files("[a]\nsize=8k\nnrfiles=3\nbs=512\n")[0].1, 8192 / 3 / 512 * 512);
     assert_eq!(
-        files("[a]\nfilesize=64k\nnrfiles=2\n[b]\nnrfiles=1\nsize=4k\nfilename=x:y\n"),
-        [(0, 65_536), (65_536, 65_536), (131_072, 2048), (135_168, 2048)]
+        files("[a]\nfilesize=64k\nnrfiles=2\n[b]\nnrfiles=1\nsize=8k\nfilename=x:y\n"),
+        [(0, 65_536), (65_536, 65_536), (131_072, 4096), (135_168, 4096)]
     );
     // `filename` sets how many there are.
     assert_eq!(files("[a]\nfilename=x:y\nnrfiles=9\nsize=8k\n"), [(0, 4096), (4096, 4096)]);
