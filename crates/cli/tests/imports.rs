@@ -179,10 +179,10 @@ fn what_cannot_be_imported_is_one_diagnostic() {
     let second = format!("{load}:scenario=3");
     for (arguments, part) in [
         (&["import", "mqsim", &odd, "--strict"][..], "did you mean `Chip_No_Per_Channel`?"),
-        (&["import", "mqsim", &none], "none.xml:31:2"),
+        (&["import", "mqsim", &none], "none.xml:17:2"),
         (&["import", "mqsim", &none], "comes from `Page_Capacity`"),
-        (&["run", &none, "--workload", "randread"], "none.xml:31:2"),
-        (&["check", &none, "--set", "flash.geometry.pages=16"], "none.xml:31:2"),
+        (&["run", &none, "--workload", "randread"], "none.xml:17:2"),
+        (&["check", &none, "--set", "flash.geometry.pages=16"], "none.xml:17:2"),
         (&["check", &drive, "--set", "flash.geometry.page_size=6000B"], "--> --set"),
         (&["import", "mqsim", &svg], "its root is <svg>"),
         (&["import", "mqsim", &load], "takes them second"),

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     refuse_no_place(&args.output)?;
     let files = Files::default().writes("--output", Some(&args.output));
     let read = |files: Files, path: &PathBuf| {
-        ["", "result.json", "spec.toml", "summary.csv", "summary.parquet"]
+        ["result.json", "spec.toml", "summary.csv", "summary.parquet"]
             .iter()
             .fold(files, |files, name| files.reads("RESULT", &path.join(name)))
             .reads("RESULT", path)
