@@ -36,13 +36,13 @@ enum Input {
 pub(crate) fn run(args: &Args) -> Result<bool, Fault> {
     refuse_no_place(&args.output)?;
     let files = Files::default().writes("--output", Some(&args.output));
-    let read = |files: Files, path: &PathBuf| {
+    let inputs_of = |files: Files, path: &PathBuf| {
         ["result.json", "spec.toml", "summary.csv", "summary.parquet"]
             .iter()
             .fold(files, |files, name| files.reads("RESULT", &path.join(name)))
             .reads("RESULT", path)
     };
-    args.results.iter().fold(files, read).apart()?;
+    args.results.iter().fold(files, inputs_of).apart()?;
     let mut inputs = args.results.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     let page = if inputs.len() == 1 { one(inputs.remove(0)) } else { several(inputs)? };
     write_whole(&args.output, page.as_bytes())?;

@@ -35,11 +35,11 @@ impl<P: Program> Host<P> {
             }
             let inode = self.new_inode(disk, bytes, true);
             self.disks[at].laid.push(Laid { start, inode });
-            let number = self.disks[at].laid.len();
             if let Some(fs) = &mut self.disks[at].fs {
-                let free = fs.available() * PAGE;
-                let (program, file) = ("the requests".to_owned(), number.to_string());
-                fs.exists(inode, bytes).map_err(|_| Unfit::NoSpace { program, file, bytes, free })?;
+                let room = fs.available() * PAGE;
+                let program = "the requests".to_owned();
+                let unfit = Unfit::NoSpace { program, drive: disk, files: 1, bytes, room };
+                fs.exists(inode, bytes).map_err(|_| unfit)?;
             }
         }
         Ok(())

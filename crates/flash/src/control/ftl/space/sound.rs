@@ -38,7 +38,8 @@ impl Group {
             && self.index.fits(&built.index, count)
     }
 
-    fn freed(&self) -> Vec<(Option<u32>, u32)> {
+    /// Free units that were opened before, each with the erase count that it is listed under, if any.
+    fn freed_by_wear(&self) -> Vec<(Option<u32>, u32)> {
         match &self.free.freed {
             Freed::FirstFreed(list) => list.iter().map(|ru| (None, *ru)).collect(),
             Freed::LeastWorn(set) => set.iter().map(|(erases, ru)| (Some(*erases), *ru)).collect(),
@@ -65,7 +66,7 @@ pub(crate) fn is_group_sound(
             && (ru.state != RuState::Free || ru.valid == 0)
             && (!ru.short || ru.state == RuState::Closed)
     };
-    let freed = group.freed();
+    let freed = group.freed_by_wear();
     let known: BTreeSet<u32> = freed.iter().map(|(_, ru)| *ru).collect();
     let is_free = |(worn, ru): &(Option<u32>, u32)| {
         *ru < group.free.fresh
