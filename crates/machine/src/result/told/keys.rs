@@ -129,4 +129,13 @@ mod tests {
             }
         }
     }
+
+    /// The time of requests through a kernel hangs on its own costs.
+    #[test]
+    fn the_way_past_a_kernel_is_not_proposed_for_the_way_through_it() {
+        let host = |kernel: serde_json::Value| serde_json::json!({ "host": kernel });
+        let rule = RULES.iter().find(|rule| rule.key == "host.submit").expect("a rule");
+        assert!(!(rule.is_pointless)(&host(serde_json::json!([]))));
+        assert!((rule.is_pointless)(&host(serde_json::json!([{ "drives": [] }]))));
+    }
 }

@@ -78,6 +78,11 @@ fn is_not_retried(document: &Value) -> bool {
     !drives(document).any(|drive| number(drive, "/retries/retried_reads").is_some_and(|reads| reads > 0.0))
 }
 
+/// Requests through a host's kernel: `host.submit` and `host.complete` are costs of the way past it.
+fn is_through_a_kernel(document: &Value) -> bool {
+    document.pointer("/host/0/drives").is_some()
+}
+
 /// Of rules that as much time hangs on, the first ones are told.
 pub(super) const RULES: &[Rule] = &[
     // Drives.
@@ -205,13 +210,19 @@ pub(super) const RULES: &[Rule] = &[
         Change::LESS,
         "a smaller map unit: fewer units are written in part",
     ),
-    rule(On::Request("host"), "host.submit", Change::LESS, "a shorter way through the host's software"),
-    rule(
-        On::Request("host"),
-        "host.complete",
-        Change::LESS,
-        "a shorter way back through the host's software",
-    ),
+    Rule {
+        is_pointless: is_through_a_kernel,
+        ..rule(On::Request("host"), "host.submit", Change::LESS, "a shorter way through the host's software")
+    },
+    Rule {
+        is_pointless: is_through_a_kernel,
+        ..rule(
+            On::Request("host"),
+            "host.complete",
+            Change::LESS,
+            "a shorter way back through the host's software",
+        )
+    },
     // Hosts.
     rule(On::Refaults, "host.linux.memory", Change::MORE, "more memory: fewer pages leave the page cache"),
     rule(
