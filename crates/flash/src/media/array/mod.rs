@@ -71,14 +71,13 @@ impl NandArray {
         }
     }
 
-    /// Whether this array can stand in the place of one that was built: as large, with the same things kept.
+    /// Whether this array can stand in the place of one that was built: as large in all that it keeps. It may keep stamps where that one does not.
     pub(crate) fn is_like(&self, built: &NandArray) -> bool {
-        let stamps = match (&self.stamps, &built.stamps) {
-            (Some(stamps), Some(built)) => stamps.is_like(built),
-            (stamps, built) => stamps.is_none() && built.is_none(),
-        };
-        let blocks = |array: &NandArray| [array.programmed.len(), array.erases.len(), array.placements.len()];
-        stamps && self.oob.is_like(&built.oob) && blocks(self) == blocks(built)
+        let blocks = built.erases.len() as u64;
+        let lengths = [self.programmed.len(), self.erases.len(), self.placements.len()];
+        self.oob.is_like(&built.oob)
+            && lengths.iter().all(|length| *length as u64 == blocks)
+            && self.stamps.as_ref().is_none_or(|stamps| stamps.is_of(built.oob.len(), blocks))
     }
 
     /// Whether no out-of-band area of a range of slots was ever written.

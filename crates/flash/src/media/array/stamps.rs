@@ -58,11 +58,10 @@ impl Stamps {
         }
     }
 
-    /// Whether these can stand in the place of those that were built.
-    pub(super) fn is_like(&self, built: &Stamps) -> bool {
-        let blocks = self.opened.len() as u64;
-        self.by_slot.is_like(&built.by_slot)
-            && blocks == built.opened.len() as u64
+    /// Whether these are of an array of so many slots and blocks.
+    pub(super) fn is_of(&self, slots: u64, blocks: u64) -> bool {
+        self.by_slot.len() == slots
+            && self.opened.len() as u64 == blocks
             && self.unreadable.iter().all(|block| *block < blocks)
     }
 
