@@ -253,7 +253,7 @@ fn what_mqsim_reads_is_read() {
         (
             "rate.xml",
             "<Channel_Transfer_Rate>1200</Channel_Transfer_Rate>",
-            &["interface = \"nv_ddr3\"", "rate = \"1.2GT/s\""],
+            &["interface = \"nv_ddr3\"", "rate = \"1200MT/s\""],
             "end at 800 MT/s",
         ),
         (

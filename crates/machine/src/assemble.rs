@@ -280,15 +280,12 @@ pub(crate) fn assemble(
     };
     let (governed, driven) = offloaded(plan, loaded, kernels, &mut of_host, looking)?;
     let unfit = |fault| loaded.at_workloads(&plan.workloads, fault);
-    if to_file || !of_host.is_empty() {
+    let is_hosted = to_file || !of_host.is_empty();
+    if is_hosted {
         let linux = spec.host.first().and_then(|part| part.spec.linux.as_ref());
         warnings.extend(linux.and_then(|linux| linux.writeback.warning()));
     }
-    let hosted = if to_file || !of_host.is_empty() {
-        Some(host::build(loaded, of_host, &files, &schedulers)?)
-    } else {
-        None
-    };
+    let hosted = is_hosted.then(|| host::build(loaded, of_host, &files, &schedulers)).transpose()?;
     let mut built = Vec::new();
     for (number, programs) in programs {
         built.push(gpu::build(loaded, number, programs, plan.seed).map_err(unfit)?);
@@ -335,14 +332,8 @@ pub(crate) fn assemble(
     });
     let ramp = (ramp > Time::ZERO).then_some(Warmup::Until(ramp));
     let warmup = plan.warmup.or(ramp).or(of_jobs);
-    let mut machine = Machine::new(None, injector, warmup).with_end(spec.sim.until.map(|until| until.time()));
-    for (part, device) in spec.flash.iter().zip(devices) {
-        machine = machine.with_drive(&part.name, device);
-    }
-    for (number, part) in spec.stripe.iter().enumerate() {
-        let drives = part.linked("drives").iter().map(|drive| drive.number as u16).collect();
-        machine = machine.with_stripe(&part.name, loaded.stripe_at(number)?, drives);
-    }
+    let machine = Machine::new(None, injector, warmup).with_end(spec.sim.until.map(|until| until.time()));
+    let mut machine = with_drives(machine, loaded, devices)?;
     if let Some(hosted) = hosted {
         for driven in driven {
             machine = machine.with_driven(driven);
@@ -357,6 +348,18 @@ pub(crate) fn assemble(
     }
     warnings.extend(machine.bring(policies, spec)?);
     Ok(Some(Assembled { machine, warnings, preconditions: reports, precondition_cpu_s }))
+}
+
+/// A machine with its drives, and the stripes over them.
+fn with_drives(mut machine: Machine, loaded: &Loaded, devices: Vec<Device>) -> Result<Machine, Diagnostic> {
+    for (part, device) in loaded.spec.flash.iter().zip(devices) {
+        machine = machine.with_drive(&part.name, device);
+    }
+    for (number, part) in loaded.spec.stripe.iter().enumerate() {
+        let drives = part.linked("drives").iter().map(|drive| drive.number as u16).collect();
+        machine = machine.with_stripe(&part.name, loaded.stripe_at(number)?, drives);
+    }
+    Ok(machine)
 }
 
 /// The injector of requests.

@@ -27,6 +27,7 @@ pub mod pager;
 mod parts;
 mod plan;
 pub mod precondition;
+mod progress;
 pub mod reproduce;
 pub mod requests;
 pub mod result;

@@ -424,7 +424,7 @@ impl Machine {
                 self.route();
                 return Some(End::Interrupted);
             }
-            if Advance::look(self) {
+            if self.is_stuck() {
                 return Some(End::Standstill);
             }
             watch(self);

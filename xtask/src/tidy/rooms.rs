@@ -24,6 +24,7 @@ const HOUSES: &[House] = &[
         path: &[],
         floors: &[
             ("address", 0),
+            ("advance", 0),
             ("end", 0),
             ("packet", 0),
             ("precondition", 0),

@@ -584,18 +584,4 @@ impl Ftl {
         }
         self.counters.erases += 1;
     }
-
-    /// Fewest free reclaim units that any group has had.
-    pub fn free_min(&self) -> u32 {
-        self.groups.iter().map(|g| g.free_min).min().unwrap_or(0)
-    }
-
-    /// Valid counts of all closed reclaim units, with the number of units that have each.
-    pub fn valid_histogram(&self) -> Vec<u64> {
-        let mut histogram = vec![0; self.geo.units_per_ru as usize + 1];
-        for ru in self.groups.iter().flat_map(|g| &g.rus).filter(|r| r.state == RuState::Closed) {
-            histogram[ru.valid as usize] += 1;
-        }
-        histogram
-    }
 }

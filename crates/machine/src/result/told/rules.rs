@@ -78,6 +78,10 @@ fn is_not_retried(document: &Value) -> bool {
     !drives(document).any(|drive| number(drive, "/retries/retried_reads").is_some_and(|reads| reads > 0.0))
 }
 
+fn is_past_a_kernel(document: &Value) -> bool {
+    !is_through_a_kernel(document)
+}
+
 /// Requests through a host's kernel: `host.submit` and `host.complete` are costs of the way past it.
 fn is_through_a_kernel(document: &Value) -> bool {
     document.pointer("/host/0/drives").is_some()
@@ -224,6 +228,33 @@ pub(super) const RULES: &[Rule] = &[
         )
     },
     // Hosts.
+    Rule {
+        is_pointless: is_past_a_kernel,
+        ..rule(
+            On::Kind("read", "host"),
+            "flash.cell.read",
+            Change::LESS,
+            "a cell that reads faster: a miss of the page cache ends sooner",
+        )
+    },
+    Rule {
+        is_pointless: is_past_a_kernel,
+        ..rule(
+            On::Kind("read", "host"),
+            "host.linux.page_cache.read_ahead_kb",
+            Change::MORE,
+            "more is read ahead: fewer misses of the page cache",
+        )
+    },
+    Rule {
+        is_pointless: is_past_a_kernel,
+        ..rule(
+            On::Kind("write", "host"),
+            "host.linux.costs.copy",
+            Change::MORE,
+            "a faster copy into the page cache",
+        )
+    },
     rule(On::Refaults, "host.linux.memory", Change::MORE, "more memory: fewer pages leave the page cache"),
     rule(
         On::Pauses,
