@@ -119,13 +119,12 @@ impl Device {
         let erased = energy.of("erase");
         // Before the window, something may have been counted at its beginning and spent at its end.
         let whole = self.stats.origin.backend == BackendCounters::default();
-        let pages = self.backend.due_for_pages().filter(|_| whole);
-        let pages =
-            pages.into_iter().flat_map(|due| due.into_iter().zip(["read", "program"])).map(|(due, name)| {
-                let spent = energy.of(name);
-                Check::new("page_energy", spent == due, format!("{name}: {spent} aJ, {due} aJ by the counts"))
-            });
-        let pages: Vec<Check> = pages.collect();
+        let due_for_pages = self.backend.due_for_pages().filter(|_| whole);
+        let names = [("read", "read_energy"), ("program", "program_energy")];
+        let pages = due_for_pages.into_iter().flatten().zip(names).map(|(due, (name, check))| {
+            let spent = energy.of(name);
+            Check::new(check, spent == due, format!("{spent} aJ, {due} aJ by the counts"))
+        });
         let mut checks = vec![
             Check::new("energy", energy.conserves(), detail),
             Check::new(

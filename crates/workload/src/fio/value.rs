@@ -214,7 +214,7 @@ fn nearest_size(text: &str) -> Option<String> {
     let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
     let tens = 10u128.checked_pow(fraction.len() as u32)?;
     let mut value = digits;
-    while value % tens != 0 && power > 0 {
+    while !value.is_multiple_of(tens) && power > 0 {
         value = value.checked_mul(1024)?;
         power -= 1;
     }

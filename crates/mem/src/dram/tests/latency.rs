@@ -209,7 +209,8 @@ fn times_that_leave_no_access_between_refreshes_are_refused() {
     let refresh = DramRefreshSpec { interval: us(4), duration: Duration::new(Time::from_ns(350)) };
     let base = DramSpec { refresh: Some(refresh), ..presets::ddr4() };
     assert_eq!(base.check(64), Ok(()));
-    let times: [(&str, fn(&mut DramTimingSpec) -> &mut Duration); 6] = [
+    type Of = fn(&mut DramTimingSpec) -> &mut Duration;
+    let times: [(&str, Of); 6] = [
         ("rcd", |timing| &mut timing.rcd),
         ("ras", |timing| &mut timing.ras),
         ("rtp", |timing| &mut timing.rtp),
