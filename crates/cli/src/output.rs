@@ -42,7 +42,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Writes the text and a line feed to standard output, without what would move a cursor of a terminal. A reader that has seen enough is no error.
+/// Writes the text and a line feed to standard output, without bytes that would move a terminal's cursor. A reader that has closed its end is not an error.
 ///
 /// # Errors
 /// Standard output cannot be written.

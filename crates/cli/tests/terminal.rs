@@ -4,7 +4,7 @@ mod common;
 
 use common::{TINY, file, nandscape};
 
-/// A name may hold any byte: none of it moves the cursor of whoever looks at a result or a diagnostic.
+/// A name may hold any byte; none of them moves the cursor of a terminal that shows a result or a diagnostic.
 #[test]
 fn names_bring_no_escapes() {
     let folder = tempfile::tempdir().unwrap();

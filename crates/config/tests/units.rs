@@ -113,7 +113,7 @@ fn a_suggested_unit_is_of_the_size_that_was_meant() {
         let shown = fault::<Duration>(text);
         assert!(!shown.contains("did you mean"), "{text}: {shown}");
     }
-    // Mega is no milli, and peta no pico.
+    // Mega differs from milli, and peta from pico.
     for shown in [fault::<Power>("5MW"), fault::<Energy>("5MJ"), fault::<Energy>("5PJ")] {
         assert!(!shown.contains("did you mean"), "{shown}");
     }

@@ -22,7 +22,7 @@ enum Identity {
     Absent(PathBuf),
 }
 
-/// What a path leads to; nothing for what is no regular file, such as a pipe or `/dev/null`, of which nothing is lost.
+/// File that a path leads to; none for a pipe or a device such as `/dev/null`, where writing loses nothing.
 fn identity(path: &Path) -> Option<Identity> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => Some(Identity::File(number(path, &found)?)),

@@ -86,7 +86,7 @@ fn whole(name: &str, text: &str, most: u64) -> Result<Option<Taken>, Diagnostic>
     Ok(Some(Taken { text: kept.to_string(), odd: cut.or_else(|| passed_over(&kept.to_string(), rest)) }))
 }
 
-/// As `std::stod`; its hexadecimal numbers, infinities and what is no number are left to the table.
+/// Number as `std::stod` reads it; hexadecimal numbers, infinities and other text are left to the table.
 fn real(text: &str) -> Option<Taken> {
     let digits = |from: usize| {
         text[from..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |length| from + length)

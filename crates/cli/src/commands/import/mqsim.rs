@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "workload", value_parser = number::count)]
     scenario: usize,
     /// Refuses what MQSim passes over, cuts or takes for something else than it says: keys that it does not know, numbers with something behind them or
-    /// with more bits than it keeps, flags that are no true or false. Without it they are read as MQSim reads them, and told
+    /// with more bits than it keeps, flags other than true or false. Without it they are read as MQSim reads them, and told
     #[arg(long)]
     strict: bool,
 }
