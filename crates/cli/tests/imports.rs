@@ -260,7 +260,7 @@ fn what_mqsim_reads_is_read() {
             "fork.xml",
             "<Mapping_Unit>8192</Mapping_Unit>",
             &["channels = 8"],
-            "line 3: `Mapping_Unit` is no setting",
+            "line 3: `Mapping_Unit` is not a setting",
         ),
         ("decimal.xml", "<Flash_Channel_Count>4.0</Flash_Channel_Count>", &["channels = 4"], ""),
         (

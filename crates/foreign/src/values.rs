@@ -43,7 +43,7 @@ impl Values {
             let help = format!(
                 "{what} itself passes over what it does not know in silence, and takes its default: correct the name, or remove it"
             );
-            let mut fault = Diagnostic::new(format!("`{name}` is no setting of {what} here"))
+            let mut fault = Diagnostic::new(format!("`{name}` is not a setting of {what} here"))
                 .at(place.clone())
                 .help(help);
             fault.nearest = nearest;

@@ -232,7 +232,7 @@ impl Machine {
     #[must_use]
     pub(crate) fn with(mut self, built: Built) -> Machine {
         if matches!(built.complex.processor, Processor::Ooo(_)) {
-            // Its jobs count too.
+            // Jobs of the server count too.
             self.window.0 = u64::MAX;
             self.counts_jobs |= matches!(self.warmup, Some(Warmup::Requests(_)));
         }

@@ -181,7 +181,8 @@ pub fn read_workloads(file: File<'_>) -> Result<Workloads, Diagnostic> {
                 SYNTHETIC => flow_settings::SYNTHETIC,
                 TRACE => flow_settings::TRACE,
                 other => {
-                    let what = format!("<{other}> is no flow, and MQSim takes it for one without settings");
+                    let what =
+                        format!("<{other}> is not a flow, and MQSim takes it for one without settings");
                     let fault = Diagnostic::new(what).at(xml.place(node));
                     reader.faults.push(fault.allowed(other, [SYNTHETIC, TRACE]));
                     continue;
@@ -271,7 +272,7 @@ impl<'x, 't> Reader<'x, 't> {
         let Some(setting) = values.settings().find(|one| one.name == name) else {
             let names = values.settings().map(|one| one.name);
             let nearest = config::diag::nearest(name, names).map(str::to_owned);
-            let what = format!("`{name}` is no setting of MQSim: it is passed over, as there");
+            let what = format!("`{name}` is not a setting of MQSim: it is passed over, as there");
             let fault = Diagnostic { nearest, ..Diagnostic::new(what) };
             self.odd.push(fault.at(place).help("correct the name, or remove it"));
             return;

@@ -79,7 +79,7 @@ fn what_cannot_be_used_is_one_diagnostic_with_its_place() {
     for (text, parts) in [
         (
             "[pal]\nChanel = 8\n",
-            &["`pal.Chanel` is no setting", "did you mean `pal.Channel`?", "ssd.cfg:2"][..],
+            &["`pal.Chanel` is not a setting", "did you mean `pal.Channel`?", "ssd.cfg:2"][..],
         ),
         ("[pal]\nDie = two\n", &["must be a whole number from 1"]),
         ("[pal]\nPageAllocation = CWDQ\n", &["some of the letters CWDP"]),

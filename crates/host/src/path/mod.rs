@@ -182,7 +182,7 @@ pub struct DiskSpec {
     pub bytes: u64,
     /// What its driver tells the block layer.
     pub device: Device,
-    /// Its scheduler, if not that of the host's block layer.
+    /// Scheduler of the drive, if it differs from that of the host's block layer.
     pub scheduler: Option<SchedulerPolicy>,
 }
 

@@ -121,7 +121,7 @@ pub struct Document {
     /// and other commands of the same drives are not told apart; where the host makes no request at all, the drives' commands stand for
     /// them. Where `io.fragments` is there, it is of commands: each fragment of a request counts by itself, from the arrival of the
     /// request to the completion of the fragment, and it sums to the mean of those. Fragments of one request wait at the same time in
-    /// different places, so that no sum of theirs is its latency.
+    /// different places, so their sum is not its latency.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
     pub breakdown_ns: BTreeMap<String, Map<String, Value>>,
     /// Checks, each side counted in a different part.
